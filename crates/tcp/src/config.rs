@@ -1,0 +1,196 @@
+//! What is set per connection and is no algorithm: sizes, clocks, features.
+
+use reknit_units::{Bytes, Capacity, Duration, Segments};
+use serde::{Deserialize, Serialize};
+
+/// When the sender measures the round-trip time for its RTO estimator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSamples {
+    /// One timed segment per round trip, as BSD and ns-2 do (RFC 6298 §3). Keeps the gains' memory at 8 round trips.
+    #[default]
+    PerRound,
+    /// One sample per ACK that newly delivers a segment sent once.
+    PerAck,
+}
+
+/// Which holes may be resent during fast recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resend {
+    /// Lost segments, then new data, then other holes (RFC 6675 §4, `NextSeg`).
+    #[default]
+    Lost,
+    /// Every hole below the highest SACK before new data, as ns-2's `sack1` does.
+    AnyHole,
+}
+
+/// Probing of an idle connection (RFC 9293 §3.8.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeepAlive {
+    /// Idle time before the first probe.
+    pub idle: Duration,
+    /// Time between probes.
+    pub interval: Duration,
+    /// Unanswered probes after which the connection is given up.
+    pub probes: u32,
+}
+
+/// The options of one end of a connection. Everything that an algorithm decides is a plug-in instead.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Maximum segment size announced and kept to, in octets: payload and options together (RFC 9293 §3.7.1).
+    pub mss: u16,
+    /// Initial window (RFC 6928).
+    pub initial_window: Segments,
+    /// Hard cap on cwnd and on everything in flight, limited transmit included (`maxwnd` of ns-2). None: no cap.
+    pub max_window: Option<Segments>,
+    /// Most new segments that one ACK may release. None: no limit.
+    pub max_burst: Option<Segments>,
+    /// Hold back partial segments while data is in flight (Nagle, RFC 9293 §3.7.4).
+    pub nagle: bool,
+    /// Offer selective acknowledgments (RFC 2018).
+    pub sack: bool,
+    /// Report duplicates as DSACK (RFC 2883); needs `sack`.
+    pub dsack: bool,
+    /// Offer timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Offer explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Receive buffer, hence the largest window announced.
+    pub receive_buffer: Capacity,
+    /// In-order full-sized segments per ACK; 1 acknowledges every segment (RFC 5681 §4.2).
+    pub ack_every: Segments,
+    /// Longest delay of an ACK (RFC 5681 §4.2 allows 500 ms).
+    pub ack_delay: Duration,
+    /// RTO before the first measurement (RFC 6298 §2.1).
+    pub initial_rto: Duration,
+    /// Lower bound of the RTO (RFC 6298 §2.4).
+    pub min_rto: Duration,
+    /// Upper bound of the RTO with its back-off (RFC 6298 §2.5).
+    pub max_rto: Duration,
+    /// Clock tick to which RTT samples and the RTO are rounded. Zero: no rounding.
+    pub rto_tick: Duration,
+    /// When the RTT is measured.
+    pub rtt_samples: RttSamples,
+    /// Grow the window by octets acknowledged (RFC 3465) rather than by ACKs.
+    pub byte_counting: bool,
+    /// Which holes fast recovery resends.
+    pub resend: Resend,
+    /// Fall back to the initial window after an idle RTO (RFC 5681 §4.1).
+    pub idle_restart: bool,
+    /// Probing of an idle connection. None: off.
+    pub keep_alive: Option<KeepAlive>,
+    /// Give up when data stays unacknowledged this long (R2 of RFC 9293 §3.8.3, at least 100 s).
+    pub user_timeout: Duration,
+    /// Time in TIME-WAIT: twice the maximum segment lifetime (RFC 9293 §3.4.2).
+    pub time_wait: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            mss: 1460,
+            initial_window: Segments(10),
+            max_window: None,
+            max_burst: Some(Segments(4)),
+            nagle: true,
+            sack: true,
+            dsack: true,
+            timestamps: true,
+            ecn: false,
+            receive_buffer: Capacity::Bytes(Bytes(4 << 20)),
+            ack_every: Segments(2),
+            ack_delay: Duration::from_millis(200),
+            initial_rto: Duration::from_secs(1),
+            min_rto: Duration::from_secs(1),
+            max_rto: Duration::from_secs(60),
+            rto_tick: Duration::ZERO,
+            rtt_samples: RttSamples::PerRound,
+            byte_counting: true,
+            resend: Resend::Lost,
+            idle_restart: true,
+            keep_alive: None,
+            user_timeout: Duration::from_secs(300),
+            time_wait: Duration::from_secs(60),
+        }
+    }
+}
+
+/// A [`Config`] value that cannot work.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{key} = {value}: {allowed}")]
+pub struct ConfigError {
+    /// The field.
+    pub key: &'static str,
+    /// What it was set to.
+    pub value: String,
+    /// What is allowed.
+    pub allowed: &'static str,
+}
+
+impl Config {
+    /// The buffer in octets; a count of segments is taken at `mss`.
+    pub fn receive_buffer_size(&self) -> Bytes {
+        self.receive_buffer.in_bytes(Bytes(u64::from(self.mss)))
+    }
+
+    /// Checks the values that serde cannot.
+    ///
+    /// # Errors
+    /// Names the first field whose value cannot work, and what is allowed.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        fn refuse(key: &'static str, value: impl std::fmt::Display, allowed: &'static str) -> Result<(), ConfigError> {
+            Err(ConfigError { key, value: value.to_string(), allowed })
+        }
+        if !(64..=65_495).contains(&self.mss) {
+            return refuse("mss", self.mss, "must lie between 64 and 65495 octets");
+        }
+        if self.initial_window == Segments::ZERO {
+            return refuse("initial_window", 0, "must be at least 1 segment");
+        }
+        if self.max_window == Some(Segments::ZERO) {
+            return refuse("max_window", 0, "must be at least 1 segment");
+        }
+        if self.max_burst == Some(Segments::ZERO) {
+            return refuse("max_burst", 0, "must be at least 1 segment");
+        }
+        if self.ack_every == Segments::ZERO {
+            return refuse("ack_every", 0, "must be at least 1 segment");
+        }
+        if self.ack_delay > Duration::from_millis(500) {
+            return refuse("ack_delay", self.ack_delay, "must be at most 500 ms (RFC 5681 section 4.2)");
+        }
+        let buffer = self.receive_buffer_size();
+        if buffer < Bytes(u64::from(self.mss)) || buffer > Bytes(1 << 30) {
+            return refuse("receive_buffer", self.receive_buffer, "must hold one segment and at most 1 GiB");
+        }
+        if self.min_rto.is_zero() || self.min_rto > self.max_rto {
+            return refuse("min_rto", self.min_rto, "must be more than 0 and at most max_rto");
+        }
+        if self.initial_rto.is_zero() {
+            return refuse("initial_rto", self.initial_rto, "must be more than 0");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid() {
+        assert_eq!(Config::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn an_impossible_value_is_named() {
+        let error = Config { ack_every: Segments::ZERO, ..Config::default() }.check().unwrap_err();
+        assert_eq!(error.to_string(), "ack_every = 0: must be at least 1 segment");
+        let error = Config { min_rto: Duration::from_secs(90), ..Config::default() }.check().unwrap_err();
+        assert_eq!(error.key, "min_rto");
+    }
+}

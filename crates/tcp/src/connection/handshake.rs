@@ -1,0 +1,200 @@
+//! Opening: SYN segments and what both ends agree on (RFC 9293 §3.5, RFC 7323 §2 and §3.2, RFC 2018 §2, RFC 3168 §6.1.1).
+
+use reknit_units::{Bytes, Duration, Instant};
+
+use super::{Connection, State};
+use crate::config::Config;
+use crate::facts::TIMESTAMP_TICK;
+use crate::receiver::Receiver;
+use crate::segment::{Flags, Options, Segment, TIMESTAMPS_LEN, Timestamps};
+use crate::seq::{Offset, SeqNum};
+
+/// Segment size of a peer that announces none (RFC 9293 §3.7.1).
+const DEFAULT_MSS: u16 = 536;
+/// Largest window shift (RFC 7323 §2.3).
+const MAX_SHIFT: u8 = 14;
+
+/// The state of the opening, and what it agreed on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handshake {
+    /// When our SYN goes again.
+    pub(super) expires: Instant,
+    first_sent: Instant,
+    pub(super) retries: u32,
+    /// What the peer's SYN said.
+    peer_mss: u16,
+    peer_shift: Option<u8>,
+    pub(super) timestamps: bool,
+    sack: bool,
+    pub(super) ecn: bool,
+    /// Shift of the windows that the peer sends.
+    pub(super) snd_shift: u8,
+}
+
+impl Handshake {
+    pub(super) fn new(config: &Config) -> Handshake {
+        Handshake {
+            expires: Instant::NEVER,
+            first_sent: Instant::NEVER,
+            retries: 0,
+            peer_mss: DEFAULT_MSS,
+            peer_shift: None,
+            timestamps: config.timestamps,
+            sack: config.sack,
+            ecn: config.ecn,
+            snd_shift: 0,
+        }
+    }
+
+    /// Notes what the peer's SYN offers; what it does not offer is off.
+    fn on_syn(&mut self, segment: &Segment, answer: bool) {
+        let options = &segment.options;
+        self.peer_mss = options.mss.unwrap_or(DEFAULT_MSS).max(64);
+        self.peer_shift = options.window_scale.map(|shift| shift.min(MAX_SHIFT));
+        self.timestamps &= options.timestamps.is_some();
+        self.sack &= options.sack_permitted;
+        // An active opener says ECE and CWR, its peer answers with ECE alone.
+        self.ecn &= segment.flags.has(Flags::ECE) && (segment.flags.has(Flags::CWR) != answer);
+    }
+}
+
+impl Connection {
+    /// Sends the SYN, or the SYN-ACK if the peer's SYN is known, for the first time or again.
+    pub(super) fn send_syn(&mut self, now: Instant) {
+        let answering = self.state == State::SynReceived;
+        let mut flags = Flags::SYN;
+        if answering {
+            flags |= Flags::ACK;
+        }
+        if self.handshake.ecn {
+            flags |= if answering { Flags::ECE } else { Flags::ECE | Flags::CWR };
+        }
+        let offer_scale = !answering || self.handshake.peer_shift.is_some();
+        let options = Options {
+            mss: Some(self.config.mss),
+            window_scale: offer_scale.then(|| Receiver::wanted_shift(&self.config)),
+            sack_permitted: self.handshake.sack,
+            timestamps: self
+                .handshake
+                .timestamps
+                .then(|| Timestamps { val: self.timestamp(now), ecr: if answering { self.ts_recent } else { 0 } }),
+            ..Options::default()
+        };
+        let ack = if answering { self.receiver.rcv_nxt().to_wire(self.receiver.irs()) } else { SeqNum(0) };
+        let window = self.receiver.announce_on_syn();
+        self.out.push_back(Segment { seq: self.identity.isn, ack, window, flags, options, ..Segment::default() });
+        if !self.handshake.first_sent.is_set() {
+            self.handshake.first_sent = now;
+        }
+        let rto = self.config.initial_rto * (1 << self.handshake.retries.min(16));
+        self.handshake.expires = now + rto.min(self.config.max_rto);
+        if answering {
+            self.last_ack_sent = self.receiver.rcv_nxt();
+        }
+    }
+
+    /// The SYN was not answered in time (RFC 9293 §3.8.1, RFC 6298 §5.7).
+    pub(super) fn resend_syn(&mut self, now: Instant) {
+        if now.since(self.handshake.first_sent) >= self.config.user_timeout {
+            self.finish(super::CloseReason::TimedOut);
+            return;
+        }
+        self.handshake.retries += 1;
+        self.sender.syn_timed_out();
+        self.send_syn(now);
+    }
+
+    /// RFC 9293 §3.10.7.2, in LISTEN.
+    pub(super) fn on_segment_in_listen(&mut self, now: Instant, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        if segment.flags.has(Flags::ACK) {
+            self.reset(segment);
+        } else if segment.flags.has(Flags::SYN) {
+            self.take_peers_syn(segment, false);
+            self.state = State::SynReceived;
+            self.send_syn(now);
+        }
+    }
+
+    /// RFC 9293 §3.10.7.3, in SYN-SENT.
+    pub(super) fn on_segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
+        let acks_syn = segment.flags.has(Flags::ACK) && segment.ack == self.identity.isn.plus(1);
+        if segment.flags.has(Flags::ACK) && !acks_syn {
+            if !segment.flags.has(Flags::RST) {
+                self.reset(segment);
+            }
+            return;
+        }
+        if segment.flags.has(Flags::RST) {
+            if acks_syn {
+                self.finish(super::CloseReason::Refused);
+            }
+            return;
+        }
+        if !segment.flags.has(Flags::SYN) {
+            return;
+        }
+        self.take_peers_syn(segment, acks_syn);
+        if acks_syn {
+            self.establish(now, segment);
+            self.receiver.owe_now();
+        } else {
+            // Simultaneous open: both SYNs crossed.
+            self.state = State::SynReceived;
+            self.send_syn(now);
+        }
+    }
+
+    fn take_peers_syn(&mut self, segment: &Segment, answer: bool) {
+        self.receiver.synchronise(segment.seq);
+        self.handshake.on_syn(segment, answer);
+        if let Some(timestamps) = segment.options.timestamps {
+            self.ts_recent = timestamps.val;
+        }
+    }
+
+    /// Our SYN is acknowledged: what was agreed on takes effect. Data and FIN may flow.
+    pub(super) fn establish(&mut self, now: Instant, segment: &Segment) {
+        let handshake = self.handshake;
+        // Both or neither scale (RFC 7323 §2.2).
+        let our_shift = if handshake.peer_shift.is_some() { Receiver::wanted_shift(&self.config) } else { 0 };
+        self.handshake.snd_shift = handshake.peer_shift.unwrap_or(0);
+        self.receiver.establish(our_shift, handshake.sack);
+        let wnd = self.scaled_window(segment);
+        let mut smss = self.config.mss.min(handshake.peer_mss);
+        if handshake.timestamps {
+            smss -= TIMESTAMPS_LEN as u16;
+        }
+        let seq = self.receiver.offset(segment.seq).unwrap_or(Offset::SYN);
+        self.sender.state.timestamps = handshake.timestamps;
+        let rtt = (handshake.retries == 0).then(|| now.since(handshake.first_sent));
+        self.sender.establish(Bytes(u64::from(smss)), wnd, handshake.sack, (seq, Offset::DATA), rtt);
+        if handshake.retries > 0 {
+            self.sender.restart_from_one_segment();
+        }
+        self.handshake.expires = Instant::NEVER;
+        self.state = if self.sender.fin().is_some() { State::FinWait1 } else { State::Established };
+        self.sender.last_progress = now;
+        self.dirty = true;
+    }
+
+    /// The peer's window; on a SYN it is not scaled (RFC 7323 §2.2).
+    pub(super) fn scaled_window(&self, segment: &Segment) -> Bytes {
+        let shift = if segment.flags.has(Flags::SYN) { 0 } else { self.handshake.snd_shift };
+        Bytes(u64::from(segment.window) << shift)
+    }
+
+    /// The timestamp clock: milliseconds, shifted by the connection's offset (RFC 7323 §5.4).
+    pub(super) fn timestamp(&self, now: Instant) -> u32 {
+        ((now.as_nanos() / TIMESTAMP_TICK.as_nanos()) as u32).wrapping_add(self.identity.timestamp_offset)
+    }
+
+    /// The time since the timestamp that `ecr` echoes was sent.
+    pub(super) fn since_timestamp(&self, now: Instant, ecr: u32) -> Option<Duration> {
+        let elapsed = self.timestamp(now).wrapping_sub(ecr);
+        // Half of the clock's circle lies ahead: such an echo is of no segment of ours.
+        (elapsed < 1 << 31).then(|| TIMESTAMP_TICK * u64::from(elapsed))
+    }
+}

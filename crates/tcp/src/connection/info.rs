@@ -1,0 +1,94 @@
+//! A snapshot for people and recorders, in the spirit of Linux's `tcp_info`.
+
+use reknit_units::{Bytes, Duration, Instant, Segments};
+
+use super::{Connection, State};
+use crate::facts::Phase;
+
+/// The variables of a connection at one moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Info {
+    /// Where the connection is.
+    pub state: State,
+    /// Where the sender is in its reaction to loss.
+    pub phase: Phase,
+    /// Sender maximum segment size.
+    pub smss: Bytes,
+    /// Congestion window.
+    pub cwnd: Bytes,
+    /// Slow start threshold; none before the first loss.
+    pub ssthresh: Option<Bytes>,
+    /// How many duplicates mean loss.
+    pub dup_thresh: Segments,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Retransmission timeout without back-off.
+    pub rto: Duration,
+    /// Octets sent and not cumulatively acknowledged.
+    pub flight_size: Bytes,
+    /// Octets thought to be in the network.
+    pub pipe: Bytes,
+    /// The peer's receive window.
+    pub snd_wnd: Bytes,
+    /// Octets of the stream acknowledged.
+    pub acknowledged: u64,
+    /// Both ends agreed on SACK.
+    pub sack: bool,
+    /// Both ends agreed on timestamps.
+    pub timestamps: bool,
+    /// Both ends agreed on ECN.
+    pub ecn: bool,
+    /// Shift of the windows that the peer sends.
+    pub window_scale: u8,
+}
+
+impl Connection {
+    /// The connection's variables.
+    pub fn info(&self, now: Instant) -> Info {
+        let snd = &self.sender.state;
+        Info {
+            state: self.state,
+            phase: snd.phase,
+            smss: snd.smss,
+            cwnd: snd.cwnd,
+            ssthresh: (snd.ssthresh != Bytes::MAX).then_some(snd.ssthresh),
+            dup_thresh: self.sender.dup_thresh(now),
+            srtt: snd.srtt,
+            rto: snd.rto,
+            flight_size: snd.flight_size(),
+            pipe: self.sender.board.pipe().bytes,
+            snd_wnd: snd.snd_wnd,
+            acknowledged: self.acknowledged(),
+            sack: snd.sack,
+            timestamps: snd.timestamps,
+            ecn: self.handshake.ecn,
+            window_scale: self.handshake.snd_shift,
+        }
+    }
+
+    /// The packet algebra and the other invariants of a live connection.
+    ///
+    /// # Errors
+    /// Says what does not hold; that is a bug of the engine.
+    pub fn check(&self) -> Result<(), String> {
+        self.sender.board.check()?;
+        let snd = &self.sender.state;
+        if snd.cwnd < snd.smss {
+            return Err(format!("cwnd {} is less than a segment", snd.cwnd));
+        }
+        if snd.ssthresh < snd.smss * 2 {
+            return Err(format!("ssthresh {} is less than two segments", snd.ssthresh));
+        }
+        if self.is_synchronised() && self.state != State::TimeWait {
+            let outstanding = snd.snd_nxt.since(snd.snd_una);
+            let recorded = self.sender.board.sent().bytes;
+            if outstanding != recorded {
+                return Err(format!("{outstanding} outstanding, {recorded} on the scoreboard"));
+            }
+            if outstanding > Bytes::ZERO && !self.deadline().is_set() {
+                return Err("data is outstanding and no timer runs".to_owned());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,238 @@
+//! A segment arrives in a synchronised state (RFC 9293 §3.10.7.4, with the amendments of RFC 5961 and RFC 7323 §5).
+
+use reknit_units::{Bytes, Instant};
+
+use super::{CloseReason, Connection, State};
+use crate::receiver::Delivery;
+use crate::segment::{Ecn, Flags, Segment};
+use crate::sender::{AckInput, SackReport};
+use crate::seq::Offset;
+
+/// Whether the rest of the segment counts.
+type Verdict = std::ops::ControlFlow<()>;
+const DROP: Verdict = Verdict::Break(());
+const GO_ON: Verdict = Verdict::Continue(());
+
+impl Connection {
+    /// Takes a segment. If part of its payload is new, says which part and where it belongs; the caller keeps the
+    /// octets.
+    ///
+    /// A timer that is due at `now` fires first, so that an event and a timer of the same moment always come in the
+    /// same order.
+    pub fn on_segment(&mut self, now: Instant, segment: &Segment) -> Option<Delivery> {
+        self.on_timer(now);
+        self.keep_alive.on_segment(now);
+        let delivery = match self.state {
+            State::Closed => None,
+            State::Listen => {
+                self.on_segment_in_listen(now, segment);
+                None
+            }
+            State::SynSent => {
+                self.on_segment_in_syn_sent(now, segment);
+                None
+            }
+            _ => self.on_segment_synchronised(now, segment),
+        };
+        self.flush(now);
+        delivery
+    }
+
+    fn on_segment_synchronised(&mut self, now: Instant, segment: &Segment) -> Option<Delivery> {
+        let start = self.receiver.offset(segment.seq)?;
+        let end = start + Bytes(u64::from(segment.seq_len()));
+        if self.check_acceptable(now, segment, start, end).is_break()
+            || self.check_rst(now, segment, start).is_break()
+            || self.check_syn(now, segment).is_break()
+            || self.take_ack(now, segment, start).is_break()
+        {
+            return None;
+        }
+        self.note_congestion(segment);
+        let delivery = self.take_data(now, segment, start, end);
+        self.take_fin(now);
+        delivery
+    }
+
+    /// First check: PAWS and the window. What lies outside is answered and dropped.
+    fn check_acceptable(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> Verdict {
+        if segment.flags.has(Flags::SYN) && self.state == State::SynReceived && start == Offset::SYN {
+            self.on_syn_again(now, segment, start);
+            return DROP;
+        }
+        let old = !segment.flags.has(Flags::RST) && self.fails_paws(segment);
+        if !old && self.receiver.accepts(start, end) {
+            self.note_timestamp(segment, start);
+            return GO_ON;
+        }
+        if segment.flags.has(Flags::RST) {
+            return DROP;
+        }
+        let duplicate = !old && end > start && end <= self.receiver.rcv_nxt();
+        if duplicate {
+            let fin = segment.flags.has(Flags::FIN);
+            self.receiver.on_data(now, start, end, fin);
+            if fin && self.state == State::TimeWait {
+                self.time_wait_expires = now + self.config.time_wait;
+            }
+        } else if segment.is_pure_ack() && !old && start < self.receiver.rcv_nxt() {
+            // Overtaken by a later segment. Its SACK blocks may still be news; only a keep-alive wants an answer.
+            if start + Bytes(1) == self.receiver.rcv_nxt() {
+                self.challenge(now);
+            }
+            let _ = self.take_ack(now, segment, start);
+        } else {
+            self.challenge(now);
+        }
+        DROP
+    }
+
+    /// In SYN-RECEIVED, the peer's SYN once more: our answer was lost, or both ends opened at once and this is its.
+    fn on_syn_again(&mut self, now: Instant, segment: &Segment, start: Offset) {
+        if segment.flags.has(Flags::ACK) {
+            if self.take_ack(now, segment, start).is_continue() {
+                self.receiver.owe_now();
+            }
+        } else {
+            self.send_syn(now);
+        }
+    }
+
+    /// RFC 7323 §5.3: a segment with an older timestamp than the last one in order is from another time.
+    fn fails_paws(&self, segment: &Segment) -> bool {
+        match segment.options.timestamps {
+            Some(timestamps) if self.handshake.timestamps => {
+                timestamps.val.wrapping_sub(self.ts_recent).cast_signed() < 0
+            }
+            _ => false,
+        }
+    }
+
+    /// RFC 7323 §4.3: what is echoed is the timestamp of the segment that is next in order.
+    fn note_timestamp(&mut self, segment: &Segment, start: Offset) {
+        if let Some(timestamps) = segment.options.timestamps
+            && self.handshake.timestamps
+            && start <= self.last_ack_sent
+        {
+            self.ts_recent = timestamps.val;
+        }
+    }
+
+    /// Second check, RFC 5961 §3.2: only the exact sequence number resets.
+    fn check_rst(&mut self, now: Instant, segment: &Segment, start: Offset) -> Verdict {
+        if !segment.flags.has(Flags::RST) {
+            return GO_ON;
+        }
+        if start == self.receiver.rcv_nxt() {
+            let refused = self.state == State::SynReceived;
+            self.finish(if refused { CloseReason::Refused } else { CloseReason::Reset });
+        } else {
+            self.challenge(now);
+        }
+        DROP
+    }
+
+    /// Fourth check, RFC 5961 §4.2: a SYN has no business here.
+    fn check_syn(&mut self, now: Instant, segment: &Segment) -> Verdict {
+        if !segment.flags.has(Flags::SYN) {
+            return GO_ON;
+        }
+        self.challenge(now);
+        DROP
+    }
+
+    /// Fifth check: the acknowledgment.
+    fn take_ack(&mut self, now: Instant, segment: &Segment, start: Offset) -> Verdict {
+        if !segment.flags.has(Flags::ACK) {
+            return DROP;
+        }
+        if self.state == State::SynReceived {
+            if segment.ack != self.identity.isn.plus(1) {
+                self.reset(segment);
+                return DROP;
+            }
+            self.establish(now, segment);
+        }
+        let sender = &self.sender.state;
+        let ack = sender.snd_una.nearest(segment.ack, self.identity.isn);
+        let Some(ack) = ack.filter(|ack| *ack <= sender.snd_nxt && *ack + sender.max_snd_wnd >= sender.snd_una) else {
+            self.challenge(now); // RFC 5961 §5.2
+            return DROP;
+        };
+        let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.handshake.timestamps);
+        let input = AckInput {
+            ack,
+            seq: start,
+            wnd: self.scaled_window(segment),
+            pure: segment.is_pure_ack(),
+            sack: SackReport::read(&segment.options.sack, ack, self.identity.isn, sender.snd_nxt),
+            echo_age: echo.and_then(|ecr| self.since_timestamp(now, ecr)),
+            ece: self.handshake.ecn && segment.flags.has(Flags::ECE),
+        };
+        self.sender.on_ack(now, &input);
+        self.after_ack(now);
+        GO_ON
+    }
+
+    /// What the acknowledgment of our FIN means for the state.
+    fn after_ack(&mut self, now: Instant) {
+        if !self.sender.fin_is_acked() {
+            return;
+        }
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.enter_time_wait(now),
+            State::LastAck => self.finish(CloseReason::Finished),
+            _ => {}
+        }
+    }
+
+    /// RFC 3168 §6.1.3: echo congestion until the sender says that it has responded.
+    fn note_congestion(&mut self, segment: &Segment) {
+        if self.handshake.ecn && segment.len > 0 {
+            if segment.flags.has(Flags::CWR) {
+                self.ecn_echo = false;
+            }
+            if segment.ecn == Ecn::Congested {
+                self.ecn_echo = true;
+            }
+        }
+    }
+
+    /// Seventh check: the text.
+    fn take_data(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> Option<Delivery> {
+        if end == start || self.state == State::Closed {
+            return None;
+        }
+        self.receiver.on_data(now, start, end, segment.flags.has(Flags::FIN))
+    }
+
+    /// Eighth check: the FIN, once everything before it is here.
+    fn take_fin(&mut self, now: Instant) {
+        if !self.receiver.fin_received() {
+            return;
+        }
+        let before = self.state;
+        match self.state {
+            State::SynReceived | State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(now),
+            _ => {}
+        }
+        if self.state != before {
+            self.receiver.owe_now();
+        }
+    }
+
+    fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.time_wait_expires = now + self.config.time_wait;
+    }
+
+    /// Acknowledges what should not have come, within limits (RFC 5961 §7).
+    fn challenge(&mut self, now: Instant) {
+        if self.challenges.allow(now) {
+            self.receiver.owe_now();
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! One connection: the state machine of RFC 9293 around a [`Sender`] and a [`Receiver`].
+//!
+//! [`input`] takes segments in, [`handshake`] agrees on options, [`output`] builds segments, [`timers`] says when to
+//! come back. A [`Connection`] never blocks, reads no clock and holds no payload: whoever owns it hands in segments and
+//! the time, and takes [`Output`]s until there is none.
+
+mod handshake;
+mod info;
+mod input;
+mod output;
+mod timers;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use reknit_units::{Bytes, Instant};
+
+use self::handshake::Handshake;
+pub use self::info::Info;
+pub use self::output::Output;
+pub use self::timers::reset_for;
+use self::timers::{Challenges, KeepAliveState};
+use crate::config::Config;
+use crate::receiver::Receiver;
+use crate::seams::Plugins;
+use crate::segment::{Flags, Segment};
+use crate::sender::Sender;
+use crate::seq::{Offset, SeqNum};
+use crate::stats::{ReceiveStats, SendStats};
+
+/// The states of a connection (RFC 9293 §3.3.2).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum State {
+    /// Waiting for a SYN.
+    Listen,
+    /// A SYN was sent.
+    SynSent,
+    /// A SYN was received and answered.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// We have closed; the FIN is not acknowledged.
+    FinWait1,
+    /// We have closed; the peer has not.
+    FinWait2,
+    /// The peer has closed; we have not.
+    CloseWait,
+    /// Both have closed at once; our FIN is not acknowledged.
+    Closing,
+    /// The peer closed first; our FIN is not acknowledged.
+    LastAck,
+    /// Both have closed; old segments may still arrive.
+    TimeWait,
+    /// Nothing is left.
+    Closed,
+}
+
+/// How a connection came to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+pub enum CloseReason {
+    /// Both directions were closed in order.
+    #[error("closed")]
+    Finished,
+    /// The peer refused the connection.
+    #[error("connection refused")]
+    Refused,
+    /// The peer reset the connection.
+    #[error("connection reset by peer")]
+    Reset,
+    /// The peer did not answer for the user timeout.
+    #[error("connection timed out")]
+    TimedOut,
+    /// The local application aborted it.
+    #[error("connection aborted")]
+    Aborted,
+}
+
+/// Who the connection is to the outside: what the caller chose at random or by key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Identity {
+    /// The initial sequence number; [`crate::IsnKey`] makes one.
+    pub isn: SeqNum,
+    /// Added to the millisecond clock of the timestamps option.
+    pub timestamp_offset: u32,
+}
+
+/// A TCP connection without I/O.
+#[derive(Debug)]
+pub struct Connection {
+    config: Arc<Config>,
+    state: State,
+    identity: Identity,
+    handshake: Handshake,
+    sender: Sender,
+    receiver: Receiver,
+    /// TS.Recent and Last.ACK.sent of RFC 7323 §4.3.
+    ts_recent: u32,
+    last_ack_sent: Offset,
+    /// The peer's SYN said ECE: echo congestion until it answers with CWR (RFC 3168 §6.1.3).
+    ecn_echo: bool,
+    keep_alive: KeepAliveState,
+    challenges: Challenges,
+    time_wait_expires: Instant,
+    /// The application has written or closed since the last transmission.
+    dirty: bool,
+    out: VecDeque<Segment>,
+    close_reason: Option<CloseReason>,
+}
+
+impl Connection {
+    /// Opens actively: the SYN is in the first output.
+    pub fn connect(now: Instant, config: Arc<Config>, plugins: Plugins, identity: Identity) -> Connection {
+        let mut connection = Connection::new(now, config, plugins, identity, State::SynSent);
+        connection.send_syn(now);
+        connection
+    }
+
+    /// Opens passively: waits for a SYN.
+    pub fn listen(now: Instant, config: Arc<Config>, plugins: Plugins, identity: Identity) -> Connection {
+        Connection::new(now, config, plugins, identity, State::Listen)
+    }
+
+    fn new(now: Instant, config: Arc<Config>, plugins: Plugins, identity: Identity, state: State) -> Connection {
+        Connection {
+            state,
+            identity,
+            handshake: Handshake::new(&config),
+            sender: Sender::new(config.clone(), plugins.sender, now),
+            receiver: Receiver::new(config.clone(), plugins.ack_policy),
+            ts_recent: 0,
+            last_ack_sent: Offset::SYN,
+            ecn_echo: false,
+            keep_alive: KeepAliveState::new(now),
+            challenges: Challenges::default(),
+            time_wait_expires: Instant::NEVER,
+            dirty: false,
+            out: VecDeque::new(),
+            close_reason: None,
+            config,
+        }
+    }
+
+    /// The application has `n` more octets to send. Ignored after [`Connection::close`].
+    pub fn write(&mut self, n: Bytes) {
+        if self.sender.fin().is_none() {
+            self.sender.write(n);
+            self.dirty = true;
+        }
+    }
+
+    /// The application took `n` octets of what [`Connection::readable`] offers.
+    pub fn read(&mut self, now: Instant, n: Bytes) {
+        if self.receiver.on_read(n) && self.is_synchronised() {
+            self.receiver.owe_now();
+            self.flush(now);
+        }
+    }
+
+    /// The application has no more to send: a FIN follows the last octet. Before the connection is established that
+    /// waits, rather than deleting the connection as RFC 9293 §3.10.4 has it: what was written is still sent.
+    pub fn close(&mut self) {
+        if self.sender.fin().is_some() {
+            return;
+        }
+        self.sender.close();
+        self.dirty = true;
+        match self.state {
+            State::Listen => self.finish(CloseReason::Finished),
+            State::Established => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            _ => {}
+        }
+    }
+
+    /// The application gives up: the peer gets a RST.
+    pub fn abort(&mut self) {
+        if self.is_synchronised() || self.state == State::SynReceived {
+            let seq = self.sender.state.snd_nxt.to_wire(self.identity.isn);
+            self.out.clear();
+            self.out.push_back(Segment {
+                seq,
+                ack: self.receiver.rcv_nxt().to_wire(self.receiver.irs()),
+                flags: Flags::RST | Flags::ACK,
+                ..Segment::default()
+            });
+        }
+        self.finish(CloseReason::Aborted);
+    }
+
+    /// True once the application has closed its direction, or the connection is gone.
+    pub fn is_write_closed(&self) -> bool {
+        self.sender.fin().is_some() || self.state == State::Closed
+    }
+
+    /// Where the connection is.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// How it ended, once it has.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        self.close_reason
+    }
+
+    /// Octets that arrived in order and were not read.
+    pub fn readable(&self) -> Bytes {
+        self.receiver.readable()
+    }
+
+    /// True if the peer has closed and everything before was read.
+    pub fn is_read_closed(&self) -> bool {
+        self.receiver.fin_received() && self.receiver.readable() == Bytes::ZERO
+    }
+
+    /// Octets written and not yet acknowledged: what a send buffer must keep.
+    pub fn unacknowledged(&self) -> Bytes {
+        self.sender.written().since(self.sender.state.snd_una.max(Offset::DATA))
+    }
+
+    /// Octets of the stream that the peer has acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.state.snd_una.min(self.sender.written()).since(Offset::DATA).0
+    }
+
+    /// Octets of the stream that have arrived in order.
+    pub fn received(&self) -> u64 {
+        let fin = u64::from(self.receiver.fin_received());
+        self.receiver.rcv_nxt().since(Offset::DATA).0.saturating_sub(fin)
+    }
+
+    /// What the sending side counted.
+    pub fn send_stats(&self) -> &SendStats {
+        &self.sender.stats
+    }
+
+    /// What the receiving side counted.
+    pub fn receive_stats(&self) -> &ReceiveStats {
+        &self.receiver.stats
+    }
+
+    /// Position of `seq`, a sequence number that this end sent, in its stream: octets of data before it.
+    pub fn position_sent(&self, seq: SeqNum) -> Option<u64> {
+        let offset = self.sender.state.snd_una.nearest(seq, self.identity.isn)?;
+        offset.0.checked_sub(Offset::DATA.0)
+    }
+
+    fn is_synchronised(&self) -> bool {
+        self.state >= State::Established && self.state < State::Closed
+    }
+
+    fn finish(&mut self, reason: CloseReason) {
+        self.state = State::Closed;
+        self.close_reason = self.close_reason.or(Some(reason));
+    }
+}

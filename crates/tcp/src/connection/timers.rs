@@ -1,0 +1,119 @@
+//! When to come back, and what to do then.
+
+use reknit_units::{Duration, Instant};
+
+use super::{CloseReason, Connection, State};
+use crate::segment::{Flags, Segment};
+use crate::sender::TimerVerdict;
+use crate::seq::Offset;
+
+/// Probing of an idle connection (RFC 9293 §3.8.4).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeepAliveState {
+    /// The peer was last heard.
+    pub(super) heard: Instant,
+    unanswered: u32,
+}
+
+impl KeepAliveState {
+    pub(super) fn new(now: Instant) -> KeepAliveState {
+        KeepAliveState { heard: now, unanswered: 0 }
+    }
+
+    pub(super) fn on_segment(&mut self, now: Instant) {
+        self.heard = now;
+        self.unanswered = 0;
+    }
+}
+
+/// Answers to segments that nobody on the path should have sent are limited (RFC 5961 §7).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Challenges {
+    window_starts: Instant,
+    sent: u32,
+}
+
+impl Challenges {
+    /// At most this many in [`Challenges::WINDOW`].
+    const MAX: u32 = 10;
+    const WINDOW: Duration = Duration::from_secs(5);
+
+    pub(super) fn allow(&mut self, now: Instant) -> bool {
+        if now.since(self.window_starts) >= Challenges::WINDOW {
+            *self = Challenges { window_starts: now, sent: 0 };
+        }
+        self.sent += 1;
+        self.sent <= Challenges::MAX
+    }
+}
+
+impl Connection {
+    /// The next moment at which [`Connection::on_timer`] has something to do.
+    pub fn deadline(&self) -> Instant {
+        match self.state {
+            State::Closed | State::Listen => Instant::NEVER,
+            State::SynSent | State::SynReceived => self.handshake.expires,
+            State::TimeWait => self.time_wait_expires.min(self.receiver.deadline()),
+            _ => self.sender.deadline().min(self.receiver.deadline()).min(self.keep_alive_expires()),
+        }
+    }
+
+    /// Does what is due at `now`. Harmless when nothing is.
+    pub fn on_timer(&mut self, now: Instant) {
+        if self.deadline() > now {
+            return;
+        }
+        match self.state {
+            State::Closed | State::Listen => {}
+            State::SynSent | State::SynReceived => self.resend_syn(now),
+            State::TimeWait if self.time_wait_expires <= now => self.finish(CloseReason::Finished),
+            _ => {
+                if self.sender.on_timer(now) == TimerVerdict::GiveUp {
+                    self.finish(CloseReason::TimedOut);
+                    return;
+                }
+                if self.keep_alive_expires() <= now {
+                    self.probe_idle(now);
+                }
+                self.flush(now);
+            }
+        }
+    }
+
+    fn keep_alive_expires(&self) -> Instant {
+        match self.config.keep_alive {
+            Some(keep_alive) if self.is_synchronised() => {
+                self.keep_alive.heard + keep_alive.idle + keep_alive.interval * u64::from(self.keep_alive.unanswered)
+            }
+            _ => Instant::NEVER,
+        }
+    }
+
+    /// An old sequence number without data: a live peer answers it with an ACK.
+    fn probe_idle(&mut self, now: Instant) {
+        let Some(keep_alive) = self.config.keep_alive else { return };
+        if self.keep_alive.unanswered >= keep_alive.probes {
+            self.finish(CloseReason::TimedOut);
+            return;
+        }
+        self.keep_alive.unanswered += 1;
+        let before = Offset(self.sender.state.snd_nxt.0.saturating_sub(1));
+        let probe = self.header(now, before, Flags::ACK);
+        self.out.push_back(probe);
+    }
+
+    /// Refuses `segment`, which belongs to no connection of ours (RFC 9293 §3.10.7.1).
+    pub(super) fn reset(&mut self, segment: &Segment) {
+        self.out.push_back(reset_for(segment));
+    }
+}
+
+/// The RST that answers `segment` (RFC 9293 §3.10.7.1).
+pub fn reset_for(segment: &Segment) -> Segment {
+    if segment.flags.has(Flags::ACK) {
+        Segment { seq: segment.ack, flags: Flags::RST, ..Segment::default() }
+    } else {
+        let ack = segment.seq.plus(segment.seq_len());
+        Segment { ack, flags: Flags::RST | Flags::ACK, ..Segment::default() }
+    }
+}

@@ -1,0 +1,222 @@
+//! What plug-ins may know: facts that the engine computes once per event.
+
+use reknit_units::{Bytes, Duration, Instant, Segments};
+
+use crate::config::Config;
+use crate::scoreboard::{Duplicate, Scoreboard, SegId};
+use crate::seq::Offset;
+
+/// Where the sender stands in its reaction to loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Phase {
+    /// Nothing suspicious.
+    #[default]
+    Open,
+    /// Duplicate ACKs arrive; loss is not yet declared.
+    Disorder,
+    /// Fast recovery (RFC 6675 §5).
+    Recovery,
+    /// After a retransmission timeout, until everything outstanding then is acknowledged.
+    Loss,
+}
+
+/// The send side's state variables, under their RFC names.
+#[derive(Clone, Debug)]
+pub struct SendState {
+    /// Oldest unacknowledged octet (RFC 9293 §3.3.1).
+    pub snd_una: Offset,
+    /// Next octet to be sent for the first time.
+    pub snd_nxt: Offset,
+    /// The peer's receive window.
+    pub snd_wnd: Bytes,
+    /// Largest window the peer has offered.
+    pub max_snd_wnd: Bytes,
+    /// Sender maximum segment size: payload octets of a full-sized segment (RFC 5681 §2).
+    pub smss: Bytes,
+    /// Congestion window.
+    pub cwnd: Bytes,
+    /// Slow start threshold.
+    pub ssthresh: Bytes,
+    /// Where the sender stands.
+    pub phase: Phase,
+    /// `RecoveryPoint` or `recover`: no new fast retransmit before it is acknowledged (RFC 6675 §5, RFC 6582 §3.2).
+    pub recover: Offset,
+    /// Duplicate ACKs since the last cumulative advance.
+    pub dup_acks: Segments,
+    /// How many duplicates mean loss; frozen during recovery.
+    pub dup_thresh: Segments,
+    /// Octets in flight that limited transmit sent in this episode.
+    pub limited_transmit: Bytes,
+    /// Smoothed round-trip time (RFC 6298), none before the first sample.
+    pub srtt: Option<Duration>,
+    /// The retransmission timeout, clamped, without back-off.
+    pub rto: Duration,
+    /// When the retransmission timer expires.
+    pub rto_expires: Instant,
+    /// True if there is unsent data that the peer's window would admit.
+    pub can_send_new: bool,
+    /// True if both ends agreed on SACK.
+    pub sack: bool,
+    /// True if both ends agreed on timestamps.
+    pub timestamps: bool,
+}
+
+impl SendState {
+    /// `FlightSize`: octets sent and not cumulatively acknowledged (RFC 5681 §2).
+    pub fn flight_size(&self) -> Bytes {
+        self.snd_nxt.since(self.snd_una)
+    }
+
+    /// True in slow start (RFC 5681 §3.1).
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
+/// What every hook gets: the moment, the configuration, the state and the scoreboard, all read-only.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The moment of the event.
+    pub now: Instant,
+    /// The connection's options.
+    pub config: &'a Config,
+    /// The send side's variables.
+    pub snd: &'a SendState,
+    /// What is outstanding.
+    pub board: &'a Scoreboard,
+}
+
+/// A DSACK report (RFC 2883): the receiver got some octets again.
+#[derive(Clone, Copy, Debug)]
+pub struct Dsack<'a> {
+    /// First octet reported.
+    pub left: Offset,
+    /// One past the last octet reported.
+    pub right: Offset,
+    /// The segments that the report covers whole and that are still known.
+    pub segments: &'a [Duplicate],
+    /// True if nothing was SACKed and the report begins at SND.UNA: a whole window of ACKs was lost (RFC 3708 §3).
+    pub ack_loss: bool,
+}
+
+/// A measured reordering event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reordering {
+    /// The segment that came late.
+    pub segment: SegId,
+    /// How many segments further the receiver was when it came (RR-TCP §4.1).
+    pub length: Segments,
+}
+
+/// The tick of the timestamp clock (RFC 7323 §5.4 allows 1 ms to 1 s).
+pub const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
+
+/// What one acknowledgment told.
+#[derive(Clone, Debug)]
+pub struct AckFacts<'a> {
+    /// The cumulative field of this segment.
+    pub ack: Offset,
+    /// SND.UNA before it.
+    pub una_before: Offset,
+    /// FlightSize before it.
+    pub flight_before: Bytes,
+    /// True if it acknowledges less than was acknowledged before: it was overtaken. Its SACK blocks count all the same.
+    pub stale: bool,
+    /// Segments ACKed or SACKed for the first time: the cumulative ones in order, then the SACKed ones.
+    pub newly: &'a [SegId],
+    /// How many of them were SACKed.
+    pub newly_sacked: Segments,
+    /// Octets ACKed or SACKed for the first time.
+    pub delivered: Bytes,
+    /// The highest segment ACKed or SACKed so far, this ACK included.
+    pub highest: Option<SegId>,
+    /// A duplicate ACK: with SACK, one that SACKs something new (RFC 6675 §2); without, RFC 5681 §2.
+    pub duplicate: bool,
+    /// A DSACK report, if the segment carried one.
+    pub dsack: Option<Dsack<'a>>,
+    /// When the timestamp that is echoed was set, rounded down to the timestamp clock's tick ([`TIMESTAMP_TICK`]).
+    pub echoed: Option<Instant>,
+    /// ECN echo.
+    pub ece: bool,
+    /// Reordering that this ACK reveals.
+    pub reordering: Option<Reordering>,
+    /// RTT of the latest newly delivered segment that was sent only once.
+    pub rtt: Option<Duration>,
+    /// The sample for the RTO estimator, as often as the configuration wants one.
+    pub rtt_sample: Option<Duration>,
+}
+
+impl AckFacts<'_> {
+    /// How far SND.UNA advanced.
+    pub fn advance(&self) -> Bytes {
+        self.ack.since(self.una_before)
+    }
+
+    /// True if SND.UNA advanced.
+    pub fn advances(&self) -> bool {
+        self.ack > self.una_before
+    }
+}
+
+/// What set off a reduction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trigger {
+    /// The loss detector: fast retransmit.
+    FastRetransmit,
+    /// The retransmission timer.
+    Timeout,
+    /// A tail loss probe repaired a loss (RFC 8985 §7.4).
+    Probe,
+    /// ECN echo (RFC 3168 §6.1.2).
+    Ecn,
+}
+
+/// The window before the last reduction, kept until the next one: what an undo restores.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot {
+    /// What set off the reduction.
+    pub trigger: Trigger,
+    /// When.
+    pub at: Instant,
+    /// cwnd before.
+    pub cwnd: Bytes,
+    /// ssthresh before.
+    pub ssthresh: Bytes,
+    /// FlightSize before, without what limited transmit had added.
+    pub flight_size: Bytes,
+    /// Duplicate ACKs that had arrived.
+    pub dup_acks: Segments,
+    /// The first segment that was held lost.
+    pub hole: SegId,
+    /// SND.NXT then.
+    pub snd_nxt: Offset,
+}
+
+/// News that a reduction was needless.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spurious {
+    /// The fast retransmit.
+    FastRetransmit,
+    /// The timeout, told before the ACK of the retransmission.
+    Timeout,
+    /// The timeout, told by the ACK of the retransmission.
+    LateTimeout,
+}
+
+/// A turn in the sender's reaction to loss. Every plug-in of the sender hears of each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Fast recovery begins.
+    EnterRecovery,
+    /// Fast recovery or the time after a timeout ends regularly.
+    LeaveRecovery,
+    /// The retransmission timer expired; `expired` is the RTO that ran out, with its back-off.
+    Timeout {
+        /// The RTO that ran out.
+        expired: Duration,
+        /// True for the first expiry of a series without an ACK in between.
+        first: bool,
+    },
+    /// A reduction turned out to be needless; the response follows.
+    Spurious(Spurious),
+}

@@ -1,0 +1,300 @@
+//! The receiving side: what has arrived, what to acknowledge and when, how much more may come.
+
+mod reassembly;
+mod sack;
+
+use std::sync::Arc;
+
+use reknit_units::{Bytes, Instant};
+
+use self::reassembly::Reassembly;
+use self::sack::SackMemory;
+use crate::config::Config;
+use crate::seams::{AckAction, AckPolicy, Arrival, RxFacts};
+use crate::segment::SackBlocks;
+use crate::seq::{Offset, SeqNum};
+use crate::stats::ReceiveStats;
+
+/// The part of a segment's payload that the receiver takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delivery {
+    /// Where its first octet belongs: octets of the stream before it.
+    pub position: u64,
+    /// Octets of the payload to skip.
+    pub skip: usize,
+    /// Octets to keep.
+    pub len: usize,
+}
+
+/// When the next acknowledgment is owed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Owed {
+    Nothing,
+    By(Instant),
+    /// At once. `alone` if it has news that a data segment could not carry.
+    Now {
+        alone: bool,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    config: Arc<Config>,
+    policy: Box<dyn AckPolicy>,
+    reassembly: Reassembly,
+    sack: SackMemory,
+    sack_permitted: bool,
+    irs: SeqNum,
+    /// Where the peer's FIN is, once a segment carried it.
+    fin: Option<Offset>,
+    /// The application has read up to here.
+    read: Offset,
+    /// Right edge of the window that was announced; it never moves back.
+    announced: Offset,
+    shift: u8,
+    owed: Owed,
+    /// Longest segment so far, the estimate of the peer's segment size (RFC 5681 §4.2).
+    largest: Bytes,
+    pub(crate) stats: ReceiveStats,
+}
+
+impl Receiver {
+    pub(crate) fn new(config: Arc<Config>, policy: Box<dyn AckPolicy>) -> Receiver {
+        Receiver {
+            policy,
+            reassembly: Reassembly::default(),
+            sack: SackMemory::default(),
+            sack_permitted: false,
+            irs: SeqNum(0),
+            fin: None,
+            read: Offset::DATA,
+            announced: Offset::SYN,
+            shift: 0,
+            owed: Owed::Nothing,
+            largest: Bytes::ZERO,
+            stats: ReceiveStats::default(),
+            config,
+        }
+    }
+
+    /// The peer's SYN arrived.
+    pub(crate) fn synchronise(&mut self, irs: SeqNum) {
+        self.irs = irs;
+        self.reassembly = Reassembly::new(Offset::DATA);
+        self.announced = Offset::DATA;
+    }
+
+    /// The options are agreed on.
+    pub(crate) fn establish(&mut self, shift: u8, sack_permitted: bool) {
+        self.shift = shift;
+        self.sack_permitted = sack_permitted;
+    }
+
+    pub(crate) fn irs(&self) -> SeqNum {
+        self.irs
+    }
+
+    pub(crate) fn rcv_nxt(&self) -> Offset {
+        self.reassembly.rcv_nxt()
+    }
+
+    /// True if RCV.NXT has passed the peer's FIN.
+    pub(crate) fn fin_received(&self) -> bool {
+        self.fin.is_some_and(|fin| self.rcv_nxt() > fin)
+    }
+
+    /// Octets that the application can read.
+    pub(crate) fn readable(&self) -> Bytes {
+        let end = if self.fin_received() { self.rcv_nxt() - Bytes(1) } else { self.rcv_nxt() };
+        end.since(self.read)
+    }
+
+    /// Where the peer's sequence number `seq` lies.
+    pub(crate) fn offset(&self, seq: SeqNum) -> Option<Offset> {
+        self.rcv_nxt().nearest(seq, self.irs)
+    }
+
+    /// The acceptability test (RFC 9293 §3.4): does any of `start..end` lie in the window?
+    pub(crate) fn accepts(&self, start: Offset, end: Offset) -> bool {
+        let nxt = self.rcv_nxt();
+        if start == end {
+            start == nxt || (nxt <= start && start < self.announced)
+        } else {
+            start < self.announced && end > nxt
+        }
+    }
+
+    /// Takes the octets `start..end`, of which the last is a FIN if `fin`. Returns the part of the payload to keep.
+    pub(crate) fn on_data(&mut self, now: Instant, start: Offset, end: Offset, fin: bool) -> Option<Delivery> {
+        self.stats.segments += 1;
+        let before = self.rcv_nxt();
+        let had_gaps = self.reassembly.has_gaps();
+        let mut within = end.min(self.announced.max(before));
+        if fin && self.fin.is_none() && within == end && end > self.reassembly.highest() {
+            self.fin = Some(end - Bytes(1));
+        }
+        if let Some(fin) = self.fin {
+            within = within.min(fin + Bytes(1)); // nothing follows a FIN
+        }
+        let arrival = if within <= start.max(before) {
+            self.on_duplicate(start, end.min(before));
+            Arrival::Duplicate
+        } else {
+            self.insert(start, within, before, had_gaps)
+        };
+        let segment = end.since(start);
+        let full_sized = segment >= self.largest;
+        self.largest = self.largest.max(segment);
+        let action = self.policy.on_data(&RxFacts {
+            now,
+            config: &self.config,
+            arrival,
+            start,
+            end,
+            rcv_nxt: self.rcv_nxt(),
+            highest: self.reassembly.highest(),
+            gaps: self.reassembly.has_gaps(),
+            full_sized,
+            fin,
+        });
+        self.owe(action, arrival);
+        let first = start.max(before);
+        let last = self.fin.map_or(within, |fin| within.min(fin));
+        (last > first).then(|| Delivery {
+            position: first.0 - Offset::DATA.0,
+            skip: first.since(start).0 as usize,
+            len: last.since(first).0 as usize,
+        })
+    }
+
+    fn insert(&mut self, start: Offset, end: Offset, before: Offset, had_gaps: bool) -> Arrival {
+        let inserted = self.reassembly.insert(start..end);
+        if let Some(duplicate) = inserted.duplicate {
+            self.report_duplicate(duplicate, inserted.block.clone());
+        }
+        if !inserted.new {
+            self.stats.duplicates += 1;
+            return Arrival::Duplicate;
+        }
+        if let Some(block) = inserted.block {
+            self.sack.on_block(block);
+        }
+        match (self.rcv_nxt() > before, had_gaps) {
+            (true, true) => {
+                self.sack.on_advance(self.rcv_nxt());
+                Arrival::FillsGap
+            }
+            (true, false) => Arrival::InOrder,
+            (false, _) => {
+                self.stats.out_of_order += 1;
+                Arrival::OutOfOrder
+            }
+        }
+    }
+
+    /// A segment that lies wholly below RCV.NXT.
+    fn on_duplicate(&mut self, start: Offset, end: Offset) {
+        self.stats.duplicates += 1;
+        self.report_duplicate(start..end, None);
+    }
+
+    fn report_duplicate(&mut self, duplicate: std::ops::Range<Offset>, block: Option<std::ops::Range<Offset>>) {
+        if self.config.dsack {
+            self.sack.on_duplicate(duplicate, block);
+        }
+    }
+
+    fn owe(&mut self, action: AckAction, arrival: Arrival) {
+        self.owed = match (action, self.owed) {
+            (AckAction::Now, Owed::Now { alone: true }) | (AckAction::By(_), Owed::Now { .. }) => self.owed,
+            (AckAction::Now, _) => Owed::Now { alone: arrival != Arrival::InOrder },
+            (AckAction::By(at), Owed::By(earlier)) => Owed::By(at.min(earlier)),
+            (AckAction::By(at), Owed::Nothing) => Owed::By(at),
+        };
+    }
+
+    /// An acknowledgment must go out now, whatever the policy says (RFC 9293 §3.10.7.4, RFC 5961).
+    pub(crate) fn owe_now(&mut self) {
+        self.owed = Owed::Now { alone: true };
+    }
+
+    /// When the acknowledgment that is owed must go out.
+    pub(crate) fn deadline(&self) -> Instant {
+        match self.owed {
+            Owed::By(at) => at,
+            Owed::Now { .. } => Instant::ZERO,
+            Owed::Nothing => Instant::NEVER,
+        }
+    }
+
+    /// True if an acknowledgment must go out on its own.
+    pub(crate) fn owes_pure_ack(&self, now: Instant) -> bool {
+        self.deadline() <= now
+    }
+
+    /// A segment is about to acknowledge RCV.NXT. `alone` if it carries nothing else.
+    pub(crate) fn on_ack_sent(&mut self, alone: bool) {
+        self.stats.acks_sent += u64::from(alone);
+        if alone || self.owed != (Owed::Now { alone: true }) {
+            self.owed = Owed::Nothing;
+            self.policy.on_ack_sent();
+        }
+    }
+
+    /// The SACK option for the next segment, with room for `room` blocks.
+    pub(crate) fn take_sack(&mut self, room: usize) -> SackBlocks {
+        if self.sack_permitted && room > 0 && self.sack.has_news() {
+            self.sack.take(room, self.irs)
+        } else {
+            SackBlocks::EMPTY
+        }
+    }
+
+    /// The window for the next segment, scaled. The right edge moves forward only, and only by a useful amount
+    /// (silly window avoidance, RFC 9293 §3.8.6.2.2).
+    pub(crate) fn announce(&mut self) -> u16 {
+        if self.opening() >= self.useful_opening() {
+            self.announced = self.announced.max(self.allowed_edge());
+        }
+        // The field rounds down, the promise does not: what was once announced is accepted.
+        let window = self.announced.since(self.rcv_nxt()).0;
+        (window >> self.shift).min(u64::from(u16::MAX)) as u16
+    }
+
+    /// The window of a SYN, which is never scaled (RFC 7323 §2.2).
+    pub(crate) fn announce_on_syn(&mut self) -> u16 {
+        let field = self.config.receive_buffer_size().0.min(u64::from(u16::MAX));
+        self.announced = self.announced.max(self.rcv_nxt() + Bytes(field));
+        field as u16
+    }
+
+    /// The application took `n` octets. True if the peer should hear of the room.
+    pub(crate) fn on_read(&mut self, n: Bytes) -> bool {
+        self.read += n.min(self.readable());
+        let half = Bytes(self.config.receive_buffer_size().0 / 2);
+        self.announced.since(self.rcv_nxt()) < half && self.opening() >= self.useful_opening() * 2
+    }
+
+    /// How far the edge could move.
+    fn opening(&self) -> Bytes {
+        self.allowed_edge().since(self.announced)
+    }
+
+    fn allowed_edge(&self) -> Offset {
+        let field_limit = Bytes(u64::from(u16::MAX) << self.shift);
+        (self.read + self.config.receive_buffer_size()).min(self.rcv_nxt() + field_limit)
+    }
+
+    fn useful_opening(&self) -> Bytes {
+        Bytes(u64::from(self.config.mss)).min(Bytes(self.config.receive_buffer_size().0 / 2))
+    }
+
+    /// The shift with which a window of the buffer's size fits 16 bits (RFC 7323 §2.2).
+    pub(crate) fn wanted_shift(config: &Config) -> u8 {
+        let mut shift = 0;
+        while shift < 14 && config.receive_buffer_size().0 >> shift > u64::from(u16::MAX) {
+            shift += 1;
+        }
+        shift
+    }
+}

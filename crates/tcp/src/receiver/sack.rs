@@ -1,0 +1,149 @@
+//! Which blocks an ACK reports (RFC 2018 §4, RFC 2883 §4).
+
+use std::ops::Range;
+
+use crate::segment::{SackBlock, SackBlocks};
+use crate::seq::{Offset, SeqNum};
+
+/// Blocks that an option can hold.
+const MAX_BLOCKS: usize = 4;
+
+/// The blocks above RCV.NXT, the most recently changed first, and a duplicate that awaits its report.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SackMemory {
+    recent: [Range<Offset>; MAX_BLOCKS],
+    len: usize,
+    dsack: Option<Dsack>,
+}
+
+#[derive(Clone, Debug)]
+struct Dsack {
+    duplicate: Range<Offset>,
+    /// The block that holds the duplicate, if it lies above the cumulative ACK.
+    enclosing: Option<Range<Offset>>,
+}
+
+impl SackMemory {
+    /// A segment arrived and is now part of `block`; whatever that swallowed is no block of its own any more.
+    pub(crate) fn on_block(&mut self, block: Range<Offset>) {
+        let mut kept = 0;
+        for i in 0..self.len {
+            let inside = block.start <= self.recent[i].start && self.recent[i].end <= block.end;
+            if !inside {
+                self.recent.swap(kept, i);
+                kept += 1;
+            }
+        }
+        self.len = (kept + 1).min(MAX_BLOCKS);
+        self.recent[..self.len].rotate_right(1);
+        self.recent[0] = block;
+    }
+
+    /// RCV.NXT moved: what lies below needs no report.
+    pub(crate) fn on_advance(&mut self, rcv_nxt: Offset) {
+        let mut kept = 0;
+        for i in 0..self.len {
+            if self.recent[i].end > rcv_nxt {
+                self.recent.swap(kept, i);
+                kept += 1;
+            }
+        }
+        self.len = kept;
+    }
+
+    /// `duplicate` arrived again. Reported once, with the next ACK.
+    pub(crate) fn on_duplicate(&mut self, duplicate: Range<Offset>, enclosing: Option<Range<Offset>>) {
+        self.dsack = Some(Dsack { duplicate, enclosing });
+    }
+
+    /// The option for an ACK with room for `room` blocks. A duplicate comes first, followed by the block around it.
+    pub(crate) fn take(&mut self, room: usize, irs: SeqNum) -> SackBlocks {
+        let mut blocks = SackBlocks::EMPTY;
+        let mut push = |range: &Range<Offset>| {
+            if blocks.as_slice().len() < room {
+                blocks.push(SackBlock { left: range.start.to_wire(irs), right: range.end.to_wire(irs) });
+            }
+        };
+        let mut skip = None;
+        if let Some(dsack) = self.dsack.take() {
+            push(&dsack.duplicate);
+            if let Some(enclosing) = dsack.enclosing {
+                push(&enclosing);
+                skip = Some(enclosing);
+            }
+        }
+        for block in self.recent[..self.len].iter().filter(|block| Some(*block) != skip.as_ref()) {
+            push(block);
+        }
+        blocks
+    }
+
+    /// True if the next ACK has something to report.
+    pub(crate) fn has_news(&self) -> bool {
+        self.len > 0 || self.dsack.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IRS: SeqNum = SeqNum(0);
+
+    fn r(start: u64, end: u64) -> Range<Offset> {
+        Offset(start)..Offset(end)
+    }
+
+    fn report(memory: &mut SackMemory, room: usize) -> Vec<(u32, u32)> {
+        memory.take(room, IRS).as_slice().iter().map(|b| (b.left.0, b.right.0)).collect()
+    }
+
+    #[test]
+    fn the_block_of_the_latest_segment_comes_first() {
+        let mut memory = SackMemory::default();
+        memory.on_block(r(10, 20));
+        memory.on_block(r(30, 40));
+        memory.on_block(r(10, 25));
+        assert_eq!(report(&mut memory, 4), [(10, 25), (30, 40)]);
+    }
+
+    #[test]
+    fn a_merged_block_replaces_its_parts() {
+        let mut memory = SackMemory::default();
+        memory.on_block(r(10, 20));
+        memory.on_block(r(30, 40));
+        memory.on_block(r(10, 40));
+        assert_eq!(report(&mut memory, 4), [(10, 40)]);
+    }
+
+    #[test]
+    fn the_oldest_block_is_the_first_to_go() {
+        let mut memory = SackMemory::default();
+        for n in 1..=6 {
+            memory.on_block(r(n * 20, n * 20 + 10));
+        }
+        assert_eq!(report(&mut memory, 4), [(120, 130), (100, 110), (80, 90), (60, 70)]);
+        assert_eq!(report(&mut memory, 3), [(120, 130), (100, 110), (80, 90)]);
+    }
+
+    #[test]
+    fn a_duplicate_is_told_once_and_first() {
+        let mut memory = SackMemory::default();
+        memory.on_block(r(30, 40));
+        memory.on_block(r(50, 60));
+        memory.on_duplicate(r(30, 35), Some(r(30, 40)));
+        assert_eq!(report(&mut memory, 3), [(30, 35), (30, 40), (50, 60)]);
+        assert_eq!(report(&mut memory, 3), [(50, 60), (30, 40)]);
+    }
+
+    #[test]
+    fn blocks_below_rcv_nxt_are_forgotten() {
+        let mut memory = SackMemory::default();
+        memory.on_block(r(10, 20));
+        memory.on_block(r(30, 40));
+        memory.on_advance(Offset(20));
+        assert_eq!(report(&mut memory, 4), [(30, 40)]);
+        memory.on_advance(Offset(40));
+        assert!(!memory.has_news());
+    }
+}

@@ -1,0 +1,388 @@
+//! The seams: small traits with facts in and decisions out, one for each question on which published algorithms differ.
+//!
+//! The engine asks in a fixed order on every ACK (see `sender/ack.rs`); a plug-in never writes the scoreboard or the
+//! window. Detecting a loss, responding to it and undoing the response are separate questions, so any answer to one
+//! combines with any answer to another. Hooks named `on_…` notify; nouns and questions answer. A default body stands
+//! only where doing nothing is right for most algorithms.
+
+use std::fmt::Debug;
+
+use reknit_units::{Bytes, Duration, Instant, Segments};
+
+use crate::config::Config;
+use crate::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn};
+use crate::scoreboard::{Cause, SegId};
+use crate::seq::Offset;
+
+/// Why a segment is held lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// Enough duplicate ACKs (RFC 5681 §3.2).
+    Duplicates,
+    /// Enough SACKed above it (RFC 6675 §4, `IsLost`).
+    SackedAbove,
+    /// A partial ACK points at it (RFC 6582 §3.2).
+    PartialAck,
+    /// A segment sent later was delivered and time has passed since (RFC 8985 §6).
+    Overtaken,
+    /// Its own deadline passed.
+    Deadline,
+}
+
+/// What a loss detector concluded.
+#[derive(Debug, Default)]
+pub struct Verdicts {
+    pub(crate) lost: Vec<(SegId, Why)>,
+    pub(crate) probe: bool,
+    pub(crate) probe_repaired_loss: bool,
+}
+
+impl Verdicts {
+    /// The latest transmission of `id` did not arrive.
+    pub fn lost(&mut self, id: SegId, why: Why) {
+        self.lost.push((id, why));
+    }
+
+    /// Send a probe: new data if possible, else the last segment again (RFC 8985 §7.3).
+    pub fn probe(&mut self) {
+        self.probe = true;
+    }
+
+    /// The probe repaired a loss without anyone noticing: respond once as to any loss (RFC 8985 §7.4).
+    pub fn probe_repaired_loss(&mut self) {
+        self.probe_repaired_loss = true;
+    }
+
+    /// True if nothing was concluded.
+    pub fn is_empty(&self) -> bool {
+        self.lost.is_empty() && !self.probe && !self.probe_repaired_loss
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.lost.clear();
+        self.probe = false;
+        self.probe_repaired_loss = false;
+    }
+}
+
+/// Which segments are lost, or when to look again.
+pub trait LossDetector: Debug + Send {
+    /// Judges the outstanding segments. Once per ACK, after the scoreboard took it in; outside recovery any verdict
+    /// starts it (if the postponements agree).
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts);
+
+    /// Judges again because [`LossDetector::deadline`] passed or a postponement ran out.
+    fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts);
+
+    /// When to look again, [`Instant::NEVER`] if only an ACK can tell more.
+    fn deadline(&self) -> Instant {
+        Instant::NEVER
+    }
+
+    /// A segment was sent, for the first time or again.
+    fn on_sent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
+
+    /// True if the retransmission timeout that just fired means that `id` is lost too (RFC 6298 §5.4 speaks of the
+    /// first segment only; classic TCP gives up everything).
+    fn lost_at_timeout(&self, _cx: &Context<'_>, _id: SegId) -> bool {
+        true
+    }
+
+    /// A turn in the connection's recovery: state that belongs to one episode ends here.
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn);
+}
+
+/// How many duplicates mean loss.
+pub trait DupThresh: Debug + Send {
+    /// Learns from an ACK. Before loss detection, so that it is judged by the newest threshold.
+    fn on_ack(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) {}
+
+    /// The threshold, in segments. Asked on every ACK outside recovery.
+    fn dup_thresh(&self, cx: &Context<'_>) -> Segments;
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// Whether a triggered fast retransmit may go ahead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// Now.
+    Now,
+    /// Not before this moment, and only if the hole is still open then.
+    At(Instant),
+}
+
+/// How much longer to wait once the evidence is in.
+pub trait Postponement: Debug + Send {
+    /// Asked when the detector first holds `hole` lost.
+    fn may_enter(&mut self, cx: &Context<'_>, hole: SegId) -> Entry;
+
+    /// Learns from an ACK.
+    fn on_ack(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) {}
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// Whether the last reduction was needless.
+pub trait SpuriousDetector: Debug + Send {
+    /// A segment was sent again.
+    fn on_resent(&mut self, cx: &Context<'_>, id: SegId, cause: Cause);
+
+    /// Learns from an ACK, and judges the reduction described by `snapshot` if there is one. The first verdict of an
+    /// episode counts.
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, snapshot: Option<&Snapshot>) -> Option<Spurious>;
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn);
+}
+
+/// A new window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: Bytes,
+    /// Slow start threshold.
+    pub ssthresh: Bytes,
+}
+
+/// The window after the news that a reduction was needless.
+pub trait SpuriousResponse: Debug + Send {
+    /// The new window; None leaves it as it is.
+    fn respond(
+        &mut self,
+        cx: &Context<'_>,
+        ack: &AckFacts<'_>,
+        spurious: Spurious,
+        snapshot: &Snapshot,
+    ) -> Option<Window>;
+}
+
+/// What a loss verdict does to the window, and when.
+pub trait LossResponse: Debug + Send {
+    /// A reduction is due: the window to continue with. None leaves it as it is (the loss is repaired all the same).
+    ///
+    /// `flight_size` is without what limited transmit added; `congestion` tells what the congestion control would do.
+    fn respond(
+        &mut self,
+        cx: &Context<'_>,
+        trigger: Trigger,
+        flight_size: Bytes,
+        congestion: &mut dyn CongestionControl,
+    ) -> Option<Window>;
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// How fast recovery spends the window, and when it is over.
+pub trait FastRecovery: Debug + Send {
+    /// Recovery begins with the window that the loss response chose; returns cwnd. `ack` is what set it off, none if a
+    /// timer did.
+    fn enter(&mut self, cx: &Context<'_>, ack: Option<&AckFacts<'_>>) -> Bytes;
+
+    /// A further ACK arrived that did not end recovery; returns cwnd.
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes;
+
+    /// `bytes` were sent in recovery.
+    fn on_sent(&mut self, _bytes: Bytes) {}
+
+    /// How many octets may be sent now.
+    fn allowance(&self, cx: &Context<'_>) -> Bytes;
+
+    /// True if the ACK ends recovery. By the RFCs, when everything outstanding at its start is acknowledged.
+    fn is_over(&self, cx: &Context<'_>, _ack: &AckFacts<'_>) -> bool {
+        cx.snd.snd_una >= cx.snd.recover
+    }
+
+    /// cwnd when recovery is over.
+    fn exit(&mut self, cx: &Context<'_>) -> Bytes;
+
+    /// Asked on a partial ACK: does it restart the retransmission timer?
+    fn restarts_timer(&mut self) -> bool {
+        true
+    }
+}
+
+/// What to do about data that may only seem lost, after the retransmission timer expired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AfterTimeout {
+    /// Give up what the detector gives up and resend it in slow start (RFC 5681 §3.1).
+    Conventional,
+    /// Resend only the first segment, hold nothing else lost, and wait for ACKs to tell more.
+    Probe,
+}
+
+/// The next step of an undecided timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeoutStep {
+    /// Nothing to do with this ACK.
+    Pass,
+    /// Send up to this many new segments, then continue with this cwnd.
+    SendNew(Segments, Bytes),
+    /// It was a loss: resend in slow start from this cwnd.
+    FallBack(Bytes),
+    /// It was spurious.
+    Spurious,
+}
+
+/// What to send after a retransmission timeout.
+pub trait TimeoutRecovery: Debug + Send {
+    /// The timer expired.
+    fn on_timeout(&mut self, cx: &Context<'_>, first: bool) -> AfterTimeout;
+
+    /// An ACK arrived while the timeout is undecided.
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> TimeoutStep;
+}
+
+/// The retransmission timeout.
+pub trait RtoEstimator: Debug + Send {
+    /// Learns from an ACK; true if it took a valid sample, which ends the back-off (RFC 6298 §5).
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool;
+
+    /// Learns from a sample that belongs to no ACK of data: the handshake's.
+    fn on_sample(&mut self, config: &Config, rtt: Duration);
+
+    /// The timeout before clamping and back-off; none before the first sample. [`Duration::MAX`] runs no timer.
+    fn rto(&self) -> Option<Duration>;
+
+    /// The smoothed round-trip time, none before the first sample.
+    fn srtt(&self) -> Option<Duration>;
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// New data during disorder.
+pub trait LimitedTransmit: Debug + Send {
+    /// How large FlightSize may become. Asked on every ACK outside recovery while duplicates are counted or something
+    /// is SACKed; values below cwnd change nothing.
+    fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes;
+
+    /// The episode ended: SND.UNA advanced past the hole, or recovery began.
+    fn on_episode_end(&mut self) {}
+}
+
+/// Growth and reduction of the window.
+pub trait CongestionControl: Debug + Send {
+    /// cwnd after an ACK that delivered something, outside fast recovery and while the window was in use.
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes;
+
+    /// ssthresh after a congestion signal (RFC 5681 eq. 4 and its relatives).
+    fn ssthresh(&mut self, cx: &Context<'_>, trigger: Trigger, flight_size: Bytes) -> Bytes;
+
+    /// Keeps what a reduction is about to change; one state is kept.
+    fn save(&mut self);
+
+    /// Returns to the state that was kept, because the reduction was needless.
+    fn restore(&mut self, cx: &Context<'_>);
+}
+
+/// How a data segment fits what the receiver has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrival {
+    /// It is the next one and nothing is missing.
+    InOrder,
+    /// It leaves a gap below it.
+    OutOfOrder,
+    /// It fills a gap, wholly or in part.
+    FillsGap,
+    /// It brings nothing new.
+    Duplicate,
+}
+
+/// What the receiver knows when a data segment arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct RxFacts<'a> {
+    /// The moment.
+    pub now: Instant,
+    /// The connection's options.
+    pub config: &'a Config,
+    /// How the segment fits.
+    pub arrival: Arrival,
+    /// First octet of the segment.
+    pub start: Offset,
+    /// One past its last octet.
+    pub end: Offset,
+    /// Next octet expected, after this segment.
+    pub rcv_nxt: Offset,
+    /// One past the highest octet received.
+    pub highest: Offset,
+    /// True if something is still missing below `highest`.
+    pub gaps: bool,
+    /// True if it is at least as long as the largest segment seen.
+    pub full_sized: bool,
+    /// True if it carries a FIN.
+    pub fin: bool,
+}
+
+/// When to acknowledge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AckAction {
+    /// At once.
+    Now,
+    /// With the next segment that is sent anyway, or at this moment.
+    By(Instant),
+}
+
+/// The receiver's acknowledgment policy.
+pub trait AckPolicy: Debug + Send {
+    /// A data segment arrived.
+    fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction;
+
+    /// Everything received so far has been acknowledged.
+    fn on_ack_sent(&mut self);
+}
+
+/// One algorithm for each seam: what makes a connection a variant.
+#[derive(Debug)]
+pub struct Plugins {
+    /// The sender's.
+    pub sender: SenderPlugins,
+    /// When the receiver acknowledges.
+    pub ack_policy: Box<dyn AckPolicy>,
+}
+
+/// One algorithm for each seam of the sender.
+#[derive(Debug)]
+pub struct SenderPlugins {
+    /// Which segments are lost.
+    pub loss_detector: Box<dyn LossDetector>,
+    /// How many duplicates mean loss.
+    pub dup_thresh: Box<dyn DupThresh>,
+    /// How much longer to wait; all must agree.
+    pub postponements: Vec<Box<dyn Postponement>>,
+    /// Whether the last reduction was needless; the first verdict counts.
+    pub spurious_detectors: Vec<Box<dyn SpuriousDetector>>,
+    /// The window after such news.
+    pub spurious_response: Box<dyn SpuriousResponse>,
+    /// The window after a loss.
+    pub loss_response: Box<dyn LossResponse>,
+    /// How fast recovery spends the window.
+    pub fast_recovery: Box<dyn FastRecovery>,
+    /// What to send after a timeout.
+    pub timeout_recovery: Box<dyn TimeoutRecovery>,
+    /// The retransmission timeout.
+    pub rto_estimator: Box<dyn RtoEstimator>,
+    /// New data during disorder.
+    pub limited_transmit: Box<dyn LimitedTransmit>,
+    /// Growth and reduction of the window.
+    pub congestion_control: Box<dyn CongestionControl>,
+}
+
+impl SenderPlugins {
+    /// Tells every plug-in about a turn.
+    pub(crate) fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        self.loss_detector.on_turn(cx, turn);
+        self.dup_thresh.on_turn(cx, turn);
+        for postponement in &mut self.postponements {
+            postponement.on_turn(cx, turn);
+        }
+        for detector in &mut self.spurious_detectors {
+            detector.on_turn(cx, turn);
+        }
+        self.loss_response.on_turn(cx, turn);
+        self.rto_estimator.on_turn(cx, turn);
+    }
+}

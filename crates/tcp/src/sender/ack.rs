@@ -1,0 +1,163 @@
+//! The ACK pipeline. Its order is part of the specification: a verdict before a measurement before the RTT before the
+//! response before detection, so that one ACK is judged with the newest threshold but an unmodified window.
+
+use std::mem;
+
+use reknit_units::{Bytes, Duration, Instant, Segments};
+
+use super::{SackReport, Sender, context};
+use crate::facts::{AckFacts, Dsack, Phase, TIMESTAMP_TICK};
+use crate::scoreboard::{Scoreboard, SegId};
+use crate::seq::Offset;
+
+/// A segment's acknowledgment, checked (RFC 9293 §3.10.7.4) and in offsets.
+#[derive(Clone, Debug)]
+pub(crate) struct AckInput {
+    pub(crate) ack: Offset,
+    /// The sequence number of the segment that carried it, for the window update.
+    pub(crate) seq: Offset,
+    /// The peer's window, scaled.
+    pub(crate) wnd: Bytes,
+    /// No payload, no SYN, no FIN: only such a segment can be a duplicate ACK without SACK.
+    pub(crate) pure: bool,
+    pub(crate) sack: SackReport,
+    /// The age of the timestamp that is echoed.
+    pub(crate) echo_age: Option<Duration>,
+    pub(crate) ece: bool,
+}
+
+impl Sender {
+    pub(crate) fn on_ack(&mut self, now: Instant, input: &AckInput) {
+        let mut newly = mem::take(&mut self.newly);
+        let mut duplicates = mem::take(&mut self.duplicates);
+        newly.clear();
+        duplicates.clear();
+
+        let window_changed = self.update_window(now, input);
+        let (ack_loss, newly_sacked) = self.update_scoreboard(now, input, &mut newly);
+        if let Some(range) = &input.sack.dsack {
+            self.board.report_duplicate(range.clone(), now, &mut duplicates);
+        }
+        let una_before = self.state.snd_una;
+        let mut ack = AckFacts {
+            ack: input.ack,
+            una_before,
+            flight_before: self.state.flight_size(),
+            stale: input.ack < una_before,
+            newly: &newly,
+            newly_sacked,
+            delivered: newly.iter().filter_map(|id| self.board.get(*id)).map(|r| Bytes(u64::from(r.len))).sum(),
+            highest: self.highest(),
+            duplicate: if self.state.sack {
+                newly_sacked > Segments::ZERO
+            } else {
+                input.pure && input.ack == una_before && !window_changed && !self.board.is_empty()
+            },
+            dsack: input.sack.dsack.as_ref().map(|range| Dsack {
+                left: range.start,
+                right: range.end,
+                segments: &duplicates,
+                ack_loss: ack_loss && range.start == una_before,
+            }),
+            echoed: input.echo_age.map(|age| now.floor_to(TIMESTAMP_TICK) - age),
+            ece: input.ece,
+            reordering: None,
+            rtt: None,
+            rtt_sample: None,
+        };
+        self.advance(now, &ack);
+        let spurious = self.judge_last_reduction(now, &ack); // step 4
+        self.measure_reordering(now, &mut ack); // step 5
+        self.measure_rtt(now, &mut ack, input.echo_age); // step 6
+        self.restart_timer_on_ack(now, &ack);
+        if let Some(spurious) = spurious {
+            self.respond_to_spurious(now, &ack, spurious); // step 7
+        }
+        self.step_timeout_recovery(now, &ack);
+        let left_recovery = self.detect_loss(now, &ack); // step 8
+        if spurious.is_none() && !left_recovery {
+            self.grow_window(now, &ack); // step 9
+        }
+        self.respond_to_ecn(now, &ack);
+        self.count(&ack);
+
+        self.newly = newly;
+        self.duplicates = duplicates;
+        let ghosts_expire = now + Scoreboard::ghost_lifetime(self.state.rto, self.state.srtt);
+        self.board.retire(ghosts_expire);
+        self.transmit(now, true); // step 10
+        debug_assert_eq!(self.board.check(), Ok(()));
+    }
+
+    /// RFC 9293 §3.10.7.4: the window is taken from the newest segment only. True if it changed.
+    fn update_window(&mut self, now: Instant, input: &AckInput) -> bool {
+        if input.ack < self.state.snd_una || (input.seq, input.ack) < self.wl {
+            return false;
+        }
+        self.wl = (input.seq, input.ack);
+        let changed = input.wnd != self.state.snd_wnd;
+        self.state.snd_wnd = input.wnd;
+        self.state.max_snd_wnd = self.state.max_snd_wnd.max(input.wnd);
+        if self.persist.expires.is_set() {
+            // A closed window is no dead peer: as long as it answers, the connection lives (RFC 9293 §3.8.6.1).
+            self.last_progress = now;
+        }
+        changed
+    }
+
+    /// Step 3. True if nothing was SACKed before; and how many segments this ACK newly SACKs.
+    fn update_scoreboard(&mut self, now: Instant, input: &AckInput, newly: &mut Vec<SegId>) -> (bool, Segments) {
+        let none_sacked = self.board.sacked().segments == Segments::ZERO;
+        if input.ack > self.state.snd_una {
+            self.board.acknowledge(input.ack, now, newly);
+        }
+        let acked = newly.len();
+        if self.state.sack {
+            for block in input.sack.blocks() {
+                self.board.sack(block.clone(), now, newly);
+            }
+        }
+        (none_sacked, Segments((newly.len() - acked) as u32))
+    }
+
+    /// The cumulative field: SND.UNA moves and the duplicates start over.
+    fn advance(&mut self, now: Instant, ack: &AckFacts<'_>) {
+        if ack.advances() {
+            self.state.snd_una = ack.ack;
+            self.state.dup_acks = Segments::ZERO;
+            self.last_progress = now;
+            self.end_disorder_episode();
+        }
+        self.end_window_probe();
+        self.note_unsent();
+    }
+
+    /// The highest segment ACKed or SACKed so far.
+    fn highest(&self) -> Option<SegId> {
+        let acked = self.board.first().0.checked_sub(1).map(SegId);
+        self.board.highest_sacked().max(acked)
+    }
+
+    /// Step 9. Outside recovery, and only while the window is what holds the sender back (RFC 9293 leaves an unused
+    /// window to the implementation; RFC 7661 §4 says not to grow it).
+    fn grow_window(&mut self, now: Instant, ack: &AckFacts<'_>) {
+        if ack.newly.is_empty() || self.state.phase == Phase::Recovery || !self.last_transmit_was_limited {
+            return;
+        }
+        let cwnd = self.plugins.congestion_control.on_ack(&context!(self, now), ack);
+        self.state.cwnd = self.cap(cwnd.max(self.state.smss));
+    }
+
+    fn count(&mut self, ack: &AckFacts<'_>) {
+        self.stats.acks += 1;
+        self.stats.dup_acks += u64::from(ack.duplicate);
+        self.stats.stale_acks += u64::from(ack.stale);
+        for segment in ack.dsack.iter().flat_map(|dsack| dsack.segments) {
+            if segment.transmissions > 1 {
+                self.stats.spurious_retransmissions += 1;
+            } else {
+                self.stats.network_duplicates += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Step 8: what is lost, and the moves between the phases.
+//!
+//! ```text
+//!            duplicate              verdict, postponements agree
+//!   Open <------------> Disorder -------------------------------> Recovery
+//!    ^     advance                                                   |
+//!    |                                            everything outstanding at its start is ACKed
+//!    +---------------------------------------------------------------+
+//!    |                                                               |
+//!    +-------------------------- Loss <---- timer, from any phase ---+
+//! ```
+
+use std::mem;
+
+use reknit_units::{Bytes, Instant, Segments};
+
+use super::{Sender, context};
+use crate::facts::{AckFacts, Context, Phase, Trigger, Turn};
+use crate::scoreboard::SegId;
+use crate::seams::{Entry, Verdicts, Why};
+
+impl Sender {
+    /// True if the ACK ended fast recovery, which set the window; it must not grow on top.
+    pub(super) fn detect_loss(&mut self, now: Instant, ack: &AckFacts<'_>) -> bool {
+        let left = self.leave_if_over(now, ack);
+        self.count_duplicate(now, ack);
+        let was_in_recovery = self.state.phase == Phase::Recovery;
+        if !self.is_postponed(now) {
+            self.ask_detector(now, Some(ack));
+        }
+        match self.state.phase {
+            Phase::Recovery if was_in_recovery => {
+                self.state.cwnd = self.plugins.fast_recovery.on_ack(&context!(self, now), ack);
+            }
+            Phase::Recovery | Phase::Loss => {}
+            Phase::Open | Phase::Disorder => self.allow_limited_transmit(now, ack),
+        }
+        left
+    }
+
+    /// Asks the detector because of an ACK, or because its clock or a postponement says to look again.
+    pub(super) fn ask_detector(&mut self, now: Instant, ack: Option<&AckFacts<'_>>) {
+        let mut verdicts = mem::take(&mut self.verdicts);
+        let cx = context!(self, now);
+        match ack {
+            Some(ack) => self.plugins.loss_detector.on_ack(&cx, ack, &mut verdicts),
+            None => self.plugins.loss_detector.on_timer(&cx, &mut verdicts),
+        }
+        if verdicts.probe_repaired_loss && !self.in_episode() {
+            self.reduce(now, Trigger::Probe, self.board.first());
+        }
+        if verdicts.probe {
+            self.probe_tail(now);
+        }
+        if let Some(&(hole, _)) = verdicts.lost.first() {
+            self.act_on_loss(now, hole, &verdicts, ack);
+        }
+        verdicts.clear();
+        self.verdicts = verdicts;
+    }
+
+    /// Marks what is lost; outside an episode that begins fast recovery, unless a postponement objects.
+    fn act_on_loss(&mut self, now: Instant, hole: SegId, verdicts: &Verdicts, ack: Option<&AckFacts<'_>>) {
+        let entering = !self.in_episode();
+        if entering {
+            if self.must_wait(now, hole) {
+                return;
+            }
+            self.reduce(now, Trigger::FastRetransmit, hole);
+        }
+        for &(id, why) in &verdicts.lost {
+            self.forced |= why == Why::PartialAck;
+            self.board.mark_lost(id);
+        }
+        if entering {
+            self.enter_recovery(now, ack);
+        }
+    }
+
+    fn enter_recovery(&mut self, now: Instant, ack: Option<&AckFacts<'_>>) {
+        self.state.phase = Phase::Recovery;
+        self.state.recover = self.state.snd_nxt;
+        self.high_rxt = None;
+        self.rescue = None;
+        self.forced = true;
+        self.postponed = None;
+        self.end_disorder_episode();
+        self.state.cwnd = self.plugins.fast_recovery.enter(&context!(self, now), ack);
+        self.plugins.on_turn(&context!(self, now), Turn::EnterRecovery);
+    }
+
+    /// Regular ends of both episodes. True if it was fast recovery.
+    fn leave_if_over(&mut self, now: Instant, ack: &AckFacts<'_>) -> bool {
+        let cx = context!(self, now);
+        match self.state.phase {
+            Phase::Recovery if self.plugins.fast_recovery.is_over(&cx, ack) => {
+                self.state.cwnd = self.plugins.fast_recovery.exit(&cx);
+                self.leave_episode();
+                self.plugins.on_turn(&context!(self, now), Turn::LeaveRecovery);
+                true
+            }
+            Phase::Loss if self.state.snd_una >= self.state.recover => {
+                self.leave_episode();
+                self.plugins.on_turn(&context!(self, now), Turn::LeaveRecovery);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Back to [`Phase::Open`] from wherever the sender is.
+    pub(super) fn leave_episode(&mut self) {
+        self.state.phase = Phase::Open;
+        self.forced = false;
+        self.probing_timeout = false;
+    }
+
+    fn count_duplicate(&mut self, now: Instant, ack: &AckFacts<'_>) {
+        if self.in_episode() {
+            return;
+        }
+        if ack.duplicate {
+            self.state.dup_acks += Segments(1);
+        }
+        let disorder = self.state.dup_acks > Segments::ZERO || self.board.sacked().segments > Segments::ZERO;
+        self.state.phase = if disorder { Phase::Disorder } else { Phase::Open };
+        self.state.dup_thresh = self.plugins.dup_thresh.dup_thresh(&context!(self, now));
+    }
+
+    /// How far FlightSize may exceed cwnd while the ACKs are in disorder.
+    fn allow_limited_transmit(&mut self, now: Instant, ack: &AckFacts<'_>) {
+        if self.state.phase == Phase::Disorder {
+            self.flight_limit = self.plugins.limited_transmit.flight_limit(&context!(self, now), ack);
+        }
+    }
+
+    /// SND.UNA moved or recovery began: what was allowed beyond the window ends.
+    pub(super) fn end_disorder_episode(&mut self) {
+        self.state.limited_transmit = Bytes::ZERO;
+        self.flight_limit = Bytes::ZERO;
+        self.plugins.limited_transmit.on_episode_end();
+        if self.postponed.is_some_and(|(hole, _)| hole < self.board.first()) {
+            self.postponed = None;
+        }
+    }
+
+    /// Asks the postponements once for each hole; the longest wait counts.
+    fn must_wait(&mut self, now: Instant, hole: SegId) -> bool {
+        if let Some((_, until)) = self.postponed {
+            return until > now;
+        }
+        let cx: Context<'_> = context!(self, now);
+        let waits = self.plugins.postponements.iter_mut().map(|p| p.may_enter(&cx, hole));
+        let until = waits.filter_map(|entry| match entry {
+            Entry::Now => None,
+            Entry::At(at) => Some(at),
+        });
+        self.postponed = until.max().filter(|until| *until > now).map(|until| (hole, until));
+        self.postponed.is_some()
+    }
+
+    fn is_postponed(&self, now: Instant) -> bool {
+        self.postponed.is_some_and(|(_, until)| until > now)
+    }
+}

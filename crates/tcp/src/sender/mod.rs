@@ -1,0 +1,260 @@
+//! The sending side: what is outstanding, what the ACKs mean for it, what to send next.
+//!
+//! Each file is one room, and an ACK walks through them in this order: [`sack`] reads its blocks, [`ack`] runs the
+//! pipeline, [`undo`] asks whether the last reduction was needless and responds, [`measure`] takes reordering and RTT,
+//! [`detect`] asks what is lost and moves between the phases, [`transmit`] sends. [`timeout`] does the same for timers.
+
+mod ack;
+mod detect;
+mod measure;
+mod sack;
+mod timeout;
+mod transmit;
+mod undo;
+
+use std::sync::Arc;
+
+use reknit_units::{Bytes, Duration, Instant, Segments};
+
+pub(crate) use self::ack::AckInput;
+pub(crate) use self::sack::SackReport;
+pub(crate) use self::timeout::TimerVerdict;
+use crate::config::Config;
+use crate::facts::{Context, Phase, SendState, Snapshot};
+use crate::scoreboard::{Duplicate, Scoreboard, SegId};
+use crate::seams::{SenderPlugins, Verdicts, Window};
+use crate::seq::Offset;
+use crate::stats::SendStats;
+
+/// Octets to put on the wire: header fields are the connection's business.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) start: Offset,
+    /// Sequence space, a FIN counting as one.
+    pub(crate) len: u32,
+    /// These octets were sent before.
+    pub(crate) again: bool,
+}
+
+/// The segment whose round trip is being timed (RFC 6298 §3).
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    end: Offset,
+    sent: Instant,
+}
+
+/// The persist timer (RFC 9293 §3.8.6.1).
+#[derive(Clone, Copy, Debug)]
+struct Persist {
+    expires: Instant,
+    backoff: u32,
+    /// A probe beyond the window is outstanding; it is no evidence of loss.
+    probing: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Sender {
+    config: Arc<Config>,
+    pub(crate) state: SendState,
+    pub(crate) board: Scoreboard,
+    plugins: SenderPlugins,
+    /// One past the last octet that the application has written.
+    written: Offset,
+    /// The application has closed: a FIN follows the last octet.
+    closing: bool,
+
+    /// The window before the last reduction, while that can still be judged.
+    snapshot: Option<Snapshot>,
+    /// Segments resent in this recovery lie at or below this one (`HighRxt` of RFC 6675).
+    high_rxt: Option<SegId>,
+    /// `RescueRxt` of RFC 6675.
+    rescue: Option<Offset>,
+    /// The next retransmission goes out whatever the window says: the first of a recovery, or the one that a partial
+    /// ACK asks for.
+    forced: bool,
+    /// How large FlightSize may become in disorder.
+    flight_limit: Bytes,
+    /// The hole whose fast retransmit was put off, and until when.
+    postponed: Option<(SegId, Instant)>,
+    /// Sending is closed until then.
+    last_transmit_was_limited: bool,
+    /// ECN: reductions answered up to here, and whether the next segment must carry CWR (RFC 3168 §6.1.2).
+    ecn_recover: Offset,
+    pub(crate) send_cwr: bool,
+
+    timed: Option<Timed>,
+    /// With timestamps: one sample per round trip, the next when this octet is acknowledged.
+    round_end: Offset,
+    backoff: u32,
+    /// SND.UNA when the timer last expired.
+    timer_retransmitted: Option<Offset>,
+    /// A timeout whose nature is still open is being probed.
+    probing_timeout: bool,
+    persist: Persist,
+    last_activity: Instant,
+    /// When the peer last showed progress (or data was first sent after quiet).
+    pub(crate) last_progress: Instant,
+    /// (SEG.SEQ, SEG.ACK) of the last window update (RFC 9293 §3.3.1).
+    wl: (Offset, Offset),
+
+    newly: Vec<SegId>,
+    duplicates: Vec<Duplicate>,
+    verdicts: Verdicts,
+    pub(crate) outbox: Vec<Outgoing>,
+    pub(crate) stats: SendStats,
+}
+
+/// The context for a hook; a macro so that it borrows only the fields that it shows.
+macro_rules! context {
+    ($sender:expr, $now:expr) => {
+        $crate::facts::Context { now: $now, config: &$sender.config, snd: &$sender.state, board: &$sender.board }
+    };
+}
+pub(crate) use context;
+
+impl Sender {
+    pub(crate) fn new(config: Arc<Config>, plugins: SenderPlugins, now: Instant) -> Sender {
+        let smss = Bytes(u64::from(config.mss));
+        let state = SendState {
+            snd_una: Offset::SYN,
+            snd_nxt: Offset::SYN,
+            snd_wnd: Bytes::ZERO,
+            max_snd_wnd: Bytes::ZERO,
+            smss,
+            cwnd: config.initial_window.of(smss),
+            ssthresh: Bytes::MAX,
+            phase: Phase::Open,
+            recover: Offset::SYN,
+            dup_acks: Segments::ZERO,
+            dup_thresh: Segments(3),
+            limited_transmit: Bytes::ZERO,
+            srtt: None,
+            rto: config.initial_rto,
+            rto_expires: Instant::NEVER,
+            can_send_new: false,
+            sack: false,
+            timestamps: false,
+        };
+        Sender {
+            state,
+            board: Scoreboard::default(),
+            plugins,
+            written: Offset::DATA,
+            closing: false,
+            snapshot: None,
+            high_rxt: None,
+            rescue: None,
+            forced: false,
+            flight_limit: Bytes::ZERO,
+            postponed: None,
+            last_transmit_was_limited: false,
+            ecn_recover: Offset::SYN,
+            send_cwr: false,
+            timed: None,
+            round_end: Offset::SYN,
+            backoff: 0,
+            timer_retransmitted: None,
+            probing_timeout: false,
+            persist: Persist { expires: Instant::NEVER, backoff: 0, probing: false },
+            last_activity: now,
+            last_progress: now,
+            wl: (Offset::SYN, Offset::SYN),
+            newly: Vec::new(),
+            duplicates: Vec::new(),
+            verdicts: Verdicts::default(),
+            outbox: Vec::new(),
+            stats: SendStats::default(),
+            config,
+        }
+    }
+
+    /// The handshake is done: the SYN is acknowledged, the segment size and the peer's window are known.
+    pub(crate) fn establish(
+        &mut self,
+        smss: Bytes,
+        wnd: Bytes,
+        sack: bool,
+        wl: (Offset, Offset),
+        rtt: Option<Duration>,
+    ) {
+        self.state.snd_una = Offset::DATA;
+        self.state.snd_nxt = Offset::DATA;
+        self.state.smss = smss;
+        self.state.sack = sack;
+        self.state.cwnd = self.cap(self.config.initial_window.of(smss));
+        self.state.snd_wnd = wnd;
+        self.state.max_snd_wnd = wnd;
+        self.state.recover = Offset::SYN;
+        self.round_end = Offset::DATA;
+        self.wl = wl;
+        if let Some(rtt) = rtt {
+            self.plugins.rto_estimator.on_sample(&self.config, rtt);
+        }
+        self.update_rto();
+    }
+
+    /// RFC 6298 §5.7: the SYN timed out, so the RTO starts from 3 s unless it is longer.
+    pub(crate) fn syn_timed_out(&mut self) {
+        self.state.rto = self.state.rto.max(Duration::from_secs(3));
+    }
+
+    /// The SYN was lost: start with one segment (RFC 5681 §3.1).
+    pub(crate) fn restart_from_one_segment(&mut self) {
+        self.state.cwnd = self.state.smss;
+    }
+
+    /// The application wrote `n` octets.
+    pub(crate) fn write(&mut self, n: Bytes) {
+        self.written += n;
+    }
+
+    /// The application has no more to write.
+    pub(crate) fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// One past the last octet that the application has written.
+    pub(crate) fn written(&self) -> Offset {
+        self.written
+    }
+
+    /// Where the FIN is, once the application has closed.
+    pub(crate) fn fin(&self) -> Option<Offset> {
+        self.closing.then_some(self.written)
+    }
+
+    /// True if the FIN was sent and acknowledged.
+    pub(crate) fn fin_is_acked(&self) -> bool {
+        self.fin().is_some_and(|fin| self.state.snd_una > fin)
+    }
+
+    /// The plug-ins' names for their state are theirs; only the threshold is shown to the world.
+    pub(crate) fn dup_thresh(&self, now: Instant) -> Segments {
+        match self.state.phase {
+            Phase::Recovery | Phase::Loss => self.state.dup_thresh,
+            Phase::Open | Phase::Disorder => self.plugins.dup_thresh.dup_thresh(&self.context(now)),
+        }
+    }
+
+    fn context(&self, now: Instant) -> Context<'_> {
+        context!(self, now)
+    }
+
+    /// One past the last octet of the stream so far, a queued FIN included.
+    fn end(&self) -> Offset {
+        if self.closing { self.written + Bytes(1) } else { self.written }
+    }
+
+    /// The hard cap on the window.
+    fn cap(&self, window: Bytes) -> Bytes {
+        match self.config.max_window {
+            Some(max) => window.min(max.of(self.state.smss)),
+            None => window,
+        }
+    }
+
+    fn set_window(&mut self, window: Window) {
+        self.state.cwnd = self.cap(window.cwnd.max(self.state.smss));
+        self.state.ssthresh = window.ssthresh.max(self.state.smss * 2);
+    }
+}

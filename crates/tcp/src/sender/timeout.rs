@@ -1,0 +1,166 @@
+//! The sender's timers: retransmission (RFC 6298), persist (RFC 9293 §3.8.6.1), and those of the plug-ins.
+
+use reknit_units::{Bytes, Duration, Instant, Segments};
+
+use super::{Sender, context};
+use crate::facts::{AckFacts, Phase, Trigger, Turn};
+use crate::scoreboard::{Record, SegId};
+use crate::seams::{AfterTimeout, TimeoutStep, Window};
+
+/// What the connection has to do after a timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TimerVerdict {
+    Continue,
+    /// Nothing was acknowledged for the user timeout.
+    GiveUp,
+}
+
+impl Sender {
+    /// The earliest of the sender's deadlines.
+    pub(crate) fn deadline(&self) -> Instant {
+        let postponed = self.postponed.map_or(Instant::NEVER, |(_, until)| until);
+        let detector = self.plugins.loss_detector.deadline();
+        self.state.rto_expires.min(self.persist.expires).min(postponed).min(detector)
+    }
+
+    /// Fires what is due.
+    pub(crate) fn on_timer(&mut self, now: Instant) -> TimerVerdict {
+        if self.plugins.loss_detector.deadline() <= now || self.postponed.is_some_and(|(_, until)| until <= now) {
+            self.note_unsent();
+            self.ask_detector(now, None);
+            self.transmit(now, false);
+        }
+        if self.state.rto_expires <= now {
+            if now.since(self.last_progress) >= self.config.user_timeout {
+                return TimerVerdict::GiveUp;
+            }
+            self.on_rto(now);
+        }
+        if self.persist.expires <= now {
+            if now.since(self.last_progress) >= self.config.user_timeout {
+                return TimerVerdict::GiveUp;
+            }
+            self.persist.backoff += 1;
+            self.probe_window(now);
+            self.persist.expires = now + self.backed_off(self.persist.backoff);
+        }
+        debug_assert_eq!(self.board.check(), Ok(()));
+        TimerVerdict::Continue
+    }
+
+    /// The retransmission timer expired (RFC 6298 §5.4 to §5.6, RFC 6675 §5.1, RFC 5681 §3.1).
+    fn on_rto(&mut self, now: Instant) {
+        let expired = self.backed_off(self.backoff);
+        let head = self.board.first();
+        let first = self.timer_retransmitted != Some(self.state.snd_una);
+        self.stats.timeouts += 1;
+        if self.board.get(head).is_some_and(Record::is_sacked) {
+            // The receiver would have acknowledged it: it went back on its word (RFC 2018 §8).
+            self.board.forget_sacks();
+        }
+        if first {
+            self.reduce(now, Trigger::Timeout, head);
+        } else {
+            // The same segment again is no second congestion signal (RFC 5681 §3.1).
+            let ssthresh = self.state.ssthresh;
+            self.set_window(Window { cwnd: self.state.smss, ssthresh });
+        }
+        self.timer_retransmitted = Some(self.state.snd_una);
+        self.backoff += 1;
+        self.give_up_on_timeout(now, head, first);
+        self.state.phase = Phase::Loss;
+        self.state.recover = self.state.snd_nxt;
+        self.state.dup_acks = Segments::ZERO;
+        self.postponed = None;
+        self.end_disorder_episode();
+        self.plugins.on_turn(&context!(self, now), Turn::Timeout { expired, first });
+        self.forced = true;
+        self.state.rto_expires = now + self.backed_off(self.backoff);
+        self.transmit(now, true);
+    }
+
+    /// Marks what the timeout means is lost.
+    fn give_up_on_timeout(&mut self, now: Instant, head: SegId, first: bool) {
+        let plan = self.plugins.timeout_recovery.on_timeout(&context!(self, now), first);
+        self.probing_timeout = plan == AfterTimeout::Probe;
+        self.board.mark_lost(head);
+        if plan == AfterTimeout::Conventional {
+            self.give_up_rest(now);
+        }
+    }
+
+    fn give_up_rest(&mut self, now: Instant) {
+        let mut next = self.board.next_unsacked(self.board.first());
+        while let Some(id) = next {
+            if self.plugins.loss_detector.lost_at_timeout(&context!(self, now), id) {
+                self.board.mark_lost(id);
+            }
+            next = self.board.next_unsacked(id.next());
+        }
+    }
+
+    /// An ACK while a timeout is being probed.
+    pub(super) fn step_timeout_recovery(&mut self, now: Instant, ack: &AckFacts<'_>) {
+        if !self.probing_timeout {
+            return;
+        }
+        match self.plugins.timeout_recovery.on_ack(&context!(self, now), ack) {
+            TimeoutStep::Pass => {}
+            TimeoutStep::SendNew(_, cwnd) => self.state.cwnd = self.cap(cwnd),
+            TimeoutStep::FallBack(cwnd) => {
+                self.probing_timeout = false;
+                self.state.cwnd = self.cap(cwnd);
+                self.give_up_rest(now);
+            }
+            TimeoutStep::Spurious => self.probing_timeout = false,
+        }
+    }
+
+    /// RFC 6298 §5.2 and §5.3: new data was acknowledged, so the timer starts over, or stops if nothing is left.
+    pub(super) fn restart_timer_on_ack(&mut self, now: Instant, ack: &AckFacts<'_>) {
+        if !ack.advances() {
+            return;
+        }
+        let partial = self.state.phase == Phase::Recovery && self.state.snd_una < self.state.recover;
+        if !partial || self.plugins.fast_recovery.restarts_timer() {
+            self.restart_rto_timer(now);
+        }
+    }
+
+    pub(super) fn restart_rto_timer(&mut self, now: Instant) {
+        self.state.rto_expires = now + self.backed_off(self.backoff);
+    }
+
+    /// Starts what must run and stops what must not: data in flight runs the retransmission timer, a window too small
+    /// for what waits runs the persist timer, never both.
+    pub(super) fn arm_timers(&mut self, now: Instant) {
+        if self.board.is_empty() || self.persist.probing {
+            self.state.rto_expires = Instant::NEVER;
+        } else if !self.state.rto_expires.is_set() {
+            self.restart_rto_timer(now);
+        }
+        if !self.persist.probing && !self.is_blocked_by_window() {
+            self.persist.expires = Instant::NEVER;
+        } else if !self.persist.expires.is_set() {
+            self.persist.backoff = 0;
+            self.persist.expires = now + self.backed_off(0);
+        }
+    }
+
+    /// A probe was out beyond the window: it is answered, or the window opened and it was refused, so that it goes
+    /// again with the rest.
+    pub(super) fn end_window_probe(&mut self) {
+        if self.persist.probing && (self.board.is_empty() || self.state.snd_wnd > Bytes::ZERO) {
+            self.persist.probing = false;
+            self.board.mark_lost(self.board.first());
+        }
+    }
+
+    fn backed_off(&self, backoff: u32) -> Duration {
+        let rto = self.state.rto;
+        if rto == Duration::MAX {
+            return rto;
+        }
+        (rto * (1 << backoff.min(20))).min(self.config.max_rto)
+    }
+}

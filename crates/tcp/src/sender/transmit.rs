@@ -1,0 +1,228 @@
+//! Step 10: what to send next, and whether there is room for it.
+
+use reknit_units::{Bytes, Instant};
+
+use super::{Outgoing, Sender, context};
+use crate::config::Resend;
+use crate::facts::Phase;
+use crate::scoreboard::{Cause, SegId};
+
+/// New data that could go out now.
+#[derive(Clone, Copy, Debug)]
+struct NewData {
+    /// Sequence space, a FIN counting as one.
+    len: u32,
+}
+
+impl Sender {
+    /// Sends what the window allows: retransmissions first, then new data, then what RFC 6675 allows on suspicion.
+    ///
+    /// After an ACK the burst limit applies; what it holds back leaves with the next ACK.
+    pub(crate) fn transmit(&mut self, now: Instant, after_ack: bool) {
+        self.restart_after_idle(now);
+        let burst = self.config.max_burst.filter(|_| after_ack).map_or(u32::MAX, |max| max.0);
+        self.last_transmit_was_limited = true;
+        for _ in 0..burst {
+            if !self.send_one(now) {
+                break;
+            }
+        }
+        self.arm_timers(now);
+    }
+
+    /// Sends one segment; false if there is nothing to send or no room.
+    fn send_one(&mut self, now: Instant) -> bool {
+        let forced = std::mem::take(&mut self.forced);
+        if let Some(id) = self.board.lowest_to_resend() {
+            if !forced && !self.has_room_to_resend(now, id) {
+                return false;
+            }
+            let cause = if self.state.phase == Phase::Loss { Cause::Timeout } else { Cause::FastRetransmit };
+            self.resend(now, id, cause);
+            return true;
+        }
+        if self.config.resend == Resend::AnyHole && self.resend_hole(now) {
+            return true;
+        }
+        if let Some(new) = self.next_new() {
+            if !self.has_room_for_new(now, new) {
+                return false;
+            }
+            self.send_new(now, new);
+            return true;
+        }
+        if self.resend_hole(now) || self.rescue(now) {
+            return true;
+        }
+        self.last_transmit_was_limited = false;
+        false
+    }
+
+    /// `NextSeg` rule 3: a hole above everything resent so far and below the highest SACK that is not (yet) held lost.
+    fn resend_hole(&mut self, now: Instant) -> bool {
+        if self.state.phase != Phase::Recovery {
+            return false;
+        }
+        let from = self.high_rxt.map_or(self.board.first(), SegId::next);
+        let hole = self.board.next_unsacked(from).filter(|id| Some(*id) < self.board.highest_sacked());
+        let Some(hole) = hole.filter(|id| self.has_room_to_resend(now, *id)) else { return false };
+        self.resend(now, hole, Cause::Rescue);
+        true
+    }
+
+    /// `NextSeg` rule 4: the last unSACKed segment, once per recovery.
+    fn rescue(&mut self, now: Instant) -> bool {
+        if self.state.phase != Phase::Recovery || !self.state.sack {
+            return false;
+        }
+        let due = self.rescue.is_some_and(|rescue| self.state.snd_una > rescue);
+        let last = SegId(self.board.next_id().0.saturating_sub(1));
+        let open = self.board.get(last).is_some_and(|r| !r.is_sacked() && !r.is_retransmitted());
+        if !due || !open || !self.has_room_to_resend(now, last) {
+            return false;
+        }
+        let high_rxt = self.high_rxt;
+        self.resend(now, last, Cause::Rescue);
+        self.high_rxt = high_rxt;
+        self.rescue = Some(self.state.recover);
+        true
+    }
+
+    /// Tail loss probe: new data if there is any, else the last segment again (RFC 8985 §7.3).
+    pub(super) fn probe_tail(&mut self, now: Instant) {
+        let last = SegId(self.board.next_id().0.saturating_sub(1));
+        if let Some(new) = self.next_new() {
+            self.send_new_because(now, new, Cause::Probe);
+        } else if self.board.get(last).is_some_and(|r| !r.is_sacked()) {
+            self.resend(now, last, Cause::Probe);
+        }
+        self.restart_rto_timer(now);
+    }
+
+    /// The next new segment by data, the peer's window, silly window avoidance and Nagle (RFC 9293 §3.8.6.2.1).
+    fn next_new(&self) -> Option<NewData> {
+        let state = &self.state;
+        if self.persist.probing {
+            return None;
+        }
+        let usable = (state.snd_una + state.snd_wnd).since(state.snd_nxt);
+        let unsent = self.written.since(state.snd_nxt);
+        let payload = unsent.min(state.smss).min(usable);
+        let last = payload == unsent;
+        let fin = self.closing && last && self.end() > state.snd_nxt && usable > payload;
+        let len = payload + Bytes(u64::from(fin));
+        let worth_it = payload == state.smss
+            || fin
+            || (last && (!self.config.nagle || state.snd_una == state.snd_nxt))
+            || payload * 2 >= state.max_snd_wnd;
+        (len > Bytes::ZERO && worth_it).then_some(NewData { len: len.0 as u32 })
+    }
+
+    fn has_room_for_new(&mut self, now: Instant, new: NewData) -> bool {
+        let len = Bytes(u64::from(new.len));
+        let flight_size = self.state.flight_size();
+        let room = match self.state.phase {
+            Phase::Recovery => self.plugins.fast_recovery.allowance(&context!(self, now)),
+            Phase::Loss => self.state.cwnd - self.board.pipe().bytes,
+            Phase::Open => self.state.cwnd - flight_size,
+            Phase::Disorder => self.state.cwnd.max(self.flight_limit) - flight_size,
+        };
+        room >= len.min(self.state.smss) && self.cap(Bytes::MAX) >= flight_size + len
+    }
+
+    fn has_room_to_resend(&mut self, now: Instant, id: SegId) -> bool {
+        let pipe = self.board.pipe().bytes;
+        let room = match self.state.phase {
+            Phase::Recovery => self.plugins.fast_recovery.allowance(&context!(self, now)),
+            _ => self.state.cwnd - pipe,
+        };
+        let len = self.board.get(id).map_or(Bytes::ZERO, |r| Bytes(u64::from(r.len)));
+        room >= len.min(self.state.smss) || pipe == Bytes::ZERO
+    }
+
+    fn send_new(&mut self, now: Instant, new: NewData) {
+        let len = Bytes(u64::from(new.len));
+        let beyond = self.state.phase == Phase::Disorder && self.state.flight_size() + len > self.state.cwnd;
+        if beyond {
+            self.state.limited_transmit += len;
+        }
+        self.send_new_because(now, new, if beyond { Cause::LimitedTransmit } else { Cause::New });
+    }
+
+    fn send_new_because(&mut self, now: Instant, new: NewData, cause: Cause) {
+        let start = self.state.snd_nxt;
+        let len = Bytes(u64::from(new.len));
+        if self.board.is_empty() {
+            self.last_progress = now;
+        }
+        let id = self.board.push(start, new.len, now, self.state.cwnd, cause);
+        self.state.snd_nxt = start + len;
+        self.start_timing(now, self.state.snd_nxt);
+        self.put(now, id, cause, false);
+        self.outbox.push(Outgoing { start, len: new.len, again: false });
+    }
+
+    pub(super) fn resend(&mut self, now: Instant, id: SegId, cause: Cause) {
+        self.board.resent(id, now, self.state.cwnd, cause);
+        let Some(record) = self.board.get(id) else { return };
+        let (start, end) = (record.start, record.end());
+        self.stop_timing(start, end);
+        self.high_rxt = self.high_rxt.max(Some(id));
+        self.rescue = self.rescue.or(Some(end));
+        for detector in &mut self.plugins.spurious_detectors {
+            detector.on_resent(&context!(self, now), id, cause);
+        }
+        self.put(now, id, cause, true);
+        // The segment size may have shrunk since the record was made; a FIN rides on a full segment.
+        let mut start = start;
+        while start < end {
+            let rest = end.since(start);
+            let len = if rest <= self.state.smss + Bytes(1) { rest } else { self.state.smss };
+            self.outbox.push(Outgoing { start, len: len.0 as u32, again: true });
+            start += len;
+        }
+    }
+
+    fn put(&mut self, now: Instant, id: SegId, cause: Cause, again: bool) {
+        self.last_activity = now;
+        self.stats.sent.count(cause, again);
+        if self.state.phase == Phase::Recovery {
+            let len = self.board.get(id).map_or(0, |r| r.len);
+            self.plugins.fast_recovery.on_sent(Bytes(u64::from(len)));
+        }
+        self.plugins.loss_detector.on_sent(&context!(self, now), id, cause);
+    }
+
+    /// A probe beyond a closed window: one octet of new data, or the last probe again.
+    pub(super) fn probe_window(&mut self, now: Instant) {
+        let first = self.board.first();
+        if self.board.get(first).is_some() {
+            self.resend(now, first, Cause::WindowProbe);
+        } else {
+            let usable = (self.state.snd_una + self.state.snd_wnd).since(self.state.snd_nxt);
+            let unsent = self.end().since(self.state.snd_nxt).min(self.state.smss);
+            let len = unsent.min(usable.max(Bytes(1)));
+            self.persist.probing = usable == Bytes::ZERO;
+            self.send_new_because(now, NewData { len: len.0 as u32 }, Cause::WindowProbe);
+        }
+    }
+
+    /// RFC 5681 §4.1: after an idle RTO the ACK clock is gone.
+    fn restart_after_idle(&mut self, now: Instant) {
+        let idle = self.board.is_empty() && now.since(self.last_activity) > self.state.rto;
+        if self.config.idle_restart && idle && self.end() > self.state.snd_nxt {
+            let restart_window = self.config.initial_window.of(self.state.smss);
+            self.state.cwnd = self.state.cwnd.min(restart_window);
+        }
+    }
+
+    /// True if data waits that nothing in flight will pull along: the window is too small for it.
+    pub(super) fn is_blocked_by_window(&self) -> bool {
+        self.board.is_empty() && self.end() > self.state.snd_nxt && self.next_new().is_none()
+    }
+
+    /// Refreshes what plug-ins are told about unsent data.
+    pub(super) fn note_unsent(&mut self) {
+        self.state.can_send_new = self.next_new().is_some();
+    }
+}

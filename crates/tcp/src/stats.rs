@@ -1,0 +1,146 @@
+//! Counts by cause: what the engine did, and what later turned out to have been needless.
+
+use reknit_units::{Instant, Segments};
+
+use crate::facts::Trigger;
+use crate::scoreboard::{Cause, SegId};
+
+/// Transmissions of data segments by cause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sent {
+    /// New data within the window.
+    pub new: u64,
+    /// New data beyond the window.
+    pub limited_transmit: u64,
+    /// Resent by the loss detector.
+    pub fast_retransmit: u64,
+    /// Resent by the retransmission timer.
+    pub timeout: u64,
+    /// Tail loss probes that resent something.
+    pub probe: u64,
+    /// Resent on suspicion.
+    pub rescue: u64,
+    /// Probes of a closed window.
+    pub window_probe: u64,
+}
+
+impl Sent {
+    /// Everything that was sent again.
+    pub fn retransmissions(&self) -> u64 {
+        self.fast_retransmit + self.timeout + self.probe + self.rescue
+    }
+
+    /// Every data segment.
+    pub fn total(&self) -> u64 {
+        self.new + self.limited_transmit + self.retransmissions() + self.window_probe
+    }
+
+    pub(crate) fn count(&mut self, cause: Cause, again: bool) {
+        let counter = match cause {
+            Cause::Probe if again => &mut self.probe,
+            Cause::New | Cause::Probe => &mut self.new,
+            Cause::LimitedTransmit => &mut self.limited_transmit,
+            Cause::FastRetransmit => &mut self.fast_retransmit,
+            Cause::Timeout => &mut self.timeout,
+            Cause::Rescue => &mut self.rescue,
+            Cause::WindowProbe => &mut self.window_probe,
+        };
+        *counter += 1;
+    }
+}
+
+/// Reductions of the window by trigger.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Cuts {
+    /// By the loss detector.
+    pub fast_retransmit: u64,
+    /// By the retransmission timer.
+    pub timeout: u64,
+    /// By a tail loss probe.
+    pub probe: u64,
+    /// By ECN.
+    pub ecn: u64,
+}
+
+impl Cuts {
+    /// Every reduction.
+    pub fn total(&self) -> u64 {
+        self.fast_retransmit + self.timeout + self.probe + self.ecn
+    }
+
+    pub(crate) fn count(&mut self, trigger: Trigger) {
+        *match trigger {
+            Trigger::FastRetransmit => &mut self.fast_retransmit,
+            Trigger::Timeout => &mut self.timeout,
+            Trigger::Probe => &mut self.probe,
+            Trigger::Ecn => &mut self.ecn,
+        } += 1;
+    }
+}
+
+/// The last reduction of the window, for whoever can tell whether it was deserved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// What set it off.
+    pub trigger: Trigger,
+    /// When.
+    pub at: Instant,
+    /// The segment that was held lost.
+    pub hole: SegId,
+    /// How often that segment had been sent by then.
+    pub transmissions: u16,
+}
+
+/// Lengths up to this one have a counter each; longer ones share the last.
+pub const LONGEST_LENGTH: usize = 255;
+
+/// What the sending side counted.
+#[derive(Clone, Debug, Default)]
+pub struct SendStats {
+    /// Data segments sent, by cause.
+    pub sent: Sent,
+    /// Retransmissions that a DSACK proved needless.
+    pub spurious_retransmissions: u64,
+    /// DSACKs of segments that had been sent once: the network duplicated them.
+    pub network_duplicates: u64,
+    /// Reductions of the window, by trigger.
+    pub cuts: Cuts,
+    /// The last of them.
+    pub last_cut: Option<Cut>,
+    /// Reductions found needless by a spurious detector.
+    pub spurious_cuts: u64,
+    /// Of these, the ones that the response undid, wholly or in part.
+    pub undos: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Duplicate ACKs received.
+    pub dup_acks: u64,
+    /// ACKs received.
+    pub acks: u64,
+    /// ACKs that arrived behind later ones.
+    pub stale_acks: u64,
+    /// Measured reordering events by length in segments; empty until the first.
+    pub reordering: Vec<u64>,
+}
+
+impl SendStats {
+    pub(crate) fn count_reordering(&mut self, length: Segments) {
+        if self.reordering.is_empty() {
+            self.reordering = vec![0; LONGEST_LENGTH + 1];
+        }
+        self.reordering[(length.0 as usize).min(LONGEST_LENGTH)] += 1;
+    }
+}
+
+/// What the receiving side counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReceiveStats {
+    /// Data segments received.
+    pub segments: u64,
+    /// Of these, wholly received before.
+    pub duplicates: u64,
+    /// Of these, behind a gap.
+    pub out_of_order: u64,
+    /// Pure ACKs sent.
+    pub acks_sent: u64,
+}

@@ -1,0 +1,209 @@
+//! A connection with its octets: a send buffer and a receive buffer around a [`Connection`].
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use reknit_units::{Bytes, Instant};
+
+use crate::config::Config;
+use crate::connection::{Connection, Identity, Output};
+use crate::seams::Plugins;
+use crate::segment::Segment;
+
+/// A [`Connection`] that keeps the payload: what an application on a host reads and writes.
+#[derive(Debug)]
+pub struct Stream {
+    connection: Connection,
+    send: SendBuffer,
+    receive: ReceiveBuffer,
+}
+
+impl Stream {
+    /// Opens actively. `send_buffer` bounds what may be written ahead of the peer's acknowledgments.
+    pub fn connect(
+        now: Instant,
+        config: &Arc<Config>,
+        plugins: Plugins,
+        identity: Identity,
+        send_buffer: Bytes,
+    ) -> Stream {
+        Stream::new(Connection::connect(now, config.clone(), plugins, identity), config, send_buffer)
+    }
+
+    /// Opens passively.
+    pub fn listen(
+        now: Instant,
+        config: &Arc<Config>,
+        plugins: Plugins,
+        identity: Identity,
+        send_buffer: Bytes,
+    ) -> Stream {
+        Stream::new(Connection::listen(now, config.clone(), plugins, identity), config, send_buffer)
+    }
+
+    fn new(connection: Connection, config: &Config, send_buffer: Bytes) -> Stream {
+        Stream {
+            connection,
+            send: SendBuffer { octets: VecDeque::new(), first: 0, limit: send_buffer.0 as usize },
+            receive: ReceiveBuffer::new(config.receive_buffer_size().0 as usize),
+        }
+    }
+
+    /// The connection itself, for its state and counters.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Writes as much of `octets` as the buffer takes; returns how many.
+    pub fn write(&mut self, octets: &[u8]) -> usize {
+        if self.connection.is_write_closed() {
+            return 0;
+        }
+        let taken = octets.len().min(self.writable());
+        self.send.octets.extend(&octets[..taken]);
+        if taken > 0 {
+            self.connection.write(Bytes(taken as u64));
+        }
+        taken
+    }
+
+    /// Octets that [`Stream::write`] would take.
+    pub fn writable(&self) -> usize {
+        self.send.limit.saturating_sub(self.send.octets.len())
+    }
+
+    /// Reads what has arrived in order into `into`; returns how many octets.
+    pub fn read(&mut self, now: Instant, into: &mut [u8]) -> usize {
+        let n = into.len().min(self.connection.readable().0 as usize);
+        self.receive.take(&mut into[..n]);
+        if n > 0 {
+            self.connection.read(now, Bytes(n as u64));
+        }
+        n
+    }
+
+    /// No more will be written.
+    pub fn close(&mut self) {
+        self.connection.close();
+    }
+
+    /// Gives up; the peer gets a RST.
+    pub fn abort(&mut self) {
+        self.connection.abort();
+    }
+
+    /// Takes a segment with its payload. Octets beyond `segment.len` are ignored; a payload that is shorter than the
+    /// header says is refused.
+    pub fn on_segment(&mut self, now: Instant, segment: &Segment, payload: &[u8]) {
+        if payload.len() < usize::from(segment.len) {
+            return;
+        }
+        if let Some(delivery) = self.connection.on_segment(now, segment) {
+            self.receive.put(delivery.position, &payload[delivery.skip..delivery.skip + delivery.len]);
+        }
+    }
+
+    /// Does what is due.
+    pub fn on_timer(&mut self, now: Instant) {
+        self.connection.on_timer(now);
+    }
+
+    /// The next output. The payload of a segment is appended to `payload`.
+    pub fn poll(&mut self, now: Instant, payload: &mut Vec<u8>) -> Output {
+        let output = self.connection.poll(now);
+        match &output {
+            Output::Send(segment) if segment.len > 0 => {
+                if let Some(position) = self.connection.position_sent(segment.seq) {
+                    self.send.copy(position, usize::from(segment.len), payload);
+                }
+            }
+            Output::Send(_) => {}
+            // Only now is no queued segment left that might still need acknowledged octets.
+            Output::WakeAt(_) | Output::Idle => self.send.release(self.connection.acknowledged()),
+        }
+        output
+    }
+}
+
+/// Octets that were written and are not acknowledged.
+#[derive(Debug)]
+struct SendBuffer {
+    octets: VecDeque<u8>,
+    /// Position of the first of them in the stream.
+    first: u64,
+    limit: usize,
+}
+
+impl SendBuffer {
+    fn copy(&self, position: u64, len: usize, into: &mut Vec<u8>) {
+        let from = position.saturating_sub(self.first) as usize;
+        let (front, back) = self.octets.as_slices();
+        let in_front = front.len().saturating_sub(from).min(len);
+        if in_front > 0 {
+            into.extend_from_slice(&front[from..from + in_front]);
+        }
+        let from = (from + in_front).saturating_sub(front.len());
+        let rest = (len - in_front).min(back.len().saturating_sub(from));
+        into.extend_from_slice(&back[from..from + rest]);
+    }
+
+    fn release(&mut self, acknowledged: u64) {
+        let n = (acknowledged.saturating_sub(self.first) as usize).min(self.octets.len());
+        self.octets.drain(..n);
+        self.first += n as u64;
+    }
+}
+
+/// A window on the incoming stream: octets are put anywhere in it and taken from its start.
+#[derive(Debug)]
+struct ReceiveBuffer {
+    octets: Vec<u8>,
+    capacity: usize,
+    /// Position of the next octet to be taken.
+    first: u64,
+}
+
+impl ReceiveBuffer {
+    fn new(capacity: usize) -> ReceiveBuffer {
+        // Grows with use: most connections never fill their window.
+        ReceiveBuffer { octets: Vec::new(), capacity: capacity.next_power_of_two(), first: 0 }
+    }
+
+    fn put(&mut self, position: u64, octets: &[u8]) {
+        let end = (position + octets.len() as u64).saturating_sub(self.first) as usize;
+        self.grow(end);
+        let mask = self.octets.len() - 1;
+        let at = position as usize & mask;
+        let in_front = octets.len().min(self.octets.len() - at);
+        self.octets[at..at + in_front].copy_from_slice(&octets[..in_front]);
+        self.octets[..octets.len() - in_front].copy_from_slice(&octets[in_front..]);
+    }
+
+    fn take(&mut self, into: &mut [u8]) {
+        if into.is_empty() {
+            return;
+        }
+        let mask = self.octets.len() - 1;
+        let at = self.first as usize & mask;
+        let in_front = into.len().min(self.octets.len() - at);
+        let (front, back) = into.split_at_mut(in_front);
+        front.copy_from_slice(&self.octets[at..at + in_front]);
+        back.copy_from_slice(&self.octets[..back.len()]);
+        self.first += into.len() as u64;
+    }
+
+    /// Makes room for `needed` octets from `first`; the ring's length stays a power of two.
+    fn grow(&mut self, needed: usize) {
+        let needed = needed.max(4096).next_power_of_two().min(self.capacity);
+        if needed <= self.octets.len() {
+            return;
+        }
+        let mut larger = vec![0; needed];
+        let old = self.octets.len();
+        for i in 0..old {
+            let position = self.first as usize + i;
+            larger[position & (needed - 1)] = self.octets[position & (old - 1)];
+        }
+        self.octets = larger;
+    }
+}

@@ -1,0 +1,269 @@
+//! A sender under test and a receiver that the test plays by hand.
+//!
+//! Segments are numbered 1, 2, 3, … as in the algorithms' worked examples; each has [`SMSS`] octets. `arrive(n)` lets
+//! segment `n` reach the receiver and returns the ACK that it would send; `deliver(ack)` hands that to the sender. In
+//! between a test may lose, delay, or alter the ACK.
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use reknit_tcp::seams::Plugins;
+use reknit_tcp::segment::{Flags, SackBlock, SackBlocks, Timestamps};
+use reknit_tcp::{Config, Connection, Identity, Info, Output, Segment, SeqNum};
+use reknit_units::{Bytes, Duration, Instant, Segments};
+use reknit_variants::Composition;
+
+/// Octets of every segment.
+pub const SMSS: u64 = 1460;
+/// Where the peer's sequence space begins.
+const PEER_ISN: u32 = 700;
+
+/// Two starting points: an ordinary one, and one from which the sequence numbers wrap within the first segments.
+pub const ISNS: [u32; 2] = [1000, (1u64 << 32).wrapping_sub(3 * SMSS) as u32];
+
+/// Runs a worked example as a test of its own, from both starting points.
+#[macro_export]
+macro_rules! vector {
+    ($(#[$doc:meta])* $name:ident, $body:expr) => {
+        $(#[$doc])*
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn plain() {
+                let body: fn(u32) = $body;
+                body($crate::ISNS[0]);
+            }
+
+            #[test]
+            fn across_the_wrap() {
+                let body: fn(u32) = $body;
+                body($crate::ISNS[1]);
+            }
+        }
+    };
+}
+
+/// An acknowledgment in terms of segment numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Ack {
+    /// Everything up to this segment has arrived.
+    pub cum: u32,
+    /// Ranges of segments above, both ends included, in the order of the option.
+    pub blocks: Vec<(u32, u32)>,
+    /// A duplicate, reported first.
+    pub dsack: Option<u32>,
+    /// The timestamp that is echoed, in milliseconds of the sender's clock.
+    pub ecr: Option<u32>,
+    /// ECN echo.
+    pub ece: bool,
+}
+
+/// The sender under test, and what its receiver has got.
+pub struct Script {
+    /// The sender.
+    pub connection: Connection,
+    now: Instant,
+    isn: u32,
+    /// What the receiver has.
+    cum: u32,
+    held: BTreeSet<u32>,
+    recent: Vec<u32>,
+    sack: bool,
+    timestamps: bool,
+}
+
+/// The options of the worked examples: no timestamps, unlimited data, no burst limit.
+pub fn config(window: u32) -> Config {
+    Config {
+        initial_window: Segments(window),
+        timestamps: false,
+        max_burst: None,
+        min_rto: Duration::from_secs(1),
+        ..Config::default()
+    }
+}
+
+/// The plug-ins of the variant `name`.
+///
+/// # Panics
+/// If there is no such variant.
+pub fn variant(name: &str) -> Composition {
+    (reknit_variants::find(name).unwrap().compose)()
+}
+
+impl Script {
+    /// An established connection at time zero, with an RTT of `rtt_ms` from the handshake, that has sent its first window.
+    pub fn new(isn: u32, composition: &Composition, config: Config, rtt_ms: u64) -> Script {
+        let mut script = Script::idle(isn, composition.build(), composition.configure(config), rtt_ms);
+        script.connection.write(Bytes(1 << 40));
+        script
+    }
+
+    /// The same without any data to send.
+    ///
+    /// # Panics
+    /// If the handshake fails.
+    pub fn idle(isn: u32, plugins: Plugins, config: Config, rtt_ms: u64) -> Script {
+        let (sack, timestamps, ecn) = (config.sack, config.timestamps, config.ecn);
+        let identity = Identity { isn: SeqNum(isn), timestamp_offset: 0 };
+        let start = Instant::ZERO + Duration::from_secs(10);
+        let connection = Connection::connect(start, Arc::new(config), plugins, identity);
+        let mut script =
+            Script { connection, now: start, isn, cum: 0, held: BTreeSet::new(), recent: Vec::new(), sack, timestamps };
+        let Output::Send(syn) = script.connection.poll(start) else { panic!("no SYN") };
+        assert!(syn.flags.has(Flags::SYN));
+        script.now = start + Duration::from_millis(rtt_ms);
+        let mut answer = Segment {
+            seq: SeqNum(PEER_ISN),
+            ack: SeqNum(isn).plus(1),
+            flags: Flags::SYN | Flags::ACK | if ecn { Flags::ECE } else { Flags::NONE },
+            window: u16::MAX,
+            ..Segment::default()
+        };
+        answer.options.mss = Some(if timestamps { SMSS as u16 + 12 } else { SMSS as u16 });
+        answer.options.sack_permitted = sack;
+        answer.options.window_scale = Some(14);
+        answer.options.timestamps = syn.options.timestamps.map(|t| Timestamps { val: 1, ecr: t.val });
+        script.connection.on_segment(script.now, &answer);
+        script.connection.read(script.now, Bytes::ZERO);
+        while let Output::Send(segment) = script.connection.poll(script.now) {
+            assert_eq!(segment.len, 0);
+        }
+        // A first window update unfolds the scaled window; it moves nothing else.
+        script.deliver(&Ack::default());
+        assert_eq!(script.sent(), []);
+        script
+    }
+
+    /// Milliseconds since time zero of the examples: the end of the handshake of a script without RTT.
+    pub fn at(&mut self, ms: u64) -> &mut Script {
+        self.at_us(ms * 1000)
+    }
+
+    /// The same in microseconds. Timers that expire on the way fire.
+    ///
+    /// # Panics
+    /// If the time lies in the past.
+    pub fn at_us(&mut self, us: u64) -> &mut Script {
+        let target = Instant::ZERO + Duration::from_secs(10) + Duration::from_micros(us);
+        assert!(target >= self.now, "time goes forward");
+        while self.connection.deadline() <= target {
+            self.now = self.now.max(self.connection.deadline());
+            self.connection.on_timer(self.now);
+        }
+        self.now = target;
+        self
+    }
+
+    /// What the sender has sent since the last call, by segment number.
+    ///
+    /// # Panics
+    /// If a segment does not begin at a multiple of [`SMSS`].
+    pub fn sent(&mut self) -> Vec<u32> {
+        let mut sent = Vec::new();
+        while let Output::Send(segment) = self.connection.poll(self.now) {
+            if segment.len > 0 {
+                let position = segment.seq.distance_from(SeqNum(self.isn).plus(1));
+                assert_eq!(u64::from(position) % SMSS, 0, "{segment:?}");
+                sent.push((u64::from(position) / SMSS) as u32 + 1);
+            }
+        }
+        sent
+    }
+
+    /// Segment `n` reaches the receiver, which acknowledges at once.
+    pub fn arrive(&mut self, n: u32) -> Ack {
+        let duplicate = n <= self.cum || !self.held.insert(n);
+        while self.held.remove(&(self.cum + 1)) {
+            self.cum += 1;
+        }
+        let block = |held: &BTreeSet<u32>, inside: u32| {
+            let mut range = (inside, inside);
+            while held.contains(&(range.0 - 1)) {
+                range.0 -= 1;
+            }
+            while held.contains(&(range.1 + 1)) {
+                range.1 += 1;
+            }
+            range
+        };
+        self.recent.retain(|r| self.held.contains(r) && *r != n);
+        if self.held.contains(&n) {
+            self.recent.insert(0, n);
+        }
+        let mut blocks = Vec::new();
+        for inside in &self.recent {
+            let range = block(&self.held, *inside);
+            if !blocks.contains(&range) {
+                blocks.push(range);
+            }
+        }
+        Ack { cum: self.cum, blocks, dsack: duplicate.then_some(n), ..Ack::default() }
+    }
+
+    /// The sender receives `ack`.
+    ///
+    /// # Panics
+    /// If the packet algebra does not hold afterwards.
+    pub fn deliver(&mut self, ack: &Ack) {
+        let wire = |n: u32| SeqNum(self.isn).plus(1).plus((u64::from(n) * SMSS) as u32);
+        let mut segment = Segment {
+            seq: SeqNum(PEER_ISN).plus(1),
+            ack: wire(ack.cum),
+            flags: if ack.ece { Flags::ACK | Flags::ECE } else { Flags::ACK },
+            window: u16::MAX >> 2,
+            ..Segment::default()
+        };
+        if self.sack {
+            let mut option = SackBlocks::EMPTY;
+            for (first, last) in ack.dsack.map(|n| (n, n)).into_iter().chain(ack.blocks.iter().copied()) {
+                option.push(SackBlock { left: wire(first - 1), right: wire(last) });
+            }
+            segment.options.sack = option;
+        }
+        if self.timestamps {
+            let ecr = ack.ecr.unwrap_or((self.now.as_nanos() / 1_000_000) as u32);
+            segment.options.timestamps = Some(Timestamps { val: (self.now.as_nanos() / 1_000_000) as u32, ecr });
+        }
+        self.connection.on_segment(self.now, &segment);
+        self.connection.check().unwrap();
+    }
+
+    /// `arrive` and `deliver` in one.
+    pub fn pass(&mut self, n: u32) -> Vec<u32> {
+        let ack = self.arrive(n);
+        self.deliver(&ack);
+        self.sent()
+    }
+
+    /// Several segments in this order.
+    pub fn pass_all(&mut self, numbers: impl IntoIterator<Item = u32>) -> Vec<u32> {
+        numbers.into_iter().flat_map(|n| self.pass(n)).collect()
+    }
+
+    /// The sender's variables.
+    pub fn info(&self) -> Info {
+        self.connection.info(self.now)
+    }
+
+    /// cwnd in segments.
+    pub fn cwnd(&self) -> f64 {
+        self.info().cwnd.0 as f64 / SMSS as f64
+    }
+
+    /// ssthresh in segments; infinite before the first reduction.
+    pub fn ssthresh(&self) -> f64 {
+        self.info().ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / SMSS as f64)
+    }
+
+    /// Segments thought to be in the network.
+    pub fn pipe(&self) -> f64 {
+        self.info().pipe.0 as f64 / SMSS as f64
+    }
+
+    /// The measured reordering lengths, each as often as it was measured.
+    pub fn lengths(&self) -> Vec<usize> {
+        let counts = &self.connection.send_stats().reordering;
+        counts.iter().enumerate().flat_map(|(length, n)| std::iter::repeat_n(length, *n as usize)).collect()
+    }
+}

@@ -1,0 +1,141 @@
+//! Reading `number unit`, the one syntax of all quantities.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
+
+/// A text that is no quantity of the kind that was asked for. Prints as one line that names the allowed units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitError {
+    text: String,
+    syntax: &'static Syntax,
+}
+
+/// What a quantity looks like in text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Syntax {
+    /// With its article: `a duration`.
+    pub(crate) what: &'static str,
+    /// The units, each with its size in the smallest one.
+    pub(crate) units: &'static [(&'static str, u64)],
+    pub(crate) example: &'static str,
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Syntax { what, units, example } = self.syntax;
+        write!(f, "`{}` is not {what}; write a number and a unit (", self.text)?;
+        for (i, (unit, _)) in units.iter().enumerate() {
+            write!(f, "{}{unit}", if i == 0 { "" } else { ", " })?;
+        }
+        write!(f, "), for example `{example}`")
+    }
+}
+
+impl std::error::Error for UnitError {}
+
+impl Syntax {
+    /// The value of `text` in the smallest unit, rounded to the nearest integer. Case does not matter.
+    pub(crate) fn parse(&'static self, text: &str) -> Result<u64, UnitError> {
+        let refuse = || UnitError { text: text.to_owned(), syntax: self };
+        let trimmed = text.trim();
+        let digits = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).ok_or_else(refuse)?;
+        let (number, unit) = trimmed.split_at(digits);
+        let unit = unit.trim_start();
+        let &(_, scale) = self.units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).ok_or_else(refuse)?;
+        let value = number.parse::<f64>().map_err(|_| refuse())? * scale as f64;
+        // 2^63 leaves every sum of two quantities inside 64 bits.
+        if value < 9.2e18 {
+            #[expect(clippy::cast_sign_loss, reason = "the number has no sign")]
+            let rounded = (value + 0.5) as u64;
+            Ok(rounded)
+        } else {
+            Err(refuse())
+        }
+    }
+
+    /// Prints `value` (in the smallest unit) in the largest unit that leaves at least 1, with at most three decimals.
+    pub(crate) fn print(&self, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let smallest = self.units[0];
+        let &(unit, scale) =
+            self.units.iter().filter(|(_, scale)| *scale <= value).max_by_key(|(_, scale)| *scale).unwrap_or(&smallest);
+        let number = format!("{:.3}", value as f64 / scale as f64);
+        write!(f, "{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+/// Deserializes a quantity from its text; a bare number is refused with the same words as a wrong unit.
+pub(crate) fn deserialize<'de, T, D>(deserializer: D, syntax: &'static Syntax) -> Result<T, D::Error>
+where
+    T: FromStr<Err = UnitError>,
+    D: Deserializer<'de>,
+{
+    struct Text<T>(&'static Syntax, PhantomData<T>);
+
+    impl<T: FromStr<Err = UnitError>> Visitor<'_> for Text<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "{} such as \"{}\"", self.0.what, self.0.example)
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+            text.parse().map_err(E::custom)
+        }
+
+        fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+            Err(E::custom(UnitError { text: number.to_string(), syntax: self.0 }))
+        }
+
+        fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
+            Err(E::custom(UnitError { text: number.to_string(), syntax: self.0 }))
+        }
+
+        fn visit_bool<E: Error>(self, value: bool) -> Result<T, E> {
+            Err(E::invalid_type(Unexpected::Bool(value), &self))
+        }
+    }
+
+    deserializer.deserialize_any(Text(syntax, PhantomData))
+}
+
+/// Text in, text out: the traits that every quantity with a unit shares.
+macro_rules! quantity {
+    ($type:ident, $syntax:expr) => {
+        impl std::str::FromStr for $type {
+            type Err = $crate::UnitError;
+
+            fn from_str(text: &str) -> Result<Self, $crate::UnitError> {
+                $syntax.parse(text).map(Self)
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                $syntax.print(self.0, f)
+            }
+        }
+
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::quantity::deserialize(deserializer, &$syntax)
+            }
+        }
+    };
+}
+
+pub(crate) use quantity;

@@ -1,0 +1,56 @@
+//! Bits per second.
+
+use crate::quantity::{Syntax, quantity};
+use crate::{Bytes, Duration};
+
+static SYNTAX: Syntax = Syntax {
+    what: "a rate",
+    units: &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)],
+    example: "10 Mbit/s",
+};
+
+/// A data rate, in bits per second.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Rate(u64);
+
+quantity!(Rate, SYNTAX);
+
+impl Rate {
+    /// `n` bits per second.
+    pub const fn from_bits_per_second(n: u64) -> Rate {
+        Rate(n)
+    }
+
+    /// The rate in bits per second.
+    pub const fn bits_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// How long `size` takes at this rate, rounded up to a nanosecond. For ever at rate zero.
+    pub const fn time_for(self, size: Bytes) -> Duration {
+        if self.0 == 0 {
+            return Duration::MAX;
+        }
+        let nanobits = size.0 as u128 * 8 * 1_000_000_000;
+        Duration::from_nanos(nanobits.div_ceil(self.0 as u128) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_read_and_print_with_units() {
+        assert_eq!("28.8 kbit/s".parse(), Ok(Rate(28_800)));
+        assert_eq!(Rate(3_900_000).to_string(), "3.9 Mbit/s");
+        assert!("10 Mb".parse::<Rate>().is_err());
+    }
+
+    #[test]
+    fn serialisation_takes_bits_over_rate() {
+        let rate = Rate::from_bits_per_second(10_000_000);
+        assert_eq!(rate.time_for(Bytes(1000)), Duration::from_micros(800));
+        assert_eq!(Rate(0).time_for(Bytes(1)), Duration::MAX);
+    }
+}

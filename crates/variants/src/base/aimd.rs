@@ -1,0 +1,77 @@
+//! Slow start, congestion avoidance, halving (RFC 5681 §3.1), by octets acknowledged (RFC 3465) or by ACKs.
+
+use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger};
+use reknit_tcp::seams::CongestionControl;
+use reknit_units::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::composition::Part;
+
+/// No parameters of its own: `byte_counting` belongs to the connection.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Part<dyn CongestionControl> for Config {
+    fn build(&self) -> Box<dyn CongestionControl> {
+        Box::new(Aimd { acked: 0 })
+    }
+}
+
+#[derive(Debug)]
+struct Aimd {
+    /// Progress towards the next segment of congestion avoidance: octets acknowledged with byte counting, else
+    /// segments' squares over cwnd.
+    acked: u64,
+}
+
+impl Aimd {
+    /// RFC 3465 §2.2 and §2.3: at most L = 2 segments per ACK, 1 after a timeout.
+    fn slow_start(cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        let smss = cx.snd.smss;
+        if !cx.config.byte_counting {
+            return cx.snd.cwnd + smss;
+        }
+        let limit = if cx.snd.phase == Phase::Loss { smss } else { smss * 2 };
+        cx.snd.cwnd + ack.advance().min(limit)
+    }
+
+    /// One segment per window: RFC 3465 §2.1, or smss * smss / cwnd per ACK (RFC 5681 eq. 3) without rounding loss.
+    fn congestion_avoidance(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        let (cwnd, smss) = (cx.snd.cwnd, cx.snd.smss);
+        if cx.config.byte_counting {
+            self.acked += ack.advance().0;
+            if self.acked < cwnd.0 {
+                return cwnd;
+            }
+            self.acked -= cwnd.0;
+            return cwnd + smss;
+        }
+        self.acked += smss.0 * smss.0;
+        let growth = self.acked / cwnd.0;
+        self.acked %= cwnd.0;
+        cwnd + Bytes(growth)
+    }
+}
+
+impl CongestionControl for Aimd {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        if !ack.advances() {
+            cx.snd.cwnd
+        } else if cx.snd.in_slow_start() {
+            Aimd::slow_start(cx, ack)
+        } else {
+            self.congestion_avoidance(cx, ack)
+        }
+    }
+
+    fn ssthresh(&mut self, _cx: &Context<'_>, _trigger: Trigger, flight_size: Bytes) -> Bytes {
+        Bytes(flight_size.0 / 2)
+    }
+
+    fn save(&mut self) {}
+
+    fn restore(&mut self, _cx: &Context<'_>) {
+        self.acked = 0;
+    }
+}

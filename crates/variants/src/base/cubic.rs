@@ -1,0 +1,186 @@
+//! CUBIC (Xu, Ha, Rhee, Goel, Eggert; RFC 9438, 2023): the window as a cubic function of the time since the last
+//! reduction.
+
+use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger};
+use reknit_tcp::seams::CongestionControl;
+use reknit_units::{Bytes, Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use crate::composition::Part;
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// C, the aggressiveness, in segments per second cubed (§5).
+    pub c: f64,
+    /// `beta_cubic`, the factor of the reduction (§4.6).
+    pub beta: f64,
+    /// Give bandwidth away to newer flows (§4.7).
+    pub fast_convergence: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { c: 0.4, beta: 0.7, fast_convergence: true }
+    }
+}
+
+impl Part<dyn CongestionControl> for Config {
+    fn build(&self) -> Box<dyn CongestionControl> {
+        Box::new(Cubic { config: self.clone(), state: State::default(), saved: None })
+    }
+}
+
+/// All windows in segments, as in the RFC.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    w_max: f64,
+    /// The time to grow back to `w_max`, in seconds.
+    k: f64,
+    /// Start of the current congestion avoidance; none before the first ACK in it.
+    epoch: Option<Instant>,
+    cwnd_epoch: f64,
+    /// `W_est`, the window that AIMD would have.
+    w_est: f64,
+    /// The window before the last reduction, for `W_est`.
+    cwnd_prior: f64,
+    /// Fraction of a segment by which the window has still to grow.
+    credit: f64,
+}
+
+#[derive(Debug)]
+struct Cubic {
+    config: Config,
+    state: State,
+    saved: Option<State>,
+}
+
+impl Cubic {
+    /// Eq. 1.
+    fn w_cubic(&self, t: f64) -> f64 {
+        let d = t - self.state.k;
+        self.config.c * d * d * d + self.state.w_max
+    }
+
+    /// Eq. 2.
+    fn begin_epoch(&mut self, now: Instant, cwnd: f64) {
+        let state = &mut self.state;
+        state.epoch = Some(now);
+        state.cwnd_epoch = cwnd;
+        state.w_est = cwnd;
+        state.credit = 0.0;
+        if state.w_max < cwnd {
+            state.w_max = cwnd;
+            state.k = 0.0;
+        } else {
+            state.k = libm::cbrt((state.w_max - cwnd) / self.config.c);
+        }
+    }
+
+    /// §4.3, eq. 4: the window of an AIMD flow with the same reduction.
+    fn grow_w_est(&mut self, segments_acked: f64, cwnd: f64) {
+        let beta = self.config.beta;
+        let alpha = if self.state.w_est < self.state.cwnd_prior { 3.0 * (1.0 - beta) / (1.0 + beta) } else { 1.0 };
+        self.state.w_est += alpha * segments_acked / cwnd;
+    }
+
+    /// §4.2 to §4.5: the window that this ACK aims at.
+    fn target(&mut self, cx: &Context<'_>, cwnd: f64, epoch: Instant) -> f64 {
+        let t = cx.now.since(epoch).as_secs_f64();
+        let rtt = cx.snd.srtt.unwrap_or(Duration::ZERO).as_secs_f64();
+        let ahead = self.w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
+        if self.w_cubic(t) < self.state.w_est { self.state.w_est.max(cwnd) } else { ahead }
+    }
+
+    fn congestion_avoidance(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        let smss = cx.snd.smss.0 as f64;
+        let cwnd = cx.snd.cwnd.0 as f64 / smss;
+        let acked = ack.advance().0 as f64 / smss;
+        if self.state.epoch.is_none() {
+            self.begin_epoch(cx.now, cwnd);
+        }
+        let epoch = self.state.epoch.unwrap_or(cx.now);
+        self.grow_w_est(acked, cwnd);
+        let target = self.target(cx, cwnd, epoch);
+        let reno_friendly = self.w_cubic(cx.now.since(epoch).as_secs_f64()) < self.state.w_est;
+        self.state.credit += if reno_friendly { target - cwnd } else { (target - cwnd) / cwnd * acked };
+        #[expect(clippy::cast_sign_loss, reason = "the target is at least cwnd")]
+        let growth = (self.state.credit * smss) as u64;
+        self.state.credit -= growth as f64 / smss;
+        cx.snd.cwnd + Bytes(growth)
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        if !ack.advances() {
+            cx.snd.cwnd
+        } else if cx.snd.in_slow_start() {
+            let limit = if cx.snd.phase == Phase::Loss { cx.snd.smss } else { cx.snd.smss * 2 };
+            cx.snd.cwnd + ack.advance().min(limit)
+        } else {
+            self.congestion_avoidance(cx, ack)
+        }
+    }
+
+    /// §4.6 and §4.7.
+    fn ssthresh(&mut self, cx: &Context<'_>, _trigger: Trigger, flight_size: Bytes) -> Bytes {
+        let smss = cx.snd.smss.0 as f64;
+        let cwnd = cx.snd.cwnd.0 as f64 / smss;
+        self.state.w_max = if self.config.fast_convergence && cwnd < self.state.w_max {
+            cwnd * (1.0 + self.config.beta) / 2.0
+        } else {
+            cwnd
+        };
+        self.state.cwnd_prior = cwnd;
+        self.state.epoch = None;
+        #[expect(clippy::cast_sign_loss, reason = "a share of a size")]
+        let reduced = (flight_size.0 as f64 * self.config.beta) as u64;
+        Bytes(reduced)
+    }
+
+    fn save(&mut self) {
+        self.saved = Some(self.state);
+    }
+
+    /// §4.9.2: only if the window is still smaller than before the reduction.
+    fn restore(&mut self, cx: &Context<'_>) {
+        let cwnd = cx.snd.cwnd.0 as f64 / cx.snd.smss.0 as f64;
+        if let Some(saved) = self.saved.take()
+            && cwnd < self.state.cwnd_prior
+        {
+            self.state = saved;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cubic() -> Cubic {
+        Cubic { config: Config::default(), state: State::default(), saved: None }
+    }
+
+    #[test]
+    fn the_curve_returns_to_w_max_after_k() {
+        let mut cubic = cubic();
+        cubic.state.w_max = 100.0;
+        cubic.begin_epoch(Instant::ZERO, 70.0);
+        // K = cbrt(W_max * (1 - beta) / C) = cbrt(75)
+        assert!((cubic.state.k - 4.217_163).abs() < 1e-6);
+        assert!((cubic.w_cubic(0.0) - 70.0).abs() < 1e-9);
+        assert!((cubic.w_cubic(cubic.state.k) - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn below_the_prior_window_w_est_grows_by_alpha() {
+        let mut cubic = cubic();
+        cubic.state.cwnd_prior = 100.0;
+        cubic.state.w_est = 70.0;
+        cubic.grow_w_est(70.0, 70.0);
+        // One window acknowledged: alpha = 3 (1 - 0.7) / (1 + 0.7)
+        assert!((cubic.state.w_est - 70.0 - 0.529_411).abs() < 1e-5);
+    }
+}

@@ -1,0 +1,39 @@
+//! A dupthresh that never changes (RFC 5681 §3.2, RFC 6675 §2).
+
+use reknit_tcp::facts::Context;
+use reknit_tcp::seams::DupThresh;
+use reknit_units::Segments;
+use serde::{Deserialize, Serialize};
+
+use crate::composition::Part;
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Duplicates that mean loss; 3 by the RFCs.
+    pub dup_thresh: Segments,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { dup_thresh: Segments(3) }
+    }
+}
+
+impl Part<dyn DupThresh> for Config {
+    fn build(&self) -> Box<dyn DupThresh> {
+        Box::new(Fixed { dup_thresh: self.dup_thresh })
+    }
+}
+
+#[derive(Debug)]
+struct Fixed {
+    dup_thresh: Segments,
+}
+
+impl DupThresh for Fixed {
+    fn dup_thresh(&self, _cx: &Context<'_>) -> Segments {
+        self.dup_thresh
+    }
+}

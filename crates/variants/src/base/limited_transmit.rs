@@ -1,0 +1,113 @@
+//! New data on duplicate ACKs, before it is known whether anything was lost: RFC 3042 and its relatives.
+//!
+//! Each rule answers how large FlightSize may become; the window itself is never touched.
+//!
+//! | rule | new segments beyond cwnd | source |
+//! |---|---|---|
+//! | `off` | none | |
+//! | `rfc3042` | one for each of the first two duplicates | RFC 3042 §2 |
+//! | `every-second` | as `rfc3042`, then one for every second duplicate | Blanton and Allman, by the survey §5.2.2 |
+//! | `per-sack` | one for each newly SACKed segment, fewer than dupthresh and at most k windows | RR-TCP §2.3 |
+//! | `pipe` | as many as have left the network | RFC 6675's pipe applied before recovery, as Linux does |
+
+use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::seams::LimitedTransmit;
+use reknit_units::{Bytes, Segments};
+use serde::{Deserialize, Serialize};
+
+use crate::composition::Part;
+
+/// Which rule, with its parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "rule", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Config {
+    /// No limited transmit.
+    Off,
+    /// RFC 3042.
+    Rfc3042,
+    /// Blanton and Allman.
+    EverySecond,
+    /// RR-TCP: at most `windows` times cwnd beyond cwnd.
+    PerSack {
+        /// k, 0 to 2 in the paper; 1 by default.
+        windows: f64,
+    },
+    /// Limited by the pipe alone.
+    Pipe,
+}
+
+impl Part<dyn LimitedTransmit> for Config {
+    fn build(&self) -> Box<dyn LimitedTransmit> {
+        match *self {
+            Config::Off => Box::new(Off),
+            Config::Rfc3042 => Box::new(Rfc3042),
+            Config::EverySecond => Box::new(EverySecond),
+            Config::PerSack { windows } => Box::new(PerSack { windows, sacked: Segments::ZERO }),
+            Config::Pipe => Box::new(Pipe),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Off;
+
+impl LimitedTransmit for Off {
+    fn flight_limit(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
+        Bytes::ZERO
+    }
+}
+
+/// RFC 3042 §2: FlightSize stays within cwnd plus two segments.
+#[derive(Debug)]
+struct Rfc3042;
+
+impl LimitedTransmit for Rfc3042 {
+    fn flight_limit(&mut self, cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
+        cx.snd.cwnd + cx.snd.dup_acks.min(Segments(2)).of(cx.snd.smss)
+    }
+}
+
+#[derive(Debug)]
+struct EverySecond;
+
+impl LimitedTransmit for EverySecond {
+    fn flight_limit(&mut self, cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
+        let dups = cx.snd.dup_acks;
+        let further = dups - Segments(2);
+        cx.snd.cwnd + (dups.min(Segments(2)) + Segments(further.0 / 2)).of(cx.snd.smss)
+    }
+}
+
+#[derive(Debug)]
+struct PerSack {
+    windows: f64,
+    /// Segments SACKed in this episode.
+    sacked: Segments,
+}
+
+impl LimitedTransmit for PerSack {
+    fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        if ack.duplicate {
+            // Without SACK a duplicate stands for one segment.
+            self.sacked += ack.newly_sacked.max(Segments(1));
+        }
+        let smss = cx.snd.smss;
+        #[expect(clippy::cast_sign_loss, reason = "a multiple of a window is not negative")]
+        let bound = Segments((self.windows * f64::from(cx.snd.cwnd.whole_segments(smss).0)) as u32);
+        cx.snd.cwnd + self.sacked.min(cx.snd.dup_thresh - Segments(1)).min(bound).of(smss)
+    }
+
+    fn on_episode_end(&mut self) {
+        self.sacked = Segments::ZERO;
+    }
+}
+
+#[derive(Debug)]
+struct Pipe;
+
+impl LimitedTransmit for Pipe {
+    fn flight_limit(&mut self, cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
+        let board = cx.board;
+        cx.snd.cwnd + board.sacked().bytes + board.lost().bytes - board.retransmitted().bytes
+    }
+}

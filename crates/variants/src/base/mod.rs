@@ -1,0 +1,12 @@
+//! The parts that most variants share: what the RFCs prescribe for a TCP without any cure for reordering.
+
+pub mod aimd;
+pub mod cubic;
+pub mod delayed_ack;
+pub mod fixed_threshold;
+pub mod limited_transmit;
+pub mod prr;
+pub mod respond_at_once;
+pub mod rfc6298;
+pub mod timeout;
+pub mod undo;

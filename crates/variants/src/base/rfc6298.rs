@@ -1,0 +1,105 @@
+//! The retransmission timeout of RFC 6298: smoothed round-trip time plus four mean deviations.
+
+use reknit_tcp::Config as Tcp;
+use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::seams::RtoEstimator;
+use reknit_units::Duration;
+use serde::{Deserialize, Serialize};
+
+use crate::composition::Part;
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// K, the weight of the deviation (§2.2).
+    pub k: u64,
+    /// G, the clock granularity (§2.3).
+    pub granularity: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { k: 4, granularity: Duration::from_millis(1) }
+    }
+}
+
+impl Part<dyn RtoEstimator> for Config {
+    fn build(&self) -> Box<dyn RtoEstimator> {
+        Box::new(Rfc6298 { config: self.clone(), smoothed: None })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Smoothed {
+    srtt: Duration,
+    rttvar: Duration,
+}
+
+#[derive(Debug)]
+struct Rfc6298 {
+    config: Config,
+    smoothed: Option<Smoothed>,
+}
+
+impl Rfc6298 {
+    /// §2.2 and §2.3, with alpha = 1/8 and beta = 1/4.
+    fn update(&mut self, rtt: Duration) {
+        self.smoothed = Some(match self.smoothed {
+            None => Smoothed { srtt: rtt, rttvar: rtt / 2 },
+            Some(Smoothed { srtt, rttvar }) => {
+                Smoothed { rttvar: (rttvar * 3 + srtt.abs_diff(rtt)) / 4, srtt: (srtt * 7 + rtt) / 8 }
+            }
+        });
+    }
+}
+
+impl RtoEstimator for Rfc6298 {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        match ack.rtt_sample {
+            Some(rtt) => {
+                self.on_sample(cx.config, rtt);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn on_sample(&mut self, config: &Tcp, rtt: Duration) {
+        self.update(rtt.round_to(config.rto_tick));
+    }
+
+    fn rto(&self) -> Option<Duration> {
+        self.smoothed.map(|s| s.srtt + self.config.granularity.max(s.rttvar * self.config.k))
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.smoothed.map(|s| s.srtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b5_three_samples() {
+        let mut estimator = Rfc6298 { config: Config::default(), smoothed: None };
+        let mut rtos = Vec::new();
+        for ms in [100, 100, 300] {
+            estimator.on_sample(&Tcp::default(), Duration::from_millis(ms));
+            rtos.push(estimator.rto().unwrap());
+        }
+        let smoothed = estimator.smoothed.unwrap();
+        assert_eq!(rtos, [300_000, 250_000, 437_500].map(Duration::from_micros));
+        assert_eq!((smoothed.srtt, smoothed.rttvar), (Duration::from_millis(125), Duration::from_micros(78_125)));
+    }
+
+    #[test]
+    fn samples_are_rounded_to_the_tick() {
+        let tcp = Tcp { rto_tick: Duration::from_millis(100), ..Tcp::default() };
+        let mut estimator = Rfc6298 { config: Config::default(), smoothed: None };
+        estimator.on_sample(&tcp, Duration::from_millis(140));
+        assert_eq!(estimator.srtt(), Some(Duration::from_millis(100)));
+    }
+}

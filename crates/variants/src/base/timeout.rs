@@ -1,0 +1,31 @@
+//! After a timeout everything outstanding is given up and resent in slow start (RFC 5681 §3.1).
+
+use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::seams::{AfterTimeout, TimeoutRecovery, TimeoutStep};
+use serde::{Deserialize, Serialize};
+
+use crate::composition::Part;
+
+/// No parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Part<dyn TimeoutRecovery> for Config {
+    fn build(&self) -> Box<dyn TimeoutRecovery> {
+        Box::new(Conventional)
+    }
+}
+
+#[derive(Debug)]
+struct Conventional;
+
+impl TimeoutRecovery for Conventional {
+    fn on_timeout(&mut self, _cx: &Context<'_>, _first: bool) -> AfterTimeout {
+        AfterTimeout::Conventional
+    }
+
+    fn on_ack(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> TimeoutStep {
+        TimeoutStep::Pass
+    }
+}

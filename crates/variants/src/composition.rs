@@ -1,0 +1,104 @@
+//! A variant's insides: one part for each seam.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use reknit_tcp::Config;
+use reknit_tcp::seams::{
+    AckPolicy, CongestionControl, DupThresh, FastRecovery, LimitedTransmit, LossDetector, LossResponse, Plugins,
+    Postponement, RtoEstimator, SenderPlugins, SpuriousDetector, SpuriousResponse, TimeoutRecovery,
+};
+
+use crate::base::{aimd, delayed_ack, fixed_threshold, limited_transmit, respond_at_once, rfc6298, timeout, undo};
+use crate::sack;
+
+/// The parameters of a plug-in, from which a connection's own instance is built.
+pub trait Part<Seam: ?Sized>: Debug + Send + Sync {
+    /// A fresh instance.
+    fn build(&self) -> Box<Seam>;
+}
+
+/// A part that is shared by all connections of a variant.
+pub type Shared<Seam> = Arc<dyn Part<Seam>>;
+
+/// One part for each seam, and what the variant demands of the connection's options.
+#[derive(Clone, Debug)]
+pub struct Composition {
+    /// Which segments are lost.
+    pub loss_detector: Shared<dyn LossDetector>,
+    /// How many duplicates mean loss.
+    pub dup_thresh: Shared<dyn DupThresh>,
+    /// How much longer to wait.
+    pub postponements: Vec<Shared<dyn Postponement>>,
+    /// Whether the last reduction was needless.
+    pub spurious_detectors: Vec<Shared<dyn SpuriousDetector>>,
+    /// The window after such news.
+    pub spurious_response: Shared<dyn SpuriousResponse>,
+    /// The window after a loss.
+    pub loss_response: Shared<dyn LossResponse>,
+    /// How fast recovery spends the window.
+    pub fast_recovery: Shared<dyn FastRecovery>,
+    /// What to send after a timeout.
+    pub timeout_recovery: Shared<dyn TimeoutRecovery>,
+    /// The retransmission timeout.
+    pub rto_estimator: Shared<dyn RtoEstimator>,
+    /// New data during disorder.
+    pub limited_transmit: Shared<dyn LimitedTransmit>,
+    /// Growth and reduction of the window.
+    pub congestion_control: Shared<dyn CongestionControl>,
+    /// When the receiver acknowledges.
+    pub ack_policy: Shared<dyn AckPolicy>,
+    /// False for the variants from before SACK.
+    pub sack: bool,
+}
+
+impl Default for Composition {
+    /// The base of every variant: RFC 6675 over RFC 5681, RFC 3042 and RFC 6298.
+    fn default() -> Composition {
+        Composition {
+            loss_detector: Arc::new(sack::Config::default()),
+            dup_thresh: Arc::new(fixed_threshold::Config::default()),
+            postponements: Vec::new(),
+            spurious_detectors: Vec::new(),
+            spurious_response: Arc::new(undo::Config::None),
+            loss_response: Arc::new(respond_at_once::Config::default()),
+            fast_recovery: Arc::new(sack::PipeConfig::default()),
+            timeout_recovery: Arc::new(timeout::Config::default()),
+            rto_estimator: Arc::new(rfc6298::Config::default()),
+            limited_transmit: Arc::new(limited_transmit::Config::Rfc3042),
+            congestion_control: Arc::new(aimd::Config::default()),
+            ack_policy: Arc::new(delayed_ack::Config::default()),
+            sack: true,
+        }
+    }
+}
+
+impl Composition {
+    /// The plug-ins of one connection.
+    pub fn build(&self) -> Plugins {
+        Plugins {
+            sender: SenderPlugins {
+                loss_detector: self.loss_detector.build(),
+                dup_thresh: self.dup_thresh.build(),
+                postponements: self.postponements.iter().map(|part| part.build()).collect(),
+                spurious_detectors: self.spurious_detectors.iter().map(|part| part.build()).collect(),
+                spurious_response: self.spurious_response.build(),
+                loss_response: self.loss_response.build(),
+                fast_recovery: self.fast_recovery.build(),
+                timeout_recovery: self.timeout_recovery.build(),
+                rto_estimator: self.rto_estimator.build(),
+                limited_transmit: self.limited_transmit.build(),
+                congestion_control: self.congestion_control.build(),
+            },
+            ack_policy: self.ack_policy.build(),
+        }
+    }
+
+    /// The connection's options as this variant needs them.
+    #[must_use]
+    pub fn configure(&self, mut config: Config) -> Config {
+        config.sack &= self.sack;
+        config.dsack &= config.sack;
+        config
+    }
+}

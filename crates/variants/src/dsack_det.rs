@@ -1,0 +1,147 @@
+//! # DSACK detection of needless retransmissions
+//!
+//! Floyd, Mahdavi, Mathis, Podolsky: RFC 2883, 2000. Blanton, Allman: RFC 3708, 2004. Zhang, Karp, Floyd, Peterson:
+//! RR-TCP, ICSI TR-02-006, 2002, §3 ("DSACK-R").
+//!
+//! **What it changes.** If the receiver reports every segment that an episode resent as a duplicate, nothing was lost:
+//! the reduction was needless. What the window becomes is the response's business (`base/undo.rs`).
+//!
+//! **State.** `unproven`: segments resent in this episode that no DSACK has reported. `no_undo`: this episode cannot be
+//! judged. `off`: the network itself duplicates, so that DSACKs prove nothing (whole connection).
+//!
+//! **Rules**, on an ACK with a DSACK. 1: off, or an unknown segment: nothing. 2: nothing was SACKed and the report
+//! begins at SND.UNA: a whole window of ACKs was lost; no undo. 3: the segment was sent once: the network duplicated
+//! it; off (RFC 3708) or ignored, by `duplication`. 4: sent more than twice: ambiguous; no undo. 5: proven; nothing
+//! more to decide if no undo or if the ACK carries an ECN echo. 6: every resent segment proven: the verdict.
+//!
+//! **Status.** Faithful.
+
+use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn};
+use reknit_tcp::scoreboard::{Cause, Duplicate, SegId};
+use reknit_tcp::seams::SpuriousDetector;
+use reknit_units::{Instant, Segments};
+use serde::{Deserialize, Serialize};
+
+use crate::composition::Part;
+
+/// What a DSACK of a segment that was sent once means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Duplication {
+    /// Stop judging for the rest of the connection (RFC 3708 §3).
+    #[default]
+    Disable,
+    /// Ignore it and keep learning.
+    Ignore,
+}
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// What to make of duplicates that the network made.
+    pub duplication: Duplication,
+}
+
+impl Part<dyn SpuriousDetector> for Config {
+    fn build(&self) -> Box<dyn SpuriousDetector> {
+        Box::new(DsackDetection {
+            config: self.clone(),
+            off: false,
+            no_undo: false,
+            unproven: Segments::ZERO,
+            began: Instant::NEVER,
+            live: false,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct DsackDetection {
+    config: Config,
+    off: bool,
+    no_undo: bool,
+    unproven: Segments,
+    /// When the episode began that can still be judged; [`Instant::NEVER`] if there is none.
+    began: Instant,
+    /// The episode goes on: what is resent belongs to it.
+    live: bool,
+}
+
+impl DsackDetection {
+    fn begin(&mut self, now: Instant) {
+        self.began = now;
+        self.live = true;
+        self.no_undo = false;
+        self.unproven = Segments::ZERO;
+    }
+
+    /// Rules 3 to 5 for one segment. True if it is now proven needless.
+    fn prove(&mut self, segment: &Duplicate) -> bool {
+        match segment.transmissions {
+            0 | 1 => {
+                self.off |= self.config.duplication == Duplication::Disable;
+                false
+            }
+            2 => {
+                let proven = segment.last_sent >= self.began && segment.reports == 1;
+                if proven {
+                    self.unproven -= Segments(1);
+                }
+                proven
+            }
+            _ => {
+                self.no_undo |= segment.last_sent >= self.began;
+                false
+            }
+        }
+    }
+
+    /// Rule 6.
+    fn verdict(&self, snapshot: &Snapshot) -> Option<Spurious> {
+        let all_proven = self.unproven == Segments::ZERO && !self.no_undo && !self.off;
+        all_proven.then_some(match snapshot.trigger {
+            Trigger::Timeout => Spurious::LateTimeout,
+            Trigger::FastRetransmit | Trigger::Probe | Trigger::Ecn => Spurious::FastRetransmit,
+        })
+    }
+}
+
+impl SpuriousDetector for DsackDetection {
+    fn on_resent(&mut self, cx: &Context<'_>, id: SegId, _cause: Cause) {
+        match cx.board.get(id).map(|record| record.transmissions) {
+            _ if !self.live => {}
+            Some(2) => self.unproven += Segments(1),
+            _ => self.no_undo = true,
+        }
+    }
+
+    fn on_ack(&mut self, _cx: &Context<'_>, ack: &AckFacts<'_>, snapshot: Option<&Snapshot>) -> Option<Spurious> {
+        let dsack = ack.dsack.filter(|dsack| !self.off && !dsack.segments.is_empty())?;
+        if dsack.ack_loss {
+            self.no_undo = true;
+            return None;
+        }
+        let mut proven = false;
+        for segment in dsack.segments {
+            proven |= self.prove(segment);
+        }
+        if !proven || ack.ece {
+            return None;
+        }
+        self.verdict(snapshot?)
+    }
+
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        match turn {
+            // Inside an episode a timeout continues it: an undo would restore the window from before its start.
+            Turn::Timeout { .. } if self.live => {}
+            Turn::EnterRecovery | Turn::Timeout { .. } => self.begin(cx.now),
+            Turn::LeaveRecovery => self.live = false,
+            Turn::Spurious(_) => {
+                self.live = false;
+                self.began = Instant::NEVER;
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! # DSACK-R
+//!
+//! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §3 and Table 1.
+//!
+//! **What it changes.** `sack` that notices a needless fast retransmit by DSACK and restores the old window at once.
+//!
+//! **Rules.** Detection as in `dsack_det.rs`; response: cwnd and ssthresh at least what they were (the burst limit of
+//! the connection applies). dupthresh stays 3.
+//!
+//! **Reproduces.** RR-TCP Fig. 1 and the curve "DSACK-R" of Figs. 6 to 11.
+//!
+//! **Status.** Faithful.
+
+use std::sync::Arc;
+
+use crate::base::undo;
+use crate::composition::Composition;
+use crate::dsack_det;
+use crate::registry::{Side, Status, Variant};
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "dsack-r",
+    aliases: &[],
+    summary: "sack + DSACK detection; the old window back at once after a needless fast retransmit",
+    source: "RR-TCP, ICSI TR-02-006, section 3",
+    side: Side::Sender,
+    peer_needs: "SACK, DSACK",
+    status: Status::Faithful,
+    compose: || Composition {
+        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
+        spurious_response: Arc::new(undo::Config::Instant),
+        ..Composition::default()
+    },
+};

@@ -1,0 +1,34 @@
+//! # DSACK TCP
+//!
+//! Floyd, Mahdavi, Mathis, Podolsky: RFC 2883, 2000, §5.2; Leung, Li, Yang: survey §5.1.3.
+//!
+//! **What it changes.** `sack` that notices a needless fast retransmit by DSACK and slow-starts back to the old window.
+//!
+//! **Rules.** Detection as in `dsack_det.rs`; response: ssthresh at least the old cwnd, cwnd unchanged. dupthresh stays 3.
+//!
+//! **Reproduces.** Survey Fig. 7 a, b ("DSACK TCP").
+//!
+//! **Status.** Faithful.
+
+use std::sync::Arc;
+
+use crate::base::undo;
+use crate::composition::Composition;
+use crate::dsack_det;
+use crate::registry::{Side, Status, Variant};
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "dsack-ss",
+    aliases: &["dsack-tcp"],
+    summary: "sack + DSACK detection; slow start back to the old window after a needless fast retransmit",
+    source: "RFC 2883 section 5.2; survey section 5.1.3",
+    side: Side::Sender,
+    peer_needs: "SACK, DSACK",
+    status: Status::Faithful,
+    compose: || Composition {
+        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
+        spurious_response: Arc::new(undo::Config::SlowStart),
+        ..Composition::default()
+    },
+};

@@ -1,0 +1,19 @@
+//! Published TCP algorithms, one file each, written so that a reader can hold the file beside its paper.
+//!
+//! A **variant** is a named combination of plug-ins for the seams of [`reknit_tcp`]: [`registry`] lists them, and
+//! [`composition`] says how one is put together. [`base`] holds the parts that most of them share.
+
+pub mod base;
+pub mod composition;
+pub mod dsack_det;
+mod dsack_r;
+mod dsack_ss;
+pub mod newreno;
+pub mod rack;
+pub mod registry;
+pub mod reno;
+mod reno_nt4;
+pub mod sack;
+
+pub use composition::Composition;
+pub use registry::{Side, Status, UnknownVariant, VARIANTS, Variant, find};

@@ -1,0 +1,135 @@
+//! # NewReno
+//!
+//! Henderson, Floyd, Gurtov, Nishida: The NewReno Modification to TCP's Fast Recovery Algorithm. RFC 6582, 2012.
+//!
+//! **What it changes.** Reno's fast recovery without SACK: a partial ACK means that the next segment was lost too, so it
+//! is resent at once and recovery goes on until everything outstanding at its start (`recover`) is acknowledged.
+//!
+//! **Rules** (§3.2). 2: the dupthresh-th duplicate, if the ACK covers more than `recover`. 3: each further duplicate
+//! adds a segment to cwnd. 4: a full ACK ends with `min(ssthresh, max(FlightSize, SMSS) + SMSS)`; a partial ACK resends,
+//! deflates cwnd by what it acknowledges plus one segment, and restarts the timer the first time only ("impatient").
+//! 5: after a timeout, no fast retransmit before `recover`.
+//!
+//! **Departures.** At its start `cwnd = ssthresh + duplicates` instead of `+ 3`, for thresholds other than 3 (survey
+//! §2; Laor and Gendel).
+//!
+//! **Reproduces.** ns-2's `Agent/TCP/Newreno` (`benches/ns2`).
+//!
+//! **Status.** Faithful.
+
+use std::sync::Arc;
+
+use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
+use reknit_tcp::seams::{FastRecovery, LossDetector, Verdicts, Why};
+use reknit_units::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::composition::{Composition, Part};
+use crate::registry::{Side, Status, Variant};
+use crate::reno::{in_episode, inflated};
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "newreno",
+    aliases: &[],
+    summary: "reno whose fast recovery survives partial ACKs; no SACK",
+    source: "RFC 6582",
+    side: Side::Sender,
+    peer_needs: "nothing",
+    status: Status::Faithful,
+    compose: || Composition {
+        loss_detector: Arc::new(Config {}),
+        fast_recovery: Arc::new(DeflateConfig {}),
+        sack: false,
+        ..Composition::default()
+    },
+};
+
+/// Parameters of the detector: none.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Part<dyn LossDetector> for Config {
+    fn build(&self) -> Box<dyn LossDetector> {
+        Box::new(PartialAcks)
+    }
+}
+
+/// Duplicates, and partial ACKs in recovery.
+#[derive(Debug)]
+struct PartialAcks;
+
+impl PartialAcks {
+    /// §3.2 step 2.
+    fn enough_duplicates(cx: &Context<'_>) -> bool {
+        cx.snd.dup_acks >= cx.snd.dup_thresh && cx.snd.snd_una > cx.snd.recover
+    }
+}
+
+impl LossDetector for PartialAcks {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
+        if cx.snd.phase == Phase::Recovery && ack.advances() {
+            verdicts.lost(cx.board.first(), Why::PartialAck);
+        } else if !in_episode(cx) && ack.duplicate && PartialAcks::enough_duplicates(cx) {
+            verdicts.lost(cx.board.first(), Why::Duplicates);
+        }
+    }
+
+    fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        if !in_episode(cx) && PartialAcks::enough_duplicates(cx) && !cx.board.is_empty() {
+            verdicts.lost(cx.board.first(), Why::Duplicates);
+        }
+    }
+
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// Parameters of the recovery: none.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeflateConfig {}
+
+impl Part<dyn FastRecovery> for DeflateConfig {
+    fn build(&self) -> Box<dyn FastRecovery> {
+        Box::new(Deflate { timer_restarted: false })
+    }
+}
+
+#[derive(Debug)]
+struct Deflate {
+    timer_restarted: bool,
+}
+
+impl FastRecovery for Deflate {
+    fn enter(&mut self, cx: &Context<'_>, _ack: Option<&AckFacts<'_>>) -> Bytes {
+        self.timer_restarted = false;
+        inflated(cx, cx.snd.dup_acks)
+    }
+
+    /// §3.2 step 3 and the partial ACK of step 4.
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        let smss = cx.snd.smss;
+        if ack.duplicate {
+            cx.snd.cwnd + smss
+        } else if ack.advances() {
+            let deflated = cx.snd.cwnd - ack.advance();
+            (if ack.advance() >= smss { deflated + smss } else { deflated }).max(smss)
+        } else {
+            cx.snd.cwnd
+        }
+    }
+
+    fn allowance(&self, cx: &Context<'_>) -> Bytes {
+        cx.snd.cwnd - cx.snd.flight_size()
+    }
+
+    /// §3.2 step 4, a full ACK, option (1).
+    fn exit(&mut self, cx: &Context<'_>) -> Bytes {
+        cx.snd.ssthresh.min(cx.snd.flight_size().max(cx.snd.smss) + cx.snd.smss)
+    }
+
+    fn restarts_timer(&mut self) -> bool {
+        !std::mem::replace(&mut self.timer_restarted, true)
+    }
+}

@@ -1,0 +1,390 @@
+//! # RACK-TLP
+//!
+//! Cheng, Cardwell, Dukkipati, Jha: The RACK-TLP Loss Detection Algorithm for TCP. RFC 8985, 2021.
+//!
+//! **What it changes.** Time instead of counts: a segment is lost when one that was sent later has been delivered and a
+//! reordering window has passed since. A tail loss probe draws out the ACK that tells of losses at the end of a flight.
+//!
+//! **State.** The latest delivered transmission (`xmit_ts`, `end_seq`) with its `rtt`; `fack`; a windowed `min_rtt`;
+//! whether reordering was ever seen; the multiplier of the reordering window and how long it persists; the probe.
+//!
+//! **Rules.** §6.2 steps 1 to 5 for each ACK, §6.3 at a timeout, §7.2 to §7.4 for the probe; each function names its own.
+//!
+//! **Departures.** As the modern reference the variant adds what Linux adds: PRR, CUBIC, DSACK undo, and new data for
+//! whatever has left the network during disorder (limited transmit by the pipe). Step 5 asks for the longest remaining
+//! time of all suspects; it is taken from the newest of them without visiting the others.
+//!
+//! **Reproduces.** The comparison that every figure of this project carries.
+//!
+//! **Status.** Faithful.
+
+use std::sync::Arc;
+
+use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
+use reknit_tcp::scoreboard::{Cause, Record, SegId};
+use reknit_tcp::seams::{LossDetector, Verdicts, Why};
+use reknit_tcp::seq::Offset;
+use reknit_units::{Duration, Instant, Segments};
+use serde::{Deserialize, Serialize};
+
+use crate::base::{cubic, limited_transmit, prr, undo};
+use crate::composition::{Composition, Part};
+use crate::dsack_det;
+use crate::registry::{Side, Status, Variant};
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "rack",
+    aliases: &["rack-tlp"],
+    summary: "time-based detection, tail loss probe, PRR, CUBIC and DSACK undo: what Linux does today",
+    source: "RFC 8985, RFC 6937, RFC 9438",
+    side: Side::Sender,
+    peer_needs: "SACK, DSACK to adapt",
+    status: Status::Faithful,
+    compose: || Composition {
+        loss_detector: Arc::new(Config::default()),
+        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
+        spurious_response: Arc::new(undo::Config::Instant),
+        fast_recovery: Arc::new(prr::Config::default()),
+        limited_transmit: Arc::new(limited_transmit::Config::Pipe),
+        congestion_control: Arc::new(cubic::Config::default()),
+        ..Composition::default()
+    },
+};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The reordering window is `min_rtt` divided by this, times the multiplier (§6.2 step 4).
+    pub reo_wnd_divisor: u64,
+    /// Recoveries without DSACK after which the multiplier falls back to 1 (§6.2 step 4).
+    pub reo_wnd_persist: u32,
+    /// How long the peer may delay an ACK (§7.2).
+    pub max_ack_delay: Duration,
+    /// How far back the minimum RTT looks (§6.1 leaves it open; Linux uses 300 s).
+    pub min_rtt_window: Duration,
+    /// Send tail loss probes (§7).
+    pub tlp: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            reo_wnd_divisor: 4,
+            reo_wnd_persist: 16,
+            max_ack_delay: Duration::from_millis(25),
+            min_rtt_window: Duration::from_secs(300),
+            tlp: true,
+        }
+    }
+}
+
+impl Part<dyn LossDetector> for Config {
+    fn build(&self) -> Box<dyn LossDetector> {
+        Box::new(Rack {
+            latest: None,
+            rtt: Duration::ZERO,
+            fack: Offset::SYN,
+            min_rtt: WindowedMin::new(self.min_rtt_window),
+            reordering_seen: false,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: self.reo_wnd_persist,
+            dsack_round: None,
+            suspects_until: None,
+            reo_timer: Instant::NEVER,
+            probe: Probe { pto: Instant::NEVER, end_seq: None, is_retrans: false, rtt_since_last: true },
+            config: self.clone(),
+        })
+    }
+}
+
+/// `RACK.xmit_ts` and `RACK.end_seq`: the delivered segment that was sent last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Transmission {
+    xmit_ts: Instant,
+    end_seq: Offset,
+}
+
+impl Transmission {
+    fn of(record: &Record) -> Transmission {
+        Transmission { xmit_ts: record.last_sent, end_seq: record.end() }
+    }
+}
+
+#[derive(Debug)]
+struct Probe {
+    /// When the probe timeout expires.
+    pto: Instant,
+    /// `TLP.end_seq`: SND.NXT when the probe was sent; none if none is outstanding.
+    end_seq: Option<Offset>,
+    /// `TLP.is_retrans`.
+    is_retrans: bool,
+    /// An RTT was measured since the last probe (§7.3).
+    rtt_since_last: bool,
+}
+
+#[derive(Debug)]
+struct Rack {
+    config: Config,
+    latest: Option<Transmission>,
+    rtt: Duration,
+    fack: Offset,
+    min_rtt: WindowedMin,
+    reordering_seen: bool,
+    reo_wnd_mult: u32,
+    reo_wnd_persist: u32,
+    dsack_round: Option<Offset>,
+    /// The newest open segment that was sent before `latest`, or the delivered one behind which to look for it.
+    suspects_until: Option<SegId>,
+    reo_timer: Instant,
+    probe: Probe,
+}
+
+impl Rack {
+    /// §6.2 steps 1 and 2: the minimum RTT, and the delivered segment that was sent last.
+    ///
+    /// A resent segment that is acknowledged too early was not delivered by its retransmission.
+    fn update_latest(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        if let Some(rtt) = ack.rtt {
+            self.min_rtt.update(cx.now, rtt);
+            self.probe.rtt_since_last = true;
+        }
+        for id in ack.newly {
+            let Some(record) = cx.board.get(*id) else { continue };
+            let rtt = cx.now.since(record.last_sent);
+            if record.transmissions > 1 {
+                let echo_is_older = ack.echoed.is_some_and(|at| at < record.last_sent.floor_to(TIMESTAMP_TICK));
+                if echo_is_older || self.min_rtt.get().is_some_and(|min| rtt < min) {
+                    continue;
+                }
+            }
+            let this = Transmission::of(record);
+            if self.latest.is_none_or(|latest| this > latest) {
+                self.latest = Some(this);
+                self.rtt = rtt;
+                self.suspects_until = Some(*id);
+            }
+        }
+    }
+
+    /// §6.2 step 3: an original that arrives below `fack` was overtaken.
+    fn detect_reordering(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        for record in ack.newly.iter().filter_map(|id| cx.board.get(*id)) {
+            if record.end() > self.fack {
+                self.fack = record.end();
+            } else if record.end() < self.fack && record.transmissions == 1 {
+                self.reordering_seen = true;
+            }
+        }
+    }
+
+    /// §6.2 step 4, the adaptation: one step up per round trip with a DSACK.
+    fn adapt_reo_wnd(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        if self.dsack_round.is_some_and(|round| cx.snd.snd_una >= round) {
+            self.dsack_round = None;
+        }
+        if ack.dsack.is_some() && self.dsack_round.is_none() {
+            self.dsack_round = Some(cx.snd.snd_nxt);
+            self.reo_wnd_mult += 1;
+            self.reo_wnd_persist = self.config.reo_wnd_persist;
+        }
+    }
+
+    /// §6.2 step 4, at the end of a recovery: one step towards forgetting.
+    fn decay_reo_wnd(&mut self) {
+        if self.dsack_round.is_none() {
+            self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+            if self.reo_wnd_persist == 0 {
+                self.reo_wnd_mult = 1;
+            }
+        }
+    }
+
+    /// §6.2 step 4: how long an overtaken segment may still arrive. Nothing while reordering was never seen and loss is
+    /// likely anyway.
+    fn reo_wnd(&self, cx: &Context<'_>) -> Duration {
+        let in_recovery = matches!(cx.snd.phase, Phase::Recovery | Phase::Loss);
+        if !self.reordering_seen && (in_recovery || cx.board.sacked().segments >= cx.snd.dup_thresh) {
+            return Duration::ZERO;
+        }
+        let min_rtt = self.min_rtt.get().unwrap_or_default();
+        let window = min_rtt * u64::from(self.reo_wnd_mult) / self.config.reo_wnd_divisor;
+        window.min(cx.snd.srtt.unwrap_or(window))
+    }
+
+    /// §6.2 step 5: whatever was sent before the latest delivered segment and is overdue is lost; for the rest, look
+    /// again when the last of them is overdue.
+    fn detect_loss(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        self.reo_timer = Instant::NEVER;
+        let Some(latest) = self.latest else { return };
+        let patience = self.rtt + self.reo_wnd(cx);
+        for (id, record) in cx.board.in_send_order() {
+            if Transmission::of(record) >= latest || record.last_sent + patience > cx.now {
+                break;
+            }
+            verdicts.lost(id, Why::Overtaken);
+        }
+        if let Some(newest) = self.newest_suspect(cx, latest)
+            && newest.last_sent + patience > cx.now
+        {
+            self.reo_timer = newest.last_sent + patience;
+        }
+    }
+
+    /// The open segment that was sent last of those sent before `latest`.
+    fn newest_suspect<'a>(&mut self, cx: &Context<'a>, latest: Transmission) -> Option<&'a Record> {
+        let is_suspect = |r: &Record| r.is_open() && Transmission::of(r) < latest;
+        let known = self.suspects_until?;
+        if !cx.board.get(known).is_some_and(is_suspect) {
+            let before = cx.board.newest_open_before(known);
+            self.suspects_until = match before {
+                Some(id) if !cx.board.get(id).is_some_and(is_suspect) => {
+                    // It was sent again in the meantime and has left its place.
+                    let suspects = cx.board.in_send_order().take_while(|(_, r)| is_suspect(r));
+                    suspects.last().map(|(id, _)| id)
+                }
+                before => before,
+            };
+        }
+        cx.board.get(self.suspects_until?)
+    }
+
+    /// §7.2: when to probe. Only while nothing is SACKed and no recovery is under way.
+    fn schedule_probe(&mut self, cx: &Context<'_>) {
+        self.probe.pto = Instant::NEVER;
+        let idle = cx.board.is_empty() || cx.snd.phase != Phase::Open || cx.board.sacked().segments > Segments::ZERO;
+        if !self.config.tlp || !cx.snd.sack || idle {
+            return;
+        }
+        let single = cx.board.sent().segments == Segments(1);
+        let pto = match cx.snd.srtt {
+            Some(srtt) if single => srtt * 2 + self.config.max_ack_delay,
+            Some(srtt) => srtt * 2,
+            None => Duration::from_secs(1),
+        };
+        let rto = if cx.snd.rto_expires.is_set() { cx.snd.rto_expires } else { cx.now + cx.snd.rto };
+        self.probe.pto = (cx.now + pto).min(rto);
+    }
+
+    /// §7.4.2: what an ACK says about the probe.
+    fn process_probe_ack(&mut self, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
+        let Some(end_seq) = self.probe.end_seq.filter(|end_seq| ack.ack >= *end_seq) else { return };
+        let reported = ack.dsack.is_some_and(|dsack| dsack.right == end_seq);
+        let silent = !ack.advances() && ack.newly.is_empty() && ack.dsack.is_none();
+        if !self.probe.is_retrans || reported {
+            self.probe.end_seq = None;
+        } else if ack.ack > end_seq {
+            self.probe.end_seq = None;
+            verdicts.probe_repaired_loss();
+        } else if silent {
+            self.probe.end_seq = None;
+        }
+    }
+}
+
+impl LossDetector for Rack {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
+        self.update_latest(cx, ack);
+        self.detect_reordering(cx, ack);
+        self.adapt_reo_wnd(cx, ack);
+        self.detect_loss(cx, verdicts);
+        self.process_probe_ack(ack, verdicts);
+        if ack.advances() || !ack.newly.is_empty() {
+            self.schedule_probe(cx);
+        }
+    }
+
+    fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        if self.probe.pto <= cx.now {
+            self.probe.pto = Instant::NEVER;
+            if self.probe.end_seq.is_none() && self.probe.rtt_since_last {
+                verdicts.probe();
+            }
+        }
+        if self.reo_timer <= cx.now {
+            self.detect_loss(cx, verdicts);
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        self.reo_timer.min(self.probe.pto)
+    }
+
+    fn on_sent(&mut self, cx: &Context<'_>, id: SegId, cause: Cause) {
+        match cause {
+            Cause::Probe => {
+                self.probe.end_seq = Some(cx.snd.snd_nxt);
+                self.probe.is_retrans = cx.board.get(id).is_some_and(|r| r.transmissions > 1);
+                self.probe.rtt_since_last = false;
+            }
+            Cause::New if self.probe.end_seq.is_none() => self.schedule_probe(cx),
+            _ => {}
+        }
+    }
+
+    /// §6.3: at a timeout the first segment is lost, and so is everything that is overdue.
+    fn lost_at_timeout(&self, cx: &Context<'_>, id: SegId) -> bool {
+        let patience = self.rtt + self.reo_wnd(cx);
+        id == cx.board.first() || cx.board.get(id).is_some_and(|r| r.last_sent + patience <= cx.now)
+    }
+
+    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
+        match turn {
+            Turn::EnterRecovery | Turn::Timeout { .. } => {
+                self.probe.pto = Instant::NEVER;
+                self.probe.end_seq = None;
+            }
+            Turn::LeaveRecovery => self.decay_reo_wnd(),
+            Turn::Spurious(_) => {}
+        }
+    }
+}
+
+/// The smallest sample of the last window, to within half of it: two buckets that take turns.
+#[derive(Debug)]
+struct WindowedMin {
+    half: Duration,
+    turn: Instant,
+    current: Option<Duration>,
+    previous: Option<Duration>,
+}
+
+impl WindowedMin {
+    fn new(window: Duration) -> WindowedMin {
+        WindowedMin { half: window / 2, turn: Instant::ZERO, current: None, previous: None }
+    }
+
+    fn update(&mut self, now: Instant, sample: Duration) {
+        if now.since(self.turn) > self.half {
+            self.previous = self.current.take();
+            self.turn = now;
+        }
+        self.current = Some(self.current.map_or(sample, |min| min.min(sample)));
+    }
+
+    fn get(&self) -> Option<Duration> {
+        match (self.current, self.previous) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minimum_forgets_after_its_window() {
+        let mut min = WindowedMin::new(Duration::from_secs(10));
+        let at = |s| Instant::ZERO + Duration::from_secs(s);
+        min.update(at(1), Duration::from_millis(40));
+        min.update(at(4), Duration::from_millis(50));
+        assert_eq!(min.get(), Some(Duration::from_millis(40)));
+        min.update(at(7), Duration::from_millis(60));
+        assert_eq!(min.get(), Some(Duration::from_millis(40)));
+        min.update(at(13), Duration::from_millis(70));
+        assert_eq!(min.get(), Some(Duration::from_millis(60)));
+    }
+}

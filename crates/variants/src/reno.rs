@@ -1,0 +1,130 @@
+//! # Reno
+//!
+//! Jacobson 1990; RFC 2581 (Allman, Paxson, Stevens, 1999); RFC 5681 §3.2.
+//!
+//! **What it changes.** Nothing: the TCP of most systems before SACK. Kept because the papers measure it and because its
+//! weakness explains them: the first partial ACK ends recovery, so two losses in one window halve twice and three stall
+//! until the timer (Laor and Gendel, "Reno").
+//!
+//! **Rules.** The dupthresh-th duplicate ACK resends the first segment and sets `cwnd = ssthresh + duplicates` (by the
+//! duplicates that have arrived, which generalises the "+3"); each further duplicate adds a segment; any ACK that
+//! advances ends it with `cwnd = ssthresh`.
+//!
+//! **Departures.** Without `bug_fix` (RFC 2581) duplicates of a second loss in the same window start a second recovery;
+//! with it (ns-2's `bugFix_`, RFC 2582) they do not before everything outstanding at the first is acknowledged.
+//!
+//! **Reproduces.** Laor and Gendel, overview (b) and (c); ns-2's `Agent/TCP/Reno` (`benches/ns2`).
+//!
+//! **Status.** Faithful.
+
+use std::sync::Arc;
+
+use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::seams::{FastRecovery, LossDetector, Verdicts, Why};
+use reknit_units::{Bytes, Segments};
+use serde::{Deserialize, Serialize};
+
+use crate::composition::{Composition, Part};
+use crate::registry::{Side, Status, Variant};
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "reno",
+    aliases: &[],
+    summary: "fast retransmit after 3 duplicate ACKs, fast recovery that a partial ACK ends; no SACK",
+    source: "RFC 2581; RFC 5681 section 3.2",
+    side: Side::Sender,
+    peer_needs: "nothing",
+    status: Status::Faithful,
+    compose: || Composition {
+        loss_detector: Arc::new(Config::default()),
+        fast_recovery: Arc::new(InflateConfig {}),
+        sack: false,
+        ..Composition::default()
+    },
+};
+
+/// Parameters of the detector.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// No second fast retransmit before everything outstanding at the first is acknowledged.
+    pub bug_fix: bool,
+}
+
+impl Part<dyn LossDetector> for Config {
+    fn build(&self) -> Box<dyn LossDetector> {
+        Box::new(Duplicates { config: self.clone() })
+    }
+}
+
+/// Counts duplicate ACKs.
+#[derive(Debug)]
+struct Duplicates {
+    config: Config,
+}
+
+impl LossDetector for Duplicates {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
+        let enough = ack.duplicate && cx.snd.dup_acks >= cx.snd.dup_thresh;
+        let allowed = !self.config.bug_fix || cx.snd.snd_una > cx.snd.recover;
+        if enough && allowed && !in_episode(cx) {
+            verdicts.lost(cx.board.first(), Why::Duplicates);
+        }
+    }
+
+    fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        if !in_episode(cx) && cx.snd.dup_acks >= cx.snd.dup_thresh && !cx.board.is_empty() {
+            verdicts.lost(cx.board.first(), Why::Duplicates);
+        }
+    }
+
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// True in fast recovery and after a timeout.
+pub(crate) fn in_episode(cx: &Context<'_>) -> bool {
+    use reknit_tcp::facts::Phase;
+    matches!(cx.snd.phase, Phase::Recovery | Phase::Loss)
+}
+
+/// Parameters of the recovery: none.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InflateConfig {}
+
+impl Part<dyn FastRecovery> for InflateConfig {
+    fn build(&self) -> Box<dyn FastRecovery> {
+        Box::new(Inflate)
+    }
+}
+
+#[derive(Debug)]
+struct Inflate;
+
+/// The window that duplicates inflate: each stands for a segment that has left the network.
+pub(crate) fn inflated(cx: &Context<'_>, duplicates: Segments) -> Bytes {
+    cx.snd.ssthresh + duplicates.of(cx.snd.smss)
+}
+
+impl FastRecovery for Inflate {
+    fn enter(&mut self, cx: &Context<'_>, _ack: Option<&AckFacts<'_>>) -> Bytes {
+        inflated(cx, cx.snd.dup_acks)
+    }
+
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        if ack.duplicate { cx.snd.cwnd + cx.snd.smss } else { cx.snd.cwnd }
+    }
+
+    fn allowance(&self, cx: &Context<'_>) -> Bytes {
+        cx.snd.cwnd - cx.snd.flight_size()
+    }
+
+    fn is_over(&self, _cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        ack.advances()
+    }
+
+    fn exit(&mut self, cx: &Context<'_>) -> Bytes {
+        cx.snd.ssthresh
+    }
+}

@@ -1,0 +1,226 @@
+//! # SACK-based loss recovery
+//!
+//! Blanton, Allman, Wang, Jarvinen, Kojo, Nishida: A Conservative Loss Recovery Algorithm Based on Selective
+//! Acknowledgment (SACK) for TCP. RFC 6675, 2012.
+//!
+//! **What it changes.** Loss is found from what is SACKed above a hole, and during recovery the number of octets thought
+//! to be in the network (`pipe`) replaces the inflated window.
+//!
+//! **State.** The detector keeps a frontier: every segment below it has been judged in this recovery. SACKed data above
+//! a position only grows while the threshold is frozen, so the frontier only moves up and no segment is judged twice.
+//!
+//! **Rules.** Trigger (§5): `DupAcks >= DupThresh` or `IsLost(HighACK + 1)`. `IsLost` (§4): `DupThresh` discontiguous
+//! SACKed runs above it, or more than `(DupThresh - 1) * SMSS` SACKed octets. `NextSeg` and `SetPipe` are the engine's
+//! (`sender/transmit.rs`, `scoreboard.rs`).
+//!
+//! **Departures.** `guard = "er"` adds Early Retransmit (RFC 5827, segment-based): with fewer than four segments
+//! outstanding and nothing to send, all but one SACKed is evidence enough. Off by default: variants that learn from
+//! timeouts need them.
+//!
+//! **Reproduces.** ns-2's `Agent/TCP/Sack1`, with `resend = "any-hole"` (`benches/ns2`).
+//!
+//! **Status.** Faithful.
+
+use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
+use reknit_tcp::scoreboard::SegId;
+use reknit_tcp::seams::{FastRecovery, LossDetector, Verdicts, Why};
+use reknit_units::{Bytes, Segments};
+use serde::{Deserialize, Serialize};
+
+use crate::composition::{Composition, Part};
+use crate::registry::{Side, Status, Variant};
+use crate::reno::in_episode;
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "sack",
+    aliases: &["rfc6675"],
+    summary: "loss recovery from selective acknowledgments; the base of every later variant",
+    source: "RFC 6675",
+    side: Side::Sender,
+    peer_needs: "SACK",
+    status: Status::Faithful,
+    compose: Composition::default,
+};
+
+/// When fewer segments are outstanding than could ever make the threshold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Guard {
+    /// The timer repairs.
+    #[default]
+    Off,
+    /// Early Retransmit (RFC 5827).
+    Er,
+}
+
+/// Parameters of the detector.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// What to do about tiny windows.
+    pub guard: Guard,
+}
+
+impl Part<dyn LossDetector> for Config {
+    fn build(&self) -> Box<dyn LossDetector> {
+        Box::new(SackedAbove { config: self.clone(), frontier: None })
+    }
+}
+
+/// Everything below `next` has been judged; `above` octets are SACKed at or above it.
+#[derive(Clone, Copy, Debug)]
+struct Frontier {
+    next: SegId,
+    above: Bytes,
+}
+
+#[derive(Debug)]
+struct SackedAbove {
+    config: Config,
+    frontier: Option<Frontier>,
+}
+
+impl SackedAbove {
+    /// §5: the trigger.
+    fn is_triggered(&self, cx: &Context<'_>) -> bool {
+        let first_is_lost = is_lost(cx, cx.board.first(), cx.board.sacked().bytes);
+        cx.snd.dup_acks >= cx.snd.dup_thresh || first_is_lost || self.early_retransmit(cx)
+    }
+
+    /// RFC 5827 §3.2, segment-based.
+    fn early_retransmit(&self, cx: &Context<'_>) -> bool {
+        let outstanding = cx.board.sent().segments;
+        self.config.guard == Guard::Er
+            && !cx.snd.can_send_new
+            && outstanding > Segments(1)
+            && outstanding < Segments(4)
+            && cx.board.sacked().segments >= outstanding - Segments(1)
+    }
+
+    /// Recovery begins: the first segment is lost whatever `IsLost` says, and the frontier starts behind it.
+    fn begin(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        let first = cx.board.first();
+        let why = if cx.snd.dup_acks >= cx.snd.dup_thresh { Why::Duplicates } else { Why::SackedAbove };
+        verdicts.lost(first, why);
+        self.frontier = Some(Frontier { next: first.next(), above: cx.board.sacked().bytes });
+        self.advance(cx, verdicts);
+    }
+
+    /// Takes in what an ACK during recovery changed above the frontier.
+    fn update(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        let Some(frontier) = &mut self.frontier else { return };
+        let first = cx.board.first();
+        if frontier.next <= first {
+            *frontier = Frontier { next: first, above: cx.board.sacked().bytes };
+            return;
+        }
+        for id in ack.newly.iter().filter(|id| **id >= frontier.next) {
+            let record = cx.board.get(*id);
+            frontier.above += record.map_or(Bytes::ZERO, |r| Bytes(u64::from(r.len)));
+        }
+    }
+
+    /// Moves the frontier up over every segment that is SACKed or lost.
+    fn advance(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        let Some(frontier) = &mut self.frontier else { return };
+        while let Some(record) = cx.board.get(frontier.next) {
+            if record.is_sacked() {
+                let above = frontier.above - Bytes(u64::from(record.len));
+                if above == Bytes::ZERO {
+                    return; // nothing further up can be lost
+                }
+                frontier.above = above;
+            } else if is_lost(cx, frontier.next, frontier.above) {
+                if record.is_open() && !record.is_retransmitted() {
+                    verdicts.lost(frontier.next, Why::SackedAbove);
+                }
+            } else {
+                return;
+            }
+            frontier.next = frontier.next.next();
+        }
+    }
+}
+
+/// RFC 6675 §4, `IsLost`, for a hole with `above` SACKed octets above it.
+fn is_lost(cx: &Context<'_>, hole: SegId, above: Bytes) -> bool {
+    let dup_thresh = cx.snd.dup_thresh;
+    above > (dup_thresh - Segments(1)).of(cx.snd.smss) || has_runs_above(cx, hole, dup_thresh, above)
+}
+
+/// True if at least `wanted` discontiguous runs are SACKed above `hole`. Only segments smaller than SMSS can make this
+/// true when the octets do not suffice, so it is seldom worth counting.
+fn has_runs_above(cx: &Context<'_>, hole: SegId, wanted: Segments, above: Bytes) -> bool {
+    if above == Bytes::ZERO || cx.board.sacked_runs() < wanted.0 {
+        return false;
+    }
+    let mut runs = 0;
+    let mut at = hole;
+    while let Some(next) = cx.board.next_unsacked(at.next()) {
+        runs += u32::from(next > at.next());
+        if runs >= wanted.0 || cx.board.highest_sacked() <= Some(next) {
+            return runs >= wanted.0;
+        }
+        at = next;
+    }
+    runs + 1 >= wanted.0
+}
+
+impl LossDetector for SackedAbove {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
+        match cx.snd.phase {
+            Phase::Disorder if self.is_triggered(cx) => self.begin(cx, verdicts),
+            Phase::Recovery => {
+                self.update(cx, ack);
+                self.advance(cx, verdicts);
+            }
+            Phase::Open | Phase::Disorder | Phase::Loss => {}
+        }
+    }
+
+    fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        if !in_episode(cx) && self.is_triggered(cx) && !cx.board.is_empty() {
+            self.begin(cx, verdicts);
+        }
+    }
+
+    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
+        if turn != Turn::EnterRecovery {
+            self.frontier = None;
+        }
+    }
+}
+
+/// Parameters of the recovery: none.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PipeConfig {}
+
+impl Part<dyn FastRecovery> for PipeConfig {
+    fn build(&self) -> Box<dyn FastRecovery> {
+        Box::new(Pipe)
+    }
+}
+
+/// §5 steps 4 and C: send while `cwnd - pipe >= 1 SMSS`.
+#[derive(Debug)]
+struct Pipe;
+
+impl FastRecovery for Pipe {
+    fn enter(&mut self, cx: &Context<'_>, _ack: Option<&AckFacts<'_>>) -> Bytes {
+        cx.snd.cwnd
+    }
+
+    fn on_ack(&mut self, cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
+        cx.snd.cwnd
+    }
+
+    fn allowance(&self, cx: &Context<'_>) -> Bytes {
+        cx.snd.cwnd - cx.board.pipe().bytes
+    }
+
+    fn exit(&mut self, cx: &Context<'_>) -> Bytes {
+        cx.snd.cwnd.min(cx.snd.ssthresh)
+    }
+}

@@ -1,0 +1,299 @@
+//! The worked examples of the base: B1 to B13. (B5 lies beside the estimator, B8 beside the SACK reader, B14 beside the
+//! responses.)
+#![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
+
+use std::sync::Arc;
+
+use reknit_tcp::Config;
+use reknit_tcp::facts::Context;
+use reknit_tcp::scoreboard::SegId;
+use reknit_tcp::seams::{Entry, Postponement};
+use reknit_testkit::{Ack, SMSS, Script, config, variant, vector};
+use reknit_units::{Duration, Instant, Segments};
+use reknit_variants::Composition;
+use reknit_variants::base::{fixed_threshold, limited_transmit, prr};
+use reknit_variants::composition::Part;
+use reknit_variants::sack;
+
+fn dup_thresh(dup_thresh: u32, limited_transmit: limited_transmit::Config, base: Composition) -> Composition {
+    Composition {
+        dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(dup_thresh) }),
+        limited_transmit: Arc::new(limited_transmit),
+        ..base
+    }
+}
+
+vector!(b1_limited_transmit_then_fast_retransmit, |isn| {
+    let mut s = Script::new(isn, &variant("sack"), config(4), 100);
+    assert_eq!(s.sent(), [1, 2, 3, 4]);
+    assert_eq!(s.pass(2), [5]);
+    assert_eq!(s.pass(3), [6]);
+    assert_eq!(s.pass(4), [1]);
+    assert_eq!((s.cwnd(), s.ssthresh()), (2.0, 2.0));
+});
+
+vector!(b2_no_data_for_limited_transmit, |isn| {
+    let composition = variant("sack");
+    let mut s = Script::idle(isn, composition.build(), config(4), 100);
+    s.connection.write(reknit_units::Bytes(4 * SMSS));
+    assert_eq!(s.sent(), [1, 2, 3, 4]);
+    assert_eq!(s.pass_all([2, 3]), []);
+    assert_eq!(s.pass(4), [1]);
+});
+
+vector!(b3_pipe_governs_recovery, |isn| {
+    let mut s = Script::new(isn, &variant("sack"), config(10), 100);
+    assert_eq!(s.sent().len(), 10);
+    assert_eq!(s.pass(2), [11]);
+    assert_eq!(s.pass(3), [12]);
+    assert_eq!(s.pass(4), [1]);
+    assert_eq!((s.cwnd(), s.ssthresh(), s.pipe()), (5.0, 5.0, 9.0));
+    for (n, pipe) in [(5, 8.0), (6, 7.0), (7, 6.0), (8, 5.0)] {
+        assert_eq!(s.pass(n), []);
+        assert_eq!(s.pipe(), pipe);
+    }
+    assert_eq!(s.pass(9), [13]);
+});
+
+vector!(b4_newreno_stays_in_recovery_on_a_partial_ack, |isn| {
+    let mut s = Script::new(isn, &variant("newreno"), config(10), 100);
+    assert_eq!(s.sent().len(), 10);
+    assert_eq!(s.pass_all([2, 3]), [11, 12]); // limited transmit
+    // The third duplicate.
+    assert_eq!(s.pass(5), [1]);
+    assert_eq!((s.cwnd(), s.ssthresh()), (8.0, 5.0));
+    s.pass_all([6, 7, 8, 9, 10, 11, 12]);
+    let before = s.cwnd();
+    assert_eq!(before, 15.0);
+    assert_eq!(s.pass(1)[0], 4); // C3
+    assert_eq!(s.cwnd(), before - 3.0 + 1.0);
+    s.pass(4); // covers everything up to 12
+    assert_eq!(s.connection.send_stats().cuts.total(), 1);
+    assert_eq!(s.info().phase, reknit_tcp::facts::Phase::Open);
+});
+
+vector!(b4_reno_leaves_on_a_partial_ack_and_halves_again, |isn| {
+    let mut s = Script::new(isn, &variant("reno"), config(10), 100);
+    assert_eq!(s.sent().len(), 10);
+    assert_eq!(s.pass_all([2, 3]), [11, 12]);
+    assert_eq!(s.pass(5), [1]);
+    assert_eq!(s.ssthresh(), 5.0);
+    s.pass_all([6, 7, 8, 9, 10]);
+    s.pass(1); // C3 ends recovery
+    assert_eq!((s.cwnd(), s.connection.send_stats().cuts.total()), (5.0, 1));
+    // What is in flight behind the second loss makes three more duplicates.
+    assert_eq!(s.pass_all([11, 12, 13]), [4]);
+    assert_eq!(s.connection.send_stats().cuts.total(), 2);
+});
+
+vector!(b6_byte_counting, |isn| {
+    let mut s = Script::new(isn, &variant("sack"), config(10), 100);
+    s.sent();
+    // Slow start: an ACK of three segments adds two.
+    s.arrive(1);
+    s.arrive(2);
+    let ack = s.arrive(3);
+    s.deliver(&ack);
+    assert_eq!(s.cwnd(), 12.0);
+    // After a timeout: one.
+    s.sent();
+    s.at(1500);
+    assert_eq!(s.sent(), [4]);
+    s.arrive(4);
+    s.arrive(5);
+    let ack = s.arrive(6);
+    s.deliver(&ack);
+    assert_eq!(s.cwnd(), 2.0);
+});
+
+vector!(b6_congestion_avoidance_adds_one_segment_per_window, |isn| {
+    let mut s = Script::new(isn, &variant("sack"), config(20), 100);
+    assert_eq!(s.sent().len(), 20);
+    s.pass_all(2..=22);
+    s.pass(1); // recovery is over when everything sent before is acknowledged
+    let (mut next, end) = (23, 60);
+    while s.info().phase != reknit_tcp::facts::Phase::Open {
+        s.pass(next);
+        next += 1;
+        assert!(next < end);
+    }
+    assert_eq!((s.cwnd(), s.ssthresh()), (10.0, 10.0));
+    s.pass_all(next..next + 9);
+    assert_eq!(s.cwnd(), 10.0);
+    s.pass(next + 9);
+    assert_eq!(s.cwnd(), 11.0);
+});
+
+vector!(b7_prr_sends_every_second_time, |isn| {
+    let composition = Composition {
+        fast_recovery: Arc::new(prr::Config::default()),
+        limited_transmit: Arc::new(limited_transmit::Config::Off),
+        ..Composition::default()
+    };
+    let mut s = Script::new(isn, &composition, config(20), 100);
+    assert_eq!(s.sent().len(), 20);
+    assert_eq!(s.pass_all([2, 3]), []);
+    let sndcnt: Vec<usize> = (4..=8).map(|n| s.pass(n).len()).collect();
+    assert_eq!(sndcnt, [1, 0, 1, 0, 1]);
+    assert_eq!(s.ssthresh(), 10.0);
+});
+
+vector!(b9_one_late_segment, |isn| {
+    let mut s = Script::new(isn, &variant("sack"), config(6), 100);
+    assert_eq!(s.sent(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(s.pass(2), [7]);
+    assert_eq!(s.pass(3), [8]);
+    assert_eq!(s.pass(4), [1]);
+    assert_eq!(s.pass(5), []);
+    assert_eq!(s.pass(1), []);
+    assert_eq!(s.lengths(), []); // sent twice: unclear until a DSACK tells
+    s.pass(6);
+    assert_eq!(s.info().acknowledged, 6 * SMSS);
+});
+
+vector!(b10_every_second_duplicate, |isn| {
+    let composition = dup_thresh(20, limited_transmit::Config::EverySecond, Composition::default());
+    let mut s = Script::new(isn, &composition, config(20), 100);
+    assert_eq!(s.sent().len(), 20);
+    let sent: Vec<usize> = (2..=9).map(|n| s.pass(n).len()).collect();
+    assert_eq!(sent, [1, 1, 0, 1, 0, 1, 0, 1]);
+});
+
+vector!(b10_one_for_each_sack_up_to_a_window, |isn| {
+    let composition = dup_thresh(20, limited_transmit::Config::PerSack { windows: 1.0 }, Composition::default());
+    let mut s = Script::new(isn, &composition, config(6), 100);
+    assert_eq!(s.sent().len(), 6);
+    let sent: Vec<usize> = (2..=8).map(|n| s.pass(n).len()).collect();
+    assert_eq!(sent, [1, 1, 1, 1, 1, 1, 0]);
+});
+
+vector!(b10_one_for_each_sack_below_the_threshold_is_rfc_3042, |isn| {
+    let per_sack = limited_transmit::Config::PerSack { windows: 1.0 };
+    let run = |limited_transmit| {
+        let composition = dup_thresh(3, limited_transmit, Composition::default());
+        let mut s = Script::new(isn, &composition, config(6), 100);
+        s.sent();
+        (2..=12).map(|n| s.pass(n)).collect::<Vec<_>>()
+    };
+    assert_eq!(run(per_sack), run(limited_transmit::Config::Rfc3042));
+});
+
+vector!(b11_early_retransmit, |isn| {
+    let run = |guard, more| {
+        let composition = Composition { loss_detector: Arc::new(sack::Config { guard }), ..Composition::default() };
+        let mut s = Script::idle(isn, composition.build(), config(3), 100);
+        s.connection.write(reknit_units::Bytes(SMSS * if more { 9 } else { 3 }));
+        assert_eq!(s.sent(), [1, 2, 3]);
+        let first = s.pass(2);
+        (first, s.pass(3))
+    };
+    assert_eq!(run(sack::Guard::Er, false), (vec![], vec![1]));
+    assert_eq!(run(sack::Guard::Off, false), (vec![], vec![]));
+    // With data to send, limited transmit does its work and the guard keeps out.
+    assert_eq!(run(sack::Guard::Er, true), (vec![4], vec![5]));
+});
+
+vector!(b12_inflation_by_the_duplicates_that_arrived, |isn| {
+    let per_dup = limited_transmit::Config::PerSack { windows: 1.0 };
+    let composition = dup_thresh(6, per_dup, variant("newreno"));
+    let mut s = Script::new(isn, &composition, config(12), 100);
+    assert_eq!(s.sent().len(), 12);
+    assert_eq!(s.pass_all(2..=6).len(), 5); // limited transmit
+    assert_eq!(s.pass(7), [1]);
+    assert_eq!((s.cwnd(), s.ssthresh()), (12.0, 6.0)); // 6 + 6
+    s.pass(8);
+    assert_eq!(s.cwnd(), 13.0);
+    // Further duplicates release new data: eight segments by the time the window is 25.
+    s.pass_all(9..=20);
+    assert_eq!((s.cwnd(), s.info().flight_size.0 / SMSS), (25.0, 25));
+    let all_of_the_start = Ack { cum: 17, ..Ack::default() };
+    s.deliver(&all_of_the_start); // full ACK, FlightSize 8
+    assert_eq!(s.cwnd(), 6.0); // min(6, 8 + 1)
+});
+
+#[derive(Clone, Debug)]
+struct Wait(Option<Duration>);
+
+impl Part<dyn Postponement> for Wait {
+    fn build(&self) -> Box<dyn Postponement> {
+        Box::new(self.clone())
+    }
+}
+
+impl Postponement for Wait {
+    fn may_enter(&mut self, cx: &Context<'_>, _hole: SegId) -> Entry {
+        self.0.map_or(Entry::Now, |wait| Entry::At(cx.now + wait))
+    }
+}
+
+fn postponed() -> Composition {
+    Composition {
+        postponements: vec![Arc::new(Wait(None)), Arc::new(Wait(Some(Duration::from_millis(28))))],
+        ..Composition::default()
+    }
+}
+
+vector!(b13_the_longest_postponement_counts, |isn| {
+    let mut s = Script::new(isn, &postponed(), config(10), 10);
+    s.sent();
+    s.at(100).pass_all([2, 3, 4]);
+    s.at(127);
+    assert_eq!(s.sent(), []);
+    s.at(128);
+    assert_eq!(s.sent(), [1]);
+    assert_eq!(s.cwnd(), 5.0);
+});
+
+vector!(b13_a_hole_that_closes_is_never_repaired, |isn| {
+    let mut s = Script::new(isn, &postponed(), config(10), 10);
+    s.sent();
+    s.at(100).pass_all([2, 3, 4]);
+    s.at(120).pass(1);
+    s.at(200);
+    assert!(!s.sent().contains(&1));
+    assert_eq!(s.connection.send_stats().cuts.total(), 0);
+});
+
+vector!(the_hard_cap_holds_limited_transmit_back, |isn| {
+    let capped = Config { max_window: Some(Segments(6)), ..config(6) };
+    let mut s = Script::new(isn, &variant("sack"), capped, 100);
+    assert_eq!(s.sent().len(), 6);
+    assert_eq!(s.pass_all([2, 3]), []);
+    assert_eq!(s.pass(4), [1]);
+});
+
+vector!(any_hole_is_resent_before_new_data, |isn| {
+    let any = Config { resend: reknit_tcp::config::Resend::AnyHole, ..config(12) };
+    let mut s = Script::new(isn, &variant("sack"), any, 100);
+    s.sent();
+    // 1 and 10 are missing; below the highest SACK 10 is a hole, but nothing is SACKed thrice above it.
+    s.pass_all([2, 3, 4]);
+    s.pass_all([5, 6, 7, 8, 9]);
+    assert_eq!(s.pass(11)[0], 10);
+});
+
+vector!(a_timeout_resends_in_slow_start, |isn| {
+    let mut s = Script::new(isn, &variant("sack"), config(8), 100);
+    s.sent();
+    s.at(1099);
+    assert_eq!(s.sent(), []);
+    s.at(1200);
+    assert_eq!(s.sent(), [1]);
+    assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 4.0));
+    // Backed off: the next expiry comes two seconds later and cuts nothing more.
+    s.at(3050);
+    assert_eq!(s.sent(), []);
+    s.at(3300);
+    assert_eq!(s.sent(), [1]);
+    assert_eq!((s.connection.send_stats().timeouts, s.connection.send_stats().cuts.timeout), (2, 1));
+    assert_eq!(s.ssthresh(), 4.0);
+    assert_eq!(s.pass(1), [2, 3]);
+});
+
+#[test]
+fn time_starts_where_the_script_says() {
+    let mut s = Script::new(1000, &variant("sack"), config(2), 0);
+    s.at(5);
+    assert_eq!(s.info().acknowledged, 0);
+    assert!(s.connection.deadline() > Instant::ZERO);
+}

@@ -1,0 +1,137 @@
+//! The worked examples of DSACK detection (V1 to V6 of `dsack_det.rs`).
+#![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
+
+use std::sync::Arc;
+
+use reknit_tcp::facts::Phase;
+use reknit_testkit::{Script, config, variant, vector};
+use reknit_units::Duration;
+use reknit_variants::Composition;
+use reknit_variants::dsack_det::{Config, Duplication};
+
+/// 2, 3, 4 overtake 1, which is resent; then the original and everything else arrive, at last the copy.
+fn needless_fast_retransmit(isn: u32, name: &str) -> Script {
+    let mut s = Script::new(isn, &variant(name), config(8), 100);
+    assert_eq!(s.sent(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(s.pass_all([2, 3, 4]), [9, 10, 1]);
+    assert_eq!((s.cwnd(), s.ssthresh()), (4.0, 4.0));
+    s.pass(1);
+    s.pass_all([5, 6, 7, 8]);
+    assert_eq!((s.cwnd(), s.info().phase), (4.0, Phase::Recovery));
+    s.pass(1);
+    assert_eq!(s.connection.send_stats().spurious_cuts, 1);
+    assert_eq!(s.connection.send_stats().spurious_retransmissions, 1);
+    assert_eq!(s.info().phase, Phase::Open);
+    s
+}
+
+vector!(v1_the_old_window_at_once, |isn| {
+    let s = needless_fast_retransmit(isn, "dsack-r");
+    assert_eq!((s.cwnd(), s.ssthresh()), (8.0, f64::INFINITY));
+});
+
+vector!(v1_slow_start_to_the_old_window, |isn| {
+    let s = needless_fast_retransmit(isn, "dsack-ss");
+    assert_eq!((s.cwnd(), s.ssthresh()), (4.0, 8.0));
+});
+
+vector!(v2_genuine_losses_are_not_undone, |isn| {
+    let mut s = Script::new(isn, &variant("dsack-r"), config(8), 100);
+    s.sent();
+    // 1 and 5 are lost and repaired; nobody reports a duplicate.
+    s.pass_all([2, 3, 4, 6, 7, 8, 9, 10]);
+    s.pass_all([1, 5]);
+    s.pass_all([11, 12]);
+    assert_eq!(s.connection.send_stats().spurious_cuts, 0);
+    assert_eq!(s.ssthresh(), 4.0);
+});
+
+vector!(v2_one_of_two_is_not_enough, |isn| {
+    let mut s = Script::new(isn, &variant("dsack-r"), config(8), 100);
+    s.sent();
+    // 5 is lost, 1 only late: both are resent.
+    let resent = s.pass_all([2, 3, 4, 6, 7, 8, 9, 10]);
+    assert!(resent.contains(&1) && resent.contains(&5), "{resent:?}");
+    s.pass(1); // the original
+    s.pass(1); // its copy: D1
+    assert_eq!(s.connection.send_stats().spurious_retransmissions, 1);
+    s.pass(5); // the copy of 5, the only one that arrives
+    assert_eq!(s.connection.send_stats().spurious_cuts, 0);
+});
+
+vector!(v3_a_window_of_lost_acks, |isn| {
+    let composition = variant("dsack-r");
+    let mut s = Script::idle(isn, composition.build(), config(4), 100);
+    s.connection.write(reknit_units::Bytes(4 * reknit_testkit::SMSS));
+    assert_eq!(s.sent(), [1, 2, 3, 4]);
+    for n in 1..=4 {
+        s.arrive(n); // all ACKs are lost
+    }
+    s.at(1500);
+    assert_eq!(s.sent(), [1]);
+    let ack = s.arrive(1);
+    assert_eq!((ack.cum, ack.dsack), (4, Some(1)));
+    s.deliver(&ack);
+    assert_eq!((s.ssthresh(), s.connection.send_stats().spurious_cuts), (2.0, 0));
+});
+
+fn duplicated_by_the_network(isn: u32, duplication: Duplication) -> Script {
+    let composition = Composition { spurious_detectors: vec![Arc::new(Config { duplication })], ..variant("dsack-r") };
+    let mut s = Script::new(isn, &composition, config(8), 100);
+    s.sent();
+    s.pass_all([1, 3]);
+    s.pass(3); // sent once, arrives twice
+    assert_eq!(s.connection.send_stats().network_duplicates, 1);
+    assert!(s.pass_all([4, 5]).contains(&2));
+    s.pass_all([2, 2]); // a late original and its copy
+    assert_eq!(s.connection.send_stats().spurious_retransmissions, 1);
+    s
+}
+
+vector!(v4_duplication_by_the_network_ends_judging, |isn| {
+    let s = duplicated_by_the_network(isn, Duplication::Disable);
+    assert_eq!(s.connection.send_stats().spurious_cuts, 0);
+});
+
+vector!(v4_duplication_by_the_network_is_ignored_on_request, |isn| {
+    let s = duplicated_by_the_network(isn, Duplication::Ignore);
+    assert_eq!(s.connection.send_stats().spurious_cuts, 1);
+});
+
+vector!(v5_sent_thrice_is_ambiguous, |isn| {
+    let mut s = Script::new(isn, &variant("dsack-r"), config(8), 100);
+    s.sent();
+    assert_eq!(s.pass_all([2, 3, 4]), [9, 10, 1]);
+    s.at(2500); // the timer resends it again
+    assert!(s.sent().contains(&1));
+    s.pass(1);
+    s.pass(1);
+    assert_eq!(s.connection.send_stats().spurious_cuts, 0);
+});
+
+vector!(v6_an_ecn_echo_blocks_the_undo, |isn| {
+    let ecn = reknit_tcp::Config { ecn: true, min_rto: Duration::from_secs(1), ..config(8) };
+    let mut s = Script::new(isn, &variant("dsack-r"), ecn, 100);
+    s.sent();
+    s.pass_all([2, 3, 4]);
+    s.pass(1);
+    s.pass_all([5, 6, 7, 8]);
+    let mut ack = s.arrive(1);
+    ack.ece = true;
+    s.deliver(&ack);
+    assert_eq!(s.connection.send_stats().spurious_cuts, 0);
+    assert_eq!(s.ssthresh(), 4.0);
+});
+
+vector!(the_restored_window_leaves_in_bursts, |isn| {
+    // B14: at most `max_burst` segments for each ACK until the old window is full again.
+    let limited = reknit_tcp::Config { max_burst: Some(reknit_units::Segments(4)), ..config(16) };
+    let mut s = Script::new(isn, &variant("dsack-r"), limited, 100);
+    assert_eq!(s.sent().len(), 16);
+    s.pass_all([2, 3, 4]);
+    s.pass(1);
+    s.pass_all(5..=16);
+    s.sent();
+    assert_eq!(s.pass(1).len(), 4);
+    assert_eq!(s.cwnd(), 16.0);
+});

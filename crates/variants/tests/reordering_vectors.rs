@@ -1,0 +1,80 @@
+//! The worked examples of the reordering measurement (V1 to V7).
+
+use reknit_testkit::{Script, config, variant, vector};
+
+vector!(v1_one_late_segment, |isn| {
+    // A threshold of 3 would resend the segment; limited to what is measured, any larger one does.
+    let mut s = patient(isn, 6);
+    s.pass_all([2, 3, 4, 5, 1, 6]);
+    assert_eq!(s.lengths(), [4]);
+});
+
+vector!(v2_a_lost_ack_hides_the_event, |isn| {
+    let mut s = patient(isn, 6);
+    s.pass_all([2, 3, 4]);
+    s.arrive(5); // its ACK is lost
+    s.pass_all([1, 6]);
+    assert_eq!(s.lengths(), []);
+});
+
+vector!(v3_an_overtaken_ack_hides_the_event, |isn| {
+    let mut s = patient(isn, 6);
+    s.pass_all([2, 3]);
+    let late = [s.arrive(4), s.arrive(5)];
+    s.pass(1);
+    for ack in &late {
+        s.deliver(ack); // stale: changes nothing
+    }
+    s.pass(6);
+    assert_eq!(s.lengths(), []);
+    assert_eq!(s.connection.send_stats().stale_acks, 2);
+});
+
+vector!(v4_two_late_segments, |isn| {
+    let mut s = patient(isn, 5);
+    s.pass_all([3, 4, 1, 2, 5]);
+    assert_eq!(s.lengths(), [2, 3]);
+});
+
+vector!(v5_delayed_acks_in_order, |isn| {
+    let mut s = patient(isn, 4);
+    s.arrive(1);
+    s.pass(2);
+    s.arrive(3);
+    s.pass(4);
+    assert_eq!(s.lengths(), []);
+});
+
+vector!(v6_both_copies_of_a_resent_segment, |isn| {
+    let mut s = Script::new(isn, &variant("sack"), config(9), 100);
+    s.sent();
+    assert!(s.pass_all([2, 3, 4]).contains(&1));
+    s.pass_all([5, 1]); // r1 = 4
+    assert_eq!(s.lengths(), []);
+    s.pass_all([6, 7, 8, 9]);
+    s.pass(1); // r2 = 8
+    assert_eq!(s.lengths(), [6]);
+});
+
+vector!(v7_a_lost_segment_is_no_event, |isn| {
+    let mut s = Script::new(isn, &variant("sack"), config(9), 100);
+    s.sent();
+    s.pass_all([2, 3, 4, 5]);
+    s.pass(1); // the copy; the original never comes
+    s.pass_all([6, 7, 8, 9]);
+    s.at(20_000);
+    assert_eq!(s.lengths(), []);
+});
+
+/// A sender that does not resend in these examples.
+fn patient(isn: u32, window: u32) -> Script {
+    let composition = reknit_variants::Composition {
+        dup_thresh: std::sync::Arc::new(reknit_variants::base::fixed_threshold::Config {
+            dup_thresh: reknit_units::Segments(20),
+        }),
+        ..variant("sack")
+    };
+    let mut s = Script::new(isn, &composition, config(window), 100);
+    s.sent();
+    s
+}
