@@ -45,9 +45,11 @@ pub struct Config {
     pub mss: u16,
     /// Initial window (RFC 6928).
     pub initial_window: Segments,
-    /// Hard cap on cwnd and on everything in flight, limited transmit included (`maxwnd` of ns-2). None: no cap.
+    /// Hard cap on cwnd and on everything in flight, limited transmit included (`maxwnd` of ns-2). "none": no cap.
+    #[serde(with = "or_none")]
     pub max_window: Option<Segments>,
-    /// Most new segments that one ACK may release. None: no limit.
+    /// Most segments that one ACK may release. "none": no limit.
+    #[serde(with = "or_none")]
     pub max_burst: Option<Segments>,
     /// Hold back partial segments while data is in flight (Nagle, RFC 9293 §3.7.4).
     pub nagle: bool,
@@ -116,6 +118,56 @@ impl Default for Config {
             user_timeout: Duration::from_secs(300),
             time_wait: Duration::from_secs(60),
         }
+    }
+}
+
+/// A limit in segments, or the word `none`.
+mod or_none {
+    use reknit_units::Segments;
+    use serde::de::{Deserializer, Error, Unexpected, Visitor};
+    use serde::{Serialize, Serializer};
+
+    #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+    pub(super) fn serialize<S: Serializer>(limit: &Option<Segments>, serializer: S) -> Result<S::Ok, S::Error> {
+        match limit {
+            Some(limit) => limit.serialize(serializer),
+            None => serializer.serialize_str("none"),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Segments>, D::Error> {
+        struct OrNone;
+
+        impl Visitor<'_> for OrNone {
+            type Value = Option<Segments>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number of segments, or \"none\"")
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Option<Segments>, E> {
+                match u32::try_from(number) {
+                    Ok(number) => Ok(Some(Segments(number))),
+                    Err(_) => Err(E::invalid_value(Unexpected::Signed(number), &self)),
+                }
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Option<Segments>, E> {
+                match u32::try_from(number) {
+                    Ok(number) => Ok(Some(Segments(number))),
+                    Err(_) => Err(E::invalid_value(Unexpected::Unsigned(number), &self)),
+                }
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Option<Segments>, E> {
+                match text {
+                    "none" => Ok(None),
+                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(OrNone)
     }
 }
 

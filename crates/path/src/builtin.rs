@@ -1,0 +1,57 @@
+//! The profiles that come with the program: the files of `profiles/`.
+
+macro_rules! profiles {
+    ($($name:literal),* $(,)?) => {
+        /// Names of the built-in profiles.
+        pub const NAMES: &[&str] = &[$($name),*];
+
+        /// The text of the built-in profile `name`.
+        pub fn builtin(name: &str) -> Option<&'static str> {
+            match name {
+                $($name => Some(include_str!(concat!("../../../profiles/", $name, ".toml"))),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+profiles![
+    "clean",
+    "lossy",
+    "random-delay",
+    "duplicates",
+    "two-paths-50ms",
+    "two-paths-200ms",
+    "rr-tcp",
+    "yang-50",
+    "yang-200",
+    "survey",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Profile;
+
+    #[test]
+    fn the_list_is_the_folder() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        files.sort();
+        let mut names = NAMES.to_vec();
+        names.sort_unstable();
+        assert_eq!(names, files);
+    }
+
+    #[test]
+    fn every_profile_reads_and_says_what_it_is() {
+        for name in NAMES {
+            let profile = Profile::load(name, &[]).unwrap();
+            assert!(!profile.description.is_empty() && !profile.source.is_empty(), "{name}");
+            assert!(!profile.forward.is_empty() && !profile.reverse.is_empty(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Network paths that delay, reorder, drop and duplicate packets, as objects without a clock.
+//!
+//! A [`Profile`] describes a path: for each direction a list of stages, read from TOML. [`Pipe`] is one direction at
+//! work: push packets in, pop them out when their time has come. The same object runs under the clock of a simulator and
+//! under a real one, and the same seed makes the same decisions for the same packets.
+//!
+//! Each kind of stage is one file in `stages/`; adding one is a file and a line in its list.
+
+mod builtin;
+mod pipe;
+mod profile;
+mod random;
+pub mod stages;
+
+pub use builtin::{NAMES, builtin};
+pub use pipe::{Lost, Packet, Pipe};
+pub use profile::{Direction, Profile, ProfileError};
+pub use random::{Stream, Variate};

@@ -1,0 +1,367 @@
+//! Profiles: paths described in TOML.
+//!
+//! ```toml
+//! description = "two links and a stage that delays some packets"
+//! source = "where this comes from"
+//!
+//! [[forward]]                 # from the sender of data to its receiver, stage by stage
+//! kind = "link"
+//! name = "bottleneck"         # optional, for overrides: forward.bottleneck.rate
+//! rate = "10 Mbit/s"
+//! delay = "50 ms"
+//!
+//! [[reverse]]                 # and back
+//! kind = "link"
+//! delay = "50 ms"
+//!
+//! [tcp]                       # options of both ends that belong to this path's experiment
+//! min_rto = "1 s"
+//! ```
+
+use std::fmt;
+use std::path::Path;
+
+use reknit_units::Share;
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+use crate::builtin;
+use crate::stages::{KINDS, Loss, Spec};
+
+/// The way a packet goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// From the sender of data to its receiver.
+    Forward,
+    /// Back.
+    Reverse,
+}
+
+/// One stage of a profile.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Named {
+    /// For overrides; the kind unless the profile gives one.
+    pub name: String,
+    /// What it does.
+    pub spec: Spec,
+}
+
+/// A path.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Profile {
+    /// The name of a built-in profile, or the file's.
+    pub name: String,
+    /// What it is, in a sentence.
+    pub description: String,
+    /// Where it comes from.
+    pub source: String,
+    /// Stages from the sender of data to its receiver.
+    pub forward: Vec<Named>,
+    /// Stages back.
+    pub reverse: Vec<Named>,
+    /// Options of the TCP at both ends, for whoever runs it.
+    pub tcp: Table,
+}
+
+/// What is wrong with a profile: one line that names the file, the key and what is allowed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{place}: {message}")]
+pub struct ProfileError {
+    place: String,
+    message: String,
+}
+
+/// What is wrong with a key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KeyError {
+    key: String,
+    message: String,
+}
+
+impl KeyError {
+    pub(crate) fn new(key: impl Into<String>, message: impl Into<String>) -> KeyError {
+        KeyError { key: key.into(), message: message.into() }
+    }
+
+    fn inside(self, outer: &str) -> KeyError {
+        let key = if self.key.is_empty() { outer.to_owned() } else { format!("{outer}.{}", self.key) };
+        KeyError { key, ..self }
+    }
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.key.is_empty() { write!(f, "{}", self.message) } else { write!(f, "{}: {}", self.key, self.message) }
+    }
+}
+
+/// Reads the parameters of a stage; the error names the key.
+pub(crate) fn read<T: DeserializeOwned>(table: Table) -> Result<T, KeyError> {
+    serde_path_to_error::deserialize(Value::Table(table)).map_err(|error| {
+        let path = error.path().to_string();
+        let key = if path == "." { String::new() } else { path };
+        KeyError::new(key, error.into_inner().message().trim().replace('\n', " "))
+    })
+}
+
+const ALLOWED: &str = "description, source, forward, reverse, tcp";
+
+impl Profile {
+    /// The built-in profile `name`, or the profile in the file of that name (anything with a `/` or ending in `.toml`).
+    ///
+    /// # Errors
+    /// If there is none, or if it does not describe a path. `overrides` are `key=value`, for example
+    /// `forward.bottleneck.rate=2 Mbit/s` or `reverse.link.delay=10 ms`.
+    pub fn load(name: &str, overrides: &[String]) -> Result<Profile, ProfileError> {
+        let refuse = |message: String| ProfileError { place: name.to_owned(), message };
+        let is_file = name.contains('/') || Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"));
+        if is_file {
+            let text = std::fs::read_to_string(name).map_err(|e| refuse(e.to_string()))?;
+            return Profile::parse_with(name, &text, overrides);
+        }
+        let Some(text) = builtin(name) else {
+            let known = builtin::NAMES.join(", ");
+            return Err(refuse(format!(
+                "no path of that name; known are {known}. A file's name must end in `.toml` or contain `/`"
+            )));
+        };
+        Profile::parse_with(name, text, overrides)
+    }
+
+    /// The profile that `text` describes.
+    ///
+    /// # Errors
+    /// Names the line (for broken TOML) or the key, and what is allowed.
+    pub fn parse(name: &str, text: &str) -> Result<Profile, ProfileError> {
+        Profile::parse_with(name, text, &[])
+    }
+
+    fn parse_with(name: &str, text: &str, overrides: &[String]) -> Result<Profile, ProfileError> {
+        let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+            let message = error.message().trim().replace('\n', ", ");
+            ProfileError { place: format!("{name}:{line}"), message }
+        })?;
+        for assignment in overrides {
+            set(&mut table, assignment)
+                .map_err(|error| ProfileError { place: format!("--set {assignment}"), message: error.to_string() })?;
+        }
+        Profile::from_table(name, table)
+            .map_err(|error| ProfileError { place: name.to_owned(), message: error.to_string() })
+    }
+
+    fn from_table(name: &str, mut table: Table) -> Result<Profile, KeyError> {
+        let profile = Profile {
+            name: name.to_owned(),
+            description: text(&mut table, "description")?,
+            source: text(&mut table, "source")?,
+            forward: stages(&mut table, "forward")?,
+            reverse: stages(&mut table, "reverse")?,
+            tcp: match table.remove("tcp") {
+                None => Table::new(),
+                Some(Value::Table(tcp)) => tcp,
+                Some(other) => return Err(KeyError::new("tcp", format!("expected a table, not {}", other.type_str()))),
+            },
+        };
+        match table.keys().next() {
+            Some(key) => Err(KeyError::new(key.as_str(), format!("unknown key; allowed are {ALLOWED}"))),
+            None => Ok(profile),
+        }
+    }
+
+    /// The stages of one direction.
+    pub fn stages(&self, direction: Direction) -> &[Named] {
+        match direction {
+            Direction::Forward => &self.forward,
+            Direction::Reverse => &self.reverse,
+        }
+    }
+
+    /// The same path without what changes the order of packets: the speed to measure others by.
+    #[must_use]
+    pub fn in_order(&self) -> Profile {
+        let keep = |stages: &[Named]| {
+            let kept = stages
+                .iter()
+                .filter_map(|named| Some(Named { name: named.name.clone(), spec: named.spec.in_order()? }));
+            kept.collect()
+        };
+        Profile { forward: keep(&self.forward), reverse: keep(&self.reverse), ..self.clone() }
+    }
+
+    /// Loses each data packet with this probability, in addition to what the path does: by the forward direction's
+    /// first loss stage, or by one more at its end.
+    pub fn set_loss(&mut self, probability: Share) {
+        for named in &mut self.forward {
+            if let Spec::Loss(loss) = &mut named.spec {
+                loss.probability = probability;
+                return;
+            }
+        }
+        let spec = Spec::Loss(Loss { probability, packets: Vec::new() });
+        self.forward.push(Named { name: "loss".to_owned(), spec });
+    }
+}
+
+fn text(table: &mut Table, key: &str) -> Result<String, KeyError> {
+    match table.remove(key) {
+        None => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.split_whitespace().collect::<Vec<_>>().join(" ")),
+        Some(other) => Err(KeyError::new(key, format!("expected text, not {}", other.type_str()))),
+    }
+}
+
+fn stages(table: &mut Table, direction: &str) -> Result<Vec<Named>, KeyError> {
+    let stages = match table.remove(direction) {
+        None => Vec::new(),
+        Some(Value::Array(stages)) => stages,
+        Some(_) => return Err(KeyError::new(direction, format!("write stages as [[{direction}]] tables"))),
+    };
+    let read_one = |(i, value)| match value {
+        Value::Table(table) => stage(table).map_err(|error| error.inside(&format!("{direction}[{i}]"))),
+        _ => Err(KeyError::new(format!("{direction}[{i}]"), "a stage is a table with a `kind`")),
+    };
+    stages.into_iter().enumerate().map(read_one).collect()
+}
+
+fn stage(mut table: Table) -> Result<Named, KeyError> {
+    let kind = text(&mut table, "kind")?;
+    let name = text(&mut table, "name")?;
+    let Some((_, read)) = KINDS.iter().find(|(known, _)| *known == kind) else {
+        let known: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
+        return Err(KeyError::new("kind", format!("`{kind}` is no kind of stage; allowed are {}", known.join(", "))));
+    };
+    let spec =
+        read(table).map_err(|error| KeyError { message: format!("{} ({kind} stage)", error.message), ..error })?;
+    Ok(Named { name: if name.is_empty() { kind } else { name }, spec })
+}
+
+/// Applies `tcp.key=value` or `forward.stage.key=value`. A stage is addressed by its name, its kind or its position.
+fn set(table: &mut Table, assignment: &str) -> Result<(), KeyError> {
+    const EXPECTED: &str = "expected tcp.KEY=VALUE, forward.STAGE.KEY=VALUE or reverse.STAGE.KEY=VALUE";
+    let Some((path, value)) = assignment.split_once('=') else { return Err(KeyError::new("", EXPECTED)) };
+    let keys: Vec<&str> = path.trim().split('.').collect();
+    match keys[..] {
+        ["tcp", key] => {
+            let tcp = table.entry("tcp").or_insert_with(|| Value::Table(Table::new()));
+            let tcp = tcp.as_table_mut().ok_or_else(|| KeyError::new("tcp", "expected a table"))?;
+            tcp.insert(key.to_owned(), literal(value));
+            Ok(())
+        }
+        [direction @ ("forward" | "reverse"), stage, key] => {
+            find_stage(table, direction, stage)?.insert(key.to_owned(), literal(value));
+            Ok(())
+        }
+        _ => Err(KeyError::new("", EXPECTED)),
+    }
+}
+
+fn find_stage<'a>(table: &'a mut Table, direction: &str, wanted: &str) -> Result<&'a mut Table, KeyError> {
+    let label = |stage: &Value| {
+        let get = |key| stage.get(key).and_then(Value::as_str);
+        get("name").or(get("kind")).unwrap_or_default().to_owned()
+    };
+    let stages = table.get_mut(direction).and_then(Value::as_array_mut);
+    let Some(stages) = stages else { return Err(KeyError::new(direction, "the path has no such stages")) };
+    let labels: Vec<String> = stages.iter().map(label).collect();
+    let position = wanted.parse().ok().or_else(|| labels.iter().position(|label| label == wanted));
+    position.and_then(|i: usize| stages.get_mut(i)).and_then(Value::as_table_mut).ok_or_else(|| {
+        KeyError::new(format!("{direction}.{wanted}"), format!("no such stage; there are {}", labels.join(", ")))
+    })
+}
+
+/// A TOML literal if it is one, else the text itself: `50 ms` needs no quotes.
+fn literal(value: &str) -> Value {
+    let value = value.trim();
+    format!("v = {value}")
+        .parse::<Table>()
+        .ok()
+        .and_then(|mut table| table.remove("v"))
+        .unwrap_or_else(|| Value::String(value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_units::{Duration, Rate};
+
+    use super::*;
+    use crate::stages::Link;
+
+    const GOOD: &str = "description = \"a link\"\n\
+                        [[forward]]\nkind = \"link\"\nname = \"bottleneck\"\nrate = \"10 Mbit/s\"\n\
+                        [[forward]]\nkind = \"loss\"\nprobability = 0.01\n";
+
+    fn error(text: &str) -> String {
+        let error = Profile::parse("bad.toml", text).unwrap_err().to_string();
+        assert!(!error.contains('\n'), "{error:?}");
+        error
+    }
+
+    #[test]
+    fn a_profile_reads() {
+        let profile = Profile::parse("good", GOOD).unwrap();
+        assert_eq!(profile.forward[0].name, "bottleneck");
+        let rate = Some(Rate::from_bits_per_second(10_000_000));
+        assert_eq!(profile.forward[0].spec, Spec::Link(Link { rate, ..Link::default() }));
+        assert!(profile.reverse.is_empty());
+    }
+
+    #[test]
+    fn errors_name_the_place_and_what_is_allowed() {
+        assert_eq!(
+            error(&GOOD.replace("rate", "rait")),
+            "bad.toml: forward[0].rait: unknown field `rait`, expected one of `rate`, `delay`, `queue` (link stage)"
+        );
+        assert_eq!(
+            error(&GOOD.replace("10 Mbit/s", "10 Mb")),
+            "bad.toml: forward[0].rate: `10 Mb` is not a rate; write a number and a unit (bit/s, kbit/s, Mbit/s, \
+             Gbit/s), for example `10 Mbit/s` (link stage)"
+        );
+        assert_eq!(
+            error(&GOOD.replace("\"loss\"", "\"losss\"")),
+            "bad.toml: forward[1].kind: `losss` is no kind of stage; allowed are link, loss, delay, duplicate, multipath, \
+             displace, flutter"
+        );
+        assert!(error(&GOOD.replace("0.01", "1.5")).contains("forward[1].probability: `1.5` is not a share"));
+        assert!(error(&format!("colour = 1\n{GOOD}")).starts_with("bad.toml: colour: unknown key; allowed are desc"));
+        assert!(error(&format!("{GOOD}rate = = 3")).starts_with("bad.toml:9: "));
+        assert!(error("forward = 3").contains("write stages as [[forward]] tables"));
+    }
+
+    #[test]
+    fn overrides_address_stages_by_name_kind_or_position() {
+        let with = |set: &str| Profile::parse_with("good", GOOD, &[set.to_owned()]);
+        let delay = |profile: &Profile| match &profile.forward[0].spec {
+            Spec::Link(link) => link.delay,
+            other => panic!("{other:?}"),
+        };
+        for set in ["forward.bottleneck.delay=5 ms", "forward.0.delay=\"5 ms\""] {
+            assert_eq!(delay(&with(set).unwrap()), Duration::from_millis(5), "{set}");
+        }
+        assert!(with("forward.loss.probability=0.5").is_ok());
+        assert_eq!(with("tcp.mss=500").unwrap().tcp["mss"], Value::Integer(500));
+        assert_eq!(
+            with("forward.exit.rate=1").unwrap_err().to_string(),
+            "--set forward.exit.rate=1: forward.exit: no such stage; there are bottleneck, loss"
+        );
+        assert!(with("speed=3").unwrap_err().to_string().contains("expected tcp.KEY=VALUE"));
+        assert!(with("nonsense").is_err());
+    }
+
+    #[test]
+    fn loss_is_set_or_added() {
+        let mut profile = Profile::parse("good", GOOD).unwrap();
+        profile.set_loss(Share::ONE);
+        assert_eq!(profile.forward.len(), 2);
+        profile.forward.pop();
+        profile.set_loss(Share::ONE);
+        assert!(matches!(&profile.forward[1].spec, Spec::Loss(loss) if loss.probability == Share::ONE));
+    }
+
+    #[test]
+    fn in_order_leaves_rate_and_loss() {
+        let text = format!("{GOOD}[[forward]]\nkind = \"delay\"\nextra = \"constant(1 ms)\"\n");
+        let profile = Profile::parse("good", &text).unwrap();
+        assert_eq!(profile.in_order().forward, profile.forward[..2]);
+    }
+}

@@ -1,0 +1,243 @@
+//! Random numbers that are the same on every machine.
+//!
+//! The generator is named (PCG XSL RR 128/64) and the transformations use a portable mathematics library, so that a seed
+//! gives the same bytes everywhere. Each process of each stage draws from a stream of its own: what one decides never
+//! shifts what another draws.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rand_core::Rng;
+use rand_pcg::Pcg64;
+use reknit_units::Duration;
+use serde::de::{Deserialize, Deserializer, Error};
+
+/// One independent stream of random numbers.
+#[derive(Clone, Debug)]
+pub struct Stream(Pcg64);
+
+/// Identifies a stream: the run's seed, the direction and stage, and which of the stage's processes.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamId {
+    /// The run's seed.
+    pub seed: u64,
+    /// Direction and position of the stage.
+    pub stage: u32,
+}
+
+impl StreamId {
+    /// The stream of the stage's process number `process`.
+    pub fn stream(self, process: u32) -> Stream {
+        let which = u128::from(self.stage) << 32 | u128::from(process);
+        let mut generator = Pcg64::new(u128::from(self.seed) << 1 | 1, which);
+        // The first outputs of neighbouring seeds are alike.
+        for _ in 0..4 {
+            generator.next_u64();
+        }
+        Stream(generator)
+    }
+}
+
+impl Stream {
+    /// Uniform in [0, 1).
+    pub fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// True with probability `p`. Always draws, so that the sequence does not depend on `p`.
+    pub fn chance(&mut self, p: f64) -> bool {
+        self.uniform() < p
+    }
+
+    /// Uniform in (0, 1], the argument that a logarithm needs.
+    fn positive(&mut self) -> f64 {
+        1.0 - self.uniform()
+    }
+
+    /// Exponential with mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        -libm::log(self.positive())
+    }
+
+    /// Normal with mean 0 and standard deviation 1 (Box and Muller; the second value is thrown away so that every draw
+    /// takes two numbers).
+    fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(self.positive()));
+        radius * libm::cos(std::f64::consts::TAU * self.uniform())
+    }
+}
+
+/// The distribution of a delay. Negative values become zero.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Variate {
+    /// Always this.
+    Constant(Duration),
+    /// Between two bounds.
+    Uniform(Duration, Duration),
+    /// Mean and standard deviation.
+    Normal(Duration, Duration),
+    /// Mean.
+    Exponential(Duration),
+    /// Mean and coefficient of variation (at least 1), of two exponentials with balanced means.
+    Hyperexponential(Duration, f64),
+    /// Shape and scale (the smallest value): mean = scale * shape / (shape - 1).
+    Pareto(f64, Duration),
+    /// Shape and scale, starting at zero (Lomax): mean = scale / (shape - 1).
+    ParetoII(f64, Duration),
+}
+
+impl Variate {
+    /// One value.
+    pub fn draw(&self, stream: &mut Stream) -> Duration {
+        match *self {
+            Variate::Constant(value) => value,
+            Variate::Uniform(low, high) => low + (high - low).mul_f64(stream.uniform()),
+            Variate::Normal(mean, sd) => {
+                Duration::from_secs_f64(mean.as_secs_f64() + sd.as_secs_f64() * stream.normal())
+            }
+            Variate::Exponential(mean) => mean.mul_f64(stream.exponential()),
+            Variate::Hyperexponential(mean, cov) => {
+                let c2 = cov * cov;
+                let p = f64::midpoint(1.0, libm::sqrt((c2 - 1.0) / (c2 + 1.0)));
+                let branch = if stream.chance(p) { p } else { 1.0 - p };
+                mean.mul_f64(stream.exponential() / (2.0 * branch))
+            }
+            Variate::Pareto(shape, scale) => scale.mul_f64(libm::pow(stream.positive(), -1.0 / shape)),
+            Variate::ParetoII(shape, scale) => scale.mul_f64(libm::pow(stream.positive(), -1.0 / shape) - 1.0),
+        }
+    }
+
+    /// The mean of the distribution, if it has one.
+    pub fn mean(&self) -> Option<Duration> {
+        match *self {
+            Variate::Constant(mean)
+            | Variate::Normal(mean, _)
+            | Variate::Exponential(mean)
+            | Variate::Hyperexponential(mean, _) => Some(mean),
+            Variate::Uniform(low, high) => Some((low + high) / 2),
+            Variate::Pareto(shape, scale) => (shape > 1.0).then(|| scale.mul_f64(shape / (shape - 1.0))),
+            Variate::ParetoII(shape, scale) => (shape > 1.0).then(|| scale.mul_f64(1.0 / (shape - 1.0))),
+        }
+    }
+}
+
+const FORMS: &str = "constant(TIME), uniform(LOW, HIGH), normal(MEAN, SD), exponential(MEAN), \
+                     hyperexponential(MEAN, COV), pareto(SHAPE, SCALE), pareto2(SHAPE, SCALE)";
+
+impl FromStr for Variate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Variate, String> {
+        let unknown =
+            || format!("`{text}` is not a distribution; write one of {FORMS}, for example `normal(25 ms, 8 ms)`");
+        let (name, rest) = text.trim().split_once('(').ok_or_else(unknown)?;
+        let arguments = rest.trim_end().strip_suffix(')').ok_or_else(unknown)?;
+        let arguments: Vec<&str> = arguments.split(',').map(str::trim).collect();
+        let time = |text: &str| text.parse::<Duration>().map_err(|e| e.to_string());
+        let number = |text: &str, least: f64, what: &str| match text.parse::<f64>() {
+            Ok(value) if value >= least && value.is_finite() => Ok(value),
+            _ => Err(format!("`{text}` is not {what} of at least {least}")),
+        };
+        match (name.trim(), &arguments[..]) {
+            ("constant", [value]) => Ok(Variate::Constant(time(value)?)),
+            ("uniform", [low, high]) => match (time(low)?, time(high)?) {
+                (low, high) if low <= high => Ok(Variate::Uniform(low, high)),
+                _ => Err(format!("`{text}`: the lower bound is above the upper")),
+            },
+            ("normal", [mean, sd]) => Ok(Variate::Normal(time(mean)?, time(sd)?)),
+            ("exponential", [mean]) => Ok(Variate::Exponential(time(mean)?)),
+            ("hyperexponential", [mean, cov]) => {
+                Ok(Variate::Hyperexponential(time(mean)?, number(cov, 1.0, "a coefficient of variation")?))
+            }
+            ("pareto", [shape, scale]) => Ok(Variate::Pareto(number(shape, 0.01, "a shape")?, time(scale)?)),
+            ("pareto2", [shape, scale]) => Ok(Variate::ParetoII(number(shape, 0.01, "a shape")?, time(scale)?)),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+impl fmt::Display for Variate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Variate::Constant(value) => write!(f, "constant({value})"),
+            Variate::Uniform(low, high) => write!(f, "uniform({low}, {high})"),
+            Variate::Normal(mean, sd) => write!(f, "normal({mean}, {sd})"),
+            Variate::Exponential(mean) => write!(f, "exponential({mean})"),
+            Variate::Hyperexponential(mean, cov) => write!(f, "hyperexponential({mean}, {cov})"),
+            Variate::Pareto(shape, scale) => write!(f, "pareto({shape}, {scale})"),
+            Variate::ParetoII(shape, scale) => write!(f, "pareto2({shape}, {scale})"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Variate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Variate, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean and standard deviation of 200,000 draws, in milliseconds.
+    fn moments(text: &str) -> (f64, f64) {
+        let variate: Variate = text.parse().unwrap();
+        let mut stream = StreamId { seed: 1, stage: 0 }.stream(0);
+        let n = 200_000;
+        let draws: Vec<f64> = (0..n).map(|_| variate.draw(&mut stream).as_secs_f64() * 1e3).collect();
+        let mean = draws.iter().sum::<f64>() / f64::from(n);
+        let variance = draws.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / f64::from(n);
+        (mean, variance.sqrt())
+    }
+
+    #[test]
+    fn distributions_have_their_moments() {
+        // Standard errors are below 0.2 % of each value, except where the tail is heavy.
+        for (text, mean, sd, tolerance) in [
+            ("constant(25 ms)", 25.0, 0.0, 1e-9),
+            ("uniform(0 ms, 50 ms)", 25.0, 50.0 / 12f64.sqrt(), 0.01),
+            ("normal(25 ms, 8 ms)", 25.0, 8.0, 0.01),
+            ("exponential(25 ms)", 25.0, 25.0, 0.01),
+            ("hyperexponential(25 ms, 4)", 25.0, 100.0, 0.04),
+            ("pareto(3, 10 ms)", 15.0, 8.66, 0.1),
+            ("pareto2(3, 10 ms)", 5.0, 8.66, 0.1),
+        ] {
+            let (m, s) = moments(text);
+            assert!((m - mean).abs() <= tolerance * mean, "{text}: mean {m}, expected {mean}");
+            assert!((s - sd).abs() <= tolerance * sd.max(1.0), "{text}: sd {s}, expected {sd}");
+        }
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_numbers_everywhere() {
+        let mut stream = StreamId { seed: 7, stage: 3 }.stream(1);
+        let drawn: Vec<u64> = (0..3)
+            .map(|_| Variate::Normal(Duration::from_secs(1), Duration::from_millis(300)))
+            .map(|v| v.draw(&mut stream).as_nanos())
+            .collect();
+        assert_eq!(drawn, [1_761_896_091, 1_079_004_753, 311_931_611]);
+    }
+
+    #[test]
+    fn streams_are_independent() {
+        let mut a = StreamId { seed: 1, stage: 0 }.stream(0);
+        let mut b = StreamId { seed: 1, stage: 0 }.stream(1);
+        let mut c = StreamId { seed: 2, stage: 0 }.stream(0);
+        let same = (0..1000).filter(|_| {
+            let (a, b, c) = (a.chance(0.5), b.chance(0.5), c.chance(0.5));
+            a == b || a == c
+        });
+        let same = same.count();
+        assert!((650..850).contains(&same), "{same}");
+    }
+
+    #[test]
+    fn a_wrong_distribution_is_told_the_right_ones() {
+        let error = "gauss(25 ms, 8 ms)".parse::<Variate>().unwrap_err();
+        assert!(error.contains("normal(MEAN, SD)"), "{error}");
+        for text in ["normal(25 ms)", "normal(25, 8)", "uniform(9 ms, 1 ms)", "pareto(0, 1 ms)", "normal"] {
+            assert!(text.parse::<Variate>().is_err(), "{text} was accepted");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Selective delay: some packets are held for a random time, the rest pass at once and may overtake them
+//! (RR-TCP §5.1).
+
+use reknit_units::{Instant, Share};
+use serde::Deserialize;
+
+use super::{Exits, Fate, Item, Stage};
+use crate::random::{Stream, StreamId, Variate};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Delay {
+    /// Each packet is selected with this probability, independently. All by default.
+    #[serde(default = "all")]
+    pub probability: Share,
+    /// How long a selected packet is held.
+    pub extra: Variate,
+}
+
+fn all() -> Share {
+    Share::ONE
+}
+
+impl Delay {
+    pub(super) fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        Box::new(Delayed { spec: self.clone(), selection: id.stream(0), length: id.stream(1) })
+    }
+}
+
+#[derive(Debug)]
+struct Delayed {
+    spec: Delay,
+    selection: Stream,
+    length: Stream,
+}
+
+impl Stage for Delayed {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+        if self.selection.chance(self.spec.probability.get()) {
+            Fate::Exit(at + self.spec.extra.draw(&mut self.length))
+        } else {
+            Fate::Exit(at)
+        }
+    }
+
+    fn reorders(&self) -> bool {
+        self.spec.probability > Share::ZERO
+    }
+}

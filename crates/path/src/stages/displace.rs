@@ -1,0 +1,128 @@
+//! Displacement by positions: a packet is held until a number of others have passed (Laor and Gendel's "skip N, reorder
+//! M" moves packet N + 1 behind packet N + M, which is a displacement by M - 1 positions).
+
+use std::collections::VecDeque;
+
+use reknit_units::{Duration, Instant, Share};
+use serde::{Deserialize, Serialize};
+
+use super::{Exits, Fate, Item, Stage};
+use crate::profile::KeyError;
+use crate::random::{Stream, StreamId};
+
+/// How the packets that are held follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gaps {
+    /// Each packet with the same probability, so that the gaps are geometric.
+    #[default]
+    Random,
+    /// One in every `every` packets, always the one after `every - positions - 1` others.
+    Periodic,
+}
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Displace {
+    /// How many others pass a held packet.
+    pub positions: u32,
+    /// Random gaps: the share of packets that are held.
+    pub probability: Option<Share>,
+    /// Periodic gaps: one packet is held in each group of this many.
+    pub every: Option<u32>,
+    /// A packet leaves after this time even if nothing passes it.
+    #[serde(default = "one_second")]
+    pub release: Duration,
+}
+
+fn one_second() -> Duration {
+    Duration::from_secs(1)
+}
+
+impl Displace {
+    pub(super) fn checked(self) -> Result<Displace, KeyError> {
+        if self.positions == 0 {
+            return Err(KeyError::new("positions", "must be at least 1"));
+        }
+        match (self.probability, self.every) {
+            (Some(_), None) => Ok(self),
+            (None, Some(every)) if every > self.positions => Ok(self),
+            (None, Some(_)) => Err(KeyError::new("every", "must be more than `positions`")),
+            _ => Err(KeyError::new("probability", "give either `probability` or `every`")),
+        }
+    }
+
+    pub(super) fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        Box::new(Displaced { spec: self.clone(), selection: id.stream(0), seen: 0, held: VecDeque::new() })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    item: Item,
+    /// Packets that have still to pass.
+    passes: u32,
+    release: Instant,
+}
+
+#[derive(Debug)]
+struct Displaced {
+    spec: Displace,
+    selection: Stream,
+    seen: u32,
+    held: VecDeque<Held>,
+}
+
+impl Displaced {
+    fn is_selected(&mut self) -> bool {
+        match (self.spec.probability, self.spec.every) {
+            (_, Some(every)) => {
+                // Of each group, N = every - M pass, the next is held, M - 1 = positions pass it.
+                self.seen = self.seen % every + 1;
+                self.seen == every - self.spec.positions
+            }
+            (Some(probability), None) => self.selection.chance(probability.get()),
+            (None, None) => false,
+        }
+    }
+}
+
+impl Stage for Displaced {
+    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate {
+        // An arrival may be known before its time; what must leave earlier leaves earlier.
+        self.on_timer(at, exits);
+        if self.is_selected() {
+            self.held.push_back(Held { item, passes: self.spec.positions, release: at + self.spec.release });
+            return Fate::SeeExits;
+        }
+        if self.held.is_empty() && exits.is_empty() {
+            return Fate::Exit(at);
+        }
+        exits.push(at, item);
+        for held in &mut self.held {
+            held.passes -= 1;
+        }
+        while let Some(held) = self.held.front().filter(|held| held.passes == 0) {
+            exits.push(at, held.item);
+            self.held.pop_front();
+        }
+        Fate::SeeExits
+    }
+
+    fn reorders(&self) -> bool {
+        // Held packets leave with the packet that passed them last, so times never run backwards.
+        false
+    }
+
+    fn deadline(&self) -> Instant {
+        self.held.front().map_or(Instant::NEVER, |held| held.release)
+    }
+
+    fn on_timer(&mut self, now: Instant, exits: &mut Exits) {
+        while let Some(held) = self.held.front().filter(|held| held.release <= now) {
+            exits.push(held.release, held.item);
+            self.held.pop_front();
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Duplication: some packets leave twice, the copy a little later.
+
+use reknit_units::{Duration, Instant, Share};
+use serde::Deserialize;
+
+use super::{Exits, Fate, Item, Stage};
+use crate::random::{Stream, StreamId, Variate};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Duplicate {
+    /// Each packet is copied with this probability, independently.
+    pub probability: Share,
+    /// How much later the copy leaves; at once by default.
+    #[serde(default = "at_once")]
+    pub extra: Variate,
+}
+
+fn at_once() -> Variate {
+    Variate::Constant(Duration::ZERO)
+}
+
+impl Duplicate {
+    pub(super) fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        Box::new(Duplicated { spec: self.clone(), selection: id.stream(0), length: id.stream(1) })
+    }
+}
+
+#[derive(Debug)]
+struct Duplicated {
+    spec: Duplicate,
+    selection: Stream,
+    length: Stream,
+}
+
+impl Stage for Duplicated {
+    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate {
+        if !self.selection.chance(self.spec.probability.get()) {
+            return Fate::Exit(at);
+        }
+        exits.push(at, item);
+        exits.push_copy(at + self.spec.extra.draw(&mut self.length), item);
+        Fate::SeeExits
+    }
+
+    fn reorders(&self) -> bool {
+        // A copy that is late is out of order, even if no original is.
+        self.spec.extra != at_once()
+    }
+}

@@ -1,0 +1,73 @@
+//! Route fluttering: all packets take the route of the moment, and at random moments the route changes (survey §7,
+//! "route oscillation").
+
+use reknit_units::{Duration, Instant};
+use serde::Deserialize;
+
+use super::{Exits, Fate, Item, Stage};
+use crate::random::{Stream, StreamId, Variate};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flutter {
+    /// Time from one change of route to the next.
+    pub interval: Variate,
+    /// Delay of a route.
+    pub delay: Variate,
+    /// Routes with a smaller delay are drawn again.
+    #[serde(default)]
+    pub minimum: Duration,
+}
+
+impl Flutter {
+    pub(super) fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        Box::new(Fluttering {
+            spec: self.clone(),
+            changes: id.stream(0),
+            delays: id.stream(1),
+            next_change: Instant::ZERO,
+            delay: Duration::ZERO,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Fluttering {
+    spec: Flutter,
+    changes: Stream,
+    delays: Stream,
+    next_change: Instant,
+    delay: Duration,
+}
+
+/// Redraws after which the minimum itself is taken: the distribution lies below it almost everywhere.
+const MAX_REDRAWS: u32 = 1000;
+
+impl Fluttering {
+    fn draw(&mut self) -> Duration {
+        for _ in 0..MAX_REDRAWS {
+            let delay = self.spec.delay.draw(&mut self.delays);
+            if delay >= self.spec.minimum {
+                return delay;
+            }
+        }
+        self.spec.minimum
+    }
+}
+
+impl Stage for Fluttering {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+        while self.next_change <= at {
+            // An interval of zero would never end.
+            let interval = self.spec.interval.draw(&mut self.changes).max(Duration::from_nanos(1));
+            self.next_change = self.next_change + interval;
+            self.delay = self.draw();
+        }
+        Fate::Exit(at + self.delay)
+    }
+
+    fn reorders(&self) -> bool {
+        true
+    }
+}

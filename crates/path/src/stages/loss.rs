@@ -1,0 +1,62 @@
+//! Loss: each packet with the same probability, or exactly those of a list.
+
+use reknit_units::{Instant, Share};
+use serde::{Deserialize, Serialize};
+
+use super::{Drop, Exits, Fate, Item, Stage};
+use crate::profile::KeyError;
+use crate::random::{Stream, StreamId};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Loss {
+    /// Each packet is lost with this probability, independently.
+    pub probability: Share,
+    /// These packets are lost: ordinals of the packets that reach this stage, the first is 1.
+    pub packets: Vec<u64>,
+}
+
+impl Loss {
+    pub(super) fn checked(mut self) -> Result<Loss, KeyError> {
+        if self.packets.contains(&0) {
+            return Err(KeyError::new("packets", "0 is no packet; the first is 1"));
+        }
+        self.packets.sort_unstable();
+        Ok(self)
+    }
+
+    pub(super) fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        Box::new(Lossy { spec: self.clone(), chance: id.stream(0), seen: 0, scripted: 0 })
+    }
+}
+
+#[derive(Debug)]
+struct Lossy {
+    spec: Loss,
+    chance: Stream,
+    seen: u64,
+    /// Position in the list of scripted packets.
+    scripted: usize,
+}
+
+impl Lossy {
+    fn is_scripted(&mut self) -> bool {
+        self.seen += 1;
+        let hit = self.spec.packets.get(self.scripted) == Some(&self.seen);
+        self.scripted += usize::from(hit);
+        hit
+    }
+}
+
+impl Stage for Lossy {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+        let scripted = self.is_scripted();
+        let probability = self.spec.probability.get();
+        if scripted || (probability > 0.0 && self.chance.chance(probability)) {
+            Fate::Drop(Drop::Lost)
+        } else {
+            Fate::Exit(at)
+        }
+    }
+}
