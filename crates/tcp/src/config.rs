@@ -25,6 +25,17 @@ pub enum Resend {
     AnyHole,
 }
 
+/// What a multiplicative decrease is taken of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecreaseOf {
+    /// FlightSize (RFC 5681 eq. 4).
+    #[default]
+    FlightSize,
+    /// cwnd, as ns-2 does. The two differ most where windows are small.
+    Cwnd,
+}
+
 /// Probing of an idle connection (RFC 9293 §3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,6 +90,8 @@ pub struct Config {
     pub rtt_samples: RttSamples,
     /// Grow the window by octets acknowledged (RFC 3465) rather than by ACKs.
     pub byte_counting: bool,
+    /// What a multiplicative decrease is taken of.
+    pub decrease_of: DecreaseOf,
     /// Which holes fast recovery resends.
     pub resend: Resend,
     /// Fall back to the initial window after an idle RTO (RFC 5681 §4.1).
@@ -112,6 +125,7 @@ impl Default for Config {
             rto_tick: Duration::ZERO,
             rtt_samples: RttSamples::PerRound,
             byte_counting: true,
+            decrease_of: DecreaseOf::FlightSize,
             resend: Resend::Lost,
             idle_restart: true,
             keep_alive: None,

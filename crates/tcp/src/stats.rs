@@ -3,7 +3,7 @@
 use reknit_units::{Instant, Segments};
 
 use crate::facts::Trigger;
-use crate::scoreboard::{Cause, SegId};
+use crate::scoreboard::Cause;
 
 /// Transmissions of data segments by cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -85,8 +85,8 @@ pub struct Cut {
     pub trigger: Trigger,
     /// When.
     pub at: Instant,
-    /// The segment that was held lost.
-    pub hole: SegId,
+    /// Where the segment that was held lost begins: octets of the stream before it.
+    pub position: u64,
     /// How often that segment had been sent by then.
     pub transmissions: u16,
 }

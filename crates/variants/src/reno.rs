@@ -10,8 +10,9 @@
 //! duplicates that have arrived, which generalises the "+3"); each further duplicate adds a segment; any ACK that
 //! advances ends it with `cwnd = ssthresh`.
 //!
-//! **Departures.** Without `bug_fix` (RFC 2581) duplicates of a second loss in the same window start a second recovery;
-//! with it (ns-2's `bugFix_`, RFC 2582) they do not before everything outstanding at the first is acknowledged.
+//! **Departures.** Without `bug_fix` (RFC 2581) duplicates of a second loss in the same window start a second recovery,
+//! also after a timeout; with it (ns-2's `bugFix_`, RFC 2582) they do not before everything outstanding at the first is
+//! acknowledged.
 //!
 //! **Reproduces.** Laor and Gendel, overview (b) and (c); ns-2's `Agent/TCP/Reno` (`benches/ns2`).
 //!
@@ -19,7 +20,7 @@
 
 use std::sync::Arc;
 
-use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::seams::{FastRecovery, LossDetector, Verdicts, Why};
 use reknit_units::{Bytes, Segments};
 use serde::{Deserialize, Serialize};
@@ -68,7 +69,7 @@ impl LossDetector for Duplicates {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
         let enough = ack.duplicate && cx.snd.dup_acks >= cx.snd.dup_thresh;
         let allowed = !self.config.bug_fix || cx.snd.snd_una > cx.snd.recover;
-        if enough && allowed && !in_episode(cx) {
+        if enough && allowed && cx.snd.phase != Phase::Recovery {
             verdicts.lost(cx.board.first(), Why::Duplicates);
         }
     }
@@ -84,7 +85,6 @@ impl LossDetector for Duplicates {
 
 /// True in fast recovery and after a timeout.
 pub(crate) fn in_episode(cx: &Context<'_>) -> bool {
-    use reknit_tcp::facts::Phase;
     matches!(cx.snd.phase, Phase::Recovery | Phase::Loss)
 }
 

@@ -156,6 +156,11 @@ impl Connection {
         }
     }
 
+    /// From now on whatever arrives counts as read at once: the window never shrinks because an application is slow.
+    pub fn read_at_once(&mut self) {
+        self.receiver.read_at_once();
+    }
+
     /// The application has no more to send: a FIN follows the last octet. Before the connection is established that
     /// waits, rather than deleting the connection as RFC 9293 §3.10.4 has it: what was written is still sent.
     pub fn close(&mut self) {
@@ -226,6 +231,11 @@ impl Connection {
     pub fn received(&self) -> u64 {
         let fin = u64::from(self.receiver.fin_received());
         self.receiver.rcv_nxt().since(Offset::DATA).0.saturating_sub(fin)
+    }
+
+    /// True if octets are missing below some that have arrived.
+    pub fn has_gaps(&self) -> bool {
+        self.receiver.has_gaps()
     }
 
     /// What the sending side counted.

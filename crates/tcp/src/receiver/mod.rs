@@ -49,6 +49,8 @@ pub(crate) struct Receiver {
     fin: Option<Offset>,
     /// The application has read up to here.
     read: Offset,
+    /// The application reads whatever arrives, before it is acknowledged.
+    reads_at_once: bool,
     /// Right edge of the window that was announced; it never moves back.
     announced: Offset,
     shift: u8,
@@ -68,6 +70,7 @@ impl Receiver {
             irs: SeqNum(0),
             fin: None,
             read: Offset::DATA,
+            reads_at_once: false,
             announced: Offset::SYN,
             shift: 0,
             owed: Owed::Nothing,
@@ -109,6 +112,11 @@ impl Receiver {
         end.since(self.read)
     }
 
+    /// True if octets are missing below some that have arrived.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.reassembly.has_gaps()
+    }
+
     /// Where the peer's sequence number `seq` lies.
     pub(crate) fn offset(&self, seq: SeqNum) -> Option<Offset> {
         self.rcv_nxt().nearest(seq, self.irs)
@@ -142,6 +150,9 @@ impl Receiver {
         } else {
             self.insert(start, within, before, had_gaps)
         };
+        if self.reads_at_once {
+            self.read += self.readable();
+        }
         let segment = end.since(start);
         let full_sized = segment >= self.largest;
         self.largest = self.largest.max(segment);
@@ -266,6 +277,11 @@ impl Receiver {
         let field = self.config.receive_buffer_size().0.min(u64::from(u16::MAX));
         self.announced = self.announced.max(self.rcv_nxt() + Bytes(field));
         field as u16
+    }
+
+    /// From now on the application reads whatever arrives, before it is acknowledged.
+    pub(crate) fn read_at_once(&mut self) {
+        self.reads_at_once = true;
     }
 
     /// The application took `n` octets. True if the peer should hear of the room.

@@ -59,9 +59,14 @@ impl Sender {
         self.verdicts = verdicts;
     }
 
-    /// Marks what is lost; outside an episode that begins fast recovery, unless a postponement objects.
+    /// Marks what is lost; outside an episode that begins fast recovery, unless a postponement objects. After a timeout
+    /// only a detector that counts duplicates without regard to `recover` begins one (Reno before RFC 2582).
     fn act_on_loss(&mut self, now: Instant, hole: SegId, verdicts: &Verdicts, ack: Option<&AckFacts<'_>>) {
-        let entering = !self.in_episode();
+        let entering = match self.state.phase {
+            Phase::Open | Phase::Disorder => true,
+            Phase::Loss => verdicts.lost[0].1 == Why::Duplicates,
+            Phase::Recovery => false,
+        };
         if entering {
             if self.must_wait(now, hole) {
                 return;
@@ -116,11 +121,11 @@ impl Sender {
     }
 
     fn count_duplicate(&mut self, now: Instant, ack: &AckFacts<'_>) {
+        if ack.duplicate && self.state.phase != Phase::Recovery {
+            self.state.dup_acks += Segments(1);
+        }
         if self.in_episode() {
             return;
-        }
-        if ack.duplicate {
-            self.state.dup_acks += Segments(1);
         }
         let disorder = self.state.dup_acks > Segments::ZERO || self.board.sacked().segments > Segments::ZERO;
         self.state.phase = if disorder { Phase::Disorder } else { Phase::Open };

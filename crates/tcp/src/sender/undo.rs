@@ -3,8 +3,10 @@
 use reknit_units::{Bytes, Instant};
 
 use super::{Sender, context};
+use crate::config::DecreaseOf;
 use crate::facts::{AckFacts, Phase, Snapshot, Spurious, Trigger, Turn};
 use crate::scoreboard::SegId;
+use crate::seq::Offset;
 use crate::stats::Cut;
 
 impl Sender {
@@ -60,14 +62,22 @@ impl Sender {
             hole,
             snd_nxt: self.state.snd_nxt,
         });
+        let reduced_from = match self.config.decrease_of {
+            DecreaseOf::FlightSize => flight_size,
+            DecreaseOf::Cwnd => self.state.cwnd,
+        };
         let cx = context!(self, now);
         let congestion = self.plugins.congestion_control.as_mut();
-        let window = self.plugins.loss_response.respond(&cx, trigger, flight_size, congestion);
+        let window = self.plugins.loss_response.respond(&cx, trigger, reduced_from, congestion);
         if let Some(window) = window {
             self.set_window(window);
             self.stats.cuts.count(trigger);
-            let transmissions = self.board.get(hole).map_or(0, |record| record.transmissions);
-            self.stats.last_cut = Some(Cut { trigger, at: now, hole, transmissions });
+            self.stats.last_cut = self.board.get(hole).map(|record| Cut {
+                trigger,
+                at: now,
+                position: record.start.since(Offset::DATA).0,
+                transmissions: record.transmissions,
+            });
         }
     }
 

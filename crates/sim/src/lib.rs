@@ -1,0 +1,18 @@
+//! Virtual time: connections, the path between them and the applications at their ends, as fast as the machine computes.
+//!
+//! A [`Scenario`] says what to run; [`run`] runs it and returns a [`RunResult`]. Time is an integer, ties have an order,
+//! every random decision has its own stream: the same scenario and seed give the same bytes on every machine.
+//!
+//! The simulator sees more than any host can: it knows which packets the path dropped, so it can tell a needless
+//! retransmission and a false reduction of the window from a deserved one.
+
+mod flow;
+mod result;
+mod scenario;
+mod simulation;
+mod trace;
+
+pub use result::{FlowResult, RunResult, Sample};
+pub use scenario::{FlowSpec, Scenario, Workload};
+pub use simulation::{run, run_traced};
+pub use trace::{Datagram, End, HashTracer, NoTracer, TraceEvent, Tracer};

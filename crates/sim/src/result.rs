@@ -1,0 +1,70 @@
+//! What a run has shown.
+
+use reknit_tcp::Info;
+use reknit_tcp::stats::{ReceiveStats, SendStats};
+use reknit_units::{Bytes, Duration, Instant};
+
+/// One point of a time series: the sender's variables at a moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// When.
+    pub at: Instant,
+    /// The sender's variables.
+    pub info: Info,
+    /// Octets that have arrived in order.
+    pub delivered: Bytes,
+}
+
+/// What one connection did.
+#[derive(Clone, Debug)]
+pub struct FlowResult {
+    /// Octets that arrived in order.
+    pub delivered: Bytes,
+    /// From its start to its completion, or to the end of the run.
+    pub elapsed: Duration,
+    /// When a transfer was complete at the receiver.
+    pub completed: Option<Instant>,
+    /// What the sender counted.
+    pub send: SendStats,
+    /// What the receiver counted.
+    pub receive: ReceiveStats,
+    /// Segments that arrived although an earlier copy of theirs had arrived: their resending was needless. Copies that
+    /// the network made do not count.
+    pub spurious_retransmissions: u64,
+    /// Reductions of the window because of a segment of which some copy was not lost.
+    pub false_cuts: u64,
+    /// Data packets that the path lost.
+    pub lost: u64,
+    /// How long arrived data had to wait behind a gap: median.
+    pub repair_p50: Option<Duration>,
+    /// The same, 99th percentile.
+    pub repair_p99: Option<Duration>,
+    /// The sender's variables at the end.
+    pub last: Info,
+    /// The time series, if one was asked for.
+    pub series: Vec<Sample>,
+}
+
+impl FlowResult {
+    /// Octets in order per second, in bits.
+    pub fn goodput(&self) -> f64 {
+        let seconds = self.elapsed.as_secs_f64();
+        if seconds > 0.0 { self.delivered.0 as f64 * 8.0 / seconds } else { 0.0 }
+    }
+
+    /// Whole segments that arrived in order.
+    pub fn packets(&self) -> u64 {
+        self.delivered.0 / self.last.smss.0
+    }
+}
+
+/// What a run has shown.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// For each connection.
+    pub flows: Vec<FlowResult>,
+    /// Packets that entered the path, both ways.
+    pub packets: u64,
+    /// Events that the simulator dealt with.
+    pub events: u64,
+}

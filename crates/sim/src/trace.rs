@@ -1,0 +1,132 @@
+//! Looking on: every packet that is sent, delivered or lost.
+
+use reknit_path::Packet;
+use reknit_tcp::Segment;
+use reknit_units::{Bytes, Instant};
+
+/// Octets of an IPv4 header without options.
+const IP_HEADER: u64 = 20;
+
+/// Which end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The one that sends data.
+    Sender,
+    /// The one that receives it.
+    Receiver,
+}
+
+impl End {
+    /// The other end.
+    #[must_use]
+    pub const fn other(self) -> End {
+        match self {
+            End::Sender => End::Receiver,
+            End::Receiver => End::Sender,
+        }
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            End::Sender => 0,
+            End::Receiver => 1,
+        }
+    }
+}
+
+/// A segment on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Datagram {
+    /// The segment.
+    pub segment: Segment,
+    /// Which connection.
+    pub flow: u32,
+    /// Which end sent it.
+    pub from: End,
+    /// A copy that the network made.
+    pub copy: bool,
+}
+
+impl Packet for Datagram {
+    fn size(&self) -> Bytes {
+        Bytes(IP_HEADER + self.segment.header_len() as u64 + u64::from(self.segment.len))
+    }
+
+    fn copy(&self) -> Datagram {
+        Datagram { copy: true, ..*self }
+    }
+}
+
+/// What happened to a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TraceEvent {
+    /// An end sent it.
+    Sent,
+    /// The other end got it.
+    Delivered,
+    /// The path lost it.
+    Lost,
+}
+
+/// Hears of every packet.
+pub trait Tracer {
+    /// Something happened to `datagram` at `now`.
+    fn on_packet(&mut self, now: Instant, event: TraceEvent, datagram: &Datagram);
+}
+
+/// Hears nothing, at no cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoTracer;
+
+impl Tracer for NoTracer {
+    fn on_packet(&mut self, _now: Instant, _event: TraceEvent, _datagram: &Datagram) {}
+}
+
+/// Condenses a run into one number: equal runs have equal hashes (FNV-1a, 64 bits).
+#[derive(Clone, Copy, Debug)]
+pub struct HashTracer {
+    hash: u64,
+    events: u64,
+}
+
+impl Default for HashTracer {
+    fn default() -> HashTracer {
+        HashTracer { hash: 0xcbf2_9ce4_8422_2325, events: 0 }
+    }
+}
+
+impl HashTracer {
+    /// The hash of everything so far.
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// How many events went into it.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    fn add(&mut self, value: u64) {
+        for byte in value.to_le_bytes() {
+            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+impl Tracer for HashTracer {
+    fn on_packet(&mut self, now: Instant, event: TraceEvent, datagram: &Datagram) {
+        let segment = &datagram.segment;
+        self.events += 1;
+        self.add(now.as_nanos());
+        self.add(event as u64);
+        self.add(u64::from(datagram.flow) << 2 | (datagram.from as u64) << 1 | u64::from(datagram.copy));
+        self.add(u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0));
+        self.add(u64::from(segment.window) << 32 | u64::from(segment.len) << 16 | u64::from(segment.flags.bits()));
+        if let Some(timestamps) = segment.options.timestamps {
+            self.add(u64::from(timestamps.val) << 32 | u64::from(timestamps.ecr));
+        }
+        for block in segment.options.sack.as_slice() {
+            self.add(u64::from(block.left.0) << 32 | u64::from(block.right.0));
+        }
+    }
+}
