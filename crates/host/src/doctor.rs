@@ -1,0 +1,89 @@
+//! What this machine can run, and what to do about the rest.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+
+use crate::namespace;
+
+/// One thing that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Check {
+    /// What.
+    pub name: &'static str,
+    /// What was found.
+    pub state: State,
+    /// What it is good for, or what to do about it.
+    pub note: String,
+}
+
+/// What was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// It is there.
+    Ok,
+    /// It is missing, and something needs it.
+    Missing,
+    /// It is missing, and only extras need it.
+    Optional,
+}
+
+fn check(name: &'static str, found: bool, needed: bool, note: impl Into<String>) -> Check {
+    let state = match (found, needed) {
+        (true, _) => State::Ok,
+        (false, true) => State::Missing,
+        (false, false) => State::Optional,
+    };
+    Check { name, state, note: note.into() }
+}
+
+/// True if live transfers can run.
+pub fn can_run_testbed() -> bool {
+    namespace_error().is_none()
+}
+
+/// Looks at everything.
+pub fn examine() -> Vec<Check> {
+    let tun = Path::new("/dev/net/tun").exists();
+    let namespace = namespace_error();
+    let note = match &namespace {
+        None => "reknit testbed: live transfers against this kernel".to_owned(),
+        Some(error) => format!("{error}; run as root, or with CAP_SYS_ADMIN and CAP_NET_ADMIN"),
+    };
+    let algorithms = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let algorithms = algorithms.unwrap_or_default().trim().to_owned();
+    let have_cubic = algorithms.split_whitespace().any(|name| name == "cubic");
+    vec![
+        check("simulator", true, true, "reknit compare: needs nothing"),
+        check(
+            "/dev/net/tun",
+            tun,
+            true,
+            if tun { "TUN devices" } else { "load the module: modprobe tun" },
+        ),
+        check("network namespaces", namespace.is_none(), true, note),
+        check(
+            "kernel:cubic",
+            have_cubic,
+            true,
+            format!("congestion controls of this kernel: {algorithms}"),
+        ),
+        check("tshark", is_installed("tshark"), false, "reads our captures in tests: apt install tshark"),
+        check("ns-2", is_installed("ns"), false, "the independent simulator of `make bench`: apt install ns2"),
+    ]
+}
+
+/// Tries it, in a thread that takes its namespace with it.
+fn namespace_error() -> Option<String> {
+    let [local, remote] = [1, 2].map(|n| IpAddr::V4(Ipv4Addr::new(10, 77, 0, n)));
+    let attempt = std::thread::spawn(move || namespace::enter(local, remote).map(|_| ()));
+    match attempt.join() {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some("the attempt panicked".to_owned()),
+    }
+}
+
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}

@@ -1,0 +1,17 @@
+//! Real clocks: the engine and the paths among TUN devices, network namespaces and live kernels.
+//!
+//! [`testbed`] joins two ends by a path model in real time. Each end is our engine or the TCP of the running kernel, in a
+//! network namespace of its own that vanishes with the program. [`doctor`] says what this machine can run.
+
+mod clock;
+pub mod doctor;
+mod emulator;
+mod engine_end;
+mod kernel_end;
+mod namespace;
+mod observer;
+pub mod testbed;
+mod workload;
+
+pub use kernel_end::KernelCounters;
+pub use testbed::{Opener, Outcome, Spec, Stack, TestbedError, run};

@@ -1,0 +1,41 @@
+//! A network namespace that lives as long as a thread: nothing to clean up, whatever happens.
+
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+
+use nix::sched::{CloneFlags, unshare};
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+/// Octets of the largest packet on the device.
+pub(crate) const MTU: u16 = 1500;
+/// The device's name inside its namespace.
+const DEVICE: &str = "reknit0";
+
+/// Moves the calling thread into a new, empty network namespace with one TUN device that has the address `local` on a
+/// network with `remote`. The namespace is gone when the thread and its sockets are.
+pub(crate) fn enter(local: IpAddr, remote: IpAddr) -> io::Result<SyncDevice> {
+    unshare(CloneFlags::CLONE_NEWNET)?;
+    configure();
+    let builder = DeviceBuilder::new().name(DEVICE).mtu(MTU);
+    let device = match (local, remote) {
+        (IpAddr::V4(local), IpAddr::V4(_)) => builder.ipv4(local, 24, None).build_sync()?,
+        (IpAddr::V6(local), _) => builder.ipv6(local, 64).build_sync()?,
+        (IpAddr::V4(_), IpAddr::V6(_)) => return Err(io::Error::other("addresses of different families")),
+    };
+    device.set_nonblocking(true)?;
+    Ok(device)
+}
+
+/// Settings of the fresh namespace: nothing remembered from earlier connections, no waiting for address collisions.
+/// A kernel without one of them works all the same.
+fn configure() {
+    for (key, value) in [
+        ("net/ipv4/tcp_no_metrics_save", "1"),
+        ("net/ipv6/conf/all/accept_dad", "0"),
+        ("net/ipv6/conf/default/accept_dad", "0"),
+        ("net/ipv6/conf/default/router_solicitations", "0"),
+    ] {
+        let _ = fs::write(format!("/proc/sys/{key}"), value);
+    }
+}

@@ -1,0 +1,168 @@
+//! Our engine against the kernel's TCP, live: as client and as server, sending and receiving.
+//!
+//! Needs root and TUN. Where they are missing the tests say so and pass, except under CI.
+
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use reknit_host::testbed::Payload;
+use reknit_host::{Opener, Outcome, Spec, Stack, doctor, run};
+use reknit_path::Profile;
+use reknit_tcp::Config;
+use reknit_units::{Bytes, Duration};
+
+/// Our part in a transfer.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    ClientSends,
+    ClientReceives,
+    ServerSends,
+    ServerReceives,
+}
+
+const PARTS: [Part; 4] = [Part::ClientSends, Part::ClientReceives, Part::ServerSends, Part::ServerReceives];
+
+/// False, with a word to the reader, where live transfers cannot run.
+fn can_run() -> bool {
+    let can = doctor::can_run_testbed();
+    assert!(can || std::env::var_os("CI").is_none(), "CI must be able to run live transfers: {:?}", doctor::examine());
+    if !can {
+        eprintln!("skipped: needs root and TUN (reknit doctor)");
+    }
+    can
+}
+
+fn spec(path: &str, part: Part, size: u64) -> Spec {
+    let profile = Profile::load(path, &[]).unwrap();
+    let kernel: Stack = "kernel:cubic".parse().unwrap();
+    let ours: Stack = "rack".parse().unwrap();
+    let we_send = matches!(part, Part::ClientSends | Part::ServerSends);
+    let (sender, receiver) = if we_send { (ours, kernel) } else { (kernel, ours) };
+    Spec {
+        profile,
+        tcp: Config { min_rto: Duration::from_millis(200), ..Config::default() },
+        sender,
+        receiver,
+        opener: match part {
+            Part::ClientSends | Part::ServerReceives => Opener::Sender,
+            Part::ClientReceives | Part::ServerSends => Opener::Receiver,
+        },
+        payload: Payload::Pattern(Bytes(size)),
+        duration: Duration::from_secs(90),
+        ipv6: false,
+        seed: 1,
+        capture_sender: None,
+        capture_receiver: None,
+    }
+}
+
+/// The transfer came to its end in order, with the same octets at both ends.
+fn assert_clean(what: &str, spec: &Spec, outcome: &Outcome) {
+    let Payload::Pattern(size) = spec.payload else { panic!("no size") };
+    assert_eq!(outcome.sent.octets, size, "{what}: sent");
+    assert_eq!(outcome.sent, outcome.received, "{what}: digests");
+    assert_eq!(outcome.delivered, size, "{what}: delivered");
+    assert_eq!(outcome.resets, 0, "{what}: RST");
+    assert!(outcome.fins.iter().all(|fins| *fins >= 1), "{what}: FINs {:?}", outcome.fins);
+    let info = outcome.info.expect("one end is ours");
+    assert!(info.sack && info.timestamps && info.window_scale > 0, "{what}: {info:?}");
+}
+
+fn transfer(path: &str, size: u64) {
+    if !can_run() {
+        return;
+    }
+    for part in PARTS {
+        let spec = spec(path, part, size);
+        let outcome = run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{path} {part:?}: {error}"));
+        println!("{path} {part:?}: {:.1} Mbit/s", outcome.goodput() / 1e6);
+        assert_clean(&format!("{path} {part:?}"), &spec, &outcome);
+    }
+}
+
+#[test]
+fn clean_path_100_mb() {
+    transfer("clean", 100_000_000);
+}
+
+#[test]
+fn one_per_cent_loss() {
+    transfer("lossy", 5_000_000);
+}
+
+#[test]
+fn thirty_per_cent_delayed() {
+    transfer("random-delay", 5_000_000);
+}
+
+#[test]
+fn two_paths_50_ms_apart() {
+    transfer("two-paths-50ms", 5_000_000);
+}
+
+#[test]
+fn one_per_cent_duplicated() {
+    transfer("duplicates", 5_000_000);
+}
+
+#[test]
+fn clean_path_over_ipv6() {
+    if !can_run() {
+        return;
+    }
+    for part in PARTS {
+        let spec = Spec { ipv6: true, ..spec("clean", part, 20_000_000) };
+        let outcome = run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("IPv6 {part:?}: {error}"));
+        assert_clean(&format!("IPv6 {part:?}"), &spec, &outcome);
+    }
+}
+
+#[test]
+fn every_variant_against_the_kernel() {
+    if !can_run() {
+        return;
+    }
+    for variant in reknit_variants::VARIANTS {
+        let ours: Stack = variant.name.parse().unwrap();
+        let spec = Spec { sender: ours, ..spec("random-delay", Part::ClientSends, 1_000_000) };
+        let outcome =
+            run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{}: {error}", variant.name));
+        assert_eq!(outcome.sent, outcome.received, "{}", variant.name);
+        assert_eq!(outcome.resets, 0, "{}", variant.name);
+    }
+}
+
+#[test]
+fn wireshark_reads_our_captures() {
+    let have_tshark = Command::new("tshark").arg("--version").output().is_ok();
+    assert!(have_tshark || std::env::var_os("CI").is_none(), "CI must have tshark");
+    if !have_tshark || !can_run() {
+        eprintln!("skipped: needs tshark");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("reknit-capture-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for part in PARTS {
+        let mut spec = spec("lossy", part, 1_000_000);
+        spec.capture_sender = Some(folder.join("sender.pcapng"));
+        spec.capture_receiver = Some(folder.join("receiver.pcapng"));
+        let outcome = run(&spec, &AtomicBool::new(false)).unwrap();
+        for file in [&spec.capture_sender, &spec.capture_receiver].into_iter().flatten() {
+            let count = |filter: &str| {
+                let output = Command::new("tshark")
+                    .arg("-r")
+                    .arg(file)
+                    .args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-Y", filter])
+                    .output()
+                    .unwrap();
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                String::from_utf8_lossy(&output.stdout).lines().count() as u64
+            };
+            assert!(count("tcp") >= outcome.delivered.0 / 1460, "{part:?}: too few packets");
+            assert_eq!(count("_ws.malformed"), 0, "{part:?}: malformed packets");
+            assert_eq!(count("ip.checksum.status == \"Bad\" || tcp.checksum.status == \"Bad\""), 0, "{part:?}");
+            assert_eq!(count("!tcp"), 0, "{part:?}: packets of someone else");
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,29 @@
+//! Segments as octets: IP packets that any host understands, and capture files that any analyser opens.
+//!
+//! [`encode`] and [`decode`] translate between [`reknit_tcp::Segment`] with its payload and an IPv4 or IPv6 packet, with
+//! every checksum. [`Capture`] writes packets to a pcapng file.
+
+mod capture;
+mod packet;
+
+pub use capture::{Capture, Interface};
+pub use packet::{DecodeError, Decoded, encode, set_congested};
+
+use std::net::SocketAddr;
+
+/// The addresses and ports of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Endpoints {
+    /// Where it comes from.
+    pub source: SocketAddr,
+    /// Where it goes.
+    pub destination: SocketAddr,
+}
+
+impl Endpoints {
+    /// Those of the answer.
+    #[must_use]
+    pub const fn reversed(self) -> Endpoints {
+        Endpoints { source: self.destination, destination: self.source }
+    }
+}

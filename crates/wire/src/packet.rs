@@ -1,0 +1,335 @@
+//! One IP packet with a TCP segment in it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use etherparse::{
+    IpEcn, IpNumber, Ipv4Header, Ipv6Header, NetHeaders, PacketHeaders, PayloadSlice, TcpHeader, TcpOptionElement,
+    TransportHeader,
+};
+use reknit_tcp::segment::{Ecn, Flags, Options, SackBlock, SackBlocks, Timestamps};
+use reknit_tcp::{Segment, SeqNum};
+
+use crate::Endpoints;
+
+/// Hops that a packet may make.
+const TTL: u8 = 64;
+
+/// Writes the IP packet that carries `segment` with `payload` into `into`, which is emptied first.
+///
+/// A segment that claims another length than `payload` has is written with the payload's.
+///
+/// # Panics
+/// If the two addresses are of different families; or if the options do not fit a header, which those that the engine
+/// makes always do.
+pub fn encode(endpoints: Endpoints, segment: &Segment, payload: &[u8], into: &mut Vec<u8>) {
+    into.clear();
+    let mut tcp = tcp_header(endpoints, segment);
+    let len = tcp.header_len() + payload.len();
+    match (endpoints.source.ip(), endpoints.destination.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let mut ip = Ipv4Header::new(len as u16, TTL, IpNumber::TCP, source.octets(), destination.octets())
+                .expect("a segment fits a packet");
+            ip.dont_fragment = true;
+            ip.ecn = ecn_to_wire(segment.ecn);
+            ip.header_checksum = ip.calc_header_checksum();
+            tcp.checksum = tcp.calc_checksum_ipv4(&ip, payload).expect("a segment fits a packet");
+            into.extend_from_slice(&ip.to_bytes());
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let ip = Ipv6Header {
+                traffic_class: ecn_to_wire(segment.ecn).value(),
+                payload_length: len as u16,
+                next_header: IpNumber::TCP,
+                hop_limit: TTL,
+                source: source.octets(),
+                destination: destination.octets(),
+                ..Ipv6Header::default()
+            };
+            tcp.checksum = tcp.calc_checksum_ipv6(&ip, payload).expect("a segment fits a packet");
+            into.extend_from_slice(&ip.to_bytes());
+        }
+        _ => panic!("addresses of different families"),
+    }
+    into.extend_from_slice(&tcp.to_bytes());
+    into.extend_from_slice(payload);
+}
+
+fn tcp_header(endpoints: Endpoints, segment: &Segment) -> TcpHeader {
+    let flags = segment.flags;
+    let mut tcp = TcpHeader::new(
+        endpoints.source.port(),
+        endpoints.destination.port(),
+        segment.seq.0,
+        segment.window,
+    );
+    tcp.acknowledgment_number = segment.ack.0;
+    tcp.fin = flags.has(Flags::FIN);
+    tcp.syn = flags.has(Flags::SYN);
+    tcp.rst = flags.has(Flags::RST);
+    tcp.psh = flags.has(Flags::PSH);
+    tcp.ack = flags.has(Flags::ACK);
+    tcp.urg = flags.has(Flags::URG);
+    tcp.ece = flags.has(Flags::ECE);
+    tcp.cwr = flags.has(Flags::CWR);
+    tcp.set_options(&options_to_wire(&segment.options)).expect("the engine's options fit a header");
+    tcp
+}
+
+/// The options in the order and with the padding that [`Options::wire_len`] counts.
+fn options_to_wire(options: &Options) -> Vec<TcpOptionElement> {
+    use TcpOptionElement as E;
+    let mut elements = Vec::new();
+    if let Some(mss) = options.mss {
+        elements.push(E::MaximumSegmentSize(mss));
+    }
+    if options.sack_permitted {
+        elements.push(E::SelectiveAcknowledgementPermitted);
+    }
+    if let Some(timestamps) = options.timestamps {
+        if !options.sack_permitted {
+            elements.extend([E::Noop, E::Noop]);
+        }
+        elements.push(E::Timestamp(timestamps.val, timestamps.ecr));
+    } else if options.sack_permitted {
+        elements.extend([E::Noop, E::Noop]);
+    }
+    if let Some(shift) = options.window_scale {
+        elements.extend([E::Noop, E::WindowScale(shift)]);
+    }
+    if let [first, rest @ ..] = options.sack.as_slice() {
+        let pair = |block: &SackBlock| (block.left.0, block.right.0);
+        let others = std::array::from_fn(|i| rest.get(i).map(pair));
+        elements.extend([E::Noop, E::Noop, E::SelectiveAcknowledgement(pair(first), others)]);
+    }
+    elements
+}
+
+fn ecn_to_wire(ecn: Ecn) -> IpEcn {
+    match ecn {
+        Ecn::NotCapable => IpEcn::ZERO,
+        Ecn::Capable1 => IpEcn::ONE,
+        Ecn::Capable0 => IpEcn::TWO,
+        Ecn::Congested => IpEcn::THREE,
+    }
+}
+
+fn ecn_from_wire(bits: u8) -> Ecn {
+    match bits & 3 {
+        0 => Ecn::NotCapable,
+        1 => Ecn::Capable1,
+        2 => Ecn::Capable0,
+        _ => Ecn::Congested,
+    }
+}
+
+/// A packet that was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Decoded<'a> {
+    /// Its addresses.
+    pub endpoints: Endpoints,
+    /// Its segment.
+    pub segment: Segment,
+    /// The segment's payload.
+    pub payload: &'a [u8],
+}
+
+/// Why a packet is none of ours.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// Broken or cut short.
+    #[error("malformed packet: {0}")]
+    Malformed(String),
+    /// Something else than a whole TCP segment.
+    #[error("no TCP segment")]
+    NotTcp,
+    /// Damaged on the way.
+    #[error("wrong {0} checksum")]
+    Checksum(&'static str),
+}
+
+impl Decoded<'_> {
+    /// Reads an IPv4 or IPv6 packet. Both checksums are verified.
+    ///
+    /// # Errors
+    /// If the packet is damaged, or carries no whole TCP segment.
+    pub fn read(packet: &[u8]) -> Result<Decoded<'_>, DecodeError> {
+        let headers =
+            PacketHeaders::from_ip_slice(packet).map_err(|error| DecodeError::Malformed(error.to_string()))?;
+        let Some(TransportHeader::Tcp(tcp)) = &headers.transport else { return Err(DecodeError::NotTcp) };
+        let PayloadSlice::Tcp(payload) = headers.payload else { return Err(DecodeError::NotTcp) };
+        let (source, destination, ecn, checksum) = match &headers.net {
+            Some(NetHeaders::Ipv4(ip, _)) => {
+                if ip.header_checksum != ip.calc_header_checksum() {
+                    return Err(DecodeError::Checksum("IPv4"));
+                }
+                let checksum = tcp.calc_checksum_ipv4(ip, payload);
+                (IpAddr::from(ip.source), IpAddr::from(ip.destination), ip.ecn.value(), checksum)
+            }
+            Some(NetHeaders::Ipv6(ip, _)) => {
+                let checksum = tcp.calc_checksum_ipv6(ip, payload);
+                (IpAddr::from(ip.source), IpAddr::from(ip.destination), ip.traffic_class, checksum)
+            }
+            _ => return Err(DecodeError::NotTcp),
+        };
+        if checksum != Ok(tcp.checksum) {
+            return Err(DecodeError::Checksum("TCP"));
+        }
+        let len = u16::try_from(payload.len()).map_err(|_| DecodeError::NotTcp)?;
+        Ok(Decoded {
+            endpoints: Endpoints {
+                source: SocketAddr::new(source, tcp.source_port),
+                destination: SocketAddr::new(destination, tcp.destination_port),
+            },
+            segment: segment_from_wire(tcp, len, ecn_from_wire(ecn)),
+            payload,
+        })
+    }
+}
+
+fn segment_from_wire(tcp: &TcpHeader, len: u16, ecn: Ecn) -> Segment {
+    let flags = [
+        (tcp.fin, Flags::FIN),
+        (tcp.syn, Flags::SYN),
+        (tcp.rst, Flags::RST),
+        (tcp.psh, Flags::PSH),
+        (tcp.ack, Flags::ACK),
+        (tcp.urg, Flags::URG),
+        (tcp.ece, Flags::ECE),
+        (tcp.cwr, Flags::CWR),
+    ];
+    Segment {
+        seq: SeqNum(tcp.sequence_number),
+        ack: SeqNum(tcp.acknowledgment_number),
+        window: tcp.window_size,
+        len,
+        flags: flags.into_iter().filter(|(set, _)| *set).fold(Flags::NONE, |all, (_, flag)| all | flag),
+        ecn,
+        options: options_from_wire(tcp),
+    }
+}
+
+/// Options that are unknown or broken are skipped (RFC 9293 §3.2).
+fn options_from_wire(tcp: &TcpHeader) -> Options {
+    use TcpOptionElement as E;
+    let mut options = Options::default();
+    for element in tcp.options_iterator().flatten() {
+        match element {
+            E::Noop => {}
+            E::MaximumSegmentSize(mss) => options.mss = Some(mss),
+            E::WindowScale(shift) => options.window_scale = Some(shift),
+            E::SelectiveAcknowledgementPermitted => options.sack_permitted = true,
+            E::Timestamp(val, ecr) => options.timestamps = Some(Timestamps { val, ecr }),
+            E::SelectiveAcknowledgement(first, rest) => {
+                let mut blocks = SackBlocks::EMPTY;
+                for (left, right) in std::iter::once(first).chain(rest.into_iter().flatten()) {
+                    blocks.push(SackBlock { left: SeqNum(left), right: SeqNum(right) });
+                }
+                options.sack = blocks;
+            }
+        }
+    }
+    options
+}
+
+/// Marks an IPv4 or IPv6 packet as a congested router would; a packet that is not ECN-capable stays as it is.
+pub fn set_congested(packet: &mut [u8]) -> bool {
+    match packet.first().map(|byte| byte >> 4) {
+        Some(4) if packet.len() >= Ipv4Header::MIN_LEN && packet[1] & 3 != 0 => {
+            packet[1] |= 3;
+            if let Ok((ip, _)) = Ipv4Header::from_slice(packet) {
+                packet[10..12].copy_from_slice(&ip.calc_header_checksum().to_be_bytes());
+            }
+            true
+        }
+        Some(6) if packet.len() >= Ipv6Header::LEN && packet[1] >> 4 & 3 != 0 => {
+            packet[1] |= 0x30;
+            true
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoints(v6: bool) -> Endpoints {
+        let (a, b) = if v6 { ("[fd77::1]:4000", "[fd77::2]:80") } else { ("10.0.0.1:4000", "10.0.0.2:80") };
+        Endpoints { source: a.parse().unwrap(), destination: b.parse().unwrap() }
+    }
+
+    fn block(left: u32, right: u32) -> SackBlock {
+        SackBlock { left: SeqNum(left), right: SeqNum(right) }
+    }
+
+    fn samples() -> Vec<(Segment, &'static [u8])> {
+        let timestamps = Some(Timestamps { val: 7, ecr: u32::MAX });
+        let syn = Options {
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack_permitted: true,
+            timestamps,
+            ..Options::default()
+        };
+        let mut sack = SackBlocks::EMPTY;
+        for n in 0..3 {
+            sack.push(block(n * 10, n * 10 + 5));
+        }
+        let mut four = sack;
+        four.push(block(u32::MAX, 3));
+        let base = Segment { seq: SeqNum(u32::MAX), ack: SeqNum(1), window: 512, ..Segment::default() };
+        vec![
+            (Segment { flags: Flags::SYN, options: syn, ..base }, b""),
+            (Segment { flags: Flags::SYN, options: Options { timestamps: None, ..syn }, ..base }, b""),
+            (Segment { flags: Flags::SYN, options: Options { sack_permitted: false, ..syn }, ..base }, b""),
+            (Segment { flags: Flags::ACK | Flags::PSH, len: 5, ecn: Ecn::Capable0, ..base }, b"hello"),
+            (Segment { flags: Flags::ACK, options: Options { timestamps, sack, ..Options::default() }, ..base }, b""),
+            (Segment { flags: Flags::ACK, options: Options { sack: four, ..Options::default() }, ..base }, b""),
+            (Segment { flags: Flags::FIN | Flags::ACK | Flags::ECE | Flags::CWR, ecn: Ecn::Congested, ..base }, b""),
+            (Segment { flags: Flags::RST, ..base }, b""),
+        ]
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let mut packet = Vec::new();
+        for v6 in [false, true] {
+            for (segment, payload) in samples() {
+                encode(endpoints(v6), &segment, payload, &mut packet);
+                let decoded = Decoded::read(&packet).unwrap();
+                assert_eq!(decoded, Decoded { endpoints: endpoints(v6), segment, payload });
+                let ip = if v6 { 40 } else { 20 };
+                assert_eq!(packet.len(), ip + segment.header_len() + payload.len());
+            }
+        }
+    }
+
+    #[test]
+    fn no_damaged_octet_goes_unnoticed() {
+        let mut packet = Vec::new();
+        let (segment, payload) = samples()[3];
+        encode(endpoints(false), &segment, payload, &mut packet);
+        for i in 0..packet.len() {
+            let mut damaged = packet.clone();
+            damaged[i] ^= 0x40;
+            assert!(Decoded::read(&damaged).is_err(), "octet {i}");
+        }
+        for len in 0..packet.len() {
+            assert!(Decoded::read(&packet[..len]).is_err(), "{len} octets");
+        }
+    }
+
+    #[test]
+    fn a_router_can_mark_what_is_capable() {
+        let mut packet = Vec::new();
+        for v6 in [false, true] {
+            for (segment, payload) in samples() {
+                encode(endpoints(v6), &segment, payload, &mut packet);
+                let capable = segment.ecn != Ecn::NotCapable;
+                assert_eq!(set_congested(&mut packet), capable);
+                let expected = if capable { Ecn::Congested } else { Ecn::NotCapable };
+                assert_eq!(Decoded::read(&packet).unwrap().segment.ecn, expected);
+            }
+        }
+    }
+}
