@@ -327,14 +327,11 @@ fn conclude(sides: [Side; 2], began: Instant, now: Instant, stopped: Stopped) ->
     for tap in [sender.tap, receiver.tap].into_iter().flatten() {
         tap.finish().map_err(|source| TestbedError::Failed { what: "the capture file", source })?;
     }
-    // The connection's failure is known to both ends; the engine knows it best.
     let (data, acks) = (sender.observer, receiver.observer);
+    // Both ends are to be finished, even if the first of them has failed.
     let sender = finish_end(sender.end, now, stopped, "the sender's kernel");
     let receiver = finish_end(receiver.end, now, stopped, "the receiver's kernel");
-    let (sender, receiver) = match (sender, receiver) {
-        (Ok(sender), Ok(receiver)) => (sender, receiver),
-        (_, Err(error @ TestbedError::Closed(_))) | (Err(error), _) | (_, Err(error)) => return Err(error),
-    };
+    let (sender, receiver) = (sender?, receiver?);
     let until = if stopped == Stopped::Done { receiver.last_read.unwrap_or(now) } else { now };
     Ok(Outcome {
         delivered: Bytes(data.in_order()),

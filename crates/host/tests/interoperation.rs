@@ -75,7 +75,6 @@ fn transfer(path: &str, size: u64) {
     for part in PARTS {
         let spec = spec(path, part, size);
         let outcome = run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{path} {part:?}: {error}"));
-        println!("{path} {part:?}: {:.1} Mbit/s", outcome.goodput() / 1e6);
         assert_clean(&format!("{path} {part:?}"), &spec, &outcome);
     }
 }

@@ -15,4 +15,4 @@ pub mod stages;
 pub use builtin::{NAMES, builtin};
 pub use pipe::{Lost, Packet, Pipe};
 pub use profile::{Direction, Profile, ProfileError};
-pub use random::{Stream, Variate};
+pub use random::{Stream, StreamId, Variate};

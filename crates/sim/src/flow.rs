@@ -37,10 +37,18 @@ struct Truth {
     spurious_retransmissions: u64,
     cuts_seen: u64,
     false_cuts: u64,
-    /// Data waits behind a gap since then.
-    gap_since: Option<Instant>,
-    /// How long data waited, in microseconds.
-    repairs: Option<Histogram<u64>>,
+    waits: Waits,
+}
+
+/// How long segments wait at the receiver for those before them.
+#[derive(Debug, Default)]
+struct Waits {
+    /// Segments that wait, by position, and since when.
+    waiting: BTreeMap<u64, Instant>,
+    /// Segments that did not wait.
+    none: u64,
+    /// Waits in microseconds.
+    some: Option<Histogram<u64>>,
 }
 
 impl Flow {
@@ -87,12 +95,14 @@ impl Flow {
         receiver.on_segment(now, &datagram.segment);
         let advanced = receiver.received() > before.0;
         let duplicate = receiver.receive_stats().duplicates > before.1;
-        let gaps = receiver.has_gaps();
+        let after = receiver.received();
         if advanced {
             self.note_completion(now);
+            self.truth.waits.on_advance(now, after);
+        } else if !duplicate && let Some(position) = self.ends[0].position_sent(datagram.segment.seq) {
+            self.truth.waits.on_gap(now, position);
         }
         self.truth.spurious_retransmissions += u64::from(duplicate && !datagram.copy);
-        self.truth.note_gap(now, advanced, gaps);
     }
 
     fn note_completion(&mut self, now: Instant) {
@@ -159,10 +169,6 @@ impl Flow {
 
     pub(crate) fn into_result(self, end: Instant) -> FlowResult {
         let [sender, receiver] = &self.ends;
-        let repair = |quantile| {
-            let histogram = self.truth.repairs.as_ref()?;
-            Some(Duration::from_micros(histogram.value_at_quantile(quantile)))
-        };
         FlowResult {
             delivered: Bytes(receiver.received()),
             elapsed: self.completed.unwrap_or(end).since(self.start),
@@ -172,8 +178,8 @@ impl Flow {
             spurious_retransmissions: self.truth.spurious_retransmissions,
             false_cuts: self.truth.false_cuts,
             lost: self.truth.lost_total,
-            repair_p50: repair(0.5),
-            repair_p99: repair(0.99),
+            wait_p50: self.truth.waits.quantile(0.5),
+            wait_p99: self.truth.waits.quantile(0.99),
             last: sender.info(end),
             series: self.series,
         }
@@ -185,14 +191,32 @@ impl Truth {
         let lost = self.lost.get(&cut.position).copied().unwrap_or(0);
         self.false_cuts += u64::from(lost < u32::from(cut.transmissions));
     }
+}
 
-    fn note_gap(&mut self, now: Instant, advanced: bool, gaps: bool) {
-        if advanced && let Some(since) = self.gap_since.take() {
-            let repairs = self.repairs.get_or_insert_with(|| Histogram::new(3).expect("3 digits are allowed"));
-            repairs.saturating_record(now.since(since).as_nanos() / 1000);
+impl Waits {
+    /// A segment has arrived before one that precedes it.
+    fn on_gap(&mut self, now: Instant, position: u64) {
+        self.waiting.insert(position, now);
+    }
+
+    /// A segment has arrived in its turn, and with it everything below `received`.
+    fn on_advance(&mut self, now: Instant, received: u64) {
+        self.none += 1;
+        while let Some(entry) = self.waiting.first_entry().filter(|entry| *entry.key() < received) {
+            let wait = now.since(entry.remove());
+            let some = self.some.get_or_insert_with(|| Histogram::new(3).expect("3 digits are allowed"));
+            let _ = some.record(wait.as_nanos() / 1000); // it grows as needed, up to 2^64
         }
-        if gaps && self.gap_since.is_none() {
-            self.gap_since = Some(now);
+    }
+
+    fn quantile(&self, quantile: f64) -> Duration {
+        let some = self.some.as_ref().map_or(0, Histogram::len);
+        let rank = quantile * (self.none + some) as f64 - self.none as f64;
+        match &self.some {
+            Some(histogram) if rank > 0.0 => {
+                Duration::from_micros(histogram.value_at_quantile(rank / some as f64))
+            }
+            _ => Duration::ZERO,
         }
     }
 }

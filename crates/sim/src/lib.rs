@@ -13,6 +13,6 @@ mod simulation;
 mod trace;
 
 pub use result::{FlowResult, RunResult, Sample};
-pub use scenario::{FlowSpec, Scenario, Workload};
-pub use simulation::{run, run_traced};
+pub use scenario::{FlowSpec, Scenario, Workload, tcp_config};
+pub use simulation::{Interrupted, run, run_traced, run_unless};
 pub use trace::{Datagram, End, HashTracer, NoTracer, TraceEvent, Tracer};

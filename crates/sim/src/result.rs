@@ -35,10 +35,10 @@ pub struct FlowResult {
     pub false_cuts: u64,
     /// Data packets that the path lost.
     pub lost: u64,
-    /// How long arrived data had to wait behind a gap: median.
-    pub repair_p50: Option<Duration>,
+    /// How long a segment waited at the receiver for those before it: median over all segments.
+    pub wait_p50: Duration,
     /// The same, 99th percentile.
-    pub repair_p99: Option<Duration>,
+    pub wait_p99: Duration,
     /// The sender's variables at the end.
     pub last: Info,
     /// The time series, if one was asked for.

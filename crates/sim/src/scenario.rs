@@ -7,6 +7,21 @@ use reknit_tcp::Config;
 use reknit_units::{Bytes, Duration, Instant};
 use reknit_variants::Composition;
 
+/// The options of both ends on `profile`: the defaults, changed by the profile's `[tcp]` table.
+///
+/// # Errors
+/// Names the key, what was wrong and what is allowed.
+pub fn tcp_config(profile: &Profile) -> Result<Config, String> {
+    let table = toml::Value::Table(profile.tcp.clone());
+    let config: Config = serde_path_to_error::deserialize(table).map_err(|error| {
+        let key = error.path().to_string();
+        let message = error.into_inner().message().trim().replace('\n', " ");
+        format!("{}: tcp.{key}: {message}", profile.name)
+    })?;
+    config.check().map_err(|error| format!("{}: tcp.{error}", profile.name))?;
+    Ok(config)
+}
+
 /// What an application sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Workload {

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use reknit_path::{Direction, Pipe};
 use reknit_tcp::Output;
@@ -14,12 +15,37 @@ use crate::trace::{Datagram, End, NoTracer, TraceEvent, Tracer};
 
 /// Runs `scenario`.
 pub fn run(scenario: &Scenario) -> RunResult {
-    Simulation::new(scenario, NoTracer).run().0
+    run_traced(scenario, NoTracer).0
 }
 
 /// Runs `scenario` and lets `tracer` see every packet.
 pub fn run_traced<T: Tracer>(scenario: &Scenario, tracer: T) -> (RunResult, T) {
-    Simulation::new(scenario, tracer).run()
+    let mut simulation = Simulation::new(scenario, tracer);
+    while simulation.step() {}
+    simulation.finish()
+}
+
+/// A run was given up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interrupted;
+
+/// Runs `scenario`, and lets `tracer` see every packet, unless `stop` becomes true on the way.
+///
+/// # Errors
+/// If `stop` did.
+pub fn run_unless<T: Tracer>(
+    scenario: &Scenario,
+    tracer: T,
+    stop: &AtomicBool,
+) -> Result<(RunResult, T), Interrupted> {
+    const BETWEEN_LOOKS: u64 = 1 << 14;
+    let mut simulation = Simulation::new(scenario, tracer);
+    while simulation.step() {
+        if simulation.events.is_multiple_of(BETWEEN_LOOKS) && stop.load(Ordering::Relaxed) {
+            return Err(Interrupted);
+        }
+    }
+    Ok(simulation.finish())
 }
 
 /// What a timer of the simulation is for. At equal times the order of these variants decides, then that of the flows.
@@ -74,26 +100,29 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    fn run(mut self) -> (RunResult, T) {
-        while self.unfinished > 0 {
-            let timer = self.timers.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
-            let forward = self.forward.next_at();
-            let reverse = self.reverse.next_at();
-            let next = timer.min(forward).min(reverse);
-            if next > self.end {
-                break;
-            }
-            self.now = next;
-            self.events += 1;
-            // At equal times timers come first, as in the connections themselves.
-            if timer == next {
-                self.fire();
-            } else if forward == next {
-                self.deliver(End::Sender);
-            } else {
-                self.deliver(End::Receiver);
-            }
+    /// Deals with the next event; false if there is none left in the time of the run.
+    fn step(&mut self) -> bool {
+        let timer = self.timers.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
+        let forward = self.forward.next_at();
+        let reverse = self.reverse.next_at();
+        let next = timer.min(forward).min(reverse);
+        if next > self.end || self.unfinished == 0 {
+            return false;
         }
+        self.now = next;
+        self.events += 1;
+        // At equal times timers come first, as in the connections themselves.
+        if timer == next {
+            self.fire();
+        } else if forward == next {
+            self.deliver(End::Sender);
+        } else {
+            self.deliver(End::Receiver);
+        }
+        true
+    }
+
+    fn finish(self) -> (RunResult, T) {
         let end = if self.unfinished == 0 { self.now } else { self.end };
         let flows = self.flows.into_iter().map(|flow| flow.into_result(end)).collect();
         (RunResult { flows, packets: self.packets, events: self.events }, self.tracer)

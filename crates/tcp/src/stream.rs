@@ -101,6 +101,7 @@ impl Stream {
         if let Some(delivery) = self.connection.on_segment(now, segment) {
             self.receive.put(delivery.position, &payload[delivery.skip..delivery.skip + delivery.len]);
         }
+        self.send.release(self.connection.first_needed());
     }
 
     /// Does what is due.
@@ -111,15 +112,12 @@ impl Stream {
     /// The next output. The payload of a segment is appended to `payload`.
     pub fn poll(&mut self, now: Instant, payload: &mut Vec<u8>) -> Output {
         let output = self.connection.poll(now);
-        match &output {
-            Output::Send(segment) if segment.len > 0 => {
-                if let Some(position) = self.connection.position_sent(segment.seq) {
-                    self.send.copy(position, usize::from(segment.len), payload);
-                }
-            }
-            Output::Send(_) => {}
-            // Only now is no queued segment left that might still need acknowledged octets.
-            Output::WakeAt(_) | Output::Idle => self.send.release(self.connection.acknowledged()),
+        if let Output::Send(segment) = &output
+            && segment.len > 0
+            && let Some(position) = self.connection.position_sent(segment.seq)
+        {
+            self.send.copy(position, usize::from(segment.len), payload);
+            self.send.release(self.connection.first_needed());
         }
         output
     }
@@ -147,8 +145,8 @@ impl SendBuffer {
         into.extend_from_slice(&back[from..from + rest]);
     }
 
-    fn release(&mut self, acknowledged: u64) {
-        let n = (acknowledged.saturating_sub(self.first) as usize).min(self.octets.len());
+    fn release(&mut self, first_needed: u64) {
+        let n = (first_needed.saturating_sub(self.first) as usize).min(self.octets.len());
         self.octets.drain(..n);
         self.first += n as u64;
     }

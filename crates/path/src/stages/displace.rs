@@ -2,6 +2,7 @@
 //! M" moves packet N + 1 behind packet N + M, which is a displacement by M - 1 positions).
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use reknit_units::{Duration, Instant, Share};
 use serde::{Deserialize, Serialize};
@@ -9,17 +10,6 @@ use serde::{Deserialize, Serialize};
 use super::{Exits, Fate, Item, Stage};
 use crate::profile::KeyError;
 use crate::random::{Stream, StreamId};
-
-/// How the packets that are held follow each other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Gaps {
-    /// Each packet with the same probability, so that the gaps are geometric.
-    #[default]
-    Random,
-    /// One in every `every` packets, always the one after `every - positions - 1` others.
-    Periodic,
-}
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -38,6 +28,16 @@ pub struct Displace {
 
 fn one_second() -> Duration {
     Duration::from_secs(1)
+}
+
+impl fmt::Display for Displace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.every, self.probability) {
+            (Some(every), _) => write!(f, "one packet in {every}")?,
+            (None, probability) => write!(f, "{} of packets", probability.unwrap_or_default())?,
+        }
+        write!(f, " wait until {} others have passed, at most {}", self.positions, self.release)
+    }
 }
 
 impl Displace {

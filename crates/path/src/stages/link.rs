@@ -1,6 +1,7 @@
 //! A link: packets wait in a drop-tail queue, are serialised one after the other, and propagate.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments};
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,15 @@ pub struct Link {
 impl Default for Link {
     fn default() -> Link {
         Link { rate: None, delay: Duration::ZERO, queue: Capacity::Count(Segments(100)) }
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rate {
+            Some(rate) => write!(f, "{rate}, {} one way, queue of {}", self.delay, self.queue),
+            None => write!(f, "{} one way", self.delay),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Loss: each packet with the same probability, or exactly those of a list.
 
+use std::fmt;
+
 use reknit_units::{Instant, Share};
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +17,16 @@ pub struct Loss {
     pub probability: Share,
     /// These packets are lost: ordinals of the packets that reach this stage, the first is 1.
     pub packets: Vec<u64>,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of packets are lost", self.probability)?;
+        match self.packets.len() {
+            0 => Ok(()),
+            n => write!(f, ", and {n} particular ones"),
+        }
+    }
 }
 
 impl Loss {

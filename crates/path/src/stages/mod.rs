@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use reknit_units::{Bytes, Instant};
 
 pub use self::delay::Delay;
-pub use self::displace::{Displace, Gaps};
+pub use self::displace::Displace;
 pub use self::duplicate::Duplicate;
 pub use self::flutter::Flutter;
 pub use self::link::{Link, Server};
@@ -130,6 +130,25 @@ pub(crate) const KINDS: &[(&str, ReadSpec)] = &[
 
 /// Reads a stage's table, without its `kind` and `name`.
 pub(crate) type ReadSpec = fn(toml::Table) -> Result<Spec, crate::profile::KeyError>;
+
+/// The stage in words, for people.
+impl std::fmt::Display for Spec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Spec::Link(link) => write!(f, "{link}"),
+            Spec::Loss(loss) => write!(f, "{loss}"),
+            Spec::Delay(delay) => write!(f, "{} of packets wait a further {}", delay.probability, delay.extra),
+            Spec::Duplicate(d) => write!(f, "{} of packets are copied, the copy {} later", d.probability, d.extra),
+            Spec::Multipath(multipath) => write!(f, "{multipath}"),
+            Spec::Displace(displace) => write!(f, "{displace}"),
+            Spec::Flutter(flutter) => write!(
+                f,
+                "the route changes every {}, to a delay of {}, at least {}",
+                flutter.interval, flutter.delay, flutter.minimum
+            ),
+        }
+    }
+}
 
 impl Spec {
     /// The stage at work.

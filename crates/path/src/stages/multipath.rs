@@ -1,5 +1,7 @@
 //! Several parallel paths, chosen anew for each packet: load balancing by packet, bonding, spraying.
 
+use std::fmt;
+
 use reknit_units::{Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +57,28 @@ pub struct Multipath {
     pub choice: Choice,
     /// The paths.
     pub paths: Vec<Branch>,
+}
+
+impl fmt::Display for Multipath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.choice {
+            Choice::Random => write!(f, "each packet takes one of these at random: ")?,
+            Choice::RoundRobin => write!(f, "packets take these in turn: ")?,
+        }
+        for (i, path) in self.paths.iter().enumerate() {
+            write!(f, "{}{}", if i == 0 { "" } else { "; " }, path.delay)?;
+            if let Some(rate) = path.rate {
+                write!(f, " at {rate} with a queue of {}", path.queue)?;
+            }
+            if path.loss > Share::ZERO {
+                write!(f, ", {} lost", path.loss)?;
+            }
+            if path.weight > 1 {
+                write!(f, ", weight {}", path.weight)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Multipath {

@@ -227,6 +227,13 @@ impl Connection {
         self.sender.state.snd_una.min(self.sender.written()).since(Offset::DATA).0
     }
 
+    /// Position of the first octet of the stream that may still have to be sent: not acknowledged, or in a segment that
+    /// [`Connection::poll`] has yet to hand out.
+    pub fn first_needed(&self) -> u64 {
+        let queued = self.out.iter().filter(|segment| segment.len > 0).filter_map(|s| self.position_sent(s.seq));
+        queued.fold(self.acknowledged(), u64::min)
+    }
+
     /// Octets of the stream that have arrived in order.
     pub fn received(&self) -> u64 {
         let fin = u64::from(self.receiver.fin_received());

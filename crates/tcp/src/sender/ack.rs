@@ -112,10 +112,13 @@ impl Sender {
             self.board.acknowledge(input.ack, now, newly);
         }
         let acked = newly.len();
-        if self.state.sack {
-            for block in input.sack.blocks() {
+        if self.state.sack && !input.sack.blocks().is_empty() {
+            // Most blocks repeat those of the last ACK, and a block that was taken in stays taken in.
+            let news = input.sack.blocks().iter().filter(|block| !self.last_sack.blocks().contains(block));
+            for block in news {
                 self.board.sack(block.clone(), now, newly);
             }
+            self.last_sack = input.sack.clone();
         }
         (none_sacked, Segments((newly.len() - acked) as u32))
     }
@@ -145,7 +148,7 @@ impl Sender {
             return;
         }
         let cwnd = self.plugins.congestion_control.on_ack(&context!(self, now), ack);
-        self.state.cwnd = self.cap(cwnd.max(self.state.smss));
+        self.set_cwnd(cwnd);
     }
 
     fn count(&mut self, ack: &AckFacts<'_>) {

@@ -30,7 +30,8 @@ impl Sender {
         }
         match self.state.phase {
             Phase::Recovery if was_in_recovery => {
-                self.state.cwnd = self.plugins.fast_recovery.on_ack(&context!(self, now), ack);
+                let cwnd = self.plugins.fast_recovery.on_ack(&context!(self, now), ack);
+                self.set_cwnd(cwnd);
             }
             Phase::Recovery | Phase::Loss => {}
             Phase::Open | Phase::Disorder => self.allow_limited_transmit(now, ack),
@@ -90,7 +91,8 @@ impl Sender {
         self.forced = true;
         self.postponed = None;
         self.end_disorder_episode();
-        self.state.cwnd = self.plugins.fast_recovery.enter(&context!(self, now), ack);
+        let cwnd = self.plugins.fast_recovery.enter(&context!(self, now), ack);
+        self.set_cwnd(cwnd);
         self.plugins.on_turn(&context!(self, now), Turn::EnterRecovery);
     }
 
@@ -99,7 +101,8 @@ impl Sender {
         let cx = context!(self, now);
         match self.state.phase {
             Phase::Recovery if self.plugins.fast_recovery.is_over(&cx, ack) => {
-                self.state.cwnd = self.plugins.fast_recovery.exit(&cx);
+                let cwnd = self.plugins.fast_recovery.exit(&cx);
+                self.set_cwnd(cwnd);
                 self.leave_episode();
                 self.plugins.on_turn(&context!(self, now), Turn::LeaveRecovery);
                 true

@@ -94,6 +94,8 @@ pub(crate) struct Sender {
     last_activity: Instant,
     /// When the peer last showed progress (or data was first sent after quiet).
     pub(crate) last_progress: Instant,
+    /// The blocks of the last ACK that had any.
+    last_sack: SackReport,
     /// (SEG.SEQ, SEG.ACK) of the last window update (RFC 9293 §3.3.1).
     wl: (Offset, Offset),
 
@@ -158,6 +160,7 @@ impl Sender {
             persist: Persist { expires: Instant::NEVER, backoff: 0, probing: false },
             last_activity: now,
             last_progress: now,
+            last_sack: SackReport::default(),
             wl: (Offset::SYN, Offset::SYN),
             newly: Vec::new(),
             duplicates: Vec::new(),
@@ -253,8 +256,13 @@ impl Sender {
         }
     }
 
+    /// cwnd is never less than a segment, nor more than the cap.
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.state.cwnd = self.cap(cwnd.max(self.state.smss));
+    }
+
     fn set_window(&mut self, window: Window) {
-        self.state.cwnd = self.cap(window.cwnd.max(self.state.smss));
+        self.set_cwnd(window.cwnd);
         self.state.ssthresh = window.ssthresh.max(self.state.smss * 2);
     }
 }

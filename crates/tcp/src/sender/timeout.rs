@@ -2,7 +2,7 @@
 
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
-use super::{Sender, context};
+use super::{SackReport, Sender, context};
 use crate::facts::{AckFacts, Phase, Trigger, Turn};
 use crate::scoreboard::{Record, SegId};
 use crate::seams::{AfterTimeout, TimeoutStep, Window};
@@ -57,6 +57,7 @@ impl Sender {
         if self.board.get(head).is_some_and(Record::is_sacked) {
             // The receiver would have acknowledged it: it went back on its word (RFC 2018 §8).
             self.board.forget_sacks();
+            self.last_sack = SackReport::default();
         }
         if first {
             self.reduce(now, Trigger::Timeout, head);
@@ -106,10 +107,10 @@ impl Sender {
         }
         match self.plugins.timeout_recovery.on_ack(&context!(self, now), ack) {
             TimeoutStep::Pass => {}
-            TimeoutStep::SendNew(_, cwnd) => self.state.cwnd = self.cap(cwnd),
+            TimeoutStep::SendNew(_, cwnd) => self.set_cwnd(cwnd),
             TimeoutStep::FallBack(cwnd) => {
                 self.probing_timeout = false;
-                self.state.cwnd = self.cap(cwnd);
+                self.set_cwnd(cwnd);
                 self.give_up_rest(now);
             }
             TimeoutStep::Spurious => self.probing_timeout = false,

@@ -119,7 +119,8 @@ impl Sender {
     }
 
     fn has_room_for_new(&mut self, now: Instant, new: NewData) -> bool {
-        let len = Bytes(u64::from(new.len));
+        // A FIN rides on a full segment for free.
+        let len = Bytes(u64::from(new.len)).min(self.state.smss);
         let flight_size = self.state.flight_size();
         let room = match self.state.phase {
             Phase::Recovery => self.plugins.fast_recovery.allowance(&context!(self, now)),
@@ -127,7 +128,7 @@ impl Sender {
             Phase::Open => self.state.cwnd - flight_size,
             Phase::Disorder => self.state.cwnd.max(self.flight_limit) - flight_size,
         };
-        room >= len.min(self.state.smss) && self.cap(Bytes::MAX) >= flight_size + len
+        room >= len && self.cap(Bytes::MAX) >= flight_size + len
     }
 
     fn has_room_to_resend(&mut self, now: Instant, id: SegId) -> bool {

@@ -44,7 +44,7 @@ impl Sender {
     ///
     /// A timeout in the middle of a recovery keeps the older window: otherwise its undo would restore only half.
     pub(super) fn reduce(&mut self, now: Instant, trigger: Trigger, hole: SegId) {
-        let flight_size = self.state.flight_size() - self.state.limited_transmit;
+        let flight_size = self.reducible_flight();
         let before = match (trigger, self.snapshot) {
             (Trigger::Timeout, Some(earlier)) if self.in_episode() => (earlier.cwnd, earlier.ssthresh),
             _ => {
@@ -79,6 +79,13 @@ impl Sender {
                 transmissions: record.transmissions,
             });
         }
+    }
+
+    /// The FlightSize that a reduction starts from (RFC 5681 eq. 4), without what limited transmit sent. Outside an
+    /// episode whatever exceeds cwnd was sent that way, in this disorder or an earlier one.
+    fn reducible_flight(&self) -> Bytes {
+        let flight_size = self.state.flight_size() - self.state.limited_transmit;
+        if self.in_episode() { flight_size } else { flight_size.min(self.state.cwnd) }
     }
 
     /// RFC 3168 §6.1.2: an echo reduces the window as a loss would, at most once per round trip.

@@ -1,11 +1,12 @@
 //! CUBIC (Xu, Ha, Rhee, Goel, Eggert; RFC 9438, 2023): the window as a cubic function of the time since the last
-//! reduction.
+//! reduction, with HyStart++ (RFC 9406) to leave the first slow start in time (§4.10).
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger};
 use reknit_tcp::seams::CongestionControl;
 use reknit_units::{Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
+use crate::base::hystart::{Growth, HyStart};
 use crate::composition::Part;
 
 /// Parameters.
@@ -18,17 +19,20 @@ pub struct Config {
     pub beta: f64,
     /// Give bandwidth away to newer flows (§4.7).
     pub fast_convergence: bool,
+    /// Leave the first slow start when the round-trip time rises.
+    pub hystart: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { c: 0.4, beta: 0.7, fast_convergence: true }
+        Config { c: 0.4, beta: 0.7, fast_convergence: true, hystart: true }
     }
 }
 
 impl Part<dyn CongestionControl> for Config {
     fn build(&self) -> Box<dyn CongestionControl> {
-        Box::new(Cubic { config: self.clone(), state: State::default(), saved: None })
+        let hystart = self.hystart.then(HyStart::default);
+        Box::new(Cubic { config: self.clone(), state: State { hystart, ..State::default() }, saved: None })
     }
 }
 
@@ -47,6 +51,8 @@ struct State {
     cwnd_prior: f64,
     /// Fraction of a segment by which the window has still to grow.
     credit: f64,
+    /// The first slow start, while it lasts.
+    hystart: Option<HyStart>,
 }
 
 #[derive(Debug)]
@@ -93,6 +99,27 @@ impl Cubic {
         if self.w_cubic(t) < self.state.w_est { self.state.w_est.max(cwnd) } else { ahead }
     }
 
+    /// HyStart++ may have ended slow start although ssthresh was never set.
+    fn is_in_slow_start(&self, cx: &Context<'_>) -> bool {
+        let ended_early = self.config.hystart && self.state.hystart.is_none() && cx.snd.ssthresh == Bytes::MAX;
+        cx.snd.in_slow_start() && !ended_early
+    }
+
+    /// The first one by HyStart++, later ones by RFC 3465.
+    fn slow_start(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        match self.state.hystart.as_mut().map(|hystart| hystart.on_ack(cx, ack)) {
+            Some(Growth::By(growth)) => cx.snd.cwnd + growth,
+            Some(Growth::Leave) => {
+                self.state.hystart = None;
+                cx.snd.cwnd
+            }
+            None => {
+                let limit = if cx.snd.phase == Phase::Loss { cx.snd.smss } else { cx.snd.smss * 2 };
+                cx.snd.cwnd + ack.advance().min(limit)
+            }
+        }
+    }
+
     fn congestion_avoidance(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
         let smss = cx.snd.smss.0 as f64;
         let cwnd = cx.snd.cwnd.0 as f64 / smss;
@@ -116,9 +143,8 @@ impl CongestionControl for Cubic {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
         if !ack.advances() {
             cx.snd.cwnd
-        } else if cx.snd.in_slow_start() {
-            let limit = if cx.snd.phase == Phase::Loss { cx.snd.smss } else { cx.snd.smss * 2 };
-            cx.snd.cwnd + ack.advance().min(limit)
+        } else if self.is_in_slow_start(cx) {
+            self.slow_start(cx, ack)
         } else {
             self.congestion_avoidance(cx, ack)
         }
@@ -135,6 +161,7 @@ impl CongestionControl for Cubic {
         };
         self.state.cwnd_prior = cwnd;
         self.state.epoch = None;
+        self.state.hystart = None;
         #[expect(clippy::cast_sign_loss, reason = "a share of a size")]
         let reduced = (flight_size.0 as f64 * self.config.beta) as u64;
         Bytes(reduced)

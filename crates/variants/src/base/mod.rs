@@ -4,6 +4,7 @@ pub mod aimd;
 pub mod cubic;
 pub mod delayed_ack;
 pub mod fixed_threshold;
+mod hystart;
 pub mod limited_transmit;
 pub mod prr;
 pub mod respond_at_once;

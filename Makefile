@@ -1,0 +1,39 @@
+# reknit: `make help` lists the targets.
+
+CARGO ?= cargo
+PYTHON ?= python3
+REKNIT := target/release/reknit
+
+.PHONY: help build demo test lint fmt bench doc clean
+
+help: ## List the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 12
+
+build: ## Build the command: target/release/reknit
+	$(CARGO) build --release --locked -p reknit
+
+demo: build ## Build, then compare variants in simulation and against this machine's kernel
+	@$(PYTHON) tools/demo.py $(REKNIT)
+
+test: ## Run all tests; those against the kernel need root and TUN
+	@$(PYTHON) tools/test.py $(CARGO)
+
+lint: ## Check format, lints and documentation; everything is an error
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
+	@if command -v ruff >/dev/null; then ruff check . && ruff format --check .; else echo "ruff is not installed: Python was not checked"; fi
+
+fmt: ## Format everything
+	$(CARGO) fmt --all
+	@if command -v ruff >/dev/null; then ruff format .; fi
+
+bench: build ## Cost per ACK, and a comparison with ns-2 where that is installed
+	$(CARGO) bench --locked -p reknit-variants --bench per_ack
+	@$(PYTHON) benches/ns2/compare.py
+
+doc: ## Build the documentation of the crates: target/doc
+	$(CARGO) doc --workspace --no-deps --locked
+
+clean: ## Remove what was built
+	$(CARGO) clean

@@ -1,0 +1,72 @@
+//! Capture files of simulated connections.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use reknit_sim::{Datagram, End, TraceEvent, Tracer};
+use reknit_units::Instant;
+use reknit_wire::{Capture, Endpoints, Interface, encode};
+
+/// Writes what one side sees: headers in full, payloads (which a simulation does not have) as their length.
+pub(crate) struct CaptureTracer {
+    side: End,
+    capture: Capture<BufWriter<File>>,
+    interface: Interface,
+    packet: Vec<u8>,
+    /// The payload of every segment.
+    zeros: Vec<u8>,
+    error: Option<io::Error>,
+}
+
+impl CaptureTracer {
+    pub(crate) fn create(path: &Path, side: End) -> io::Result<CaptureTracer> {
+        let mut capture = Capture::new(BufWriter::new(File::create(path)?))?;
+        let name = if side == End::Sender { "sender" } else { "receiver" };
+        let interface = capture.interface(name)?;
+        Ok(CaptureTracer { side, capture, interface, packet: Vec::new(), zeros: vec![0; u16::MAX.into()], error: None })
+    }
+
+    /// Ends the file; tells of an error on the way.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self.error {
+            Some(error) => Err(error),
+            None => self.capture.finish(),
+        }
+    }
+
+    fn write(&mut self, now: Instant, datagram: &Datagram) -> io::Result<()> {
+        let endpoints = endpoints(datagram.flow);
+        let endpoints = if datagram.from == End::Sender { endpoints } else { endpoints.reversed() };
+        let len = usize::from(datagram.segment.len);
+        encode(endpoints, &datagram.segment, &self.zeros[..len], &mut self.packet);
+        let headers = self.packet.len() - len;
+        self.capture.packet(self.interface, now, &self.packet[..headers], self.packet.len())
+    }
+}
+
+/// Flows differ by the sender's port.
+fn endpoints(flow: u32) -> Endpoints {
+    let port = 40_000 + (flow % 20_000) as u16;
+    Endpoints {
+        source: SocketAddr::from((Ipv4Addr::new(10, 0, (flow / 20_000) as u8, 1), port)),
+        destination: SocketAddr::from((Ipv4Addr::new(10, 0, 0, 2), 5001)),
+    }
+}
+
+impl Tracer for CaptureTracer {
+    fn on_packet(&mut self, now: Instant, event: TraceEvent, datagram: &Datagram) {
+        let seen = match event {
+            TraceEvent::Sent => datagram.from == self.side,
+            TraceEvent::Delivered => datagram.from != self.side,
+            TraceEvent::Lost => false,
+        };
+        if seen
+            && self.error.is_none()
+            && let Err(error) = self.write(now, datagram)
+        {
+            self.error = Some(error);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Where results go, and how numbers look.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use reknit_units::Duration;
+
+use crate::Failure;
+use crate::statistics::Estimate;
+
+/// Prints to standard output. Whoever reads may stop reading, which is no error of ours.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Failure::Failed(format!("standard output: {error}"))),
+    }
+}
+
+/// Becomes true when the user presses Ctrl-C. The second time ends the program.
+pub(crate) fn on_interrupt() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let theirs = stop.clone();
+    // A handler that cannot be installed leaves the usual behaviour.
+    let _ = ctrlc::set_handler(move || {
+        if theirs.swap(true, Ordering::Relaxed) {
+            std::process::exit(1);
+        }
+    });
+    stop
+}
+
+/// A bar on a terminal, nothing elsewhere.
+pub(crate) fn progress(steps: u64, what: &str, quiet: bool) -> ProgressBar {
+    if quiet || !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len}, {eta} left") {
+        bar.set_style(style);
+    }
+    bar.set_message(what.to_owned());
+    bar
+}
+
+/// A number with as many decimals as it deserves.
+pub(crate) fn number(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        v if v >= 100.0 => thousands(value.round()),
+        v if v >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A count: whole if it is, else with one decimal.
+pub(crate) fn count(value: f64) -> String {
+    if value.fract() == 0.0 || value.abs() >= 100.0 { thousands(value.round()) } else { format!("{value:.1}") }
+}
+
+fn thousands(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if value < 0.0 { format!("-{out}") } else { out }
+}
+
+/// `3.21 ± 0.05`.
+pub(crate) fn estimate(estimate: &Estimate) -> String {
+    match estimate.ci95 {
+        None => number(estimate.mean),
+        Some(ci) => {
+            let decimals = match estimate.mean.abs() {
+                v if v >= 100.0 => 0,
+                v if v >= 10.0 => 1,
+                _ => 2,
+            };
+            format!("{:.decimals$} ± {ci:.decimals$}", estimate.mean)
+        }
+    }
+}
+
+/// A share as per cent.
+pub(crate) fn per_cent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        p if p < 9.95 => format!("{p:.1} %"),
+        p => format!("{p:.0} %"),
+    }
+}
+
+/// A span in milliseconds, without decimals from 10 on.
+pub(crate) fn milliseconds(span: Duration) -> String {
+    let ms = span.as_secs_f64() * 1e3;
+    if ms >= 10.0 { format!("{ms:.0} ms") } else { format!("{ms:.1} ms") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(number(0.123_4), "0.12");
+        assert_eq!(number(12.34), "12.3");
+        assert_eq!(number(1_234_567.0), "1,234,567");
+        assert_eq!(count(3.0), "3");
+        assert_eq!(count(3.4), "3.4");
+        assert_eq!(per_cent(0.031), "3.1 %");
+        assert_eq!(per_cent(0.998), "100 %");
+        assert_eq!(estimate(&Estimate { mean: 9.456, ci95: Some(0.031) }), "9.46 ± 0.03");
+    }
+}

@@ -1,0 +1,174 @@
+//! Whatever is wrong with the input gets one line that names the place and what is allowed, and exit code 2.
+
+use std::process::{Command, Output};
+
+fn reknit(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_reknit")).args(arguments).output().expect("the command runs")
+}
+
+/// The error's one line.
+fn error(arguments: &[&str]) -> String {
+    let output = reknit(arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    assert!(output.stdout.is_empty(), "{arguments:?} printed a result");
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text.lines().count(), 1, "{text:?}");
+    let line = text.trim_end().to_owned();
+    assert!(line.starts_with("error: "), "{line:?}");
+    line
+}
+
+fn assert_says(arguments: &[&str], parts: &[&str]) {
+    let line = error(arguments);
+    for part in parts {
+        assert!(line.contains(part), "{line:?} does not say {part:?}");
+    }
+}
+
+/// A path file with this content.
+fn file(name: &str, content: &str) -> String {
+    let path = std::env::temp_dir().join(format!("reknit-{}-{name}.toml", std::process::id()));
+    std::fs::write(&path, content).unwrap();
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn an_unknown_path() {
+    assert_says(&["compare", "--path", "moon"], &["moon: no path of that name", "two-paths-200ms", "`.toml`"]);
+}
+
+#[test]
+fn a_file_that_is_not_there() {
+    assert_says(&["compare", "--path", "/nowhere/path.toml"], &["/nowhere/path.toml: ", "No such file"]);
+}
+
+#[test]
+fn a_file_that_is_no_toml() {
+    let path = file("broken", "description = \"x\"\nrate = = 3\n");
+    assert_says(&["compare", "--path", &path], &[&format!("{path}:2: ")]);
+}
+
+#[test]
+fn an_unknown_key_in_a_file() {
+    let path = file("key", "[[forward]]\nkind = \"link\"\nspeed = \"10 Mbit/s\"\n");
+    assert_says(
+        &["compare", "--path", &path],
+        &[&path, "forward[0].speed: unknown field `speed`, expected one of `rate`, `delay`, `queue`"],
+    );
+}
+
+#[test]
+fn an_unknown_kind_of_stage() {
+    let path = file("kind", "[[reverse]]\nkind = \"jitter\"\n");
+    assert_says(&["compare", "--path", &path], &["reverse[0].kind: `jitter` is no kind of stage; allowed are link, "]);
+}
+
+#[test]
+fn a_value_without_its_unit() {
+    let path = file("unit", "[[forward]]\nkind = \"link\"\nrate = \"10\"\n");
+    assert_says(&["compare", "--path", &path], &["forward[0].rate: `10` is not a rate", "Mbit/s", "for example"]);
+}
+
+#[test]
+fn an_impossible_distribution() {
+    assert_says(
+        &["compare", "--path", "rr-tcp", "--set", "forward.delays.extra=gauss(1 ms, 2 ms)"],
+        &["forward[2].extra: `gauss(1 ms, 2 ms)` is not a distribution", "normal(MEAN, SD)"],
+    );
+}
+
+#[test]
+fn an_unknown_variant() {
+    assert_says(
+        &["compare", "--path", "rr-tcp", "--variants", "sack,tahoe"],
+        &["--variants: unknown variant `tahoe`; known are reno, "],
+    );
+}
+
+#[test]
+fn a_duration_without_its_unit() {
+    assert_says(
+        &["compare", "--path", "rr-tcp", "--duration", "60"],
+        &["'60' for '--duration <TIME>'", "not a duration", "ms, s, min"],
+    );
+}
+
+#[test]
+fn a_share_above_one() {
+    assert_says(&["compare", "--path", "rr-tcp", "--loss", "5"], &["--loss", "`5` is not a share", "from 0 to 1"]);
+}
+
+#[test]
+fn no_seeds() {
+    assert_says(&["compare", "--path", "rr-tcp", "--seeds", "0"], &["--seeds", "1..=10000"]);
+}
+
+#[test]
+fn an_override_of_a_stage_that_is_not_there() {
+    assert_says(
+        &["compare", "--path", "rr-tcp", "--set", "forward.tunnel.rate=1 Mbit/s"],
+        &["--set forward.tunnel.rate=1 Mbit/s", "no such stage; there are access, loss, delays, bottleneck, exit"],
+    );
+}
+
+#[test]
+fn an_override_of_nothing() {
+    assert_says(&["compare", "--path", "rr-tcp", "--set", "faster"], &["--set faster", "tcp.KEY=VALUE"]);
+}
+
+#[test]
+fn an_unknown_tcp_option() {
+    assert_says(
+        &["compare", "--path", "clean", "--set", "tcp.window=3"],
+        &["clean: tcp.window: unknown field `window`", "`max_window`"],
+    );
+}
+
+#[test]
+fn a_tcp_option_that_cannot_work() {
+    assert_says(
+        &["compare", "--path", "clean", "--set", "tcp.mss=9"],
+        &["clean: tcp.mss = 9: must lie between 64 and 65495"],
+    );
+}
+
+#[test]
+fn a_misspelt_flag() {
+    assert_says(
+        &["compare", "--path", "clean", "--varients", "sack"],
+        &["'--varients'", "a similar argument exists: '--variants'"],
+    );
+}
+
+#[test]
+fn no_path_at_all() {
+    assert_says(&["compare"], &["required", "--path"]);
+}
+
+#[test]
+fn two_formats_at_once() {
+    assert_says(&["compare", "--path", "clean", "--json", "--csv"], &["'--json' cannot be used with '--csv'"]);
+}
+
+#[test]
+fn a_congestion_control_that_the_kernel_does_not_have() {
+    assert_says(
+        &["testbed", "--path", "clean", "--variants", "kernel:vegas2"],
+        &["--variants: this kernel has no congestion control `vegas2`; it has "],
+    );
+}
+
+#[test]
+fn an_unknown_command() {
+    assert_says(&["simulate"], &["unrecognized subcommand 'simulate'"]);
+}
+
+#[test]
+fn a_capture_that_cannot_be_written_is_a_failure() {
+    let arguments =
+        ["compare", "--path", "rr-tcp", "--variants", "sack", "--duration", "1 s", "--pcap", "/nowhere/x.pcapng"];
+    let output = reknit(&arguments);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text.trim_end(), "error: /nowhere/x.pcapng: No such file or directory (os error 2)");
+}

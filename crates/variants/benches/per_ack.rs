@@ -1,0 +1,171 @@
+//! What one ACK costs the sender, by segments in flight and holes among them.
+//!
+//! A steady state: every P-th segment arrives late, so that a fixed number of holes is open at any time. The ACKs come
+//! from a real receiver; then the sender alone is timed on them. Each ACK tells of one more segment, whatever is in
+//! flight, so its cost should be the same everywhere.
+//!
+//! Prints a table of nanoseconds per ACK, the least of several rounds.
+
+use std::sync::Arc;
+use std::time::Instant as Watch;
+
+use reknit_tcp::{Config, Connection, Identity, Output, Segment, SeqNum};
+use reknit_units::{Bytes, Capacity, Duration, Instant, Segments};
+use reknit_variants::{Composition, rack};
+use reknit_variants::base::{fixed_threshold, limited_transmit};
+
+/// Every how many segments one is late.
+const PERIOD: u64 = 50;
+/// ACKs that are timed in each round.
+const TIMED: usize = 20_000;
+const ROUNDS: usize = 5;
+
+/// A sender that never holds anything lost in this experiment, with room for `flight` segments.
+fn sender(name: &str, flight: u32) -> Connection {
+    let mut variant = (reknit_variants::find(name).expect("a known variant").compose)();
+    if name == "rack" {
+        // A whole round trip of patience.
+        let min_rtt_window = Duration::from_millis(2); // the first flight has no RTT to speak of
+        variant.loss_detector = Arc::new(rack::Config { reo_wnd_divisor: 1, min_rtt_window, ..rack::Config::default() });
+    }
+    let composition = Composition {
+        dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(u32::MAX / 2) }),
+        limited_transmit: Arc::new(limited_transmit::Config::Off),
+        ..variant
+    };
+    let config = Config {
+        initial_window: Segments(flight),
+        max_window: Some(Segments(flight)),
+        max_burst: None,
+        timestamps: false,
+        ..Config::default()
+    };
+    let mut connection = Connection::connect(
+        Instant::ZERO,
+        Arc::new(composition.configure(config)),
+        composition.build(),
+        Identity::default(),
+    );
+    connection.write(Bytes(1 << 50));
+    connection
+}
+
+fn receiver() -> Connection {
+    let composition = Composition::default();
+    let config = Config {
+        receive_buffer: Capacity::Bytes(Bytes(1 << 30)),
+        ack_every: Segments(1),
+        timestamps: false,
+        ..Config::default()
+    };
+    let mut connection =
+        Connection::listen(Instant::ZERO, Arc::new(config), composition.build(), Identity { isn: SeqNum(9), ..Identity::default() });
+    connection.read_at_once();
+    connection
+}
+
+fn drain(connection: &mut Connection, now: Instant) -> Vec<Segment> {
+    let mut out = Vec::new();
+    while let Output::Send(segment) = connection.poll(now) {
+        out.push(segment);
+    }
+    out
+}
+
+/// Handshake; afterwards the first flight of data is on its way.
+fn open(sender: &mut Connection, receiver: &mut Connection, now: Instant) -> Vec<Segment> {
+    for segment in drain(sender, now) {
+        receiver.on_segment(now, &segment);
+    }
+    for segment in drain(receiver, now) {
+        sender.on_segment(now, &segment);
+    }
+    // The window of a SYN is small; an update unfolds it.
+    let mut data = Vec::new();
+    loop {
+        let sent = drain(sender, now);
+        if sent.is_empty() {
+            return data;
+        }
+        for segment in sent {
+            if segment.len == 0 {
+                receiver.on_segment(now, &segment);
+            } else {
+                data.push(segment);
+            }
+        }
+        let mut update = Segment { window: u16::MAX, ..Segment::default() };
+        update.seq = SeqNum(10);
+        update.ack = SeqNum(1);
+        update.flags = reknit_tcp::segment::Flags::ACK;
+        sender.on_segment(now, &update);
+    }
+}
+
+/// Nanoseconds per ACK with `flight` segments outstanding and about `holes` of them missing at the receiver.
+fn measure(name: &str, flight: u32, holes: u64) -> f64 {
+    let mut sender = sender(name, flight);
+    let mut receiver = receiver();
+    let mut now = Instant::ZERO + Duration::from_millis(10);
+    let first = open(&mut sender, &mut receiver, now);
+    // Segments travel in a queue; one in each period waits until `holes` periods have passed.
+    let mut queue: std::collections::VecDeque<Segment> = first.into();
+    let mut late: std::collections::VecDeque<(u64, Segment)> = std::collections::VecDeque::new();
+    let mut arrivals = 0;
+    let mut nanos = 0;
+    let mut timed = 0;
+    let in_order = u64::from(flight) * 2;
+    let warm_up = in_order + holes * PERIOD * 2;
+    while timed < TIMED {
+        now = now + Duration::from_micros(10);
+        let Some(segment) = queue.pop_front() else { break };
+        arrivals += 1;
+        let due = late.front().is_some_and(|(at, _)| *at <= arrivals);
+        let arrived = if holes > 0 && arrivals > in_order && arrivals % PERIOD == 0 {
+            late.push_back((arrivals + holes * PERIOD, segment));
+            None
+        } else {
+            Some(segment)
+        };
+        let released = if due { late.pop_front().map(|(_, segment)| segment) } else { None };
+        for segment in arrived.into_iter().chain(released) {
+            receiver.on_segment(now, &segment);
+            for ack in drain(&mut receiver, now) {
+                let watch = watch();
+                sender.on_segment(now, &ack);
+                if arrivals > warm_up {
+                    nanos += watch.elapsed().as_nanos();
+                    timed += 1;
+                }
+                queue.extend(drain(&mut sender, now));
+            }
+        }
+    }
+    assert!(timed >= TIMED, "the flow dried up after {arrivals} arrivals");
+    nanos as f64 / timed as f64
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+fn watch() -> Watch {
+    Watch::now()
+}
+
+#[expect(clippy::print_stdout, reason = "a benchmark prints")]
+fn main() {
+    let overhead = (0..1000).map(|_| watch().elapsed().as_nanos()).sum::<u128>() as f64 / 1000.0;
+    println!("Nanoseconds per ACK, one newly delivered segment each (the clock's {overhead:.0} ns taken off)\n");
+    println!("| variant | in flight | no holes | 10 holes | 1,000 holes |\n|---|---|---|---|---|");
+    for name in ["sack", "dsack-r", "rack"] {
+        for flight in [10, 1_000, 100_000] {
+            let cell = |holes: u64| {
+                // The flight must hold every segment from the oldest hole to the newest.
+                if holes * PERIOD * 2 > u64::from(flight) {
+                    return "-".to_owned();
+                }
+                let rounds = (0..ROUNDS).map(|_| measure(name, flight, holes));
+                format!("{:.0}", rounds.fold(f64::INFINITY, f64::min) - overhead)
+            };
+            println!("| {name} | {flight} | {} | {} | {} |", cell(0), cell(10), cell(1_000));
+        }
+    }
+}

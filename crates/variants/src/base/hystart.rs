@@ -1,0 +1,91 @@
+//! HyStart++ (Balasubramanian, Huang, Olson; RFC 9406, 2023): leave slow start when the round-trip time rises, before
+//! the queue overflows.
+
+use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::seq::Offset;
+use reknit_units::{Bytes, Duration};
+
+/// §4.3, the constants under their names.
+const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
+const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
+const MIN_RTT_DIVISOR: u64 = 8;
+const N_RTT_SAMPLE: u32 = 8;
+const CSS_GROWTH_DIVISOR: u64 = 4;
+const CSS_ROUNDS: u32 = 5;
+/// Segments that one ACK may add; nothing paces the sender.
+const L: u64 = 8;
+
+/// What slow start does with an ACK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Growth {
+    /// cwnd grows by this.
+    By(Bytes),
+    /// Slow start is over: congestion avoidance from the present cwnd.
+    Leave,
+}
+
+/// The state of one slow start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HyStart {
+    /// The round ends when this is acknowledged.
+    window_end: Offset,
+    last_round_min_rtt: Option<Duration>,
+    current_round_min_rtt: Option<Duration>,
+    rtt_sample_count: u32,
+    css: Option<Css>,
+}
+
+/// Conservative slow start: a test whether the rise was no accident.
+#[derive(Clone, Copy, Debug)]
+struct Css {
+    baseline_min_rtt: Duration,
+    rounds: u32,
+}
+
+impl HyStart {
+    /// §4.2, on each ACK that advances.
+    pub(crate) fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Growth {
+        if ack.ack >= self.window_end && self.begin_round(cx) {
+            return Growth::Leave;
+        }
+        if let Some(rtt) = ack.rtt {
+            self.rtt_sample_count += 1;
+            self.current_round_min_rtt = Some(self.current_round_min_rtt.map_or(rtt, |min| min.min(rtt)));
+        }
+        self.judge_rtt();
+        let growth = ack.advance().min(cx.snd.smss * L);
+        Growth::By(if self.css.is_some() { Bytes(growth.0 / CSS_GROWTH_DIVISOR) } else { growth })
+    }
+
+    /// A new round; true if conservative slow start has lasted long enough.
+    fn begin_round(&mut self, cx: &Context<'_>) -> bool {
+        self.window_end = cx.snd.snd_nxt;
+        self.last_round_min_rtt = self.current_round_min_rtt.take();
+        self.rtt_sample_count = 0;
+        match &mut self.css {
+            Some(css) => {
+                css.rounds += 1;
+                css.rounds >= CSS_ROUNDS
+            }
+            None => false,
+        }
+    }
+
+    /// A rise by an eighth starts the test; a fall below its start ends it.
+    fn judge_rtt(&mut self) {
+        let (Some(current), Some(last)) = (self.current_round_min_rtt, self.last_round_min_rtt) else { return };
+        if self.rtt_sample_count < N_RTT_SAMPLE {
+            return;
+        }
+        match self.css {
+            None => {
+                let thresh = (last / MIN_RTT_DIVISOR).max(MIN_RTT_THRESH).min(MAX_RTT_THRESH);
+                if current >= last + thresh {
+                    self.css = Some(Css { baseline_min_rtt: current, rounds: 0 });
+                }
+            }
+            Some(css) if current < css.baseline_min_rtt => self.css = None,
+            Some(_) => {}
+        }
+    }
+}
