@@ -26,7 +26,7 @@ def headline(text: str) -> None:
 
 
 def simulate(reknit: str) -> None:
-    """Three comparisons."""
+    """Run three comparisons."""
     for path, changes in SIMULATED:
         note = " in order" if changes else ""
         headline(f"simulated: {path}{note}")
@@ -35,7 +35,7 @@ def simulate(reknit: str) -> None:
 
 
 def live(reknit: str, folder: Path) -> None:
-    """A real file over a real kernel's TCP."""
+    """Transfer a real file over a real kernel's TCP."""
     payload = folder / "demo-file"
     program = Path(reknit).read_bytes()
     payload.write_bytes((program * (FILE_SIZE // len(program) + 1))[:FILE_SIZE])

@@ -48,7 +48,7 @@ def run_reknit(variants: list[str], loss: float, seeds: int) -> dict[str, list[i
 
 
 def delivered(seeds: int) -> list[str]:
-    """The table of packets delivered."""
+    """Make the table of packets delivered."""
     lines = [
         "| variant | loss | ns-2.35 | reknit | ratio |",
         "|---|---|---|---|---|",
@@ -78,8 +78,8 @@ def speed(rounds: int) -> list[str]:
     ratio = statistics.median(a / b for a, b in pairs)
     a, b = (statistics.median(side) for side in zip(*pairs, strict=True))
     return [
-        f"The run without loss ({SECONDS} s, about 463,000 data packets over three hops, an ACK each), {rounds} pairs in",
-        f"turn, medians: ns-2.35 {a:.3f} s, reknit {b:.3f} s (two such runs, its in-order reference beside it).",
+        f"The run without loss ({SECONDS} s, about 463,000 data packets over three hops, an ACK each), {rounds} pairs",
+        f"in turn, medians: ns-2.35 {a:.3f} s, reknit {b:.3f} s (two such runs, its in-order reference beside it).",
         f"reknit is {ratio:.1f} times as fast.",
     ]
 
@@ -93,13 +93,15 @@ def main() -> int:
     if shutil.which("ns") is None:
         print("ns-2 is not installed (Debian: apt install ns2); nothing to compare with")
         return 0
-    version = subprocess.run(["ns"], input="puts [ns-version]", capture_output=True, text=True, check=False).stdout.strip()
+    version = subprocess.run(
+        ["ns"], input="puts [ns-version]", capture_output=True, text=True, check=False
+    ).stdout.strip()
     lines = [
         "# reknit and ns-2 on the RR-TCP base topology",
         "",
-        "Written by `make bench`. 1000-octet packets, window 50, 3.9 Mbit/s over 50 ms, access links of 10 Mbit/s and 1 ms,",
-        f"minimum RTO 1 s, an ACK for each packet, {SECONDS} s. Packets delivered, mean of {arguments.seeds} seeds;",
-        f"ns-2 {version}.",
+        "Written by `make bench`. 1000-octet packets, window 50, 3.9 Mbit/s over 50 ms, access links of 10 Mbit/s and",
+        f"1 ms, minimum RTO 1 s, an ACK for each packet, {SECONDS} s. Packets delivered, means of {arguments.seeds}",
+        f"seeds; ns-2 {version}.",
         "",
         *delivered(arguments.seeds),
         "",

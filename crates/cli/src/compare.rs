@@ -243,13 +243,7 @@ fn choose(names: &[String]) -> Result<Vec<&'static Variant>, Failure> {
         .collect()
 }
 
-fn scenario(
-    args: &Args,
-    profile: &Arc<Profile>,
-    tcp: &reknit_tcp::Config,
-    variant: &Variant,
-    seed: u64,
-) -> Scenario {
+fn scenario(args: &Args, profile: &Arc<Profile>, tcp: &reknit_tcp::Config, variant: &Variant, seed: u64) -> Scenario {
     let composition = Arc::new((variant.compose)());
     let flow = |i: u32| FlowSpec {
         sender: composition.clone(),

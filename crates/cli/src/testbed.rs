@@ -150,9 +150,9 @@ fn pairs(args: &Args) -> Result<Vec<(Stack, Stack)>, Failure> {
             Failure::Usage(format!("{flag}: {error}; or kernel:NAME with a congestion control of this kernel"))
         })?;
         match &stack {
-            Stack::Kernel(name) if !known.split_whitespace().any(|k| k == name) => Err(Failure::Usage(format!(
-                "{flag}: this kernel has no congestion control `{name}`; it has {known}"
-            ))),
+            Stack::Kernel(name) if !known.split_whitespace().any(|k| k == name) => {
+                Err(Failure::Usage(format!("{flag}: this kernel has no congestion control `{name}`; it has {known}")))
+            }
             _ => Ok(stack),
         }
     };

@@ -14,7 +14,8 @@ fn reknit(arguments: &[&str], width: u32) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-const COMPARE: &[&str] = &["compare", "--path", "rr-tcp", "--variants", "sack,rack", "--duration", "10 s", "--seeds", "2"];
+const COMPARE: &[&str] =
+    &["compare", "--path", "rr-tcp", "--variants", "sack,rack", "--duration", "10 s", "--seeds", "2"];
 
 fn with(more: &[&'static str]) -> Vec<&'static str> {
     COMPARE.iter().chain(more).copied().collect()
@@ -114,7 +115,18 @@ fn captures_open_in_an_analyser() {
 #[test]
 fn ctrl_c_shows_what_is_finished() {
     let child = Command::new(env!("CARGO_BIN_EXE_reknit"))
-        .args(["compare", "--path", "clean", "--variants", "sack,rack", "--duration", "20 min", "--seeds", "1000", "--csv"])
+        .args([
+            "compare",
+            "--path",
+            "clean",
+            "--variants",
+            "sack,rack",
+            "--duration",
+            "20 min",
+            "--seeds",
+            "1000",
+            "--csv",
+        ])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

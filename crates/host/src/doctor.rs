@@ -54,19 +54,9 @@ pub fn examine() -> Vec<Check> {
     let have_cubic = algorithms.split_whitespace().any(|name| name == "cubic");
     vec![
         check("simulator", true, true, "reknit compare: needs nothing"),
-        check(
-            "/dev/net/tun",
-            tun,
-            true,
-            if tun { "TUN devices" } else { "load the module: modprobe tun" },
-        ),
+        check("/dev/net/tun", tun, true, if tun { "TUN devices" } else { "load the module: modprobe tun" }),
         check("network namespaces", namespace.is_none(), true, note),
-        check(
-            "kernel:cubic",
-            have_cubic,
-            true,
-            format!("congestion controls of this kernel: {algorithms}"),
-        ),
+        check("kernel:cubic", have_cubic, true, format!("congestion controls of this kernel: {algorithms}")),
         check("tshark", is_installed("tshark"), false, "reads our captures in tests: apt install tshark"),
         check("ns-2", is_installed("ns"), false, "the independent simulator of `make bench`: apt install ns2"),
     ]

@@ -198,14 +198,11 @@ pub fn run(spec: &Spec, cancel: &AtomicBool) -> Result<Outcome, TestbedError> {
         make_side(spec, receiver, Direction::Reverse, spec.capture_receiver.as_deref(), clock, began)?,
     ];
     let mut emulator = Emulator { clock, sides, cancel };
-    let stopped =
-        emulator.run(stop_at).map_err(|source| TestbedError::Failed { what: "the emulated path", source })?;
+    let stopped = emulator.run(stop_at).map_err(|source| TestbedError::Failed { what: "the emulated path", source })?;
     match stopped {
         Stopped::Cancelled => Err(TestbedError::Cancelled),
         Stopped::TimeIsUp if spec.payload != Payload::Endless => Err(TestbedError::TooLate(spec.duration)),
-        Stopped::Done | Stopped::Failed | Stopped::TimeIsUp => {
-            conclude(emulator.sides, began, clock.now(), stopped)
-        }
+        Stopped::Done | Stopped::Failed | Stopped::TimeIsUp => conclude(emulator.sides, began, clock.now(), stopped),
     }
 }
 
@@ -275,8 +272,7 @@ fn make_side(
     let name = if direction == Direction::Forward { "sender" } else { "receiver" };
     let tap = match capture {
         Some(path) => Some(
-            Tap::new(path, name, clock)
-                .map_err(|source| TestbedError::SetUp { what: "the capture file", source })?,
+            Tap::new(path, name, clock).map_err(|source| TestbedError::SetUp { what: "the capture file", source })?,
         ),
         None => None,
     };

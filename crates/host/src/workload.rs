@@ -55,8 +55,7 @@ impl Source {
 }
 
 fn open(path: &Path) -> std::io::Result<File> {
-    File::open(path)
-        .map_err(|error| std::io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+    File::open(path).map_err(|error| std::io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
 /// Takes in octets.

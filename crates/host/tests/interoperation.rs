@@ -124,8 +124,7 @@ fn every_variant_against_the_kernel() {
     for variant in reknit_variants::VARIANTS {
         let ours: Stack = variant.name.parse().unwrap();
         let spec = Spec { sender: ours, ..spec("random-delay", Part::ClientSends, 1_000_000) };
-        let outcome =
-            run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{}: {error}", variant.name));
+        let outcome = run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{}: {error}", variant.name));
         assert_eq!(outcome.sent, outcome.received, "{}", variant.name);
         assert_eq!(outcome.resets, 0, "{}", variant.name);
     }

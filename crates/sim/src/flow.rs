@@ -213,9 +213,7 @@ impl Waits {
         let some = self.some.as_ref().map_or(0, Histogram::len);
         let rank = quantile * (self.none + some) as f64 - self.none as f64;
         match &self.some {
-            Some(histogram) if rank > 0.0 => {
-                Duration::from_micros(histogram.value_at_quantile(rank / some as f64))
-            }
+            Some(histogram) if rank > 0.0 => Duration::from_micros(histogram.value_at_quantile(rank / some as f64)),
             _ => Duration::ZERO,
         }
     }

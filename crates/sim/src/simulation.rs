@@ -33,11 +33,7 @@ pub struct Interrupted;
 ///
 /// # Errors
 /// If `stop` did.
-pub fn run_unless<T: Tracer>(
-    scenario: &Scenario,
-    tracer: T,
-    stop: &AtomicBool,
-) -> Result<(RunResult, T), Interrupted> {
+pub fn run_unless<T: Tracer>(scenario: &Scenario, tracer: T, stop: &AtomicBool) -> Result<(RunResult, T), Interrupted> {
     const BETWEEN_LOOKS: u64 = 1 << 14;
     let mut simulation = Simulation::new(scenario, tracer);
     while simulation.step() {

@@ -54,14 +54,15 @@ struct Case {
 
 fn network() -> impl Strategy<Value = Network> {
     let share = prop_oneof![3 => Just(0.0), 3 => 0.0..0.05f64, 1 => 0.0..0.3f64];
-    (share.clone(), share.clone(), share, 0..100u64, prop_oneof![Just(0), 0..20u64, 0..400u64])
-        .prop_map(|(loss, duplication, damage, delay_ms, jitter_ms)| Network {
+    (share.clone(), share.clone(), share, 0..100u64, prop_oneof![Just(0), 0..20u64, 0..400u64]).prop_map(
+        |(loss, duplication, damage, delay_ms, jitter_ms)| Network {
             loss,
             duplication: duplication.min(0.1),
             damage: damage.min(0.1),
             delay_ms,
             jitter_ms,
-        })
+        },
+    )
 }
 
 fn application() -> impl Strategy<Value = Application> {
@@ -206,8 +207,7 @@ impl Model {
                 next_read: now,
             }
         };
-        let endpoints =
-            Endpoints { source: "10.0.0.1:1".parse().unwrap(), destination: "10.0.0.2:2".parse().unwrap() };
+        let endpoints = Endpoints { source: "10.0.0.1:1".parse().unwrap(), destination: "10.0.0.2:2".parse().unwrap() };
         Model {
             now,
             ends: [end(0), end(1)],
@@ -309,9 +309,10 @@ fn play(case: &Case, variant: &Variant) -> bool {
         let sender = &model.ends[1 - end];
         let expected = sender.application.sends;
         assert!(got.iter().enumerate().all(|(i, o)| *o == octet(1 - end, i)), "the stream is damaged");
-        let failed = model.ends.iter().any(|end| {
-            end.stream.connection().close_reason().is_some_and(|reason| reason != CloseReason::Finished)
-        });
+        let failed = model
+            .ends
+            .iter()
+            .any(|end| end.stream.connection().close_reason().is_some_and(|reason| reason != CloseReason::Finished));
         assert!(
             got.len() == expected || failed,
             "{} of {expected} octets, and no error: {:?}",

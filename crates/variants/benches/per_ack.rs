@@ -11,8 +11,8 @@ use std::time::Instant as Watch;
 
 use reknit_tcp::{Config, Connection, Identity, Output, Segment, SeqNum};
 use reknit_units::{Bytes, Capacity, Duration, Instant, Segments};
-use reknit_variants::{Composition, rack};
 use reknit_variants::base::{fixed_threshold, limited_transmit};
+use reknit_variants::{Composition, rack};
 
 /// Every how many segments one is late.
 const PERIOD: u64 = 50;
@@ -26,7 +26,8 @@ fn sender(name: &str, flight: u32) -> Connection {
     if name == "rack" {
         // A whole round trip of patience.
         let min_rtt_window = Duration::from_millis(2); // the first flight has no RTT to speak of
-        variant.loss_detector = Arc::new(rack::Config { reo_wnd_divisor: 1, min_rtt_window, ..rack::Config::default() });
+        variant.loss_detector =
+            Arc::new(rack::Config { reo_wnd_divisor: 1, min_rtt_window, ..rack::Config::default() });
     }
     let composition = Composition {
         dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(u32::MAX / 2) }),
@@ -58,8 +59,12 @@ fn receiver() -> Connection {
         timestamps: false,
         ..Config::default()
     };
-    let mut connection =
-        Connection::listen(Instant::ZERO, Arc::new(config), composition.build(), Identity { isn: SeqNum(9), ..Identity::default() });
+    let mut connection = Connection::listen(
+        Instant::ZERO,
+        Arc::new(config),
+        composition.build(),
+        Identity { isn: SeqNum(9), ..Identity::default() },
+    );
     connection.read_at_once();
     connection
 }

@@ -54,13 +54,7 @@ impl<W: Write> Capture<W> {
     ///
     /// # Errors
     /// If the writer does.
-    pub fn packet(
-        &mut self,
-        interface: Interface,
-        at: Instant,
-        packet: &[u8],
-        original_len: usize,
-    ) -> io::Result<()> {
+    pub fn packet(&mut self, interface: Interface, at: Instant, packet: &[u8], original_len: usize) -> io::Result<()> {
         let block = EnhancedPacketBlock {
             interface_id: interface.0,
             timestamp: Duration::from_nanos(at.as_nanos()),

@@ -1,6 +1,6 @@
 //! Segments as octets: IP packets that any host understands, and capture files that any analyser opens.
 //!
-//! [`encode`] and [`decode`] translate between [`reknit_tcp::Segment`] with its payload and an IPv4 or IPv6 packet, with
+//! [`encode`] and [`Decoded::read`] translate between [`reknit_tcp::Segment`] with its payload and an IPv4 or IPv6 packet, with
 //! every checksum. [`Capture`] writes packets to a pcapng file.
 
 mod capture;

@@ -56,12 +56,7 @@ pub fn encode(endpoints: Endpoints, segment: &Segment, payload: &[u8], into: &mu
 
 fn tcp_header(endpoints: Endpoints, segment: &Segment) -> TcpHeader {
     let flags = segment.flags;
-    let mut tcp = TcpHeader::new(
-        endpoints.source.port(),
-        endpoints.destination.port(),
-        segment.seq.0,
-        segment.window,
-    );
+    let mut tcp = TcpHeader::new(endpoints.source.port(), endpoints.destination.port(), segment.seq.0, segment.window);
     tcp.acknowledgment_number = segment.ack.0;
     tcp.fin = flags.has(Flags::FIN);
     tcp.syn = flags.has(Flags::SYN);
@@ -264,13 +259,8 @@ mod tests {
 
     fn samples() -> Vec<(Segment, &'static [u8])> {
         let timestamps = Some(Timestamps { val: 7, ecr: u32::MAX });
-        let syn = Options {
-            mss: Some(1460),
-            window_scale: Some(7),
-            sack_permitted: true,
-            timestamps,
-            ..Options::default()
-        };
+        let syn =
+            Options { mss: Some(1460), window_scale: Some(7), sack_permitted: true, timestamps, ..Options::default() };
         let mut sack = SackBlocks::EMPTY;
         for n in 0..3 {
             sack.push(block(n * 10, n * 10 + 5));
