@@ -311,8 +311,8 @@ pub struct RxFacts<'a> {
     pub highest: Offset,
     /// True if something is still missing below `highest`.
     pub gaps: bool,
-    /// True if it is at least as long as the largest segment seen.
-    pub full_sized: bool,
+    /// The longest segment so far: the estimate of the peer's segment size (RFC 5681 §4.2).
+    pub rmss: Bytes,
     /// True if it carries a FIN.
     pub fin: bool,
 }

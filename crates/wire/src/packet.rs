@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{
     IpEcn, IpNumber, Ipv4Header, Ipv6Header, NetHeaders, PacketHeaders, PayloadSlice, TcpHeader, TcpOptionElement,
-    TransportHeader,
+    TcpOptionsIterator, TransportHeader,
 };
 use reknit_tcp::segment::{Ecn, Flags, Options, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Segment, SeqNum};
@@ -203,11 +203,34 @@ fn segment_from_wire(tcp: &TcpHeader, len: u16, ecn: Ecn) -> Segment {
     }
 }
 
-/// Options that are unknown or broken are skipped (RFC 9293 §3.2).
+/// Kinds that [`Options`] knows (RFC 9293 §3.2, RFC 7323, RFC 2018).
+const KNOWN_KINDS: [u8; 5] = [2, 3, 4, 5, 8];
+
+/// The options one by one. Those that are unknown are skipped by their length (RFC 9293 §3.2, MUST-6 and MUST-7); what
+/// comes after a broken one cannot be read.
+fn elements(tcp: &TcpHeader) -> Vec<TcpOptionElement> {
+    let mut found = Vec::new();
+    let mut rest = tcp.options.as_slice();
+    loop {
+        match *rest {
+            [] | [0, ..] => return found,
+            [1, ref after @ ..] => rest = after,
+            [kind, len, ..] if len >= 2 && usize::from(len) <= rest.len() => {
+                let (option, after) = rest.split_at(usize::from(len));
+                if KNOWN_KINDS.contains(&kind) {
+                    found.extend(TcpOptionsIterator::from_slice(option).next().and_then(Result::ok));
+                }
+                rest = after;
+            }
+            _ => return found,
+        }
+    }
+}
+
 fn options_from_wire(tcp: &TcpHeader) -> Options {
     use TcpOptionElement as E;
     let mut options = Options::default();
-    for element in tcp.options_iterator().flatten() {
+    for element in elements(tcp) {
         match element {
             E::Noop => {}
             E::MaximumSegmentSize(mss) => options.mss = Some(mss),
@@ -292,6 +315,17 @@ mod tests {
                 assert_eq!(packet.len(), ip + segment.header_len() + payload.len());
             }
         }
+    }
+
+    #[test]
+    fn unknown_options_hide_nothing() {
+        // MSS, MPTCP's kind 30, SACK permitted, a broken timestamp of length 4, window scale.
+        let raw = [2, 4, 5, 0xb4, 30, 4, 1, 1, 4, 2, 8, 4, 0, 0, 1, 3, 3, 7, 0, 0];
+        let mut tcp = TcpHeader::default();
+        tcp.set_options_raw(&raw).unwrap();
+        let expected =
+            Options { mss: Some(1460), sack_permitted: true, window_scale: Some(7), ..Options::default() };
+        assert_eq!(options_from_wire(&tcp), expected);
     }
 
     #[test]

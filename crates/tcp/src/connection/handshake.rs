@@ -21,6 +21,10 @@ pub(super) struct Handshake {
     pub(super) expires: Instant,
     first_sent: Instant,
     pub(super) retries: u32,
+    /// Our SYN went more than once, so its round trip is unknown (Karn).
+    pub(super) ambiguous: bool,
+    /// The connection was opened passively: a refused SYN-ACK leads back to LISTEN.
+    pub(super) passive: bool,
     /// What the peer's SYN said.
     peer_mss: u16,
     peer_shift: Option<u8>,
@@ -37,6 +41,8 @@ impl Handshake {
             expires: Instant::NEVER,
             first_sent: Instant::NEVER,
             retries: 0,
+            ambiguous: false,
+            passive: false,
             peer_mss: DEFAULT_MSS,
             peer_shift: None,
             timestamps: config.timestamps,
@@ -100,6 +106,7 @@ impl Connection {
             return;
         }
         self.handshake.retries += 1;
+        self.handshake.ambiguous = true;
         self.sender.syn_timed_out();
         self.send_syn(now);
     }
@@ -112,10 +119,18 @@ impl Connection {
         if segment.flags.has(Flags::ACK) {
             self.reset(segment);
         } else if segment.flags.has(Flags::SYN) {
-            self.take_peers_syn(segment, false);
+            self.take_peers_syn(now, segment, false);
             self.state = State::SynReceived;
+            self.handshake.passive = true;
             self.send_syn(now);
         }
+    }
+
+    /// RFC 9293 §3.10.7.4: the SYN that was answered came from nobody; wait for the next.
+    pub(super) fn listen_again(&mut self) {
+        self.handshake = Handshake::new(&self.config);
+        self.state = State::Listen;
+        self.out.clear();
     }
 
     /// RFC 9293 §3.10.7.3, in SYN-SENT.
@@ -136,22 +151,24 @@ impl Connection {
         if !segment.flags.has(Flags::SYN) {
             return;
         }
-        self.take_peers_syn(segment, acks_syn);
+        self.take_peers_syn(now, segment, acks_syn);
         if acks_syn {
             self.establish(now, segment);
             self.receiver.owe_now();
         } else {
             // Simultaneous open: both SYNs crossed.
             self.state = State::SynReceived;
+            self.handshake.ambiguous = true;
             self.send_syn(now);
         }
     }
 
-    fn take_peers_syn(&mut self, segment: &Segment, answer: bool) {
+    fn take_peers_syn(&mut self, now: Instant, segment: &Segment, answer: bool) {
         self.receiver.synchronise(segment.seq);
         self.handshake.on_syn(segment, answer);
         if let Some(timestamps) = segment.options.timestamps {
             self.ts_recent = timestamps.val;
+            self.ts_recent_at = now;
         }
     }
 
@@ -163,13 +180,13 @@ impl Connection {
         self.handshake.snd_shift = handshake.peer_shift.unwrap_or(0);
         self.receiver.establish(our_shift, handshake.sack);
         let wnd = self.scaled_window(segment);
-        let mut smss = self.config.mss.min(handshake.peer_mss);
+        let mut smss = self.agreed_mss();
         if handshake.timestamps {
             smss -= TIMESTAMPS_LEN as u16;
         }
         let seq = self.receiver.offset(segment.seq).unwrap_or(Offset::SYN);
         self.sender.state.timestamps = handshake.timestamps;
-        let rtt = (handshake.retries == 0).then(|| now.since(handshake.first_sent));
+        let rtt = (!handshake.ambiguous).then(|| now.since(handshake.first_sent));
         self.sender.establish(Bytes(u64::from(smss)), wnd, handshake.sack, (seq, Offset::DATA), rtt);
         if handshake.retries > 0 {
             self.sender.restart_from_one_segment();
@@ -184,6 +201,11 @@ impl Connection {
     pub(super) fn scaled_window(&self, segment: &Segment) -> Bytes {
         let shift = if segment.flags.has(Flags::SYN) { 0 } else { self.handshake.snd_shift };
         Bytes(u64::from(segment.window) << shift)
+    }
+
+    /// The largest segment, options included, that both ends can take.
+    pub(super) fn agreed_mss(&self) -> u16 {
+        self.config.mss.min(self.handshake.peer_mss)
     }
 
     /// The timestamp clock: milliseconds, shifted by the connection's offset (RFC 7323 §5.4).

@@ -1,12 +1,15 @@
 //! A segment arrives in a synchronised state (RFC 9293 §3.10.7.4, with the amendments of RFC 5961 and RFC 7323 §5).
 
-use reknit_units::{Bytes, Instant};
+use reknit_units::{Bytes, Duration, Instant};
 
 use super::{CloseReason, Connection, State};
 use crate::receiver::Delivery;
 use crate::segment::{Ecn, Flags, Segment};
 use crate::sender::{AckInput, SackReport};
 use crate::seq::Offset;
+
+/// After this long without a newer one TS.Recent says nothing any more (RFC 7323 §5.5).
+const OUTDATED: Duration = Duration::from_secs(24 * 24 * 3600);
 
 /// Whether the rest of the segment counts.
 type Verdict = std::ops::ControlFlow<()>;
@@ -23,7 +26,12 @@ impl Connection {
         self.on_timer(now);
         self.keep_alive.on_segment(now);
         let delivery = match self.state {
-            State::Closed => None,
+            State::Closed => {
+                if !segment.flags.has(Flags::RST) {
+                    self.reset(segment);
+                }
+                None
+            }
             State::Listen => {
                 self.on_segment_in_listen(now, segment);
                 None
@@ -39,7 +47,13 @@ impl Connection {
     }
 
     fn on_segment_synchronised(&mut self, now: Instant, segment: &Segment) -> Option<Delivery> {
-        let start = self.receiver.offset(segment.seq)?;
+        let Some(start) = self.receiver.offset(segment.seq) else {
+            // Before the peer's SYN: of no use whatever it is (RFC 5961 §4.2 asks for an answer even to a SYN).
+            if !segment.flags.has(Flags::RST) {
+                self.challenge(now);
+            }
+            return None;
+        };
         let end = start + Bytes(u64::from(segment.seq_len()));
         if self.check_acceptable(now, segment, start, end).is_break()
             || self.check_rst(now, segment, start).is_break()
@@ -48,6 +62,7 @@ impl Connection {
         {
             return None;
         }
+        self.note_timestamp(now, segment, start);
         self.note_congestion(segment);
         let delivery = self.take_data(now, segment, start, end);
         self.take_fin(now);
@@ -60,9 +75,8 @@ impl Connection {
             self.on_syn_again(now, segment, start);
             return DROP;
         }
-        let old = !segment.flags.has(Flags::RST) && self.fails_paws(segment);
+        let old = !segment.flags.has(Flags::RST) && self.fails_paws(now, segment);
         if !old && self.receiver.accepts(start, end) {
-            self.note_timestamp(segment, start);
             return GO_ON;
         }
         if segment.flags.has(Flags::RST) {
@@ -70,6 +84,9 @@ impl Connection {
         }
         let duplicate = !old && end > start && end <= self.receiver.rcv_nxt();
         if duplicate {
+            if end >= self.last_ack_sent {
+                self.note_timestamp(now, segment, start); // the ACK of this very segment was lost
+            }
             let fin = segment.flags.has(Flags::FIN);
             self.receiver.on_data(now, start, end, fin);
             if fin && self.state == State::TimeWait {
@@ -94,27 +111,32 @@ impl Connection {
                 self.receiver.owe_now();
             }
         } else {
+            self.handshake.ambiguous = true;
             self.send_syn(now);
         }
     }
 
-    /// RFC 7323 §5.3: a segment with an older timestamp than the last one in order is from another time.
-    fn fails_paws(&self, segment: &Segment) -> bool {
+    /// RFC 7323 §5.3: a segment with an older timestamp than the last one in order is from another time, unless that one
+    /// is itself too old to say anything (§5.5).
+    fn fails_paws(&self, now: Instant, segment: &Segment) -> bool {
         match segment.options.timestamps {
             Some(timestamps) if self.handshake.timestamps => {
-                timestamps.val.wrapping_sub(self.ts_recent).cast_signed() < 0
+                let outdated = now.since(self.ts_recent_at) > OUTDATED;
+                timestamps.val.wrapping_sub(self.ts_recent).cast_signed() < 0 && !outdated
             }
             _ => false,
         }
     }
 
-    /// RFC 7323 §4.3: what is echoed is the timestamp of the segment that is next in order.
-    fn note_timestamp(&mut self, segment: &Segment, start: Offset) {
+    /// RFC 7323 §4.3: what is echoed is the timestamp of the segment that is next in order. Only of one that has passed
+    /// all checks: a forged timestamp would make PAWS reject everything after it.
+    fn note_timestamp(&mut self, now: Instant, segment: &Segment, start: Offset) {
         if let Some(timestamps) = segment.options.timestamps
             && self.handshake.timestamps
             && start <= self.last_ack_sent
         {
             self.ts_recent = timestamps.val;
+            self.ts_recent_at = now;
         }
     }
 
@@ -123,11 +145,19 @@ impl Connection {
         if !segment.flags.has(Flags::RST) {
             return GO_ON;
         }
-        if start == self.receiver.rcv_nxt() {
-            let refused = self.state == State::SynReceived;
-            self.finish(if refused { CloseReason::Refused } else { CloseReason::Reset });
-        } else {
+        if start != self.receiver.rcv_nxt() {
             self.challenge(now);
+            return DROP;
+        }
+        let all_arrived = self.unacknowledged() == Bytes::ZERO;
+        match self.state {
+            State::SynReceived if self.handshake.passive => self.listen_again(),
+            State::SynReceived => self.finish(CloseReason::Refused),
+            // It answers an old duplicate of ours; TIME-WAIT goes on (RFC 1337 §3).
+            State::TimeWait => {}
+            // The peer has closed, has everything and is gone: nothing is amiss (RFC 9293 §3.10.7.4).
+            State::Closing | State::LastAck if all_arrived => self.finish(CloseReason::Finished),
+            _ => self.finish(CloseReason::Reset),
         }
         DROP
     }
@@ -167,7 +197,7 @@ impl Connection {
             pure: segment.is_pure_ack(),
             sack: SackReport::read(&segment.options.sack, ack, self.identity.isn, sender.snd_nxt),
             echo_age: echo.and_then(|ecr| self.since_timestamp(now, ecr)),
-            ece: self.handshake.ecn && segment.flags.has(Flags::ECE),
+            ece: self.handshake.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
         self.sender.on_ack(now, &input);
         self.after_ack(now);

@@ -95,6 +95,7 @@ pub struct Connection {
     receiver: Receiver,
     /// TS.Recent and Last.ACK.sent of RFC 7323 §4.3.
     ts_recent: u32,
+    ts_recent_at: Instant,
     last_ack_sent: Offset,
     /// The peer's SYN said ECE: echo congestion until it answers with CWR (RFC 3168 §6.1.3).
     ecn_echo: bool,
@@ -128,6 +129,7 @@ impl Connection {
             sender: Sender::new(config.clone(), plugins.sender, now),
             receiver: Receiver::new(config.clone(), plugins.ack_policy),
             ts_recent: 0,
+            ts_recent_at: now,
             last_ack_sent: Offset::SYN,
             ecn_echo: false,
             keep_alive: KeepAliveState::new(now),
@@ -180,7 +182,7 @@ impl Connection {
     /// The application gives up: the peer gets a RST.
     pub fn abort(&mut self) {
         if self.is_synchronised() || self.state == State::SynReceived {
-            let seq = self.sender.state.snd_nxt.to_wire(self.identity.isn);
+            let seq = self.next_seq().to_wire(self.identity.isn);
             self.out.clear();
             self.out.push_back(Segment {
                 seq,
@@ -263,6 +265,13 @@ impl Connection {
 
     fn is_synchronised(&self) -> bool {
         self.state >= State::Established && self.state < State::Closed
+    }
+
+    /// The sequence number of a segment without data: the next one, as far as the peer's window admits it. One beyond
+    /// (a window probe is out, or the window has shrunk) would be dropped with its acknowledgment.
+    fn next_seq(&self) -> Offset {
+        let snd = &self.sender.state;
+        snd.snd_nxt.min(snd.snd_una + snd.snd_wnd).max(snd.snd_una).max(Offset::DATA)
     }
 
     fn finish(&mut self, reason: CloseReason) {

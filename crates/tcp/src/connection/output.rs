@@ -3,6 +3,7 @@
 use reknit_units::{Bytes, Instant};
 
 use super::{Connection, State};
+use crate::scoreboard::Cause;
 use crate::segment::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Segment, TIMESTAMPS_LEN, Timestamps};
 use crate::sender::Outgoing;
 use crate::seq::Offset;
@@ -41,8 +42,9 @@ impl Connection {
             self.out.push_back(segment);
         }
         self.sender.outbox.clear();
-        if self.is_synchronised() && self.receiver.owes_pure_ack(now) {
-            let mut segment = self.header(now, self.sender.state.snd_nxt, Flags::ACK);
+        let may_ack = self.is_synchronised() || self.state == State::SynReceived;
+        if may_ack && self.receiver.owes_pure_ack(now) {
+            let mut segment = self.header(now, self.next_seq(), Flags::ACK);
             segment.options.sack = self.receiver.take_sack(self.sack_room(0));
             self.receiver.on_ack_sent(true);
             self.out.push_back(segment);
@@ -59,13 +61,15 @@ impl Connection {
         if fin {
             flags |= Flags::FIN;
         }
-        if std::mem::take(&mut self.sender.send_cwr) {
+        // Only new data announces a reduction and is ECN-capable: not what was sent before, nor a probe of a closed window
+        // (RFC 3168 §6.1.2, §6.1.5, §6.1.6).
+        let is_new = outgoing.cause != Cause::WindowProbe && !outgoing.again;
+        if is_new && std::mem::take(&mut self.sender.send_cwr) {
             flags |= Flags::CWR;
         }
         let mut segment = self.header(now, outgoing.start, flags);
         segment.len = (outgoing.len - u32::from(fin)) as u16;
-        if self.handshake.ecn && !outgoing.again {
-            // A resent segment is not ECN-capable (RFC 3168 §6.1.5).
+        if self.handshake.ecn && is_new {
             segment.ecn = Ecn::Capable0;
         }
         // A full-sized segment has no room; the pure ACK that disorder calls for carries the blocks then.
@@ -77,7 +81,7 @@ impl Connection {
     /// Blocks that fit beside the other options and a payload of `len` octets.
     fn sack_room(&self, len: u16) -> usize {
         let timestamps = if self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
-        let payload_left = usize::from(self.config.mss).saturating_sub(usize::from(len) + timestamps);
+        let payload_left = usize::from(self.agreed_mss()).saturating_sub(usize::from(len) + timestamps);
         (MAX_OPTIONS_LEN - timestamps).min(payload_left).saturating_sub(4) / 8
     }
 

@@ -82,7 +82,8 @@ impl Connection {
 
     fn keep_alive_expires(&self) -> Instant {
         match self.config.keep_alive {
-            Some(keep_alive) if self.is_synchronised() => {
+            // "MUST only be sent when no sent data is outstanding" (RFC 9293 §3.8.4): the other timers care for data.
+            Some(keep_alive) if self.is_synchronised() && self.sender.is_quiet() => {
                 self.keep_alive.heard + keep_alive.idle + keep_alive.interval * u64::from(self.keep_alive.unanswered)
             }
             _ => Instant::NEVER,
@@ -97,7 +98,7 @@ impl Connection {
             return;
         }
         self.keep_alive.unanswered += 1;
-        let before = Offset(self.sender.state.snd_nxt.0.saturating_sub(1));
+        let before = Offset(self.next_seq().0.saturating_sub(1));
         let probe = self.header(now, before, Flags::ACK);
         self.out.push_back(probe);
     }

@@ -126,7 +126,8 @@ impl Receiver {
     pub(crate) fn accepts(&self, start: Offset, end: Offset) -> bool {
         let nxt = self.rcv_nxt();
         if start == end {
-            start == nxt || (nxt <= start && start < self.announced)
+            // Also at the right edge: a peer that fills the window acknowledges from there.
+            nxt <= start && start <= self.announced.max(nxt)
         } else {
             start < self.announced && end > nxt
         }
@@ -137,15 +138,9 @@ impl Receiver {
         self.stats.segments += 1;
         let before = self.rcv_nxt();
         let had_gaps = self.reassembly.has_gaps();
-        let mut within = end.min(self.announced.max(before));
-        if fin && self.fin.is_none() && within == end && end > self.reassembly.highest() {
-            self.fin = Some(end - Bytes(1));
-        }
-        if let Some(fin) = self.fin {
-            within = within.min(fin + Bytes(1)); // nothing follows a FIN
-        }
+        let within = self.admit(start, end, fin);
         let arrival = if within <= start.max(before) {
-            self.on_duplicate(start, end.min(before));
+            self.on_old_octets(start, end.min(before));
             Arrival::Duplicate
         } else {
             self.insert(start, within, before, had_gaps)
@@ -153,9 +148,8 @@ impl Receiver {
         if self.reads_at_once {
             self.read += self.readable();
         }
-        let segment = end.since(start);
-        let full_sized = segment >= self.largest;
-        self.largest = self.largest.max(segment);
+        let len = end.since(start);
+        self.largest = self.largest.max(len);
         let action = self.policy.on_data(&RxFacts {
             now,
             config: &self.config,
@@ -165,7 +159,7 @@ impl Receiver {
             rcv_nxt: self.rcv_nxt(),
             highest: self.reassembly.highest(),
             gaps: self.reassembly.has_gaps(),
-            full_sized,
+            rmss: self.largest,
             fin,
         });
         self.owe(action, arrival);
@@ -178,17 +172,35 @@ impl Receiver {
         })
     }
 
+    /// Where the part of a segment ends that may be taken: within the window, and nothing after a FIN. A FIN that
+    /// contradicts what is known of the stream counts as none.
+    fn admit(&mut self, start: Offset, end: Offset, fin: bool) -> Offset {
+        let mut within = end.min(self.announced.max(self.rcv_nxt()));
+        if fin && self.fin.is_none() && within == end && end > self.reassembly.highest() {
+            self.fin = Some(end - Bytes(1));
+        }
+        match self.fin {
+            Some(known) => within = within.min(known + Bytes(1)),
+            None if fin => within = within.min(end - Bytes(1)),
+            None => {}
+        }
+        if fin && self.fin.is_some_and(|known| known + Bytes(1) != end) {
+            within = within.min(end - Bytes(1));
+        }
+        within.max(start)
+    }
+
     fn insert(&mut self, start: Offset, end: Offset, before: Offset, had_gaps: bool) -> Arrival {
         let inserted = self.reassembly.insert(start..end);
         if let Some(duplicate) = inserted.duplicate {
             self.report_duplicate(duplicate, inserted.block.clone());
         }
+        if let Some(block) = inserted.block {
+            self.sack.on_block(block);
+        }
         if !inserted.new {
             self.stats.duplicates += 1;
             return Arrival::Duplicate;
-        }
-        if let Some(block) = inserted.block {
-            self.sack.on_block(block);
         }
         match (self.rcv_nxt() > before, had_gaps) {
             (true, true) => {
@@ -203,10 +215,12 @@ impl Receiver {
         }
     }
 
-    /// A segment that lies wholly below RCV.NXT.
-    fn on_duplicate(&mut self, start: Offset, end: Offset) {
+    /// Nothing of a segment may be taken; what lies below RCV.NXT is a duplicate.
+    fn on_old_octets(&mut self, start: Offset, end: Offset) {
         self.stats.duplicates += 1;
-        self.report_duplicate(start..end, None);
+        if start < end {
+            self.report_duplicate(start..end, None);
+        }
     }
 
     fn report_duplicate(&mut self, duplicate: std::ops::Range<Offset>, block: Option<std::ops::Range<Offset>>) {
@@ -288,7 +302,8 @@ impl Receiver {
     pub(crate) fn on_read(&mut self, n: Bytes) -> bool {
         self.read += n.min(self.readable());
         let half = Bytes(self.config.receive_buffer_size().0 / 2);
-        self.announced.since(self.rcv_nxt()) < half && self.opening() >= self.useful_opening() * 2
+        let worth_telling = half.min(Bytes(u64::from(self.config.mss)) * 2);
+        self.announced.since(self.rcv_nxt()) < half && self.opening() >= worth_telling
     }
 
     /// How far the edge could move.

@@ -98,7 +98,7 @@ impl Sender {
         let changed = input.wnd != self.state.snd_wnd;
         self.state.snd_wnd = input.wnd;
         self.state.max_snd_wnd = self.state.max_snd_wnd.max(input.wnd);
-        if self.persist.expires.is_set() {
+        if input.wnd == Bytes::ZERO {
             // A closed window is no dead peer: as long as it answers, the connection lives (RFC 9293 §3.8.6.1).
             self.last_progress = now;
         }

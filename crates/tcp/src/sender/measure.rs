@@ -97,11 +97,10 @@ impl Sender {
         }
     }
 
-    /// A segment is sent again: its round trip would be ambiguous (Karn).
-    pub(super) fn stop_timing(&mut self, start: Offset, end: Offset) {
-        if self.timed.is_some_and(|timed| start < timed.end && timed.end <= end) {
-            self.timed = None;
-        }
+    /// A segment is sent again. Its own round trip would be ambiguous (Karn), and that of a later one would contain the
+    /// wait for the repair.
+    pub(super) fn stop_timing(&mut self) {
+        self.timed = None;
     }
 
     /// Clamps what the estimator says (RFC 6298 §2.4, §2.5).

@@ -21,7 +21,7 @@ pub(crate) use self::sack::SackReport;
 pub(crate) use self::timeout::TimerVerdict;
 use crate::config::Config;
 use crate::facts::{Context, Phase, SendState, Snapshot};
-use crate::scoreboard::{Duplicate, Scoreboard, SegId};
+use crate::scoreboard::{Cause, Duplicate, Scoreboard, SegId};
 use crate::seams::{SenderPlugins, Verdicts, Window};
 use crate::seq::Offset;
 use crate::stats::SendStats;
@@ -34,6 +34,7 @@ pub(crate) struct Outgoing {
     pub(crate) len: u32,
     /// These octets were sent before.
     pub(crate) again: bool,
+    pub(crate) cause: Cause,
 }
 
 /// The segment whose round trip is being timed (RFC 6298 §3).
@@ -224,6 +225,11 @@ impl Sender {
     /// Where the FIN is, once the application has closed.
     pub(crate) fn fin(&self) -> Option<Offset> {
         self.closing.then_some(self.written)
+    }
+
+    /// True if nothing is outstanding and nothing waits to be sent.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.board.is_empty() && self.end() == self.state.snd_nxt
     }
 
     /// True if the FIN was sent and acknowledged.

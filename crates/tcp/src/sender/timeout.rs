@@ -54,11 +54,7 @@ impl Sender {
         let head = self.board.first();
         let first = self.timer_retransmitted != Some(self.state.snd_una);
         self.stats.timeouts += 1;
-        if self.board.get(head).is_some_and(Record::is_sacked) {
-            // The receiver would have acknowledged it: it went back on its word (RFC 2018 §8).
-            self.board.forget_sacks();
-            self.last_sack = SackReport::default();
-        }
+        self.forget_sacks_if_reneged();
         if first {
             self.reduce(now, Trigger::Timeout, head);
         } else {
@@ -78,6 +74,15 @@ impl Sender {
         self.forced = true;
         self.state.rto_expires = now + self.backed_off(self.backoff);
         self.transmit(now, true);
+    }
+
+    /// The first segment is SACKed: a receiver that held it would have acknowledged it, so it went back on its word
+    /// (RFC 2018 §8).
+    pub(super) fn forget_sacks_if_reneged(&mut self) {
+        if self.board.get(self.board.first()).is_some_and(Record::is_sacked) {
+            self.board.forget_sacks();
+            self.last_sack = SackReport::default();
+        }
     }
 
     /// Marks what the timeout means is lost.
@@ -143,6 +148,7 @@ impl Sender {
         if !self.persist.probing && !self.is_blocked_by_window() {
             self.persist.expires = Instant::NEVER;
         } else if !self.persist.expires.is_set() {
+            self.last_progress = now;
             self.persist.backoff = 0;
             self.persist.expires = now + self.backed_off(0);
         }

@@ -160,14 +160,14 @@ impl Sender {
         self.state.snd_nxt = start + len;
         self.start_timing(now, self.state.snd_nxt);
         self.put(now, id, cause, false);
-        self.outbox.push(Outgoing { start, len: new.len, again: false });
+        self.outbox.push(Outgoing { start, len: new.len, again: false, cause });
     }
 
     pub(super) fn resend(&mut self, now: Instant, id: SegId, cause: Cause) {
         self.board.resent(id, now, self.state.cwnd, cause);
         let Some(record) = self.board.get(id) else { return };
         let (start, end) = (record.start, record.end());
-        self.stop_timing(start, end);
+        self.stop_timing();
         self.high_rxt = self.high_rxt.max(Some(id));
         self.rescue = self.rescue.or(Some(end));
         for detector in &mut self.plugins.spurious_detectors {
@@ -179,7 +179,7 @@ impl Sender {
         while start < end {
             let rest = end.since(start);
             let len = if rest <= self.state.smss + Bytes(1) { rest } else { self.state.smss };
-            self.outbox.push(Outgoing { start, len: len.0 as u32, again: true });
+            self.outbox.push(Outgoing { start, len: len.0 as u32, again: true, cause });
             start += len;
         }
     }
@@ -197,6 +197,7 @@ impl Sender {
     /// A probe beyond a closed window: one octet of new data, or the last probe again.
     pub(super) fn probe_window(&mut self, now: Instant) {
         let first = self.board.first();
+        self.forget_sacks_if_reneged();
         if self.board.get(first).is_some() {
             self.resend(now, first, Cause::WindowProbe);
         } else {

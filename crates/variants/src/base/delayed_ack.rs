@@ -1,8 +1,11 @@
-//! The receiver of RFC 5681 §4.2: every second full-sized segment at once, the rest within a delay, and anything out of
-//! the ordinary (a gap, a gap that closes, a duplicate) at once.
+//! The receiver of RFC 5681 §4.2: an ACK for every second full-sized segment at once, for the rest within a delay, and for
+//! anything out of the ordinary (a gap, a gap that closes, a duplicate) at once.
+//!
+//! "Every second" counts octets: more than one full segment is unacknowledged (RFC 9293 §3.8.6.3), so a peer whose later
+//! segments are smaller than its first is served alike.
 
 use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, RxFacts};
-use reknit_units::Segments;
+use reknit_units::{Bytes, Segments};
 use serde::{Deserialize, Serialize};
 
 use crate::composition::Part;
@@ -14,14 +17,14 @@ pub struct Config {}
 
 impl Part<dyn AckPolicy> for Config {
     fn build(&self) -> Box<dyn AckPolicy> {
-        Box::new(DelayedAck { unacknowledged: Segments::ZERO })
+        Box::new(DelayedAck { unacknowledged: Bytes::ZERO })
     }
 }
 
 #[derive(Debug)]
 struct DelayedAck {
-    /// Full-sized segments since the last ACK.
-    unacknowledged: Segments,
+    /// Octets since the last ACK.
+    unacknowledged: Bytes,
 }
 
 impl AckPolicy for DelayedAck {
@@ -29,10 +32,8 @@ impl AckPolicy for DelayedAck {
         if rx.arrival != Arrival::InOrder {
             return AckAction::Now;
         }
-        if rx.full_sized {
-            self.unacknowledged += Segments(1);
-        }
-        if self.unacknowledged >= rx.config.ack_every || rx.config.ack_every == Segments(1) {
+        self.unacknowledged += rx.end.since(rx.start);
+        if self.unacknowledged > (rx.config.ack_every - Segments(1)).of(rx.rmss) {
             AckAction::Now
         } else {
             AckAction::By(rx.now + rx.config.ack_delay)
@@ -40,6 +41,6 @@ impl AckPolicy for DelayedAck {
     }
 
     fn on_ack_sent(&mut self) {
-        self.unacknowledged = Segments::ZERO;
+        self.unacknowledged = Bytes::ZERO;
     }
 }
