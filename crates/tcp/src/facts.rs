@@ -20,6 +20,15 @@ pub enum Phase {
     Loss,
 }
 
+/// The two variables of congestion control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: Bytes,
+    /// Slow start threshold.
+    pub ssthresh: Bytes,
+}
+
 /// The send side's state variables, under their RFC names.
 #[derive(Clone, Debug)]
 pub struct SendState {
@@ -37,6 +46,10 @@ pub struct SendState {
     pub cwnd: Bytes,
     /// Slow start threshold.
     pub ssthresh: Bytes,
+    /// The window that the recovery under way, or the last one, is to end with.
+    pub recovery_window: Bytes,
+    /// The last reduction, while it can still be judged.
+    pub snapshot: Option<Snapshot>,
     /// Where the sender stands.
     pub phase: Phase,
     /// `RecoveryPoint` or `recover`: no new fast retransmit before it is acknowledged (RFC 6675 §5, RFC 6582 §3.2).
@@ -59,12 +72,19 @@ pub struct SendState {
     pub sack: bool,
     /// True if both ends agreed on timestamps.
     pub timestamps: bool,
+    /// True if both ends agreed on ECN.
+    pub ecn: bool,
 }
 
 impl SendState {
     /// `FlightSize`: octets sent and not cumulatively acknowledged (RFC 5681 §2).
     pub fn flight_size(&self) -> Bytes {
         self.snd_nxt.since(self.snd_una)
+    }
+
+    /// The window with another cwnd.
+    pub fn window_with(&self, cwnd: Bytes) -> Window {
+        Window { cwnd, ssthresh: self.ssthresh }
     }
 
     /// True in slow start (RFC 5681 §3.1).
@@ -122,7 +142,8 @@ pub struct AckFacts<'a> {
     pub flight_before: Bytes,
     /// True if it acknowledges less than was acknowledged before: it was overtaken. Its SACK blocks count all the same.
     pub stale: bool,
-    /// Segments ACKed or SACKed for the first time: the cumulative ones in order, then the SACKed ones.
+    /// Segments ACKed or SACKed for the first time: the cumulative ones in order, then the SACKed ones block by block,
+    /// hence not in order among themselves.
     pub newly: &'a [SegId],
     /// How many of them were SACKed.
     pub newly_sacked: Segments,
@@ -190,6 +211,8 @@ pub struct Snapshot {
     pub hole: SegId,
     /// SND.NXT then.
     pub snd_nxt: Offset,
+    /// Retransmissions since.
+    pub resent: u32,
 }
 
 /// News that a reduction was needless.

@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use crate::config::Config;
-use crate::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn};
+use crate::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn, Window};
 use crate::scoreboard::{Cause, SegId};
 use crate::seq::Offset;
 
@@ -33,14 +33,26 @@ pub enum Why {
 #[derive(Debug, Default)]
 pub struct Verdicts {
     pub(crate) lost: Vec<(SegId, Why)>,
+    pub(crate) originals_lost: Vec<SegId>,
+    pub(crate) event: Option<SegId>,
     pub(crate) probe: bool,
     pub(crate) probe_repaired_loss: bool,
 }
 
 impl Verdicts {
-    /// The latest transmission of `id` did not arrive.
+    /// The latest transmission of `id` did not arrive. Outside an episode the first such verdict begins one.
     pub fn lost(&mut self, id: SegId, why: Why) {
         self.lost.push((id, why));
+    }
+
+    /// The first transmission of `id` did not arrive; it was sent again on suspicion, and that copy is under way.
+    pub fn original_lost(&mut self, id: SegId) {
+        self.originals_lost.push(id);
+    }
+
+    /// The loss of `hole` is a congestion event of its own: it begins an episode wherever the sender stands.
+    pub fn event(&mut self, hole: SegId) {
+        self.event = Some(hole);
     }
 
     /// Send a probe: new data if possible, else the last segment again (RFC 8985 §7.3).
@@ -53,13 +65,10 @@ impl Verdicts {
         self.probe_repaired_loss = true;
     }
 
-    /// True if nothing was concluded.
-    pub fn is_empty(&self) -> bool {
-        self.lost.is_empty() && !self.probe && !self.probe_repaired_loss
-    }
-
     pub(crate) fn clear(&mut self) {
         self.lost.clear();
+        self.originals_lost.clear();
+        self.event = None;
         self.probe = false;
         self.probe_repaired_loss = false;
     }
@@ -71,7 +80,8 @@ pub trait LossDetector: Debug + Send {
     /// starts it (if the postponements agree).
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts);
 
-    /// Judges again because [`LossDetector::deadline`] passed or a postponement ran out.
+    /// Judges again because [`LossDetector::deadline`] passed or a postponement ran out. Afterwards the deadline lies in
+    /// the future.
     fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts);
 
     /// When to look again, [`Instant::NEVER`] if only an ACK can tell more.
@@ -81,6 +91,12 @@ pub trait LossDetector: Debug + Send {
 
     /// A segment was sent, for the first time or again.
     fn on_sent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
+
+    /// True if recovery may also resend holes that are not held lost when there is nothing else to send (RFC 6675 §4,
+    /// `NextSeg` rules 3 and 4).
+    fn resends_on_suspicion(&self) -> bool {
+        false
+    }
 
     /// True if the retransmission timeout that just fired means that `id` is lost too (RFC 6298 §5.4 speaks of the
     /// first segment only; classic TCP gives up everything).
@@ -130,26 +146,17 @@ pub trait SpuriousDetector: Debug + Send {
     /// A segment was sent again.
     fn on_resent(&mut self, cx: &Context<'_>, id: SegId, cause: Cause);
 
-    /// Learns from an ACK, and judges the reduction described by `snapshot` if there is one. The first verdict of an
+    /// Learns from an ACK, and judges the last reduction (`cx.snd.snapshot`) if there is one. The first verdict of an
     /// episode counts.
-    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, snapshot: Option<&Snapshot>) -> Option<Spurious>;
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious>;
 
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn);
 }
 
-/// A new window.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Window {
-    /// Congestion window.
-    pub cwnd: Bytes,
-    /// Slow start threshold.
-    pub ssthresh: Bytes,
-}
-
 /// The window after the news that a reduction was needless.
 pub trait SpuriousResponse: Debug + Send {
-    /// The new window; None leaves it as it is.
+    /// The new window; None leaves it as it is. `snapshot` is the window before the reduction.
     fn respond(
         &mut self,
         cx: &Context<'_>,
@@ -157,18 +164,31 @@ pub trait SpuriousResponse: Debug + Send {
         spurious: Spurious,
         snapshot: &Snapshot,
     ) -> Option<Window>;
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// A reduction of the window that is due.
+#[derive(Clone, Copy, Debug)]
+pub struct Reduction {
+    /// What sets it off.
+    pub trigger: Trigger,
+    /// The segment that is held lost; the first outstanding one if none is.
+    pub hole: SegId,
+    /// The FlightSize that met congestion, without what limited transmit had added (RFC 5681 eq. 4).
+    pub flight_size: Bytes,
 }
 
 /// What a loss verdict does to the window, and when.
 pub trait LossResponse: Debug + Send {
-    /// A reduction is due: the window to continue with. None leaves it as it is (the loss is repaired all the same).
+    /// The window to continue with. None leaves it as it is (the loss is repaired all the same).
     ///
-    /// `flight_size` is without what limited transmit added; `congestion` tells what the congestion control would do.
+    /// `congestion` tells what the congestion control would do.
     fn respond(
         &mut self,
         cx: &Context<'_>,
-        trigger: Trigger,
-        flight_size: Bytes,
+        reduction: &Reduction,
         congestion: &mut dyn CongestionControl,
     ) -> Option<Window>;
 
@@ -178,8 +198,8 @@ pub trait LossResponse: Debug + Send {
 
 /// How fast recovery spends the window, and when it is over.
 pub trait FastRecovery: Debug + Send {
-    /// Recovery begins with the window that the loss response chose; returns cwnd. `ack` is what set it off, none if a
-    /// timer did.
+    /// Recovery begins, to end with `cx.snd.recovery_window`, which the loss response chose; returns cwnd. `ack` is what
+    /// set it off, none if a timer did.
     fn enter(&mut self, cx: &Context<'_>, ack: Option<&AckFacts<'_>>) -> Bytes;
 
     /// A further ACK arrived that did not end recovery; returns cwnd.
@@ -203,6 +223,9 @@ pub trait FastRecovery: Debug + Send {
     fn restarts_timer(&mut self) -> bool {
         true
     }
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 }
 
 /// What to do about data that may only seem lost, after the retransmission timer expired.
@@ -210,7 +233,7 @@ pub trait FastRecovery: Debug + Send {
 pub enum AfterTimeout {
     /// Give up what the detector gives up and resend it in slow start (RFC 5681 §3.1).
     Conventional,
-    /// Resend only the first segment, hold nothing else lost, and wait for ACKs to tell more.
+    /// Resend only the first segment, hold nothing else lost, send nothing else, and wait for ACKs to tell more.
     Probe,
 }
 
@@ -219,9 +242,9 @@ pub enum AfterTimeout {
 pub enum TimeoutStep {
     /// Nothing to do with this ACK.
     Pass,
-    /// Send up to this many new segments, then continue with this cwnd.
+    /// Send up to this many new segments whatever the window says, then continue with this cwnd.
     SendNew(Segments, Bytes),
-    /// It was a loss: resend in slow start from this cwnd.
+    /// It was a loss: resend what was outstanding when the timer expired, in slow start from this cwnd.
     FallBack(Bytes),
     /// It was spurious.
     Spurious,
@@ -232,8 +255,11 @@ pub trait TimeoutRecovery: Debug + Send {
     /// The timer expired.
     fn on_timeout(&mut self, cx: &Context<'_>, first: bool) -> AfterTimeout;
 
-    /// An ACK arrived while the timeout is undecided.
+    /// An ACK arrived while the timeout is undecided. The window does not grow meanwhile.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> TimeoutStep;
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 }
 
 /// The retransmission timeout.
@@ -260,23 +286,46 @@ pub trait LimitedTransmit: Debug + Send {
     /// is SACKed; values below cwnd change nothing.
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes;
 
-    /// The episode ended: SND.UNA advanced past the hole, or recovery began.
-    fn on_episode_end(&mut self) {}
+    /// Disorder ended, for the reason given, or SND.UNA advanced within it. None leaves the window as it is.
+    fn on_disorder_end(&mut self, _cx: &Context<'_>, _end: DisorderEnd) -> Option<Window> {
+        None
+    }
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// How disorder ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DisorderEnd {
+    /// SND.UNA advanced: the hole was filled before anything was held lost.
+    Advance,
+    /// Fast recovery begins.
+    Recovery,
+    /// The retransmission timer expired.
+    Timeout,
 }
 
 /// Growth and reduction of the window.
 pub trait CongestionControl: Debug + Send {
-    /// cwnd after an ACK that delivered something, outside fast recovery and while the window was in use.
-    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes;
+    /// The window after an ACK that delivered something, outside fast recovery and while the window was in use.
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window;
+
+    /// From `now` on the window is not in use: the application, or the peer's window, holds the sender back. Until the
+    /// next [`CongestionControl::on_ack`].
+    fn on_unused_window(&mut self, _now: Instant) {}
 
     /// ssthresh after a congestion signal (RFC 5681 eq. 4 and its relatives).
-    fn ssthresh(&mut self, cx: &Context<'_>, trigger: Trigger, flight_size: Bytes) -> Bytes;
+    fn ssthresh(&mut self, cx: &Context<'_>, reduction: &Reduction) -> Bytes;
 
     /// Keeps what a reduction is about to change; one state is kept.
     fn save(&mut self);
 
     /// Returns to the state that was kept, because the reduction was needless.
     fn restore(&mut self, cx: &Context<'_>);
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 }
 
 /// How a data segment fits what the receiver has.
@@ -324,6 +373,31 @@ pub enum AckAction {
     Now,
     /// With the next segment that is sent anyway, or at this moment.
     By(Instant),
+    /// The policy acknowledges it itself, when its own [`AckPolicy::deadline`] comes.
+    Withhold,
+}
+
+/// An acknowledgment that a policy has timed itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimedAck {
+    /// What it acknowledges: at most RCV.NXT, and not less than was acknowledged before.
+    pub ack: Offset,
+    /// True if it reports what has arrived above (SACK), as of the moment when it is sent.
+    pub sack: bool,
+}
+
+/// What segments may tell that leave for other reasons: those with data, window updates, answers to probes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Disclosure {
+    /// The most that they may acknowledge.
+    pub ack: Offset,
+    /// True if they may report what has arrived above.
+    pub sack: bool,
+}
+
+impl Disclosure {
+    /// Everything.
+    pub const FULL: Disclosure = Disclosure { ack: Offset::MAX, sack: true };
 }
 
 /// The receiver's acknowledgment policy.
@@ -331,8 +405,24 @@ pub trait AckPolicy: Debug + Send {
     /// A data segment arrived.
     fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction;
 
-    /// Everything received so far has been acknowledged.
+    /// Everything that may be disclosed has been acknowledged.
     fn on_ack_sent(&mut self);
+
+    /// When [`AckPolicy::on_timer`] wants to be called, [`Instant::NEVER`] if nothing is withheld.
+    fn deadline(&self) -> Instant {
+        Instant::NEVER
+    }
+
+    /// The deadline has come: the acknowledgment to send now. Called again until there is none or the deadline lies in
+    /// the future.
+    fn on_timer(&mut self, _now: Instant) -> Option<TimedAck> {
+        None
+    }
+
+    /// What segments that leave for other reasons may tell meanwhile.
+    fn disclosure(&self) -> Disclosure {
+        Disclosure::FULL
+    }
 }
 
 /// One algorithm for each seam: what makes a connection a variant.
@@ -340,8 +430,19 @@ pub trait AckPolicy: Debug + Send {
 pub struct Plugins {
     /// The sender's.
     pub sender: SenderPlugins,
+    /// What takes the place of some of them without SACK; none if nothing of them needs it.
+    pub without_sack: Option<fn() -> WithoutSack>,
     /// When the receiver acknowledges.
     pub ack_policy: Box<dyn AckPolicy>,
+}
+
+/// The algorithms that a sender needs when the peer does not do SACK.
+#[derive(Debug)]
+pub struct WithoutSack {
+    /// Which segments are lost.
+    pub loss_detector: Box<dyn LossDetector>,
+    /// How fast recovery spends the window.
+    pub fast_recovery: Box<dyn FastRecovery>,
 }
 
 /// One algorithm for each seam of the sender.
@@ -382,7 +483,18 @@ impl SenderPlugins {
         for detector in &mut self.spurious_detectors {
             detector.on_turn(cx, turn);
         }
+        self.spurious_response.on_turn(cx, turn);
         self.loss_response.on_turn(cx, turn);
+        self.fast_recovery.on_turn(cx, turn);
+        self.timeout_recovery.on_turn(cx, turn);
         self.rto_estimator.on_turn(cx, turn);
+        self.limited_transmit.on_turn(cx, turn);
+        self.congestion_control.on_turn(cx, turn);
+    }
+
+    /// The peer does not do SACK: duplicate ACKs are all there is.
+    pub(crate) fn do_without_sack(&mut self, instead: WithoutSack) {
+        self.loss_detector = instead.loss_detector;
+        self.fast_recovery = instead.fast_recovery;
     }
 }

@@ -35,6 +35,8 @@ impl Offset {
     pub const SYN: Offset = Offset(0);
     /// Where the application's first octet is.
     pub const DATA: Offset = Offset(1);
+    /// Beyond every octet.
+    pub const MAX: Offset = Offset(u64::MAX);
 
     /// The sequence number at this position of a stream that began with `isn`.
     pub const fn to_wire(self, isn: SeqNum) -> SeqNum {

@@ -56,6 +56,8 @@ pub struct Ack {
     pub ecr: Option<u32>,
     /// ECN echo.
     pub ece: bool,
+    /// True if the receive window is closed.
+    pub closed: bool,
 }
 
 /// The sender under test, and what its receiver has got.
@@ -160,15 +162,29 @@ impl Script {
     /// # Panics
     /// If a segment does not begin at a multiple of [`SMSS`].
     pub fn sent(&mut self) -> Vec<u32> {
+        self.sent_with_flags().into_iter().map(|(n, _)| n).collect()
+    }
+
+    /// The same with each segment's flags.
+    ///
+    /// # Panics
+    /// If a segment does not begin at a multiple of [`SMSS`].
+    pub fn sent_with_flags(&mut self) -> Vec<(u32, Flags)> {
         let mut sent = Vec::new();
         while let Output::Send(segment) = self.connection.poll(self.now) {
             if segment.len > 0 {
                 let position = segment.seq.distance_from(SeqNum(self.isn).plus(1));
                 assert_eq!(u64::from(position) % SMSS, 0, "{segment:?}");
-                sent.push((u64::from(position) / SMSS) as u32 + 1);
+                sent.push(((u64::from(position) / SMSS) as u32 + 1, segment.flags));
             }
         }
         sent
+    }
+
+    /// The application writes `n` segments; returns what is sent at once.
+    pub fn write(&mut self, n: u32) -> Vec<u32> {
+        self.connection.write(Bytes(u64::from(n) * SMSS));
+        self.sent()
     }
 
     /// Segment `n` reaches the receiver, which acknowledges at once.
@@ -211,7 +227,7 @@ impl Script {
             seq: SeqNum(PEER_ISN).plus(1),
             ack: wire(ack.cum),
             flags: if ack.ece { Flags::ACK | Flags::ECE } else { Flags::ACK },
-            window: u16::MAX >> 2,
+            window: if ack.closed { 0 } else { u16::MAX >> 2 },
             ..Segment::default()
         };
         if self.sack {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use reknit_tcp::Config;
 use reknit_tcp::seams::{
     AckPolicy, CongestionControl, DupThresh, FastRecovery, LimitedTransmit, LossDetector, LossResponse, Plugins,
-    Postponement, RtoEstimator, SenderPlugins, SpuriousDetector, SpuriousResponse, TimeoutRecovery,
+    Postponement, RtoEstimator, SenderPlugins, SpuriousDetector, SpuriousResponse, TimeoutRecovery, WithoutSack,
 };
 
 use crate::base::{aimd, delayed_ack, fixed_threshold, limited_transmit, respond_at_once, rfc6298, timeout, undo};
-use crate::sack;
+use crate::{newreno, sack};
 
 /// The parameters of a plug-in, from which a connection's own instance is built.
 pub trait Part<Seam: ?Sized>: Debug + Send + Sync {
@@ -50,6 +50,8 @@ pub struct Composition {
     pub ack_policy: Shared<dyn AckPolicy>,
     /// False for the variants from before SACK.
     pub sack: bool,
+    /// What detects and repairs losses if the variant wants SACK and does not get it.
+    pub without_sack: fn() -> WithoutSack,
 }
 
 impl Default for Composition {
@@ -69,6 +71,7 @@ impl Default for Composition {
             congestion_control: Arc::new(aimd::Config::default()),
             ack_policy: Arc::new(delayed_ack::Config::default()),
             sack: true,
+            without_sack: newreno::without_sack,
         }
     }
 }
@@ -91,6 +94,7 @@ impl Composition {
                 congestion_control: self.congestion_control.build(),
             },
             ack_policy: self.ack_policy.build(),
+            without_sack: self.sack.then_some(self.without_sack),
         }
     }
 

@@ -6,8 +6,8 @@
 //! **What it changes.** If the receiver reports every segment that an episode resent as a duplicate, nothing was lost:
 //! the reduction was needless. What the window becomes is the response's business (`base/undo.rs`).
 //!
-//! **State.** `unproven`: segments resent in this episode that no DSACK has reported. `no_undo`: this episode cannot be
-//! judged. `off`: the network itself duplicates, so that DSACKs prove nothing (whole connection).
+//! **State.** `unproven`: segments resent in this episode that no DSACK has reported; they were last sent between
+//! `began` and `ended`. `no_undo`: this episode cannot be judged. `off`: the network itself duplicates, so that DSACKs prove nothing (whole connection).
 //!
 //! **Rules**, on an ACK with a DSACK. 1: off, or an unknown segment: nothing. 2: nothing was SACKed and the report
 //! begins at SND.UNA: a whole window of ACKs was lost; no undo. 3: the segment was sent once: the network duplicated
@@ -51,7 +51,7 @@ impl Part<dyn SpuriousDetector> for Config {
             no_undo: false,
             unproven: Segments::ZERO,
             began: Instant::NEVER,
-            live: false,
+            ended: Instant::NEVER,
         })
     }
 }
@@ -64,16 +64,27 @@ struct DsackDetection {
     unproven: Segments,
     /// When the episode began that can still be judged; [`Instant::NEVER`] if there is none.
     began: Instant,
-    /// The episode goes on: what is resent belongs to it.
-    live: bool,
+    /// When it ended; [`Instant::NEVER`] while it goes on.
+    ended: Instant,
 }
 
 impl DsackDetection {
     fn begin(&mut self, now: Instant) {
         self.began = now;
-        self.live = true;
+        self.ended = Instant::NEVER;
         self.no_undo = false;
         self.unproven = Segments::ZERO;
+    }
+
+    /// The episode goes on: what is resent belongs to it.
+    fn is_live(&self) -> bool {
+        self.began.is_set() && !self.ended.is_set()
+    }
+
+    /// True if the last transmission of `segment` was a retransmission of this episode.
+    fn resent_in_episode(&self, segment: &Duplicate) -> bool {
+        let when = segment.last_sent;
+        self.began <= when && when <= self.ended && segment.cause != Cause::WindowProbe
     }
 
     /// Rules 3 to 5 for one segment. True if it is now proven needless.
@@ -84,14 +95,14 @@ impl DsackDetection {
                 false
             }
             2 => {
-                let proven = segment.last_sent >= self.began && segment.reports == 1;
+                let proven = self.resent_in_episode(segment) && segment.reports == 1;
                 if proven {
                     self.unproven -= Segments(1);
                 }
                 proven
             }
             _ => {
-                self.no_undo |= segment.last_sent >= self.began;
+                self.no_undo |= self.resent_in_episode(segment);
                 false
             }
         }
@@ -108,15 +119,15 @@ impl DsackDetection {
 }
 
 impl SpuriousDetector for DsackDetection {
-    fn on_resent(&mut self, cx: &Context<'_>, id: SegId, _cause: Cause) {
+    fn on_resent(&mut self, cx: &Context<'_>, id: SegId, cause: Cause) {
         match cx.board.get(id).map(|record| record.transmissions) {
-            _ if !self.live => {}
+            _ if !self.is_live() || cause == Cause::WindowProbe => {}
             Some(2) => self.unproven += Segments(1),
             _ => self.no_undo = true,
         }
     }
 
-    fn on_ack(&mut self, _cx: &Context<'_>, ack: &AckFacts<'_>, snapshot: Option<&Snapshot>) -> Option<Spurious> {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
         let dsack = ack.dsack.filter(|dsack| !self.off && !dsack.segments.is_empty())?;
         if dsack.ack_loss {
             self.no_undo = true;
@@ -129,19 +140,16 @@ impl SpuriousDetector for DsackDetection {
         if !proven || ack.ece {
             return None;
         }
-        self.verdict(snapshot?)
+        self.verdict(cx.snd.snapshot.as_ref()?)
     }
 
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         match turn {
             // Inside an episode a timeout continues it: an undo would restore the window from before its start.
-            Turn::Timeout { .. } if self.live => {}
+            Turn::Timeout { .. } if self.is_live() => {}
             Turn::EnterRecovery | Turn::Timeout { .. } => self.begin(cx.now),
-            Turn::LeaveRecovery => self.live = false,
-            Turn::Spurious(_) => {
-                self.live = false;
-                self.began = Instant::NEVER;
-            }
+            Turn::LeaveRecovery => self.ended = cx.now,
+            Turn::Spurious(_) => self.began = Instant::NEVER,
         }
     }
 }

@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
-use reknit_tcp::seams::{FastRecovery, LossDetector, Verdicts, Why};
+use reknit_tcp::seams::{FastRecovery, LossDetector, Verdicts, Why, WithoutSack};
 use reknit_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,11 @@ pub(crate) const VARIANT: Variant = Variant {
         ..Composition::default()
     },
 };
+
+/// What takes the place of SACK-based detection and recovery when the peer does not do SACK.
+pub(crate) fn without_sack() -> WithoutSack {
+    WithoutSack { loss_detector: Config {}.build(), fast_recovery: DeflateConfig {}.build() }
+}
 
 /// Parameters of the detector: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -126,7 +131,7 @@ impl FastRecovery for Deflate {
 
     /// §3.2 step 4, a full ACK, option (1).
     fn exit(&mut self, cx: &Context<'_>) -> Bytes {
-        cx.snd.ssthresh.min(cx.snd.flight_size().max(cx.snd.smss) + cx.snd.smss)
+        cx.snd.recovery_window.min(cx.snd.flight_size().max(cx.snd.smss) + cx.snd.smss)
     }
 
     fn restarts_timer(&mut self) -> bool {

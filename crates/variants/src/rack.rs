@@ -91,8 +91,9 @@ impl Part<dyn LossDetector> for Config {
             reo_wnd_mult: 1,
             reo_wnd_persist: self.reo_wnd_persist,
             dsack_round: None,
-            suspects_until: None,
+            suspects_until: Suspects::None,
             reo_timer: Instant::NEVER,
+            left_episode: false,
             probe: Probe { pto: Instant::NEVER, end_seq: None, is_retrans: false, rtt_since_last: true },
             config: self.clone(),
         })
@@ -110,6 +111,17 @@ impl Transmission {
     fn of(record: &Record) -> Transmission {
         Transmission { xmit_ts: record.last_sent, end_seq: record.end() }
     }
+}
+
+/// Where the open segments end that were sent before `latest`.
+#[derive(Clone, Copy, Debug)]
+enum Suspects {
+    /// There are none.
+    None,
+    /// At this one, or at the one before it if it has been delivered.
+    UpTo(SegId),
+    /// They have to be looked for.
+    Unknown,
 }
 
 #[derive(Debug)]
@@ -135,47 +147,43 @@ struct Rack {
     reo_wnd_mult: u32,
     reo_wnd_persist: u32,
     dsack_round: Option<Offset>,
-    /// The newest open segment that was sent before `latest`, or the delivered one behind which to look for it.
-    suspects_until: Option<SegId>,
+    suspects_until: Suspects,
     reo_timer: Instant,
+    /// An episode has just ended regularly.
+    left_episode: bool,
     probe: Probe,
 }
 
 impl Rack {
     /// §6.2 steps 1 and 2: the minimum RTT, and the delivered segment that was sent last.
-    ///
-    /// A resent segment that is acknowledged too early was not delivered by its retransmission.
     fn update_latest(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
         if let Some(rtt) = ack.rtt {
             self.min_rtt.update(cx.now, rtt);
             self.probe.rtt_since_last = true;
         }
-        for id in ack.newly {
-            let Some(record) = cx.board.get(*id) else { continue };
-            let rtt = cx.now.since(record.last_sent);
-            if record.transmissions > 1 {
-                let echo_is_older = ack.echoed.is_some_and(|at| at < record.last_sent.floor_to(TIMESTAMP_TICK));
-                if echo_is_older || self.min_rtt.get().is_some_and(|min| rtt < min) {
-                    continue;
-                }
-            }
-            let this = Transmission::of(record);
-            if self.latest.is_none_or(|latest| this > latest) {
-                self.latest = Some(this);
-                self.rtt = rtt;
-                self.suspects_until = Some(*id);
-            }
+        let delivered = ack.newly.iter().filter_map(|id| Some((*id, cx.board.get(*id)?)));
+        let certain = delivered.filter(|(_, record)| !self.is_ambiguous(cx, ack, record));
+        let Some((id, last)) = certain.max_by_key(|(_, record)| Transmission::of(record)) else { return };
+        self.rtt = cx.now.since(last.last_sent);
+        if self.latest.is_none_or(|latest| Transmission::of(last) > latest) {
+            self.latest = Some(Transmission::of(last));
+            self.suspects_until = Suspects::UpTo(id);
         }
     }
 
-    /// §6.2 step 3: an original that arrives below `fack` was overtaken.
+    /// §6.2 step 2: a resent segment that is acknowledged too early was not delivered by its retransmission.
+    fn is_ambiguous(&self, cx: &Context<'_>, ack: &AckFacts<'_>, record: &Record) -> bool {
+        let echo_is_older = ack.echoed.is_some_and(|at| at < record.last_sent.floor_to(TIMESTAMP_TICK));
+        let rtt = cx.now.since(record.last_sent);
+        record.transmissions > 1 && (echo_is_older || self.min_rtt.get().is_some_and(|min| rtt < min))
+    }
+
+    /// §6.2 step 3: an original that arrives below `fack` was overtaken. What the same ACK delivers overtakes nothing.
     fn detect_reordering(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        let before = self.fack;
         for record in ack.newly.iter().filter_map(|id| cx.board.get(*id)) {
-            if record.end() > self.fack {
-                self.fack = record.end();
-            } else if record.end() < self.fack && record.transmissions == 1 {
-                self.reordering_seen = true;
-            }
+            self.reordering_seen |= record.end() < before && record.transmissions == 1;
+            self.fack = self.fack.max(record.end());
         }
     }
 
@@ -235,19 +243,32 @@ impl Rack {
     /// The open segment that was sent last of those sent before `latest`.
     fn newest_suspect<'a>(&mut self, cx: &Context<'a>, latest: Transmission) -> Option<&'a Record> {
         let is_suspect = |r: &Record| r.is_open() && Transmission::of(r) < latest;
-        let known = self.suspects_until?;
-        if !cx.board.get(known).is_some_and(is_suspect) {
-            let before = cx.board.newest_open_before(known);
-            self.suspects_until = match before {
-                Some(id) if !cx.board.get(id).is_some_and(is_suspect) => {
-                    // It was sent again in the meantime and has left its place.
-                    let suspects = cx.board.in_send_order().take_while(|(_, r)| is_suspect(r));
-                    suspects.last().map(|(id, _)| id)
+        let known = match self.suspects_until {
+            Suspects::None => return None,
+            Suspects::Unknown => None,
+            Suspects::UpTo(id) if cx.board.get(id).is_some_and(is_suspect) => Some(id),
+            Suspects::UpTo(id) => match cx.board.newest_open_before(id) {
+                None => {
+                    self.suspects_until = Suspects::None;
+                    return None;
                 }
-                before => before,
-            };
+                // One that was sent again in the meantime has left its place.
+                before => before.filter(|id| cx.board.get(*id).is_some_and(is_suspect)),
+            },
+        };
+        let scan = || cx.board.in_send_order().take_while(|(_, r)| is_suspect(r)).last().map(|(id, _)| id);
+        let newest = known.or_else(scan);
+        self.suspects_until = newest.map_or(Suspects::None, Suspects::UpTo);
+        cx.board.get(newest?)
+    }
+
+    /// §6.2 step 5, last sentence: what was lost while an episode went on was not its doing, so it begins the next.
+    fn begin_next_episode(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        if std::mem::take(&mut self.left_episode)
+            && let Some(hole) = cx.board.lowest_lost()
+        {
+            verdicts.event(hole);
         }
-        cx.board.get(self.suspects_until?)
     }
 
     /// §7.2: when to probe. Only while nothing is SACKed and no recovery is under way.
@@ -265,6 +286,11 @@ impl Rack {
         };
         let rto = if cx.snd.rto_expires.is_set() { cx.snd.rto_expires } else { cx.now + cx.snd.rto };
         self.probe.pto = (cx.now + pto).min(rto);
+    }
+
+    fn end_probe(&mut self) {
+        self.probe.pto = Instant::NEVER;
+        self.probe.end_seq = None;
     }
 
     /// §7.4.2: what an ACK says about the probe.
@@ -288,6 +314,7 @@ impl LossDetector for Rack {
         self.update_latest(cx, ack);
         self.detect_reordering(cx, ack);
         self.adapt_reo_wnd(cx, ack);
+        self.begin_next_episode(cx, verdicts);
         self.detect_loss(cx, verdicts);
         self.process_probe_ack(ack, verdicts);
         if ack.advances() || !ack.newly.is_empty() {
@@ -302,9 +329,7 @@ impl LossDetector for Rack {
                 verdicts.probe();
             }
         }
-        if self.reo_timer <= cx.now {
-            self.detect_loss(cx, verdicts);
-        }
+        self.detect_loss(cx, verdicts);
     }
 
     fn deadline(&self) -> Instant {
@@ -331,12 +356,17 @@ impl LossDetector for Rack {
 
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
         match turn {
-            Turn::EnterRecovery | Turn::Timeout { .. } => {
-                self.probe.pto = Instant::NEVER;
-                self.probe.end_seq = None;
+            Turn::EnterRecovery => self.end_probe(),
+            Turn::Timeout { .. } => {
+                self.end_probe();
+                self.suspects_until = Suspects::Unknown;
             }
-            Turn::LeaveRecovery => self.decay_reo_wnd(),
-            Turn::Spurious(_) => {}
+            Turn::LeaveRecovery => {
+                self.decay_reo_wnd();
+                self.left_episode = true;
+            }
+            // Segments that were held lost are under way again.
+            Turn::Spurious(_) => self.suspects_until = Suspects::Unknown,
         }
     }
 }

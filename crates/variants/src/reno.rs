@@ -71,6 +71,7 @@ impl LossDetector for Duplicates {
         let allowed = !self.config.bug_fix || cx.snd.snd_una > cx.snd.recover;
         if enough && allowed && cx.snd.phase != Phase::Recovery {
             verdicts.lost(cx.board.first(), Why::Duplicates);
+            verdicts.event(cx.board.first()); // after a timeout too
         }
     }
 
@@ -104,7 +105,7 @@ struct Inflate;
 
 /// The window that duplicates inflate: each stands for a segment that has left the network.
 pub(crate) fn inflated(cx: &Context<'_>, duplicates: Segments) -> Bytes {
-    cx.snd.ssthresh + duplicates.of(cx.snd.smss)
+    cx.snd.recovery_window + duplicates.of(cx.snd.smss)
 }
 
 impl FastRecovery for Inflate {
@@ -125,6 +126,6 @@ impl FastRecovery for Inflate {
     }
 
     fn exit(&mut self, cx: &Context<'_>) -> Bytes {
-        cx.snd.ssthresh
+        cx.snd.recovery_window
     }
 }

@@ -132,7 +132,9 @@ impl SackedAbove {
                 }
                 frontier.above = above;
             } else if is_lost(cx, frontier.next, frontier.above) {
-                if record.is_open() && !record.is_retransmitted() {
+                if record.is_retransmitted() {
+                    verdicts.original_lost(frontier.next); // resent by rule 3 before it was held lost
+                } else if record.is_open() {
                     verdicts.lost(frontier.next, Why::SackedAbove);
                 }
             } else {
@@ -152,7 +154,7 @@ fn is_lost(cx: &Context<'_>, hole: SegId, above: Bytes) -> bool {
 /// True if at least `wanted` discontiguous runs are SACKed above `hole`. Only segments smaller than SMSS can make this
 /// true when the octets do not suffice, so it is seldom worth counting.
 fn has_runs_above(cx: &Context<'_>, hole: SegId, wanted: Segments, above: Bytes) -> bool {
-    if above == Bytes::ZERO || cx.board.sacked_runs() < wanted.0 {
+    if above == Bytes::ZERO || cx.board.sacked_runs() < wanted.0 || cx.board.short_sacked() == 0 {
         return false;
     }
     let mut runs = 0;
@@ -183,6 +185,10 @@ impl LossDetector for SackedAbove {
         if !in_episode(cx) && self.is_triggered(cx) && !cx.board.is_empty() {
             self.begin(cx, verdicts);
         }
+    }
+
+    fn resends_on_suspicion(&self) -> bool {
+        true
     }
 
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
@@ -221,6 +227,6 @@ impl FastRecovery for Pipe {
     }
 
     fn exit(&mut self, cx: &Context<'_>) -> Bytes {
-        cx.snd.cwnd.min(cx.snd.ssthresh)
+        cx.snd.cwnd.min(cx.snd.recovery_window)
     }
 }

@@ -323,8 +323,7 @@ mod tests {
         let raw = [2, 4, 5, 0xb4, 30, 4, 1, 1, 4, 2, 8, 4, 0, 0, 1, 3, 3, 7, 0, 0];
         let mut tcp = TcpHeader::default();
         tcp.set_options_raw(&raw).unwrap();
-        let expected =
-            Options { mss: Some(1460), sack_permitted: true, window_scale: Some(7), ..Options::default() };
+        let expected = Options { mss: Some(1460), sack_permitted: true, window_scale: Some(7), ..Options::default() };
         assert_eq!(options_from_wire(&tcp), expected);
     }
 

@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::facts::TIMESTAMP_TICK;
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Options, Segment, TIMESTAMPS_LEN, Timestamps};
+use crate::sender::Agreed;
 use crate::seq::{Offset, SeqNum};
 
 /// Segment size of a peer that announces none (RFC 9293 §3.7.1).
@@ -185,9 +186,15 @@ impl Connection {
             smss -= TIMESTAMPS_LEN as u16;
         }
         let seq = self.receiver.offset(segment.seq).unwrap_or(Offset::SYN);
-        self.sender.state.timestamps = handshake.timestamps;
-        let rtt = (!handshake.ambiguous).then(|| now.since(handshake.first_sent));
-        self.sender.establish(Bytes(u64::from(smss)), wnd, handshake.sack, (seq, Offset::DATA), rtt);
+        self.sender.establish(Agreed {
+            smss: Bytes(u64::from(smss)),
+            wnd,
+            wl: (seq, Offset::DATA),
+            rtt: (!handshake.ambiguous).then(|| now.since(handshake.first_sent)),
+            sack: handshake.sack,
+            timestamps: handshake.timestamps,
+            ecn: handshake.ecn,
+        });
         if handshake.retries > 0 {
             self.sender.restart_from_one_segment();
         }

@@ -126,7 +126,7 @@ impl Connection {
             state,
             identity,
             handshake: Handshake::new(&config),
-            sender: Sender::new(config.clone(), plugins.sender, now),
+            sender: Sender::new(config.clone(), plugins.sender, plugins.without_sack, now),
             receiver: Receiver::new(config.clone(), plugins.ack_policy),
             ts_recent: 0,
             ts_recent_at: now,

@@ -4,6 +4,7 @@ use reknit_units::{Bytes, Instant};
 
 use super::{Connection, State};
 use crate::scoreboard::Cause;
+use crate::seams::{Disclosure, TimedAck};
 use crate::segment::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Segment, TIMESTAMPS_LEN, Timestamps};
 use crate::sender::Outgoing;
 use crate::seq::Offset;
@@ -24,7 +25,7 @@ impl Connection {
     pub fn poll(&mut self, now: Instant) -> Output {
         if self.dirty && self.is_synchronised() {
             self.dirty = false;
-            self.sender.transmit(now, false);
+            self.sender.transmit_written(now);
             self.flush(now);
         }
         if let Some(segment) = self.out.pop_front() {
@@ -42,13 +43,20 @@ impl Connection {
             self.out.push_back(segment);
         }
         self.sender.outbox.clear();
-        let may_ack = self.is_synchronised() || self.state == State::SynReceived;
-        if may_ack && self.receiver.owes_pure_ack(now) {
-            let mut segment = self.header(now, self.next_seq(), Flags::ACK);
-            segment.options.sack = self.receiver.take_sack(self.sack_room(0));
-            self.receiver.on_ack_sent(true);
-            self.out.push_back(segment);
+        if self.is_synchronised() || self.state == State::SynReceived {
+            while let Some(TimedAck { ack, sack }) = self.receiver.take_timed_ack(now) {
+                self.send_ack(now, Disclosure { ack, sack });
+            }
+            if self.receiver.owes_pure_ack(now) {
+                self.receiver.on_ack_sent(true);
+                self.send_ack(now, self.receiver.disclosure());
+            }
         }
+    }
+
+    fn send_ack(&mut self, now: Instant, disclosure: Disclosure) {
+        let segment = self.segment(now, self.next_seq(), Flags::ACK, 0, disclosure);
+        self.out.push_back(segment);
     }
 
     fn data_segment(&mut self, now: Instant, outgoing: Outgoing) -> Segment {
@@ -67,13 +75,11 @@ impl Connection {
         if is_new && std::mem::take(&mut self.sender.send_cwr) {
             flags |= Flags::CWR;
         }
-        let mut segment = self.header(now, outgoing.start, flags);
-        segment.len = (outgoing.len - u32::from(fin)) as u16;
+        let len = (outgoing.len - u32::from(fin)) as u16;
+        let mut segment = self.segment(now, outgoing.start, flags, len, self.receiver.disclosure());
         if self.handshake.ecn && is_new {
             segment.ecn = Ecn::Capable0;
         }
-        // A full-sized segment has no room; the pure ACK that disorder calls for carries the blocks then.
-        segment.options.sack = self.receiver.take_sack(self.sack_room(segment.len));
         self.receiver.on_ack_sent(false);
         segment
     }
@@ -85,23 +91,29 @@ impl Connection {
         (MAX_OPTIONS_LEN - timestamps).min(payload_left).saturating_sub(4) / 8
     }
 
-    /// A header at `start` that acknowledges everything received.
-    pub(super) fn header(&mut self, now: Instant, start: Offset, flags: Flags) -> Segment {
-        let mut flags = flags;
-        if self.ecn_echo && self.state != State::SynSent {
-            flags |= Flags::ECE;
-        }
-        self.last_ack_sent = self.receiver.rcv_nxt();
+    /// A segment with `len` octets of payload that tells the peer what `disclosure` allows. A full-sized one has no room
+    /// for SACK blocks; the pure ACK that disorder calls for carries them.
+    pub(super) fn segment(
+        &mut self,
+        now: Instant,
+        start: Offset,
+        flags: Flags,
+        len: u16,
+        disclosure: Disclosure,
+    ) -> Segment {
+        let ack = disclosure.ack.max(self.last_ack_sent);
+        self.last_ack_sent = ack;
+        let timestamps = self.handshake.timestamps;
+        let sack_room = if disclosure.sack { self.sack_room(len) } else { 0 };
         Segment {
             seq: start.to_wire(self.identity.isn),
-            ack: self.receiver.rcv_nxt().to_wire(self.receiver.irs()),
-            window: self.receiver.announce(),
-            flags,
+            ack: ack.to_wire(self.receiver.irs()),
+            window: self.receiver.announce(ack),
+            len,
+            flags: if self.ecn_echo { flags | Flags::ECE } else { flags },
             options: Options {
-                timestamps: self
-                    .handshake
-                    .timestamps
-                    .then(|| Timestamps { val: self.timestamp(now), ecr: self.ts_recent }),
+                timestamps: timestamps.then(|| Timestamps { val: self.timestamp(now), ecr: self.ts_recent }),
+                sack: self.receiver.take_sack(sack_room),
                 ..Options::default()
             },
             ..Segment::default()

@@ -99,7 +99,7 @@ impl Connection {
         }
         self.keep_alive.unanswered += 1;
         let before = Offset(self.next_seq().0.saturating_sub(1));
-        let probe = self.header(now, before, Flags::ACK);
+        let probe = self.segment(now, before, Flags::ACK, 0, self.receiver.disclosure());
         self.out.push_back(probe);
     }
 

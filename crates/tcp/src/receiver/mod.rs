@@ -10,7 +10,7 @@ use reknit_units::{Bytes, Instant};
 use self::reassembly::Reassembly;
 use self::sack::SackMemory;
 use crate::config::Config;
-use crate::seams::{AckAction, AckPolicy, Arrival, RxFacts};
+use crate::seams::{AckAction, AckPolicy, Arrival, Disclosure, RxFacts, TimedAck};
 use crate::segment::SackBlocks;
 use crate::seq::{Offset, SeqNum};
 use crate::stats::ReceiveStats;
@@ -231,7 +231,9 @@ impl Receiver {
 
     fn owe(&mut self, action: AckAction, arrival: Arrival) {
         self.owed = match (action, self.owed) {
-            (AckAction::Now, Owed::Now { alone: true }) | (AckAction::By(_), Owed::Now { .. }) => self.owed,
+            (AckAction::Withhold, _)
+            | (AckAction::Now, Owed::Now { alone: true })
+            | (AckAction::By(_), Owed::Now { .. }) => self.owed,
             (AckAction::Now, _) => Owed::Now { alone: arrival != Arrival::InOrder },
             (AckAction::By(at), Owed::By(earlier)) => Owed::By(at.min(earlier)),
             (AckAction::By(at), Owed::Nothing) => Owed::By(at),
@@ -243,8 +245,12 @@ impl Receiver {
         self.owed = Owed::Now { alone: true };
     }
 
-    /// When the acknowledgment that is owed must go out.
+    /// When an acknowledgment must go out.
     pub(crate) fn deadline(&self) -> Instant {
+        self.owed_by().min(self.policy.deadline())
+    }
+
+    fn owed_by(&self) -> Instant {
         match self.owed {
             Owed::By(at) => at,
             Owed::Now { .. } => Instant::ZERO,
@@ -254,7 +260,23 @@ impl Receiver {
 
     /// True if an acknowledgment must go out on its own.
     pub(crate) fn owes_pure_ack(&self, now: Instant) -> bool {
-        self.deadline() <= now
+        self.owed_by() <= now
+    }
+
+    /// The next acknowledgment that the policy has timed itself, if its time has come.
+    pub(crate) fn take_timed_ack(&mut self, now: Instant) -> Option<TimedAck> {
+        if self.policy.deadline() > now {
+            return None;
+        }
+        let timed = self.policy.on_timer(now)?;
+        self.stats.acks_sent += 1;
+        Some(TimedAck { ack: timed.ack.min(self.rcv_nxt()), ..timed })
+    }
+
+    /// What a segment that leaves for another reason may tell.
+    pub(crate) fn disclosure(&self) -> Disclosure {
+        let policy = self.policy.disclosure();
+        Disclosure { ack: policy.ack.min(self.rcv_nxt()), ..policy }
     }
 
     /// A segment is about to acknowledge RCV.NXT. `alone` if it carries nothing else.
@@ -275,14 +297,14 @@ impl Receiver {
         }
     }
 
-    /// The window for the next segment, scaled. The right edge moves forward only, and only by a useful amount
-    /// (silly window avoidance, RFC 9293 §3.8.6.2.2).
-    pub(crate) fn announce(&mut self) -> u16 {
+    /// The window for a segment that acknowledges `ack`, scaled. The right edge moves forward only, and only by a useful
+    /// amount (silly window avoidance, RFC 9293 §3.8.6.2.2).
+    pub(crate) fn announce(&mut self, ack: Offset) -> u16 {
         if self.opening() >= self.useful_opening() {
             self.announced = self.announced.max(self.allowed_edge());
         }
         // The field rounds down, the promise does not: what was once announced is accepted.
-        let window = self.announced.since(self.rcv_nxt()).0;
+        let window = self.announced.since(ack).0;
         (window >> self.shift).min(u64::from(u16::MAX)) as u16
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct AckInput {
     pub(crate) wnd: Bytes,
     /// No payload, no SYN, no FIN: only such a segment can be a duplicate ACK without SACK.
     pub(crate) pure: bool,
-    pub(crate) sack: SackReport,
+    pub(crate) sack: Option<SackReport>,
     /// The age of the timestamp that is echoed.
     pub(crate) echo_age: Option<Duration>,
     pub(crate) ece: bool,
@@ -35,7 +35,8 @@ impl Sender {
 
         let window_changed = self.update_window(now, input);
         let (ack_loss, newly_sacked) = self.update_scoreboard(now, input, &mut newly);
-        if let Some(range) = &input.sack.dsack {
+        let dsack = input.sack.as_ref().and_then(|report| report.dsack.as_ref());
+        if let Some(range) = dsack {
             self.board.report_duplicate(range.clone(), now, &mut duplicates);
         }
         let una_before = self.state.snd_una;
@@ -51,9 +52,11 @@ impl Sender {
             duplicate: if self.state.sack {
                 newly_sacked > Segments::ZERO
             } else {
-                input.pure && input.ack == una_before && !window_changed && !self.board.is_empty()
+                // The answer to a probe of a closed window looks like one.
+                let in_flight = !self.board.is_empty() && !self.persist.probing;
+                input.pure && input.ack == una_before && !window_changed && in_flight
             },
-            dsack: input.sack.dsack.as_ref().map(|range| Dsack {
+            dsack: dsack.map(|range| Dsack {
                 left: range.start,
                 right: range.end,
                 segments: &duplicates,
@@ -66,6 +69,7 @@ impl Sender {
             rtt_sample: None,
         };
         self.advance(now, &ack);
+        let timeout_was_open = self.probing_timeout;
         let spurious = self.judge_last_reduction(now, &ack); // step 4
         self.measure_reordering(now, &mut ack); // step 5
         self.measure_rtt(now, &mut ack, input.echo_age); // step 6
@@ -73,9 +77,8 @@ impl Sender {
         if let Some(spurious) = spurious {
             self.respond_to_spurious(now, &ack, spurious); // step 7
         }
-        self.step_timeout_recovery(now, &ack);
         let left_recovery = self.detect_loss(now, &ack); // step 8
-        if spurious.is_none() && !left_recovery {
+        if spurious.is_none() && !left_recovery && !timeout_was_open {
             self.grow_window(now, &ack); // step 9
         }
         self.respond_to_ecn(now, &ack);
@@ -85,7 +88,7 @@ impl Sender {
         self.duplicates = duplicates;
         let ghosts_expire = now + Scoreboard::ghost_lifetime(self.state.rto, self.state.srtt);
         self.board.retire(ghosts_expire);
-        self.transmit(now, true); // step 10
+        self.transmit(now); // step 10
         debug_assert_eq!(self.board.check(), Ok(()));
     }
 
@@ -112,13 +115,12 @@ impl Sender {
             self.board.acknowledge(input.ack, now, newly);
         }
         let acked = newly.len();
-        if self.state.sack && !input.sack.blocks().is_empty() {
+        if let Some(report) = input.sack.as_ref().filter(|_| self.state.sack) {
             // Most blocks repeat those of the last ACK, and a block that was taken in stays taken in.
-            let news = input.sack.blocks().iter().filter(|block| !self.last_sack.blocks().contains(block));
-            for block in news {
+            for block in report.blocks().iter().filter(|block| !self.last_sack.blocks().contains(block)) {
                 self.board.sack(block.clone(), now, newly);
             }
-            self.last_sack = input.sack.clone();
+            self.last_sack = report.clone();
         }
         (none_sacked, Segments((newly.len() - acked) as u32))
     }
@@ -129,7 +131,6 @@ impl Sender {
             self.state.snd_una = ack.ack;
             self.state.dup_acks = Segments::ZERO;
             self.last_progress = now;
-            self.end_disorder_episode();
         }
         self.end_window_probe();
         self.note_unsent();
@@ -141,14 +142,14 @@ impl Sender {
         self.board.highest_sacked().max(acked)
     }
 
-    /// Step 9. Outside recovery, and only while the window is what holds the sender back (RFC 9293 leaves an unused
-    /// window to the implementation; RFC 7661 §4 says not to grow it).
+    /// Step 9. Outside recovery, and only if the window was full when what this ACK acknowledges was in flight: an unused
+    /// window must not grow (RFC 7661 §4, RFC 9438 §5.8).
     fn grow_window(&mut self, now: Instant, ack: &AckFacts<'_>) {
-        if ack.newly.is_empty() || self.state.phase == Phase::Recovery || !self.last_transmit_was_limited {
-            return;
+        let was_full = ack.una_before < self.full_until;
+        if !ack.newly.is_empty() && self.state.phase != Phase::Recovery && was_full {
+            let window = self.plugins.congestion_control.on_ack(&context!(self, now), ack);
+            self.set_window(window);
         }
-        let cwnd = self.plugins.congestion_control.on_ack(&context!(self, now), ack);
-        self.set_cwnd(cwnd);
     }
 
     fn count(&mut self, ack: &AckFacts<'_>) {
@@ -156,7 +157,8 @@ impl Sender {
         self.stats.dup_acks += u64::from(ack.duplicate);
         self.stats.stale_acks += u64::from(ack.stale);
         for segment in ack.dsack.iter().flat_map(|dsack| dsack.segments) {
-            if segment.transmissions > 1 {
+            // A segment that was sent twice can be a duplicate once by our doing; what exceeds that is the network's.
+            if segment.reports < segment.transmissions {
                 self.stats.spurious_retransmissions += 1;
             } else {
                 self.stats.network_duplicates += 1;

@@ -17,19 +17,19 @@ use reknit_units::{Bytes, Instant, Segments};
 use super::{Sender, context};
 use crate::facts::{AckFacts, Context, Phase, Trigger, Turn};
 use crate::scoreboard::SegId;
-use crate::seams::{Entry, Verdicts, Why};
+use crate::seams::{DisorderEnd, Entry, Verdicts, Why};
 
 impl Sender {
     /// True if the ACK ended fast recovery, which set the window; it must not grow on top.
     pub(super) fn detect_loss(&mut self, now: Instant, ack: &AckFacts<'_>) -> bool {
         let left = self.leave_if_over(now, ack);
-        self.count_duplicate(now, ack);
-        let was_in_recovery = self.state.phase == Phase::Recovery;
-        if !self.is_postponed(now) {
-            self.ask_detector(now, Some(ack));
+        if ack.advances() {
+            self.end_disorder(now, DisorderEnd::Advance);
         }
+        self.count_duplicate(now, ack);
+        let entered = self.ask_detector(now, Some(ack));
         match self.state.phase {
-            Phase::Recovery if was_in_recovery => {
+            Phase::Recovery if !entered => {
                 let cwnd = self.plugins.fast_recovery.on_ack(&context!(self, now), ack);
                 self.set_cwnd(cwnd);
             }
@@ -39,8 +39,9 @@ impl Sender {
         left
     }
 
-    /// Asks the detector because of an ACK, or because its clock or a postponement says to look again.
-    pub(super) fn ask_detector(&mut self, now: Instant, ack: Option<&AckFacts<'_>>) {
+    /// Asks the detector because of an ACK, or because its clock or a postponement says to look again. True if fast
+    /// recovery begins.
+    pub(super) fn ask_detector(&mut self, now: Instant, ack: Option<&AckFacts<'_>>) -> bool {
         let mut verdicts = mem::take(&mut self.verdicts);
         let cx = context!(self, now);
         match ack {
@@ -48,49 +49,50 @@ impl Sender {
             None => self.plugins.loss_detector.on_timer(&cx, &mut verdicts),
         }
         if verdicts.probe_repaired_loss && !self.in_episode() {
-            self.reduce(now, Trigger::Probe, self.board.first());
+            self.reduce(now, Trigger::Probe, self.board.first(), ack);
         }
         if verdicts.probe {
             self.probe_tail(now);
         }
-        if let Some(&(hole, _)) = verdicts.lost.first() {
-            self.act_on_loss(now, hole, &verdicts, ack);
-        }
+        let entered = self.act_on_loss(now, &verdicts, ack);
         verdicts.clear();
         self.verdicts = verdicts;
+        entered
     }
 
-    /// Marks what is lost; outside an episode that begins fast recovery, unless a postponement objects. After a timeout
-    /// only a detector that counts duplicates without regard to `recover` begins one (Reno before RFC 2582).
-    fn act_on_loss(&mut self, now: Instant, hole: SegId, verdicts: &Verdicts, ack: Option<&AckFacts<'_>>) {
-        let entering = match self.state.phase {
-            Phase::Open | Phase::Disorder => true,
-            Phase::Loss => verdicts.lost[0].1 == Why::Duplicates,
-            Phase::Recovery => false,
-        };
-        if entering {
+    /// Marks what is lost; outside an episode that begins fast recovery, unless a postponement objects.
+    fn act_on_loss(&mut self, now: Instant, verdicts: &Verdicts, ack: Option<&AckFacts<'_>>) -> bool {
+        let first_lost = verdicts.lost.first().map(|(hole, _)| *hole).filter(|_| !self.in_episode());
+        let event = verdicts.event.or(first_lost);
+        if let Some(hole) = event {
             if self.must_wait(now, hole) {
-                return;
+                return false;
             }
-            self.reduce(now, Trigger::FastRetransmit, hole);
+            self.reduce(now, Trigger::FastRetransmit, hole, ack);
         }
         for &(id, why) in &verdicts.lost {
             self.forced |= why == Why::PartialAck;
             self.board.mark_lost(id);
         }
-        if entering {
+        for &id in &verdicts.originals_lost {
+            self.board.mark_original_lost(id);
+        }
+        if event.is_some() {
             self.enter_recovery(now, ack);
         }
+        event.is_some()
     }
 
     fn enter_recovery(&mut self, now: Instant, ack: Option<&AckFacts<'_>>) {
+        self.end_disorder(now, DisorderEnd::Recovery);
+        self.probing_timeout = false;
         self.state.phase = Phase::Recovery;
         self.state.recover = self.state.snd_nxt;
+        self.state.recovery_window = self.state.cwnd;
         self.high_rxt = None;
         self.rescue = None;
         self.forced = true;
         self.postponed = None;
-        self.end_disorder_episode();
         let cwnd = self.plugins.fast_recovery.enter(&context!(self, now), ack);
         self.set_cwnd(cwnd);
         self.plugins.on_turn(&context!(self, now), Turn::EnterRecovery);
@@ -142,11 +144,16 @@ impl Sender {
         }
     }
 
-    /// SND.UNA moved or recovery began: what was allowed beyond the window ends.
-    pub(super) fn end_disorder_episode(&mut self) {
+    /// What was allowed beyond the window ends. After measuring, so that an ACK is measured in the episode that it ends.
+    pub(super) fn end_disorder(&mut self, now: Instant, end: DisorderEnd) {
+        if self.state.phase == Phase::Disorder {
+            let window = self.plugins.limited_transmit.on_disorder_end(&context!(self, now), end);
+            if let Some(window) = window {
+                self.set_window(window);
+            }
+        }
         self.state.limited_transmit = Bytes::ZERO;
         self.flight_limit = Bytes::ZERO;
-        self.plugins.limited_transmit.on_episode_end();
         if self.postponed.is_some_and(|(hole, _)| hole < self.board.first()) {
             self.postponed = None;
         }
@@ -165,9 +172,5 @@ impl Sender {
         });
         self.postponed = until.max().filter(|until| *until > now).map(|until| (hole, until));
         self.postponed.is_some()
-    }
-
-    fn is_postponed(&self, now: Instant) -> bool {
-        self.postponed.is_some_and(|(_, until)| until > now)
     }
 }

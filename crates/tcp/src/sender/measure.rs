@@ -55,7 +55,8 @@ impl Sender {
             RttSamples::PerRound => self.timed_sample(now, ack),
         };
         let sampled = self.plugins.rto_estimator.on_ack(&context!(self, now), ack);
-        if sampled {
+        // Timestamps make more ACKs valid samples than the estimator is given; each ends the back-off (RFC 6298 §5).
+        if sampled || (self.state.timestamps && rtt.is_some()) {
             self.backoff = 0;
         }
         self.update_rto();

@@ -20,9 +20,9 @@ pub(crate) use self::ack::AckInput;
 pub(crate) use self::sack::SackReport;
 pub(crate) use self::timeout::TimerVerdict;
 use crate::config::Config;
-use crate::facts::{Context, Phase, SendState, Snapshot};
+use crate::facts::{Context, Phase, SendState, Window};
 use crate::scoreboard::{Cause, Duplicate, Scoreboard, SegId};
-use crate::seams::{SenderPlugins, Verdicts, Window};
+use crate::seams::{SenderPlugins, Verdicts, WithoutSack};
 use crate::seq::Offset;
 use crate::stats::SendStats;
 
@@ -35,6 +35,18 @@ pub(crate) struct Outgoing {
     /// These octets were sent before.
     pub(crate) again: bool,
     pub(crate) cause: Cause,
+}
+
+/// What the handshake told the sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Agreed {
+    pub(crate) smss: Bytes,
+    pub(crate) wnd: Bytes,
+    pub(crate) wl: (Offset, Offset),
+    pub(crate) rtt: Option<Duration>,
+    pub(crate) sack: bool,
+    pub(crate) timestamps: bool,
+    pub(crate) ecn: bool,
 }
 
 /// The segment whose round trip is being timed (RFC 6298 §3).
@@ -59,13 +71,12 @@ pub(crate) struct Sender {
     pub(crate) state: SendState,
     pub(crate) board: Scoreboard,
     plugins: SenderPlugins,
+    without_sack: Option<fn() -> WithoutSack>,
     /// One past the last octet that the application has written.
     written: Offset,
     /// The application has closed: a FIN follows the last octet.
     closing: bool,
 
-    /// The window before the last reduction, while that can still be judged.
-    snapshot: Option<Snapshot>,
     /// Segments resent in this recovery lie at or below this one (`HighRxt` of RFC 6675).
     high_rxt: Option<SegId>,
     /// `RescueRxt` of RFC 6675.
@@ -77,8 +88,10 @@ pub(crate) struct Sender {
     flight_limit: Bytes,
     /// The hole whose fast retransmit was put off, and until when.
     postponed: Option<(SegId, Instant)>,
-    /// Sending is closed until then.
-    last_transmit_was_limited: bool,
+    /// The burst limit holds something back, which leaves with the next ACK or timer.
+    held_back: bool,
+    /// SND.NXT when the window was last full.
+    full_until: Offset,
     /// ECN: reductions answered up to here, and whether the next segment must carry CWR (RFC 3168 §6.1.2).
     ecn_recover: Offset,
     pub(crate) send_cwr: bool,
@@ -89,8 +102,9 @@ pub(crate) struct Sender {
     backoff: u32,
     /// SND.UNA when the timer last expired.
     timer_retransmitted: Option<Offset>,
-    /// A timeout whose nature is still open is being probed.
+    /// A timeout whose nature is still open is being probed, with so many new segments.
     probing_timeout: bool,
+    granted: Segments,
     persist: Persist,
     last_activity: Instant,
     /// When the peer last showed progress (or data was first sent after quiet).
@@ -116,7 +130,12 @@ macro_rules! context {
 pub(crate) use context;
 
 impl Sender {
-    pub(crate) fn new(config: Arc<Config>, plugins: SenderPlugins, now: Instant) -> Sender {
+    pub(crate) fn new(
+        config: Arc<Config>,
+        plugins: SenderPlugins,
+        without_sack: Option<fn() -> WithoutSack>,
+        now: Instant,
+    ) -> Sender {
         let smss = Bytes(u64::from(config.mss));
         let state = SendState {
             snd_una: Offset::SYN,
@@ -126,6 +145,8 @@ impl Sender {
             smss,
             cwnd: config.initial_window.of(smss),
             ssthresh: Bytes::MAX,
+            recovery_window: Bytes::MAX,
+            snapshot: None,
             phase: Phase::Open,
             recover: Offset::SYN,
             dup_acks: Segments::ZERO,
@@ -137,20 +158,22 @@ impl Sender {
             can_send_new: false,
             sack: false,
             timestamps: false,
+            ecn: false,
         };
         Sender {
             state,
             board: Scoreboard::default(),
             plugins,
+            without_sack,
             written: Offset::DATA,
             closing: false,
-            snapshot: None,
             high_rxt: None,
             rescue: None,
             forced: false,
             flight_limit: Bytes::ZERO,
             postponed: None,
-            last_transmit_was_limited: false,
+            held_back: false,
+            full_until: Offset::SYN,
             ecn_recover: Offset::SYN,
             send_cwr: false,
             timed: None,
@@ -158,6 +181,7 @@ impl Sender {
             backoff: 0,
             timer_retransmitted: None,
             probing_timeout: false,
+            granted: Segments::ZERO,
             persist: Persist { expires: Instant::NEVER, backoff: 0, probing: false },
             last_activity: now,
             last_progress: now,
@@ -172,26 +196,24 @@ impl Sender {
         }
     }
 
-    /// The handshake is done: the SYN is acknowledged, the segment size and the peer's window are known.
-    pub(crate) fn establish(
-        &mut self,
-        smss: Bytes,
-        wnd: Bytes,
-        sack: bool,
-        wl: (Offset, Offset),
-        rtt: Option<Duration>,
-    ) {
+    /// The handshake is done: the SYN is acknowledged, both ends know what the other can do.
+    pub(crate) fn establish(&mut self, agreed: Agreed) {
+        if let Some(without_sack) = self.without_sack.filter(|_| !agreed.sack) {
+            self.plugins.do_without_sack(without_sack());
+        }
         self.state.snd_una = Offset::DATA;
         self.state.snd_nxt = Offset::DATA;
-        self.state.smss = smss;
-        self.state.sack = sack;
-        self.state.cwnd = self.cap(self.config.initial_window.of(smss));
-        self.state.snd_wnd = wnd;
-        self.state.max_snd_wnd = wnd;
+        self.state.smss = agreed.smss;
+        self.state.sack = agreed.sack;
+        self.state.timestamps = agreed.timestamps;
+        self.state.ecn = agreed.ecn;
+        self.state.cwnd = self.cap(self.config.initial_window.of(agreed.smss));
+        self.state.snd_wnd = agreed.wnd;
+        self.state.max_snd_wnd = agreed.wnd;
         self.state.recover = Offset::SYN;
         self.round_end = Offset::DATA;
-        self.wl = wl;
-        if let Some(rtt) = rtt {
+        self.wl = agreed.wl;
+        if let Some(rtt) = agreed.rtt {
             self.plugins.rto_estimator.on_sample(&self.config, rtt);
         }
         self.update_rto();

@@ -18,8 +18,11 @@ impl SackReport {
     ///
     /// The first block is a DSACK iff it lies wholly at or below the cumulative field of *this* segment (not SND.UNA:
     /// an overtaken ACK would look like one), or inside the second block (RFC 2883 §4). Blocks that make no sense
-    /// (empty, or beyond what was sent) are dropped.
-    pub(crate) fn read(option: &SackBlocks, ack: Offset, isn: SeqNum, snd_nxt: Offset) -> SackReport {
+    /// (empty, or beyond what was sent) are dropped. None if there is no option.
+    pub(crate) fn read(option: &SackBlocks, ack: Offset, isn: SeqNum, snd_nxt: Offset) -> Option<SackReport> {
+        if option.is_empty() {
+            return None;
+        }
         let mut report = SackReport::default();
         for block in option.as_slice() {
             let edges = (ack.nearest(block.left, isn), ack.nearest(block.right, isn));
@@ -36,7 +39,7 @@ impl SackReport {
             report.blocks.rotate_left(1);
             report.len -= 1;
         }
-        report
+        Some(report)
     }
 
     /// The blocks that say what the receiver holds.
@@ -67,7 +70,7 @@ mod tests {
         for &(left, right) in blocks {
             option.push(SackBlock { left: SeqNum(left), right: SeqNum(right) });
         }
-        SackReport::read(&option, Offset(ack), ISN, Offset(10_000))
+        SackReport::read(&option, Offset(ack), ISN, Offset(10_000)).unwrap()
     }
 
     #[test]

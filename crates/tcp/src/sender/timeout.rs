@@ -3,9 +3,9 @@
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use super::{SackReport, Sender, context};
-use crate::facts::{AckFacts, Phase, Trigger, Turn};
+use crate::facts::{AckFacts, Phase, Spurious, Trigger, Turn, Window};
 use crate::scoreboard::{Record, SegId};
-use crate::seams::{AfterTimeout, TimeoutStep, Window};
+use crate::seams::{AfterTimeout, DisorderEnd, TimeoutStep};
 
 /// What the connection has to do after a timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,10 +25,14 @@ impl Sender {
 
     /// Fires what is due.
     pub(crate) fn on_timer(&mut self, now: Instant) -> TimerVerdict {
-        if self.plugins.loss_detector.deadline() <= now || self.postponed.is_some_and(|(_, until)| until <= now) {
+        let may_enter = self.postponed.is_some_and(|(_, until)| until <= now);
+        if may_enter || self.plugins.loss_detector.deadline() <= now {
             self.note_unsent();
             self.ask_detector(now, None);
-            self.transmit(now, false);
+            if may_enter {
+                self.postponed = None; // whoever has not entered by now has no reason left
+            }
+            self.transmit(now);
         }
         if self.state.rto_expires <= now {
             if now.since(self.last_progress) >= self.config.user_timeout {
@@ -42,7 +46,7 @@ impl Sender {
             }
             self.persist.backoff += 1;
             self.probe_window(now);
-            self.persist.expires = now + self.backed_off(self.persist.backoff);
+            self.persist.expires = now + self.persist_timeout();
         }
         debug_assert_eq!(self.board.check(), Ok(()));
         TimerVerdict::Continue
@@ -56,7 +60,7 @@ impl Sender {
         self.stats.timeouts += 1;
         self.forget_sacks_if_reneged();
         if first {
-            self.reduce(now, Trigger::Timeout, head);
+            self.reduce(now, Trigger::Timeout, head, None);
         } else {
             // The same segment again is no second congestion signal (RFC 5681 §3.1).
             let ssthresh = self.state.ssthresh;
@@ -64,16 +68,16 @@ impl Sender {
         }
         self.timer_retransmitted = Some(self.state.snd_una);
         self.backoff += 1;
+        self.end_disorder(now, DisorderEnd::Timeout);
+        self.state.recover = self.state.snd_nxt;
         self.give_up_on_timeout(now, head, first);
         self.state.phase = Phase::Loss;
-        self.state.recover = self.state.snd_nxt;
         self.state.dup_acks = Segments::ZERO;
         self.postponed = None;
-        self.end_disorder_episode();
         self.plugins.on_turn(&context!(self, now), Turn::Timeout { expired, first });
         self.forced = true;
         self.state.rto_expires = now + self.backed_off(self.backoff);
-        self.transmit(now, true);
+        self.transmit(now);
     }
 
     /// The first segment is SACKed: a receiver that held it would have acknowledged it, so it went back on its word
@@ -89,15 +93,20 @@ impl Sender {
     fn give_up_on_timeout(&mut self, now: Instant, head: SegId, first: bool) {
         let plan = self.plugins.timeout_recovery.on_timeout(&context!(self, now), first);
         self.probing_timeout = plan == AfterTimeout::Probe;
+        self.granted = Segments::ZERO;
         self.board.mark_lost(head);
         if plan == AfterTimeout::Conventional {
             self.give_up_rest(now);
         }
     }
 
+    /// Whatever was outstanding when the timer expired, as far as the detector holds it lost.
     fn give_up_rest(&mut self, now: Instant) {
         let mut next = self.board.next_unsacked(self.board.first());
         while let Some(id) = next {
+            if self.board.get(id).is_none_or(|record| record.start >= self.state.recover) {
+                return;
+            }
             if self.plugins.loss_detector.lost_at_timeout(&context!(self, now), id) {
                 self.board.mark_lost(id);
             }
@@ -106,19 +115,27 @@ impl Sender {
     }
 
     /// An ACK while a timeout is being probed.
-    pub(super) fn step_timeout_recovery(&mut self, now: Instant, ack: &AckFacts<'_>) {
+    pub(super) fn step_timeout_recovery(&mut self, now: Instant, ack: &AckFacts<'_>) -> Option<Spurious> {
         if !self.probing_timeout {
-            return;
+            return None;
         }
         match self.plugins.timeout_recovery.on_ack(&context!(self, now), ack) {
-            TimeoutStep::Pass => {}
-            TimeoutStep::SendNew(_, cwnd) => self.set_cwnd(cwnd),
+            TimeoutStep::Pass => None,
+            TimeoutStep::SendNew(segments, cwnd) => {
+                self.granted = segments;
+                self.set_cwnd(cwnd);
+                None
+            }
             TimeoutStep::FallBack(cwnd) => {
                 self.probing_timeout = false;
                 self.set_cwnd(cwnd);
                 self.give_up_rest(now);
+                None
             }
-            TimeoutStep::Spurious => self.probing_timeout = false,
+            TimeoutStep::Spurious => {
+                self.probing_timeout = false;
+                Some(Spurious::Timeout)
+            }
         }
     }
 
@@ -150,7 +167,7 @@ impl Sender {
         } else if !self.persist.expires.is_set() {
             self.last_progress = now;
             self.persist.backoff = 0;
-            self.persist.expires = now + self.backed_off(0);
+            self.persist.expires = now + self.persist_timeout();
         }
     }
 
@@ -169,5 +186,14 @@ impl Sender {
             return rto;
         }
         (rto * (1 << backoff.min(20))).min(self.config.max_rto)
+    }
+
+    /// A closed window is probed also by a sender whose estimator runs no timer.
+    fn persist_timeout(&self) -> Duration {
+        if self.state.rto != Duration::MAX {
+            return self.backed_off(self.persist.backoff);
+        }
+        let base = self.state.srtt.unwrap_or(self.config.initial_rto).max(self.config.min_rto);
+        (base * (1 << self.persist.backoff.min(20))).min(self.config.max_rto)
     }
 }

@@ -1,11 +1,11 @@
 //! Step 10: what to send next, and whether there is room for it.
 
-use reknit_units::{Bytes, Instant};
+use reknit_units::{Bytes, Instant, Segments};
 
 use super::{Outgoing, Sender, context};
 use crate::config::Resend;
 use crate::facts::Phase;
-use crate::scoreboard::{Cause, SegId};
+use crate::scoreboard::{Cause, New, SegId};
 
 /// New data that could go out now.
 #[derive(Clone, Copy, Debug)]
@@ -14,48 +14,92 @@ struct NewData {
     len: u32,
 }
 
+/// Why no more is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stop {
+    NoRoom,
+    NothingToSend,
+}
+
 impl Sender {
     /// Sends what the window allows: retransmissions first, then new data, then what RFC 6675 allows on suspicion.
     ///
-    /// After an ACK the burst limit applies; what it holds back leaves with the next ACK.
-    pub(crate) fn transmit(&mut self, now: Instant, after_ack: bool) {
+    /// At most a burst for one ACK or timer; what is held back leaves with the next.
+    pub(super) fn transmit(&mut self, now: Instant) {
+        let burst = self.config.max_burst.map_or(u32::MAX, |max| max.0);
+        self.held_back = self.send_up_to(now, burst);
+    }
+
+    /// The application has written, read or closed. That is no way around the burst limit.
+    pub(crate) fn transmit_written(&mut self, now: Instant) {
+        if !self.held_back {
+            self.send_up_to(now, u32::MAX);
+        }
+    }
+
+    /// True if `burst` segments were sent and more could be.
+    fn send_up_to(&mut self, now: Instant, burst: u32) -> bool {
         self.restart_after_idle(now);
-        let burst = self.config.max_burst.filter(|_| after_ack).map_or(u32::MAX, |max| max.0);
-        self.last_transmit_was_limited = true;
+        let mut stop = None;
         for _ in 0..burst {
-            if !self.send_one(now) {
+            stop = self.send_one(now).err();
+            if stop.is_some() {
                 break;
             }
         }
+        self.note_use_of_window(now, stop);
         self.arm_timers(now);
+        stop.is_none()
     }
 
-    /// Sends one segment; false if there is nothing to send or no room.
-    fn send_one(&mut self, now: Instant) -> bool {
+    /// Was the window the reason to stop, or is it full anyway?
+    fn note_use_of_window(&mut self, now: Instant, stop: Option<Stop>) {
+        let full = self.state.flight_size() + self.state.smss > self.state.cwnd;
+        if full || stop != Some(Stop::NothingToSend) {
+            self.full_until = self.state.snd_nxt;
+        } else if self.state.snd_una >= self.full_until {
+            self.plugins.congestion_control.on_unused_window(now);
+        }
+    }
+
+    fn send_one(&mut self, now: Instant) -> Result<(), Stop> {
         let forced = std::mem::take(&mut self.forced);
         if let Some(id) = self.board.lowest_to_resend() {
             if !forced && !self.has_room_to_resend(now, id) {
-                return false;
+                return Err(Stop::NoRoom);
             }
             let cause = if self.state.phase == Phase::Loss { Cause::Timeout } else { Cause::FastRetransmit };
             self.resend(now, id, cause);
-            return true;
+            return Ok(());
+        }
+        if self.probing_timeout {
+            return self.send_granted(now);
         }
         if self.config.resend == Resend::AnyHole && self.resend_hole(now) {
-            return true;
+            return Ok(());
         }
         if let Some(new) = self.next_new() {
             if !self.has_room_for_new(now, new) {
-                return false;
+                return Err(Stop::NoRoom);
             }
             self.send_new(now, new);
-            return true;
+            return Ok(());
         }
-        if self.resend_hole(now) || self.rescue(now) {
-            return true;
+        let suspects = self.plugins.loss_detector.resends_on_suspicion();
+        if suspects && (self.resend_hole(now) || self.rescue(now)) {
+            return Ok(());
         }
-        self.last_transmit_was_limited = false;
-        false
+        Err(Stop::NothingToSend)
+    }
+
+    /// While a timeout is being probed, only what the probe asks for.
+    fn send_granted(&mut self, now: Instant) -> Result<(), Stop> {
+        let Some(new) = self.next_new().filter(|_| self.granted > Segments::ZERO) else {
+            return Err(Stop::NoRoom);
+        };
+        self.granted -= Segments(1);
+        self.send_new_because(now, new, Cause::New);
+        Ok(())
     }
 
     /// `NextSeg` rule 3: a hole above everything resent so far and below the highest SACK that is not (yet) held lost.
@@ -91,7 +135,8 @@ impl Sender {
     /// Tail loss probe: new data if there is any, else the last segment again (RFC 8985 §7.3).
     pub(super) fn probe_tail(&mut self, now: Instant) {
         let last = SegId(self.board.next_id().0.saturating_sub(1));
-        if let Some(new) = self.next_new() {
+        let new = self.next_new().filter(|new| self.is_within_cap(*new));
+        if let Some(new) = new {
             self.send_new_because(now, new, Cause::Probe);
         } else if self.board.get(last).is_some_and(|r| !r.is_sacked()) {
             self.resend(now, last, Cause::Probe);
@@ -119,7 +164,6 @@ impl Sender {
     }
 
     fn has_room_for_new(&mut self, now: Instant, new: NewData) -> bool {
-        // A FIN rides on a full segment for free.
         let len = Bytes(u64::from(new.len)).min(self.state.smss);
         let flight_size = self.state.flight_size();
         let room = match self.state.phase {
@@ -128,7 +172,13 @@ impl Sender {
             Phase::Open => self.state.cwnd - flight_size,
             Phase::Disorder => self.state.cwnd.max(self.flight_limit) - flight_size,
         };
-        room >= len && self.cap(Bytes::MAX) >= flight_size + len
+        room >= len && self.is_within_cap(new)
+    }
+
+    /// The hard cap holds for everything in flight. A FIN rides on a full segment for free.
+    fn is_within_cap(&self, new: NewData) -> bool {
+        let len = Bytes(u64::from(new.len)).min(self.state.smss);
+        self.cap(Bytes::MAX) >= self.state.flight_size() + len
     }
 
     fn has_room_to_resend(&mut self, now: Instant, id: SegId) -> bool {
@@ -156,7 +206,8 @@ impl Sender {
         if self.board.is_empty() {
             self.last_progress = now;
         }
-        let id = self.board.push(start, new.len, now, self.state.cwnd, cause);
+        let (smss, cwnd) = (self.state.smss, self.state.cwnd);
+        let id = self.board.push(now, New { start, len: new.len, smss, cwnd, cause });
         self.state.snd_nxt = start + len;
         self.start_timing(now, self.state.snd_nxt);
         self.put(now, id, cause, false);
@@ -164,9 +215,14 @@ impl Sender {
     }
 
     pub(super) fn resend(&mut self, now: Instant, id: SegId, cause: Cause) {
-        self.board.resent(id, now, self.state.cwnd, cause);
+        if !self.board.resent(id, now, self.state.cwnd, cause) {
+            return;
+        }
         let Some(record) = self.board.get(id) else { return };
         let (start, end) = (record.start, record.end());
+        if let Some(snapshot) = &mut self.state.snapshot {
+            snapshot.resent += 1;
+        }
         self.stop_timing();
         self.high_rxt = self.high_rxt.max(Some(id));
         self.rescue = self.rescue.or(Some(end));

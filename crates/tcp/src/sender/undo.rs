@@ -6,6 +6,7 @@ use super::{Sender, context};
 use crate::config::DecreaseOf;
 use crate::facts::{AckFacts, Phase, Snapshot, Spurious, Trigger, Turn};
 use crate::scoreboard::SegId;
+use crate::seams::Reduction;
 use crate::seq::Offset;
 use crate::stats::Cut;
 
@@ -17,10 +18,11 @@ impl Sender {
     pub(super) fn judge_last_reduction(&mut self, now: Instant, ack: &AckFacts<'_>) -> Option<Spurious> {
         let mut verdict = None;
         for detector in &mut self.plugins.spurious_detectors {
-            let says = detector.on_ack(&context!(self, now), ack, self.snapshot.as_ref());
+            let says = detector.on_ack(&context!(self, now), ack);
             verdict = verdict.or(says);
         }
-        let spurious = verdict.filter(|_| self.snapshot.is_some() && !ack.ece)?;
+        let verdict = verdict.or(self.step_timeout_recovery(now, ack));
+        let spurious = verdict.filter(|_| self.state.snapshot.is_some() && !ack.ece)?;
         self.stats.spurious_cuts += 1;
         self.plugins.on_turn(&context!(self, now), Turn::Spurious(spurious));
         Some(spurious)
@@ -28,8 +30,9 @@ impl Sender {
 
     /// Step 7: back to [`Phase::Open`], as if the reduction had not been. Fast retransmit is allowed again.
     pub(super) fn respond_to_spurious(&mut self, now: Instant, ack: &AckFacts<'_>, spurious: Spurious) {
-        let Some(snapshot) = self.snapshot.take() else { return };
+        let Some(snapshot) = self.state.snapshot else { return };
         let window = self.plugins.spurious_response.respond(&context!(self, now), ack, spurious, &snapshot);
+        self.state.snapshot = None;
         self.board.clear_lost();
         self.leave_episode();
         self.state.recover = self.state.snd_una;
@@ -40,63 +43,85 @@ impl Sender {
         }
     }
 
-    /// Reduces the window as the loss response says, and keeps what was there before.
+    /// Reduces the window as the loss response says, and keeps what was there before. `ack` is what told of the
+    /// congestion, none if a timer did.
     ///
-    /// A timeout in the middle of a recovery keeps the older window: otherwise its undo would restore only half.
-    pub(super) fn reduce(&mut self, now: Instant, trigger: Trigger, hole: SegId) {
-        let flight_size = self.reducible_flight();
-        let before = match (trigger, self.snapshot) {
-            (Trigger::Timeout, Some(earlier)) if self.in_episode() => (earlier.cwnd, earlier.ssthresh),
-            _ => {
-                self.plugins.congestion_control.save();
-                (self.state.cwnd, self.state.ssthresh)
-            }
+    /// ECN: one window of data reduces once, whether it was marked, lost or both (RFC 3168 §6.1.2).
+    pub(super) fn reduce(&mut self, now: Instant, trigger: Trigger, hole: SegId, ack: Option<&AckFacts<'_>>) {
+        if trigger != Trigger::Timeout && self.state.snd_una < self.ecn_recover {
+            self.state.snapshot = None;
+            return;
+        }
+        let flight_size = self.reducible_flight(ack);
+        let snapshot = self.take_snapshot(now, trigger, hole, flight_size);
+        self.state.snapshot = Some(snapshot);
+        let reduction = Reduction {
+            trigger,
+            hole,
+            flight_size: match self.config.decrease_of {
+                DecreaseOf::FlightSize => flight_size,
+                DecreaseOf::Cwnd => self.state.cwnd,
+            },
         };
-        self.snapshot = Some(Snapshot {
+        let cx = context!(self, now);
+        let congestion = self.plugins.congestion_control.as_mut();
+        let Some(window) = self.plugins.loss_response.respond(&cx, &reduction, congestion) else { return };
+        self.set_window(window);
+        self.count_cut(now, trigger, hole);
+        if self.state.ecn {
+            self.ecn_recover = self.state.snd_nxt;
+            self.send_cwr = true;
+        }
+    }
+
+    /// The window as it is, for an undo. A timeout in the middle of a recovery keeps the older one: otherwise its undo
+    /// would restore only half.
+    fn take_snapshot(&mut self, now: Instant, trigger: Trigger, hole: SegId, flight_size: Bytes) -> Snapshot {
+        let earlier = self.state.snapshot.filter(|_| trigger == Trigger::Timeout && self.in_episode());
+        if earlier.is_none() {
+            self.plugins.congestion_control.save();
+        }
+        Snapshot {
             trigger,
             at: now,
-            cwnd: before.0,
-            ssthresh: before.1,
+            cwnd: earlier.map_or(self.state.cwnd, |earlier| earlier.cwnd),
+            ssthresh: earlier.map_or(self.state.ssthresh, |earlier| earlier.ssthresh),
             flight_size,
             dup_acks: self.state.dup_acks,
             hole,
             snd_nxt: self.state.snd_nxt,
+            resent: earlier.map_or(0, |earlier| earlier.resent),
+        }
+    }
+
+    fn count_cut(&mut self, now: Instant, trigger: Trigger, hole: SegId) {
+        self.stats.cuts.count(trigger);
+        self.stats.last_cut = self.board.get(hole).map(|record| Cut {
+            trigger,
+            at: now,
+            position: record.start.since(Offset::DATA).0,
+            transmissions: record.transmissions,
         });
-        let reduced_from = match self.config.decrease_of {
-            DecreaseOf::FlightSize => flight_size,
-            DecreaseOf::Cwnd => self.state.cwnd,
-        };
-        let cx = context!(self, now);
-        let congestion = self.plugins.congestion_control.as_mut();
-        let window = self.plugins.loss_response.respond(&cx, trigger, reduced_from, congestion);
-        if let Some(window) = window {
-            self.set_window(window);
-            self.stats.cuts.count(trigger);
-            self.stats.last_cut = self.board.get(hole).map(|record| Cut {
-                trigger,
-                at: now,
-                position: record.start.since(Offset::DATA).0,
-                transmissions: record.transmissions,
-            });
+    }
+
+    /// The FlightSize that a reduction starts from (RFC 5681 eq. 4), without what limited transmit sent. What the ACK at
+    /// hand has just released still met the congestion. Outside an episode whatever exceeds cwnd was sent by limited
+    /// transmit, in this disorder or an earlier one.
+    fn reducible_flight(&self, ack: Option<&AckFacts<'_>>) -> Bytes {
+        if self.in_episode() {
+            return self.state.flight_size();
         }
+        let flight_size = ack.map_or(self.state.flight_size(), |ack| ack.flight_before);
+        (flight_size - self.state.limited_transmit).min(self.state.cwnd)
     }
 
-    /// The FlightSize that a reduction starts from (RFC 5681 eq. 4), without what limited transmit sent. Outside an
-    /// episode whatever exceeds cwnd was sent that way, in this disorder or an earlier one.
-    fn reducible_flight(&self) -> Bytes {
-        let flight_size = self.state.flight_size() - self.state.limited_transmit;
-        if self.in_episode() { flight_size } else { flight_size.min(self.state.cwnd) }
-    }
-
-    /// RFC 3168 §6.1.2: an echo reduces the window as a loss would, at most once per round trip.
+    /// RFC 3168 §6.1.2: an echo reduces the window as a loss would, at most once per round trip. An echo by an ACK of
+    /// data that was sent before the last reduction is no news.
     pub(super) fn respond_to_ecn(&mut self, now: Instant, ack: &AckFacts<'_>) {
-        if !ack.ece || !self.config.ecn || self.state.snd_una < self.ecn_recover || self.in_episode() {
-            return;
+        if ack.ece && self.state.ecn && self.state.snd_una > self.ecn_recover && !self.in_episode() {
+            self.reduce(now, Trigger::Ecn, self.board.first(), Some(ack));
+            self.state.snapshot = None;
         }
-        self.ecn_recover = self.state.snd_nxt + Bytes(1);
-        self.send_cwr = true;
-        self.reduce(now, Trigger::Ecn, self.board.first());
-        self.snapshot = None;
     }
 
     pub(super) fn in_episode(&self) -> bool {

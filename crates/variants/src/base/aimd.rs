@@ -1,7 +1,7 @@
 //! Slow start, congestion avoidance, halving (RFC 5681 §3.1), by octets acknowledged (RFC 3465) or by ACKs.
 
-use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger};
-use reknit_tcp::seams::CongestionControl;
+use reknit_tcp::facts::{AckFacts, Context, Phase, Window};
+use reknit_tcp::seams::{CongestionControl, Reduction};
 use reknit_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -55,23 +55,45 @@ impl Aimd {
 }
 
 impl CongestionControl for Aimd {
-    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
-        if !ack.advances() {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
+        cx.snd.window_with(if !ack.advances() {
             cx.snd.cwnd
         } else if cx.snd.in_slow_start() {
             Aimd::slow_start(cx, ack)
         } else {
             self.congestion_avoidance(cx, ack)
-        }
+        })
     }
 
-    fn ssthresh(&mut self, _cx: &Context<'_>, _trigger: Trigger, flight_size: Bytes) -> Bytes {
-        Bytes(flight_size.0 / 2)
+    fn ssthresh(&mut self, _cx: &Context<'_>, reduction: &Reduction) -> Bytes {
+        self.acked = 0;
+        Bytes(reduction.flight_size.0 / 2)
     }
 
     fn save(&mut self) {}
 
     fn restore(&mut self, _cx: &Context<'_>) {
         self.acked = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_tcp::facts::Trigger;
+    use reknit_tcp::scoreboard::{Scoreboard, SegId};
+    use reknit_tcp::seq::Offset;
+
+    use super::*;
+    use crate::base::given::{self, segments};
+
+    #[test]
+    fn a_cut_starts_the_count_towards_the_next_segment_anew() {
+        let (snd, board, config) = (given::state(), Scoreboard::default(), reknit_tcp::Config::default());
+        let cx = Context { now: reknit_units::Instant::ZERO, config: &config, snd: &snd, board: &board };
+        let mut aimd = Aimd { acked: segments(7).0 };
+        let reduction = Reduction { trigger: Trigger::FastRetransmit, hole: SegId(0), flight_size: segments(8) };
+        assert_eq!(aimd.ssthresh(&cx, &reduction), segments(4));
+        let ack = AckFacts { ack: Offset::DATA + segments(1), ..given::ack() };
+        assert_eq!(aimd.on_ack(&cx, &ack).cwnd, snd.cwnd);
     }
 }

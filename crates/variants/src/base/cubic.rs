@@ -1,8 +1,8 @@
 //! CUBIC (Xu, Ha, Rhee, Goel, Eggert; RFC 9438, 2023): the window as a cubic function of the time since the last
 //! reduction, with HyStart++ (RFC 9406) to leave the first slow start in time (§4.10).
 
-use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger};
-use reknit_tcp::seams::CongestionControl;
+use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger, Window};
+use reknit_tcp::seams::{CongestionControl, Reduction};
 use reknit_units::{Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,12 @@ impl Default for Config {
 impl Part<dyn CongestionControl> for Config {
     fn build(&self) -> Box<dyn CongestionControl> {
         let hystart = self.hystart.then(HyStart::default);
-        Box::new(Cubic { config: self.clone(), state: State { hystart, ..State::default() }, saved: None })
+        Box::new(Cubic {
+            config: self.clone(),
+            state: State { hystart, ..State::default() },
+            saved: None,
+            unused_since: None,
+        })
     }
 }
 
@@ -60,6 +65,8 @@ struct Cubic {
     config: Config,
     state: State,
     saved: Option<State>,
+    /// Since when the window is not in use.
+    unused_since: Option<Instant>,
 }
 
 impl Cubic {
@@ -99,24 +106,23 @@ impl Cubic {
         if self.w_cubic(t) < self.state.w_est { self.state.w_est.max(cwnd) } else { ahead }
     }
 
-    /// HyStart++ may have ended slow start although ssthresh was never set.
-    fn is_in_slow_start(&self, cx: &Context<'_>) -> bool {
-        let ended_early = self.config.hystart && self.state.hystart.is_none() && cx.snd.ssthresh == Bytes::MAX;
-        cx.snd.in_slow_start() && !ended_early
-    }
-
     /// The first one by HyStart++, later ones by RFC 3465.
-    fn slow_start(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
-        match self.state.hystart.as_mut().map(|hystart| hystart.on_ack(cx, ack)) {
-            Some(Growth::By(growth)) => cx.snd.cwnd + growth,
+    fn slow_start(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
+        let growth = match self.state.hystart.as_mut().map(|hystart| hystart.on_ack(cx, ack)) {
+            Some(Growth::By(growth)) => growth,
             Some(Growth::Leave) => {
                 self.state.hystart = None;
-                cx.snd.cwnd
+                return Window { cwnd: cx.snd.cwnd, ssthresh: cx.snd.cwnd };
             }
-            None => {
-                let limit = if cx.snd.phase == Phase::Loss { cx.snd.smss } else { cx.snd.smss * 2 };
-                cx.snd.cwnd + ack.advance().min(limit)
-            }
+            None => ack.advance().min(if cx.snd.phase == Phase::Loss { cx.snd.smss } else { cx.snd.smss * 2 }),
+        };
+        cx.snd.window_with(cx.snd.cwnd + growth)
+    }
+
+    /// §5.8: the time in which the window was not in use does not count.
+    fn resume(&mut self, now: Instant) {
+        if let (Some(since), Some(epoch)) = (self.unused_since.take(), &mut self.state.epoch) {
+            *epoch = *epoch + now.since(since);
         }
     }
 
@@ -140,21 +146,28 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
-    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
+        self.resume(cx.now);
         if !ack.advances() {
-            cx.snd.cwnd
-        } else if self.is_in_slow_start(cx) {
+            cx.snd.window_with(cx.snd.cwnd)
+        } else if cx.snd.in_slow_start() {
             self.slow_start(cx, ack)
         } else {
-            self.congestion_avoidance(cx, ack)
+            cx.snd.window_with(self.congestion_avoidance(cx, ack))
         }
     }
 
-    /// §4.6 and §4.7.
-    fn ssthresh(&mut self, cx: &Context<'_>, _trigger: Trigger, flight_size: Bytes) -> Bytes {
+    fn on_unused_window(&mut self, now: Instant) {
+        self.unused_since = self.unused_since.or(Some(now));
+    }
+
+    /// §4.6 to §4.8: after a timeout the curve starts at the window where congestion avoidance does.
+    fn ssthresh(&mut self, cx: &Context<'_>, reduction: &Reduction) -> Bytes {
         let smss = cx.snd.smss.0 as f64;
         let cwnd = cx.snd.cwnd.0 as f64 / smss;
-        self.state.w_max = if self.config.fast_convergence && cwnd < self.state.w_max {
+        self.state.w_max = if reduction.trigger == Trigger::Timeout {
+            0.0
+        } else if self.config.fast_convergence && cwnd < self.state.w_max {
             cwnd * (1.0 + self.config.beta) / 2.0
         } else {
             cwnd
@@ -163,7 +176,7 @@ impl CongestionControl for Cubic {
         self.state.epoch = None;
         self.state.hystart = None;
         #[expect(clippy::cast_sign_loss, reason = "a share of a size")]
-        let reduced = (flight_size.0 as f64 * self.config.beta) as u64;
+        let reduced = (reduction.flight_size.0 as f64 * self.config.beta) as u64;
         Bytes(reduced)
     }
 
@@ -187,7 +200,7 @@ mod tests {
     use super::*;
 
     fn cubic() -> Cubic {
-        Cubic { config: Config::default(), state: State::default(), saved: None }
+        Cubic { config: Config::default(), state: State::default(), saved: None, unused_since: None }
     }
 
     #[test]

@@ -10,8 +10,8 @@
 //! | `per-sack` | one for each newly SACKed segment, fewer than dupthresh and at most k windows | RR-TCP §2.3 |
 //! | `pipe` | as many as have left the network | RFC 6675's pipe applied before recovery, as Linux does |
 
-use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::seams::LimitedTransmit;
+use reknit_tcp::facts::{AckFacts, Context, Window};
+use reknit_tcp::seams::{DisorderEnd, LimitedTransmit};
 use reknit_units::{Bytes, Segments};
 use serde::{Deserialize, Serialize};
 
@@ -97,8 +97,9 @@ impl LimitedTransmit for PerSack {
         cx.snd.cwnd + self.sacked.min(cx.snd.dup_thresh - Segments(1)).min(bound).of(smss)
     }
 
-    fn on_episode_end(&mut self) {
+    fn on_disorder_end(&mut self, _cx: &Context<'_>, _end: DisorderEnd) -> Option<Window> {
         self.sacked = Segments::ZERO;
+        None
     }
 }
 

@@ -4,6 +4,8 @@ pub mod aimd;
 pub mod cubic;
 pub mod delayed_ack;
 pub mod fixed_threshold;
+#[cfg(test)]
+pub(crate) mod given;
 mod hystart;
 pub mod limited_transmit;
 pub mod prr;

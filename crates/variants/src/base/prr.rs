@@ -58,7 +58,8 @@ impl Prr {
     /// RFC 6937 §3, the algorithm box.
     fn update(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
         let delivered = ack.delivered.0;
-        let (pipe, ssthresh) = (cx.board.pipe().bytes.0, cx.snd.ssthresh.0);
+        // `ssthresh` in the RFC: the window that recovery ends with.
+        let (pipe, ssthresh) = (cx.board.pipe().bytes.0, cx.snd.recovery_window.0);
         self.delivered += delivered;
         self.send = if pipe > ssthresh {
             // Rounded up to whole segments, as if all were counted in segments.
@@ -102,6 +103,6 @@ impl FastRecovery for Prr {
     }
 
     fn exit(&mut self, cx: &Context<'_>) -> Bytes {
-        cx.snd.ssthresh
+        cx.snd.recovery_window
     }
 }

@@ -1,8 +1,7 @@
 //! The window is reduced the moment a loss is declared (RFC 5681 §3.1 and §3.2, RFC 6675 §5).
 
-use reknit_tcp::facts::{Context, Trigger};
-use reknit_tcp::seams::{CongestionControl, LossResponse, Window};
-use reknit_units::Bytes;
+use reknit_tcp::facts::{Context, Trigger, Window};
+use reknit_tcp::seams::{CongestionControl, LossResponse, Reduction};
 use serde::{Deserialize, Serialize};
 
 use crate::composition::Part;
@@ -25,12 +24,11 @@ impl LossResponse for AtOnce {
     fn respond(
         &mut self,
         cx: &Context<'_>,
-        trigger: Trigger,
-        flight_size: Bytes,
+        reduction: &Reduction,
         congestion: &mut dyn CongestionControl,
     ) -> Option<Window> {
-        let ssthresh = congestion.ssthresh(cx, trigger, flight_size).max(cx.snd.smss * 2);
-        let cwnd = match trigger {
+        let ssthresh = congestion.ssthresh(cx, reduction).max(cx.snd.smss * 2);
+        let cwnd = match reduction.trigger {
             Trigger::Timeout => cx.snd.smss, // the loss window of RFC 5681 §3.1
             Trigger::FastRetransmit | Trigger::Probe | Trigger::Ecn => ssthresh,
         };

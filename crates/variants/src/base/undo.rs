@@ -9,8 +9,8 @@
 //! | `halve` | stays halved, in congestion avoidance | F-RTO §3 |
 //! | `oldest-only` | restored if exactly the oldest segment was resent | Ludwig and Katz, by the survey §5.1.1 |
 
-use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious};
-use reknit_tcp::seams::{SpuriousResponse, Window};
+use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Window};
+use reknit_tcp::seams::SpuriousResponse;
 use reknit_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +57,8 @@ impl SpuriousResponse for Response {
             Config::SlowStart => Some(slow_start(cx, snapshot)),
             Config::Rfc4015 => Some(rfc4015(cx, ack, snapshot)),
             Config::Halve => Some(Window { cwnd: cx.snd.ssthresh, ssthresh: cx.snd.ssthresh }),
-            Config::OldestOnly => only_oldest_was_resent(cx, ack, snapshot).then(|| instant(cx, snapshot)),
+            // The first retransmission of an episode is that of the oldest segment.
+            Config::OldestOnly => (snapshot.resent == 1).then(|| instant(cx, snapshot)),
         }
     }
 }
@@ -83,73 +84,22 @@ fn rfc4015(cx: &Context<'_>, ack: &AckFacts<'_>, snapshot: &Snapshot) -> Window 
     }
 }
 
-fn only_oldest_was_resent(cx: &Context<'_>, ack: &AckFacts<'_>, snapshot: &Snapshot) -> bool {
-    let resent_outstanding = cx.board.retransmitted().segments.0;
-    let resent_now = ack.newly.iter().filter_map(|id| cx.board.get(*id)).filter(|r| r.transmissions > 1).count();
-    let hole_is_done = cx.board.first() > snapshot.hole;
-    resent_outstanding == 0 && resent_now <= 1 && hole_is_done
-}
-
 #[cfg(test)]
 mod tests {
-    use reknit_tcp::facts::{Phase, SendState, Trigger};
+    use reknit_tcp::facts::Trigger;
     use reknit_tcp::scoreboard::{Scoreboard, SegId};
     use reknit_tcp::seq::Offset;
-    use reknit_units::{Duration, Instant, Segments};
+    use reknit_units::{Instant, Segments};
 
     use super::*;
-
-    const SMSS: Bytes = Bytes(1000);
-
-    fn segments(n: u32) -> Bytes {
-        Segments(n).of(SMSS)
-    }
-
-    fn state() -> SendState {
-        SendState {
-            snd_una: Offset::DATA,
-            snd_nxt: Offset::DATA + segments(8),
-            snd_wnd: Bytes::MAX,
-            max_snd_wnd: Bytes::MAX,
-            smss: SMSS,
-            cwnd: segments(8),
-            ssthresh: segments(8),
-            phase: Phase::Recovery,
-            recover: Offset::DATA + segments(8),
-            dup_acks: Segments::ZERO,
-            dup_thresh: Segments(3),
-            limited_transmit: Bytes::ZERO,
-            srtt: None,
-            rto: Duration::from_secs(1),
-            rto_expires: Instant::NEVER,
-            can_send_new: true,
-            sack: true,
-            timestamps: false,
-        }
-    }
+    use crate::base::given::{self, SMSS, segments};
 
     /// cwnd and ssthresh, in segments, after an ACK of one segment: before the reduction cwnd was 16 and ssthresh 12;
     /// now cwnd, ssthresh and FlightSize are 8.
     fn respond(response: Config, flight_before: u32) -> Option<(u64, u64)> {
-        let (snd, board, config) = (state(), Scoreboard::default(), reknit_tcp::Config::default());
+        let (snd, board, config) = (given::state(), Scoreboard::default(), reknit_tcp::Config::default());
         let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
-        let ack = AckFacts {
-            ack: Offset::DATA + SMSS,
-            una_before: Offset::DATA,
-            flight_before: segments(9),
-            stale: false,
-            newly: &[],
-            newly_sacked: Segments::ZERO,
-            delivered: SMSS,
-            highest: None,
-            duplicate: false,
-            dsack: None,
-            echoed: None,
-            ece: false,
-            reordering: None,
-            rtt: None,
-            rtt_sample: None,
-        };
+        let ack = AckFacts { ack: Offset::DATA + SMSS, flight_before: segments(9), delivered: SMSS, ..given::ack() };
         let snapshot = Snapshot {
             trigger: Trigger::FastRetransmit,
             at: Instant::ZERO,
@@ -159,6 +109,7 @@ mod tests {
             dup_acks: Segments(3),
             hole: SegId(0),
             snd_nxt: Offset::DATA,
+            resent: 1,
         };
         let window = response.build().respond(&cx, &ack, Spurious::FastRetransmit, &snapshot)?;
         Some((window.cwnd.0 / SMSS.0, window.ssthresh.0 / SMSS.0))

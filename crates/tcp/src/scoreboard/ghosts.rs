@@ -1,0 +1,90 @@
+//! Segments that have left the scoreboard but may still be reported as duplicates.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use reknit_units::{Duration, Instant, Segments};
+
+use super::{Cause, Record, Scoreboard, SegId};
+use crate::seq::Offset;
+
+/// A record that was resent and has left the scoreboard; a late DSACK can still be matched with it.
+#[derive(Clone, Debug)]
+pub(super) struct Ghost {
+    id: SegId,
+    record: Record,
+    expires: Instant,
+}
+
+/// One segment that a DSACK covers whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Duplicate {
+    /// The segment.
+    pub id: SegId,
+    /// How often it had been sent.
+    pub transmissions: u16,
+    /// How often the receiver has reported it as duplicate, this report included.
+    pub reports: u16,
+    /// When it was first sent.
+    pub first_sent: Instant,
+    /// When it was last sent.
+    pub last_sent: Instant,
+    /// When it was first ACKed or SACKed.
+    pub delivered: Instant,
+    /// Its reordering length at its first delivery, if it had been sent twice by then.
+    pub first_length: Option<Segments>,
+    /// Why it was last sent.
+    pub cause: Cause,
+}
+
+/// Ghosts kept at most.
+const MAX_GHOSTS: usize = 256;
+pub(super) type Ghosts = VecDeque<Ghost>;
+
+impl Scoreboard {
+    /// Drops the records that the ACK at hand covered. Resent ones live on as ghosts until `ghosts_expire`.
+    pub(crate) fn retire(&mut self, ghosts_expire: Instant) {
+        for _ in 0..self.acked {
+            if let Some(record) = self.records.pop_front() {
+                if record.transmissions > 1 {
+                    if self.ghosts.len() == MAX_GHOSTS {
+                        self.ghosts.pop_front();
+                    }
+                    self.ghosts.push_back(Ghost { id: SegId(self.front), record, expires: ghosts_expire });
+                }
+                self.front += 1;
+            }
+        }
+        self.acked = 0;
+    }
+
+    /// Matches a DSACK with the segments that `range` covers whole, and counts the report on each of them.
+    pub(crate) fn report_duplicate(&mut self, range: Range<Offset>, now: Instant, found: &mut Vec<Duplicate>) {
+        while self.ghosts.front().is_some_and(|ghost| ghost.expires < now) {
+            self.ghosts.pop_front();
+        }
+        let inside = |r: &Record| r.start >= range.start && r.end() <= range.end;
+        let live = self.locate(range.start);
+        let live = self.records.iter_mut().enumerate().skip(live).take_while(|(_, r)| r.start < range.end);
+        let live = live.map(|(i, record)| (SegId(self.front + i as u64), record));
+        let ghosts = self.ghosts.iter_mut().map(|ghost| (ghost.id, &mut ghost.record));
+        for (id, record) in ghosts.chain(live).filter(|(_, record)| inside(record)) {
+            record.duplicates = record.duplicates.saturating_add(1);
+            found.push(Duplicate {
+                id,
+                transmissions: record.transmissions,
+                reports: record.duplicates,
+                first_sent: record.first_sent,
+                last_sent: record.last_sent,
+                delivered: record.delivered,
+                first_length: record.first_length,
+                cause: record.cause,
+            });
+        }
+    }
+
+    /// How long ghosts are kept: a DSACK comes at most a backed-off trip after the retransmission.
+    pub(crate) fn ghost_lifetime(rto: Duration, srtt: Option<Duration>) -> Duration {
+        (rto * 2).max(srtt.unwrap_or_default() * 4)
+    }
+}

@@ -1,0 +1,273 @@
+//! Writing the scoreboard, for the referee alone: what is sent, acknowledged, held lost, sent again.
+
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use reknit_units::{Bytes, Instant, Segments};
+
+use super::record::Marks;
+use super::transmissions::NIL;
+use super::{Cause, Record, Scoreboard, SegId, Tally};
+use crate::seq::Offset;
+
+/// A segment that is sent for the first time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct New {
+    pub(crate) start: Offset,
+    /// Octets, a FIN counting as one.
+    pub(crate) len: u32,
+    /// Octets of a full segment.
+    pub(crate) smss: Bytes,
+    pub(crate) cwnd: Bytes,
+    pub(crate) cause: Cause,
+}
+
+impl Scoreboard {
+    /// Enters a new segment.
+    pub(crate) fn push(&mut self, now: Instant, new: New) -> SegId {
+        let New { start, len, smss, cwnd, cause } = new;
+        let id = self.next_id();
+        let mut marks = Marks::default();
+        if Bytes(u64::from(len)) < smss {
+            marks.set(Marks::SHORT);
+        }
+        self.records.push_back(Record {
+            start,
+            len,
+            first_sent: now,
+            last_sent: now,
+            first_above: Instant::NEVER,
+            delivered: Instant::NEVER,
+            cwnd_at_sent: cwnd.0 as u32,
+            first_length: None,
+            transmissions: 1,
+            duplicates: 0,
+            cause,
+            marks,
+            skip: Cell::new(0),
+            newer: NIL,
+            older: NIL,
+        });
+        self.sent = self.sent + Tally { segments: Segments(1), bytes: Bytes(u64::from(len)) };
+        self.link_newest(id);
+        id
+    }
+
+    /// Takes the cumulative acknowledgment of everything below `ack`. Appends what had not been SACKed to `newly`.
+    ///
+    /// The records stay readable until [`Scoreboard::retire`].
+    pub(crate) fn acknowledge(&mut self, ack: Offset, now: Instant, newly: &mut Vec<SegId>) {
+        while let Some(record) = self.records.get(self.acked) {
+            if record.end() > ack {
+                break;
+            }
+            let id = self.id(self.acked);
+            if !record.is_sacked() {
+                newly.push(id);
+            }
+            self.leave(id);
+            let record = &mut self.records[self.acked];
+            record.delivered = record.delivered.min(now);
+            record.marks.set(Marks::ACKED);
+            self.sent = self.sent - Tally::one(record);
+            self.acked += 1;
+        }
+        self.trim_first(ack);
+        if self.highest_sacked.is_some_and(|highest| highest < self.first()) {
+            self.highest_sacked = None;
+        }
+    }
+
+    /// An ACK inside a segment: what is below it needs no repair any more.
+    fn trim_first(&mut self, ack: Offset) {
+        let Some(record) = self.records.get_mut(self.acked) else { return };
+        let covered = ack.since(record.start);
+        if covered == Bytes::ZERO {
+            return;
+        }
+        let part = Tally { segments: Segments::ZERO, bytes: covered };
+        if record.is_sacked() {
+            self.sacked = self.sacked - part;
+        }
+        if record.is_lost() {
+            self.lost = self.lost - part;
+        }
+        if record.is_retransmitted() {
+            self.retransmitted = self.retransmitted - part;
+        }
+        self.sent = self.sent - part;
+        record.start = ack;
+        record.len -= covered.0 as u32;
+    }
+
+    /// Takes a SACK block. Appends every segment that it covers whole for the first time to `newly`.
+    pub(crate) fn sack(&mut self, block: Range<Offset>, now: Instant, newly: &mut Vec<SegId>) {
+        let mut i = self.locate(block.start).max(self.acked);
+        if self.records.get(i).is_some_and(|r| r.start < block.start) {
+            i += 1;
+        }
+        while let Some(unsacked) = self.unsacked_at_or_after(i) {
+            if self.records[unsacked].end() > block.end {
+                break;
+            }
+            self.mark_sacked(unsacked, now);
+            newly.push(self.id(unsacked));
+            i = unsacked + 1;
+        }
+    }
+
+    fn mark_sacked(&mut self, i: usize, now: Instant) {
+        let id = self.id(i);
+        self.leave(id);
+        let left = i > self.acked && self.records[i - 1].is_sacked();
+        let right = self.records.get(i + 1).is_some_and(Record::is_sacked);
+        self.runs = self.runs + 1 - u32::from(left) - u32::from(right);
+        let record = &mut self.records[i];
+        record.marks.set(Marks::SACKED);
+        record.skip.set(1);
+        record.delivered = record.delivered.min(now);
+        self.sacked = self.sacked + Tally::one(record);
+        self.short_sacked += u32::from(record.marks.has(Marks::SHORT));
+        let from = self.highest_sacked.map_or(self.acked, |highest| (highest.0 - self.front) as usize + 1);
+        for hole in from..i {
+            let hole = &mut self.records[hole];
+            hole.first_above = hole.first_above.min(now);
+        }
+        self.highest_sacked = self.highest_sacked.max(Some(id));
+    }
+
+    /// Takes the marks off a segment that was delivered, so that only `sent` and `sacked` count it.
+    fn leave(&mut self, id: SegId) {
+        let Some(i) = self.index(id) else { return };
+        let one = Tally::one(&self.records[i]);
+        let marks = self.records[i].marks;
+        if marks.has(Marks::SACKED) {
+            self.sacked = self.sacked - one;
+            self.short_sacked -= u32::from(marks.has(Marks::SHORT));
+            if !self.records.get(i + 1).is_some_and(Record::is_sacked) {
+                self.runs -= 1;
+            }
+            return;
+        }
+        if marks.has(Marks::LOST) {
+            self.lost = self.lost - one;
+        }
+        if marks.has(Marks::RETRANSMITTED) {
+            self.retransmitted = self.retransmitted - one;
+        }
+        if !marks.has(Marks::LOST) || marks.has(Marks::RETRANSMITTED) {
+            self.unlink(id);
+        }
+        let record = &mut self.records[i];
+        record.marks.clear(Marks::LOST);
+        record.marks.clear(Marks::RETRANSMITTED);
+    }
+
+    /// Marks the latest transmission of `id` as lost. False if it was delivered or is already waiting to be resent.
+    pub(crate) fn mark_lost(&mut self, id: SegId) -> bool {
+        let Some(i) = self.index(id) else { return false };
+        let one = Tally::one(&self.records[i]);
+        let marks = self.records[i].marks;
+        let waiting = marks.has(Marks::LOST) && !marks.has(Marks::RETRANSMITTED);
+        if marks.has(Marks::SACKED) || marks.has(Marks::ACKED) || waiting {
+            return false;
+        }
+        self.unlink(id);
+        if !marks.has(Marks::LOST) {
+            self.lost = self.lost + one;
+        }
+        if marks.has(Marks::RETRANSMITTED) {
+            self.retransmitted = self.retransmitted - one;
+        }
+        let record = &mut self.records[i];
+        record.marks.set(Marks::LOST);
+        record.marks.clear(Marks::RETRANSMITTED);
+        self.to_resend.push(Reverse(id.0));
+        true
+    }
+
+    /// Marks the first transmission of `id` as lost although it was sent again on mere suspicion: one copy is under way,
+    /// not two.
+    pub(crate) fn mark_original_lost(&mut self, id: SegId) {
+        let Some(i) = self.index(id) else { return };
+        let record = &mut self.records[i];
+        if record.marks.has(Marks::RETRANSMITTED) && !record.marks.has(Marks::LOST) {
+            record.marks.set(Marks::LOST);
+            self.lost = self.lost + Tally::one(record);
+        }
+    }
+
+    /// Forgets every verdict that has not been acted on: lost segments that were not resent count as under way again.
+    pub(crate) fn clear_lost(&mut self) {
+        let mut before = None;
+        while let Some(id) = self.lowest_to_resend() {
+            let i = (id.0 - self.front) as usize;
+            self.lost = self.lost - Tally::one(&self.records[i]);
+            self.records[i].marks.clear(Marks::LOST);
+            self.link_in_order(id, before);
+            before = Some(id);
+            self.to_resend.pop();
+        }
+    }
+
+    /// The lowest lost segment that waits to be resent.
+    pub(crate) fn lowest_to_resend(&mut self) -> Option<SegId> {
+        while let Some(&Reverse(id)) = self.to_resend.peek() {
+            if self.waits(SegId(id)) {
+                return Some(SegId(id));
+            }
+            self.to_resend.pop();
+        }
+        None
+    }
+
+    /// Notes that `id` is being sent again; false if it has been delivered, so that there is nothing to send.
+    pub(crate) fn resent(&mut self, id: SegId, now: Instant, cwnd: Bytes, cause: Cause) -> bool {
+        let Some(i) = self.index(id) else { return false };
+        let marks = self.records[i].marks;
+        if marks.has(Marks::SACKED) || marks.has(Marks::ACKED) {
+            return false;
+        }
+        if !marks.has(Marks::LOST) || marks.has(Marks::RETRANSMITTED) {
+            self.unlink(id);
+        }
+        if !marks.has(Marks::RETRANSMITTED) {
+            self.retransmitted = self.retransmitted + Tally::one(&self.records[i]);
+        }
+        let record = &mut self.records[i];
+        record.marks.set(Marks::RETRANSMITTED);
+        record.transmissions = record.transmissions.saturating_add(1);
+        record.last_sent = now;
+        record.cwnd_at_sent = cwnd.0 as u32;
+        record.cause = cause;
+        self.link_newest(id);
+        true
+    }
+
+    /// Keeps the reordering length of a segment's first delivery until a DSACK tells more.
+    pub(crate) fn set_first_length(&mut self, id: SegId, length: Segments) {
+        if let Some(i) = self.index(id) {
+            self.records[i].first_length = Some(length);
+        }
+    }
+
+    /// The receiver dropped what it had SACKed (RFC 2018 §8): nothing is known to be there any more.
+    pub(crate) fn forget_sacks(&mut self) {
+        let mut before = None;
+        for i in self.acked..self.records.len() {
+            let record = &mut self.records[i];
+            if record.is_sacked() {
+                record.marks.clear(Marks::SACKED);
+                record.skip.set(0);
+                let id = self.id(i);
+                self.link_in_order(id, before);
+                before = Some(id);
+            }
+        }
+        self.sacked = Tally::default();
+        self.short_sacked = 0;
+        self.runs = 0;
+        self.highest_sacked = None;
+    }
+}

@@ -1,0 +1,192 @@
+//! What is known of every segment that was sent and not yet cumulatively acknowledged.
+//!
+//! # The packet algebra
+//!
+//! ```text
+//! sent          = segments from SND.UNA to SND.NXT             (each has one `Record`)
+//! sacked        = of these, selectively acknowledged
+//! lost          = of the rest, given up: the latest transmission that was judged did not arrive
+//! retransmitted = of the rest, sent again since, and that copy is thought to be under way
+//!
+//! pipe = sent - sacked - lost + retransmitted                  (RFC 6675 §4, `SetPipe`)
+//! ```
+//!
+//! A segment that is neither sacked nor lost but was resent all the same (a probe, a rescue) counts twice: both copies
+//! may be in the network. Each term is kept both in segments and in octets, and [`Scoreboard::check`] recomputes all
+//! of them from the records after every event in debug builds.
+//!
+//! # Cost
+//!
+//! Records lie in a ring in the order of their octets. Three indexes make every operation cost what it changes, not
+//! what is outstanding: *skips* jump over runs of sacked records (path-compressed, as in union-find), a doubly linked
+//! list keeps the records whose fate is open in the order of their last transmission, and a heap yields the lowest
+//! record that waits to be resent.
+
+mod check;
+mod ghosts;
+mod marks;
+mod record;
+mod transmissions;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use reknit_units::Segments;
+
+pub use self::ghosts::Duplicate;
+use self::ghosts::Ghosts;
+pub(crate) use self::marks::New;
+pub use self::record::{Cause, Record, SegId, Tally};
+use self::transmissions::Ends;
+use crate::seq::Offset;
+
+/// The records of all outstanding segments. Plug-ins read it; only the sender's referee writes.
+#[derive(Clone, Debug, Default)]
+pub struct Scoreboard {
+    records: VecDeque<Record>,
+    /// The id of the record at the front of the ring.
+    front: u64,
+    /// Records at the front that the current ACK covers; they leave when the ACK has been dealt with.
+    acked: usize,
+    sent: Tally,
+    sacked: Tally,
+    lost: Tally,
+    retransmitted: Tally,
+    /// Discontiguous runs of sacked records.
+    runs: u32,
+    highest_sacked: Option<SegId>,
+    /// Of the sacked records, those shorter than a full segment.
+    short_sacked: u32,
+    transmissions: Ends,
+    /// Lost and not under way again, lowest first. Stale entries are skipped when they come up.
+    to_resend: BinaryHeap<Reverse<u64>>,
+    ghosts: Ghosts,
+}
+
+/// Reading.
+impl Scoreboard {
+    /// The first segment that is not cumulatively acknowledged; the next new one if all are.
+    pub fn first(&self) -> SegId {
+        SegId(self.front + self.acked as u64)
+    }
+
+    /// The id that the next new segment will get.
+    pub fn next_id(&self) -> SegId {
+        SegId(self.front + self.records.len() as u64)
+    }
+
+    /// The record of `id`, if it is outstanding or covered by the ACK at hand.
+    pub fn get(&self, id: SegId) -> Option<&Record> {
+        self.index(id).map(|i| &self.records[i])
+    }
+
+    /// True if nothing is outstanding.
+    pub fn is_empty(&self) -> bool {
+        self.sent.segments == Segments::ZERO
+    }
+
+    /// Everything outstanding.
+    pub fn sent(&self) -> Tally {
+        self.sent
+    }
+
+    /// Of it, selectively acknowledged.
+    pub fn sacked(&self) -> Tally {
+        self.sacked
+    }
+
+    /// Of the rest, judged lost.
+    pub fn lost(&self) -> Tally {
+        self.lost
+    }
+
+    /// Sent again and thought to be under way.
+    pub fn retransmitted(&self) -> Tally {
+        self.retransmitted
+    }
+
+    /// What is thought to be in the network (RFC 6675 §4, `SetPipe`).
+    pub fn pipe(&self) -> Tally {
+        self.sent + self.retransmitted - self.sacked - self.lost
+    }
+
+    /// How many discontiguous runs of segments are SACKed.
+    pub fn sacked_runs(&self) -> u32 {
+        self.runs
+    }
+
+    /// How many of the SACKed segments are shorter than a full one.
+    pub fn short_sacked(&self) -> u32 {
+        self.short_sacked
+    }
+
+    /// The highest SACKed segment that is still outstanding.
+    pub fn highest_sacked(&self) -> Option<SegId> {
+        self.highest_sacked
+    }
+
+    /// The first outstanding segment at or above `from` that is not SACKed.
+    pub fn next_unsacked(&self, from: SegId) -> Option<SegId> {
+        let from = self.index(from.max(self.first()))?;
+        self.unsacked_at_or_after(from).map(|i| self.id(i))
+    }
+
+    /// The lowest segment that is held lost, whether it was sent again or not. Visits the holes below it.
+    pub fn lowest_lost(&self) -> Option<SegId> {
+        let mut at = self.next_unsacked(self.first());
+        while let Some(id) = at.filter(|id| !self.get(*id).is_some_and(Record::is_lost)) {
+            at = self.next_unsacked(id.next());
+        }
+        at
+    }
+
+    fn index(&self, id: SegId) -> Option<usize> {
+        let i = id.0.checked_sub(self.front)? as usize;
+        (i < self.records.len()).then_some(i)
+    }
+
+    fn id(&self, index: usize) -> SegId {
+        SegId(self.front + index as u64)
+    }
+
+    fn waits(&self, id: SegId) -> bool {
+        self.get(id).is_some_and(|r| r.is_lost() && !r.is_retransmitted())
+    }
+
+    /// Follows the skips from `from`, then shortens them: amortised almost constant.
+    fn unsacked_at_or_after(&self, from: usize) -> Option<usize> {
+        let mut found = from;
+        while let Some(record) = self.records.get(found) {
+            let skip = record.skip.get();
+            if skip == 0 {
+                break;
+            }
+            found += skip as usize;
+        }
+        let mut at = from;
+        while at < found {
+            let skip = self.records[at].skip.replace((found - at) as u32);
+            at += skip as usize;
+        }
+        (found < self.records.len()).then_some(found)
+    }
+
+    /// The index of the record that contains `offset`, or one past the last.
+    ///
+    /// Segments are mostly of one size, so a guess by division is mostly right; a binary search covers the rest.
+    fn locate(&self, offset: Offset) -> usize {
+        let contains = |r: &Record| r.start <= offset && offset < r.end();
+        if let (Some(first), Some(last)) = (self.records.front(), self.records.back())
+            && offset >= first.start
+            && offset < last.end()
+        {
+            let guess = (offset.since(first.start).0 / u64::from(first.len.max(1))) as usize;
+            for i in guess.saturating_sub(1)..=guess + 1 {
+                if self.records.get(i).is_some_and(contains) {
+                    return i;
+                }
+            }
+        }
+        self.records.partition_point(|r| r.end() <= offset)
+    }
+}

@@ -1,0 +1,157 @@
+//! One segment and what is known of it.
+
+use std::cell::Cell;
+use std::ops::{Add, Sub};
+
+use reknit_units::{Bytes, Instant, Segments};
+
+use crate::seq::Offset;
+
+/// The ordinal of a segment in the order of first transmission; the first segment of a connection is 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct SegId(pub u64);
+
+impl SegId {
+    /// The segment after this one.
+    #[must_use]
+    pub const fn next(self) -> SegId {
+        SegId(self.0 + 1)
+    }
+
+    /// How many segments `self` lies beyond `earlier`.
+    pub const fn beyond(self, earlier: SegId) -> Segments {
+        Segments(self.0.saturating_sub(earlier.0) as u32)
+    }
+}
+
+/// Why a segment was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// New data within the window.
+    New,
+    /// New data beyond the window (RFC 3042 and its relatives).
+    LimitedTransmit,
+    /// Judged lost by the loss detector.
+    FastRetransmit,
+    /// Judged lost by the retransmission timer.
+    Timeout,
+    /// Tail loss probe (RFC 8985 §7).
+    Probe,
+    /// Sent on suspicion at the end of `NextSeg` (RFC 6675 §4, rules 3 and 4).
+    Rescue,
+    /// Persist timer: tests a closed window (RFC 9293 §3.8.6.1).
+    WindowProbe,
+}
+
+/// One segment.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// First octet.
+    pub start: Offset,
+    /// Octets, a FIN counting as one.
+    pub len: u32,
+    /// When it was first sent.
+    pub first_sent: Instant,
+    /// When it was last sent.
+    pub last_sent: Instant,
+    /// When data above it was first seen to be SACKed.
+    pub first_above: Instant,
+    /// When it was first ACKed or SACKed.
+    pub delivered: Instant,
+    /// cwnd at its last transmission, in octets.
+    pub cwnd_at_sent: u32,
+    /// Its reordering length at its first delivery, if it had been sent twice by then (RR-TCP §4.1).
+    pub first_length: Option<Segments>,
+    /// How often it was sent.
+    pub transmissions: u16,
+    /// Duplicates of it that the receiver reported (DSACK).
+    pub duplicates: u16,
+    /// Why it was last sent.
+    pub cause: Cause,
+    pub(super) marks: Marks,
+    /// Distance to the next record that may be unsacked; 0 on an unsacked one.
+    pub(super) skip: Cell<u32>,
+    /// Neighbours in the list of transmissions (low half of their ids).
+    pub(super) newer: u32,
+    pub(super) older: u32,
+}
+
+impl Record {
+    /// One past the last octet.
+    pub fn end(&self) -> Offset {
+        self.start + Bytes(u64::from(self.len))
+    }
+
+    /// Selectively acknowledged.
+    pub fn is_sacked(&self) -> bool {
+        self.marks.has(Marks::SACKED)
+    }
+
+    /// Judged lost.
+    pub fn is_lost(&self) -> bool {
+        self.marks.has(Marks::LOST)
+    }
+
+    /// Sent again, and that copy is thought to be under way.
+    pub fn is_retransmitted(&self) -> bool {
+        self.marks.has(Marks::RETRANSMITTED)
+    }
+
+    /// Its latest transmission is neither known to have arrived nor held lost.
+    pub fn is_open(&self) -> bool {
+        !self.marks.has(Marks::SACKED) && !self.marks.has(Marks::ACKED) && (!self.is_lost() || self.is_retransmitted())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Marks(u8);
+
+impl Marks {
+    pub(super) const SACKED: Marks = Marks(1);
+    pub(super) const LOST: Marks = Marks(2);
+    pub(super) const RETRANSMITTED: Marks = Marks(4);
+    pub(super) const ACKED: Marks = Marks(8);
+    /// Shorter than a full segment.
+    pub(super) const SHORT: Marks = Marks(16);
+
+    pub(super) const fn has(self, mark: Marks) -> bool {
+        self.0 & mark.0 != 0
+    }
+
+    pub(super) fn set(&mut self, mark: Marks) {
+        self.0 |= mark.0;
+    }
+
+    pub(super) fn clear(&mut self, mark: Marks) {
+        self.0 &= !mark.0;
+    }
+}
+
+/// An amount of data, counted both ways.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// In segments.
+    pub segments: Segments,
+    /// In octets.
+    pub bytes: Bytes,
+}
+
+impl Tally {
+    pub(super) fn one(record: &Record) -> Tally {
+        Tally { segments: Segments(1), bytes: Bytes(u64::from(record.len)) }
+    }
+}
+
+impl Add for Tally {
+    type Output = Tally;
+    fn add(self, other: Tally) -> Tally {
+        Tally { segments: self.segments + other.segments, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl Sub for Tally {
+    type Output = Tally;
+    fn sub(self, other: Tally) -> Tally {
+        Tally { segments: self.segments - other.segments, bytes: self.bytes - other.bytes }
+    }
+}

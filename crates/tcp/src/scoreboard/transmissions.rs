@@ -1,0 +1,123 @@
+//! The records whose fate is open, in the order of their last transmission: a doubly linked list through the records.
+//!
+//! Of segments that were sent at the same moment the one with the lower octets counts as the earlier (RFC 8985 §6.2).
+
+use reknit_units::Instant;
+
+use super::{Record, Scoreboard, SegId};
+
+/// No neighbour.
+pub(super) const NIL: u32 = u32::MAX;
+
+/// How a neighbour is kept in a record.
+fn low(id: Option<SegId>) -> u32 {
+    id.map_or(NIL, |id| id.0 as u32)
+}
+
+/// The ends of the list.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ends {
+    newest: Option<SegId>,
+    oldest: Option<SegId>,
+}
+
+impl Scoreboard {
+    /// The segments whose fate is open (neither SACKed, nor lost unless resent), oldest transmission first.
+    pub fn in_send_order(&self) -> impl Iterator<Item = (SegId, &Record)> {
+        let mut next = self.transmissions.oldest;
+        std::iter::from_fn(move || {
+            let id = next?;
+            let record = self.get(id)?;
+            next = self.expand(record.newer);
+            Some((id, record))
+        })
+    }
+
+    /// Of the segments whose fate is open, the one whose last transmission came closest before that of `id`.
+    ///
+    /// A record keeps its link to the older neighbour when it leaves the list, so this also answers for a segment that
+    /// was just delivered, in as many steps as neighbours left with it.
+    pub fn newest_open_before(&self, id: SegId) -> Option<SegId> {
+        let mut older = self.expand(self.get(id)?.older);
+        while let Some(candidate) = older {
+            let record = self.get(candidate)?;
+            if record.is_open() {
+                break;
+            }
+            older = self.expand(record.older);
+        }
+        older
+    }
+
+    /// The id whose low half is `low`: ring ids span far less than 2^32.
+    fn expand(&self, low: u32) -> Option<SegId> {
+        (low != NIL).then(|| SegId(self.front + u64::from(low.wrapping_sub(self.front as u32))))
+    }
+
+    /// `id` was sent just now.
+    pub(super) fn link_newest(&mut self, id: SegId) {
+        let sent = self.key(id);
+        let mut newer = None;
+        let mut older = self.transmissions.newest;
+        while let Some(next) = older.filter(|next| self.key(*next) > sent) {
+            newer = older;
+            older = self.expand(self.at(next).older);
+        }
+        self.link(id, older, newer);
+    }
+
+    /// Puts `id` back where its last transmission belongs, looking from `hint` (else from the oldest) onwards.
+    pub(super) fn link_in_order(&mut self, id: SegId, hint: Option<SegId>) {
+        let sent = self.key(id);
+        let mut older = hint.filter(|hint| self.key(*hint) <= sent);
+        let mut newer = match older {
+            Some(older) => self.expand(self.at(older).newer),
+            None => self.transmissions.oldest,
+        };
+        while let Some(next) = newer.filter(|next| self.key(*next) <= sent) {
+            older = newer;
+            newer = self.expand(self.at(next).newer);
+        }
+        self.link(id, older, newer);
+    }
+
+    /// What the list is sorted by.
+    fn key(&self, id: SegId) -> (Instant, SegId) {
+        (self.at(id).last_sent, id)
+    }
+
+    fn link(&mut self, id: SegId, older: Option<SegId>, newer: Option<SegId>) {
+        let record = self.at_mut(id);
+        record.older = low(older);
+        record.newer = low(newer);
+        match older {
+            Some(older) => self.at_mut(older).newer = low(Some(id)),
+            None => self.transmissions.oldest = Some(id),
+        }
+        match newer {
+            Some(newer) => self.at_mut(newer).older = low(Some(id)),
+            None => self.transmissions.newest = Some(id),
+        }
+    }
+
+    pub(super) fn unlink(&mut self, id: SegId) {
+        let record = self.at(id);
+        let (older, newer) = (self.expand(record.older), self.expand(record.newer));
+        match older {
+            Some(older) => self.at_mut(older).newer = low(newer),
+            None => self.transmissions.oldest = newer,
+        }
+        match newer {
+            Some(newer) => self.at_mut(newer).older = low(older),
+            None => self.transmissions.newest = older,
+        }
+    }
+
+    fn at(&self, id: SegId) -> &Record {
+        &self.records[(id.0 - self.front) as usize]
+    }
+
+    fn at_mut(&mut self, id: SegId) -> &mut Record {
+        &mut self.records[(id.0 - self.front) as usize]
+    }
+}
