@@ -181,9 +181,10 @@ impl Connection {
 
     /// The application gives up: the peer gets a RST.
     pub fn abort(&mut self) {
-        if self.is_synchronised() || self.state == State::SynReceived {
+        let both_have_closed = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
+        self.out.clear();
+        if (self.is_synchronised() && !both_have_closed) || self.state == State::SynReceived {
             let seq = self.next_seq().to_wire(self.identity.isn);
-            self.out.clear();
             self.out.push_back(Segment {
                 seq,
                 ack: self.receiver.rcv_nxt().to_wire(self.receiver.irs()),

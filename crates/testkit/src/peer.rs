@@ -1,0 +1,286 @@
+//! A connection under test and a peer that the test plays segment by segment.
+//!
+//! All numbers are relative, as in packetdrill: a SYN is 0, the first octet of data 1. What the connection sends reads in
+//! the same notation: `P. 1:1001(1000) ack 1`, with flags S, F, R, P, `.` (ACK), U, E, W.
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use reknit_tcp::segment::{Flags, Options, SackBlock, SackBlocks, Timestamps};
+use reknit_tcp::{Config, Connection, Identity, Output, Segment, SeqNum, State};
+use reknit_units::{Bytes, Duration, Instant};
+
+use crate::variant;
+
+/// Both sequence spaces begin here: every test crosses the wrap.
+const ISNS: (SeqNum, SeqNum) = (SeqNum(u32::MAX - 700), SeqNum(u32::MAX - 70));
+/// Time zero of the tests, and so the connection's timestamp then in milliseconds.
+pub const START_MS: u32 = 10_000;
+/// When [`Peer::established`] is: the round trip of the handshake.
+pub const HANDSHAKE_MS: u64 = 10;
+/// The peer's timestamp on its SYN.
+pub const PEER_TSVAL: u32 = 1000;
+/// The window that the peer announces unless the test says otherwise.
+pub const WINDOW: u16 = 60_000;
+/// Maximum segment size of both ends unless the test says otherwise.
+pub const MSS: u16 = 1460;
+
+/// What is heard of a connection that has nothing to say.
+pub const SILENCE: [&str; 0] = [];
+
+/// The connection under test, what it has sent, and the time.
+pub struct Peer {
+    /// The connection.
+    pub connection: Connection,
+    now: Instant,
+    heard: VecDeque<(Instant, Segment)>,
+}
+
+/// The default options without timestamps: most tests are about something else.
+pub fn plain() -> Config {
+    Config { timestamps: false, ..Config::default() }
+}
+
+/// A segment from the peer, in relative numbers.
+pub fn segment(flags: Flags, seq: u32, ack: u32, len: u16) -> Segment {
+    Segment { seq: SeqNum(seq), ack: SeqNum(ack), len, flags, window: WINDOW, ..Segment::default() }
+}
+
+/// The peer's SYN, with the options of an ordinary host but without timestamps and window scale.
+pub fn syn() -> Segment {
+    let options = Options { mss: Some(MSS), sack_permitted: true, ..Options::default() };
+    Segment { options, ..segment(Flags::SYN, 0, 0, 0) }
+}
+
+/// The same as the answer to a SYN.
+pub fn syn_ack() -> Segment {
+    Segment { ack: SeqNum(1), flags: Flags::SYN | Flags::ACK, ..syn() }
+}
+
+/// A pure ACK.
+pub fn ack(seq: u32, ack: u32) -> Segment {
+    segment(Flags::ACK, seq, ack, 0)
+}
+
+/// `len` octets of data.
+pub fn data(seq: u32, ack: u32, len: u16) -> Segment {
+    segment(Flags::ACK, seq, ack, len)
+}
+
+/// A FIN without data.
+pub fn fin(seq: u32, ack: u32) -> Segment {
+    segment(Flags::FIN | Flags::ACK, seq, ack, 0)
+}
+
+/// A RST without an acknowledgment.
+pub fn rst(seq: u32) -> Segment {
+    segment(Flags::RST, seq, 0, 0)
+}
+
+/// `segment` with the timestamps option.
+pub fn stamped(segment: Segment, val: u32, ecr: u32) -> Segment {
+    Segment { options: Options { timestamps: Some(Timestamps { val, ecr }), ..segment.options }, ..segment }
+}
+
+/// `segment` with the SACK option.
+pub fn sacking(segment: Segment, blocks: &[(u32, u32)]) -> Segment {
+    let sack = map_blocks(blocks.iter().map(|(left, right)| (SeqNum(*left), SeqNum(*right))), |seq| seq);
+    Segment { options: Options { sack, ..segment.options }, ..segment }
+}
+
+fn map_blocks(blocks: impl Iterator<Item = (SeqNum, SeqNum)>, map: impl Fn(SeqNum) -> SeqNum) -> SackBlocks {
+    let mut mapped = SackBlocks::EMPTY;
+    for (left, right) in blocks {
+        mapped.push(SackBlock { left: map(left), right: map(right) });
+    }
+    mapped
+}
+
+/// `segment` with its own numbers shifted by `own` and those that acknowledge by `other`.
+fn shifted(segment: &Segment, own: u32, other: u32) -> Segment {
+    let edges = segment.options.sack.as_slice().iter().map(|block| (block.left, block.right));
+    let ack = if segment.flags.has(Flags::ACK) { segment.ack.plus(other) } else { segment.ack };
+    let options = Options { sack: map_blocks(edges, |edge| edge.plus(other)), ..segment.options };
+    Segment { seq: segment.seq.plus(own), ack, options, ..*segment }
+}
+
+/// `segment` in the notation of packetdrill.
+fn notation(segment: &Segment) -> String {
+    let mut text = format!(
+        "{:?} {}:{}({})",
+        segment.flags,
+        segment.seq.0,
+        segment.seq.plus(u32::from(segment.len)).0,
+        segment.len
+    );
+    if segment.flags.has(Flags::ACK) {
+        text += &format!(" ack {}", segment.ack.0);
+    }
+    for (i, block) in segment.options.sack.as_slice().iter().enumerate() {
+        text += &format!("{} {}:{}", if i == 0 { " sack" } else { "" }, block.left.0, block.right.0);
+    }
+    text
+}
+
+impl Peer {
+    fn new(config: Config, open: fn(Instant, Arc<Config>, reknit_tcp::seams::Plugins, Identity) -> Connection) -> Peer {
+        let now = Instant::ZERO + Duration::from_millis(u64::from(START_MS));
+        let identity = Identity { isn: ISNS.0, timestamp_offset: 0 };
+        let connection = open(now, Arc::new(config), variant("sack").build(), identity);
+        let mut peer = Peer { connection, now, heard: VecDeque::new() };
+        peer.pump();
+        peer
+    }
+
+    /// A connection that opens actively; its SYN waits to be heard.
+    pub fn of_active_open(config: Config) -> Peer {
+        Peer::new(config, Connection::connect)
+    }
+
+    /// A connection that listens.
+    pub fn of_passive_open(config: Config) -> Peer {
+        Peer::new(config, Connection::listen)
+    }
+
+    /// A connection that has opened actively; the peer has agreed to every option that `config` offers, and scales no
+    /// windows.
+    ///
+    /// # Panics
+    /// If the handshake fails.
+    pub fn established(config: Config) -> Peer {
+        let mut answer = Segment { options: Options { sack_permitted: config.sack, ..syn_ack().options }, ..syn_ack() };
+        if config.ecn {
+            answer.flags |= Flags::ECE;
+        }
+        if config.timestamps {
+            answer = stamped(answer, PEER_TSVAL, START_MS);
+        }
+        let mut peer = Peer::of_active_open(config);
+        peer.hear();
+        assert_eq!(peer.at(HANDSHAKE_MS).exchange(answer), [". 1:1(0) ack 1"]);
+        peer
+    }
+
+    /// A connection in `state`, reached with no octet of data sent or received.
+    ///
+    /// # Panics
+    /// If the connection does not get there.
+    pub fn in_state(state: State) -> Peer {
+        let mut peer = match state {
+            State::Listen | State::SynReceived => Peer::of_passive_open(plain()),
+            State::SynSent => Peer::of_active_open(plain()),
+            _ => Peer::established(plain()),
+        };
+        if matches!(state, State::CloseWait | State::LastAck) {
+            peer.send(fin(1, 1));
+        }
+        if !matches!(state, State::Listen | State::SynSent | State::SynReceived | State::Established | State::CloseWait)
+        {
+            peer.connection.close();
+            peer.pump();
+        }
+        match state {
+            State::SynReceived => _ = peer.send(syn()),
+            State::FinWait2 => _ = peer.send(ack(1, 2)),
+            State::Closing => _ = peer.send(fin(1, 1)),
+            State::TimeWait => _ = peer.send(fin(1, 2)),
+            _ => {}
+        }
+        if state == State::Closed {
+            peer.send(fin(1, 2));
+            peer.at(100_000);
+        }
+        assert_eq!(peer.state(), state);
+        peer.hear();
+        peer
+    }
+
+    /// Goes to `ms` milliseconds after the opening. Timers that expire on the way fire.
+    ///
+    /// # Panics
+    /// If the time lies in the past.
+    pub fn at(&mut self, ms: u64) -> &mut Peer {
+        let target = Instant::ZERO + Duration::from_millis(u64::from(START_MS) + ms);
+        assert!(target >= self.now, "time goes forward");
+        self.pump();
+        while self.connection.deadline() <= target {
+            self.now = self.now.max(self.connection.deadline());
+            self.connection.on_timer(self.now);
+            self.pump();
+        }
+        self.now = target;
+        self
+    }
+
+    /// The peer sends `segment`. Returns how many new octets the connection takes of it.
+    ///
+    /// # Panics
+    /// If an invariant of the connection does not hold afterwards.
+    pub fn send(&mut self, segment: Segment) -> usize {
+        let delivery = self.connection.on_segment(self.now, &shifted(&segment, ISNS.1.0, ISNS.0.0));
+        self.connection.check().unwrap();
+        self.pump();
+        delivery.map_or(0, |delivery| delivery.len)
+    }
+
+    /// The application writes `n` octets.
+    pub fn write(&mut self, n: u64) {
+        self.connection.write(Bytes(n));
+        self.pump();
+    }
+
+    /// The application reads `n` octets.
+    pub fn read(&mut self, n: u64) {
+        self.connection.read(self.now, Bytes(n));
+        self.pump();
+    }
+
+    /// What the connection has sent since the last look.
+    pub fn hear(&mut self) -> Vec<String> {
+        self.take().iter().map(notation).collect()
+    }
+
+    /// The peer sends `segment` and hears the answer.
+    pub fn exchange(&mut self, segment: Segment) -> Vec<String> {
+        self.hear();
+        self.send(segment);
+        self.hear()
+    }
+
+    /// What the connection has sent since the last look, in full.
+    pub fn take(&mut self) -> Vec<Segment> {
+        self.pump();
+        self.heard.drain(..).map(|(_, segment)| segment).collect()
+    }
+
+    /// The only segment that the connection has sent since the last look.
+    ///
+    /// # Panics
+    /// If there is none, or more than one.
+    pub fn take_one(&mut self) -> Segment {
+        let segments = self.take();
+        assert_eq!(segments.len(), 1, "{segments:?}");
+        segments[0]
+    }
+
+    /// When the segments were sent that nobody has looked at yet, in milliseconds.
+    pub fn times(&mut self) -> Vec<u64> {
+        let start = Instant::ZERO + Duration::from_millis(u64::from(START_MS));
+        self.heard.drain(..).map(|(at, _)| at.since(start).as_millis()).collect()
+    }
+
+    /// Where the connection is.
+    pub fn state(&self) -> State {
+        self.connection.state()
+    }
+
+    /// The connection's variables.
+    pub fn info(&self) -> reknit_tcp::Info {
+        self.connection.info(self.now)
+    }
+
+    fn pump(&mut self) {
+        while let Output::Send(segment) = self.connection.poll(self.now) {
+            self.heard.push_back((self.now, shifted(&segment, ISNS.0.0.wrapping_neg(), ISNS.1.0.wrapping_neg())));
+        }
+    }
+}
