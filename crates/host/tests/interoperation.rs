@@ -105,12 +105,12 @@ fn one_per_cent_duplicated() {
 }
 
 #[test]
-fn clean_path_over_ipv6() {
+fn clean_path_over_ipv6_100_mb() {
     if !can_run() {
         return;
     }
     for part in PARTS {
-        let spec = Spec { ipv6: true, ..spec("clean", part, 20_000_000) };
+        let spec = Spec { ipv6: true, ..spec("clean", part, 100_000_000) };
         let outcome = run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("IPv6 {part:?}: {error}"));
         assert_clean(&format!("IPv6 {part:?}"), &spec, &outcome);
     }
