@@ -3,6 +3,7 @@
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use crate::config::Config;
+use crate::experiment::{Experiment, Features};
 use crate::scoreboard::{Duplicate, Scoreboard, SegId};
 use crate::seq::Offset;
 
@@ -60,6 +61,10 @@ pub struct SendState {
     pub dup_thresh: Segments,
     /// Octets in flight that limited transmit sent in this episode.
     pub limited_transmit: Bytes,
+    /// FlightSize when the disorder under way, or the last one, began.
+    pub flight_before_disorder: Bytes,
+    /// Until then neither window nor timeout change, whatever happens.
+    pub frozen_until: Instant,
     /// Smoothed round-trip time (RFC 6298), none before the first sample.
     pub srtt: Option<Duration>,
     /// The retransmission timeout, clamped, without back-off.
@@ -74,6 +79,8 @@ pub struct SendState {
     pub timestamps: bool,
     /// True if both ends agreed on ECN.
     pub ecn: bool,
+    /// The experimental features that both ends agreed on.
+    pub features: Features,
 }
 
 impl SendState {
@@ -159,6 +166,8 @@ pub struct AckFacts<'a> {
     pub echoed: Option<Instant>,
     /// ECN echo.
     pub ece: bool,
+    /// What the experimental option says.
+    pub experiment: Experiment,
     /// Reordering that this ACK reveals.
     pub reordering: Option<Reordering>,
     /// RTT of the latest newly delivered segment that was sent only once.

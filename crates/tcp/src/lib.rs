@@ -26,6 +26,7 @@
 
 pub mod config;
 mod connection;
+pub mod experiment;
 pub mod facts;
 mod isn;
 mod receiver;

@@ -10,6 +10,7 @@ use std::fmt::Debug;
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use crate::config::Config;
+use crate::experiment::{Experiment, Features};
 use crate::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn, Window};
 use crate::scoreboard::{Cause, SegId};
 use crate::seq::Offset;
@@ -34,7 +35,9 @@ pub enum Why {
 pub struct Verdicts {
     pub(crate) lost: Vec<(SegId, Why)>,
     pub(crate) originals_lost: Vec<SegId>,
+    pub(crate) repairs: Vec<SegId>,
     pub(crate) event: Option<SegId>,
+    pub(crate) collapse: Option<Instant>,
     pub(crate) probe: bool,
     pub(crate) probe_repaired_loss: bool,
 }
@@ -48,6 +51,17 @@ impl Verdicts {
     /// The first transmission of `id` did not arrive; it was sent again on suspicion, and that copy is under way.
     pub fn original_lost(&mut self, id: SegId) {
         self.originals_lost.push(id);
+    }
+
+    /// The latest transmission of `id` did not arrive either, in a congestion event that was answered before: it is
+    /// repaired, and nothing begins.
+    pub fn repair(&mut self, id: SegId) {
+        self.repairs.push(id);
+    }
+
+    /// So much is lost that the window starts over from one segment, and nothing is sent before `until`.
+    pub fn collapse(&mut self, until: Instant) {
+        self.collapse = Some(until);
     }
 
     /// The loss of `hole` is a congestion event of its own: it begins an episode wherever the sender stands.
@@ -68,7 +82,9 @@ impl Verdicts {
     pub(crate) fn clear(&mut self) {
         self.lost.clear();
         self.originals_lost.clear();
+        self.repairs.clear();
         self.event = None;
+        self.collapse = None;
         self.probe = false;
         self.probe_repaired_loss = false;
     }
@@ -116,8 +132,25 @@ pub trait DupThresh: Debug + Send {
     /// The threshold, in segments. Asked on every ACK outside recovery.
     fn dup_thresh(&self, cx: &Context<'_>) -> Segments;
 
+    /// What it has learned about reordering, for a later connection to the same peer.
+    fn history(&self) -> Option<ReorderingHistory> {
+        None
+    }
+
+    /// Begins with what an earlier connection to the same peer has learned.
+    fn begin_with(&mut self, _history: &ReorderingHistory) {}
+
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// What a connection has learned about reordering on the way to a peer.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ReorderingHistory {
+    /// Reordering lengths and when they were measured, oldest first.
+    pub events: Vec<(Instant, Segments)>,
+    /// The share of them that a threshold should cover.
+    pub coverage: f64,
 }
 
 /// Whether a triggered fast retransmit may go ahead.
@@ -150,20 +183,37 @@ pub trait SpuriousDetector: Debug + Send {
     /// episode counts.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious>;
 
+    /// Until when neither window nor timeout may change: losses are repaired, but nothing is reduced, backed off or
+    /// grown. Asked after each ACK.
+    fn frozen_until(&self) -> Instant {
+        Instant::ZERO
+    }
+
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn);
 }
 
+/// What becomes of a needless reduction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Undo {
+    /// The new window; None leaves it as it is.
+    pub window: Option<Window>,
+    /// A later verdict on the same reduction may undo more.
+    pub stays_open: bool,
+    /// The timer's back-off was needless too.
+    pub ends_back_off: bool,
+}
+
+impl From<Window> for Undo {
+    fn from(window: Window) -> Undo {
+        Undo { window: Some(window), ..Undo::default() }
+    }
+}
+
 /// The window after the news that a reduction was needless.
 pub trait SpuriousResponse: Debug + Send {
-    /// The new window; None leaves it as it is. `snapshot` is the window before the reduction.
-    fn respond(
-        &mut self,
-        cx: &Context<'_>,
-        ack: &AckFacts<'_>,
-        spurious: Spurious,
-        snapshot: &Snapshot,
-    ) -> Option<Window>;
+    /// What to do about it. `snapshot` is the window before the reduction.
+    fn respond(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, spurious: Spurious, snapshot: &Snapshot) -> Undo;
 
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
@@ -364,6 +414,14 @@ pub struct RxFacts<'a> {
     pub rmss: Bytes,
     /// True if it carries a FIN.
     pub fin: bool,
+    /// How much more the peer may send.
+    pub window: Bytes,
+    /// The peer's timestamp on it (RFC 7323 §3).
+    pub timestamp: Option<u32>,
+    /// What the experimental option says.
+    pub experiment: &'a Experiment,
+    /// The round-trip time as a receiver knows it: from the handshake, later from echoed timestamps.
+    pub rtt: Option<Duration>,
 }
 
 /// When to acknowledge.
@@ -425,6 +483,26 @@ pub trait AckPolicy: Debug + Send {
     }
 }
 
+/// What travels beyond the standard options. In use only if the peer has offered the same features.
+pub trait HeaderSupport: Debug + Send {
+    /// What both ends must know.
+    fn features(&self) -> Features;
+
+    /// A segment with data leaves, `again` if its octets were sent before.
+    fn annotate_data(&mut self, _again: bool, _experiment: &mut Experiment) {}
+
+    /// A segment with data arrived.
+    fn on_data(&mut self, _rx: &RxFacts<'_>) {}
+
+    /// A pure ACK of everything below `ack` leaves.
+    fn annotate_ack(&mut self, _ack: Offset, _experiment: &mut Experiment) {}
+
+    /// How many ACKs report each duplicate (RFC 2883 §4: one).
+    fn duplicate_reports(&self) -> u32 {
+        1
+    }
+}
+
 /// One algorithm for each seam: what makes a connection a variant.
 #[derive(Debug)]
 pub struct Plugins {
@@ -434,6 +512,8 @@ pub struct Plugins {
     pub without_sack: Option<fn() -> WithoutSack>,
     /// When the receiver acknowledges.
     pub ack_policy: Box<dyn AckPolicy>,
+    /// What travels beyond the standard options.
+    pub header_support: Vec<Box<dyn HeaderSupport>>,
 }
 
 /// The algorithms that a sender needs when the peer does not do SACK.

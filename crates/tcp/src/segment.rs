@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
+use crate::experiment::Experiment;
 use crate::seq::SeqNum;
 
 /// The control bits of a header (RFC 9293 §3.1).
@@ -168,6 +169,8 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// Selective acknowledgment; the first block may be a DSACK (RFC 2883).
     pub sack: SackBlocks,
+    /// What research adds.
+    pub experiment: Experiment,
 }
 
 impl Options {
@@ -189,7 +192,7 @@ impl Options {
         if !self.sack.is_empty() {
             len += 4 + 8 * self.sack.as_slice().len();
         }
-        len
+        len + self.experiment.wire_len()
     }
 }
 
@@ -260,6 +263,6 @@ mod tests {
 
     #[test]
     fn segments_stay_small() {
-        assert!(size_of::<Segment>() <= 88, "{} octets", size_of::<Segment>());
+        assert!(size_of::<Segment>() <= 112, "{} octets", size_of::<Segment>());
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use reknit_tcp::Config;
 use reknit_tcp::seams::{
-    AckPolicy, CongestionControl, DupThresh, FastRecovery, LimitedTransmit, LossDetector, LossResponse, Plugins,
-    Postponement, RtoEstimator, SenderPlugins, SpuriousDetector, SpuriousResponse, TimeoutRecovery, WithoutSack,
+    AckPolicy, CongestionControl, DupThresh, FastRecovery, HeaderSupport, LimitedTransmit, LossDetector, LossResponse,
+    Plugins, Postponement, RtoEstimator, SenderPlugins, SpuriousDetector, SpuriousResponse, TimeoutRecovery,
+    WithoutSack,
 };
 
 use crate::base::{aimd, delayed_ack, fixed_threshold, limited_transmit, respond_at_once, rfc6298, timeout, undo};
@@ -48,6 +49,8 @@ pub struct Composition {
     pub congestion_control: Shared<dyn CongestionControl>,
     /// When the receiver acknowledges.
     pub ack_policy: Shared<dyn AckPolicy>,
+    /// What travels beyond the standard options.
+    pub header_support: Vec<Shared<dyn HeaderSupport>>,
     /// False for the variants from before SACK.
     pub sack: bool,
     /// What detects and repairs losses if the variant wants SACK and does not get it.
@@ -70,6 +73,7 @@ impl Default for Composition {
             limited_transmit: Arc::new(limited_transmit::Config::Rfc3042),
             congestion_control: Arc::new(aimd::Config::default()),
             ack_policy: Arc::new(delayed_ack::Config::default()),
+            header_support: Vec::new(),
             sack: true,
             without_sack: newreno::without_sack,
         }
@@ -94,6 +98,7 @@ impl Composition {
                 congestion_control: self.congestion_control.build(),
             },
             ack_policy: self.ack_policy.build(),
+            header_support: self.header_support.iter().map(|part| part.build()).collect(),
             without_sack: self.sack.then_some(self.without_sack),
         }
     }

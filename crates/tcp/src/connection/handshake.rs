@@ -4,6 +4,7 @@ use reknit_units::{Bytes, Duration, Instant};
 
 use super::{Connection, State};
 use crate::config::Config;
+use crate::experiment::{Experiment, Features};
 use crate::facts::TIMESTAMP_TICK;
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Options, Segment, TIMESTAMPS_LEN, Timestamps};
@@ -32,12 +33,14 @@ pub(super) struct Handshake {
     pub(super) timestamps: bool,
     sack: bool,
     pub(super) ecn: bool,
+    /// Experimental features that we offer, then those that both do.
+    pub(super) features: Features,
     /// Shift of the windows that the peer sends.
     pub(super) snd_shift: u8,
 }
 
 impl Handshake {
-    pub(super) fn new(config: &Config) -> Handshake {
+    pub(super) fn new(config: &Config, offered: Features) -> Handshake {
         Handshake {
             expires: Instant::NEVER,
             first_sent: Instant::NEVER,
@@ -49,6 +52,7 @@ impl Handshake {
             timestamps: config.timestamps,
             sack: config.sack,
             ecn: config.ecn,
+            features: offered,
             snd_shift: 0,
         }
     }
@@ -60,6 +64,7 @@ impl Handshake {
         self.peer_shift = options.window_scale.map(|shift| shift.min(MAX_SHIFT));
         self.timestamps &= options.timestamps.is_some();
         self.sack &= options.sack_permitted;
+        self.features = self.features.and(options.experiment.features.unwrap_or(Features::NONE));
         // An active opener says ECE and CWR, its peer answers with ECE alone.
         self.ecn &= segment.flags.has(Flags::ECE) && (segment.flags.has(Flags::CWR) != answer);
     }
@@ -85,6 +90,10 @@ impl Connection {
                 .handshake
                 .timestamps
                 .then(|| Timestamps { val: self.timestamp(now), ecr: if answering { self.ts_recent } else { 0 } }),
+            experiment: Experiment {
+                features: Some(self.handshake.features).filter(|features| !features.is_empty()),
+                ..Experiment::default()
+            },
             ..Options::default()
         };
         let ack = if answering { self.receiver.rcv_nxt().to_wire(self.receiver.irs()) } else { SeqNum(0) };
@@ -129,7 +138,7 @@ impl Connection {
 
     /// RFC 9293 §3.10.7.4: the SYN that was answered came from nobody; wait for the next.
     pub(super) fn listen_again(&mut self) {
-        self.handshake = Handshake::new(&self.config);
+        self.handshake = Handshake::new(&self.config, super::offered(&self.header_support));
         self.state = State::Listen;
         self.out.clear();
     }
@@ -179,21 +188,27 @@ impl Connection {
         // Both or neither scale (RFC 7323 §2.2).
         let our_shift = if handshake.peer_shift.is_some() { Receiver::wanted_shift(&self.config) } else { 0 };
         self.handshake.snd_shift = handshake.peer_shift.unwrap_or(0);
-        self.receiver.establish(our_shift, handshake.sack);
+        self.header_support.retain(|support| handshake.features.has(support.features()));
+        let duplicate_reports = self.header_support.iter().map(|support| support.duplicate_reports()).max();
+        self.receiver.establish(our_shift, handshake.sack, duplicate_reports.unwrap_or(1));
         let wnd = self.scaled_window(segment);
         let mut smss = self.agreed_mss();
         if handshake.timestamps {
             smss -= TIMESTAMPS_LEN as u16;
         }
+        smss -= handshake.features.data_len() as u16;
         let seq = self.receiver.offset(segment.seq).unwrap_or(Offset::SYN);
+        let rtt = (!handshake.ambiguous).then(|| now.since(handshake.first_sent));
+        self.receiver_rtt = rtt;
         self.sender.establish(Agreed {
             smss: Bytes(u64::from(smss)),
             wnd,
             wl: (seq, Offset::DATA),
-            rtt: (!handshake.ambiguous).then(|| now.since(handshake.first_sent)),
+            rtt,
             sack: handshake.sack,
             timestamps: handshake.timestamps,
             ecn: handshake.ecn,
+            features: handshake.features,
         });
         if handshake.retries > 0 {
             self.sender.restart_from_one_segment();

@@ -3,6 +3,7 @@
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use super::{Connection, State};
+use crate::experiment::Features;
 use crate::facts::Phase;
 
 /// The variables of a connection at one moment.
@@ -38,6 +39,8 @@ pub struct Info {
     pub timestamps: bool,
     /// Both ends agreed on ECN.
     pub ecn: bool,
+    /// Experimental features that both ends agreed on.
+    pub features: Features,
     /// Shift of the windows that the peer sends.
     pub window_scale: u8,
 }
@@ -61,6 +64,7 @@ impl Connection {
             acknowledged: self.acknowledged(),
             sack: snd.sack,
             timestamps: snd.timestamps,
+            features: snd.features,
             ecn: self.handshake.ecn,
             window_scale: self.handshake.snd_shift,
         }

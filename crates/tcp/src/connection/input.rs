@@ -3,7 +3,7 @@
 use reknit_units::{Bytes, Duration, Instant};
 
 use super::{CloseReason, Connection, State};
-use crate::receiver::Delivery;
+use crate::receiver::{Arrived, Delivery};
 use crate::segment::{Ecn, Flags, Segment};
 use crate::sender::{AckInput, SackReport};
 use crate::seq::Offset;
@@ -64,6 +64,7 @@ impl Connection {
         }
         self.note_timestamp(now, segment, start);
         self.note_congestion(segment);
+        self.note_receiver_rtt(now, segment);
         let delivery = self.take_data(now, segment, start, end);
         self.take_fin(now);
         delivery
@@ -87,9 +88,8 @@ impl Connection {
             if end >= self.last_ack_sent {
                 self.note_timestamp(now, segment, start); // the ACK of this very segment was lost
             }
-            let fin = segment.flags.has(Flags::FIN);
-            self.receiver.on_data(now, start, end, fin);
-            if fin && self.state == State::TimeWait {
+            self.hand_over(now, segment, start, end);
+            if segment.flags.has(Flags::FIN) && self.state == State::TimeWait {
                 self.time_wait_expires = now + self.config.time_wait;
             }
         } else if segment.is_pure_ack() && !old && start < self.receiver.rcv_nxt() {
@@ -197,6 +197,7 @@ impl Connection {
             pure: segment.is_pure_ack(),
             sack: SackReport::read(&segment.options.sack, ack, self.identity.isn, sender.snd_nxt),
             echo_age: echo.and_then(|ecr| self.since_timestamp(now, ecr)),
+            experiment: segment.options.experiment,
             ece: self.handshake.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
         self.sender.on_ack(now, &input);
@@ -217,6 +218,15 @@ impl Connection {
         }
     }
 
+    /// A receiver of data learns the round-trip time from the echoes of its ACKs' timestamps, smoothed as in RFC 6298.
+    fn note_receiver_rtt(&mut self, now: Instant, segment: &Segment) {
+        let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.handshake.timestamps && segment.len > 0);
+        if let Some(rtt) = echo.and_then(|ecr| self.since_timestamp(now, ecr)) {
+            let before = self.receiver_rtt.unwrap_or(rtt);
+            self.receiver_rtt = Some((before * 7 + rtt) / 8);
+        }
+    }
+
     /// RFC 3168 §6.1.3: echo congestion until the sender says that it has responded.
     fn note_congestion(&mut self, segment: &Segment) {
         if self.handshake.ecn && segment.len > 0 {
@@ -234,7 +244,20 @@ impl Connection {
         if end == start || self.state == State::Closed {
             return None;
         }
-        self.receiver.on_data(now, start, end, segment.flags.has(Flags::FIN))
+        self.hand_over(now, segment, start, end)
+    }
+
+    fn hand_over(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> Option<Delivery> {
+        let arrived = Arrived {
+            now,
+            start,
+            end,
+            fin: segment.flags.has(Flags::FIN),
+            timestamp: segment.options.timestamps.map(|t| t.val).filter(|_| self.handshake.timestamps),
+            experiment: &segment.options.experiment,
+            rtt: self.receiver_rtt,
+        };
+        self.receiver.on_data(&arrived, &mut self.header_support)
     }
 
     /// Eighth check: the FIN, once everything before it is here.

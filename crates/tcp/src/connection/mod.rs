@@ -13,7 +13,7 @@ mod timers;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use reknit_units::{Bytes, Instant};
+use reknit_units::{Bytes, Duration, Instant};
 
 use self::handshake::Handshake;
 pub use self::info::Info;
@@ -21,8 +21,9 @@ pub use self::output::Output;
 pub use self::timers::reset_for;
 use self::timers::{Challenges, KeepAliveState};
 use crate::config::Config;
+use crate::experiment::Features;
 use crate::receiver::Receiver;
-use crate::seams::Plugins;
+use crate::seams::{HeaderSupport, Plugins, ReorderingHistory};
 use crate::segment::{Flags, Segment};
 use crate::sender::Sender;
 use crate::seq::{Offset, SeqNum};
@@ -93,6 +94,9 @@ pub struct Connection {
     handshake: Handshake,
     sender: Sender,
     receiver: Receiver,
+    header_support: Vec<Box<dyn HeaderSupport>>,
+    /// The round-trip time as the receiving side knows it.
+    receiver_rtt: Option<Duration>,
     /// TS.Recent and Last.ACK.sent of RFC 7323 §4.3.
     ts_recent: u32,
     ts_recent_at: Instant,
@@ -125,9 +129,11 @@ impl Connection {
         Connection {
             state,
             identity,
-            handshake: Handshake::new(&config),
+            handshake: Handshake::new(&config, offered(&plugins.header_support)),
             sender: Sender::new(config.clone(), plugins.sender, plugins.without_sack, now),
             receiver: Receiver::new(config.clone(), plugins.ack_policy),
+            header_support: plugins.header_support,
+            receiver_rtt: None,
             ts_recent: 0,
             ts_recent_at: now,
             last_ack_sent: Offset::SYN,
@@ -198,6 +204,16 @@ impl Connection {
     /// True once the application has closed its direction, or the connection is gone.
     pub fn is_write_closed(&self) -> bool {
         self.sender.fin().is_some() || self.state == State::Closed
+    }
+
+    /// Begins with what an earlier connection to the same peer has learned about reordering.
+    pub fn begin_with(&mut self, history: &ReorderingHistory) {
+        self.sender.begin_with(history);
+    }
+
+    /// What this connection has learned about reordering, if its algorithms keep it.
+    pub fn reordering_history(&self) -> Option<ReorderingHistory> {
+        self.sender.reordering_history()
     }
 
     /// Where the connection is.
@@ -279,4 +295,9 @@ impl Connection {
         self.state = State::Closed;
         self.close_reason = self.close_reason.or(Some(reason));
     }
+}
+
+/// The experimental features that the plug-ins ask for.
+fn offered(header_support: &[Box<dyn HeaderSupport>]) -> Features {
+    header_support.iter().fold(Features::NONE, |all, support| all | support.features())
 }

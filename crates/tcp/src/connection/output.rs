@@ -55,7 +55,10 @@ impl Connection {
     }
 
     fn send_ack(&mut self, now: Instant, disclosure: Disclosure) {
-        let segment = self.segment(now, self.next_seq(), Flags::ACK, 0, disclosure);
+        let mut segment = self.segment(now, self.next_seq(), Flags::ACK, 0, disclosure);
+        for support in &mut self.header_support {
+            support.annotate_ack(self.last_ack_sent, &mut segment.options.experiment);
+        }
         self.out.push_back(segment);
     }
 
@@ -80,6 +83,9 @@ impl Connection {
         if self.handshake.ecn && is_new {
             segment.ecn = Ecn::Capable0;
         }
+        for support in &mut self.header_support {
+            support.annotate_data(outgoing.again, &mut segment.options.experiment);
+        }
         self.receiver.on_ack_sent(false);
         segment
     }
@@ -87,8 +93,10 @@ impl Connection {
     /// Blocks that fit beside the other options and a payload of `len` octets.
     fn sack_room(&self, len: u16) -> usize {
         let timestamps = if self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
-        let payload_left = usize::from(self.agreed_mss()).saturating_sub(usize::from(len) + timestamps);
-        (MAX_OPTIONS_LEN - timestamps).min(payload_left).saturating_sub(4) / 8
+        let features = self.handshake.features;
+        let others = timestamps + if len > 0 { features.data_len() } else { features.ack_len() };
+        let payload_left = usize::from(self.agreed_mss()).saturating_sub(usize::from(len) + others);
+        (MAX_OPTIONS_LEN - others).min(payload_left).saturating_sub(4) / 8
     }
 
     /// A segment with `len` octets of payload that tells the peer what `disclosure` allows. A full-sized one has no room

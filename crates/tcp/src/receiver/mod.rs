@@ -5,12 +5,13 @@ mod sack;
 
 use std::sync::Arc;
 
-use reknit_units::{Bytes, Instant};
+use reknit_units::{Bytes, Duration, Instant};
 
 use self::reassembly::Reassembly;
 use self::sack::SackMemory;
 use crate::config::Config;
-use crate::seams::{AckAction, AckPolicy, Arrival, Disclosure, RxFacts, TimedAck};
+use crate::experiment::Experiment;
+use crate::seams::{AckAction, AckPolicy, Arrival, Disclosure, HeaderSupport, RxFacts, TimedAck};
 use crate::segment::SackBlocks;
 use crate::seq::{Offset, SeqNum};
 use crate::stats::ReceiveStats;
@@ -24,6 +25,20 @@ pub struct Delivery {
     pub skip: usize,
     /// Octets to keep.
     pub len: usize,
+}
+
+/// A segment with octets, as the connection read it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived<'a> {
+    pub(crate) now: Instant,
+    pub(crate) start: Offset,
+    pub(crate) end: Offset,
+    /// The last octet is a FIN.
+    pub(crate) fin: bool,
+    pub(crate) timestamp: Option<u32>,
+    pub(crate) experiment: &'a Experiment,
+    /// The round-trip time so far.
+    pub(crate) rtt: Option<Duration>,
 }
 
 /// When the next acknowledgment is owed.
@@ -88,9 +103,10 @@ impl Receiver {
     }
 
     /// The options are agreed on.
-    pub(crate) fn establish(&mut self, shift: u8, sack_permitted: bool) {
+    pub(crate) fn establish(&mut self, shift: u8, sack_permitted: bool, duplicate_reports: u32) {
         self.shift = shift;
         self.sack_permitted = sack_permitted;
+        self.sack.report_duplicates_in(duplicate_reports);
     }
 
     pub(crate) fn irs(&self) -> SeqNum {
@@ -133,8 +149,13 @@ impl Receiver {
         }
     }
 
-    /// Takes the octets `start..end`, of which the last is a FIN if `fin`. Returns the part of the payload to keep.
-    pub(crate) fn on_data(&mut self, now: Instant, start: Offset, end: Offset, fin: bool) -> Option<Delivery> {
+    /// Takes a segment's octets. Returns the part of the payload to keep.
+    pub(crate) fn on_data(
+        &mut self,
+        arrived: &Arrived<'_>,
+        header_support: &mut [Box<dyn HeaderSupport>],
+    ) -> Option<Delivery> {
+        let Arrived { now, start, end, fin, timestamp, experiment, rtt } = *arrived;
         self.stats.segments += 1;
         let before = self.rcv_nxt();
         let had_gaps = self.reassembly.has_gaps();
@@ -150,7 +171,7 @@ impl Receiver {
         }
         let len = end.since(start);
         self.largest = self.largest.max(len);
-        let action = self.policy.on_data(&RxFacts {
+        let rx = RxFacts {
             now,
             config: &self.config,
             arrival,
@@ -161,7 +182,15 @@ impl Receiver {
             gaps: self.reassembly.has_gaps(),
             rmss: self.largest,
             fin,
-        });
+            window: self.announced.since(self.rcv_nxt()),
+            timestamp,
+            experiment,
+            rtt,
+        };
+        for support in header_support {
+            support.on_data(&rx);
+        }
+        let action = self.policy.on_data(&rx);
         self.owe(action, arrival);
         let first = start.max(before);
         let last = self.fin.map_or(within, |fin| within.min(fin));

@@ -9,11 +9,13 @@ use crate::seq::{Offset, SeqNum};
 const MAX_BLOCKS: usize = 4;
 
 /// The blocks above RCV.NXT, the most recently changed first, and a duplicate that awaits its report.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct SackMemory {
     recent: [Range<Offset>; MAX_BLOCKS],
     len: usize,
     dsack: Option<Dsack>,
+    /// In how many ACKs each duplicate is reported.
+    reports: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -21,9 +23,23 @@ struct Dsack {
     duplicate: Range<Offset>,
     /// The block that holds the duplicate, if it lies above the cumulative ACK.
     enclosing: Option<Range<Offset>>,
+    /// ACKs that are still to report it.
+    reports_left: u32,
+}
+
+impl Default for SackMemory {
+    /// RFC 2883 §4: every duplicate is reported once.
+    fn default() -> SackMemory {
+        SackMemory { recent: Default::default(), len: 0, dsack: None, reports: 1 }
+    }
 }
 
 impl SackMemory {
+    /// Each duplicate is to be reported in so many ACKs.
+    pub(crate) fn report_duplicates_in(&mut self, acks: u32) {
+        self.reports = acks.max(1);
+    }
+
     /// A segment arrived and is now part of `block`; whatever that swallowed is no block of its own any more.
     pub(crate) fn on_block(&mut self, block: Range<Offset>) {
         let mut kept = 0;
@@ -49,11 +65,14 @@ impl SackMemory {
             }
         }
         self.len = kept;
+        if let Some(dsack) = &mut self.dsack {
+            dsack.enclosing.take_if(|enclosing| enclosing.end <= rcv_nxt);
+        }
     }
 
-    /// `duplicate` arrived again. Reported once, with the next ACK.
+    /// `duplicate` arrived again. Reported from the next ACK on.
     pub(crate) fn on_duplicate(&mut self, duplicate: Range<Offset>, enclosing: Option<Range<Offset>>) {
-        self.dsack = Some(Dsack { duplicate, enclosing });
+        self.dsack = Some(Dsack { duplicate, enclosing, reports_left: self.reports });
     }
 
     /// The option for an ACK with room for `room` blocks. A duplicate comes first, followed by the block around it.
@@ -65,13 +84,15 @@ impl SackMemory {
             }
         };
         let mut skip = None;
-        if let Some(dsack) = self.dsack.take() {
+        if let Some(dsack) = &mut self.dsack {
             push(&dsack.duplicate);
-            if let Some(enclosing) = dsack.enclosing {
-                push(&enclosing);
-                skip = Some(enclosing);
+            if let Some(enclosing) = &dsack.enclosing {
+                push(enclosing);
+                skip = Some(enclosing.clone());
             }
+            dsack.reports_left -= 1;
         }
+        self.dsack.take_if(|dsack| dsack.reports_left == 0);
         for block in self.recent[..self.len].iter().filter(|block| Some(*block) != skip.as_ref()) {
             push(block);
         }
@@ -134,6 +155,19 @@ mod tests {
         memory.on_duplicate(r(30, 35), Some(r(30, 40)));
         assert_eq!(report(&mut memory, 3), [(30, 35), (30, 40), (50, 60)]);
         assert_eq!(report(&mut memory, 3), [(50, 60), (30, 40)]);
+    }
+
+    #[test]
+    fn a_duplicate_may_be_told_more_often() {
+        let mut memory = SackMemory::default();
+        memory.report_duplicates_in(3);
+        memory.on_block(r(30, 40));
+        memory.on_duplicate(r(30, 35), Some(r(30, 40)));
+        assert_eq!(report(&mut memory, 3), [(30, 35), (30, 40)]);
+        memory.on_advance(Offset(40));
+        assert_eq!(report(&mut memory, 3), [(30, 35)]);
+        assert_eq!(report(&mut memory, 3), [(30, 35)]);
+        assert!(!memory.has_news());
     }
 
     #[test]

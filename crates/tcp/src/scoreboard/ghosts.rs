@@ -58,8 +58,15 @@ impl Scoreboard {
         self.acked = 0;
     }
 
-    /// Matches a DSACK with the segments that `range` covers whole, and counts the report on each of them.
-    pub(crate) fn report_duplicate(&mut self, range: Range<Offset>, now: Instant, found: &mut Vec<Duplicate>) {
+    /// Matches a DSACK with the segments that `range` covers whole, and counts the report on each of them. If the peer
+    /// repeats its reports, one that has told of the latest transmission before is no news.
+    pub(crate) fn report_duplicate(
+        &mut self,
+        range: Range<Offset>,
+        now: Instant,
+        repeats: bool,
+        found: &mut Vec<Duplicate>,
+    ) {
         while self.ghosts.front().is_some_and(|ghost| ghost.expires < now) {
             self.ghosts.pop_front();
         }
@@ -69,6 +76,10 @@ impl Scoreboard {
         let live = live.map(|(i, record)| (SegId(self.front + i as u64), record));
         let ghosts = self.ghosts.iter_mut().map(|ghost| (ghost.id, &mut ghost.record));
         for (id, record) in ghosts.chain(live).filter(|(_, record)| inside(record)) {
+            if repeats && record.reported_at == record.transmissions {
+                continue;
+            }
+            record.reported_at = record.transmissions;
             record.duplicates = record.duplicates.saturating_add(1);
             found.push(Duplicate {
                 id,

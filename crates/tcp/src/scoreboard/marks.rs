@@ -43,6 +43,7 @@ impl Scoreboard {
             first_length: None,
             transmissions: 1,
             duplicates: 0,
+            reported_at: 0,
             cause,
             marks,
             skip: Cell::new(0),

@@ -140,6 +140,18 @@ impl Scoreboard {
         at
     }
 
+    /// How many segments above `id` are SACKed. Visits the holes above it.
+    pub fn sacked_above(&self, id: SegId) -> Segments {
+        let Some(highest) = self.highest_sacked.filter(|highest| *highest > id) else { return Segments::ZERO };
+        let mut sacked = highest.beyond(id);
+        let mut hole = self.next_unsacked(id.next());
+        while let Some(at) = hole.filter(|at| *at < highest) {
+            sacked -= Segments(1);
+            hole = self.next_unsacked(at.next());
+        }
+        sacked
+    }
+
     fn index(&self, id: SegId) -> Option<usize> {
         let i = id.0.checked_sub(self.front)? as usize;
         (i < self.records.len()).then_some(i)

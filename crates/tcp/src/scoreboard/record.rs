@@ -66,6 +66,8 @@ pub struct Record {
     pub transmissions: u16,
     /// Duplicates of it that the receiver reported (DSACK).
     pub duplicates: u16,
+    /// How often it had been sent at the last such report.
+    pub(super) reported_at: u16,
     /// Why it was last sent.
     pub cause: Cause,
     pub(super) marks: Marks,

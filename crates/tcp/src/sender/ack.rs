@@ -6,6 +6,7 @@ use std::mem;
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use super::{SackReport, Sender, context};
+use crate::experiment::{Experiment, Features};
 use crate::facts::{AckFacts, Dsack, Phase, TIMESTAMP_TICK};
 use crate::scoreboard::{Scoreboard, SegId};
 use crate::seq::Offset;
@@ -24,6 +25,7 @@ pub(crate) struct AckInput {
     /// The age of the timestamp that is echoed.
     pub(crate) echo_age: Option<Duration>,
     pub(crate) ece: bool,
+    pub(crate) experiment: Experiment,
 }
 
 impl Sender {
@@ -37,7 +39,8 @@ impl Sender {
         let (ack_loss, newly_sacked) = self.update_scoreboard(now, input, &mut newly);
         let dsack = input.sack.as_ref().and_then(|report| report.dsack.as_ref());
         if let Some(range) = dsack {
-            self.board.report_duplicate(range.clone(), now, &mut duplicates);
+            let repeats = self.state.features.has(Features::REPEATS);
+            self.board.report_duplicate(range.clone(), now, repeats, &mut duplicates);
         }
         let una_before = self.state.snd_una;
         let mut ack = AckFacts {
@@ -64,6 +67,7 @@ impl Sender {
             }),
             echoed: input.echo_age.map(|age| now.floor_to(TIMESTAMP_TICK) - age),
             ece: input.ece,
+            experiment: input.experiment,
             reordering: None,
             rtt: None,
             rtt_sample: None,
@@ -78,7 +82,7 @@ impl Sender {
             self.respond_to_spurious(now, &ack, spurious); // step 7
         }
         let left_recovery = self.detect_loss(now, &ack); // step 8
-        if spurious.is_none() && !left_recovery && !timeout_was_open {
+        if spurious.is_none() && !left_recovery && !timeout_was_open && !self.is_frozen(now) {
             self.grow_window(now, &ack); // step 9
         }
         self.respond_to_ecn(now, &ack);

@@ -64,6 +64,9 @@ impl Sender {
     fn act_on_loss(&mut self, now: Instant, verdicts: &Verdicts, ack: Option<&AckFacts<'_>>) -> bool {
         let first_lost = verdicts.lost.first().map(|(hole, _)| *hole).filter(|_| !self.in_episode());
         let event = verdicts.event.or(first_lost);
+        for &id in &verdicts.repairs {
+            self.board.mark_lost(id);
+        }
         if let Some(hole) = event {
             if self.must_wait(now, hole) {
                 return false;
@@ -79,6 +82,10 @@ impl Sender {
         }
         if event.is_some() {
             self.enter_recovery(now, ack);
+        }
+        if let Some(until) = verdicts.collapse {
+            self.set_cwnd(self.state.smss);
+            self.gate = until;
         }
         event.is_some()
     }
@@ -133,6 +140,9 @@ impl Sender {
             return;
         }
         let disorder = self.state.dup_acks > Segments::ZERO || self.board.sacked().segments > Segments::ZERO;
+        if disorder && self.state.phase == Phase::Open {
+            self.state.flight_before_disorder = self.state.flight_size();
+        }
         self.state.phase = if disorder { Phase::Disorder } else { Phase::Open };
         self.state.dup_thresh = self.plugins.dup_thresh.dup_thresh(&context!(self, now));
     }

@@ -20,9 +20,10 @@ pub(crate) use self::ack::AckInput;
 pub(crate) use self::sack::SackReport;
 pub(crate) use self::timeout::TimerVerdict;
 use crate::config::Config;
+use crate::experiment::Features;
 use crate::facts::{Context, Phase, SendState, Window};
 use crate::scoreboard::{Cause, Duplicate, Scoreboard, SegId};
-use crate::seams::{SenderPlugins, Verdicts, WithoutSack};
+use crate::seams::{ReorderingHistory, SenderPlugins, Verdicts, WithoutSack};
 use crate::seq::Offset;
 use crate::stats::SendStats;
 
@@ -47,6 +48,7 @@ pub(crate) struct Agreed {
     pub(crate) sack: bool,
     pub(crate) timestamps: bool,
     pub(crate) ecn: bool,
+    pub(crate) features: Features,
 }
 
 /// The segment whose round trip is being timed (RFC 6298 §3).
@@ -90,6 +92,8 @@ pub(crate) struct Sender {
     postponed: Option<(SegId, Instant)>,
     /// The burst limit holds something back, which leaves with the next ACK or timer.
     held_back: bool,
+    /// Nothing is sent before this moment.
+    gate: Instant,
     /// SND.NXT when the window was last full.
     full_until: Offset,
     /// ECN: reductions answered up to here, and whether the next segment must carry CWR (RFC 3168 §6.1.2).
@@ -152,6 +156,8 @@ impl Sender {
             dup_acks: Segments::ZERO,
             dup_thresh: Segments(3),
             limited_transmit: Bytes::ZERO,
+            flight_before_disorder: Bytes::ZERO,
+            frozen_until: Instant::ZERO,
             srtt: None,
             rto: config.initial_rto,
             rto_expires: Instant::NEVER,
@@ -159,6 +165,7 @@ impl Sender {
             sack: false,
             timestamps: false,
             ecn: false,
+            features: Features::NONE,
         };
         Sender {
             state,
@@ -173,6 +180,7 @@ impl Sender {
             flight_limit: Bytes::ZERO,
             postponed: None,
             held_back: false,
+            gate: Instant::ZERO,
             full_until: Offset::SYN,
             ecn_recover: Offset::SYN,
             send_cwr: false,
@@ -207,6 +215,7 @@ impl Sender {
         self.state.sack = agreed.sack;
         self.state.timestamps = agreed.timestamps;
         self.state.ecn = agreed.ecn;
+        self.state.features = agreed.features;
         self.state.cwnd = self.cap(self.config.initial_window.of(agreed.smss));
         self.state.snd_wnd = agreed.wnd;
         self.state.max_snd_wnd = agreed.wnd;
@@ -257,6 +266,21 @@ impl Sender {
     /// True if the FIN was sent and acknowledged.
     pub(crate) fn fin_is_acked(&self) -> bool {
         self.fin().is_some_and(|fin| self.state.snd_una > fin)
+    }
+
+    /// What this connection has learned about reordering.
+    pub(crate) fn reordering_history(&self) -> Option<ReorderingHistory> {
+        self.plugins.dup_thresh.history()
+    }
+
+    /// Begins with what an earlier connection has learned.
+    pub(crate) fn begin_with(&mut self, history: &ReorderingHistory) {
+        self.plugins.dup_thresh.begin_with(history);
+    }
+
+    /// Window and timeout keep still.
+    fn is_frozen(&self, now: Instant) -> bool {
+        now < self.state.frozen_until
     }
 
     /// The plug-ins' names for their state are theirs; only the threshold is shown to the world.

@@ -20,7 +20,7 @@ impl Sender {
     pub(crate) fn deadline(&self) -> Instant {
         let postponed = self.postponed.map_or(Instant::NEVER, |(_, until)| until);
         let detector = self.plugins.loss_detector.deadline();
-        self.state.rto_expires.min(self.persist.expires).min(postponed).min(detector)
+        self.state.rto_expires.min(self.persist.expires).min(postponed).min(detector).min(self.gate_opens())
     }
 
     /// Fires what is due.
@@ -32,6 +32,10 @@ impl Sender {
             if may_enter {
                 self.postponed = None; // whoever has not entered by now has no reason left
             }
+            self.transmit(now);
+        }
+        if self.gate_opens() <= now {
+            self.gate = Instant::ZERO;
             self.transmit(now);
         }
         if self.state.rto_expires <= now {
@@ -61,13 +65,15 @@ impl Sender {
         self.forget_sacks_if_reneged();
         if first {
             self.reduce(now, Trigger::Timeout, head, None);
-        } else {
+        } else if !self.is_frozen(now) {
             // The same segment again is no second congestion signal (RFC 5681 §3.1).
             let ssthresh = self.state.ssthresh;
             self.set_window(Window { cwnd: self.state.smss, ssthresh });
         }
         self.timer_retransmitted = Some(self.state.snd_una);
-        self.backoff += 1;
+        if !self.is_frozen(now) {
+            self.backoff += 1;
+        }
         self.end_disorder(now, DisorderEnd::Timeout);
         self.state.recover = self.state.snd_nxt;
         self.give_up_on_timeout(now, head, first);
@@ -178,6 +184,11 @@ impl Sender {
             self.persist.probing = false;
             self.board.mark_lost(self.board.first());
         }
+    }
+
+    /// When sending goes on, if it was stopped.
+    fn gate_opens(&self) -> Instant {
+        if self.gate == Instant::ZERO { Instant::NEVER } else { self.gate }
     }
 
     fn backed_off(&self, backoff: u32) -> Duration {

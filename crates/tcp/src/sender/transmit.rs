@@ -40,7 +40,8 @@ impl Sender {
     /// True if `burst` segments were sent and more could be.
     fn send_up_to(&mut self, now: Instant, burst: u32) -> bool {
         self.restart_after_idle(now);
-        let mut stop = None;
+        let mut stop = (now < self.gate).then_some(Stop::NoRoom);
+        let burst = if stop.is_some() { 0 } else { burst };
         for _ in 0..burst {
             stop = self.send_one(now).err();
             if stop.is_some() {

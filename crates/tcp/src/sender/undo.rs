@@ -22,6 +22,8 @@ impl Sender {
             verdict = verdict.or(says);
         }
         let verdict = verdict.or(self.step_timeout_recovery(now, ack));
+        let frozen_until = self.plugins.spurious_detectors.iter().map(|detector| detector.frozen_until()).max();
+        self.state.frozen_until = frozen_until.unwrap_or(Instant::ZERO);
         let spurious = verdict.filter(|_| self.state.snapshot.is_some() && !ack.ece)?;
         self.stats.spurious_cuts += 1;
         self.plugins.on_turn(&context!(self, now), Turn::Spurious(spurious));
@@ -31,12 +33,18 @@ impl Sender {
     /// Step 7: back to [`Phase::Open`], as if the reduction had not been. Fast retransmit is allowed again.
     pub(super) fn respond_to_spurious(&mut self, now: Instant, ack: &AckFacts<'_>, spurious: Spurious) {
         let Some(snapshot) = self.state.snapshot else { return };
-        let window = self.plugins.spurious_response.respond(&context!(self, now), ack, spurious, &snapshot);
-        self.state.snapshot = None;
+        let undo = self.plugins.spurious_response.respond(&context!(self, now), ack, spurious, &snapshot);
+        if !undo.stays_open {
+            self.state.snapshot = None;
+        }
+        if undo.ends_back_off {
+            self.backoff = 0;
+            self.restart_rto_timer(now);
+        }
         self.board.clear_lost();
         self.leave_episode();
         self.state.recover = self.state.snd_una;
-        if let Some(window) = window {
+        if let Some(window) = undo.window {
             self.stats.undos += 1;
             self.plugins.congestion_control.restore(&context!(self, now));
             self.set_window(window);
@@ -50,6 +58,9 @@ impl Sender {
     pub(super) fn reduce(&mut self, now: Instant, trigger: Trigger, hole: SegId, ack: Option<&AckFacts<'_>>) {
         if trigger != Trigger::Timeout && self.state.snd_una < self.ecn_recover {
             self.state.snapshot = None;
+            return;
+        }
+        if self.is_frozen(now) {
             return;
         }
         let flight_size = self.reducible_flight(ack);

@@ -1,5 +1,6 @@
 //! What the tests of single plug-ins start from: eight segments in flight, window and threshold of eight.
 
+use reknit_tcp::experiment::{Experiment, Features};
 use reknit_tcp::facts::{AckFacts, Phase, SendState};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Duration, Instant, Segments};
@@ -26,6 +27,8 @@ pub(crate) fn state() -> SendState {
         dup_acks: Segments::ZERO,
         dup_thresh: Segments(3),
         limited_transmit: Bytes::ZERO,
+        flight_before_disorder: Bytes::ZERO,
+        frozen_until: Instant::ZERO,
         srtt: None,
         rto: Duration::from_secs(1),
         rto_expires: Instant::NEVER,
@@ -33,6 +36,7 @@ pub(crate) fn state() -> SendState {
         sack: true,
         timestamps: false,
         ecn: false,
+        features: Features::NONE,
     }
 }
 
@@ -51,6 +55,7 @@ pub(crate) fn ack() -> AckFacts<'static> {
         dsack: None,
         echoed: None,
         ece: false,
+        experiment: Experiment::default(),
         reordering: None,
         rtt: None,
         rtt_sample: None,

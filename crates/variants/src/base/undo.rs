@@ -10,7 +10,7 @@
 //! | `oldest-only` | restored if exactly the oldest segment was resent | Ludwig and Katz, by the survey §5.1.1 |
 
 use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Window};
-use reknit_tcp::seams::SpuriousResponse;
+use reknit_tcp::seams::{SpuriousResponse, Undo};
 use reknit_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -44,14 +44,8 @@ impl Part<dyn SpuriousResponse> for Config {
 struct Response(Config);
 
 impl SpuriousResponse for Response {
-    fn respond(
-        &mut self,
-        cx: &Context<'_>,
-        ack: &AckFacts<'_>,
-        _spurious: Spurious,
-        snapshot: &Snapshot,
-    ) -> Option<Window> {
-        match self.0 {
+    fn respond(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, _spurious: Spurious, snapshot: &Snapshot) -> Undo {
+        let window = match self.0 {
             Config::None => None,
             Config::Instant => Some(instant(cx, snapshot)),
             Config::SlowStart => Some(slow_start(cx, snapshot)),
@@ -59,7 +53,8 @@ impl SpuriousResponse for Response {
             Config::Halve => Some(Window { cwnd: cx.snd.ssthresh, ssthresh: cx.snd.ssthresh }),
             // The first retransmission of an episode is that of the oldest segment.
             Config::OldestOnly => (snapshot.resent == 1).then(|| instant(cx, snapshot)),
-        }
+        };
+        Undo { window, ..Undo::default() }
     }
 }
 
@@ -111,7 +106,7 @@ mod tests {
             snd_nxt: Offset::DATA,
             resent: 1,
         };
-        let window = response.build().respond(&cx, &ack, Spurious::FastRetransmit, &snapshot)?;
+        let window = response.build().respond(&cx, &ack, Spurious::FastRetransmit, &snapshot).window?;
         Some((window.cwnd.0 / SMSS.0, window.ssthresh.0 / SMSS.0))
     }
 
