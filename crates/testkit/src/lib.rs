@@ -14,6 +14,9 @@ use reknit_tcp::{Config, Connection, Identity, Info, Output, Segment, SeqNum};
 use reknit_units::{Bytes, Duration, Instant, Segments};
 use reknit_variants::Composition;
 
+/// What is sent by a sender that has nothing to send.
+pub const NOTHING: [u32; 0] = [];
+
 /// Octets of every segment.
 pub const SMSS: u64 = 1460;
 /// Where the peer's sequence space begins.
@@ -135,7 +138,7 @@ impl Script {
         }
         // A first window update unfolds the scaled window; it moves nothing else.
         script.deliver(&Ack::default());
-        assert_eq!(script.sent(), []);
+        assert_eq!(script.sent(), NOTHING);
         script
     }
 

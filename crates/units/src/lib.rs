@@ -12,6 +12,8 @@
 mod capacity;
 mod quantity;
 mod rate;
+#[cfg(feature = "schemars")]
+mod schema;
 mod share;
 mod size;
 mod time;

@@ -10,8 +10,19 @@ use reknit_tcp::seams::{
     WithoutSack,
 };
 
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+
 use crate::base::{aimd, delayed_ack, fixed_threshold, limited_transmit, respond_at_once, rfc6298, timeout, undo};
 use crate::{newreno, sack};
+
+/// The parameters of an algorithm as people see and set them.
+pub trait Algorithm: Serialize + DeserializeOwned + JsonSchema {
+    /// What it is called where its seam is filled, in a variant file say.
+    const NAME: &'static str;
+    /// The file that implements it; its header says what it does.
+    const SOURCE: &'static str;
+}
 
 /// The parameters of a plug-in, from which a connection's own instance is built.
 pub trait Part<Seam: ?Sized>: Debug + Send + Sync {

@@ -20,12 +20,13 @@ use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn};
 use reknit_tcp::scoreboard::{Cause, Duplicate, SegId};
 use reknit_tcp::seams::SpuriousDetector;
 use reknit_units::{Instant, Segments};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::Part;
+use crate::composition::{Algorithm, Part};
 
 /// What a DSACK of a segment that was sent once means.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Duplication {
     /// Stop judging for the rest of the connection (RFC 3708 §3).
@@ -36,11 +37,16 @@ pub enum Duplication {
 }
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// What to make of duplicates that the network made.
     pub duplication: Duplication,
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "dsack";
+    const SOURCE: &'static str = include_str!("dsack_det.rs");
 }
 
 impl Part<dyn SpuriousDetector> for Config {

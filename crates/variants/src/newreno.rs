@@ -22,9 +22,10 @@ use std::sync::Arc;
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::seams::{FastRecovery, LossDetector, Verdicts, Why, WithoutSack};
 use reknit_units::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Composition, Part};
+use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
 use crate::reno::{in_episode, inflated};
 
@@ -51,9 +52,14 @@ pub(crate) fn without_sack() -> WithoutSack {
 }
 
 /// Parameters of the detector: none.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "partial-acks";
+    const SOURCE: &'static str = include_str!("newreno.rs");
+}
 
 impl Part<dyn LossDetector> for Config {
     fn build(&self) -> Box<dyn LossDetector> {
@@ -91,9 +97,14 @@ impl LossDetector for PartialAcks {
 }
 
 /// Parameters of the recovery: none.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeflateConfig {}
+
+impl Algorithm for DeflateConfig {
+    const NAME: &'static str = "deflate";
+    const SOURCE: &'static str = include_str!("newreno.rs");
+}
 
 impl Part<dyn FastRecovery> for DeflateConfig {
     fn build(&self) -> Box<dyn FastRecovery> {

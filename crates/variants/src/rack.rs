@@ -25,10 +25,11 @@ use reknit_tcp::scoreboard::{Cause, Record, SegId};
 use reknit_tcp::seams::{LossDetector, Verdicts, Why};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant, Segments};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::{cubic, limited_transmit, prr, undo};
-use crate::composition::{Composition, Part};
+use crate::composition::{Algorithm, Composition, Part};
 use crate::dsack_det;
 use crate::registry::{Side, Status, Variant};
 
@@ -53,7 +54,7 @@ pub(crate) const VARIANT: Variant = Variant {
 };
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The reordering window is `min_rtt` divided by this, times the multiplier (§6.2 step 4).
@@ -78,6 +79,11 @@ impl Default for Config {
             tlp: true,
         }
     }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "rack";
+    const SOURCE: &'static str = include_str!("rack.rs");
 }
 
 impl Part<dyn LossDetector> for Config {

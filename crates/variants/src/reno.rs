@@ -23,9 +23,10 @@ use std::sync::Arc;
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::seams::{FastRecovery, LossDetector, Verdicts, Why};
 use reknit_units::{Bytes, Segments};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Composition, Part};
+use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
 
 /// The registry's entry.
@@ -46,11 +47,16 @@ pub(crate) const VARIANT: Variant = Variant {
 };
 
 /// Parameters of the detector.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// No second fast retransmit before everything outstanding at the first is acknowledged.
     pub bug_fix: bool,
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "counted-duplicates";
+    const SOURCE: &'static str = include_str!("reno.rs");
 }
 
 impl Part<dyn LossDetector> for Config {
@@ -90,9 +96,14 @@ pub(crate) fn in_episode(cx: &Context<'_>) -> bool {
 }
 
 /// Parameters of the recovery: none.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InflateConfig {}
+
+impl Algorithm for InflateConfig {
+    const NAME: &'static str = "inflate";
+    const SOURCE: &'static str = include_str!("reno.rs");
+}
 
 impl Part<dyn FastRecovery> for InflateConfig {
     fn build(&self) -> Box<dyn FastRecovery> {

@@ -25,9 +25,10 @@ use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::scoreboard::SegId;
 use reknit_tcp::seams::{FastRecovery, LossDetector, Verdicts, Why};
 use reknit_units::{Bytes, Segments};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Composition, Part};
+use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
 use crate::reno::in_episode;
 
@@ -44,7 +45,7 @@ pub(crate) const VARIANT: Variant = Variant {
 };
 
 /// When fewer segments are outstanding than could ever make the threshold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Guard {
     /// The timer repairs.
@@ -55,11 +56,16 @@ pub enum Guard {
 }
 
 /// Parameters of the detector.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// What to do about tiny windows.
     pub guard: Guard,
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "sacked-above";
+    const SOURCE: &'static str = include_str!("sack.rs");
 }
 
 impl Part<dyn LossDetector> for Config {
@@ -199,9 +205,14 @@ impl LossDetector for SackedAbove {
 }
 
 /// Parameters of the recovery: none.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PipeConfig {}
+
+impl Algorithm for PipeConfig {
+    const NAME: &'static str = "pipe";
+    const SOURCE: &'static str = include_str!("sack.rs");
+}
 
 impl Part<dyn FastRecovery> for PipeConfig {
     fn build(&self) -> Box<dyn FastRecovery> {

@@ -8,7 +8,7 @@ use reknit_tcp::Config;
 use reknit_tcp::facts::Context;
 use reknit_tcp::scoreboard::SegId;
 use reknit_tcp::seams::{Entry, Postponement};
-use reknit_testkit::{Ack, SMSS, Script, config, variant, vector};
+use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::{Duration, Instant, Segments};
 use reknit_variants::Composition;
 use reknit_variants::base::{fixed_threshold, limited_transmit, prr};
@@ -37,7 +37,7 @@ vector!(b2_no_data_for_limited_transmit, |isn| {
     let mut s = Script::idle(isn, composition.build(), config(4), 100);
     s.connection.write(reknit_units::Bytes(4 * SMSS));
     assert_eq!(s.sent(), [1, 2, 3, 4]);
-    assert_eq!(s.pass_all([2, 3]), []);
+    assert_eq!(s.pass_all([2, 3]), NOTHING);
     assert_eq!(s.pass(4), [1]);
 });
 
@@ -49,7 +49,7 @@ vector!(b3_pipe_governs_recovery, |isn| {
     assert_eq!(s.pass(4), [1]);
     assert_eq!((s.cwnd(), s.ssthresh(), s.pipe()), (5.0, 5.0, 9.0));
     for (n, pipe) in [(5, 8.0), (6, 7.0), (7, 6.0), (8, 5.0)] {
-        assert_eq!(s.pass(n), []);
+        assert_eq!(s.pass(n), NOTHING);
         assert_eq!(s.pipe(), pipe);
     }
     assert_eq!(s.pass(9), [13]);
@@ -132,7 +132,7 @@ vector!(b7_prr_sends_every_second_time, |isn| {
     };
     let mut s = Script::new(isn, &composition, config(20), 100);
     assert_eq!(s.sent().len(), 20);
-    assert_eq!(s.pass_all([2, 3]), []);
+    assert_eq!(s.pass_all([2, 3]), NOTHING);
     let sndcnt: Vec<usize> = (4..=8).map(|n| s.pass(n).len()).collect();
     assert_eq!(sndcnt, [1, 0, 1, 0, 1]);
     assert_eq!(s.ssthresh(), 10.0);
@@ -144,9 +144,9 @@ vector!(b9_one_late_segment, |isn| {
     assert_eq!(s.pass(2), [7]);
     assert_eq!(s.pass(3), [8]);
     assert_eq!(s.pass(4), [1]);
-    assert_eq!(s.pass(5), []);
-    assert_eq!(s.pass(1), []);
-    assert_eq!(s.lengths(), []); // sent twice: unclear until a DSACK tells
+    assert_eq!(s.pass(5), NOTHING);
+    assert_eq!(s.pass(1), NOTHING);
+    assert_eq!(s.lengths(), NOTHING); // sent twice: unclear until a DSACK tells
     s.pass(6);
     assert_eq!(s.info().acknowledged, 6 * SMSS);
 });
@@ -238,7 +238,7 @@ vector!(b13_the_longest_postponement_counts, |isn| {
     s.sent();
     s.at(100).pass_all([2, 3, 4]);
     s.at(127);
-    assert_eq!(s.sent(), []);
+    assert_eq!(s.sent(), NOTHING);
     s.at(128);
     assert_eq!(s.sent(), [1]);
     assert_eq!(s.cwnd(), 5.0);
@@ -258,7 +258,7 @@ vector!(the_hard_cap_holds_limited_transmit_back, |isn| {
     let capped = Config { max_window: Some(Segments(6)), ..config(6) };
     let mut s = Script::new(isn, &variant("sack"), capped, 100);
     assert_eq!(s.sent().len(), 6);
-    assert_eq!(s.pass_all([2, 3]), []);
+    assert_eq!(s.pass_all([2, 3]), NOTHING);
     assert_eq!(s.pass(4), [1]);
 });
 
@@ -276,13 +276,13 @@ vector!(a_timeout_resends_in_slow_start, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(8), 100);
     s.sent();
     s.at(1099);
-    assert_eq!(s.sent(), []);
+    assert_eq!(s.sent(), NOTHING);
     s.at(1200);
     assert_eq!(s.sent(), [1]);
     assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 4.0));
     // Backed off: the next expiry comes two seconds later and cuts nothing more.
     s.at(3050);
-    assert_eq!(s.sent(), []);
+    assert_eq!(s.sent(), NOTHING);
     s.at(3300);
     assert_eq!(s.sent(), [1]);
     assert_eq!((s.connection.send_stats().timeouts, s.connection.send_stats().cuts.timeout), (2, 1));

@@ -2,7 +2,7 @@
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use reknit_tcp::Config;
-use reknit_testkit::{Ack, SMSS, Script, config, variant, vector};
+use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::{Bytes, Duration};
 
 /// Five segments, sent at 0, 1, 2, 3 and 4 ms; SRTT and the minimum RTT are 40 ms.
@@ -38,9 +38,9 @@ fn five_segments_after_reordering(isn: u32) -> Script {
 
 vector!(v1_the_rest_is_lost_after_the_reordering_window, |isn| {
     let mut s = five_segments(isn);
-    assert_eq!(s.at(1044).pass(6), []);
+    assert_eq!(s.at(1044).pass(6), NOTHING);
     s.at_us(1_052_999);
-    assert_eq!(s.sent(), []);
+    assert_eq!(s.sent(), NOTHING);
     s.at(1053);
     assert!(s.sent().starts_with(&[2]));
     assert_eq!(s.pipe(), 1.0); // four lost, of which one is under way again
@@ -60,9 +60,9 @@ vector!(v3_once_reordering_was_seen_time_decides, |isn| {
     s.at(2044);
     let acks = [s.arrive(9), s.arrive(10), s.arrive(11)];
     s.deliver(&acks[2]);
-    assert_eq!(s.sent(), []);
+    assert_eq!(s.sent(), NOTHING);
     s.at_us(2_050_999);
-    assert_eq!(s.sent(), []);
+    assert_eq!(s.sent(), NOTHING);
     s.at(2051);
     assert!(s.sent().starts_with(&[7]));
 });
@@ -87,7 +87,7 @@ vector!(v4_each_round_with_a_dsack_widens_the_window, |isn| {
     let sent = s.sent();
     s.at(now + 40).pass(sent[1]);
     s.at_us((now + 40) * 1000 + 39_999);
-    assert_eq!(s.sent(), []);
+    assert_eq!(s.sent(), NOTHING);
     s.at_us((now + 40) * 1000 + srtt);
     assert_eq!(s.sent(), [sent[0]]);
 });
@@ -107,7 +107,7 @@ vector!(v5_sixteen_quiet_recoveries_narrow_it_again, |isn| {
         s.connection.write(Bytes(2 * SMSS));
         let sent = s.sent();
         now += 40;
-        assert_eq!(s.at(now).pass(sent[1]), []);
+        assert_eq!(s.at(now).pass(sent[1]), NOTHING);
         let mut waited = 0;
         while s.at(now + waited).sent() != [sent[0]] {
             waited += 1;
@@ -143,7 +143,7 @@ fn single_segment(isn: u32, min_rto: u64) -> Script {
 vector!(v6_a_probe_after_two_srtts_and_the_delay_of_an_ack, |isn| {
     let mut s = single_segment(isn, 1000);
     s.at_us(4_424_999);
-    assert_eq!(s.sent(), []);
+    assert_eq!(s.sent(), NOTHING);
     s.at(4425); // 2 * 100 + 25
     assert_eq!(s.sent(), [41]);
     assert_eq!(s.connection.send_stats().sent.probe, 1);
@@ -152,7 +152,7 @@ vector!(v6_a_probe_after_two_srtts_and_the_delay_of_an_ack, |isn| {
 vector!(v6_the_probe_is_never_later_than_the_timer, |isn| {
     let mut s = single_segment(isn, 200);
     s.at_us(4_399_999);
-    assert_eq!(s.sent(), []);
+    assert_eq!(s.sent(), NOTHING);
     s.at(4400);
     assert_eq!(s.sent(), [41]);
     assert_eq!((s.connection.send_stats().sent.probe, s.connection.send_stats().timeouts), (1, 0));

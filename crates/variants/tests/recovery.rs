@@ -9,7 +9,7 @@ use reknit_tcp::facts::{AckFacts, Context, Phase, Spurious, Turn};
 use reknit_tcp::scoreboard::{Cause, SegId};
 use reknit_tcp::seams::SpuriousDetector;
 use reknit_tcp::stats::{Cuts, SendStats};
-use reknit_testkit::{Ack, Script, config, variant, vector};
+use reknit_testkit::{Ack, NOTHING, Script, config, variant, vector};
 use reknit_units::{Duration, Segments};
 use reknit_variants::Composition;
 use reknit_variants::base::{cubic, undo};
@@ -131,10 +131,10 @@ vector!(the_rtt_of_the_segment_sent_last_counts_even_if_it_is_late, |isn| {
         s.write(1); // 7 to 11
     }
     s.at(2044).pass_all([10, 11]);
-    assert_eq!(s.at(2049).pass(7), []); // after 49 ms
+    assert_eq!(s.at(2049).pass(7), NOTHING); // after 49 ms
     // 9 left at 2002 ms and is due after 49 ms and a reordering window of 10 ms, and with it 8.
     s.at(2060);
-    assert_eq!(s.sent(), []);
+    assert_eq!(s.sent(), NOTHING);
     s.at(2061);
     assert_eq!(s.sent(), [8]);
 });
@@ -149,7 +149,7 @@ vector!(time_based_recovery_leaves_holes_alone_that_are_not_overdue, |isn| {
     s.write(10);
     assert_eq!(s.at(1280).pass_all([5, 6, 7]), [4]);
     // 8, 10 and 12 are overtaken by a few milliseconds. There is nothing else to send.
-    assert_eq!(s.at(1300).pass_all([9, 11, 13, 14, 8, 10, 12]), []);
+    assert_eq!(s.at(1300).pass_all([9, 11, 13, 14, 8, 10, 12]), NOTHING);
     assert_eq!(stats(&s).sent.retransmissions(), 1);
 });
 
@@ -189,7 +189,7 @@ vector!(after_an_undo_segments_that_are_open_again_are_timed, |isn| {
     // 5 was only late, so the others have a reordering window: 8 left at 1006 ms; plus 109 ms, the RTT of 5;
     // plus 25 ms, a quarter of the smallest.
     s.at(1139);
-    assert_eq!(s.sent(), []);
+    assert_eq!(s.sent(), NOTHING);
     s.at(1140);
     assert_eq!(s.sent(), [4]);
 });

@@ -3,14 +3,20 @@
 use reknit_tcp::facts::{AckFacts, Context, Phase, Window};
 use reknit_tcp::seams::{CongestionControl, Reduction};
 use reknit_units::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::Part;
+use crate::composition::{Algorithm, Part};
 
 /// No parameters of its own: `byte_counting` belongs to the connection.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "reno";
+    const SOURCE: &'static str = include_str!("aimd.rs");
+}
 
 impl Part<dyn CongestionControl> for Config {
     fn build(&self) -> Box<dyn CongestionControl> {

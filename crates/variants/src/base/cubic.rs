@@ -4,13 +4,14 @@
 use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger, Window};
 use reknit_tcp::seams::{CongestionControl, Reduction};
 use reknit_units::{Bytes, Duration, Instant};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::hystart::{Growth, HyStart};
-use crate::composition::Part;
+use crate::composition::{Algorithm, Part};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// C, the aggressiveness, in segments per second cubed (§5).
@@ -27,6 +28,11 @@ impl Default for Config {
     fn default() -> Config {
         Config { c: 0.4, beta: 0.7, fast_convergence: true, hystart: true }
     }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "cubic";
+    const SOURCE: &'static str = include_str!("cubic.rs");
 }
 
 impl Part<dyn CongestionControl> for Config {

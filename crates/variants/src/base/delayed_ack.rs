@@ -6,14 +6,20 @@
 
 use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, RxFacts};
 use reknit_units::{Bytes, Segments};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::Part;
+use crate::composition::{Algorithm, Part};
 
 /// No parameters of its own: `ack_every` and `ack_delay` belong to the connection.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "delayed";
+    const SOURCE: &'static str = include_str!("delayed_ack.rs");
+}
 
 impl Part<dyn AckPolicy> for Config {
     fn build(&self) -> Box<dyn AckPolicy> {

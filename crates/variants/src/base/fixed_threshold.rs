@@ -3,12 +3,13 @@
 use reknit_tcp::facts::Context;
 use reknit_tcp::seams::DupThresh;
 use reknit_units::Segments;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::Part;
+use crate::composition::{Algorithm, Part};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Duplicates that mean loss; 3 by the RFCs.
@@ -19,6 +20,11 @@ impl Default for Config {
     fn default() -> Config {
         Config { dup_thresh: Segments(3) }
     }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "fixed";
+    const SOURCE: &'static str = include_str!("fixed_threshold.rs");
 }
 
 impl Part<dyn DupThresh> for Config {

@@ -13,12 +13,13 @@
 use reknit_tcp::facts::{AckFacts, Context, Window};
 use reknit_tcp::seams::{DisorderEnd, LimitedTransmit};
 use reknit_units::{Bytes, Segments};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::Part;
+use crate::composition::{Algorithm, Part};
 
 /// Which rule, with its parameters.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "rule", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Config {
     /// No limited transmit.
@@ -34,6 +35,11 @@ pub enum Config {
     },
     /// Limited by the pipe alone.
     Pipe,
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "limited-transmit";
+    const SOURCE: &'static str = include_str!("limited_transmit.rs");
 }
 
 impl Part<dyn LimitedTransmit> for Config {

@@ -6,12 +6,13 @@
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::seams::FastRecovery;
 use reknit_units::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::Part;
+use crate::composition::{Algorithm, Part};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// How fast the window may grow back to ssthresh (RFC 6937 §3).
@@ -19,7 +20,7 @@ pub struct Config {
 }
 
 /// The reduction bound of RFC 6937 §3.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
     /// Conservative: packet conservation.
@@ -33,6 +34,11 @@ impl Default for Config {
     fn default() -> Config {
         Config { bound: Bound::SlowStart }
     }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "prr";
+    const SOURCE: &'static str = include_str!("prr.rs");
 }
 
 impl Part<dyn FastRecovery> for Config {

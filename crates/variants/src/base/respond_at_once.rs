@@ -2,14 +2,20 @@
 
 use reknit_tcp::facts::{Context, Trigger, Window};
 use reknit_tcp::seams::{CongestionControl, LossResponse, Reduction};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::Part;
+use crate::composition::{Algorithm, Part};
 
 /// No parameters.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "at-once";
+    const SOURCE: &'static str = include_str!("respond_at_once.rs");
+}
 
 impl Part<dyn LossResponse> for Config {
     fn build(&self) -> Box<dyn LossResponse> {

@@ -4,12 +4,13 @@ use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::seams::RtoEstimator;
 use reknit_units::Duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::Part;
+use crate::composition::{Algorithm, Part};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// K, the weight of the deviation (§2.2).
@@ -22,6 +23,11 @@ impl Default for Config {
     fn default() -> Config {
         Config { k: 4, granularity: Duration::from_millis(1) }
     }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "rfc6298";
+    const SOURCE: &'static str = include_str!("rfc6298.rs");
 }
 
 impl Part<dyn RtoEstimator> for Config {

@@ -2,14 +2,20 @@
 
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::seams::{AfterTimeout, TimeoutRecovery, TimeoutStep};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::Part;
+use crate::composition::{Algorithm, Part};
 
 /// No parameters.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "conventional";
+    const SOURCE: &'static str = include_str!("timeout.rs");
+}
 
 impl Part<dyn TimeoutRecovery> for Config {
     fn build(&self) -> Box<dyn TimeoutRecovery> {

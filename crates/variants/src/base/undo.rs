@@ -12,12 +12,13 @@
 use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Window};
 use reknit_tcp::seams::{SpuriousResponse, Undo};
 use reknit_units::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::Part;
+use crate::composition::{Algorithm, Part};
 
 /// Which response.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Config {
     /// Detect only.
@@ -32,6 +33,11 @@ pub enum Config {
     Halve,
     /// The original Eifel response.
     OldestOnly,
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "undo";
+    const SOURCE: &'static str = include_str!("undo.rs");
 }
 
 impl Part<dyn SpuriousResponse> for Config {

@@ -1,0 +1,32 @@
+//! Schemas of the quantities: what a parameter of that kind is called, for lists and documents.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::{Bytes, Capacity, Duration, Rate, Segments, Share};
+
+macro_rules! quantity {
+    ($type:ty, $name:literal, $json:literal) => {
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                $name.into()
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": $json, "format": $name })
+            }
+        }
+    };
+}
+
+quantity!(Duration, "duration", "string");
+quantity!(Bytes, "size", "string");
+quantity!(Rate, "rate", "string");
+quantity!(Share, "share", "string");
+quantity!(Segments, "segments", "integer");
+quantity!(Capacity, "capacity", "string");
