@@ -239,6 +239,17 @@ impl Config {
         if self.initial_rto.is_zero() {
             return refuse("initial_rto", self.initial_rto, "must be more than 0");
         }
+        if let Some(keep_alive) = self.keep_alive {
+            if keep_alive.idle.is_zero() {
+                return refuse("keep_alive.idle", keep_alive.idle, "must be more than 0");
+            }
+            if keep_alive.interval.is_zero() {
+                return refuse("keep_alive.interval", keep_alive.interval, "must be more than 0");
+            }
+            if keep_alive.probes == 0 {
+                return refuse("keep_alive.probes", 0, "must be at least 1");
+            }
+        }
         Ok(())
     }
 }
@@ -258,5 +269,19 @@ mod tests {
         assert_eq!(error.to_string(), "ack_every = 0: must be at least 1 segment");
         let error = Config { min_rto: Duration::from_secs(90), ..Config::default() }.check().unwrap_err();
         assert_eq!(error.key, "min_rto");
+    }
+
+    #[test]
+    fn probes_that_leave_no_time_for_an_answer_are_refused() {
+        let valid = KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 };
+        for (keep_alive, key) in [
+            (KeepAlive { idle: Duration::ZERO, ..valid }, "keep_alive.idle"),
+            (KeepAlive { interval: Duration::ZERO, ..valid }, "keep_alive.interval"),
+            (KeepAlive { probes: 0, ..valid }, "keep_alive.probes"),
+        ] {
+            let config = |keep_alive| Config { keep_alive: Some(keep_alive), ..Config::default() };
+            assert_eq!(config(keep_alive).check().unwrap_err().key, key);
+            assert_eq!(config(valid).check(), Ok(()));
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! All numbers are relative, as in packetdrill: a SYN is 0, the first octet of data 1. What the connection sends reads in
 //! the same notation: `P. 1:1001(1000) ack 1`, with flags S, F, R, P, `.` (ACK), U, E, W.
 use std::collections::VecDeque;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use reknit_tcp::segment::{Flags, Options, SackBlock, SackBlocks, Timestamps};
@@ -113,10 +114,10 @@ fn notation(segment: &Segment) -> String {
         segment.len
     );
     if segment.flags.has(Flags::ACK) {
-        text += &format!(" ack {}", segment.ack.0);
+        _ = write!(text, " ack {}", segment.ack.0);
     }
     for (i, block) in segment.options.sack.as_slice().iter().enumerate() {
-        text += &format!("{} {}:{}", if i == 0 { " sack" } else { "" }, block.left.0, block.right.0);
+        _ = write!(text, "{} {}:{}", if i == 0 { " sack" } else { "" }, block.left.0, block.right.0);
     }
     text
 }

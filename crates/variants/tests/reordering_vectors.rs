@@ -1,6 +1,6 @@
 //! The worked examples of the reordering measurement (V1 to V7).
 
-use reknit_testkit::{NOTHING, Script, config, variant, vector};
+use reknit_testkit::{Script, config, variant, vector};
 
 vector!(v1_one_late_segment, |isn| {
     // A threshold of 3 would resend the segment; limited to what is measured, any larger one does.

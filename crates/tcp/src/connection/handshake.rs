@@ -58,15 +58,20 @@ impl Handshake {
     }
 
     /// Notes what the peer's SYN offers; what it does not offer is off.
-    fn on_syn(&mut self, segment: &Segment, answer: bool) {
+    fn on_syn(&mut self, segment: &Segment) {
         let options = &segment.options;
         self.peer_mss = options.mss.unwrap_or(DEFAULT_MSS).max(64);
         self.peer_shift = options.window_scale.map(|shift| shift.min(MAX_SHIFT));
         self.timestamps &= options.timestamps.is_some();
         self.sack &= options.sack_permitted;
         self.features = self.features.and(options.experiment.features.unwrap_or(Features::NONE));
-        // An active opener says ECE and CWR, its peer answers with ECE alone.
-        self.ecn &= segment.flags.has(Flags::ECE) && (segment.flags.has(Flags::CWR) != answer);
+        self.agree_on_ecn(segment);
+    }
+
+    /// An active opener says ECE and CWR, its peer answers with ECE alone. A SYN without that, even a repeated one, ends
+    /// the matter (RFC 3168 §6.1.1).
+    pub(super) fn agree_on_ecn(&mut self, syn: &Segment) {
+        self.ecn &= syn.flags.has(Flags::ECE) && (syn.flags.has(Flags::CWR) != syn.flags.has(Flags::ACK));
     }
 }
 
@@ -129,7 +134,7 @@ impl Connection {
         if segment.flags.has(Flags::ACK) {
             self.reset(segment);
         } else if segment.flags.has(Flags::SYN) {
-            self.take_peers_syn(now, segment, false);
+            self.take_peers_syn(now, segment);
             self.state = State::SynReceived;
             self.handshake.passive = true;
             self.send_syn(now);
@@ -161,7 +166,7 @@ impl Connection {
         if !segment.flags.has(Flags::SYN) {
             return;
         }
-        self.take_peers_syn(now, segment, acks_syn);
+        self.take_peers_syn(now, segment);
         if acks_syn {
             self.establish(now, segment);
             self.receiver.owe_now();
@@ -173,9 +178,9 @@ impl Connection {
         }
     }
 
-    fn take_peers_syn(&mut self, now: Instant, segment: &Segment, answer: bool) {
+    fn take_peers_syn(&mut self, now: Instant, segment: &Segment) {
         self.receiver.synchronise(segment.seq);
-        self.handshake.on_syn(segment, answer);
+        self.handshake.on_syn(segment);
         if let Some(timestamps) = segment.options.timestamps {
             self.ts_recent = timestamps.val;
             self.ts_recent_at = now;

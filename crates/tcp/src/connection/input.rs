@@ -83,6 +83,9 @@ impl Connection {
         if segment.flags.has(Flags::RST) {
             return DROP;
         }
+        if !old && start == self.receiver.rcv_nxt() {
+            self.note_congestion(segment); // a probe of a closed window (RFC 3168 §6.1.6)
+        }
         let duplicate = !old && end > start && end <= self.receiver.rcv_nxt();
         if duplicate {
             if end >= self.last_ack_sent {
@@ -106,6 +109,7 @@ impl Connection {
 
     /// In SYN-RECEIVED, the peer's SYN once more: our answer was lost, or both ends opened at once and this is its.
     fn on_syn_again(&mut self, now: Instant, segment: &Segment, start: Offset) {
+        self.handshake.agree_on_ecn(segment);
         if segment.flags.has(Flags::ACK) {
             if self.take_ack(now, segment, start).is_continue() {
                 self.receiver.owe_now();

@@ -74,7 +74,7 @@ impl Connection {
         }
         // Only new data announces a reduction and is ECN-capable: not what was sent before, nor a probe of a closed window
         // (RFC 3168 §6.1.2, §6.1.5, §6.1.6).
-        let is_new = outgoing.cause != Cause::WindowProbe && !outgoing.again;
+        let is_new = outgoing.cause != Cause::WindowProbe && !outgoing.again && outgoing.len > u32::from(fin);
         if is_new && std::mem::take(&mut self.sender.send_cwr) {
             flags |= Flags::CWR;
         }

@@ -82,7 +82,8 @@ impl Sender {
             self.respond_to_spurious(now, &ack, spurious); // step 7
         }
         let left_recovery = self.detect_loss(now, &ack); // step 8
-        if spurious.is_none() && !left_recovery && !timeout_was_open && !self.is_frozen(now) {
+        // RFC 3168 §6.1.2: the window grows by ACKs that do not echo congestion.
+        if spurious.is_none() && !left_recovery && !timeout_was_open && !ack.ece && !self.is_frozen(now) {
             self.grow_window(now, &ack); // step 9
         }
         self.respond_to_ecn(now, &ack);

@@ -157,10 +157,8 @@ impl Sender {
         let last = payload == unsent;
         let fin = self.closing && last && self.end() > state.snd_nxt && usable > payload;
         let len = payload + Bytes(u64::from(fin));
-        let worth_it = payload == state.smss
-            || fin
-            || (last && (!self.config.nagle || state.snd_una == state.snd_nxt))
-            || payload * 2 >= state.max_snd_wnd;
+        let nagle_agrees = !self.config.nagle || state.snd_una == state.snd_nxt;
+        let worth_it = payload == state.smss || fin || (nagle_agrees && (last || payload * 2 >= state.max_snd_wnd));
         (len > Bytes::ZERO && worth_it).then_some(NewData { len: len.0 as u32 })
     }
 

@@ -129,9 +129,14 @@ impl Sender {
     /// RFC 3168 §6.1.2: an echo reduces the window as a loss would, at most once per round trip. An echo by an ACK of
     /// data that was sent before the last reduction is no news.
     pub(super) fn respond_to_ecn(&mut self, now: Instant, ack: &AckFacts<'_>) {
-        if ack.ece && self.state.ecn && self.state.snd_una > self.ecn_recover && !self.in_episode() {
+        if ack.ece && self.state.ecn && ack.ack > self.ecn_recover && !self.in_episode() {
+            let smallest = self.state.cwnd <= self.state.smss;
             self.reduce(now, Trigger::Ecn, self.board.first(), Some(ack));
             self.state.snapshot = None;
+            if smallest {
+                // Less than a segment per round trip: the next one waits for the timer.
+                self.gate = now + self.state.rto;
+            }
         }
     }
 

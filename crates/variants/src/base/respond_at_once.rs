@@ -36,7 +36,9 @@ impl LossResponse for AtOnce {
         let ssthresh = congestion.ssthresh(cx, reduction).max(cx.snd.smss * 2);
         let cwnd = match reduction.trigger {
             Trigger::Timeout => cx.snd.smss, // the loss window of RFC 5681 §3.1
-            Trigger::FastRetransmit | Trigger::Probe | Trigger::Ecn => ssthresh,
+            Trigger::FastRetransmit | Trigger::Probe => ssthresh,
+            // Its floor of two segments must not open a window of one (RFC 3168 §6.1.2).
+            Trigger::Ecn => ssthresh.min(cx.snd.cwnd),
         };
         Some(Window { cwnd, ssthresh })
     }
