@@ -52,13 +52,7 @@ impl Sender {
             newly_sacked,
             delivered: newly.iter().filter_map(|id| self.board.get(*id)).map(|r| Bytes(u64::from(r.len))).sum(),
             highest: self.highest(),
-            duplicate: if self.state.sack {
-                newly_sacked > Segments::ZERO
-            } else {
-                // The answer to a probe of a closed window looks like one.
-                let in_flight = !self.board.is_empty() && !self.persist.probing;
-                input.pure && input.ack == una_before && !window_changed && in_flight
-            },
+            duplicate: self.is_duplicate(input, newly_sacked, window_changed),
             dsack: dsack.map(|range| Dsack {
                 left: range.start,
                 right: range.end,
@@ -128,6 +122,16 @@ impl Sender {
             self.last_sack = report.clone();
         }
         (none_sacked, Segments((newly.len() - acked) as u32))
+    }
+
+    /// A duplicate ACK, by RFC 6675 §2 with SACK and by RFC 5681 §2 without. The answer to a probe of a closed window only
+    /// looks like one.
+    fn is_duplicate(&self, input: &AckInput, newly_sacked: Segments, window_changed: bool) -> bool {
+        if self.state.sack {
+            return newly_sacked > Segments::ZERO;
+        }
+        let in_flight = !self.board.is_empty() && !self.persist.probing;
+        input.pure && input.ack == self.state.snd_una && !window_changed && in_flight
     }
 
     /// The cumulative field: SND.UNA moves and the duplicates start over.
