@@ -71,7 +71,7 @@ impl Sender {
             hole,
             flight_size: match self.config.decrease_of {
                 DecreaseOf::FlightSize => flight_size,
-                DecreaseOf::Cwnd => self.state.cwnd,
+                DecreaseOf::Cwnd => self.within_recovery(self.state.cwnd),
             },
         };
         let cx = context!(self, now);
@@ -120,10 +120,16 @@ impl Sender {
     /// transmit, in this disorder or an earlier one.
     fn reducible_flight(&self, ack: Option<&AckFacts<'_>>) -> Bytes {
         if self.in_episode() {
-            return self.state.flight_size();
+            return self.within_recovery(self.state.flight_size());
         }
         let flight_size = ack.map_or(self.state.flight_size(), |ack| ack.flight_before);
         (flight_size - self.state.limited_transmit).min(self.state.cwnd)
+    }
+
+    /// A timeout in fast recovery: FlightSize counts what has arrived above the holes, and an inflated cwnd too. What the
+    /// network held is what recovery was to end with.
+    fn within_recovery(&self, window: Bytes) -> Bytes {
+        if self.state.phase == Phase::Recovery { window.min(self.state.recovery_window) } else { window }
     }
 
     /// RFC 3168 §6.1.2: an echo reduces the window as a loss would, at most once per round trip. An echo by an ACK of
