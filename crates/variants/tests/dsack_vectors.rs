@@ -7,6 +7,7 @@ use reknit_tcp::facts::Phase;
 use reknit_testkit::{Script, config, variant, vector};
 use reknit_units::Duration;
 use reknit_variants::Composition;
+use reknit_variants::base::limited_transmit;
 use reknit_variants::dsack_det::{Config, Duplication};
 
 /// 2, 3, 4 overtake 1, which is resent; then the original and everything else arrive, at last the copy.
@@ -134,4 +135,21 @@ vector!(the_restored_window_leaves_in_bursts, |isn| {
     s.sent();
     assert_eq!(s.pass(1).len(), 4);
     assert_eq!(s.cwnd(), 16.0);
+});
+
+vector!(a_verdict_after_the_episode_leaves_the_disorder_of_the_day_alone, |isn| {
+    let limited_transmit = Arc::new(limited_transmit::Config::PerSack { windows: 1.0 });
+    let composition = Composition { limited_transmit, ..variant("dsack-r") };
+    let mut s = Script::new(isn, &composition, config(20), 100);
+    s.sent();
+    s.pass_all([2, 3, 4]);
+    s.pass(1);
+    s.pass_in_order(18); // to the end of what was sent before the fast retransmit
+    assert_eq!(s.info().phase, Phase::Open);
+    s.pass_all([24, 25]);
+    s.arrive(23); // its ACK is lost, so the ACK of the copy both ends this disorder and brings the verdict
+    s.pass(1);
+    assert_eq!((s.connection.send_stats().spurious_cuts, s.info().phase), (1, Phase::Open));
+    // The next disorder begins with the first segment of limited transmit, not with all that the last one left.
+    assert_eq!(s.pass(27).len(), 1);
 });

@@ -30,7 +30,7 @@ impl Sender {
         Some(spurious)
     }
 
-    /// Step 7: back to [`Phase::Open`], as if the reduction had not been. Fast retransmit is allowed again.
+    /// Step 7: back to [`Phase::Open`] if the episode still goes on, as if the reduction had not been. Fast retransmit is allowed again.
     pub(super) fn respond_to_spurious(&mut self, now: Instant, ack: &AckFacts<'_>, spurious: Spurious) {
         let Some(snapshot) = self.state.snapshot else { return };
         let undo = self.plugins.spurious_response.respond(&context!(self, now), ack, spurious, &snapshot);
@@ -42,7 +42,10 @@ impl Sender {
             self.restart_rto_timer(now);
         }
         self.board.clear_lost();
-        self.leave_episode();
+        // The news may come after the episode, in the middle of another disorder, which goes on.
+        if self.in_episode() {
+            self.leave_episode();
+        }
         self.state.recover = self.state.snd_una;
         if let Some(window) = undo.window {
             self.stats.undos += 1;
