@@ -99,7 +99,7 @@ impl LimitedTransmit for PerSack {
         }
         let smss = cx.snd.smss;
         #[expect(clippy::cast_sign_loss, reason = "a multiple of a window is not negative")]
-        let bound = Segments((self.windows * f64::from(cx.snd.cwnd.whole_segments(smss).0)) as u32);
+        let bound = Segments((self.windows * cx.snd.cwnd.0 as f64 / smss.0 as f64) as u32);
         cx.snd.cwnd + self.sacked.min(cx.snd.dup_thresh - Segments(1)).min(bound).of(smss)
     }
 
