@@ -262,6 +262,30 @@ impl Script {
         numbers.into_iter().flat_map(|n| self.pass(n)).collect()
     }
 
+    /// The next segment comes behind the `behind` segments after it, and then its copy if it was resent meanwhile.
+    pub fn pass_late(&mut self, behind: u32) -> Vec<u32> {
+        let late = self.cum + 1;
+        let mut sent = self.pass_all((late + 1..=late + behind).chain([late]));
+        if sent.contains(&late) {
+            sent.extend(self.pass(late));
+        }
+        sent
+    }
+
+    /// The next `n` segments come in order.
+    pub fn pass_in_order(&mut self, n: u32) -> Vec<u32> {
+        self.pass_all(self.cum + 1..=self.cum + n)
+    }
+
+    /// Everything in flight arrives, and one ACK says so.
+    pub fn pass_the_rest(&mut self) -> Vec<u32> {
+        let last = self.cum + (self.info().flight_size.0 / SMSS) as u32;
+        for n in self.cum + 1..last {
+            self.arrive(n);
+        }
+        self.pass(last)
+    }
+
     /// The sender's variables.
     pub fn info(&self) -> Info {
         self.connection.info(self.now)

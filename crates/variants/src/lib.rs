@@ -4,16 +4,22 @@
 //! [`composition`] says how one is put together. [`base`] holds the parts that most of them share.
 
 pub mod base;
+pub mod blanton_allman;
 pub mod composition;
 pub mod dsack_det;
 mod dsack_r;
 mod dsack_ss;
+pub mod leung_ma;
+pub mod lpc_sender;
 pub mod newreno;
+pub mod paxson_snd;
 pub mod rack;
 pub mod registry;
 pub mod reno;
 mod reno_nt4;
+pub mod rto_adaptk;
 pub mod sack;
+pub mod time_delayed;
 
 pub use composition::Composition;
 pub use registry::{Side, Status, UnknownVariant, VARIANTS, Variant, find};

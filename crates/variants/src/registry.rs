@@ -3,7 +3,10 @@
 use std::fmt;
 
 use crate::composition::Composition;
-use crate::{dsack_r, dsack_ss, newreno, rack, reno, reno_nt4, sack};
+use crate::{
+    blanton_allman, dsack_r, dsack_ss, leung_ma, lpc_sender, newreno, paxson_snd, rack, reno, reno_nt4, rto_adaptk,
+    sack, time_delayed,
+};
 
 /// Which end of a connection a variant changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +79,15 @@ pub const VARIANTS: &[Variant] = &[
     sack::VARIANT,
     dsack_ss::VARIANT,
     dsack_r::VARIANT,
+    lpc_sender::VARIANT,
+    blanton_allman::INC,
+    blanton_allman::AVG,
+    blanton_allman::EWMA,
+    leung_ma::VARIANT,
+    time_delayed::TIMEDEL,
+    time_delayed::TIMEINC,
+    paxson_snd::VARIANT,
+    rto_adaptk::VARIANT,
     rack::VARIANT,
 ];
 

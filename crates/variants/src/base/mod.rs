@@ -7,6 +7,7 @@ pub mod fixed_threshold;
 #[cfg(test)]
 pub(crate) mod given;
 mod hystart;
+pub(crate) mod lesson;
 pub mod limited_transmit;
 pub mod prr;
 pub mod respond_at_once;

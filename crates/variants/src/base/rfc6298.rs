@@ -32,7 +32,7 @@ impl Algorithm for Config {
 
 impl Part<dyn RtoEstimator> for Config {
     fn build(&self) -> Box<dyn RtoEstimator> {
-        Box::new(Rfc6298 { config: self.clone(), smoothed: None })
+        Box::new(Rfc6298::new(self.clone()))
     }
 }
 
@@ -43,12 +43,16 @@ struct Smoothed {
 }
 
 #[derive(Debug)]
-struct Rfc6298 {
-    config: Config,
+pub(crate) struct Rfc6298 {
+    pub(crate) config: Config,
     smoothed: Option<Smoothed>,
 }
 
 impl Rfc6298 {
+    pub(crate) fn new(config: Config) -> Rfc6298 {
+        Rfc6298 { config, smoothed: None }
+    }
+
     /// §2.2 and §2.3, with alpha = 1/8 and beta = 1/4.
     fn update(&mut self, rtt: Duration) {
         self.smoothed = Some(match self.smoothed {

@@ -1,0 +1,274 @@
+//! # Blanton and Allman's thresholds: INC, AVG, EWMA
+//!
+//! Blanton, Allman: On Making TCP More Robust to Packet Reordering. ACM CCR 32(1), 2002; by the descriptions in RR-TCP
+//! (Zhang, Karp, Floyd, Peterson, ICSI TR-02-006, §3, "DSACK-BL-*") and in the survey of Leung, Li, Yang (§5.2.2).
+//!
+//! **What it changes.** Each fast retransmit that a DSACK proves needless raises dupthresh.
+//!
+//! **State.** `dup_thresh` (INC, AVG) or `avg` (EWMA), and N of the last episode's hole: how many segments had been
+//! SACKed above it when it was covered, which is how many duplicates it would have taken to tell reordering from loss.
+//!
+//! **Rules.** 1, on such a proof: INC adds K; AVG takes the mean of dupthresh and N, and never lowers it. 2, EWMA: avg
+//! moves towards N, at such a proof and whenever a segment that was sent once fills a hole. 3: dupthresh is at least 3
+//! and at most 90 % of cwnd, where 3 wins. 4, on every expiry of the retransmission timer: back to 3.
+//!
+//! **Departures.** N for AVG and EWMA follows the survey ("duplicate ACKs required to disambiguate reordering from
+//! loss"). RR-TCP's "duplicate ACKs that caused a false fast retransmit" would be dupthresh itself, and their mean no
+//! rule. Nobody states the gain of EWMA; 1/4 is that of RTTVAR. The 90 % are taken when the threshold is used, so what
+//! was learned outlives a small window. N counts segments, so that lost ACKs do not shrink it.
+//!
+//! **Reproduces.** RR-TCP Figs. 17 to 19 and Table 4; survey Fig. 7 c, d.
+//!
+//! **Status.** Partial: the original paper was not at hand.
+
+use std::sync::Arc;
+
+use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::scoreboard::SegId;
+use reknit_tcp::seams::DupThresh;
+use reknit_units::{Bytes, Segments, Share};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::lesson::Lesson;
+use crate::base::{limited_transmit, undo};
+use crate::composition::{Algorithm, Composition, Part, Shared};
+use crate::dsack_det;
+use crate::registry::{Side, Status, Variant};
+
+/// INC.
+pub(crate) const INC: Variant = Variant {
+    name: "ba-inc",
+    aliases: &["dsack-bl-inc"],
+    summary: "each needless fast retransmit raises the threshold by one; a timeout resets it",
+    source: "Blanton and Allman 2002; RR-TCP section 3; survey section 5.2.2",
+    side: Side::Sender,
+    peer_needs: "SACK, DSACK",
+    status: Status::Partial,
+    compose: || with_threshold(Rule::Inc),
+};
+
+/// AVG.
+pub(crate) const AVG: Variant = Variant {
+    name: "ba-avg",
+    aliases: &["dsack-bl-avg"],
+    summary: "each needless fast retransmit raises the threshold halfway to the duplicates that it needed",
+    compose: || with_threshold(Rule::Avg),
+    ..INC
+};
+
+/// EWMA.
+pub(crate) const EWMA: Variant = Variant {
+    name: "ba-ewma",
+    aliases: &["dsack-bl-ewma"],
+    summary: "the threshold is a moving average of the duplicates that late segments caused",
+    compose: || with_threshold(Rule::Ewma),
+    ..INC
+};
+
+fn with_threshold(rule: Rule) -> Composition {
+    Composition { dup_thresh: Arc::new(Config { rule, ..Config::default() }), ..repaired() }
+}
+
+/// What all of the authors' schemes share: DSACK proofs, slow start back to the old window, and limited transmit that
+/// goes on for every second duplicate.
+pub(crate) fn repaired() -> Composition {
+    let dsack: Shared<dyn reknit_tcp::seams::SpuriousDetector> = Arc::new(dsack_det::Config::default());
+    Composition {
+        spurious_detectors: vec![dsack],
+        spurious_response: Arc::new(undo::Config::SlowStart),
+        limited_transmit: Arc::new(limited_transmit::Config::EverySecond),
+        ..Composition::default()
+    }
+}
+
+/// How the threshold learns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// By a constant.
+    #[default]
+    Inc,
+    /// By the mean of the old threshold and N.
+    Avg,
+    /// By a moving average of N.
+    Ewma,
+}
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Which of the three.
+    pub rule: Rule,
+    /// K, what INC adds, in segments (RR-TCP §3: one).
+    pub step: Segments,
+    /// g, the weight of a new N in EWMA's average.
+    pub gain: Share,
+    /// The largest threshold, as a share of cwnd (RR-TCP §3).
+    pub cap: Share,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let share = |value| Share::new(value).unwrap_or_default();
+        Config { rule: Rule::Inc, step: Segments(1), gain: share(0.25), cap: share(0.9) }
+    }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "blanton-allman";
+    const SOURCE: &'static str = include_str!("blanton_allman.rs");
+}
+
+impl Part<dyn DupThresh> for Config {
+    fn build(&self) -> Box<dyn DupThresh> {
+        Box::new(BlantonAllman::new(self.clone()))
+    }
+}
+
+/// dupthresh before anything is learned, and at least (RFC 5681 §3.2).
+const DT0: Segments = Segments(3);
+
+#[derive(Debug)]
+struct BlantonAllman {
+    config: Config,
+    dup_thresh: Segments,
+    avg: f64,
+    /// N of the episode's hole.
+    episode: Lesson<Segments>,
+}
+
+impl BlantonAllman {
+    fn new(config: Config) -> BlantonAllman {
+        BlantonAllman { config, dup_thresh: DT0, avg: f64::from(DT0.0), episode: Lesson::default() }
+    }
+
+    /// Rules 1 and 2: a fast retransmit was needless; `n` duplicates would have told.
+    fn learn_from_needless(&mut self, n: Segments) {
+        match self.config.rule {
+            Rule::Inc => self.dup_thresh += self.config.step,
+            Rule::Avg => {
+                let mean = Segments((self.dup_thresh + n).0.div_ceil(2));
+                self.dup_thresh = self.dup_thresh.max(mean);
+            }
+            Rule::Ewma => self.average(n),
+        }
+    }
+
+    /// Rule 2.
+    fn average(&mut self, n: Segments) {
+        let g = self.config.gain.get();
+        self.avg = (1.0 - g) * self.avg + g * f64::from(n.0);
+        #[expect(clippy::cast_sign_loss, reason = "a mean of counts")]
+        let rounded_up = self.avg.ceil() as u32;
+        self.dup_thresh = Segments(rounded_up);
+    }
+
+    /// Rule 3.
+    fn within(&self, cwnd: Bytes, smss: Bytes) -> Segments {
+        #[expect(clippy::cast_sign_loss, reason = "a share of a size")]
+        let cap = (self.config.cap.get() * cwnd.0 as f64) as u64;
+        self.dup_thresh.min(Bytes(cap).whole_segments(smss)).max(DT0)
+    }
+
+    /// Rule 4.
+    fn forget(&mut self) {
+        self.dup_thresh = DT0;
+        self.avg = f64::from(DT0.0);
+    }
+}
+
+/// N: the segments above `hole` that the receiver already had when this ACK covered it.
+fn sacked_above_when_covered(cx: &Context<'_>, ack: &AckFacts<'_>, hole: SegId) -> Segments {
+    let first = cx.board.first();
+    let covered =
+        if hole < first { first.beyond(hole.next()) + cx.board.sacked().segments } else { cx.board.sacked_above(hole) };
+    covered - Segments(ack.newly.iter().filter(|id| **id > hole).count() as u32)
+}
+
+impl DupThresh for BlantonAllman {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        let needless = self.episode.on_ack(ack, |hole| sacked_above_when_covered(cx, ack, hole));
+        if let Some(n) = needless {
+            self.learn_from_needless(n);
+        }
+        let filled = ack.reordering.map(|event| event.segment);
+        let once = filled.filter(|id| cx.board.get(*id).is_some_and(|record| record.transmissions == 1));
+        if let Some(hole) = once.filter(|_| self.config.rule == Rule::Ewma) {
+            self.average(sacked_above_when_covered(cx, ack, hole));
+        }
+    }
+
+    fn dup_thresh(&self, cx: &Context<'_>) -> Segments {
+        self.within(cx.snd.cwnd, cx.snd.smss)
+    }
+
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        self.episode.on_turn(cx, turn);
+        if matches!(turn, Turn::Timeout { .. }) {
+            self.forget();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::given::{SMSS, segments};
+
+    /// A threshold, and what it is after each of these N.
+    fn learned<const LEN: usize>(rule: Rule, ns: [u32; LEN]) -> (BlantonAllman, [u32; LEN]) {
+        let mut policy = BlantonAllman::new(Config { rule, ..Config::default() });
+        let thresholds = ns.map(|n| {
+            policy.learn_from_needless(Segments(n));
+            policy.within(segments(50), SMSS).0
+        });
+        (policy, thresholds)
+    }
+
+    #[test]
+    fn v1_inc_climbs_by_one() {
+        assert_eq!(learned(Rule::Inc, [9; 3]).1, [4, 5, 6]);
+        // Survey §5.2.2: 17 of them from 3 to 20.
+        assert_eq!(learned(Rule::Inc, [9; 17]).1[16], 20);
+    }
+
+    #[test]
+    fn v1_a_timeout_resets_the_threshold() {
+        for rule in [Rule::Inc, Rule::Avg, Rule::Ewma] {
+            let (mut policy, _) = learned(rule, [9, 9]);
+            policy.forget();
+            assert_eq!(policy.within(segments(50), SMSS), Segments(3));
+            // Nothing of the old average is left either: the next N weighs as the first did.
+            policy.learn_from_needless(Segments(9));
+            assert_eq!(policy.dup_thresh, learned(rule, [9]).0.dup_thresh);
+        }
+    }
+
+    #[test]
+    fn v2_avg_goes_halfway_and_never_back() {
+        assert_eq!(learned(Rule::Avg, [9, 9, 20, 4]).1, [6, 8, 14, 14]);
+    }
+
+    #[test]
+    fn v3_ewma_follows_n_by_a_quarter() {
+        let (policy, thresholds) = learned(Rule::Ewma, [8, 8, 4, 12]);
+        assert_eq!(thresholds, [5, 6, 5, 7]);
+        assert!((policy.avg - 6.667_968_75).abs() < 1e-12);
+    }
+
+    #[test]
+    fn v4_the_window_limits_what_is_used_but_not_what_is_kept() {
+        let (policy, _) = learned(Rule::Inc, [9; 17]);
+        let used = [10, 40, 3].map(|cwnd| policy.within(segments(cwnd), SMSS).0);
+        assert_eq!(used, [9, 20, 3]);
+    }
+
+    #[test]
+    fn v5_a_hole_filled_by_two_duplicates_lowers_the_average() {
+        let (policy, thresholds) = learned(Rule::Ewma, [2]);
+        assert!((policy.avg - 2.75).abs() < 1e-12);
+        assert_eq!(thresholds, [3]);
+    }
+}

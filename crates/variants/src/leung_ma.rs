@@ -1,0 +1,253 @@
+//! # Leung-Ma
+//!
+//! Leung, Ma: Enhancing TCP Performance to Persistent Packet Reordering. Journal of Communications and Networks 7(3),
+//! 2005; by the survey of Leung, Li, Yang (§5.2.4).
+//!
+//! **What it changes.** dupthresh is a moving average of reordering lengths plus a share of their mean deviation, small
+//! enough that a lost segment is repaired before the retransmission timer expires.
+//!
+//! **State.** `avg` and `mdev`; the length of the last episode's hole.
+//!
+//! **Rules.** 1, a length x is measured when a segment that was sent once comes late, or when a fast retransmit turns out
+//! to have been needless (the length of its first delivery). The first x sets avg; each later one moves mdev towards
+//! |avg - x|, then avg towards x. 2, dupthresh is avg + lambda mdev, rounded up; at least 3, and at most each of:
+//! cwnd (kappa RTO / SRTT - 2), one less than what the window and limited transmit can have in flight, 64. Why the
+//! bound: the first duplicate comes one RTT after the segment was sent, the rest take dupthresh / cwnd of an RTT and the
+//! repair one RTT more, and all of that must fit into kappa RTO. 3, on the first expiry of the timer: avg is halved and
+//! mdev quartered; later expiries of a series are not the threshold's fault.
+//!
+//! **Departures.** The survey gives no constants. Gain, lambda, kappa and the shares of rule 3 are those of an
+//! implementation by others. The bounds are taken when the threshold is used. In-order traffic never lowers it.
+//!
+//! **Reproduces.** Survey Fig. 7 e, f and Table 2.
+//!
+//! **Status.** Partial: the original paper was not at hand.
+
+use std::sync::Arc;
+
+use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::seams::DupThresh;
+use reknit_units::{Segments, Share};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::lesson::Lesson;
+use crate::base::{limited_transmit, undo};
+use crate::composition::{Algorithm, Composition, Part};
+use crate::dsack_det;
+use crate::registry::{Side, Status, Variant};
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "leung-ma",
+    aliases: &["leungma"],
+    summary: "the threshold is a moving average of reordering lengths plus deviation, bounded by the timeout",
+    source: "Leung and Ma 2005; survey section 5.2.4",
+    side: Side::Sender,
+    peer_needs: "SACK, DSACK",
+    status: Status::Partial,
+    compose: || {
+        let config = Config::default();
+        Composition {
+            spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
+            spurious_response: Arc::new(undo::Config::SlowStart),
+            limited_transmit: Arc::new(limited_transmit::Config::PerSack { windows: config.windows }),
+            dup_thresh: Arc::new(config),
+            ..Composition::default()
+        }
+    },
+};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// g, the weight of a new length in both averages.
+    pub gain: Share,
+    /// How much of the mean deviation goes on top of the average.
+    pub lambda: f64,
+    /// The share of the retransmission timeout within which a repair must be acknowledged.
+    pub kappa: f64,
+    /// k of limited transmit: the windows that it may send beyond cwnd.
+    pub windows: f64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { gain: Share::new(0.3).unwrap_or_default(), lambda: 0.3, kappa: 0.7, windows: 1.0 }
+    }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "leung-ma";
+    const SOURCE: &'static str = include_str!("leung_ma.rs");
+}
+
+impl Part<dyn DupThresh> for Config {
+    fn build(&self) -> Box<dyn DupThresh> {
+        Box::new(LeungMa { config: self.clone(), lengths: None, episode: Lesson::default() })
+    }
+}
+
+const MIN_DUP_THRESH: Segments = Segments(3);
+const MAX_DUP_THRESH: f64 = 64.0;
+/// What arithmetic in floating point may be wrong by: no whole number is missed, none is passed.
+const EPSILON: f64 = 1e-9;
+
+#[derive(Clone, Copy, Debug)]
+struct Lengths {
+    avg: f64,
+    mdev: f64,
+}
+
+#[derive(Debug)]
+struct LeungMa {
+    config: Config,
+    /// None before the first event.
+    lengths: Option<Lengths>,
+    /// The length of the episode's hole at its first delivery, if the ACK tells it.
+    episode: Lesson<Option<Segments>>,
+}
+
+impl LeungMa {
+    /// Rule 1.
+    fn learn(&mut self, length: Segments) {
+        let (x, g) = (f64::from(length.0), self.config.gain.get());
+        self.lengths = Some(match self.lengths {
+            None => Lengths { avg: x, mdev: 0.0 },
+            Some(Lengths { avg, mdev }) => {
+                Lengths { mdev: g * (avg - x).abs() + (1.0 - g) * mdev, avg: g * x + (1.0 - g) * avg }
+            }
+        });
+    }
+
+    /// Rule 2 without its limits.
+    fn unbounded(&self) -> f64 {
+        self.lengths.map_or(0.0, |Lengths { avg, mdev }| (avg + self.config.lambda * mdev - EPSILON).ceil())
+    }
+
+    /// Rule 2: how many duplicates the timer leaves time for; `cwnd` in segments.
+    fn timer_bound(&self, cwnd: f64, rto_in_srtt: Option<f64>) -> f64 {
+        let bound = |ratio: f64| (cwnd * (self.config.kappa * ratio - 2.0) + EPSILON).floor();
+        rto_in_srtt.map_or(MAX_DUP_THRESH, bound)
+    }
+
+    /// Rule 2: how many duplicates the window and limited transmit can cause.
+    fn window_bound(&self, cwnd: f64) -> f64 {
+        (cwnd + EPSILON).floor() + (self.config.windows * cwnd + EPSILON).floor() - 1.0
+    }
+
+    /// Rule 2.
+    fn threshold(&self, cwnd: f64, rto_in_srtt: Option<f64>) -> Segments {
+        let limits = self.timer_bound(cwnd, rto_in_srtt).min(self.window_bound(cwnd)).min(MAX_DUP_THRESH);
+        #[expect(clippy::cast_sign_loss, reason = "a float cast saturates: what is negative becomes zero")]
+        let limited = self.unbounded().min(limits) as u32;
+        Segments(limited).max(MIN_DUP_THRESH)
+    }
+
+    /// Rule 3.
+    fn shrink(&mut self) {
+        if let Some(Lengths { avg, mdev }) = &mut self.lengths {
+            *avg /= 2.0;
+            *mdev /= 4.0;
+        }
+    }
+}
+
+impl DupThresh for LeungMa {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        // An ACK that covers more than the hole tells no length: an ACK before it was lost or overtaken.
+        let needless = self.episode.on_ack(ack, |hole| match ack.newly {
+            [_] => ack.highest.map(|highest| highest.beyond(hole)),
+            _ => None,
+        });
+        if let Some(length) = needless.flatten() {
+            self.learn(length);
+        }
+        let sent_once = |id| cx.board.get(id).is_some_and(|record| record.transmissions == 1);
+        if let Some(event) = ack.reordering.filter(|event| sent_once(event.segment)) {
+            self.learn(event.length);
+        }
+    }
+
+    fn dup_thresh(&self, cx: &Context<'_>) -> Segments {
+        let cwnd = cx.snd.cwnd.0 as f64 / cx.snd.smss.0 as f64;
+        self.threshold(cwnd, cx.snd.srtt.map(|srtt| cx.snd.rto.as_secs_f64() / srtt.as_secs_f64()))
+    }
+
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        self.episode.on_turn(cx, turn);
+        if matches!(turn, Turn::Timeout { first: true, .. }) {
+            self.shrink();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(config: Config, lengths: &[u32]) -> LeungMa {
+        let mut policy = LeungMa { config, lengths: None, episode: Lesson::default() };
+        for length in lengths {
+            policy.learn(Segments(*length));
+        }
+        policy
+    }
+
+    fn with_lengths(avg: f64, mdev: f64) -> LeungMa {
+        LeungMa { lengths: Some(Lengths { avg, mdev }), ..after(Config::default(), &[]) }
+    }
+
+    /// The threshold in a window of 50 segments, with an RTO of ten round trips.
+    fn wide(policy: &LeungMa) -> u32 {
+        policy.threshold(50.0, Some(10.0)).0
+    }
+
+    fn is_close(policy: &LeungMa, avg: f64, mdev: f64) -> bool {
+        policy.lengths.is_some_and(|l| (l.avg - avg).abs() < 1e-12 && (l.mdev - mdev).abs() < 1e-12)
+    }
+
+    #[test]
+    fn v1_average_and_deviation() {
+        let lengths = [10, 20, 5];
+        let thresholds = [1, 2, 3].map(|n| wide(&after(Config::default(), &lengths[..n])));
+        assert_eq!(thresholds, [10, 14, 12]);
+        assert!(is_close(&after(Config::default(), &lengths[..2]), 13.0, 3.0));
+        assert!(is_close(&after(Config::default(), &lengths), 10.6, 4.5));
+        let whole = Config { lambda: 1.0, ..Config::default() };
+        assert_eq!([1, 2, 3].map(|n| wide(&after(whole.clone(), &lengths[..n]))), [10, 16, 16]);
+    }
+
+    #[test]
+    fn before_the_first_event_the_threshold_is_three() {
+        assert_eq!(wide(&after(Config::default(), &[])), 3);
+    }
+
+    #[test]
+    fn v2_the_timer_bounds_the_threshold() {
+        let policy = with_lengths(30.0, 0.0);
+        let seconds = [0.1, 0.2, 0.4];
+        let is = seconds.map(|srtt| policy.timer_bound(20.0, Some(1.0 / srtt)));
+        for (is, should) in is.into_iter().zip([100.0, 30.0, -5.0]) {
+            assert!((is - should).abs() < 1e-12, "{is} for {should}");
+        }
+        assert_eq!(seconds.map(|srtt| policy.threshold(20.0, Some(1.0 / srtt)).0), [30, 30, 3]);
+        assert_eq!(with_lengths(90.0, 0.0).threshold(50.0, None), Segments(64));
+    }
+
+    #[test]
+    fn v3_a_timeout_halves_and_quarters() {
+        let mut policy = with_lengths(10.6, 4.5);
+        policy.shrink();
+        assert!(is_close(&policy, 5.3, 1.125));
+        assert_eq!(wide(&policy), 6);
+    }
+
+    #[test]
+    fn v4_the_window_bounds_the_threshold() {
+        let policy = with_lengths(13.0, 3.0);
+        assert_eq!(policy.threshold(5.0, Some(10.0)), Segments(9));
+        assert_eq!(wide(&policy), 14);
+    }
+}

@@ -1,0 +1,167 @@
+//! # An RTO whose weight of the deviation adapts
+//!
+//! Proposed by Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §6:
+//! "a control loop to increase k dynamically in response to spurious timeouts, and decay k back to a minimum of 4".
+//!
+//! **What it changes.** K of RTO = SRTT + max(G, K RTTVAR) grows with each timeout that turns out to have been needless.
+//!
+//! **State.** K, and how many samples the estimator has taken since the last such news or step.
+//!
+//! **Rules.** Such news: K grows by 2, up to 16. Every 64 samples without: K falls by 1, down to 4.
+//!
+//! **Departures.** The paper has the idea; the steps, the limit and the 64 samples are ours.
+//!
+//! **Reproduces.** Nothing: future work in the paper.
+//!
+//! **Status.** Partial.
+
+use std::sync::Arc;
+
+use reknit_tcp::Config as Tcp;
+use reknit_tcp::facts::{AckFacts, Context, Spurious, Turn};
+use reknit_tcp::seams::RtoEstimator;
+use reknit_units::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::rfc6298::{self, Rfc6298};
+use crate::base::undo;
+use crate::composition::{Algorithm, Composition, Part};
+use crate::dsack_det;
+use crate::registry::{Side, Status, Variant};
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "rto-adaptk",
+    aliases: &[],
+    summary: "dsack-r whose retransmission timer becomes more patient with each spurious timeout",
+    source: "RR-TCP, ICSI TR-02-006, section 6",
+    side: Side::Sender,
+    peer_needs: "SACK, DSACK",
+    status: Status::Partial,
+    compose: || Composition {
+        rto_estimator: Arc::new(Config::default()),
+        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
+        spurious_response: Arc::new(undo::Config::Instant),
+        ..Composition::default()
+    },
+};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// K at first and at least (§6: 4).
+    pub min_k: u64,
+    /// K at most.
+    pub max_k: u64,
+    /// What a spurious timeout adds to K.
+    pub step: u64,
+    /// Samples without a spurious timeout after which K falls by 1.
+    pub quiet_samples: u32,
+    /// G, the clock granularity (RFC 6298 §2.3).
+    pub granularity: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let rfc6298::Config { k, granularity } = rfc6298::Config::default();
+        Config { min_k: k, max_k: 16, step: 2, quiet_samples: 64, granularity }
+    }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "adaptive-k";
+    const SOURCE: &'static str = include_str!("rto_adaptk.rs");
+}
+
+impl Part<dyn RtoEstimator> for Config {
+    fn build(&self) -> Box<dyn RtoEstimator> {
+        let base = rfc6298::Config { k: self.min_k, granularity: self.granularity };
+        Box::new(AdaptiveK { config: self.clone(), base: Rfc6298::new(base), quiet: 0 })
+    }
+}
+
+#[derive(Debug)]
+struct AdaptiveK {
+    config: Config,
+    /// SRTT and RTTVAR; its K is the one that adapts.
+    base: Rfc6298,
+    /// Samples since the last spurious timeout or step down.
+    quiet: u32,
+}
+
+impl AdaptiveK {
+    fn on_spurious_timeout(&mut self) {
+        let k = &mut self.base.config.k;
+        *k = k.saturating_add(self.config.step).min(self.config.max_k);
+        self.quiet = 0;
+    }
+
+    fn on_quiet_sample(&mut self) {
+        self.quiet += 1;
+        if self.quiet >= self.config.quiet_samples {
+            let k = &mut self.base.config.k;
+            *k = k.saturating_sub(1).max(self.config.min_k);
+            self.quiet = 0;
+        }
+    }
+}
+
+impl RtoEstimator for AdaptiveK {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        let sampled = self.base.on_ack(cx, ack);
+        if sampled {
+            self.on_quiet_sample();
+        }
+        sampled
+    }
+
+    fn on_sample(&mut self, config: &Tcp, rtt: Duration) {
+        self.base.on_sample(config, rtt);
+    }
+
+    fn rto(&self) -> Option<Duration> {
+        self.base.rto()
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.base.srtt()
+    }
+
+    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
+        if matches!(turn, Turn::Spurious(Spurious::Timeout | Spurious::LateTimeout)) {
+            self.on_spurious_timeout();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RTO with SRTT 100 ms and RTTVAR 50 ms, in milliseconds, after so many spurious timeouts and then quiet samples.
+    fn rto(timeouts: u32, quiet_samples: u32) -> u64 {
+        let config = Config::default();
+        let base = rfc6298::Config { k: config.min_k, granularity: config.granularity };
+        let mut estimator = AdaptiveK { config, base: Rfc6298::new(base), quiet: 0 };
+        estimator.on_sample(&Tcp::default(), Duration::from_millis(100));
+        for _ in 0..timeouts {
+            estimator.on_spurious_timeout();
+        }
+        for _ in 0..quiet_samples {
+            estimator.on_quiet_sample();
+        }
+        estimator.rto().map_or(0, Duration::as_millis)
+    }
+
+    #[test]
+    fn v1_k_grows_with_spurious_timeouts_up_to_16() {
+        assert_eq!([0, 1, 6, 7].map(|timeouts| rto(timeouts, 0)), [300, 400, 900, 900]);
+    }
+
+    #[test]
+    fn v1_k_falls_after_64_quiet_samples_down_to_4() {
+        assert_eq!([63, 64, 127, 128, 1000].map(|samples| rto(1, samples)), [400, 350, 350, 300, 300]);
+    }
+}

@@ -1,0 +1,190 @@
+//! # Time-delayed fast retransmit: TIMEDEL, TIMEINC
+//!
+//! Blanton, Allman: On Making TCP More Robust to Packet Reordering. ACM CCR 32(1), 2002; by the descriptions in RR-TCP
+//! (Zhang, Karp, Floyd, Peterson, ICSI TR-02-006, §3) and in the survey of Leung, Li, Yang (§6.1.3).
+//!
+//! **What it changes.** Three duplicates do not yet resend: a while later they do, if the hole is still open. The while
+//! grows with each fast retransmit that a DSACK proves needless.
+//!
+//! **State.** `delay`; and how long the last episode's hole took, from the first duplicate to the ACK that covered it.
+//!
+//! **Rules.** 1: once the threshold is reached, wait `delay`, but at most half of SRTT; none of either, no wait.
+//! 2: an ACK past the hole ends the wait, and a new hole waits anew. 3: otherwise fast retransmit. 4: a timeout ends the
+//! wait and changes nothing else. 5, on such a proof: TIMEDEL waits as long as the hole took, if that is longer; TIMEINC
+//! waits 10 ms longer. Half of SRTT is the most that it learns. The delay is never reduced.
+//!
+//! **Departures.** If SRTT shrinks, the delay is kept and only its use is limited.
+//!
+//! **Reproduces.** RR-TCP Figs. 17 and 18; survey Fig. 7 e, f ("time-delayed fast retransmit").
+//!
+//! **Status.** Partial: the original paper was not at hand.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::scoreboard::{Record, SegId};
+use reknit_tcp::seams::{Entry, Postponement};
+use reknit_units::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::lesson::Lesson;
+use crate::blanton_allman;
+use crate::composition::{Algorithm, Composition, Part};
+use crate::registry::{Side, Status, Variant};
+
+/// TIMEDEL.
+pub(crate) const TIMEDEL: Variant = Variant {
+    name: "ba-timedel",
+    aliases: &["dsack-bl-timedel"],
+    summary: "three duplicates wait as long as the latest of the falsely resent segments took",
+    source: "Blanton and Allman 2002; RR-TCP section 3",
+    side: Side::Sender,
+    peer_needs: "SACK, DSACK",
+    status: Status::Partial,
+    compose: || delayed(Growth::Measured),
+};
+
+/// TIMEINC.
+pub(crate) const TIMEINC: Variant = Variant {
+    name: "ba-timeinc",
+    aliases: &["dsack-bl-timeinc"],
+    summary: "three duplicates wait 10 ms longer after each needless fast retransmit",
+    source: "Blanton and Allman 2002; RR-TCP section 3; survey section 6.1.3",
+    compose: || delayed(Growth::Step),
+    ..TIMEDEL
+};
+
+fn delayed(growth: Growth) -> Composition {
+    Composition { postponements: vec![Arc::new(Config { growth, ..Config::default() })], ..blanton_allman::repaired() }
+}
+
+/// How the delay learns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Growth {
+    /// The time from the first duplicate to the ACK of the late segment.
+    #[default]
+    Measured,
+    /// By a constant.
+    Step,
+}
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Which of the two.
+    pub growth: Growth,
+    /// What TIMEINC adds (RR-TCP §3: 10 ms).
+    pub step: Duration,
+    /// The delay is at most SRTT divided by this (RR-TCP §3: 2).
+    pub srtt_divisor: NonZeroU64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let srtt_divisor = NonZeroU64::MIN.saturating_add(1);
+        Config { growth: Growth::Measured, step: Duration::from_millis(10), srtt_divisor }
+    }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "time-delayed";
+    const SOURCE: &'static str = include_str!("time_delayed.rs");
+}
+
+impl Part<dyn Postponement> for Config {
+    fn build(&self) -> Box<dyn Postponement> {
+        Box::new(TimeDelayed::new(self.clone()))
+    }
+}
+
+#[derive(Debug)]
+struct TimeDelayed {
+    config: Config,
+    delay: Duration,
+    /// From the first duplicate above the episode's hole to the ACK that covered it.
+    episode: Lesson<Duration>,
+}
+
+impl TimeDelayed {
+    fn new(config: Config) -> TimeDelayed {
+        TimeDelayed { config, delay: Duration::ZERO, episode: Lesson::default() }
+    }
+
+    fn limit(&self, srtt: Option<Duration>) -> Duration {
+        srtt.unwrap_or(Duration::ZERO) / self.config.srtt_divisor.get()
+    }
+
+    /// Rule 1.
+    fn wait(&self, srtt: Option<Duration>) -> Duration {
+        self.delay.min(self.limit(srtt))
+    }
+
+    /// Rule 5.
+    fn learn_from_needless(&mut self, took: Duration, srtt: Option<Duration>) {
+        let wanted = match self.config.growth {
+            Growth::Measured => took,
+            Growth::Step => self.delay + self.config.step,
+        };
+        self.delay = self.delay.max(wanted.min(self.limit(srtt)));
+    }
+}
+
+impl Postponement for TimeDelayed {
+    fn may_enter(&mut self, cx: &Context<'_>, _hole: SegId) -> Entry {
+        let wait = self.wait(cx.snd.srtt);
+        if wait.is_zero() { Entry::Now } else { Entry::At(cx.now + wait) }
+    }
+
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        let took = |record: &Record| record.delivered.since(record.first_above);
+        let needless = self.episode.on_ack(ack, |hole| cx.board.get(hole).map_or(Duration::ZERO, took));
+        if let Some(took) = needless {
+            self.learn_from_needless(took, cx.snd.srtt);
+        }
+    }
+
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        self.episode.on_turn(cx, turn);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn after(growth: Growth, took: &[u64]) -> TimeDelayed {
+        let mut delayed = TimeDelayed::new(Config { growth, ..Config::default() });
+        for ms in took {
+            delayed.learn_from_needless(MS(*ms), Some(MS(200)));
+        }
+        delayed
+    }
+
+    #[test]
+    fn v2_half_of_srtt_limits_the_wait_and_not_what_was_learned() {
+        let delayed = after(Growth::Measured, &[28]);
+        assert_eq!(delayed.wait(Some(MS(40))), MS(20));
+        assert_eq!(delayed.wait(Some(MS(200))), MS(28));
+        assert_eq!(delayed.wait(None), Duration::ZERO);
+    }
+
+    #[test]
+    fn v4_the_delay_is_never_reduced() {
+        let mut delayed = after(Growth::Measured, &[28, 15]);
+        assert_eq!(delayed.delay, MS(28));
+        delayed.learn_from_needless(MS(60), Some(MS(40)));
+        assert_eq!(delayed.delay, MS(28));
+    }
+
+    #[test]
+    fn steps_add_up_to_half_of_srtt() {
+        assert_eq!(after(Growth::Step, &[28, 15]).delay, MS(20));
+        assert_eq!(after(Growth::Step, &[1; 30]).delay, MS(100));
+    }
+}

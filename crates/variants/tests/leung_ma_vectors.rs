@@ -1,0 +1,54 @@
+//! The worked examples of Leung-Ma (V1, V3) through the whole engine; the rest lies beside the rules.
+
+use reknit_testkit::{Script, config, variant, vector};
+
+fn start(isn: u32) -> Script {
+    let mut s = Script::new(isn, &variant("leung-ma"), config(50), 100);
+    assert_eq!(s.sent().len(), 50);
+    s
+}
+
+/// V1: lengths of 10, 20 and 5; the first two in spite of a fast retransmit, the third without one.
+fn three_events(isn: u32) -> Script {
+    let mut s = start(isn);
+    for (length, dup_thresh) in [(10, 10), (20, 14), (5, 12)] {
+        s.pass_late(length);
+        assert_eq!(s.info().dup_thresh.0, dup_thresh);
+        s.pass_in_order(40);
+    }
+    assert_eq!(s.connection.send_stats().spurious_cuts, 2);
+    s
+}
+
+vector!(v1_the_threshold_follows_average_and_deviation, |isn| {
+    three_events(isn);
+});
+
+vector!(v3_a_series_of_timeouts_counts_once, |isn| {
+    for (until, timeouts) in [(1_500, 1), (10_000, 3)] {
+        let mut s = three_events(isn);
+        s.at(until);
+        s.sent();
+        assert_eq!(s.connection.send_stats().timeouts, timeouts);
+        s.pass_the_rest();
+        s.pass_in_order(8); // the window must not be what limits the threshold
+        assert_eq!(s.info().dup_thresh.0, 6);
+    }
+});
+
+vector!(a_falsely_resent_hole_counts_with_the_length_of_its_original, |isn| {
+    let mut s = start(isn);
+    s.pass_all((2..=11).chain([1]));
+    s.pass_all(12..=15);
+    s.pass(1); // the copy, fourteen further on; the mean of both would be 12
+    assert_eq!(s.info().dup_thresh.0, 10);
+});
+
+vector!(a_length_that_a_lost_ack_hides_is_no_event, |isn| {
+    let mut s = start(isn);
+    s.pass_all(2..=11);
+    s.arrive(12);
+    s.pass_all([1, 1]);
+    assert_eq!(s.connection.send_stats().spurious_cuts, 1);
+    assert_eq!(s.info().dup_thresh.0, 3);
+});

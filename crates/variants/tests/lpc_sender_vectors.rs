@@ -1,0 +1,26 @@
+//! The worked examples of Lee, Park and Choi's sender (V2 and V3 of `lpc_sender.rs`).
+
+use std::sync::Arc;
+
+use reknit_testkit::{Script, config, variant, vector};
+use reknit_variants::{Composition, lpc_sender};
+
+fn four_paths(isn: u32) -> Script {
+    let paths = lpc_sender::Config { paths: 4, ..lpc_sender::Config::default() };
+    let composition = Composition { dup_thresh: Arc::new(paths), ..variant("lpc-sender") };
+    let mut s = Script::new(isn, &composition, config(12), 100);
+    assert_eq!(s.sent().len(), 12);
+    s
+}
+
+vector!(v2_eight_duplicates_are_not_enough_on_four_paths, |isn| {
+    let mut s = four_paths(isn);
+    assert!(!s.pass_late(8).contains(&1));
+    assert_eq!(s.connection.send_stats().cuts.total(), 0);
+});
+
+vector!(v3_the_ninth_duplicate_resends, |isn| {
+    let mut s = four_paths(isn);
+    assert!(!s.pass_all(2..=9).contains(&1));
+    assert_eq!(s.pass(10), [1]);
+});
