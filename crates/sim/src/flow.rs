@@ -22,6 +22,8 @@ pub(crate) struct Flow {
     /// When each end next has a timer in the simulation's queue.
     pub(crate) scheduled: [Instant; 2],
     pub(crate) start: Instant,
+    /// What its sender learns about reordering serves later flows, and the other way round.
+    pub(crate) shares_reordering: bool,
     workload: Workload,
     completed: Option<Instant>,
     truth: Truth,
@@ -71,6 +73,7 @@ impl Flow {
             ends: [sender, receiver],
             scheduled: [Instant::NEVER; 2],
             start: spec.start,
+            shares_reordering: spec.sender.shares_reordering,
             workload: spec.workload,
             completed: None,
             truth: Truth::default(),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use reknit_path::{Direction, Pipe};
 use reknit_tcp::Output;
 use reknit_units::{Duration, Instant};
+use reknit_variants::rr_share::ReorderingCache;
 
 use crate::flow::Flow;
 use crate::result::RunResult;
@@ -44,6 +45,10 @@ pub fn run_unless<T: Tracer>(scenario: &Scenario, tracer: T, stop: &AtomicBool) 
     Ok(simulation.finish())
 }
 
+/// The host at the far end of the path. All flows of a scenario lead to the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Peer;
+
 /// What a timer of the simulation is for. At equal times the order of these variants decides, then that of the flows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Timer {
@@ -65,6 +70,8 @@ struct Simulation<T> {
     timers: BinaryHeap<Reverse<(Instant, Timer)>>,
     sample_every: Option<Duration>,
     unfinished: usize,
+    /// What flows that are done have learned about reordering.
+    learned: ReorderingCache<Peer>,
     packets: u64,
     events: u64,
     tracer: T,
@@ -90,6 +97,7 @@ impl<T: Tracer> Simulation<T> {
             reverse: Pipe::new(&scenario.profile, Direction::Reverse, scenario.seed),
             timers,
             sample_every: scenario.sample_every.filter(|interval| !interval.is_zero()),
+            learned: ReorderingCache::default(),
             packets: 0,
             events: 0,
             tracer,
@@ -136,7 +144,10 @@ impl<T: Tracer> Simulation<T> {
             let flow = &mut self.flows[datagram.flow as usize];
             let was_done = flow.is_done();
             flow.deliver(self.now, &datagram);
-            self.unfinished -= usize::from(flow.is_done() && !was_done);
+            if flow.is_done() && !was_done {
+                self.unfinished -= 1;
+                self.remember(datagram.flow);
+            }
             self.collect(datagram.flow, from.other());
         }
         self.collect_lost();
@@ -145,7 +156,7 @@ impl<T: Tracer> Simulation<T> {
     fn fire(&mut self) {
         let Some(Reverse((_, timer))) = self.timers.pop() else { return };
         match timer {
-            Timer::Open(flow) => self.collect(flow, End::Sender),
+            Timer::Open(flow) => self.open(flow),
             Timer::Wake(flow, end) => self.wake(flow, if end == 0 { End::Sender } else { End::Receiver }),
             Timer::Sample => {
                 for flow in self.flows.iter_mut().filter(|flow| flow.start <= self.now) {
@@ -155,6 +166,26 @@ impl<T: Tracer> Simulation<T> {
                     self.timers.push(Reverse((self.now + interval, Timer::Sample)));
                 }
             }
+        }
+    }
+
+    fn open(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        if flow.shares_reordering
+            && let Some(history) = self.learned.recall(&Peer, self.now)
+        {
+            flow.ends[End::Sender.index()].begin_with(history);
+        }
+        self.collect(index, End::Sender);
+    }
+
+    /// A flow is done: those that open later may begin with what it has learned.
+    fn remember(&mut self, index: u32) {
+        let flow = &self.flows[index as usize];
+        if flow.shares_reordering
+            && let Some(history) = flow.ends[End::Sender.index()].reordering_history()
+        {
+            self.learned.remember(Peer, history);
         }
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Runner, FileFailurePersistence, TestRunner};
 use reknit_path::{Stream as Random, StreamId};
-use reknit_tcp::config::{DecreaseOf, KeepAlive, Resend, RttSamples};
+use reknit_tcp::config::{DecreaseOf, KeepAlive, MaxWindowCaps, Resend, RttSamples};
 use reknit_tcp::{CloseReason, Config, Identity, Output, SeqNum, State, Stream};
 use reknit_units::{Bytes, Capacity, Duration, Instant, Segments};
 use reknit_variants::Variant;
@@ -83,6 +83,7 @@ fn config() -> impl Strategy<Value = Config> {
             mss,
             initial_window: Segments(iw),
             max_window: max_window.map(Segments),
+            max_window_caps: if cwnd { MaxWindowCaps::Cwnd } else { MaxWindowCaps::Flight },
             max_burst: max_burst.map(Segments),
             nagle,
             sack,

@@ -25,6 +25,17 @@ pub enum Resend {
     AnyHole,
 }
 
+/// What the largest window holds for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MaxWindowCaps {
+    /// Everything in flight, limited transmit included, as `maxwnd` of ns-2 and as a receive window of that size would.
+    #[default]
+    Flight,
+    /// cwnd alone: limited transmit may exceed it.
+    Cwnd,
+}
+
 /// What a multiplicative decrease is taken of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -56,9 +67,11 @@ pub struct Config {
     pub mss: u16,
     /// Initial window (RFC 6928).
     pub initial_window: Segments,
-    /// Hard cap on cwnd and on everything in flight, limited transmit included (`maxwnd` of ns-2). "none": no cap.
+    /// Hard cap on cwnd, and on what `max_window_caps` says. "none": no cap.
     #[serde(with = "or_none")]
     pub max_window: Option<Segments>,
+    /// What else `max_window` holds for.
+    pub max_window_caps: MaxWindowCaps,
     /// Most segments that one ACK may release. "none": no limit.
     #[serde(with = "or_none")]
     pub max_burst: Option<Segments>,
@@ -110,6 +123,7 @@ impl Default for Config {
             mss: 1460,
             initial_window: Segments(10),
             max_window: None,
+            max_window_caps: MaxWindowCaps::Flight,
             max_burst: Some(Segments(4)),
             nagle: true,
             sack: true,

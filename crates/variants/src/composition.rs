@@ -62,6 +62,8 @@ pub struct Composition {
     pub ack_policy: Shared<dyn AckPolicy>,
     /// What travels beyond the standard options.
     pub header_support: Vec<Shared<dyn HeaderSupport>>,
+    /// True if what a connection has learned about reordering serves the next one to the same peer.
+    pub shares_reordering: bool,
     /// False for the variants from before SACK.
     pub sack: bool,
     /// What detects and repairs losses if the variant wants SACK and does not get it.
@@ -85,6 +87,7 @@ impl Default for Composition {
             congestion_control: Arc::new(aimd::Config::default()),
             ack_policy: Arc::new(delayed_ack::Config::default()),
             header_support: Vec::new(),
+            shares_reordering: false,
             sack: true,
             without_sack: newreno::without_sack,
         }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::composition::Composition;
 use crate::{
-    blanton_allman, dsack_r, dsack_ss, leung_ma, lpc_sender, newreno, paxson_snd, rack, reno, reno_nt4, rto_adaptk,
-    sack, time_delayed,
+    blanton_allman, dsack_r, dsack_ss, leung_ma, lpc_sender, newreno, paxson_snd, rack, reno, reno_nt4, rr_share,
+    rr_tcp, rto_adaptk, sack, time_delayed,
 };
 
 /// Which end of a connection a variant changes.
@@ -88,6 +88,15 @@ pub const VARIANTS: &[Variant] = &[
     time_delayed::TIMEINC,
     paxson_snd::VARIANT,
     rto_adaptk::VARIANT,
+    rr_tcp::FA,
+    rr_tcp::FA_RTX,
+    rr_tcp::FAES,
+    rr_tcp::TA,
+    rr_tcp::TA_RTX,
+    rr_tcp::TAES,
+    rr_tcp::TAES_RTX,
+    rr_tcp::HG,
+    rr_share::VARIANT,
     rack::VARIANT,
 ];
 

@@ -3,6 +3,7 @@
 use reknit_units::{Bytes, Duration, Instant};
 
 use super::{CloseReason, Connection, State};
+use crate::experiment::Experiment;
 use crate::receiver::{Arrived, Delivery};
 use crate::segment::{Ecn, Flags, Segment};
 use crate::sender::{AckInput, SackReport};
@@ -201,7 +202,11 @@ impl Connection {
             pure: segment.is_pure_ack(),
             sack: SackReport::read(&segment.options.sack, ack, self.identity.isn, sender.snd_nxt),
             echo_age: echo.and_then(|ecr| self.since_timestamp(now, ecr)),
-            experiment: segment.options.experiment,
+            experiment: Experiment {
+                // With data it speaks of the data.
+                resent: segment.options.experiment.resent.filter(|_| segment.is_pure_ack()),
+                ..segment.options.experiment
+            },
             ece: self.handshake.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
         self.sender.on_ack(now, &input);

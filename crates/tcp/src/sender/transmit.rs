@@ -3,7 +3,7 @@
 use reknit_units::{Bytes, Instant, Segments};
 
 use super::{Outgoing, Sender, context};
-use crate::config::Resend;
+use crate::config::{MaxWindowCaps, Resend};
 use crate::facts::Phase;
 use crate::scoreboard::{Cause, New, SegId};
 
@@ -174,10 +174,12 @@ impl Sender {
         room >= len && self.is_within_cap(new)
     }
 
-    /// The hard cap holds for everything in flight. A FIN rides on a full segment for free.
+    /// The hard cap holds for everything in flight, unless it is one on cwnd alone. A FIN rides on a full segment for
+    /// free.
     fn is_within_cap(&self, new: NewData) -> bool {
         let len = Bytes(u64::from(new.len)).min(self.state.smss);
-        self.cap(Bytes::MAX) >= self.state.flight_size() + len
+        let caps_flight = self.config.max_window_caps == MaxWindowCaps::Flight;
+        !caps_flight || self.cap(Bytes::MAX) >= self.state.flight_size() + len
     }
 
     fn has_room_to_resend(&mut self, now: Instant, id: SegId) -> bool {

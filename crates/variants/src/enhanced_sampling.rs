@@ -1,0 +1,89 @@
+//! # Enhanced RTT sampling
+//!
+//! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §4.4 (DSACK-ES).
+//!
+//! **What it changes.** By Karn's algorithm a segment that was sent twice gives no RTT. Under reordering these are the
+//! late ones, so the timeout comes out too short. A DSACK shows that both copies arrived: then both times count.
+//!
+//! **Rules.** A segment sent twice, acknowledged, then reported as duplicate: the sample is the mean of (first ACK -
+//! first transmission) and (DSACK - second transmission), which does not depend on which copy caused which ACK. No
+//! DSACK, no sample; more than two transmissions, none. The sample goes through RFC 6298 as any other and ends the
+//! back-off.
+//!
+//! **Departures.** With timestamps it does nothing: they tell the copies apart exactly. If the ACK before the DSACK was
+//! lost, the first time is unknown and there is no sample.
+//!
+//! **Reproduces.** RR-TCP Figs. 10 to 13 and Table 3, DSACK-FAES and DSACK-TAES.
+//!
+//! **Status.** Faithful.
+
+use reknit_tcp::Config as Tcp;
+use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::scoreboard::Cause;
+use reknit_tcp::seams::RtoEstimator;
+use reknit_units::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::rfc6298;
+use crate::composition::{Algorithm, Part};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The estimator that gets the samples.
+    pub rfc6298: rfc6298::Config,
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "enhanced-sampling";
+    const SOURCE: &'static str = include_str!("enhanced_sampling.rs");
+}
+
+impl Part<dyn RtoEstimator> for Config {
+    fn build(&self) -> Box<dyn RtoEstimator> {
+        Box::new(EnhancedSampling { rfc6298: self.rfc6298.build() })
+    }
+}
+
+#[derive(Debug)]
+struct EnhancedSampling {
+    rfc6298: Box<dyn RtoEstimator>,
+}
+
+/// The sample that a DSACK of a segment sent twice allows.
+pub(crate) fn mean_of_both(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
+    let segments = ack.dsack.filter(|_| !cx.snd.timestamps)?.segments;
+    let twice = segments
+        .iter()
+        .find(|segment| segment.transmissions == 2 && segment.reports == 1 && segment.cause != Cause::WindowProbe)?;
+    if ack.newly.contains(&twice.id) {
+        return None;
+    }
+    let (first, second) = (twice.delivered.since(twice.first_sent), cx.now.since(twice.last_sent));
+    Some((first + second) / 2)
+}
+
+impl RtoEstimator for EnhancedSampling {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        let ordinary = self.rfc6298.on_ack(cx, ack);
+        let enhanced = mean_of_both(cx, ack);
+        if let Some(sample) = enhanced {
+            self.rfc6298.on_sample(cx.config, sample);
+        }
+        ordinary || enhanced.is_some()
+    }
+
+    fn on_sample(&mut self, config: &Tcp, rtt: Duration) {
+        self.rfc6298.on_sample(config, rtt);
+    }
+
+    fn rto(&self) -> Option<Duration> {
+        self.rfc6298.rto()
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.rfc6298.srtt()
+    }
+}

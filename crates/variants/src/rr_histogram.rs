@@ -1,0 +1,116 @@
+//! The reordering histogram of RR-TCP (Zhang, Karp, Floyd, Peterson: ICSI TR-02-006, 2002, §4.1.2 and §4.1.3).
+//!
+//! At most 1000 events, each a length and when it was measured. Lengths are kept in 6 bits, so a longer one counts as
+//! 63. Counts by length make a percentile cost the same whatever is held; events leave in the order in which they came.
+
+use std::collections::VecDeque;
+
+use reknit_units::{Duration, Instant, Segments};
+
+/// Events held at most (§4.1.3).
+const MAX_EVENTS: usize = 1000;
+/// The longest length that is told apart (§4.1.3: 6 bits).
+const MAX_LENGTH: usize = 63;
+
+#[derive(Debug)]
+pub(crate) struct Histogram {
+    /// How long an event counts.
+    life: Duration,
+    /// Oldest first.
+    events: VecDeque<(Instant, u8)>,
+    /// How many events have each length.
+    counts: [u16; MAX_LENGTH + 1],
+}
+
+impl Histogram {
+    pub(crate) fn new(life: Duration) -> Histogram {
+        Histogram { life, events: VecDeque::new(), counts: [0; MAX_LENGTH + 1] }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Takes in an event; the oldest makes room if there is none left.
+    pub(crate) fn insert(&mut self, at: Instant, length: Segments) {
+        if self.events.len() == MAX_EVENTS {
+            self.drop_oldest();
+        }
+        let length = (length.0 as usize).min(MAX_LENGTH);
+        self.events.push_back((at, length as u8));
+        self.counts[length] += 1;
+    }
+
+    /// Drops the events that are older than their life.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        while self.events.front().is_some_and(|(at, _)| now.since(*at) > self.life) {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some((_, length)) = self.events.pop_front() {
+            self.counts[usize::from(length)] -= 1;
+        }
+    }
+
+    /// The smallest length such that the share `ratio` of the events is no longer than it; none without events.
+    pub(crate) fn percentile(&self, ratio: f64) -> Option<Segments> {
+        // 0.9 * 10 may come out a little more than 9.
+        let wanted = (ratio * self.events.len() as f64 - 1e-9).max(1.0);
+        let mut covered = 0u32;
+        let reached = self.counts.iter().position(|count| {
+            covered += u32::from(*count);
+            f64::from(covered) >= wanted
+        });
+        reached.map(|length| Segments(length as u32))
+    }
+
+    /// The events, oldest first.
+    pub(crate) fn events(&self) -> impl Iterator<Item = (Instant, Segments)> {
+        self.events.iter().map(|(at, length)| (*at, Segments(u32::from(*length))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIFE: Duration = Duration::from_secs(80);
+
+    fn holding(lengths: &[u32]) -> Histogram {
+        let mut histogram = Histogram::new(LIFE);
+        for length in lengths {
+            histogram.insert(Instant::ZERO, Segments(*length));
+        }
+        histogram
+    }
+
+    #[test]
+    fn v1_percentiles_of_ten_events() {
+        let histogram = holding(&[1, 1, 2, 2, 3, 3, 4, 4, 8, 20]);
+        for (ratio, length) in [(0.9, 8), (0.6467, 4), (0.99, 20), (0.0, 1)] {
+            assert_eq!(histogram.percentile(ratio), Some(Segments(length)), "{ratio}");
+        }
+        assert_eq!(holding(&[]).percentile(0.9), None);
+        assert_eq!(holding(&[90]).percentile(0.9), Some(Segments(63)));
+    }
+
+    #[test]
+    fn v6_an_event_counts_for_eighty_seconds() {
+        let mut histogram = holding(&[4]);
+        histogram.expire(Instant::ZERO + LIFE);
+        assert_eq!(histogram.len(), 1);
+        histogram.expire(Instant::ZERO + LIFE + Duration::from_micros(1));
+        assert_eq!((histogram.len(), histogram.percentile(0.9)), (0, None));
+    }
+
+    #[test]
+    fn the_oldest_of_a_thousand_makes_room() {
+        let mut histogram = holding(&[9]);
+        for _ in 0..MAX_EVENTS {
+            histogram.insert(Instant::ZERO, Segments(2));
+        }
+        assert_eq!((histogram.len(), histogram.percentile(1.0)), (MAX_EVENTS, Some(Segments(2))));
+    }
+}

@@ -1,0 +1,144 @@
+//! # RR-TCP and its relatives
+//!
+//! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, Table 1.
+//!
+//! **What it changes.** DSACK-R (`dsack_r.rs`) with a threshold that follows the measured reordering (`rr.rs`), and
+//! limited transmit of up to one window, without which a large threshold could never be reached (§2.3).
+//!
+//! **Rules.**
+//!
+//! | variant | paper | FA ratio | timeout |
+//! |---|---|---|---|
+//! | `rr-fa` | DSACK-FA | fixed | RFC 6298 |
+//! | `rr-faes` | DSACK-FAES | fixed | enhanced sampling (`enhanced_sampling.rs`) |
+//! | `rr-ta` | DSACK-TA | adaptive | RFC 6298 |
+//! | `rr-taes` | DSACK-TAES, RR-TCP as a whole | adaptive | enhanced sampling |
+//! | `rr-hg` | DSACK-HG | adaptive | 99.8th percentile of RTTs (`rtt_histogram.rs`) |
+//!
+//! `-mean`, the default, takes the mean length of a segment's two copies; `-rtx` that of the original, told by a bit
+//! (`resent.rs`).
+//!
+//! **Departures.** See the parts.
+//!
+//! **Reproduces.** RR-TCP Figs. 4 to 21. The paper's numbers hold where the connection's largest window also holds for
+//! limited transmit (`max_window_caps = "flight"`) and where one segment per round trip is timed
+//! (`rtt_samples = "per-round"`); both are the defaults.
+//!
+//! **Status.** `rr-fa` and `rr-faes` faithful, the others partial: see `rr.rs` and `rtt_histogram.rs`.
+
+use std::sync::Arc;
+
+use crate::base::{limited_transmit, undo};
+use crate::composition::Composition;
+use crate::registry::{Side, Status, Variant};
+use crate::{dsack_det, enhanced_sampling, resent, rr, rtt_histogram};
+
+/// DSACK-FA.
+pub(crate) const FA: Variant = Variant {
+    name: "rr-fa",
+    aliases: &["rr-fa-mean", "dsack-fa"],
+    summary: "dsack-r + dupthresh above 90 % of the measured reordering lengths",
+    status: Status::Faithful,
+    compose: fa,
+    ..TAES
+};
+
+/// DSACK-FAES.
+pub(crate) const FAES: Variant = Variant {
+    name: "rr-faes",
+    aliases: &["rr-faes-mean", "dsack-faes"],
+    summary: "rr-fa + RTT samples of needlessly resent segments",
+    status: Status::Faithful,
+    compose: || Composition { rto_estimator: Arc::new(enhanced_sampling::Config::default()), ..fa() },
+    ..TAES
+};
+
+/// DSACK-TA.
+pub(crate) const TA: Variant = Variant {
+    name: "rr-ta",
+    aliases: &["rr-ta-mean", "dsack-ta"],
+    summary: "rr-fa whose share of avoided reorderings moves with the cost of mistakes",
+    compose: ta,
+    ..TAES
+};
+
+/// DSACK-TAES, which is RR-TCP.
+pub(crate) const TAES: Variant = Variant {
+    name: "rr-taes",
+    aliases: &["rr-taes-mean", "dsack-taes", "rr-tcp"],
+    summary: "RR-TCP: rr-ta + RTT samples of needlessly resent segments",
+    source: "RR-TCP, ICSI TR-02-006, section 4",
+    side: Side::Sender,
+    peer_needs: "SACK, DSACK",
+    status: Status::Partial,
+    compose: taes,
+};
+
+/// DSACK-HG.
+pub(crate) const HG: Variant = Variant {
+    name: "rr-hg",
+    aliases: &["dsack-hg"],
+    summary: "rr-ta with the 99.8th percentile of the RTT as timeout",
+    source: "RR-TCP, ICSI TR-02-006, section 5.3",
+    compose: || Composition { rto_estimator: Arc::new(rtt_histogram::Config::default()), ..ta() },
+    ..TAES
+};
+
+/// DSACK-FA-RTX.
+pub(crate) const FA_RTX: Variant = Variant {
+    name: "rr-fa-rtx",
+    aliases: &["dsack-fa-rtx"],
+    summary: "rr-fa, told by a header bit which copy of a segment arrived",
+    status: Status::Faithful,
+    compose: || with_bit(fa(), false),
+    ..TAES_RTX
+};
+
+/// DSACK-TA-RTX.
+pub(crate) const TA_RTX: Variant = Variant {
+    name: "rr-ta-rtx",
+    aliases: &["dsack-ta-rtx"],
+    summary: "rr-ta, told by a header bit which copy of a segment arrived",
+    compose: || with_bit(ta(), true),
+    ..TAES_RTX
+};
+
+/// DSACK-TAES-RTX.
+pub(crate) const TAES_RTX: Variant = Variant {
+    name: "rr-taes-rtx",
+    aliases: &["dsack-taes-rtx"],
+    summary: "rr-taes, told by a header bit which copy of a segment arrived",
+    source: "RR-TCP, ICSI TR-02-006, section 5.1.1",
+    side: Side::Both,
+    peer_needs: "SACK, DSACK, header bit",
+    compose: || with_bit(taes(), true),
+    ..TAES
+};
+
+fn fa() -> Composition {
+    Composition {
+        dup_thresh: Arc::new(rr::Config { adaptive: false, ..rr::Config::default() }),
+        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
+        spurious_response: Arc::new(undo::Config::Instant),
+        limited_transmit: Arc::new(limited_transmit::Config::PerSack { windows: 1.0 }),
+        ..Composition::default()
+    }
+}
+
+fn ta() -> Composition {
+    Composition { dup_thresh: Arc::new(rr::Config::default()), ..fa() }
+}
+
+/// RR-TCP as a whole.
+pub(crate) fn taes() -> Composition {
+    Composition { rto_estimator: Arc::new(enhanced_sampling::Config::default()), ..ta() }
+}
+
+fn with_bit(base: Composition, adaptive: bool) -> Composition {
+    let sampling = rr::Sampling::Rtx;
+    Composition {
+        dup_thresh: Arc::new(rr::Config { adaptive, sampling, ..rr::Config::default() }),
+        header_support: vec![Arc::new(resent::Config::default())],
+        ..base
+    }
+}

@@ -1,0 +1,224 @@
+//! The worked examples of RR-TCP's threshold and timeouts, as far as they show in a whole connection. Those of the
+//! histogram, the costs and the ratio's steps are beside the functions.
+#![expect(clippy::float_cmp, reason = "ratios and windows are compared where they are exact")]
+
+use reknit_tcp::experiment::Features;
+use reknit_tcp::facts::Phase;
+use reknit_tcp::seams::ReorderingHistory;
+use reknit_testkit::{NOTHING, Script, config, variant, vector};
+use reknit_units::{Duration, Instant, Segments};
+
+/// A connection that begins with these reordering lengths and FA ratio.
+fn knowing(isn: u32, name: &str, window: u32, lengths: &[u32], coverage: f64) -> Script {
+    let mut s = Script::new(isn, &variant(name), config(window), 100);
+    let at = Instant::ZERO + Duration::from_secs(10);
+    let events = lengths.iter().map(|length| (at, Segments(*length))).collect();
+    s.connection.begin_with(&ReorderingHistory { events, coverage });
+    s.sent();
+    s
+}
+
+fn ratio(s: &Script) -> f64 {
+    s.connection.reordering_history().unwrap().coverage
+}
+
+fn lengths(s: &Script) -> Vec<u32> {
+    s.connection.reordering_history().unwrap().events.iter().map(|(_, length)| length.0).collect()
+}
+
+vector!(v1_the_threshold_lies_above_the_percentile, |isn| {
+    let ten = [1, 1, 2, 2, 3, 3, 4, 4, 8, 20];
+    for (lengths, ratio, dup_thresh) in [
+        (&ten[..], 0.9, 9), // the paper's example
+        (&ten, 0.6467, 5),
+        (&ten, 0.99, 21),
+        (&ten, 0.0, 3),
+        (&[4], 0.9, 5),
+        (&[90], 0.9, 64),
+        (&[], 0.9, 3),
+    ] {
+        let s = knowing(isn, "rr-ta", 4, lengths, ratio);
+        assert_eq!(s.info().dup_thresh, Segments(dup_thresh), "{lengths:?} {ratio}");
+    }
+});
+
+vector!(v1_a_measured_length_raises_the_threshold, |isn| {
+    for name in ["rr-fa", "rr-faes", "rr-ta", "rr-taes", "rr-hg", "rr-share"] {
+        // 1 comes two segments late, so three duplicates are needed, which the smallest threshold is anyway.
+        let mut s = knowing(isn, name, 10, &[], 0.9);
+        s.pass_all([2, 3, 1]);
+        assert_eq!((lengths(&s), s.info().dup_thresh), (vec![2], Segments(3)));
+        // 9 is sent again after three duplicates; its original comes when the receiver is four further, its copy when
+        // it is five further: 4.5, so 5, and five duplicates are to be outlived.
+        s.pass_all(4..=8);
+        assert!(s.pass_all([10, 11, 12]).contains(&9));
+        s.pass_all([13, 9, 14]);
+        s.pass(9);
+        assert_eq!((lengths(&s), s.info().dup_thresh), (vec![2, 5], Segments(6)), "{name}");
+    }
+});
+
+vector!(v5_a_false_fast_retransmit_is_a_step, |isn| {
+    for (name, expected) in [("rr-ta", 0.91), ("rr-taes", 0.91), ("rr-hg", 0.91), ("rr-fa", 0.9)] {
+        let mut s = Script::new(isn, &variant(name), config(8), 100);
+        s.sent();
+        s.pass_all([2, 3, 4]);
+        assert_eq!(s.cwnd(), 4.0);
+        s.pass(1);
+        s.pass_all([5, 6, 7, 8]);
+        s.pass(1);
+        assert_eq!((ratio(&s), s.cwnd(), s.info().phase), (expected, 8.0, Phase::Open), "{name}");
+    }
+});
+
+vector!(v5_a_timeout_costs, |isn| {
+    // W = 16, R = 100 ms, no false fast retransmit yet, so 8 segments; the RTO of 1 s that expires costs 177.
+    let mut s = knowing(isn, "rr-ta", 16, &[20], 0.9);
+    s.at(200).pass(1);
+    assert_eq!(s.cwnd(), 17.0); // W has been sampled before that
+    s.at(1201);
+    assert_eq!(s.connection.send_stats().timeouts, 1);
+    assert!((ratio(&s) - (0.9 - 0.01 * 177.0 / 8.0)).abs() < 1e-9, "{}", ratio(&s));
+    // What was measured is not forgotten.
+    assert_eq!(lengths(&s), [20]);
+    // A fixed ratio is fixed.
+    let mut s = knowing(isn, "rr-fa", 16, &[20], 0.9);
+    s.at(1101);
+    assert_eq!((s.connection.send_stats().timeouts, ratio(&s)), (1, 0.9));
+});
+
+vector!(v6_events_count_for_eighty_seconds, |isn| {
+    let mut s = Script::idle(isn, variant("rr-ta").build(), config(4), 100);
+    let events = vec![(Instant::ZERO + Duration::from_secs(10), Segments(9))];
+    s.connection.begin_with(&ReorderingHistory { events, coverage: 0.7 });
+    s.at(80_000).write(1);
+    s.pass(1);
+    assert_eq!((lengths(&s), s.info().dup_thresh), (vec![9], Segments(10)));
+    s.at_us(80_000_001).write(1);
+    s.pass(2);
+    // The ratio outlives the events.
+    assert_eq!((lengths(&s), s.info().dup_thresh, ratio(&s)), (vec![], Segments(3), 0.7));
+});
+
+/// Window of 4, threshold of 10: 1 is late, and seven segments behind it arrive until `arrives_ms`.
+fn idle_until(isn: u32, name: &str, arrives_ms: u64) -> Script {
+    let mut s = knowing(isn, name, 4, &[9], 0.9);
+    s.at(150);
+    let one_window_beyond: Vec<u32> = (2..=5).flat_map(|n| s.pass(n)).collect();
+    assert_eq!(one_window_beyond, [5, 6, 7, 8]);
+    assert_eq!(s.pass_all(6..=8), NOTHING);
+    s.at(arrives_ms);
+    s.pass(1);
+    assert_eq!(s.connection.send_stats().cuts.total(), 0);
+    s
+}
+
+vector!(v7_an_exhausted_limited_transmit_is_measured, |isn| {
+    // I = 900 ms, R = 100 ms, W = 4, d = 3: 33 segments, where a false fast retransmit costs 2.
+    let s = idle_until(isn, "rr-ta", 1050);
+    assert!((ratio(&s) - (0.9 - 0.01 * 33.0 / 2.0)).abs() < 1e-9, "{}", ratio(&s));
+    // I = 120 ms: 1.8, which is less.
+    assert_eq!(ratio(&idle_until(isn, "rr-ta", 270)), 0.9);
+    assert_eq!(ratio(&idle_until(isn, "rr-fa", 1050)), 0.9);
+});
+
+vector!(v7_a_largest_window_that_stops_limited_transmit_is_no_exhaustion, |isn| {
+    let capped = reknit_tcp::Config { max_window: Some(Segments(4)), ..config(4) };
+    let mut s = Script::new(isn, &variant("rr-ta"), capped, 100);
+    let events = vec![(Instant::ZERO + Duration::from_secs(10), Segments(9))];
+    s.connection.begin_with(&ReorderingHistory { events, coverage: 0.9 });
+    s.sent();
+    s.at(200);
+    assert_eq!(s.pass_all([2, 3, 4]), NOTHING);
+    s.at(1000);
+    s.pass(1);
+    assert_eq!(ratio(&s), 0.9);
+});
+
+vector!(the_largest_window_may_be_one_of_cwnd_alone, |isn| {
+    let caps_cwnd = reknit_tcp::Config {
+        max_window: Some(Segments(4)),
+        max_window_caps: reknit_tcp::config::MaxWindowCaps::Cwnd,
+        ..config(4)
+    };
+    let mut s = Script::new(isn, &variant("sack"), caps_cwnd, 100);
+    s.sent();
+    assert_eq!(s.pass_all([2, 3]), [5, 6]);
+    assert_eq!(s.cwnd(), 4.0);
+});
+
+/// 1 is sent at 100 ms and, after three duplicates, again at 300 ms; one of them arrives at 450 ms, the other at 620 ms
+/// with a DSACK, unless that is lost.
+fn both_copies(isn: u32, name: &str, dsack_arrives: bool) -> Script {
+    let mut s = Script::new(isn, &variant(name), config(8), 100);
+    s.sent();
+    s.at(300);
+    assert!(s.pass_all([2, 3, 4]).contains(&1));
+    s.at(450);
+    s.pass(1);
+    s.at(620);
+    let dsack = s.arrive(1);
+    assert_eq!(dsack.dsack, Some(1));
+    if dsack_arrives {
+        s.deliver(&dsack);
+    }
+    s
+}
+
+vector!(es_v1_the_mean_of_both_times, |isn| {
+    // ((450 - 100) + (620 - 300)) / 2 = 335 ms; the handshake took 100 ms, and nothing else was timed.
+    let srtt = Duration::from_micros((7 * 100_000 + 335_000) / 8);
+    for name in ["rr-faes", "rr-taes", "rr-share"] {
+        assert_eq!(both_copies(isn, name, true).info().srtt, Some(srtt), "{name}");
+    }
+    assert_eq!(both_copies(isn, "rr-ta", true).info().srtt, Some(Duration::from_millis(100)));
+});
+
+vector!(es_v2_a_segment_sent_thrice_gives_no_sample, |isn| {
+    let mut s = Script::new(isn, &variant("rr-faes"), config(8), 100);
+    s.sent();
+    s.at(300);
+    assert!(s.pass_all([2, 3, 4]).contains(&1));
+    s.at(1400); // the timer resends it again
+    assert!(s.sent().contains(&1));
+    s.pass(1);
+    s.pass(1);
+    assert_eq!(s.info().srtt, Some(Duration::from_millis(100)));
+});
+
+vector!(es_v5_without_a_dsack_no_sample, |isn| {
+    assert_eq!(both_copies(isn, "rr-faes", false).info().srtt, Some(Duration::from_millis(100)));
+});
+
+vector!(es_takes_no_sample_if_the_first_ack_was_lost, |isn| {
+    let mut s = Script::new(isn, &variant("rr-faes"), config(8), 100);
+    s.sent();
+    s.at(300);
+    s.pass_all([2, 3, 4]);
+    s.arrive(1); // its ACK is lost
+    s.at(620);
+    s.pass(1);
+    assert_eq!(s.info().srtt, Some(Duration::from_millis(100)));
+});
+
+vector!(hg_takes_the_time_of_each_segment, |isn| {
+    let patient = reknit_tcp::Config { min_rto: Duration::from_millis(1), ..config(40) };
+    let mut s = Script::new(isn, &variant("rr-hg"), patient, 100);
+    s.sent();
+    s.at(260);
+    s.pass_all(1..=31);
+    // Too few: 100 ms from the handshake, then the timed first segment of 160 ms.
+    assert_eq!(s.info().rto, Duration::from_micros(107_500) + Duration::from_micros(52_500) * 4);
+    s.at(270);
+    s.pass(32);
+    assert_eq!(s.info().rto, Duration::from_millis(171));
+});
+
+vector!(rtx_needs_the_bit_at_both_ends, |isn| {
+    // The script's peer knows nothing of it: as -MEAN.
+    let mut s = Script::new(isn, &variant("rr-ta-rtx"), config(9), 100);
+    assert_eq!(s.info().features, Features::NONE);
+    s.sent();
+    s.pass_all([2, 3, 4, 5, 1, 6, 7, 8, 9, 1]);
+    assert_eq!(lengths(&s), [6]);
+});
