@@ -19,16 +19,19 @@
 //! one: we add one. W is sampled outside recovery and outside slow start after a timeout, in disorder too: limited
 //! transmit leaves cwnd alone, and under persistent reordering there is little else than disorder. The ratio stays
 //! between 0 and 0.99 (the paper observes that it settles there). Events are expired at each ACK, exactly, rather than
-//! by a coarse timer. Before the first RTT sample a cost ratio counts as 1. Idle is a sender whom the bound on limited
-//! transmit stops (§4.3.3: "the bound on limited transmit also introduces an opportunity cost"); one whom the
-//! connection's largest window stops, or the peer's, or who has no data, is not: a smaller threshold would not let him
-//! send either, and `maxwnd` of the paper's simulator *is* the advertised window. While a closed window or lack of data
-//! lasts, a measurement under way is given up. Without SACK the threshold is 3.
+//! by a coarse timer. Before the first RTT sample a cost ratio counts as 1. Without SACK the threshold is 3.
 //!
-//! **Reproduces.** RR-TCP Figs. 4, 6 to 9; `sampling = "rtx"` the -RTX curves of Figs. 4 and 7.
+//! *Idle periods.* Limited transmit is exhausted when it has sent its k windows, or when it may not because the
+//! connection's largest window is full (`largest_window_exhausts`). The paper speaks of the former, but in its Figs. 10
+//! and 11, where nothing is lost and cwnd is at `maxwnd` all the time, DSACK-TA trades idle periods for false fast
+//! retransmits: only so does it fall behind DSACK-FA, and its RTO below (Table 3). The window that the peer offers and
+//! a lack of data are no exhaustion; while they last, a measurement under way is given up.
+//!
+//! **Reproduces.** RR-TCP Figs. 4, 6 to 13 and Table 3; `sampling = "rtx"` the -RTX curves of Figs. 4 and 7.
 //!
 //! **Status.** Faithful with a fixed ratio; how W is sampled (rule 3) is our reading.
 
+use reknit_tcp::config::MaxWindowCaps;
 use reknit_tcp::experiment::Features;
 use reknit_tcp::facts::{AckFacts, Context, Phase, Spurious, Turn};
 use reknit_tcp::scoreboard::SegId;
@@ -69,6 +72,8 @@ pub struct Config {
     pub step: f64,
     /// k, windows that limited transmit may send (§2.3); as limited transmit is set.
     pub windows: f64,
+    /// A sender whom the connection's largest window stops has exhausted limited transmit too (§4.3.3).
+    pub largest_window_exhausts: bool,
     /// 1/alpha: how many samples the EWMAs D and W remember (Table 2).
     pub memory: u32,
     /// The smallest threshold, in segments.
@@ -90,6 +95,7 @@ impl Default for Config {
             adaptive: true,
             step: 0.01,
             windows: 1.0,
+            largest_window_exhausts: true,
             memory: 8,
             min_dup_thresh: Segments(3),
             max_dup_thresh: Segments(64),
@@ -218,8 +224,8 @@ impl ReorderingRobust {
         self.lower(ratio);
     }
 
-    /// Rule 6, the first half: the bound of k windows keeps limited transmit from sending what waits, although the
-    /// threshold has not been reached.
+    /// Rule 6, the first half: its bound keeps limited transmit from sending what waits, although the threshold has not
+    /// been reached.
     fn note_exhaustion(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
         let smss = cx.snd.smss;
         if cx.snd.phase != Phase::Disorder {
@@ -230,8 +236,8 @@ impl ReorderingRobust {
             return;
         }
         let bound = self.bound(cx);
-        let by_bound = cx.snd.dup_thresh > bound + Segments(1);
-        let is_exhausted = by_bound && ack.flight_before + smss > cx.snd.cwnd + bound.of(smss);
+        let below_threshold = cx.snd.dup_thresh > bound + Segments(1);
+        let is_exhausted = below_threshold && ack.flight_before + smss > cx.snd.cwnd + bound.of(smss);
         if self.exhausted.is_none() && is_exhausted {
             let newest = SegId(cx.board.next_id().0.saturating_sub(1));
             let last_sent = cx.board.get(newest).map_or(self.episode_began, |record| record.first_sent);
@@ -284,9 +290,11 @@ impl ReorderingRobust {
 
     /// Segments that limited transmit may send beyond the window.
     fn bound(&self, cx: &Context<'_>) -> Segments {
+        let cwnd = cx.snd.cwnd.whole_segments(cx.snd.smss);
         #[expect(clippy::cast_sign_loss, reason = "a multiple of a window is not negative")]
-        let bound = (self.config.windows * f64::from(cx.snd.cwnd.whole_segments(cx.snd.smss).0)) as u32;
-        Segments(bound)
+        let bound = Segments((self.config.windows * f64::from(cwnd.0)) as u32);
+        let counts = self.config.largest_window_exhausts && cx.config.max_window_caps == MaxWindowCaps::Flight;
+        cx.config.max_window.filter(|_| counts).map_or(bound, |largest| bound.min(largest - cwnd))
     }
 }
 

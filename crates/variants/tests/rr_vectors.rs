@@ -2,11 +2,14 @@
 //! histogram, the costs and the ratio's steps are beside the functions.
 #![expect(clippy::float_cmp, reason = "ratios and windows are compared where they are exact")]
 
+use std::sync::Arc;
+
 use reknit_tcp::experiment::Features;
 use reknit_tcp::facts::Phase;
 use reknit_tcp::seams::ReorderingHistory;
 use reknit_testkit::{NOTHING, Script, config, variant, vector};
 use reknit_units::{Duration, Instant, Segments};
+use reknit_variants::{Composition, rr};
 
 /// A connection that begins with these reordering lengths and FA ratio.
 fn knowing(isn: u32, name: &str, window: u32, lengths: &[u32], coverage: f64) -> Script {
@@ -122,17 +125,27 @@ vector!(v7_an_exhausted_limited_transmit_is_measured, |isn| {
     assert_eq!(ratio(&idle_until(isn, "rr-fa", 1050)), 0.9);
 });
 
-vector!(v7_a_largest_window_that_stops_limited_transmit_is_no_exhaustion, |isn| {
+/// As before, but the window of 4 is the largest that the connection may have: nothing is sent beyond it.
+fn idle_at_the_largest_window(isn: u32, largest_window_exhausts: bool) -> Script {
+    let threshold = rr::Config { largest_window_exhausts, ..rr::Config::default() };
+    let composition = Composition { dup_thresh: Arc::new(threshold), ..variant("rr-ta") };
     let capped = reknit_tcp::Config { max_window: Some(Segments(4)), ..config(4) };
-    let mut s = Script::new(isn, &variant("rr-ta"), capped, 100);
+    let mut s = Script::new(isn, &composition, capped, 100);
     let events = vec![(Instant::ZERO + Duration::from_secs(10), Segments(9))];
     s.connection.begin_with(&ReorderingHistory { events, coverage: 0.9 });
     s.sent();
-    s.at(200);
+    s.at(150);
     assert_eq!(s.pass_all([2, 3, 4]), NOTHING);
-    s.at(1000);
+    s.at(1050);
     s.pass(1);
-    assert_eq!(ratio(&s), 0.9);
+    s
+}
+
+vector!(v7_a_full_largest_window_exhausts_limited_transmit_at_the_first_duplicate, |isn| {
+    // I = 900 ms, R = 100 ms, W = 4, d = 2: 34 segments.
+    let s = idle_at_the_largest_window(isn, true);
+    assert!((ratio(&s) - (0.9 - 0.01 * 34.0 / 2.0)).abs() < 1e-9, "{}", ratio(&s));
+    assert_eq!(ratio(&idle_at_the_largest_window(isn, false)), 0.9);
 });
 
 vector!(the_largest_window_may_be_one_of_cwnd_alone, |isn| {
