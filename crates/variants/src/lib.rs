@@ -23,6 +23,7 @@ mod resent;
 pub mod rr;
 mod rr_costs;
 mod rr_histogram;
+mod rr_ratio;
 pub mod rr_share;
 mod rr_tcp;
 pub mod rto_adaptk;

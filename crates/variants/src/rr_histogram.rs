@@ -41,11 +41,13 @@ impl Histogram {
         self.counts[length] += 1;
     }
 
-    /// Drops the events that are older than their life.
-    pub(crate) fn expire(&mut self, now: Instant) {
+    /// Drops the events that are older than their life. True if there were any.
+    pub(crate) fn expire(&mut self, now: Instant) -> bool {
+        let before = self.events.len();
         while self.events.front().is_some_and(|(at, _)| now.since(*at) > self.life) {
             self.drop_oldest();
         }
+        self.events.len() < before
     }
 
     fn drop_oldest(&mut self) {
