@@ -20,7 +20,7 @@
 //!
 //! **Departures.** See the parts.
 //!
-//! **Reproduces.** RR-TCP Figs. 4 to 21. The paper's numbers hold where the connection's largest window also holds for
+//! **Reproduces.** RR-TCP Figs. 4, 7 and 10 in shape, and Table 3. The paper's numbers hold where the connection's largest window also holds for
 //! limited transmit (`max_window_caps = "flight"`) and where one segment per round trip is timed
 //! (`rtt_samples = "per-round"`); both are the defaults.
 //!

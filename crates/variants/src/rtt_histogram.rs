@@ -15,7 +15,7 @@
 //! **Departures.** The paper gives neither the number of samples nor their life nor what holds at the start: 4096, the
 //! 80 s of reordering events, and RFC 6298 below 32 samples are our choice.
 //!
-//! **Reproduces.** RR-TCP Figs. 10 to 13 and Table 3, DSACK-HG.
+//! **Reproduces.** RR-TCP Fig. 10 and Table 3, DSACK-HG.
 //!
 //! **Status.** Partial: see the departures.
 
