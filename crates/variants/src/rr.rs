@@ -15,7 +15,7 @@
 //! one: we add one. Events are expired at each ACK, exactly, rather than by a coarse timer. Without SACK the threshold
 //! is 3. For those of the ratio see `rr_ratio.rs`.
 //!
-//! **Reproduces.** RR-TCP Figs. 4, 7 and 10 and Table 3; `sampling = "rtx"` the -RTX curves of Figs. 4 and 7.
+//! **Reproduces.** RR-TCP Figs. 4, 7 and 10 in shape; `sampling = "rtx"` the order of -RTX and -MEAN in Fig. 4.
 //!
 //! **Status.** Faithful with a fixed ratio; of what moves it some is our reading.
 
