@@ -20,9 +20,10 @@
 //!
 //! **Departures.** See the parts.
 //!
-//! **Reproduces.** RR-TCP Figs. 4, 7 and 10 in shape, and Table 3 but for DSACK-TA (2.5 s instead of 1.6 s). The paper's
-//! numbers hold where the connection's largest window also holds for limited transmit (`max_window_caps = "flight"`) and
-//! where one segment per round trip is timed (`rtt_samples = "per-round"`); both are the defaults.
+//! **Reproduces.** RR-TCP Figs. 4, 7 and 10 in shape, and Table 3 but for DSACK-TA (2.5 s instead of 1.6 s). The
+//! paper's numbers hold where the connection's largest window also holds for limited transmit
+//! (`max_window_caps = "flight"`) and where one segment per round trip is timed (`rtt_samples = "per-round"`); both are
+//! the defaults.
 //!
 //! **Status.** `rr-fa` and `rr-faes` faithful, the others partial: see `rr.rs` and `rtt_histogram.rs`.
 
