@@ -269,6 +269,17 @@ pub trait FastRecovery: Debug + Send {
     /// cwnd when recovery is over.
     fn exit(&mut self, cx: &Context<'_>) -> Bytes;
 
+    /// True if the ACK that ends recovery lets the window grow like any other; by the RFCs `exit` has the last word.
+    fn grows_on_exit(&self) -> bool {
+        false
+    }
+
+    /// True if the first retransmission that a verdict asks for goes out at once, even if the window has no room for it
+    /// (RFC 6675 §5 step 4.3).
+    fn resends_at_once(&self, _cx: &Context<'_>) -> bool {
+        true
+    }
+
     /// Asked on a partial ACK: does it restart the retransmission timer?
     fn restarts_timer(&mut self) -> bool {
         true
@@ -336,7 +347,8 @@ pub trait LimitedTransmit: Debug + Send {
     /// is SACKed; values below cwnd change nothing.
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes;
 
-    /// Disorder ended, for the reason given, or SND.UNA advanced within it. None leaves the window as it is.
+    /// Disorder ended, for the reason given, or SND.UNA advanced within it. None leaves the window as it is; a window
+    /// that is set here does not grow by the same ACK.
     fn on_disorder_end(&mut self, _cx: &Context<'_>, _end: DisorderEnd) -> Option<Window> {
         None
     }
@@ -508,21 +520,12 @@ pub trait HeaderSupport: Debug + Send {
 pub struct Plugins {
     /// The sender's.
     pub sender: SenderPlugins,
-    /// What takes the place of some of them without SACK; none if nothing of them needs it.
-    pub without_sack: Option<fn() -> WithoutSack>,
+    /// Replaces those of them that need SACK, if the peer does not do it; none if none needs it.
+    pub without_sack: Option<fn(&mut SenderPlugins)>,
     /// When the receiver acknowledges.
     pub ack_policy: Box<dyn AckPolicy>,
     /// What travels beyond the standard options.
     pub header_support: Vec<Box<dyn HeaderSupport>>,
-}
-
-/// The algorithms that a sender needs when the peer does not do SACK.
-#[derive(Debug)]
-pub struct WithoutSack {
-    /// Which segments are lost.
-    pub loss_detector: Box<dyn LossDetector>,
-    /// How fast recovery spends the window.
-    pub fast_recovery: Box<dyn FastRecovery>,
 }
 
 /// One algorithm for each seam of the sender.
@@ -570,11 +573,5 @@ impl SenderPlugins {
         self.rto_estimator.on_turn(cx, turn);
         self.limited_transmit.on_turn(cx, turn);
         self.congestion_control.on_turn(cx, turn);
-    }
-
-    /// The peer does not do SACK: duplicate ACKs are all there is.
-    pub(crate) fn do_without_sack(&mut self, instead: WithoutSack) {
-        self.loss_detector = instead.loss_detector;
-        self.fast_recovery = instead.fast_recovery;
     }
 }

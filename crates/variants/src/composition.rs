@@ -7,7 +7,6 @@ use reknit_tcp::Config;
 use reknit_tcp::seams::{
     AckPolicy, CongestionControl, DupThresh, FastRecovery, HeaderSupport, LimitedTransmit, LossDetector, LossResponse,
     Plugins, Postponement, RtoEstimator, SenderPlugins, SpuriousDetector, SpuriousResponse, TimeoutRecovery,
-    WithoutSack,
 };
 
 use schemars::JsonSchema;
@@ -66,8 +65,8 @@ pub struct Composition {
     pub shares_reordering: bool,
     /// False for the variants from before SACK.
     pub sack: bool,
-    /// What detects and repairs losses if the variant wants SACK and does not get it.
-    pub without_sack: fn() -> WithoutSack,
+    /// Replaces the plug-ins that need SACK, if the variant wants it and does not get it.
+    pub without_sack: fn(&mut SenderPlugins),
 }
 
 impl Default for Composition {

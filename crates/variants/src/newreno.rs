@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
-use reknit_tcp::seams::{FastRecovery, LossDetector, Verdicts, Why, WithoutSack};
+use reknit_tcp::seams::{FastRecovery, LossDetector, SenderPlugins, Verdicts, Why};
 use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,8 +47,9 @@ pub(crate) const VARIANT: Variant = Variant {
 };
 
 /// What takes the place of SACK-based detection and recovery when the peer does not do SACK.
-pub(crate) fn without_sack() -> WithoutSack {
-    WithoutSack { loss_detector: Config {}.build(), fast_recovery: DeflateConfig {}.build() }
+pub(crate) fn without_sack(plugins: &mut SenderPlugins) {
+    plugins.loss_detector = Config {}.build();
+    plugins.fast_recovery = DeflateConfig {}.build();
 }
 
 /// Parameters of the detector: none.

@@ -75,9 +75,9 @@ impl Sender {
         if let Some(spurious) = spurious {
             self.respond_to_spurious(now, &ack, spurious); // step 7
         }
-        let left_recovery = self.detect_loss(now, &ack); // step 8
+        let window_is_set = self.detect_loss(now, &ack); // step 8
         // RFC 3168 §6.1.2: the window grows by ACKs that do not echo congestion.
-        if spurious.is_none() && !left_recovery && !timeout_was_open && !ack.ece && !self.is_frozen(now) {
+        if spurious.is_none() && !window_is_set && !timeout_was_open && !ack.ece && !self.is_frozen(now) {
             self.grow_window(now, &ack); // step 9
         }
         self.respond_to_ecn(now, &ack);
@@ -85,7 +85,7 @@ impl Sender {
 
         self.newly = newly;
         self.duplicates = duplicates;
-        let ghosts_expire = now + Scoreboard::ghost_lifetime(self.state.rto, self.state.srtt);
+        let ghosts_expire = now + Scoreboard::ghost_lifetime(self.patience(), self.state.srtt);
         self.board.retire(ghosts_expire);
         self.transmit(now); // step 10
         debug_assert_eq!(self.board.check(), Ok(()));

@@ -20,11 +20,11 @@ use crate::scoreboard::SegId;
 use crate::seams::{DisorderEnd, Entry, Verdicts, Why};
 
 impl Sender {
-    /// True if the ACK ended fast recovery, which set the window; it must not grow on top.
+    /// True if the ACK ended something that set the window in doing so; it must not grow on top.
     pub(super) fn detect_loss(&mut self, now: Instant, ack: &AckFacts<'_>) -> bool {
-        let left = self.leave_if_over(now, ack);
+        let mut window_is_set = self.leave_if_over(now, ack);
         if ack.advances() {
-            self.end_disorder(now, DisorderEnd::Advance);
+            window_is_set |= self.end_disorder(now, DisorderEnd::Advance);
         }
         self.count_duplicate(now, ack);
         let entered = self.ask_detector(now, Some(ack));
@@ -36,7 +36,7 @@ impl Sender {
             Phase::Recovery | Phase::Loss => {}
             Phase::Open | Phase::Disorder => self.allow_limited_transmit(now, ack),
         }
-        left
+        window_is_set
     }
 
     /// Asks the detector because of an ACK, or because its clock or a postponement says to look again. True if fast
@@ -66,6 +66,7 @@ impl Sender {
         let event = verdicts.event.or(first_lost);
         for &id in &verdicts.repairs {
             self.board.mark_lost(id);
+            self.forced |= self.plugins.fast_recovery.resends_at_once(&context!(self, now));
         }
         if let Some(hole) = event {
             if self.must_wait(now, hole) {
@@ -98,14 +99,14 @@ impl Sender {
         self.state.recovery_window = self.state.cwnd;
         self.high_rxt = None;
         self.rescue = None;
-        self.forced = true;
+        self.forced = self.plugins.fast_recovery.resends_at_once(&context!(self, now));
         self.postponed = None;
         let cwnd = self.plugins.fast_recovery.enter(&context!(self, now), ack);
         self.set_cwnd(cwnd);
         self.plugins.on_turn(&context!(self, now), Turn::EnterRecovery);
     }
 
-    /// Regular ends of both episodes. True if it was fast recovery.
+    /// Regular ends of both episodes. True if that set the window for good.
     fn leave_if_over(&mut self, now: Instant, ack: &AckFacts<'_>) -> bool {
         let cx = context!(self, now);
         match self.state.phase {
@@ -114,7 +115,7 @@ impl Sender {
                 self.set_cwnd(cwnd);
                 self.leave_episode();
                 self.plugins.on_turn(&context!(self, now), Turn::LeaveRecovery);
-                true
+                !self.plugins.fast_recovery.grows_on_exit()
             }
             Phase::Loss if self.state.snd_una >= self.state.recover => {
                 self.leave_episode();
@@ -155,18 +156,21 @@ impl Sender {
     }
 
     /// What was allowed beyond the window ends. After measuring, so that an ACK is measured in the episode that it ends.
-    pub(super) fn end_disorder(&mut self, now: Instant, end: DisorderEnd) {
-        if self.state.phase == Phase::Disorder {
-            let window = self.plugins.limited_transmit.on_disorder_end(&context!(self, now), end);
-            if let Some(window) = window {
-                self.set_window(window);
-            }
+    /// True if that set the window.
+    pub(super) fn end_disorder(&mut self, now: Instant, end: DisorderEnd) -> bool {
+        let window = match self.state.phase {
+            Phase::Disorder => self.plugins.limited_transmit.on_disorder_end(&context!(self, now), end),
+            _ => None,
+        };
+        if let Some(window) = window {
+            self.set_window(window);
         }
         self.state.limited_transmit = Bytes::ZERO;
         self.flight_limit = Bytes::ZERO;
         if self.postponed.is_some_and(|(hole, _)| hole < self.board.first()) {
             self.postponed = None;
         }
+        window.is_some()
     }
 
     /// Asks the postponements once for each hole; the longest wait counts.

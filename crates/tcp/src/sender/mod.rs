@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::experiment::Features;
 use crate::facts::{Context, Phase, SendState, Window};
 use crate::scoreboard::{Cause, Duplicate, Scoreboard, SegId};
-use crate::seams::{ReorderingHistory, SenderPlugins, Verdicts, WithoutSack};
+use crate::seams::{ReorderingHistory, SenderPlugins, Verdicts};
 use crate::seq::Offset;
 use crate::stats::SendStats;
 
@@ -73,7 +73,7 @@ pub(crate) struct Sender {
     pub(crate) state: SendState,
     pub(crate) board: Scoreboard,
     plugins: SenderPlugins,
-    without_sack: Option<fn() -> WithoutSack>,
+    without_sack: Option<fn(&mut SenderPlugins)>,
     /// One past the last octet that the application has written.
     written: Offset,
     /// The application has closed: a FIN follows the last octet.
@@ -137,7 +137,7 @@ impl Sender {
     pub(crate) fn new(
         config: Arc<Config>,
         plugins: SenderPlugins,
-        without_sack: Option<fn() -> WithoutSack>,
+        without_sack: Option<fn(&mut SenderPlugins)>,
         now: Instant,
     ) -> Sender {
         Sender {
@@ -180,7 +180,7 @@ impl Sender {
     /// The handshake is done: the SYN is acknowledged, both ends know what the other can do.
     pub(crate) fn establish(&mut self, agreed: Agreed) {
         if let Some(without_sack) = self.without_sack.filter(|_| !agreed.sack) {
-            self.plugins.do_without_sack(without_sack());
+            without_sack(&mut self.plugins);
         }
         self.state.snd_una = Offset::DATA;
         self.state.snd_nxt = Offset::DATA;

@@ -27,6 +27,12 @@ impl Sender {
     pub(crate) fn on_timer(&mut self, now: Instant) -> TimerVerdict {
         let may_enter = self.postponed.is_some_and(|(_, until)| until <= now);
         if may_enter || self.plugins.loss_detector.deadline() <= now {
+            if !self.runs_rto() {
+                if self.is_hopeless(now) {
+                    return TimerVerdict::GiveUp;
+                }
+                self.forget_sacks_if_reneged();
+            }
             self.note_unsent();
             self.ask_detector(now, None);
             if may_enter {
@@ -39,13 +45,13 @@ impl Sender {
             self.transmit(now);
         }
         if self.state.rto_expires <= now {
-            if now.since(self.last_progress) >= self.config.user_timeout {
+            if self.is_hopeless(now) {
                 return TimerVerdict::GiveUp;
             }
             self.on_rto(now);
         }
         if self.persist.expires <= now {
-            if now.since(self.last_progress) >= self.config.user_timeout {
+            if self.is_hopeless(now) {
                 return TimerVerdict::GiveUp;
             }
             self.persist.backoff += 1;
@@ -54,6 +60,11 @@ impl Sender {
         }
         debug_assert_eq!(self.board.check(), Ok(()));
         TimerVerdict::Continue
+    }
+
+    /// Nothing was acknowledged for the user timeout.
+    fn is_hopeless(&self, now: Instant) -> bool {
+        now.since(self.last_progress) >= self.config.user_timeout
     }
 
     /// The retransmission timer expired (RFC 6298 §5.4 to §5.6, RFC 6675 §5.1, RFC 5681 §3.1).
@@ -191,20 +202,29 @@ impl Sender {
         if self.gate == Instant::ZERO { Instant::NEVER } else { self.gate }
     }
 
-    fn backed_off(&self, backoff: u32) -> Duration {
-        let rto = self.state.rto;
-        if rto == Duration::MAX {
-            return rto;
-        }
-        (rto * (1 << backoff.min(20))).min(self.config.max_rto)
+    /// False if the estimator runs no timer: the loss detector's clock takes its place in everything.
+    fn runs_rto(&self) -> bool {
+        self.state.rto != Duration::MAX
     }
 
-    /// A closed window is probed also by a sender whose estimator runs no timer.
-    fn persist_timeout(&self) -> Duration {
-        if self.state.rto != Duration::MAX {
-            return self.backed_off(self.persist.backoff);
+    /// The RTO without back-off, and what comes closest to it where none runs: windows are probed and idleness is
+    /// noticed all the same.
+    pub(super) fn patience(&self) -> Duration {
+        if self.runs_rto() {
+            return self.state.rto;
         }
-        let base = self.state.srtt.unwrap_or(self.config.initial_rto).max(self.config.min_rto);
-        (base * (1 << self.persist.backoff.min(20))).min(self.config.max_rto)
+        self.state.srtt.unwrap_or(self.config.initial_rto).max(self.config.min_rto)
+    }
+
+    fn backed_off(&self, backoff: u32) -> Duration {
+        if self.runs_rto() { self.patience_backed_off(backoff) } else { Duration::MAX }
+    }
+
+    fn persist_timeout(&self) -> Duration {
+        self.patience_backed_off(self.persist.backoff)
+    }
+
+    fn patience_backed_off(&self, backoff: u32) -> Duration {
+        (self.patience() * (1 << backoff.min(20))).min(self.config.max_rto)
     }
 }

@@ -268,7 +268,7 @@ impl Sender {
 
     /// RFC 5681 §4.1: after an idle RTO the ACK clock is gone.
     fn restart_after_idle(&mut self, now: Instant) {
-        let idle = self.board.is_empty() && now.since(self.last_activity) > self.state.rto;
+        let idle = self.board.is_empty() && now.since(self.last_activity) > self.patience();
         if self.config.idle_restart && idle && self.end() > self.state.snd_nxt {
             let restart_window = self.config.initial_window.of(self.state.smss);
             self.state.cwnd = self.state.cwnd.min(restart_window);

@@ -144,7 +144,7 @@ impl Sender {
             self.state.snapshot = None;
             if smallest {
                 // Less than a segment per round trip: the next one waits for the timer.
-                self.gate = now + self.state.rto;
+                self.gate = now + self.patience();
             }
         }
     }
