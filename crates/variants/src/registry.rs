@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::composition::Composition;
 use crate::{
-    blanton_allman, dsack_r, dsack_ss, leung_ma, lpc_sender, newreno, paxson_snd, rack, reno, reno_nt4, rr_share,
+    blanton_allman, dcr, dsack_r, dsack_ss, leung_ma, lpc_sender, newreno, paxson_snd, rack, reno, reno_nt4, rr_share,
     rr_tcp, rto_adaptk, sack, time_delayed,
 };
 
@@ -97,6 +97,7 @@ pub const VARIANTS: &[Variant] = &[
     rr_tcp::TAES_RTX,
     rr_tcp::HG,
     rr_share::VARIANT,
+    dcr::VARIANT,
     rack::VARIANT,
 ];
 

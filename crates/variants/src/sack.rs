@@ -70,7 +70,7 @@ impl Algorithm for Config {
 
 impl Part<dyn LossDetector> for Config {
     fn build(&self) -> Box<dyn LossDetector> {
-        Box::new(SackedAbove { config: self.clone(), frontier: None })
+        Box::new(SackedAbove::new(self.clone()))
     }
 }
 
@@ -81,13 +81,18 @@ struct Frontier {
     above: Bytes,
 }
 
+/// The detector; others hand over to it once recovery has begun.
 #[derive(Debug)]
-struct SackedAbove {
+pub(crate) struct SackedAbove {
     config: Config,
     frontier: Option<Frontier>,
 }
 
 impl SackedAbove {
+    pub(crate) fn new(config: Config) -> SackedAbove {
+        SackedAbove { config, frontier: None }
+    }
+
     /// §5: the trigger.
     fn is_triggered(&self, cx: &Context<'_>) -> bool {
         let first_is_lost = is_lost(cx, cx.board.first(), cx.board.sacked().bytes);
@@ -104,10 +109,14 @@ impl SackedAbove {
             && cx.board.sacked().segments >= outstanding - Segments(1)
     }
 
+    /// Which part of the trigger it was.
+    fn why(cx: &Context<'_>) -> Why {
+        if cx.snd.dup_acks >= cx.snd.dup_thresh { Why::Duplicates } else { Why::SackedAbove }
+    }
+
     /// Recovery begins: the first segment is lost whatever `IsLost` says, and the frontier starts behind it.
-    fn begin(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+    pub(crate) fn begin(&mut self, cx: &Context<'_>, why: Why, verdicts: &mut Verdicts) {
         let first = cx.board.first();
-        let why = if cx.snd.dup_acks >= cx.snd.dup_thresh { Why::Duplicates } else { Why::SackedAbove };
         verdicts.lost(first, why);
         self.frontier = Some(Frontier { next: first.next(), above: cx.board.sacked().bytes });
         self.advance(cx, verdicts);
@@ -178,7 +187,7 @@ fn has_runs_above(cx: &Context<'_>, hole: SegId, wanted: Segments, above: Bytes)
 impl LossDetector for SackedAbove {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
         match cx.snd.phase {
-            Phase::Disorder if self.is_triggered(cx) => self.begin(cx, verdicts),
+            Phase::Disorder if self.is_triggered(cx) => self.begin(cx, SackedAbove::why(cx), verdicts),
             Phase::Recovery => {
                 self.update(cx, ack);
                 self.advance(cx, verdicts);
@@ -189,7 +198,7 @@ impl LossDetector for SackedAbove {
 
     fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         if !in_episode(cx) && self.is_triggered(cx) && !cx.board.is_empty() {
-            self.begin(cx, verdicts);
+            self.begin(cx, SackedAbove::why(cx), verdicts);
         }
     }
 

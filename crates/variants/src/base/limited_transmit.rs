@@ -8,6 +8,7 @@
 //! | `rfc3042` | one for each of the first two duplicates | RFC 3042 §2 |
 //! | `every-second` | as `rfc3042`, then one for every second duplicate | Blanton and Allman, by the survey §5.2.2 |
 //! | `per-sack` | one for each newly SACKed segment, fewer than dupthresh and at most k windows | RR-TCP §2.3 |
+//! | `every-sack` | one for each newly SACKed segment, FlightSize within two windows | TCP-DCR, by the survey §6.1.4 |
 //! | `pipe` | as many as have left the network | RFC 6675's pipe applied before recovery, as Linux does |
 
 use reknit_tcp::facts::{AckFacts, Context, Window};
@@ -33,6 +34,8 @@ pub enum Config {
         /// k, 0 to 2 in the paper; 1 by default.
         windows: f64,
     },
+    /// TCP-DCR: at most one window beyond cwnd.
+    EverySack,
     /// Limited by the pipe alone.
     Pipe,
 }
@@ -49,6 +52,7 @@ impl Part<dyn LimitedTransmit> for Config {
             Config::Rfc3042 => Box::new(Rfc3042),
             Config::EverySecond => Box::new(EverySecond),
             Config::PerSack { windows } => Box::new(PerSack { windows, sacked: Segments::ZERO }),
+            Config::EverySack => Box::new(EverySack { sacked: Segments::ZERO }),
             Config::Pipe => Box::new(Pipe),
         }
     }
@@ -91,16 +95,37 @@ struct PerSack {
     sacked: Segments,
 }
 
+/// How many segments a duplicate ACK tells of. Without SACK it stands for one.
+fn newly_sacked(ack: &AckFacts<'_>) -> Segments {
+    if ack.duplicate { ack.newly_sacked.max(Segments(1)) } else { Segments::ZERO }
+}
+
 impl LimitedTransmit for PerSack {
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
-        if ack.duplicate {
-            // Without SACK a duplicate stands for one segment.
-            self.sacked += ack.newly_sacked.max(Segments(1));
-        }
+        self.sacked += newly_sacked(ack);
         let smss = cx.snd.smss;
         #[expect(clippy::cast_sign_loss, reason = "a multiple of a window is not negative")]
         let bound = Segments((self.windows * cx.snd.cwnd.0 as f64 / smss.0 as f64) as u32);
         cx.snd.cwnd + self.sacked.min(cx.snd.dup_thresh - Segments(1)).min(bound).of(smss)
+    }
+
+    fn on_disorder_end(&mut self, _cx: &Context<'_>, _end: DisorderEnd) -> Option<Window> {
+        self.sacked = Segments::ZERO;
+        None
+    }
+}
+
+/// The bound of one more window is our choice: it is the buffer that RFC 4653 §4 asks of the receiver.
+#[derive(Debug)]
+struct EverySack {
+    /// Segments SACKed in this episode.
+    sacked: Segments,
+}
+
+impl LimitedTransmit for EverySack {
+    fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        self.sacked += newly_sacked(ack);
+        (cx.snd.cwnd + self.sacked.of(cx.snd.smss)).min(cx.snd.cwnd * 2)
     }
 
     fn on_disorder_end(&mut self, _cx: &Context<'_>, _end: DisorderEnd) -> Option<Window> {

@@ -1,0 +1,168 @@
+//! # TCP-DCR
+//!
+//! Bhandarkar, Reddy: TCP-DCR: Making TCP Robust to Non-Congestion Events. NETWORKING 2004; by the survey of Leung, Li
+//! and Yang (IEEE TPDS 2007), §6.1.4, and by RFC 4653 §1 and §2, which continues it.
+//!
+//! **What it changes.** Duplicates are not counted. The first one starts a clock, and only if the hole is still open
+//! when the clock has run for τ, one round trip, is the segment held lost. Until then each duplicate sends a new segment.
+//!
+//! **State.** The first hole and when its wait ends. When the first duplicate above a hole came is in its record.
+//!
+//! **Rules.** 1: the first duplicate starts the wait of τ. 2: each newly SACKed segment sends a new one
+//! (`base/limited_transmit.rs`, `every-sack`). 3: SND.UNA passes the hole: nothing happened; the next hole has waited
+//! since its own first duplicate. 4: the wait ends: fast retransmit, from the FlightSize before the first duplicate; in
+//! recovery RFC 6675 judges the further holes (`sack.rs`). 5: a timeout ends every wait.
+//!
+//! **Departures.** The wait ends early enough for the repair to be acknowledged before the retransmission timer expires.
+//! What was sent again in an earlier episode waits from then on. Without an SRTT the rule is RFC 6675's; without SACK the
+//! variant recovers as NewReno. (4) needs no FlightSize of its own: the engine's, without what limited transmit has
+//! added, is what it was.
+//!
+//! **Reproduces.** The survey's Fig. 7 in its tendency: near to `rr` and `leung-ma`, above `dsack-r`, while reordering is
+//! shorter than the round trip.
+//!
+//! **Status.** Partial: τ, its start and rule 2 are in the survey; the holes after the first, the limit of FlightSize and
+//! what ends the wait early are our reading.
+
+use std::sync::Arc;
+
+use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
+use reknit_tcp::scoreboard::{Record, SegId};
+use reknit_tcp::seams::{LossDetector, Verdicts, Why};
+use reknit_units::{Duration, Instant, Segments};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::limited_transmit;
+use crate::composition::{Algorithm, Composition, Part};
+use crate::registry::{Side, Status, Variant};
+use crate::reno::in_episode;
+use crate::sack::{self, SackedAbove};
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "dcr",
+    aliases: &["tcp-dcr"],
+    summary: "fast retransmit one round trip after the first duplicate ACK, however many follow",
+    source: "TCP-DCR, NETWORKING 2004; survey section 6.1.4",
+    side: Side::Sender,
+    peer_needs: "SACK, a receive buffer of two windows",
+    status: Status::Partial,
+    compose: || Composition {
+        loss_detector: Arc::new(Config::default()),
+        limited_transmit: Arc::new(limited_transmit::Config::EverySack),
+        ..Composition::default()
+    },
+};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// τ, how long the congestion response is delayed, in smoothed round-trip times (survey §6.1.4: one).
+    pub tau: f64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { tau: 1.0 }
+    }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "delayed-response";
+    const SOURCE: &'static str = include_str!("dcr.rs");
+}
+
+impl Part<dyn LossDetector> for Config {
+    fn build(&self) -> Box<dyn LossDetector> {
+        let sacked_above = SackedAbove::new(sack::Config::default());
+        Box::new(DelayedResponse { config: self.clone(), sacked_above, wait: None })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    hole: SegId,
+    until: Instant,
+    /// The verdict was given; what it waits for now is not ours.
+    told: bool,
+}
+
+#[derive(Debug)]
+struct DelayedResponse {
+    config: Config,
+    /// Judges all holes but the first of an episode.
+    sacked_above: SackedAbove,
+    wait: Option<Wait>,
+}
+
+impl DelayedResponse {
+    /// Rules 1 and 3: the first hole waits, whichever it is.
+    fn watch_first_hole(&mut self, cx: &Context<'_>, srtt: Duration) {
+        let hole = cx.board.first();
+        let Some(since) =
+            cx.board.get(hole).filter(|_| cx.board.sacked().segments > Segments::ZERO).and_then(overtaken)
+        else {
+            self.wait = None;
+            return;
+        };
+        if self.wait.is_none_or(|wait| wait.hole != hole) {
+            self.wait = Some(Wait { hole, until: since + self.tau(cx, srtt), told: false });
+        }
+    }
+
+    /// τ, or as much of it as leaves a round trip until the retransmission timer expires.
+    fn tau(&self, cx: &Context<'_>, srtt: Duration) -> Duration {
+        let until_timeout = cx.snd.rto_expires.since(cx.now);
+        srtt.mul_f64(self.config.tau).min(until_timeout.saturating_sub(srtt))
+    }
+
+    /// Rule 4.
+    fn judge(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        if let Some(wait) = self.wait.as_mut().filter(|wait| wait.until <= cx.now) {
+            wait.told = true;
+            self.sacked_above.begin(cx, Why::Deadline, verdicts);
+        }
+    }
+}
+
+/// When the first duplicate told that something overtook the latest transmission of a hole.
+fn overtaken(hole: &Record) -> Option<Instant> {
+    (hole.is_open() && hole.first_above.is_set()).then(|| hole.first_above.max(hole.last_sent))
+}
+
+impl LossDetector for DelayedResponse {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
+        match (cx.snd.phase, cx.snd.srtt) {
+            (Phase::Disorder, Some(srtt)) => {
+                self.watch_first_hole(cx, srtt);
+                self.judge(cx, verdicts);
+            }
+            (Phase::Open | Phase::Loss, _) => self.wait = None,
+            (Phase::Recovery, _) | (Phase::Disorder, None) => self.sacked_above.on_ack(cx, ack, verdicts),
+        }
+    }
+
+    fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        if cx.snd.srtt.is_none() {
+            self.sacked_above.on_timer(cx, verdicts);
+        } else if !in_episode(cx) {
+            self.judge(cx, verdicts);
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        self.wait.filter(|wait| !wait.told).map_or(Instant::NEVER, |wait| wait.until)
+    }
+
+    fn resends_on_suspicion(&self) -> bool {
+        true
+    }
+
+    /// Rule 5, and the end of the wait in any other way.
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        self.wait = None;
+        self.sacked_above.on_turn(cx, turn);
+    }
+}
