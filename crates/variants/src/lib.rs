@@ -13,6 +13,7 @@ mod dsack_ss;
 pub mod enhanced_sampling;
 pub mod leung_ma;
 pub mod lpc_sender;
+pub mod ncr;
 pub mod newreno;
 mod order_statistic;
 pub mod paxson_snd;

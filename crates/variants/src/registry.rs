@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::composition::Composition;
 use crate::{
-    blanton_allman, dcr, dsack_r, dsack_ss, leung_ma, lpc_sender, newreno, paxson_snd, rack, reno, reno_nt4, rr_share,
-    rr_tcp, rto_adaptk, sack, time_delayed,
+    blanton_allman, dcr, dsack_r, dsack_ss, leung_ma, lpc_sender, ncr, newreno, paxson_snd, rack, reno, reno_nt4,
+    rr_share, rr_tcp, rto_adaptk, sack, time_delayed,
 };
 
 /// Which end of a connection a variant changes.
@@ -98,6 +98,8 @@ pub const VARIANTS: &[Variant] = &[
     rr_tcp::HG,
     rr_share::VARIANT,
     dcr::VARIANT,
+    ncr::CAREFUL,
+    ncr::AGGRESSIVE,
     rack::VARIANT,
 ];
 

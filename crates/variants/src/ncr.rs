@@ -1,0 +1,244 @@
+//! # TCP-NCR
+//!
+//! Bhandarkar, Reddy, Allman, Blanton: Improving the Robustness of TCP to Non-Congestion Events. RFC 4653, 2006.
+//!
+//! **What it changes.** The threshold is a share of what is outstanding, so that a loss is declared about one round trip
+//! after it happened, and new data is sent all the while ("Extended Limited Transmit", ELT): for every second SACKed
+//! segment ("careful", the rate of a halved window) or for each ("aggressive").
+//!
+//! **State.** `FlightSizePrev` is the FlightSize at the start of ELT, which is the start of disorder: the engine keeps
+//! it. `Skipped`: SACKed octets that shall send nothing. The threshold needs no state: the ACK before left it as a
+//! function of FlightSize, and FlightSize is what that ACK left too.
+//!
+//! **Rules.** §3.1 (I) and §3.3 (E.6): `DupThresh = max(LT_F * FlightSize, 3)`. §3.2 (T): an ACK that advances shows
+//! that it was reordering; cwnd comes down to what is outstanding, and slow start leads back to `FlightSizePrev`. §3.3
+//! (E): new data by the pipe. §3.4: a loss reduces from `FlightSizePrev`.
+//!
+//! **Departures.** The threshold is rounded up to whole segments. A timeout in ELT also reduces from `FlightSizePrev`.
+//! Disorder that is left when a recovery ends is ELT at once; the RFC waits for an ACK without SACK. Nagle may be
+//! off, because records, not octets, are counted. Without SACK the RFC does not apply and the base takes over.
+//!
+//! **Reproduces.** RFC 4653 §3 by its rules; the RFC has no figures.
+//!
+//! **Status.** Faithful.
+
+use std::sync::Arc;
+
+use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger, Window};
+use reknit_tcp::seams::{
+    CongestionControl, DisorderEnd, DupThresh, LimitedTransmit, LossResponse, Reduction, SenderPlugins,
+};
+use reknit_tcp::seq::Offset;
+use reknit_units::{Bytes, Segments};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::{fixed_threshold, limited_transmit, respond_at_once};
+use crate::composition::{Algorithm, Composition, Part};
+use crate::newreno;
+use crate::registry::{Side, Status, Variant};
+
+/// The registry's entry for the careful variant.
+pub(crate) const CAREFUL: Variant = Variant {
+    name: "ncr-careful",
+    aliases: &["ncr"],
+    summary: "threshold of 2/3 of what is outstanding; new data for every second SACKed segment meanwhile",
+    source: "RFC 4653",
+    side: Side::Sender,
+    peer_needs: "SACK, a receive buffer of two windows",
+    status: Status::Faithful,
+    compose: || compose(Mode::Careful),
+};
+
+/// The registry's entry for the aggressive variant.
+pub(crate) const AGGRESSIVE: Variant = Variant {
+    name: "ncr-aggressive",
+    aliases: &[],
+    summary: "threshold of 1/2 of what is outstanding; new data for each SACKed segment meanwhile",
+    compose: || compose(Mode::Aggressive),
+    ..CAREFUL
+};
+
+fn compose(mode: Mode) -> Composition {
+    Composition {
+        dup_thresh: Arc::new(Config { mode }),
+        limited_transmit: Arc::new(Config { mode }),
+        loss_response: Arc::new(ResponseConfig {}),
+        without_sack,
+        ..Composition::default()
+    }
+}
+
+/// SACK is a requirement.
+fn without_sack(plugins: &mut SenderPlugins) {
+    newreno::without_sack(plugins);
+    plugins.dup_thresh = fixed_threshold::Config::default().build();
+    plugins.limited_transmit = limited_transmit::Config::Rfc3042.build();
+    plugins.loss_response = respond_at_once::Config::default().build();
+}
+
+/// How much is sent while it is open whether something was lost (§3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// One new segment for every second that is SACKed.
+    #[default]
+    Careful,
+    /// One new segment for each that is SACKed.
+    Aggressive,
+}
+
+/// Parameters of the threshold and of Extended Limited Transmit, which belong together.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Careful or aggressive: with `LT_F` = 2/3 or 1/2 (§3).
+    pub mode: Mode,
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "ncr";
+    const SOURCE: &'static str = include_str!("ncr.rs");
+}
+
+impl Part<dyn DupThresh> for Config {
+    fn build(&self) -> Box<dyn DupThresh> {
+        Box::new(Share { mode: self.mode })
+    }
+}
+
+impl Part<dyn LimitedTransmit> for Config {
+    fn build(&self) -> Box<dyn LimitedTransmit> {
+        let extended = Extended { mode: self.mode, skipped: Bytes::ZERO, from: Offset::DATA, steps: Segments::ZERO };
+        Box::new(extended)
+    }
+}
+
+/// (I.3) and (E.6).
+#[derive(Debug)]
+struct Share {
+    mode: Mode,
+}
+
+impl DupThresh for Share {
+    fn dup_thresh(&self, cx: &Context<'_>) -> Segments {
+        share(self.mode, cx.snd.flight_size(), cx.snd.smss)
+    }
+}
+
+/// `max(LT_F * (FlightSize / SMSS), 3)`, in whole segments.
+fn share(mode: Mode, flight_size: Bytes, smss: Bytes) -> Segments {
+    let (numerator, denominator) = match mode {
+        Mode::Careful => (2, 3),
+        Mode::Aggressive => (1, 2),
+    };
+    let segments = (flight_size.0 * numerator).div_ceil(smss.0 * denominator);
+    Segments(segments as u32).max(Segments(3))
+}
+
+/// Extended Limited Transmit.
+#[derive(Debug)]
+struct Extended {
+    mode: Mode,
+    /// `Skipped`.
+    skipped: Bytes,
+    /// The last (E) steps allowed so many segments from this octet on.
+    steps: Segments,
+    from: Offset,
+}
+
+impl Extended {
+    /// (E.4), for what the last (E) steps have really sent: the application, the peer's window or the burst limit may
+    /// have stopped them.
+    fn count_skipped(&mut self, cx: &Context<'_>) {
+        let sent = cx.snd.snd_nxt.since(self.from).min(self.steps.of(cx.snd.smss));
+        if self.mode == Mode::Careful {
+            self.skipped += sent;
+        }
+        self.steps = Segments::ZERO;
+    }
+
+    /// (E.2) to (E.5): how many segments go out while `pipe + Skipped <= FlightSizePrev - SMSS`. Each adds itself to the
+    /// pipe, and when careful to Skipped as well.
+    fn steps(&self, cx: &Context<'_>, pipe: Bytes) -> Segments {
+        let smss = cx.snd.smss;
+        let room = cx.snd.flight_before_disorder - (pipe + self.skipped);
+        match self.mode {
+            Mode::Aggressive => room.whole_segments(smss),
+            Mode::Careful => Segments(room.whole_segments(smss).0.div_ceil(2)),
+        }
+    }
+}
+
+impl LimitedTransmit for Extended {
+    fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        self.count_skipped(cx);
+        // (T.3) comes before the (E) steps of (T.4).
+        let room = if ack.advances() { cx.snd.cwnd - cx.snd.flight_size() } else { Bytes::ZERO };
+        let by_window = room.whole_segments(cx.snd.smss).of(cx.snd.smss);
+        self.steps = self.steps(cx, cx.board.pipe().bytes + by_window);
+        self.from = cx.snd.snd_nxt + by_window;
+        cx.snd.flight_size() + by_window + self.steps.of(cx.snd.smss)
+    }
+
+    /// §3.2 (T.1), (T.2), and (I.2) for the ELT that may follow.
+    fn on_disorder_end(&mut self, cx: &Context<'_>, end: DisorderEnd) -> Option<Window> {
+        self.skipped = Bytes::ZERO;
+        self.steps = Segments::ZERO;
+        let before = cx.snd.flight_before_disorder;
+        let cwnd = (cx.snd.flight_size() + cx.snd.smss).min(before);
+        (end == DisorderEnd::Advance).then_some(Window { cwnd, ssthresh: before })
+    }
+}
+
+/// Parameters of the response: none.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResponseConfig {}
+
+impl Algorithm for ResponseConfig {
+    const NAME: &'static str = "from-before-disorder";
+    const SOURCE: &'static str = include_str!("ncr.rs");
+}
+
+impl Part<dyn LossResponse> for ResponseConfig {
+    fn build(&self) -> Box<dyn LossResponse> {
+        Box::new(FromBeforeDisorder { at_once: respond_at_once::Config::default().build() })
+    }
+}
+
+/// §3.4: `ssthresh = cwnd = FlightSizePrev / 2`.
+#[derive(Debug)]
+struct FromBeforeDisorder {
+    at_once: Box<dyn LossResponse>,
+}
+
+impl LossResponse for FromBeforeDisorder {
+    fn respond(
+        &mut self,
+        cx: &Context<'_>,
+        reduction: &Reduction,
+        congestion: &mut dyn CongestionControl,
+    ) -> Option<Window> {
+        let loss = matches!(reduction.trigger, Trigger::FastRetransmit | Trigger::Timeout);
+        let flight_size = match cx.snd.phase {
+            Phase::Disorder if loss => cx.snd.flight_before_disorder,
+            _ => reduction.flight_size,
+        };
+        self.at_once.respond(cx, &Reduction { flight_size, ..*reduction }, congestion)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::given::{SMSS, segments};
+
+    #[test]
+    fn the_threshold_is_a_share_of_what_is_outstanding_and_never_below_three() {
+        let shares = |mode, flights: [u32; 6]| flights.map(|n| share(mode, segments(n), SMSS).0);
+        assert_eq!(shares(Mode::Aggressive, [1, 6, 7, 10, 11, 18]), [3, 3, 4, 5, 6, 9]);
+        assert_eq!(shares(Mode::Careful, [1, 4, 5, 10, 12, 15]), [3, 3, 4, 7, 8, 10]);
+        assert_eq!(share(Mode::Careful, segments(12) + Bytes(1), SMSS), Segments(9));
+    }
+}
