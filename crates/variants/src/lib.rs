@@ -17,6 +17,8 @@ pub mod ncr;
 pub mod newreno;
 mod order_statistic;
 pub mod paxson_snd;
+pub mod pr;
+pub mod pr_envelope;
 pub mod rack;
 pub mod registry;
 pub mod reno;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::composition::Composition;
 use crate::{
-    blanton_allman, dcr, dsack_r, dsack_ss, leung_ma, lpc_sender, ncr, newreno, paxson_snd, rack, reno, reno_nt4,
+    blanton_allman, dcr, dsack_r, dsack_ss, leung_ma, lpc_sender, ncr, newreno, paxson_snd, pr, rack, reno, reno_nt4,
     rr_share, rr_tcp, rto_adaptk, sack, time_delayed,
 };
 
@@ -100,6 +100,7 @@ pub const VARIANTS: &[Variant] = &[
     dcr::VARIANT,
     ncr::CAREFUL,
     ncr::AGGRESSIVE,
+    pr::VARIANT,
     rack::VARIANT,
 ];
 

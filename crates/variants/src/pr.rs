@@ -1,0 +1,393 @@
+//! # TCP-PR
+//!
+//! Bohacek, Hespanha, Lee, Lim, Obraczka: A New TCP for Persistent Packet Reordering. IEEE/ACM Transactions on
+//! Networking, 2006; by the survey of Leung, Li and Yang (IEEE TPDS 2007), §6.2.1.
+//!
+//! **What it changes.** Everything about loss: no duplicates are counted and no retransmission timer runs. A segment is
+//! lost when it has been out for `mxrtt`, a multiple of an upper envelope of the round-trip times.
+//!
+//! **State.** `ewrtt`, the envelope (here as the connection's SRTT). `memorize`: what was outstanding when the window
+//! was last halved; losses among it belong to the same congestion. `cburst`: how many of them there were. Records keep
+//! when each segment was last sent and with which cwnd; what is still out is what the scoreboard thinks is in the network.
+//!
+//! **Rules.** ACK: the envelope (`pr_envelope.rs`) and `mxrtt = β ewrtt`; the window grows by each segment ACKed or
+//! SACKed. Loss of a segment that is not memorized: half the window *that it was sent with*, memorize what is out. Of a
+//! memorized one: repair only; if those make up more than half a window, all is lost: cwnd of one, slow start, silence
+//! for `mxrtt`, which is at least 1 s, doubled with each loss of a retransmission until a sample comes. Sending, also
+//! of what is lost: while fewer segments are out than cwnd allows.
+//!
+//! **Departures.** cwnd counts whole segments when it sends, as everywhere here. What is out when all is lost stays
+//! memorized: the rest of the same burst must not raise the window again. A retransmission that was sent with a window
+//! of one doubles the wait also without such a burst. Without SACK the first segment alone has a clock, which starts
+//! when it becomes the first; each duplicate stands for a segment that is no longer out, and what is lost goes at once.
+//!
+//! **Reproduces.** The survey's Figs. 7 and 8 in their tendency: best of all, and flat in the spread of delays.
+//!
+//! **Status.** Partial: α, β, the details of the extreme loss and the initial `mxrtt` are not in the texts at hand.
+
+use std::sync::Arc;
+
+use reknit_tcp::facts::{AckFacts, Context, Trigger, Turn, Window};
+use reknit_tcp::scoreboard::{Cause, Record, SegId};
+use reknit_tcp::seams::{
+    CongestionControl, FastRecovery, LimitedTransmit, LossDetector, LossResponse, Reduction, Verdicts, Why,
+};
+use reknit_units::{Bytes, Duration, Instant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::composition::{Algorithm, Composition, Part};
+use crate::pr_envelope::{self, samples};
+use crate::registry::{Side, Status, Variant};
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "pr",
+    aliases: &["tcp-pr"],
+    summary: "a segment is lost when it is out for 3 times the longest recent round trip; duplicates mean nothing",
+    source: "TCP-PR, Transactions on Networking 2006; survey section 6.2.1",
+    side: Side::Sender,
+    peer_needs: "SACK, or it sees less",
+    status: Status::Partial,
+    compose: || Composition {
+        loss_detector: Arc::new(Config::default()),
+        loss_response: Arc::new(HalveConfig {}),
+        fast_recovery: Arc::new(FlushConfig {}),
+        rto_estimator: Arc::new(pr_envelope::Config::default()),
+        limited_transmit: Arc::new(FlushConfig {}),
+        congestion_control: Arc::new(GrowthConfig {}),
+        without_sack: |_| {},
+        ..Composition::default()
+    },
+};
+
+/// Parameters of the detector.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// β, how many envelopes a segment may be out.
+    pub beta: f64,
+    /// The least `mxrtt`: the clock granularity, as in RFC 6298 §2.3.
+    pub granularity: Duration,
+    /// The least `mxrtt` after an extreme loss.
+    pub collapse: Duration,
+    /// The most by which `mxrtt` is multiplied after losses of retransmissions.
+    pub max_back_off: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { beta: 3.0, granularity: Duration::from_millis(1), collapse: Duration::from_secs(1), max_back_off: 64 }
+    }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "segment-clocks";
+    const SOURCE: &'static str = include_str!("pr.rs");
+}
+
+impl Part<dyn LossDetector> for Config {
+    fn build(&self) -> Box<dyn LossDetector> {
+        Box::new(SegmentClocks {
+            config: self.clone(),
+            memorize: None,
+            cburst: 0,
+            collapsed: false,
+            back_off: 1,
+            first: (SegId::default(), Instant::ZERO),
+            deadline: Instant::NEVER,
+        })
+    }
+}
+
+/// What was outstanding at one moment, and has not been sent again since.
+#[derive(Clone, Copy, Debug)]
+struct Memorize {
+    at: Instant,
+    end: SegId,
+}
+
+impl Memorize {
+    fn now(cx: &Context<'_>) -> Memorize {
+        Memorize { at: cx.now, end: cx.board.next_id() }
+    }
+
+    fn has(&self, id: SegId, record: &Record) -> bool {
+        id < self.end && (record.last_sent < self.at || record.transmissions == 1)
+    }
+}
+
+#[derive(Debug)]
+struct SegmentClocks {
+    config: Config,
+    memorize: Option<Memorize>,
+    /// Losses among the memorized.
+    cburst: u64,
+    /// All was lost, and no sample has come since.
+    collapsed: bool,
+    back_off: u64,
+    /// The first outstanding segment, and since when it is the first.
+    first: (SegId, Instant),
+    deadline: Instant,
+}
+
+impl SegmentClocks {
+    /// `mxrtt`, with its back-off.
+    fn mxrtt(&self, cx: &Context<'_>) -> Duration {
+        let mxrtt = cx.snd.srtt.unwrap_or(cx.config.initial_rto).mul_f64(self.config.beta);
+        let mxrtt = mxrtt.max(if self.collapsed { self.config.collapse } else { self.config.granularity });
+        (mxrtt * self.back_off).min(cx.config.max_rto.max(mxrtt))
+    }
+
+    /// Whose clocks run and since when, the oldest first.
+    fn clocks<'a>(&self, cx: &Context<'a>) -> impl Iterator<Item = (SegId, &'a Record, Instant)> + use<'a> {
+        let (first, since) = self.first;
+        let (sack, window_end) = (cx.snd.sack, cx.snd.snd_una + cx.snd.snd_wnd);
+        let all = cx.board.in_send_order().filter(move |_| sack).map(|(id, r)| (id, r, r.last_sent));
+        let only = cx.board.get(first).filter(move |r| !sack && r.is_open());
+        let only = only.map(|r| (first, r, r.last_sent.max(since)));
+        // What probes a closed window may be dropped by the receiver; the persist timer cares for it.
+        all.chain(only).filter(move |(_, r, _)| r.cause != Cause::WindowProbe || r.start < window_end)
+    }
+
+    fn watch_first(&mut self, cx: &Context<'_>) {
+        if self.first.0 != cx.board.first() {
+            self.first = (cx.board.first(), cx.now);
+        }
+    }
+
+    /// Each segment whose clock has run out is lost.
+    fn judge(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        self.deadline = self.receiver_deadline(cx);
+        for (id, record, since) in self.clocks(cx) {
+            let expires = since + self.mxrtt(cx);
+            if expires > cx.now {
+                self.deadline = self.deadline.min(expires);
+                break;
+            }
+            self.lose(cx, id, record, verdicts);
+        }
+    }
+
+    /// A receiver that has SACKed the first segment, and does not acknowledge it, has dropped it (RFC 2018 §8).
+    fn receiver_deadline(&self, cx: &Context<'_>) -> Instant {
+        let (first, since) = self.first;
+        let sacked = cx.board.get(first).filter(|record| record.is_sacked());
+        let expires = sacked.map_or(Instant::NEVER, |record| record.delivered.max(since) + self.mxrtt(cx));
+        if expires > cx.now { expires } else { Instant::NEVER }
+    }
+
+    fn lose(&mut self, cx: &Context<'_>, id: SegId, record: &Record, verdicts: &mut Verdicts) {
+        let smallest = u64::from(record.cwnd_at_sent) <= cx.snd.smss.0;
+        if record.transmissions > 1 && (self.collapsed || smallest) {
+            self.back_off = (self.back_off * 2).min(self.config.max_back_off);
+        }
+        if self.memorize.is_some_and(|memorize| memorize.has(id, record)) {
+            verdicts.repair(id);
+            self.cburst += 1;
+            let extreme = self.cburst * cx.snd.smss.0 > u64::from(record.cwnd_at_sent) / 2;
+            if extreme && !self.collapsed {
+                self.collapse(cx, verdicts);
+            }
+        } else {
+            verdicts.event(id);
+            verdicts.lost(id, Why::Deadline);
+            self.memorize = Some(Memorize::now(cx));
+            self.cburst = 0;
+        }
+    }
+
+    /// Extreme loss: more than half a window.
+    fn collapse(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        self.collapsed = true;
+        self.memorize = Some(Memorize::now(cx));
+        self.cburst = 0;
+        verdicts.collapse(cx.now + self.mxrtt(cx));
+    }
+}
+
+impl LossDetector for SegmentClocks {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
+        if samples(cx, ack).next().is_some() {
+            self.collapsed = false;
+            self.back_off = 1;
+        }
+        self.watch_first(cx);
+        self.judge(cx, verdicts);
+    }
+
+    fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        self.judge(cx, verdicts);
+    }
+
+    fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    fn on_sent(&mut self, cx: &Context<'_>, _id: SegId, _cause: Cause) {
+        let first = self.clocks(cx).next();
+        let expires = first.map_or(Instant::NEVER, |(_, _, since)| since + self.mxrtt(cx));
+        self.deadline = self.receiver_deadline(cx).min(expires);
+    }
+
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// Parameters of the response: none.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HalveConfig {}
+
+impl Algorithm for HalveConfig {
+    const NAME: &'static str = "window-at-sending";
+    const SOURCE: &'static str = include_str!("pr.rs");
+}
+
+impl Part<dyn LossResponse> for HalveConfig {
+    fn build(&self) -> Box<dyn LossResponse> {
+        Box::new(HalveAtSending)
+    }
+}
+
+/// Half the window that the lost segment was sent with.
+#[derive(Debug)]
+struct HalveAtSending;
+
+impl LossResponse for HalveAtSending {
+    fn respond(
+        &mut self,
+        cx: &Context<'_>,
+        reduction: &Reduction,
+        congestion: &mut dyn CongestionControl,
+    ) -> Option<Window> {
+        let lost = cx.board.get(reduction.hole).filter(|_| reduction.trigger == Trigger::FastRetransmit);
+        let half = match lost {
+            Some(record) => Bytes(u64::from(record.cwnd_at_sent) / 2),
+            None => congestion.ssthresh(cx, reduction),
+        };
+        let cwnd = half.max(cx.snd.smss);
+        Some(Window { cwnd, ssthresh: cwnd })
+    }
+}
+
+/// Parameters of sending: none.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlushConfig {}
+
+impl Algorithm for FlushConfig {
+    const NAME: &'static str = "outstanding";
+    const SOURCE: &'static str = include_str!("pr.rs");
+}
+
+impl Part<dyn FastRecovery> for FlushConfig {
+    fn build(&self) -> Box<dyn FastRecovery> {
+        Box::new(Flush)
+    }
+}
+
+impl Part<dyn LimitedTransmit> for FlushConfig {
+    fn build(&self) -> Box<dyn LimitedTransmit> {
+        Box::new(Flush)
+    }
+}
+
+/// Send while less is out than cwnd allows, whatever has happened. There is no phase of recovery: the next ACK ends what
+/// a loss has begun.
+#[derive(Debug)]
+struct Flush;
+
+/// `|to_be_ack|`.
+fn to_be_ack(cx: &Context<'_>) -> Bytes {
+    let departed = if cx.snd.sack { Bytes::ZERO } else { cx.snd.dup_acks.of(cx.snd.smss) };
+    cx.board.pipe().bytes - departed
+}
+
+impl FastRecovery for Flush {
+    fn enter(&mut self, cx: &Context<'_>, _ack: Option<&AckFacts<'_>>) -> Bytes {
+        cx.snd.cwnd
+    }
+
+    fn on_ack(&mut self, cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
+        cx.snd.cwnd
+    }
+
+    fn allowance(&self, cx: &Context<'_>) -> Bytes {
+        cx.snd.cwnd - to_be_ack(cx)
+    }
+
+    fn is_over(&self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> bool {
+        true
+    }
+
+    fn exit(&mut self, cx: &Context<'_>) -> Bytes {
+        cx.snd.cwnd
+    }
+
+    fn grows_on_exit(&self) -> bool {
+        true
+    }
+
+    /// Without SACK nobody else has a clock while the first segment waits.
+    fn resends_at_once(&self, cx: &Context<'_>) -> bool {
+        !cx.snd.sack
+    }
+}
+
+impl LimitedTransmit for Flush {
+    fn flight_limit(&mut self, cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
+        cx.snd.flight_size() + cx.snd.cwnd - to_be_ack(cx)
+    }
+}
+
+/// Parameters of the growth: none.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GrowthConfig {}
+
+impl Algorithm for GrowthConfig {
+    const NAME: &'static str = "per-segment";
+    const SOURCE: &'static str = include_str!("pr.rs");
+}
+
+impl Part<dyn CongestionControl> for GrowthConfig {
+    fn build(&self) -> Box<dyn CongestionControl> {
+        Box::new(Growth { rest: 0 })
+    }
+}
+
+#[derive(Debug)]
+struct Growth {
+    /// What division has left, in octets times cwnd: the window is a real number in the paper.
+    rest: u64,
+}
+
+impl Growth {
+    /// One segment ACKed or SACKed: cwnd + 1 while that stays within ssthresh, else cwnd + 1/cwnd.
+    fn grow(&mut self, window: Window, smss: Bytes) -> Bytes {
+        let Window { cwnd, ssthresh } = window;
+        if cwnd + smss <= ssthresh {
+            return cwnd + smss;
+        }
+        self.rest += smss.0 * smss.0;
+        let growth = self.rest / cwnd.0;
+        self.rest %= cwnd.0;
+        cwnd + Bytes(growth)
+    }
+}
+
+impl CongestionControl for Growth {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
+        let window = cx.snd.window_with(cx.snd.cwnd);
+        ack.newly.iter().fold(window, |window, _| Window { cwnd: self.grow(window, cx.snd.smss), ..window })
+    }
+
+    /// For an ECN echo.
+    fn ssthresh(&mut self, cx: &Context<'_>, _reduction: &Reduction) -> Bytes {
+        Bytes(cx.snd.cwnd.0 / 2)
+    }
+
+    fn save(&mut self) {}
+
+    fn restore(&mut self, _cx: &Context<'_>) {}
+}

@@ -1,0 +1,155 @@
+//! # The upper envelope of round-trip times of TCP-PR
+//!
+//! Bohacek, Hespanha, Lee, Lim, Obraczka, 2006; see `pr.rs`, whose clocks it sets.
+//!
+//! **What it changes.** No smoothed mean and no retransmission timer, but the longest round trip of late: a spike is taken
+//! over at once, and fades by α in each round trip, so that slower paths stay covered.
+//!
+//! **State.** `ewrtt`, which the connection sees as its SRTT.
+//!
+//! **Rules.** For each segment that is delivered: `ewrtt = max(α^(1/⌊cwnd⌋) ewrtt, rtt)`, the root by two iterations of
+//! Newton's method.
+//!
+//! **Departures.** The root is computed once for each `⌊cwnd⌋`, not on every ACK.
+//!
+//! **Status.** Partial: the survey has the filter, not the value of α.
+
+use reknit_tcp::Config as Tcp;
+use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::scoreboard::Record;
+use reknit_tcp::seams::RtoEstimator;
+use reknit_units::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::composition::{Algorithm, Part};
+
+/// Parameters of the envelope.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// α, what is left of the envelope after one round trip.
+    pub alpha: f64,
+    /// Newton's iterations for `α^(1/⌊cwnd⌋)`.
+    pub iterations: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { alpha: 0.995, iterations: 2 }
+    }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "rtt-envelope";
+    const SOURCE: &'static str = include_str!("pr_envelope.rs");
+}
+
+impl Part<dyn RtoEstimator> for Config {
+    fn build(&self) -> Box<dyn RtoEstimator> {
+        Box::new(Envelope { config: self.clone(), ewrtt: None, decay: (1, self.alpha) })
+    }
+}
+
+#[derive(Debug)]
+struct Envelope {
+    config: Config,
+    ewrtt: Option<Duration>,
+    /// The last `⌊cwnd⌋` and its root of α.
+    decay: (u32, f64),
+}
+
+impl Envelope {
+    /// `ewrtt = max(α^(1/⌊cwnd⌋) ewrtt, rtt)`.
+    fn update(&mut self, cwnd: u32, rtt: Duration) {
+        let Some(ewrtt) = self.ewrtt else {
+            self.ewrtt = Some(rtt);
+            return;
+        };
+        if self.decay.0 != cwnd {
+            self.decay = (cwnd, root(self.config.alpha, cwnd, self.config.iterations));
+        }
+        self.ewrtt = Some(ewrtt.mul_f64(self.decay.1).max(rtt));
+    }
+}
+
+/// The `c`-th root of `alpha` by Newton's method from 1: `x = (c - 1)/c x + α/(c x^(c - 1))`.
+fn root(alpha: f64, c: u32, iterations: u32) -> f64 {
+    let c = f64::from(c);
+    (0..iterations).fold(1.0, |x, _| (c - 1.0) / c * x + alpha / (c * libm::pow(x, c - 1.0)))
+}
+
+/// The round trips that an ACK tells for certain. A segment that was sent twice needs the echo of a timestamp; without
+/// SACK only the segment that was sent last can have caused the ACK.
+pub(crate) fn samples<'a>(cx: &Context<'a>, ack: &AckFacts<'a>) -> impl Iterator<Item = Duration> {
+    let (now, board, sack) = (cx.now, cx.board, cx.snd.sack);
+    let echoed = ack.echoed.filter(|_| ack.advances()).map(|at| now.since(at));
+    let records = ack.newly.iter().filter_map(move |id| board.get(*id)).filter(move |_| sack);
+    let certain = move |record: &Record| match record.transmissions {
+        1 => Some(now.since(record.last_sent)),
+        _ => echoed,
+    };
+    records.filter_map(certain).chain(ack.rtt.filter(|_| !sack))
+}
+
+impl RtoEstimator for Envelope {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        let cwnd = cx.snd.cwnd.whole_segments(cx.snd.smss).0.max(1);
+        let mut sampled = false;
+        for rtt in samples(cx, ack) {
+            self.update(cwnd, rtt);
+            sampled = true;
+        }
+        sampled
+    }
+
+    fn on_sample(&mut self, _config: &Tcp, rtt: Duration) {
+        self.update(1, rtt);
+    }
+
+    /// None runs.
+    fn rto(&self) -> Option<Duration> {
+        Some(Duration::MAX)
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.ewrtt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn envelope() -> Envelope {
+        let mut envelope = Envelope { config: Config::default(), ewrtt: None, decay: (1, 0.995) };
+        envelope.update(1, Duration::from_millis(100));
+        envelope
+    }
+
+    #[test]
+    fn v1_a_longer_sample_is_the_envelope() {
+        let mut envelope = envelope();
+        envelope.update(10, Duration::from_millis(300));
+        assert_eq!(envelope.ewrtt, Some(Duration::from_millis(300)));
+    }
+
+    #[test]
+    fn v2_the_envelope_decays_by_alpha_per_window() {
+        for (cwnd, nanos) in [(10, 299_849_661), (1, 298_500_000)] {
+            let mut envelope = envelope();
+            envelope.update(10, Duration::from_millis(300));
+            envelope.update(cwnd, Duration::from_millis(100));
+            assert_eq!(envelope.ewrtt, Some(Duration::from_nanos(nanos)));
+        }
+    }
+
+    #[test]
+    fn v2_newton_finds_the_root_in_two_steps() {
+        let close = |a: f64, b: f64| (a - b).abs() < 5e-9;
+        assert!(close(root(0.995, 10, 1), 0.9995));
+        assert!(close(root(0.995, 10, 2), 0.999_498_87));
+        assert!(close(root(0.995, 1, 2), 0.995));
+        assert!((1..1000).all(|c| (libm::pow(root(0.995, c, 2), f64::from(c)) - 0.995).abs() < 1e-7));
+    }
+}

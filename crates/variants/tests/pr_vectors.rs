@@ -1,0 +1,210 @@
+//! The worked examples of TCP-PR (V3 to V6; V1 and V2 lie beside the envelope).
+#![expect(clippy::float_cmp, reason = "windows are exact here")]
+
+use reknit_tcp::facts::Phase;
+use reknit_tcp::{Config, State};
+use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
+use reknit_units::{Bytes, Duration};
+
+/// Ten segments are out since 100 ms; the envelope is 100 ms, so they have until 400 ms.
+fn ten_segments(isn: u32) -> Script {
+    let mut s = Script::new(isn, &variant("pr"), config(10), 100);
+    assert_eq!(s.at(100).sent().len(), 10);
+    s
+}
+
+/// `n` segments and no more are written at `ms`.
+fn write_at(s: &mut Script, ms: u64, n: u32) -> Vec<u32> {
+    s.at(ms).write(n)
+}
+
+vector!(v1_the_longest_round_trip_rules_the_clock, |isn| {
+    let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
+    assert_eq!(write_at(&mut s, 1000, 1), [1]);
+    // A sample of 300 ms.
+    assert_eq!(s.at(1300).sent(), [1]); // three times 100 ms have passed
+    let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
+    assert_eq!(write_at(&mut s, 1000, 1), [1]);
+    s.at(1299).pass(1);
+    assert_eq!(s.info().srtt, Some(Duration::from_millis(299)));
+    assert_eq!(write_at(&mut s, 2000, 1), [2]);
+    s.at_us(2_896_999);
+    assert_eq!(s.sent(), NOTHING);
+    assert_eq!(s.at(2897).sent(), [2]); // mxrtt = 897 ms
+});
+
+vector!(v3_a_window_is_halved_once, |isn| {
+    // Ten segments, of which the first two were sent a little earlier.
+    let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
+    assert_eq!(write_at(&mut s, 100, 1), [1]);
+    assert_eq!(write_at(&mut s, 110, 1), [2]);
+    assert_eq!(write_at(&mut s, 120, 8).len(), 8);
+    s.at(400);
+    assert_eq!((s.cwnd(), s.ssthresh()), (5.0, 5.0));
+    // Nine are out, more than cwnd: what is lost waits.
+    assert_eq!(s.sent(), NOTHING);
+    assert_eq!(s.pipe(), 9.0);
+    // A second of them: repaired, not answered again.
+    s.at(410);
+    assert_eq!((s.cwnd(), s.ssthresh(), s.pipe()), (5.0, 5.0, 8.0));
+    assert_eq!(s.connection.send_stats().cuts.total(), 1);
+});
+
+vector!(v4_more_than_half_a_window_is_an_extreme_loss, |isn| {
+    // Ten segments with a window of ten, one each 10 ms.
+    let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
+    for n in 1..=10 {
+        assert_eq!(write_at(&mut s, 90 + 10 * u64::from(n), 1), [n]);
+    }
+    // The first is the event, five of the nine memorized follow. As soon as fewer than five are out, what is lost goes
+    // again.
+    s.at(459);
+    assert_eq!(s.cwnd(), 5.0);
+    assert_eq!(s.sent(), [1]);
+    // The sixth memorized loss.
+    s.at(460);
+    assert_eq!((s.cwnd(), s.sent()), (1.0, NOTHING.to_vec()));
+    // Silence until 460 + 1000 ms.
+    s.at(1459);
+    assert_eq!(s.sent(), NOTHING);
+    assert_eq!(s.cwnd(), 1.0);
+    s.at(1460);
+    assert_eq!((s.cwnd(), s.sent()), (1.0, vec![1]));
+});
+
+vector!(v5_reordering_within_mxrtt_is_no_loss, |isn| {
+    let mut s = ten_segments(isn);
+    let mut cwnd = 10.0;
+    for n in 2..=9 {
+        s.at(200).pass(n);
+        cwnd += 1.0;
+        assert_eq!(s.cwnd(), cwnd);
+    }
+    s.at(399).pass(1);
+    assert_eq!(s.cwnd(), 19.0);
+    let stats = s.connection.send_stats();
+    assert_eq!((stats.cuts.total(), stats.sent.fast_retransmit), (0, 0));
+});
+
+vector!(v6_a_retransmission_is_judged_by_its_own_window, |isn| {
+    let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
+    assert_eq!(write_at(&mut s, 100, 10).len(), 10);
+    s.at(200).pass_all(2..=10);
+    assert_eq!(s.at(400).sent(), [1]);
+    assert_eq!(s.cwnd(), 5.0);
+    // Lost again: it was sent with a window of five, and after what is memorized.
+    assert_eq!(s.at(700).sent(), [1]);
+    assert_eq!((s.cwnd(), s.ssthresh()), (2.5, 2.5));
+});
+
+vector!(retransmissions_with_a_window_of_one_back_off, |isn| {
+    let mut s = Script::idle(isn, variant("pr").build(), config(1), 100);
+    assert_eq!(write_at(&mut s, 100, 1), [1]);
+    // 100 + 300, + 300 (it was sent once), + 600, + 1200.
+    for ms in [400, 700, 1300, 2500] {
+        s.at_us(ms * 1000 - 1);
+        assert_eq!(s.sent(), NOTHING);
+        assert_eq!(s.at(ms).sent(), [1]);
+    }
+    // Karn: no sample from it; the next segment's ends the back-off.
+    s.at(2600).pass(1);
+    assert_eq!(write_at(&mut s, 3000, 1), [2]);
+    s.at(3100).pass(2);
+    assert_eq!(write_at(&mut s, 4000, 1), [3]);
+    assert_eq!(s.at(4300).sent(), [3]);
+});
+
+vector!(duplicates_and_single_losses_never_stop_the_clock_of_acks, |isn| {
+    let mut s = ten_segments(isn);
+    // Each SACK brings at least one new segment, and slow start one more.
+    for n in 2..=10 {
+        assert!(!s.at(200).pass(n).is_empty(), "{n}");
+    }
+    // The loss halves the window that segment 1 was sent with, and what is out drains to five.
+    s.at(400);
+    assert_eq!(s.cwnd(), 5.0);
+    assert_eq!(s.sent(), NOTHING);
+});
+
+vector!(a_closed_window_is_probed_and_the_probe_is_no_loss, |isn| {
+    let mut s = Script::new(isn, &variant("pr"), config(2), 100);
+    assert_eq!(s.at(100).sent(), [1, 2]);
+    s.at(200);
+    s.arrive(1);
+    let ack = Ack { closed: true, ..s.arrive(2) };
+    s.deliver(&ack);
+    assert_eq!(s.sent(), NOTHING);
+    // The persist timer: after 1 s, then 2 s later, then 4 s.
+    for (i, ms) in (0..).zip([1200, 3200, 7200]) {
+        s.at(ms - 1);
+        assert_eq!(s.connection.send_stats().sent.window_probe, i);
+        assert_eq!(s.at(ms).sent(), [3]);
+        s.deliver(&ack);
+        assert_eq!(s.connection.send_stats().sent.window_probe, i + 1);
+    }
+    let stats = s.connection.send_stats();
+    assert_eq!((stats.cuts.total(), stats.sent.fast_retransmit), (0, 0));
+});
+
+vector!(a_receiver_that_goes_back_on_its_word_is_found_out, |isn| {
+    let mut s = Script::idle(isn, variant("pr").build(), config(4), 100);
+    assert_eq!(write_at(&mut s, 100, 3), [1, 2, 3]);
+    // It has 2 and 3 when 1 comes, but acknowledges 1 alone: it has thrown them away.
+    s.at(200).pass_all([2, 3]);
+    s.deliver(&Ack { cum: 1, ..Ack::default() });
+    s.at(600);
+    assert!(s.sent().starts_with(&[2]));
+});
+
+vector!(the_user_timeout_needs_no_retransmission_timer, |isn| {
+    let quick = Config { user_timeout: Duration::from_secs(100), ..config(4) };
+    let mut s = Script::idle(isn, variant("pr").build(), quick, 100);
+    assert_eq!(write_at(&mut s, 100, 3), [1, 2, 3]);
+    s.at(99_000);
+    assert_eq!(s.info().state, State::Established);
+    s.at(170_000);
+    assert_eq!(s.info().state, State::Closed);
+});
+
+vector!(the_last_segment_and_the_fin_have_clocks_too, |isn| {
+    let mut s = Script::idle(isn, variant("pr").build(), config(4), 100);
+    s.connection.write(Bytes(SMSS));
+    s.connection.close();
+    assert_eq!(s.at(100).sent(), [1]);
+    assert_eq!(s.at(400).sent(), [1]);
+});
+
+/// Without SACK, ten segments.
+fn without_sack(isn: u32) -> Script {
+    let no_sack = Config { sack: false, dsack: false, ..config(10) };
+    let mut s = Script::new(isn, &variant("pr"), no_sack, 100);
+    assert_eq!(s.at(100).sent().len(), 10);
+    s
+}
+
+vector!(without_sack_each_duplicate_frees_a_place, |isn| {
+    let mut s = without_sack(isn);
+    assert_eq!(s.at(200).pass_all([2, 3, 4, 5]), [11, 12, 13, 14]);
+    assert_eq!(s.connection.send_stats().cuts.total(), 0);
+    assert_eq!(s.at(400).sent(), [1]); // at once: nothing else has a clock
+    assert_eq!(s.cwnd(), 5.0);
+});
+
+vector!(without_sack_the_next_hole_waits_from_when_it_is_the_first, |isn| {
+    let mut s = without_sack(isn);
+    // 1 and 3 are lost.
+    assert_eq!(s.at(400).sent(), [1]);
+    assert_eq!(s.cwnd(), 5.0);
+    // Ten are out; the sixth duplicate makes room for the fifth.
+    assert_eq!(s.at(410).pass_all([2, 4, 5, 6, 7]), NOTHING);
+    assert_eq!(s.pass(8), [11]);
+    s.at(500).pass(1);
+    assert_eq!(s.info().phase, Phase::Open);
+    // Its turn came at 500, and it belongs to the same loss.
+    let mxrtt = s.info().srtt.unwrap() * 3;
+    s.at_us(500_000 + mxrtt.as_nanos() / 1000 - 1);
+    assert!(!s.sent().contains(&3));
+    s.at_us(500_000 + mxrtt.as_nanos() / 1000 + 1);
+    assert!(s.sent().contains(&3));
+    assert_eq!(s.connection.send_stats().cuts.total(), 1);
+});
