@@ -16,7 +16,8 @@
 //! for `mxrtt`, which is at least 1 s, doubled with each loss of a retransmission until a sample comes. Sending, also
 //! of what is lost: while fewer segments are out than cwnd allows.
 //!
-//! **Departures.** cwnd counts whole segments when it sends, as everywhere here. What is out when all is lost stays
+//! **Departures.** cwnd counts whole segments when it sends, as everywhere here; while something is SACKed, what an ACK
+//! adds to it is spent by the next one. What is out when all is lost stays
 //! memorized: the rest of the same burst must not raise the window again. A retransmission that was sent with a window
 //! of one doubles the wait also without such a burst. Without SACK the first segment alone has a clock, which starts
 //! when it becomes the first; each duplicate stands for a segment that is no longer out, and what is lost goes at once.
@@ -143,7 +144,7 @@ impl SegmentClocks {
     fn clocks<'a>(&self, cx: &Context<'a>) -> impl Iterator<Item = (SegId, &'a Record, Instant)> + use<'a> {
         let (first, since) = self.first;
         let (sack, window_end) = (cx.snd.sack, cx.snd.snd_una + cx.snd.snd_wnd);
-        let all = cx.board.in_send_order().filter(move |_| sack).map(|(id, r)| (id, r, r.last_sent));
+        let all = sack.then(|| cx.board.in_send_order()).into_iter().flatten().map(|(id, r)| (id, r, r.last_sent));
         let only = cx.board.get(first).filter(move |r| !sack && r.is_open());
         let only = only.map(|r| (first, r, r.last_sent.max(since)));
         // What probes a closed window may be dropped by the receiver; the persist timer cares for it.
