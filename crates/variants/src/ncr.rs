@@ -14,11 +14,14 @@
 //! that it was reordering; cwnd comes down to what is outstanding, and slow start leads back to `FlightSizePrev`. §3.3
 //! (E): new data by the pipe. §3.4: a loss reduces from `FlightSizePrev`.
 //!
-//! **Departures.** The threshold is rounded up to whole segments. A timeout in ELT also reduces from `FlightSizePrev`.
-//! Disorder that is left when a recovery ends is ELT at once; the RFC waits for an ACK without SACK. Nagle may be
-//! off, because records, not octets, are counted. Without SACK the RFC does not apply and the base takes over.
+//! **Departures.** (T.1) leaves alone the part of a segment by which cwnd has grown, because FlightSize cannot show it;
+//! otherwise frequent reordering would keep the window from ever growing. The threshold is rounded up to whole segments.
+//! A timeout in ELT also reduces from `FlightSizePrev`. Disorder that is left when a recovery ends is ELT at once; the RFC
+//! waits for an ACK without SACK. Nagle may be off, because records, not octets, are counted. Without SACK the RFC does
+//! not apply and the base takes over.
 //!
-//! **Reproduces.** RFC 4653 §3 by its rules; the RFC has no figures.
+//! **Reproduces.** Nothing yet: the RFC has no figures. Under reordering that never ends the window stays at the
+//! `FlightSizePrev` with which it began, as (T.4) has it.
 //!
 //! **Status.** Faithful.
 
@@ -187,6 +190,8 @@ impl LimitedTransmit for Extended {
         self.steps = Segments::ZERO;
         let before = cx.snd.flight_before_disorder;
         let cwnd = (cx.snd.flight_size() + cx.snd.smss).min(before);
+        let only_growth = cx.snd.cwnd > cwnd && cx.snd.cwnd < cwnd + cx.snd.smss;
+        let cwnd = if only_growth { cx.snd.cwnd } else { cwnd };
         (end == DisorderEnd::Advance).then_some(Window { cwnd, ssthresh: before })
     }
 }

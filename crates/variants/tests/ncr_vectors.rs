@@ -1,6 +1,7 @@
 //! The worked examples of TCP-NCR (V1 to V5).
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
+use reknit_tcp::Config;
 use reknit_tcp::facts::Phase;
 use reknit_testkit::{NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::Bytes;
@@ -79,6 +80,18 @@ vector!(an_advance_with_sacked_data_left_keeps_the_flight_size_from_before, |isn
     assert_eq!(s.pass(7), NOTHING);
 });
 
+vector!(an_advance_keeps_the_growth_of_less_than_a_segment, |isn| {
+    let mut s = Script::new(isn, &variant("ncr-aggressive"), Config { byte_counting: false, ..config(10) }, 100);
+    assert_eq!(s.sent().len(), 10);
+    s.pass_all([2, 1]); // ends slow start
+    assert_eq!((s.cwnd(), s.ssthresh()), (10.0, 10.0));
+    s.pass_all([3, 4, 5]);
+    let grown = s.cwnd();
+    assert!(grown > 10.2 && grown < 10.4, "{grown}"); // three tenths
+    s.pass_all([7, 6]);
+    assert_eq!((s.cwnd(), s.ssthresh()), (grown, 10.0));
+});
+
 vector!(acks_that_are_lost_are_made_up_for_by_the_pipe, |isn| {
     let mut s = ten_segments(isn, "ncr-aggressive");
     s.arrive(2);
@@ -96,7 +109,7 @@ vector!(a_timeout_also_reduces_from_before_the_disorder, |isn| {
 
 vector!(without_sack_the_base_takes_over, |isn| {
     let composition = variant("ncr-careful");
-    let no_sack = reknit_tcp::Config { sack: false, dsack: false, ..config(10) };
+    let no_sack = Config { sack: false, dsack: false, ..config(10) };
     let mut s = Script::new(isn, &composition, no_sack, 100);
     assert_eq!(s.sent().len(), 10);
     assert_eq!(s.pass_all([2, 3]), [11, 12]); // RFC 3042
