@@ -18,8 +18,9 @@
 //! variant recovers as NewReno. (4) needs no FlightSize of its own: the engine's, without what limited transmit has
 //! added, is what it was.
 //!
-//! **Reproduces.** The survey's Fig. 7 in its tendency: near to `rr` and `leung-ma`, above `dsack-r`, while reordering is
-//! shorter than the round trip.
+//! **Reproduces.** The survey's order of TCP-DCR above `dsack-r`, while reordering is shorter than the round trip. Where a
+//! drop-tail queue is full, rule 2 keeps it full, and what the clock then sends again comes on top: it is often dropped,
+//! and the timer has to repair.
 //!
 //! **Status.** Partial: τ, its start and rule 2 are in the survey; the holes after the first, the limit of FlightSize and
 //! what ends the wait early are our reading.
