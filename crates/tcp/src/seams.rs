@@ -202,6 +202,10 @@ pub struct Undo {
     pub stays_open: bool,
     /// The timer's back-off was needless too.
     pub ends_back_off: bool,
+    /// The reduction itself stands, so the congestion control keeps what it made of it.
+    pub stays_reduced: bool,
+    /// Fast recovery goes on repairing what is held lost, with the new window if there is one.
+    pub goes_on: bool,
 }
 
 impl From<Window> for Undo {

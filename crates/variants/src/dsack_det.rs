@@ -12,7 +12,8 @@
 //! **Rules**, on an ACK with a DSACK. 1: off, or an unknown segment: nothing. 2: nothing was SACKed and the report
 //! begins at SND.UNA: a whole window of ACKs was lost; no undo. 3: the segment was sent once: the network duplicated
 //! it; off (RFC 3708) or ignored, by `duplication`. 4: sent more than twice: ambiguous; no undo. 5: proven; nothing
-//! more to decide if no undo or if the ACK carries an ECN echo. 6: every resent segment proven: the verdict.
+//! more to decide if no undo or if the ACK carries an ECN echo. 6: every resent segment proven: the verdict, also after
+//! another detector's, if the response to that left the reduction open.
 //!
 //! **Status.** Faithful.
 
@@ -114,10 +115,15 @@ impl DsackDetection {
         }
     }
 
-    /// Rule 6.
-    fn verdict(&self, snapshot: &Snapshot) -> Option<Spurious> {
+    /// Rule 6, for a reduction of this episode. It ends the episode.
+    fn verdict(&mut self, snapshot: &Snapshot) -> Option<Spurious> {
+        let ours = self.began <= snapshot.at && snapshot.at <= self.ended;
         let all_proven = self.unproven == Segments::ZERO && !self.no_undo && !self.off;
-        all_proven.then_some(match snapshot.trigger {
+        if !ours || !all_proven {
+            return None;
+        }
+        self.began = Instant::NEVER;
+        Some(match snapshot.trigger {
             Trigger::Timeout => Spurious::LateTimeout,
             Trigger::FastRetransmit | Trigger::Probe | Trigger::Ecn => Spurious::FastRetransmit,
         })
@@ -154,8 +160,7 @@ impl SpuriousDetector for DsackDetection {
             // Inside an episode a timeout continues it: an undo would restore the window from before its start.
             Turn::Timeout { .. } if self.is_live() => {}
             Turn::EnterRecovery | Turn::Timeout { .. } => self.begin(cx.now),
-            Turn::LeaveRecovery => self.ended = cx.now,
-            Turn::Spurious(_) => self.began = Instant::NEVER,
+            Turn::LeaveRecovery | Turn::Spurious(_) => self.ended = self.ended.min(cx.now),
         }
     }
 }

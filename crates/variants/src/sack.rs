@@ -207,7 +207,8 @@ impl LossDetector for SackedAbove {
     }
 
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
-        if turn != Turn::EnterRecovery {
+        // News of a needless reduction may leave the recovery under way.
+        if matches!(turn, Turn::LeaveRecovery | Turn::Timeout { .. }) {
             self.frontier = None;
         }
     }

@@ -202,11 +202,8 @@ impl Connection {
             pure: segment.is_pure_ack(),
             sack: SackReport::read(&segment.options.sack, ack, self.identity.isn, sender.snd_nxt),
             echo_age: echo.and_then(|ecr| self.since_timestamp(now, ecr)),
-            experiment: Experiment {
-                // With data it speaks of the data.
-                resent: segment.options.experiment.resent.filter(|_| segment.is_pure_ack()),
-                ..segment.options.experiment
-            },
+            // With data it speaks of the data.
+            experiment: if segment.is_pure_ack() { segment.options.experiment } else { Experiment::default() },
             ece: self.handshake.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
         self.sender.on_ack(now, &input);

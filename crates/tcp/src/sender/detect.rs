@@ -117,7 +117,8 @@ impl Sender {
                 self.plugins.on_turn(&context!(self, now), Turn::LeaveRecovery);
                 !self.plugins.fast_recovery.grows_on_exit()
             }
-            Phase::Loss if self.state.snd_una >= self.state.recover => {
+            // While the timeout is probed, the plug-in says when it is over.
+            Phase::Loss if self.state.snd_una >= self.state.recover && !self.probing_timeout => {
                 self.leave_episode();
                 self.plugins.on_turn(&context!(self, now), Turn::LeaveRecovery);
                 false

@@ -106,6 +106,8 @@ pub(crate) struct Sender {
     backoff: u32,
     /// SND.UNA when the timer last expired.
     timer_retransmitted: Option<Offset>,
+    /// SND.UNA when the timer last reduced the window; not the same where a reduction was frozen.
+    timer_reduced: Option<Offset>,
     /// A timeout whose nature is still open is being probed, with so many new segments.
     probing_timeout: bool,
     granted: Segments,
@@ -161,6 +163,7 @@ impl Sender {
             round_end: Offset::SYN,
             backoff: 0,
             timer_retransmitted: None,
+            timer_reduced: None,
             probing_timeout: false,
             granted: Segments::ZERO,
             persist: Persist { expires: Instant::NEVER, backoff: 0, probing: false },

@@ -74,15 +74,9 @@ impl Sender {
         let first = self.timer_retransmitted != Some(self.state.snd_una);
         self.stats.timeouts += 1;
         self.forget_sacks_if_reneged();
-        if first {
-            self.reduce(now, Trigger::Timeout, head, None);
-        } else if !self.is_frozen(now) {
-            // The same segment again is no second congestion signal (RFC 5681 §3.1).
-            let ssthresh = self.state.ssthresh;
-            self.set_window(Window { cwnd: self.state.smss, ssthresh });
-        }
         self.timer_retransmitted = Some(self.state.snd_una);
         if !self.is_frozen(now) {
+            self.reduce_on_timeout(now, head);
             self.backoff += 1;
         }
         self.end_disorder(now, DisorderEnd::Timeout);
@@ -95,6 +89,17 @@ impl Sender {
         self.forced = true;
         self.state.rto_expires = now + self.backed_off(self.backoff);
         self.transmit(now);
+    }
+
+    /// The same segment again is no second congestion signal (RFC 5681 §3.1).
+    fn reduce_on_timeout(&mut self, now: Instant, head: SegId) {
+        if self.timer_reduced == Some(self.state.snd_una) {
+            let ssthresh = self.state.ssthresh;
+            self.set_window(Window { cwnd: self.state.smss, ssthresh });
+        } else {
+            self.timer_reduced = Some(self.state.snd_una);
+            self.reduce(now, Trigger::Timeout, head, None);
+        }
     }
 
     /// The first segment is SACKed: a receiver that held it would have acknowledged it, so it went back on its word
@@ -111,15 +116,18 @@ impl Sender {
         let plan = self.plugins.timeout_recovery.on_timeout(&context!(self, now), first);
         self.probing_timeout = plan == AfterTimeout::Probe;
         self.granted = Segments::ZERO;
+        if self.probing_timeout {
+            self.board.clear_lost(); // what an earlier recovery had yet to resend
+        }
         self.board.mark_lost(head);
         if plan == AfterTimeout::Conventional {
-            self.give_up_rest(now);
+            self.give_up(now, head);
         }
     }
 
-    /// Whatever was outstanding when the timer expired, as far as the detector holds it lost.
-    fn give_up_rest(&mut self, now: Instant) {
-        let mut next = self.board.next_unsacked(self.board.first());
+    /// Whatever was outstanding when the timer expired, as far as the detector holds it lost, beginning at `from`.
+    fn give_up(&mut self, now: Instant, from: SegId) {
+        let mut next = self.board.next_unsacked(from);
         while let Some(id) = next {
             if self.board.get(id).is_none_or(|record| record.start >= self.state.recover) {
                 return;
@@ -146,7 +154,10 @@ impl Sender {
             TimeoutStep::FallBack(cwnd) => {
                 self.probing_timeout = false;
                 self.set_cwnd(cwnd);
-                self.give_up_rest(now);
+                // What the timer has resent is still under way.
+                let head = self.board.first();
+                let resent = self.timer_retransmitted == Some(self.state.snd_una);
+                self.give_up(now, if resent { head.next() } else { head });
                 None
             }
             TimeoutStep::Spurious => {

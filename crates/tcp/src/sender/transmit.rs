@@ -95,7 +95,8 @@ impl Sender {
 
     /// While a timeout is being probed, only what the probe asks for.
     fn send_granted(&mut self, now: Instant) -> Result<(), Stop> {
-        let Some(new) = self.next_new().filter(|_| self.granted > Segments::ZERO) else {
+        let granted = self.granted > Segments::ZERO;
+        let Some(new) = self.next_new().filter(|new| granted && self.is_within_cap(*new)) else {
             return Err(Stop::NoRoom);
         };
         self.granted -= Segments(1);

@@ -14,7 +14,7 @@ impl Sender {
     /// Step 4: every detector sees the ACK; the first verdict of an episode wins.
     ///
     /// An ECN echo on the deciding ACK is a congestion signal of its own, so it blocks the undo (RFC 4015 §3, step 9,
-    /// applied to every response).
+    /// applied to every response). What a timeout wrongly gave up is not resent even so (step 7).
     pub(super) fn judge_last_reduction(&mut self, now: Instant, ack: &AckFacts<'_>) -> Option<Spurious> {
         let mut verdict = None;
         for detector in &mut self.plugins.spurious_detectors {
@@ -24,13 +24,15 @@ impl Sender {
         let verdict = verdict.or(self.step_timeout_recovery(now, ack));
         let frozen_until = self.plugins.spurious_detectors.iter().map(|detector| detector.frozen_until()).max();
         self.state.frozen_until = frozen_until.unwrap_or(Instant::ZERO);
-        let spurious = verdict.filter(|_| self.state.snapshot.is_some() && !ack.ece)?;
+        let counts = |spurious: &Spurious| !ack.ece || *spurious == Spurious::Timeout;
+        let spurious = verdict.filter(|spurious| self.state.snapshot.is_some() && counts(spurious))?;
         self.stats.spurious_cuts += 1;
         self.plugins.on_turn(&context!(self, now), Turn::Spurious(spurious));
         Some(spurious)
     }
 
-    /// Step 7: back to [`Phase::Open`] if the episode still goes on, as if the reduction had not been. Fast retransmit is allowed again.
+    /// Step 7: back to [`Phase::Open`], as if the reduction had not been, if its episode still goes on. Fast retransmit is
+    /// allowed again. A response may have fast recovery go on instead.
     pub(super) fn respond_to_spurious(&mut self, now: Instant, ack: &AckFacts<'_>, spurious: Spurious) {
         let Some(snapshot) = self.state.snapshot else { return };
         let undo = self.plugins.spurious_response.respond(&context!(self, now), ack, spurious, &snapshot);
@@ -41,16 +43,24 @@ impl Sender {
             self.backoff = 0;
             self.restart_rto_timer(now);
         }
-        self.board.clear_lost();
-        // The news may come after the episode, in the middle of another disorder, which goes on.
-        if self.in_episode() {
-            self.leave_episode();
+        let goes_on = undo.goes_on && self.state.phase == Phase::Recovery;
+        if !goes_on {
+            self.board.clear_lost();
+            // The news may come after the episode, in the middle of another disorder, which goes on.
+            if self.in_episode() {
+                self.leave_episode();
+            }
+            self.state.recover = self.state.snd_una;
         }
-        self.state.recover = self.state.snd_una;
-        if let Some(window) = undo.window {
-            self.stats.undos += 1;
-            self.plugins.congestion_control.restore(&context!(self, now));
+        if let Some(window) = undo.window.filter(|_| !ack.ece) {
+            if !undo.stays_reduced {
+                self.stats.undos += 1;
+                self.plugins.congestion_control.restore(&context!(self, now));
+            }
             self.set_window(window);
+            if goes_on {
+                self.state.recovery_window = self.state.cwnd;
+            }
         }
     }
 

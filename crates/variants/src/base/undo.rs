@@ -6,7 +6,9 @@
 //! | `instant` | cwnd and ssthresh at least what they were | RR-TCP §3 |
 //! | `slow-start` | ssthresh at least the old cwnd, so that slow start climbs back | RFC 2883 §5.2, survey §5.1.3 |
 //! | `rfc4015` | cwnd as large as FlightSize plus what the ACK releases, ssthresh as before | RFC 4015 §3 |
-//! | `halve` | stays halved, in congestion avoidance | F-RTO §3 |
+//! | `halve` | stays halved, in congestion avoidance, and lets out at most three segments | F-RTO §3 |
+//! | `halve-then-slow-start` | as `halve` after F-RTO's verdict, as `slow-start` after any later one | F-RTO §6 |
+//! | `restore` | as `instant`, the timer as it was; fast recovery goes on | TCP-DOOR, by the survey §5.1.2 |
 //! | `oldest-only` | restored if exactly the oldest segment was resent | Ludwig and Katz, by the survey §5.1.1 |
 
 use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Window};
@@ -31,6 +33,10 @@ pub enum Config {
     Rfc4015,
     /// F-RTO's.
     Halve,
+    /// F-RTO's, while DSACK may still prove that the retransmission was needless.
+    HalveThenSlowStart,
+    /// TCP-DOOR's instant recovery.
+    Restore,
     /// The original Eifel response.
     OldestOnly,
 }
@@ -50,18 +56,27 @@ impl Part<dyn SpuriousResponse> for Config {
 struct Response(Config);
 
 impl SpuriousResponse for Response {
-    fn respond(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, _spurious: Spurious, snapshot: &Snapshot) -> Undo {
-        let window = match self.0 {
-            Config::None => None,
-            Config::Instant => Some(instant(cx, snapshot)),
-            Config::SlowStart => Some(slow_start(cx, snapshot)),
-            Config::Rfc4015 => Some(rfc4015(cx, ack, snapshot)),
-            Config::Halve => Some(Window { cwnd: cx.snd.ssthresh, ssthresh: cx.snd.ssthresh }),
+    fn respond(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, spurious: Spurious, snapshot: &Snapshot) -> Undo {
+        match self.0 {
+            Config::Instant => instant(cx, snapshot).into(),
+            Config::Rfc4015 => rfc4015(cx, ack, snapshot).into(),
+            Config::Halve => halve(cx),
+            Config::HalveThenSlowStart if spurious == Spurious::Timeout => Undo { stays_open: true, ..halve(cx) },
+            Config::SlowStart | Config::HalveThenSlowStart => slow_start(cx, snapshot).into(),
+            Config::Restore => Undo { ends_back_off: true, goes_on: true, ..instant(cx, snapshot).into() },
             // The first retransmission of an episode is that of the oldest segment.
-            Config::OldestOnly => (snapshot.resent == 1).then(|| instant(cx, snapshot)),
-        };
-        Undo { window, ..Undo::default() }
+            Config::OldestOnly if snapshot.resent == 1 => instant(cx, snapshot).into(),
+            // A reduction that stands is not to be made once more for what is still being repaired.
+            Config::None | Config::OldestOnly => Undo { goes_on: true, ..Undo::default() },
+        }
     }
+}
+
+/// The reduction stands. An ACK of many segments must not release a burst (F-RTO §3): then slow start climbs to the rest.
+fn halve(cx: &Context<'_>) -> Undo {
+    let ssthresh = cx.snd.ssthresh;
+    let cwnd = ssthresh.min(cx.snd.flight_size() + cx.snd.smss * 3);
+    Undo { stays_reduced: true, ..Window { cwnd, ssthresh }.into() }
 }
 
 /// The old window is reinstated.
@@ -75,12 +90,12 @@ fn slow_start(cx: &Context<'_>, snapshot: &Snapshot) -> Window {
 }
 
 /// RFC 4015 §3 steps 0, 8 and 9: `pipe_prev` is the larger of FlightSize and ssthresh before the reduction, where an
-/// ssthresh that was never set says nothing.
+/// ssthresh that was never set says nothing. What limited transmit or F-RTO sent beyond the old window does not widen it.
 fn rfc4015(cx: &Context<'_>, ack: &AckFacts<'_>, snapshot: &Snapshot) -> Window {
     let ssthresh_before = if snapshot.ssthresh == Bytes::MAX { Bytes::ZERO } else { snapshot.ssthresh };
     let initial_window = cx.config.initial_window.of(cx.snd.smss);
     Window {
-        cwnd: cx.snd.flight_size() + ack.advance().min(initial_window),
+        cwnd: (cx.snd.flight_size() + ack.advance().min(initial_window)).min(snapshot.cwnd),
         ssthresh: snapshot.flight_size.max(ssthresh_before),
     }
 }
@@ -101,7 +116,13 @@ mod tests {
         let (snd, board, config) = (given::state(), Scoreboard::default(), reknit_tcp::Config::default());
         let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
         let ack = AckFacts { ack: Offset::DATA + SMSS, flight_before: segments(9), delivered: SMSS, ..given::ack() };
-        let snapshot = Snapshot {
+        let undo = response.build().respond(&cx, &ack, Spurious::FastRetransmit, &snapshot(flight_before));
+        let window = undo.window?;
+        Some((window.cwnd.0 / SMSS.0, window.ssthresh.0 / SMSS.0))
+    }
+
+    fn snapshot(flight_before: u32) -> Snapshot {
+        Snapshot {
             trigger: Trigger::FastRetransmit,
             at: Instant::ZERO,
             cwnd: segments(16),
@@ -111,14 +132,13 @@ mod tests {
             hole: SegId(0),
             snd_nxt: Offset::DATA,
             resent: 1,
-        };
-        let window = response.build().respond(&cx, &ack, Spurious::FastRetransmit, &snapshot).window?;
-        Some((window.cwnd.0 / SMSS.0, window.ssthresh.0 / SMSS.0))
+        }
     }
 
     #[test]
     fn b14_instant_restores_both() {
         assert_eq!(respond(Config::Instant, 16), Some((16, 12)));
+        assert_eq!(respond(Config::Restore, 16), Some((16, 12)));
     }
 
     #[test]
@@ -136,6 +156,23 @@ mod tests {
     #[test]
     fn b14_halve_stays_halved() {
         assert_eq!(respond(Config::Halve, 16), Some((8, 8)));
+    }
+
+    #[test]
+    fn only_what_was_sent_within_the_old_window_is_restored() {
+        let (snd, board, config) = (given::state(), Scoreboard::default(), reknit_tcp::Config::default());
+        let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
+        let ack = AckFacts { ack: Offset::DATA + segments(10), ..given::ack() };
+        // FlightSize 8 and ten segments acknowledged, where the window was 16.
+        assert_eq!(rfc4015(&cx, &ack, &snapshot(16)).cwnd, segments(16));
+    }
+
+    #[test]
+    fn halve_lets_out_three_segments() {
+        let (board, config) = (Scoreboard::default(), reknit_tcp::Config::default());
+        let snd = reknit_tcp::facts::SendState { ssthresh: segments(20), ..given::state() };
+        let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
+        assert_eq!(halve(&cx).window, Some(Window { cwnd: segments(11), ssthresh: segments(20) }));
     }
 
     #[test]
