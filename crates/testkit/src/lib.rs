@@ -8,6 +8,7 @@ pub mod peer;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use reknit_tcp::experiment::{Experiment, Features};
 use reknit_tcp::seams::Plugins;
 use reknit_tcp::segment::{Flags, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Config, Connection, Identity, Info, Output, Segment, SeqNum};
@@ -61,6 +62,8 @@ pub struct Ack {
     pub ecr: Option<u32>,
     /// ECN echo.
     pub ece: bool,
+    /// What the experimental option says.
+    pub experiment: Experiment,
     /// True if the receive window is closed.
     pub closed: bool,
 }
@@ -77,6 +80,7 @@ pub struct Script {
     recent: Vec<u32>,
     sack: bool,
     timestamps: bool,
+    timestamp_offset: u32,
 }
 
 /// The options of the worked examples: no timestamps, unlimited data, no burst limit.
@@ -112,11 +116,22 @@ impl Script {
     /// If the handshake fails.
     pub fn idle(isn: u32, plugins: Plugins, config: Config, rtt_ms: u64) -> Script {
         let (sack, timestamps, ecn) = (config.sack, config.timestamps, config.ecn);
-        let identity = Identity { isn: SeqNum(isn), timestamp_offset: 0 };
+        // Where the sequence numbers wrap, so does the timestamp clock: 150 ms after time zero.
+        let timestamp_offset = if isn == ISNS[1] { 0u32.wrapping_sub(10_150) } else { 0 };
+        let identity = Identity { isn: SeqNum(isn), timestamp_offset };
         let start = Instant::ZERO + Duration::from_secs(10);
         let connection = Connection::connect(start, Arc::new(config), plugins, identity);
-        let mut script =
-            Script { connection, now: start, isn, cum: 0, held: BTreeSet::new(), recent: Vec::new(), sack, timestamps };
+        let mut script = Script {
+            connection,
+            now: start,
+            isn,
+            cum: 0,
+            held: BTreeSet::new(),
+            recent: Vec::new(),
+            sack,
+            timestamps,
+            timestamp_offset,
+        };
         let Output::Send(syn) = script.connection.poll(start) else { panic!("no SYN") };
         assert!(syn.flags.has(Flags::SYN));
         script.now = start + Duration::from_millis(rtt_ms);
@@ -127,8 +142,11 @@ impl Script {
             window: u16::MAX,
             ..Segment::default()
         };
-        answer.options.mss = Some(if timestamps { SMSS as u16 + 12 } else { SMSS as u16 });
+        let features = syn.options.experiment.features.unwrap_or(Features::NONE);
+        let options = if timestamps { 12 } else { 0 } + features.data_len();
+        answer.options.mss = Some(SMSS as u16 + options as u16);
         answer.options.sack_permitted = sack;
+        answer.options.experiment.features = syn.options.experiment.features;
         answer.options.window_scale = Some(14);
         answer.options.timestamps = syn.options.timestamps.map(|t| Timestamps { val: 1, ecr: t.val });
         script.connection.on_segment(script.now, &answer);
@@ -162,6 +180,15 @@ impl Script {
         self
     }
 
+    /// What the sender has sent since the last call, as segments.
+    pub fn take(&mut self) -> Vec<Segment> {
+        let mut taken = Vec::new();
+        while let Output::Send(segment) = self.connection.poll(self.now) {
+            taken.push(segment);
+        }
+        taken
+    }
+
     /// What the sender has sent since the last call, by segment number.
     ///
     /// # Panics
@@ -176,12 +203,10 @@ impl Script {
     /// If a segment does not begin at a multiple of [`SMSS`].
     pub fn sent_with_flags(&mut self) -> Vec<(u32, Flags)> {
         let mut sent = Vec::new();
-        while let Output::Send(segment) = self.connection.poll(self.now) {
-            if segment.len > 0 {
-                let position = segment.seq.distance_from(SeqNum(self.isn).plus(1));
-                assert_eq!(u64::from(position) % SMSS, 0, "{segment:?}");
-                sent.push(((u64::from(position) / SMSS) as u32 + 1, segment.flags));
-            }
+        for segment in self.take().into_iter().filter(|segment| segment.len > 0) {
+            let position = segment.seq.distance_from(SeqNum(self.isn).plus(1));
+            assert_eq!(u64::from(position) % SMSS, 0, "{segment:?}");
+            sent.push(((u64::from(position) / SMSS) as u32 + 1, segment.flags));
         }
         sent
     }
@@ -242,12 +267,30 @@ impl Script {
             }
             segment.options.sack = option;
         }
+        segment.options.experiment = ack.experiment;
         if self.timestamps {
             let ecr = ack.ecr.unwrap_or((self.now.as_nanos() / 1_000_000) as u32);
+            let ecr = ecr.wrapping_add(self.timestamp_offset);
             segment.options.timestamps = Some(Timestamps { val: (self.now.as_nanos() / 1_000_000) as u32, ecr });
         }
         self.connection.on_segment(self.now, &segment);
         self.connection.check().unwrap();
+    }
+
+    /// The peer sends its segment `n` of data. Returns what is sent in answer.
+    pub fn peer_sends(&mut self, n: u32, experiment: Experiment) -> Vec<Segment> {
+        let mut segment = Segment {
+            seq: SeqNum(PEER_ISN).plus(1).plus((n - 1) * SMSS as u32),
+            ack: SeqNum(self.isn).plus(1).plus((u64::from(self.cum) * SMSS) as u32),
+            flags: Flags::ACK,
+            window: u16::MAX >> 2,
+            len: SMSS as u16,
+            ..Segment::default()
+        };
+        segment.options.experiment = experiment;
+        self.connection.on_segment(self.now, &segment);
+        self.connection.check().unwrap();
+        self.take()
     }
 
     /// `arrive` and `deliver` in one.
