@@ -3,6 +3,7 @@
 //! A **variant** is a named combination of plug-ins for the seams of [`reknit_tcp`]: [`registry`] lists them, and
 //! [`composition`] says how one is put together. [`base`] holds the parts that most of them share.
 
+mod ba_r;
 pub mod base;
 pub mod blanton_allman;
 pub mod composition;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use reknit_tcp::facts::Phase;
 use reknit_testkit::{Script, config, variant, vector};
-use reknit_units::Duration;
+use reknit_units::{Duration, Segments};
 use reknit_variants::Composition;
+use reknit_variants::base::fixed_threshold;
 use reknit_variants::base::limited_transmit;
 use reknit_variants::dsack_det::{Config, Duplication};
 
@@ -34,6 +35,21 @@ vector!(v1_the_old_window_at_once, |isn| {
 vector!(v1_slow_start_to_the_old_window, |isn| {
     let s = needless_fast_retransmit(isn, "dsack-ss");
     assert_eq!((s.cwnd(), s.ssthresh()), (4.0, 8.0));
+});
+
+vector!(v1_slow_start_to_the_old_window_by_blanton_and_allman, |isn| {
+    let s = needless_fast_retransmit(isn, "ba-r");
+    assert_eq!((s.cwnd(), s.ssthresh()), (4.0, 8.0));
+});
+
+vector!(b10_blanton_and_allman_send_for_every_second_duplicate, |isn| {
+    // A threshold out of reach shows the rule alone.
+    let composition =
+        Composition { dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(20) }), ..variant("ba-r") };
+    let mut s = Script::new(isn, &composition, config(12), 100);
+    s.sent();
+    let sent: Vec<usize> = (2..=9).map(|n| s.pass(n).len()).collect();
+    assert_eq!(sent, [1, 1, 0, 1, 0, 1, 0, 1]);
 });
 
 vector!(v2_genuine_losses_are_not_undone, |isn| {
