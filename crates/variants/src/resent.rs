@@ -1,21 +1,23 @@
-//! # A bit that marks retransmissions
+//! # The retransmission bit
 //!
-//! Zhang, Karp, Floyd, Peterson: RR-TCP, ICSI TR-02-006, 2002, §3 and §5.1.1 (the RTX bit), after Ludwig and Katz.
+//! Ludwig, Katz: The Eifel Algorithm. ACM CCR 30(1), 2000, and its use in Zhang, Karp, Floyd, Peterson: RR-TCP, ICSI
+//! TR-02-006, 2002, §3: a bit in each segment says whether it is a retransmission, and its ACK echoes the bit.
 //!
-//! **What it changes.** Each segment says whether it is a retransmission, each ACK echoes it: the sender can tell which
-//! copy of a segment an ACK belongs to.
+//! **What it changes.** Both ends. Nothing follows from it by itself; it tells the copies of a segment apart.
 //!
-//! **State.** The bit of the first segment that has not been acknowledged yet.
+//! **State.** Receiver: `echo`, the bit that the next ACK echoes; `alone`, whether that ACK leaves on its own.
 //!
-//! **Rules.** A segment with data carries the bit. A pure ACK echoes that of the segment that caused it; one that was
-//! delayed, that of the first segment it answers, as with timestamps (RFC 7323 §4.3).
+//! **Rules.** 1: data is marked when its octets were sent before. 2: an ACK echoes the bit of the segment that it answers,
+//! a delayed one that of the first (as RFC 7323 §4.3 has it for timestamps). 3: an ACK that answers nothing echoes
+//! nothing.
 //!
-//! **Departures.** A reserved bit of the header in the paper, an experimental option here.
+//! **Departures.** The papers assume header bits; here it is an experimental option (RFC 4727), on only if both SYNs offer
+//! it. ACKs that travel with data do not echo: there the bit speaks of the data.
 //!
 //! **Status.** Faithful.
 
 use reknit_tcp::experiment::{Experiment, Features};
-use reknit_tcp::seams::{HeaderSupport, RxFacts};
+use reknit_tcp::seams::{Arrival, HeaderSupport, RxFacts};
 use reknit_tcp::seq::Offset;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +27,7 @@ use crate::composition::{Algorithm, Part};
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Config {}
+pub struct Config {}
 
 impl Algorithm for Config {
     const NAME: &'static str = "resent";
@@ -34,30 +36,37 @@ impl Algorithm for Config {
 
 impl Part<dyn HeaderSupport> for Config {
     fn build(&self) -> Box<dyn HeaderSupport> {
-        Box::new(Resent { echo: None })
+        Box::new(ResentBit { echo: None, alone: false })
     }
 }
 
 #[derive(Debug)]
-struct Resent {
+struct ResentBit {
     echo: Option<bool>,
+    alone: bool,
 }
 
-impl HeaderSupport for Resent {
+impl HeaderSupport for ResentBit {
     fn features(&self) -> Features {
         Features::RESENT
     }
 
+    /// Rule 1. Data also acknowledges what a delayed ACK would have; news about order still gets an ACK of its own.
     fn annotate_data(&mut self, again: bool, experiment: &mut Experiment) {
         experiment.resent = Some(again);
-        self.echo = None; // it acknowledges as well
+        if !self.alone {
+            self.echo = None;
+        }
     }
 
     fn on_data(&mut self, rx: &RxFacts<'_>) {
         self.echo = self.echo.or(rx.experiment.resent);
+        self.alone |= rx.arrival != Arrival::InOrder;
     }
 
+    /// Rules 2 and 3.
     fn annotate_ack(&mut self, _ack: Offset, experiment: &mut Experiment) {
         experiment.resent = self.echo.take();
+        self.alone = false;
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod lesson;
 pub mod limited_transmit;
 pub mod prr;
 pub mod respond_at_once;
+pub mod rfc4015;
 pub mod rfc6298;
 pub mod timeout;
 pub mod undo;

@@ -36,16 +36,16 @@ impl Part<dyn RtoEstimator> for Config {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Smoothed {
-    srtt: Duration,
-    rttvar: Duration,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Smoothed {
+    pub(crate) srtt: Duration,
+    pub(crate) rttvar: Duration,
 }
 
 #[derive(Debug)]
 pub(crate) struct Rfc6298 {
     pub(crate) config: Config,
-    smoothed: Option<Smoothed>,
+    pub(crate) smoothed: Option<Smoothed>,
 }
 
 impl Rfc6298 {
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn b5_three_samples() {
-        let mut estimator = Rfc6298 { config: Config::default(), smoothed: None };
+        let mut estimator = Rfc6298::new(Config::default());
         let mut rtos = Vec::new();
         for ms in [100, 100, 300] {
             estimator.on_sample(&Tcp::default(), Duration::from_millis(ms));
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn samples_are_rounded_to_the_tick() {
         let tcp = Tcp { rto_tick: Duration::from_millis(100), ..Tcp::default() };
-        let mut estimator = Rfc6298 { config: Config::default(), smoothed: None };
+        let mut estimator = Rfc6298::new(Config::default());
         estimator.on_sample(&tcp, Duration::from_millis(140));
         assert_eq!(estimator.srtt(), Some(Duration::from_millis(100)));
     }

@@ -1,0 +1,162 @@
+//! The retransmission timeout of RFC 6298 that a spurious timeout makes more careful (Ludwig and Gurtov, RFC 4015, 2005,
+//! §3 steps 0 and 10): the path is as slow as the timeout has shown, so the first sample afterwards may not be forgotten
+//! in the average, nor may the deviation shrink below what it was.
+
+use reknit_tcp::Config as Tcp;
+use reknit_tcp::facts::{AckFacts, Context, Spurious, Turn};
+use reknit_tcp::seams::RtoEstimator;
+use reknit_tcp::seq::Offset;
+use reknit_units::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::rfc6298::{self, Rfc6298, Smoothed};
+use crate::composition::{Algorithm, Part};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The estimator at all other times.
+    pub base: rfc6298::Config,
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "rfc4015";
+    const SOURCE: &'static str = include_str!("rfc4015.rs");
+}
+
+impl Part<dyn RtoEstimator> for Config {
+    fn build(&self) -> Box<dyn RtoEstimator> {
+        Box::new(Rfc4015 {
+            granularity: self.base.granularity,
+            base: Rfc6298::new(self.base.clone()),
+            in_series: false,
+            before: None,
+            adapt: None,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Rfc4015 {
+    granularity: Duration,
+    base: Rfc6298,
+    /// The timer has expired, and what was outstanding then is not yet acknowledged.
+    in_series: bool,
+    /// `SRTT_prev` and `RTTVAR_prev`, of the last timeout.
+    before: Option<Smoothed>,
+    /// The same once the timeout has turned out to be spurious, and the first octet that was not sent before.
+    adapt: Option<(Smoothed, Offset)>,
+}
+
+impl Rfc4015 {
+    /// Step 0.
+    fn keep(&mut self) {
+        let slower = self.granularity * 2;
+        self.before = self.base.smoothed.map(|s| Smoothed { srtt: s.srtt + slower, rttvar: s.rttvar });
+    }
+
+    /// Step 10: the sample of data that was first sent after the spurious timeout.
+    fn adapt(&mut self, before: Smoothed, rtt: Duration) {
+        self.base.smoothed = Some(Smoothed { srtt: before.srtt.max(rtt), rttvar: before.rttvar.max(rtt / 2) });
+    }
+}
+
+impl RtoEstimator for Rfc4015 {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        match (self.adapt, ack.rtt) {
+            (Some((before, mark)), Some(rtt)) if ack.ack > mark => {
+                self.adapt = None;
+                self.adapt(before, rtt.round_to(cx.config.rto_tick));
+                true
+            }
+            _ => self.base.on_ack(cx, ack),
+        }
+    }
+
+    fn on_sample(&mut self, config: &Tcp, rtt: Duration) {
+        self.base.on_sample(config, rtt);
+    }
+
+    fn rto(&self) -> Option<Duration> {
+        self.base.rto()
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.base.srtt()
+    }
+
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        match turn {
+            Turn::Timeout { .. } if !self.in_series => {
+                self.in_series = true;
+                self.keep();
+            }
+            Turn::Timeout { .. } | Turn::Spurious(Spurious::FastRetransmit) => {}
+            Turn::EnterRecovery => {
+                self.in_series = false;
+                self.before = None;
+            }
+            Turn::LeaveRecovery => self.in_series = false,
+            Turn::Spurious(Spurious::Timeout | Spurious::LateTimeout) => {
+                self.in_series = false;
+                self.adapt = self.before.take().map(|before| (before, cx.snd.snd_nxt));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_tcp::scoreboard::Scoreboard;
+    use reknit_units::Instant;
+
+    use super::*;
+    use crate::base::given::{self, segments};
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn estimator() -> Rfc4015 {
+        let mut base = Rfc6298::new(rfc6298::Config::default());
+        base.smoothed = Some(Smoothed { srtt: MS * 100, rttvar: MS * 20 });
+        Rfc4015 { granularity: MS, base, in_series: false, before: None, adapt: None }
+    }
+
+    /// What is left after a timeout that `spurious` tells about, and an ACK of the segment at SND.NXT with this RTT.
+    fn after_timeout(spurious: Option<Spurious>, rtt: Duration) -> Smoothed {
+        let (snd, board, config) = (given::state(), Scoreboard::default(), Tcp::default());
+        let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
+        let mut estimator = estimator();
+        estimator.on_turn(&cx, Turn::Timeout { expired: MS * 300, first: true });
+        estimator.on_turn(&cx, spurious.map_or(Turn::LeaveRecovery, Turn::Spurious));
+        // Data that was sent before tells nothing new, however slow it was.
+        let old = AckFacts { ack: snd.snd_nxt, rtt: Some(MS * 900), ..given::ack() };
+        assert!(!estimator.on_ack(&cx, &old));
+        let new = AckFacts { ack: snd.snd_nxt + segments(1), rtt: Some(rtt), rtt_sample: Some(rtt), ..given::ack() };
+        assert!(estimator.on_ack(&cx, &new));
+        estimator.base.smoothed.unwrap()
+    }
+
+    #[test]
+    fn the_first_sample_after_a_spurious_timeout_counts_in_full() {
+        // SRTT = max(100 + 2 G, 600), RTTVAR = max(20, 300).
+        let expected = Smoothed { srtt: MS * 600, rttvar: MS * 300 };
+        assert_eq!(after_timeout(Some(Spurious::Timeout), MS * 600), expected);
+        assert_eq!(after_timeout(Some(Spurious::LateTimeout), MS * 600), expected);
+    }
+
+    #[test]
+    fn nothing_shrinks_below_what_it_was_before_the_timeout() {
+        let expected = Smoothed { srtt: MS * 102, rttvar: MS * 20 };
+        assert_eq!(after_timeout(Some(Spurious::Timeout), MS * 30), expected);
+    }
+
+    #[test]
+    fn a_genuine_timeout_changes_nothing() {
+        let mut plain = estimator().base;
+        plain.on_sample(&Tcp::default(), MS * 600);
+        assert_eq!(Some(after_timeout(None, MS * 600)), plain.smoothed);
+        assert_eq!(Some(after_timeout(Some(Spurious::FastRetransmit), MS * 600)), plain.smoothed);
+    }
+}

@@ -1,0 +1,190 @@
+//! # Eifel
+//!
+//! Ludwig, Katz: The Eifel Algorithm: Making TCP Robust Against Spurious Retransmissions. ACM CCR 30(1), 2000. Ludwig,
+//! Meyer: The Eifel Detection Algorithm for TCP. RFC 3522, 2003. Ludwig, Gurtov: RFC 4015, 2005 (the response).
+//!
+//! **What it changes.** The first ACK after a retransmission tells by its timestamp, or by an echoed bit, which of the two
+//! copies it answers. If it is the original, nothing was lost: the reduction was needless, and after a timeout the rest is
+//! not resent. What the window becomes is the response's business (`base/undo.rs`: `rfc4015`, or `oldest-only` as the
+//! survey §5.1.1 describes it); the timeout becomes more careful (`base/rfc4015.rs`).
+//!
+//! **State.** `resent`: when the first retransmission of the episode left (`RetransmitTS`) and when its original did, until
+//! it is judged. `begun`: the episode's first retransmission is about to leave. `live`: an episode goes on. `seen_dsack`:
+//! the receiver reports duplicates (whole connection).
+//!
+//! **Rules** (RFC 3522 §3.2). 1: an episode's first retransmission is noted; a timeout inside the episode does not note
+//! another. 2: every DSACK is noted. 3: the first ACK that advances SND.UNA judges: if it answers the retransmission, or
+//! does not tell, the loss was genuine. 4: so it was if the ACK carries a DSACK, and, as long as the receiver has never sent
+//! one, if the ACK covers everything outstanding: then it may be that only ACKs were lost. 5: else the retransmission was
+//! spurious.
+//!
+//! **Departures.** With the bit, rule 4 holds as well. Without the bit in the ACK at hand (the peer does not know it, or
+//! data travels along) timestamps decide. RFC 4015's treatment of the timer applies to timeouts only.
+//!
+//! **Reproduces.** "Eifel" of F-RTO §5 and of the survey's Fig. 7.
+//!
+//! **Status.** Faithful. An original that arrives within the same tick of the timestamp clock as its retransmission left
+//! is not recognised (RFC 3522 §3.3).
+
+use std::sync::Arc;
+
+use reknit_tcp::experiment::Features;
+use reknit_tcp::facts::{AckFacts, Context, Spurious, TIMESTAMP_TICK, Trigger, Turn};
+use reknit_tcp::scoreboard::{Cause, SegId};
+use reknit_tcp::seams::SpuriousDetector;
+use reknit_units::{Bytes, Instant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::{rfc4015, undo};
+use crate::composition::{Algorithm, Composition, Part};
+use crate::registry::{Side, Status, Variant};
+use crate::resent;
+
+/// Eifel as the RFCs have it.
+pub(crate) const EIFEL: Variant = Variant {
+    name: "eifel",
+    aliases: &["rfc3522"],
+    summary: "sack + timestamps that tell originals from retransmissions; the response of RFC 4015",
+    source: "RFC 3522, RFC 4015; survey section 5.1.1",
+    side: Side::Sender,
+    peer_needs: "SACK, timestamps",
+    status: Status::Faithful,
+    compose: || compose(Evidence::Timestamps),
+};
+
+/// Eifel with a bit instead of timestamps.
+pub(crate) const EIFEL_RTX: Variant = Variant {
+    name: "eifel-rtx",
+    aliases: &[],
+    summary: "eifel with an echoed retransmission bit",
+    source: "RR-TCP, ICSI TR-02-006, section 3; RFC 3522 section 3.2",
+    side: Side::Both,
+    peer_needs: "SACK, the experimental option `resent`; without it timestamps",
+    status: Status::Faithful,
+    compose: || Composition { header_support: vec![Arc::new(resent::Config {})], ..compose(Evidence::Resent) },
+};
+
+fn compose(evidence: Evidence) -> Composition {
+    Composition {
+        spurious_detectors: vec![Arc::new(Config { evidence, ..Config::default() })],
+        spurious_response: Arc::new(undo::Config::Rfc4015),
+        rto_estimator: Arc::new(rfc4015::Config::default()),
+        ..Composition::default()
+    }
+}
+
+/// What tells an original from its retransmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    /// The echoed timestamp.
+    #[default]
+    Timestamps,
+    /// The echoed retransmission bit; timestamps where there is none.
+    Resent,
+}
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// What tells the copies apart.
+    pub evidence: Evidence,
+    /// Believe only an echo of the original's own timestamp, which a receiver cannot guess (RFC 3522 §3.4). Lost ACKs then
+    /// hide what was spurious.
+    pub safe: bool,
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "eifel";
+    const SOURCE: &'static str = include_str!("eifel.rs");
+}
+
+impl Part<dyn SpuriousDetector> for Config {
+    fn build(&self) -> Box<dyn SpuriousDetector> {
+        Box::new(Eifel { config: self.clone(), live: false, begun: false, resent: None, seen_dsack: false })
+    }
+}
+
+/// The first retransmission of an episode, in ticks of the timestamp clock.
+#[derive(Clone, Copy, Debug)]
+struct Resent {
+    /// `RetransmitTS`.
+    at: Instant,
+    original: Instant,
+}
+
+#[derive(Debug)]
+struct Eifel {
+    config: Config,
+    live: bool,
+    begun: bool,
+    resent: Option<Resent>,
+    seen_dsack: bool,
+}
+
+impl Eifel {
+    fn begin(&mut self) {
+        self.live = true;
+        self.begun = true;
+        self.resent = None;
+    }
+
+    fn end(&mut self) {
+        self.live = false;
+        self.begun = false;
+        self.resent = None;
+    }
+
+    /// Rule 3.
+    fn answers_original(&self, cx: &Context<'_>, ack: &AckFacts<'_>, resent: Resent) -> bool {
+        let has_bit = self.config.evidence == Evidence::Resent && cx.snd.features.has(Features::RESENT);
+        match (ack.experiment.resent, ack.echoed) {
+            (Some(again), _) if has_bit => !again,
+            (_, Some(echoed)) if self.config.safe => echoed == resent.original,
+            (_, Some(echoed)) => echoed < resent.at,
+            (_, None) => false,
+        }
+    }
+
+    /// Rule 4. `seen_dsack` before this ACK.
+    fn may_be_ack_loss(cx: &Context<'_>, ack: &AckFacts<'_>, seen_dsack: bool) -> bool {
+        let covers_all = cx.snd.flight_size() == Bytes::ZERO;
+        ack.dsack.is_some() || (covers_all && !seen_dsack)
+    }
+}
+
+impl SpuriousDetector for Eifel {
+    /// Rule 1.
+    fn on_resent(&mut self, cx: &Context<'_>, id: SegId, _cause: Cause) {
+        if std::mem::take(&mut self.begun) {
+            let tick = |at: Instant| at.floor_to(TIMESTAMP_TICK);
+            let original = cx.board.get(id).map(|record| tick(record.first_sent));
+            self.resent = original.map(|original| Resent { at: tick(cx.now), original });
+        }
+    }
+
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
+        let seen_dsack = self.seen_dsack;
+        self.seen_dsack |= ack.dsack.is_some(); // rule 2
+        if !ack.advances() {
+            return None;
+        }
+        let resent = self.resent.take()?;
+        let spurious = self.answers_original(cx, ack, resent) && !Eifel::may_be_ack_loss(cx, ack, seen_dsack);
+        let snapshot = cx.snd.snapshot.as_ref().filter(|_| spurious)?;
+        Some(match snapshot.trigger {
+            Trigger::Timeout => Spurious::Timeout,
+            Trigger::FastRetransmit | Trigger::Probe | Trigger::Ecn => Spurious::FastRetransmit,
+        })
+    }
+
+    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
+        match turn {
+            Turn::Timeout { .. } if self.live => {}
+            Turn::EnterRecovery | Turn::Timeout { .. } => self.begin(),
+            Turn::LeaveRecovery | Turn::Spurious(_) => self.end(),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The worked examples of Eifel (V1 to V6 of `eifel.rs`) and of the retransmission bit.
+#![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
+
+use std::sync::Arc;
+
+use reknit_tcp::Config;
+use reknit_tcp::experiment::Experiment;
+use reknit_tcp::facts::Phase;
+use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
+use reknit_units::{Bytes, Duration};
+use reknit_variants::{Composition, base::undo, eifel};
+
+fn stamped(window: u32) -> Config {
+    Config { timestamps: true, mss: 2000, ..config(window) }
+}
+
+/// Milliseconds of the example on the sender's clock.
+fn clock(ms: u32) -> Option<u32> {
+    Some(10_000 + ms)
+}
+
+fn cum(n: u32, ms: u32) -> Ack {
+    Ack { cum: n, ecr: clock(ms), ..Ack::default() }
+}
+
+fn with_bit(n: u32, resent: bool) -> Ack {
+    Ack { experiment: Experiment { resent: Some(resent), ..Experiment::default() }, ..cum(n, 120) }
+}
+
+fn spurious_cuts(s: &Script) -> u64 {
+    s.connection.send_stats().spurious_cuts
+}
+
+/// Ten segments left at 50 ms; 2, 3 and 4 have overtaken 1, which is resent at 100 ms.
+fn fast_retransmit(isn: u32, composition: &Composition) -> Script {
+    let mut s = Script::new(isn, composition, stamped(10), 50);
+    assert_eq!(s.sent().len(), 10);
+    s.at(100);
+    assert_eq!(s.pass_all([2, 3, 4]), [11, 12, 1]);
+    assert_eq!((s.cwnd(), s.ssthresh()), (5.0, 5.0));
+    s.at(140);
+    s
+}
+
+/// `window` segments and no more left at 50 ms, the timer resends the first at 1050 ms.
+fn timeout(isn: u32, name: &str, window: u32) -> Script {
+    let composition = variant(name);
+    let mut s = Script::idle(isn, composition.build(), composition.configure(stamped(window)), 50);
+    s.connection.write(Bytes(u64::from(window) * SMSS));
+    assert_eq!(s.sent().len(), window as usize);
+    s
+}
+
+vector!(v1_an_older_echo_undoes_a_fast_retransmit, |isn| {
+    let mut s = fast_retransmit(isn, &variant("eifel"));
+    s.deliver(&cum(4, 90));
+    assert_eq!((spurious_cuts(&s), s.info().phase), (1, Phase::Open));
+    // 12 are or were in flight, of which limited transmit sent two.
+    assert_eq!((s.cwnd(), s.ssthresh()), (10.0, 10.0));
+});
+
+vector!(v2_the_echo_of_the_retransmission_undoes_nothing, |isn| {
+    let mut s = fast_retransmit(isn, &variant("eifel"));
+    s.deliver(&cum(4, 100));
+    assert_eq!((spurious_cuts(&s), s.info().phase, s.ssthresh()), (0, Phase::Recovery, 5.0));
+    // The first ACK has decided.
+    s.deliver(&cum(5, 90));
+    assert_eq!(spurious_cuts(&s), 0);
+});
+
+vector!(v3_all_acknowledged_by_a_receiver_that_never_reported_a_duplicate, |isn| {
+    let mut s = timeout(isn, "eifel", 10);
+    s.at(1100);
+    assert_eq!(s.sent(), [1]);
+    s.deliver(&cum(10, 90));
+    assert_eq!(spurious_cuts(&s), 0);
+});
+
+vector!(v3_all_acknowledged_by_a_receiver_that_reports_duplicates, |isn| {
+    let mut s = timeout(isn, "eifel", 10);
+    s.at(100);
+    s.deliver(&Ack { dsack: Some(1), ..cum(1, 50) });
+    s.at(1150);
+    assert_eq!(s.sent(), [2]);
+    s.deliver(&cum(10, 90));
+    assert_eq!(spurious_cuts(&s), 1);
+});
+
+vector!(v4_a_duplicate_in_the_deciding_ack_tells_of_lost_acks, |isn| {
+    let mut s = fast_retransmit(isn, &variant("eifel"));
+    s.deliver(&Ack { dsack: Some(1), ..cum(4, 90) });
+    assert_eq!(spurious_cuts(&s), 0);
+});
+
+vector!(v5_the_first_of_two_timeouts_counts, |isn| {
+    for (echo, verdicts) in [(1049, 1), (1050, 0), (2000, 0)] {
+        let mut s = timeout(isn, "eifel", 10);
+        s.at(1050);
+        assert_eq!(s.sent(), [1]);
+        s.at(3050);
+        assert_eq!(s.sent(), [1]);
+        s.at(3100).deliver(&cum(1, echo));
+        assert_eq!(spurious_cuts(&s), verdicts, "{echo}");
+    }
+});
+
+vector!(v6_after_a_spurious_timeout_new_data_follows_in_the_old_window, |isn| {
+    let mut s = Script::new(isn, &variant("eifel"), stamped(20), 50);
+    s.sent();
+    s.at(1050);
+    assert_eq!(s.sent(), [1]);
+    assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 10.0));
+    s.at(1100).deliver(&cum(2, 90));
+    assert_eq!(s.sent(), [21, 22]);
+    assert_eq!((s.cwnd(), s.ssthresh(), s.info().phase), (20.0, 20.0, Phase::Open));
+    // RFC 4015 §3 step 10: SRTT = max(SRTT_prev, 600 ms), RTTVAR = max(RTTVAR_prev, 300 ms).
+    s.at(1700).deliver(&cum(21, 1100));
+    assert_eq!(s.info().rto, Duration::from_millis(1800));
+});
+
+vector!(v6_the_timestamp_clock_may_wrap, |isn| {
+    // From the second starting point the retransmission carries 2^32 - 5 and the echoes are 2^32 - 9 and 3.
+    for (echo, verdicts) in [(141, 1), (153, 0)] {
+        let mut s = Script::new(isn, &variant("eifel"), stamped(10), 100);
+        s.sent();
+        s.at(145).pass_all([2, 3, 4]);
+        s.at(180).deliver(&cum(4, echo));
+        assert_eq!(spurious_cuts(&s), verdicts);
+    }
+});
+
+vector!(only_the_originals_own_stamp_is_safe, |isn| {
+    let detector = eifel::Config { safe: true, ..eifel::Config::default() };
+    let composition = Composition { spurious_detectors: vec![Arc::new(detector)], ..variant("eifel") };
+    for (echo, verdicts) in [(50, 1), (49, 0), (51, 0)] {
+        let mut s = fast_retransmit(isn, &composition);
+        s.deliver(&cum(4, echo));
+        assert_eq!(spurious_cuts(&s), verdicts, "{echo}");
+    }
+});
+
+vector!(the_survey_restores_if_only_the_oldest_was_resent, |isn| {
+    let composition = Composition { spurious_response: Arc::new(undo::Config::OldestOnly), ..variant("eifel") };
+    let mut s = fast_retransmit(isn, &composition);
+    s.deliver(&cum(4, 90));
+    assert_eq!((s.cwnd(), s.ssthresh()), (10.0, f64::INFINITY));
+    let mut s = fast_retransmit(isn, &composition);
+    let more = s.pass_all([6, 7, 8, 9, 10, 11]);
+    assert!(more.contains(&5), "{more:?}");
+    s.deliver(&Ack { blocks: vec![(6, 11)], ..cum(4, 90) });
+    assert_eq!((s.cwnd(), s.ssthresh(), spurious_cuts(&s)), (5.0, 5.0, 1));
+});
+
+vector!(without_timestamps_nothing_is_judged, |isn| {
+    let mut s = Script::new(isn, &variant("eifel"), config(10), 50);
+    s.sent();
+    s.at(100).pass_all([2, 3, 4]);
+    s.pass(1);
+    assert_eq!(spurious_cuts(&s), 0);
+});
+
+vector!(v1_v2_by_the_bit, |isn| {
+    for (resent, verdicts) in [(false, 1), (true, 0)] {
+        let mut s = fast_retransmit(isn, &variant("eifel-rtx"));
+        s.deliver(&with_bit(4, resent)); // its timestamp says the opposite, or nothing
+        assert_eq!(spurious_cuts(&s), verdicts);
+    }
+});
+
+vector!(without_the_bit_timestamps_decide, |isn| {
+    let composition = Composition { header_support: Vec::new(), ..variant("eifel-rtx") };
+    for (echo, verdicts) in [(90, 1), (100, 0)] {
+        let mut s = fast_retransmit(isn, &composition);
+        s.deliver(&Ack { ecr: clock(echo), ..with_bit(4, echo == 90) });
+        assert_eq!(spurious_cuts(&s), verdicts);
+    }
+});
+
+vector!(retransmissions_carry_the_bit, |isn| {
+    let mut s = Script::new(isn, &variant("eifel-rtx"), Config { mss: 2000, ..config(4) }, 50);
+    assert!(s.take().iter().all(|segment| segment.options.experiment.resent == Some(false)));
+    s.pass_all([2, 3]);
+    let ack = s.arrive(4);
+    s.deliver(&ack);
+    let resent: Vec<_> = s.take().iter().map(|segment| segment.options.experiment.resent).collect();
+    assert_eq!(resent, [Some(true)]);
+});
+
+vector!(acks_echo_the_bit_of_the_segment_that_they_answer, |isn| {
+    let composition = variant("eifel-rtx");
+    let config = Config { mss: 2000, ..config(4) };
+    let mut s = Script::idle(isn, composition.build(), composition.configure(config), 50);
+    let mut echo = |n, resent| {
+        let answer = s.peer_sends(n, Experiment { resent: Some(resent), ..Experiment::default() });
+        answer.iter().map(|ack| ack.options.experiment.resent).collect::<Vec<_>>()
+    };
+    assert_eq!(echo(1, false), []); // delayed
+    assert_eq!(echo(2, true), [Some(false)]); // the first of the two
+    assert_eq!(echo(4, false), [Some(false)]);
+    assert_eq!(echo(3, true), [Some(true)]);
+    assert_eq!(echo(3, false), [Some(false)]);
+    let window_update = s.at(5000).sent();
+    assert_eq!(window_update, NOTHING);
+});
