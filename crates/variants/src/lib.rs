@@ -13,6 +13,7 @@ mod dsack_r;
 mod dsack_ss;
 pub mod eifel;
 pub mod enhanced_sampling;
+pub mod frto;
 pub mod leung_ma;
 pub mod lpc_sender;
 pub mod ncr;

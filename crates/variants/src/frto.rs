@@ -1,0 +1,273 @@
+//! # F-RTO
+//!
+//! Sarolahti, Kojo, Raatikainen: F-RTO: A New Recovery Algorithm for TCP Retransmission Timeouts. Helsinki C-2002-07,
+//! 2002 (`2002`). Sarolahti, Kojo, Yamamoto, Hata: RFC 5682, 2009, §2 (`basic`) and §3 (`sack`).
+//!
+//! **What it changes.** After a timeout only the first segment is resent. If the first ACK advances, new data follows
+//! instead of more retransmissions; if the second one advances too, it answers an original: the timeout was spurious, and
+//! nothing else is resent.
+//!
+//! **State.** `step`: what the next ACK is. `recover`: SND.NXT when the first ACK came (`recover`, `RecoveryPoint`).
+//! `resent_end`: where the retransmitted segment ends.
+//!
+//! **Rules.** 1: the timer expires: resend the first segment and wait; `basic` and `sack` do so only if no recovery from
+//! an earlier loss is pending. 2: the first ACK. It advances: send up to two new segments; a duplicate, or no new data: it
+//! was a loss, resend everything in slow start. `basic` also takes it for a loss if the ACK covers all that was sent, or
+//! not all that was resent. `sack` waits through duplicates. 3: the second ACK. It advances: spurious. A duplicate: a loss,
+//! slow start from three segments. `sack` looks instead at what is acknowledged: data from before the timeout: spurious;
+//! the new data, or nothing new: a loss.
+//!
+//! What the window becomes is the response's business (`base/undo.rs`): `2002` stays halved, the RFC leaves it open; here
+//! that of RFC 4015. With DSACK even the halving can be undone later (§6 of the paper): `frto-2002+dsack`.
+//!
+//! **Departures.** While the timeout is undecided cwnd stands at one segment, as in RFC 5682, where the paper leaves it as
+//! it was; nothing is sent by it. Nagle is not overridden. SACK marks survive the timeout (RFC 6675 §5.1). Without SACK
+//! `sack` does as `basic`. The hard cap on what is in flight holds for the two new segments too.
+//!
+//! **Reproduces.** F-RTO Figs. 2 to 4 and the curves "F-RTO" of its §5.
+//!
+//! **Status.** Faithful.
+
+use std::sync::Arc;
+
+use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
+use reknit_tcp::scoreboard::Record;
+use reknit_tcp::seams::{AfterTimeout, TimeoutRecovery, TimeoutStep};
+use reknit_tcp::seq::Offset;
+use reknit_units::Segments;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::{rfc4015, undo};
+use crate::composition::{Algorithm, Composition, Part};
+use crate::dsack_det;
+use crate::registry::{Side, Status, Variant};
+
+/// The paper of 2002.
+pub(crate) const FRTO_2002: Variant = Variant {
+    name: "frto-2002",
+    aliases: &[],
+    summary: "sack + forward RTO recovery; the window stays halved after a spurious timeout",
+    source: "Sarolahti, Kojo, Raatikainen, Helsinki C-2002-07, section 3",
+    side: Side::Sender,
+    peer_needs: "SACK, for loss recovery only",
+    status: Status::Faithful,
+    compose: || Composition { spurious_response: Arc::new(undo::Config::Halve), ..compose(Version::Paper2002) },
+};
+
+/// The paper's proposal for further work.
+pub(crate) const FRTO_2002_DSACK: Variant = Variant {
+    name: "frto-2002+dsack",
+    aliases: &["frto-2002-dsack"],
+    summary: "frto-2002; the halving is undone by slow start once DSACK proves the timeout needless",
+    source: "Sarolahti, Kojo, Raatikainen, Helsinki C-2002-07, section 6",
+    side: Side::Sender,
+    peer_needs: "SACK, DSACK",
+    status: Status::Partial,
+    compose: || Composition {
+        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
+        spurious_response: Arc::new(undo::Config::HalveThenSlowStart),
+        ..compose(Version::Paper2002)
+    },
+};
+
+/// The RFC's basic algorithm.
+pub(crate) const FRTO: Variant = Variant {
+    name: "frto",
+    aliases: &["rfc5682"],
+    summary: "sack + forward RTO recovery; the response of RFC 4015 after a spurious timeout",
+    source: "RFC 5682 section 2; RFC 4015",
+    side: Side::Sender,
+    peer_needs: "SACK, for loss recovery only",
+    status: Status::Faithful,
+    compose: || with_rfc4015(Version::Basic),
+};
+
+/// The RFC's algorithm for SACK.
+pub(crate) const FRTO_SACK: Variant = Variant {
+    name: "frto-sack",
+    aliases: &[],
+    summary: "frto that looks at which data is acknowledged, so that duplicates do not end it",
+    source: "RFC 5682 section 3; RFC 4015",
+    side: Side::Sender,
+    peer_needs: "SACK",
+    status: Status::Faithful,
+    compose: || with_rfc4015(Version::Sack),
+};
+
+fn compose(version: Version) -> Composition {
+    Composition { timeout_recovery: Arc::new(Config { version }), ..Composition::default() }
+}
+
+fn with_rfc4015(version: Version) -> Composition {
+    Composition {
+        spurious_response: Arc::new(undo::Config::Rfc4015),
+        rto_estimator: Arc::new(rfc4015::Config::default()),
+        ..compose(version)
+    }
+}
+
+/// Which description is followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Version {
+    /// The paper.
+    #[serde(rename = "2002")]
+    Paper2002,
+    /// RFC 5682 §2.1.
+    Basic,
+    /// RFC 5682 §3.1.
+    #[default]
+    Sack,
+}
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Which description is followed.
+    pub version: Version,
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "frto";
+    const SOURCE: &'static str = include_str!("frto.rs");
+}
+
+impl Part<dyn TimeoutRecovery> for Config {
+    fn build(&self) -> Box<dyn TimeoutRecovery> {
+        Box::new(Frto { version: self.version, step: Step::First, recover: Offset::SYN, resent_end: Offset::SYN })
+    }
+}
+
+/// What is waited for, in the RFC's numbering the ACK of step 2 or of step 3.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    First,
+    Second,
+}
+
+#[derive(Debug)]
+struct Frto {
+    version: Version,
+    step: Step,
+    recover: Offset,
+    resent_end: Offset,
+}
+
+impl Frto {
+    /// Without SACK there is nothing to look at but the cumulative field.
+    fn version(&self, cx: &Context<'_>) -> Version {
+        if self.version == Version::Sack && !cx.snd.sack { Version::Basic } else { self.version }
+    }
+
+    /// RFC 5682 §2.1 and §3.1, step 1: an earlier recovery is pending. As long as no ACK has come since the last timeout
+    /// `recover` is not set, so that the same segment may be probed again.
+    fn recovery_is_pending(&self, cx: &Context<'_>) -> bool {
+        let recovering = cx.snd.phase == Phase::Recovery && cx.snd.sack;
+        recovering || self.recover > cx.snd.snd_una
+    }
+
+    /// Step 2.
+    fn first_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> TimeoutStep {
+        let smss = cx.snd.smss;
+        let version = self.version(cx);
+        if !ack.advances() {
+            if !ack.duplicate || version == Version::Sack {
+                return TimeoutStep::Pass;
+            }
+            self.recover = cx.snd.snd_nxt;
+            return TimeoutStep::FallBack(smss);
+        }
+        self.recover = cx.snd.snd_nxt;
+        let covers_all = ack.ack == self.recover;
+        let says_nothing = match version {
+            Version::Paper2002 => false,
+            Version::Basic => covers_all || ack.ack < self.resent_end,
+            Version::Sack => covers_all,
+        };
+        if says_nothing || !cx.snd.can_send_new {
+            return TimeoutStep::FallBack(smss * 2);
+        }
+        self.step = Step::Second;
+        let cwnd = if version == Version::Paper2002 { cx.snd.ssthresh } else { smss * 2 };
+        TimeoutStep::SendNew(Segments(2), cwnd)
+    }
+
+    /// Step 3. The paper and the basic algorithm look at the cumulative field alone.
+    fn second_ack(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> TimeoutStep {
+        let spurious = match self.version(cx) {
+            Version::Paper2002 | Version::Basic => ack.advances(),
+            Version::Sack => self.answers_originals_only(cx, ack),
+        };
+        if spurious {
+            TimeoutStep::Spurious
+        } else if ack.advances() || ack.duplicate {
+            TimeoutStep::FallBack(cx.snd.smss * 3)
+        } else {
+            TimeoutStep::Pass
+        }
+    }
+
+    /// RFC 5682 §3.1, step 3: everything that this ACK reports was sent before the timeout.
+    fn answers_originals_only(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        let starts = || ack.newly.iter().filter_map(|id| cx.board.get(*id)).map(|record| record.start);
+        !ack.newly.is_empty() && starts().all(|start| start < self.recover)
+    }
+}
+
+impl TimeoutRecovery for Frto {
+    fn on_timeout(&mut self, cx: &Context<'_>, _first: bool) -> AfterTimeout {
+        self.step = Step::First;
+        if self.version != Version::Paper2002 && self.recovery_is_pending(cx) {
+            self.recover = cx.snd.snd_nxt;
+            return AfterTimeout::Conventional;
+        }
+        let first = cx.board.get(cx.board.first());
+        self.resent_end = first.map_or(cx.snd.snd_una, Record::end);
+        AfterTimeout::Probe
+    }
+
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> TimeoutStep {
+        match self.step {
+            _ if ack.stale => TimeoutStep::Pass,
+            Step::First => self.first_ack(cx, ack),
+            Step::Second => self.second_ack(cx, ack),
+        }
+    }
+
+    /// A spurious timeout leaves no recovery behind: fast retransmit is allowed at once.
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        if let Turn::Spurious(_) = turn {
+            self.recover = cx.snd.snd_una;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_tcp::facts::SendState;
+    use reknit_tcp::scoreboard::Scoreboard;
+    use reknit_units::{Bytes, Instant};
+
+    use super::*;
+    use crate::base::given::{self, SMSS};
+
+    #[test]
+    fn an_ack_of_part_of_what_was_resent_says_nothing_by_the_rfc() {
+        let half = Offset::DATA + Bytes(SMSS.0 / 2);
+        let (board, config) = (Scoreboard::default(), reknit_tcp::Config::default());
+        let snd = SendState { snd_una: half, phase: Phase::Loss, ..given::state() };
+        let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
+        let ack = AckFacts { ack: half, ..given::ack() };
+        for (version, step) in [
+            (Version::Paper2002, TimeoutStep::SendNew(Segments(2), snd.ssthresh)),
+            (Version::Basic, TimeoutStep::FallBack(SMSS * 2)),
+            (Version::Sack, TimeoutStep::SendNew(Segments(2), SMSS * 2)),
+        ] {
+            let resent_end = Offset::DATA + SMSS;
+            let mut frto = Frto { version, step: Step::First, recover: Offset::SYN, resent_end };
+            assert_eq!(frto.on_ack(&cx, &ack), step, "{version:?}");
+        }
+    }
+}
