@@ -8,6 +8,7 @@ pub mod base;
 pub mod blanton_allman;
 pub mod composition;
 pub mod dcr;
+pub mod door;
 pub mod dsack_det;
 mod dsack_r;
 mod dsack_ss;

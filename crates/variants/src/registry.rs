@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::composition::Composition;
 use crate::{
-    ba_r, blanton_allman, dcr, dsack_r, dsack_ss, eifel, frto, leung_ma, lpc_sender, ncr, newreno, paxson_snd, pr,
-    rack, reno, reno_nt4, rr_share, rr_tcp, rto_adaptk, sack, time_delayed,
+    ba_r, blanton_allman, dcr, door, dsack_r, dsack_ss, eifel, frto, leung_ma, lpc_sender, ncr, newreno, paxson_snd,
+    pr, rack, reno, reno_nt4, rr_share, rr_tcp, rto_adaptk, sack, time_delayed,
 };
 
 /// Which end of a connection a variant changes.
@@ -108,6 +108,7 @@ pub const VARIANTS: &[Variant] = &[
     frto::FRTO_2002_DSACK,
     frto::FRTO,
     frto::FRTO_SACK,
+    door::VARIANT,
     rack::VARIANT,
 ];
 

@@ -1,0 +1,288 @@
+//! # TCP-DOOR
+//!
+//! Wang, Zhang: Improving TCP Performance over Mobile Ad-Hoc Networks with Out-of-Order Detection and Response. ACM
+//! `MobiHoc` 2002; as Leung, Li, Yang describe it (survey §5.1.2).
+//!
+//! **What it changes.** Both ends number what they send beyond TCP's own numbers, so that overtaking is seen in either
+//! direction. It is taken for a change of route: for a while nothing is made of losses but to repair them, and a
+//! reduction shortly before is taken back.
+//!
+//! **State.** Sender of data: `sent`, transmissions so far (TPSN). Its receiver: `max_tpsn`; `overtaken`, not yet told;
+//! `repetition`, how often the same acknowledgment was sent (ADSN). The sender of data as it reads ACKs: `max_adsn` of the
+//! current SND.UNA; `newest_arrived`, when the latest segment known to have arrived was sent; `frozen_until`, and
+//! `run_began` of this run of freezes.
+//!
+//! **Rules.** 1: every data segment carries its TPSN. 2: a segment behind the highest TPSN was overtaken; the next ACK
+//! says so. 3: every ACK carries its ADSN. 4: overtaking is an ACK that says so, one below SND.UNA, or one at SND.UNA
+//! behind the highest ADSN. Without the option, instead of what the ACK says: SND.UNA advances by a segment that was sent
+//! before another that had arrived already, as the echoed timestamp tells. 5: upon overtaking, window and timeout keep
+//! still for t1 (`freeze`). 6: a reduction within the last t2 is taken back at once (`instant`).
+//!
+//! **Departures.** The option's layout and t1 = SRTT, t2 = RTO are ours: the survey names neither. Frozen means that nothing
+//! grows either. A run of freezes lasts at most eight times t1, and the next begins after one SRTT of normal operation:
+//! where everything is reordered the survey (§5.1.2) warns of congestion collapse.
+//!
+//! **Reproduces.** "TCP-DOOR" of the survey's Fig. 7, in kind.
+//!
+//! **Status.** Partial: option, t1 and t2 are not from the paper. With timestamps, PAWS (RFC 7323 §5) drops an ACK that was
+//! overtaken by one of a later tick before rule 4 can see it; what the ACKs say of the data's direction is unaffected.
+
+use std::sync::Arc;
+
+use reknit_tcp::experiment::{AckOrdinal, Experiment, Features};
+use reknit_tcp::facts::{AckFacts, Context, Spurious, TIMESTAMP_TICK, Trigger, Turn};
+use reknit_tcp::scoreboard::{Cause, SegId};
+use reknit_tcp::seams::{HeaderSupport, RxFacts, SpuriousDetector};
+use reknit_tcp::seq::Offset;
+use reknit_units::{Duration, Instant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::undo;
+use crate::composition::{Algorithm, Composition, Part};
+use crate::registry::{Side, Status, Variant};
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "door",
+    aliases: &["tcp-door"],
+    summary: "sack + ordinals that show overtaking; then no reductions for a while, and the last one is undone",
+    source: "Wang and Zhang, MobiHoc 2002; survey section 5.1.2",
+    side: Side::Both,
+    peer_needs: "SACK, the experimental option `ordinals`; without it timestamps",
+    status: Status::Partial,
+    compose: || Composition {
+        spurious_detectors: vec![Arc::new(Config::default())],
+        spurious_response: Arc::new(undo::Config::Restore),
+        header_support: vec![Arc::new(OrdinalsConfig {})],
+        ..Composition::default()
+    },
+};
+
+/// How many times t1 a run of freezes may last.
+const LONGEST_RUN: u64 = 8;
+
+/// Which of the two responses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Respond {
+    /// Both.
+    #[default]
+    Both,
+    /// Temporarily disabling congestion control.
+    Freeze,
+    /// Instant recovery during congestion avoidance.
+    Instant,
+}
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The response.
+    pub respond: Respond,
+    /// t1, how long window and timeout keep still. None: SRTT.
+    pub t1: Option<Duration>,
+    /// t2, how old a reduction may be that is taken back. None: RTO.
+    pub t2: Option<Duration>,
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "door";
+    const SOURCE: &'static str = include_str!("door.rs");
+}
+
+impl Part<dyn SpuriousDetector> for Config {
+    fn build(&self) -> Box<dyn SpuriousDetector> {
+        Box::new(Door {
+            config: self.clone(),
+            max_adsn: None,
+            newest_arrived: Instant::ZERO,
+            frozen_until: Instant::ZERO,
+            run_began: Instant::ZERO,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Door {
+    config: Config,
+    max_adsn: Option<u8>,
+    newest_arrived: Instant,
+    frozen_until: Instant,
+    run_began: Instant,
+}
+
+impl Door {
+    /// Rule 4. Every part of it takes note of the ACK.
+    fn is_overtaking(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        let ack_overtaken = ack.stale || self.ordinal_is_behind(ack);
+        let data_overtaken = self.arrived_behind(cx, ack);
+        let has_ordinals = cx.snd.features.has(Features::ORDINALS);
+        let told = ack.experiment.ack_ordinal.is_some_and(|ordinal| ordinal.overtaken);
+        ack_overtaken || if has_ordinals { told } else { data_overtaken }
+    }
+
+    /// The ADSN, modulo 256, of an ACK at SND.UNA.
+    fn ordinal_is_behind(&mut self, ack: &AckFacts<'_>) -> bool {
+        if ack.advances() {
+            self.max_adsn = None;
+        }
+        let Some(adsn) = ack.experiment.ack_ordinal.filter(|_| !ack.stale).map(|ordinal| ordinal.repetition) else {
+            return false;
+        };
+        let max = self.max_adsn.unwrap_or(adsn);
+        let behind = adsn.wrapping_sub(max).cast_signed() < 0;
+        self.max_adsn = Some(if behind { max } else { adsn });
+        behind
+    }
+
+    /// The timestamp that is echoed belongs to the segment by which SND.UNA advances (RFC 7323 §4.3).
+    fn arrived_behind(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        let newest_before = self.newest_arrived;
+        for record in ack.newly.iter().filter_map(|id| cx.board.get(*id)).filter(|r| r.transmissions == 1) {
+            self.newest_arrived = self.newest_arrived.max(record.first_sent.floor_to(TIMESTAMP_TICK));
+        }
+        ack.advances() && ack.echoed.is_some_and(|echoed| echoed < newest_before)
+    }
+
+    /// Rule 5.
+    fn freeze(&mut self, cx: &Context<'_>) {
+        let srtt = cx.snd.srtt.unwrap_or(cx.snd.rto);
+        let t1 = self.config.t1.unwrap_or(srtt);
+        if cx.now >= self.frozen_until + srtt {
+            self.run_began = cx.now;
+        }
+        self.frozen_until = (cx.now + t1).min(self.run_began + t1 * LONGEST_RUN);
+    }
+
+    /// Rule 6.
+    fn takes_back(&self, cx: &Context<'_>) -> Option<Spurious> {
+        let t2 = self.config.t2.unwrap_or(cx.snd.rto);
+        let recent = cx.snd.snapshot.as_ref().filter(|snapshot| cx.now.since(snapshot.at) <= t2)?;
+        Some(match recent.trigger {
+            Trigger::Timeout => Spurious::Timeout,
+            Trigger::FastRetransmit | Trigger::Probe | Trigger::Ecn => Spurious::FastRetransmit,
+        })
+    }
+}
+
+impl SpuriousDetector for Door {
+    fn on_resent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
+
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
+        if !self.is_overtaking(cx, ack) {
+            return None;
+        }
+        if self.config.respond != Respond::Instant {
+            self.freeze(cx);
+        }
+        if self.config.respond == Respond::Freeze { None } else { self.takes_back(cx) }
+    }
+
+    fn frozen_until(&self) -> Instant {
+        self.frozen_until
+    }
+
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// No parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OrdinalsConfig {}
+
+impl Algorithm for OrdinalsConfig {
+    const NAME: &'static str = "ordinals";
+    const SOURCE: &'static str = include_str!("door.rs");
+}
+
+impl Part<dyn HeaderSupport> for OrdinalsConfig {
+    fn build(&self) -> Box<dyn HeaderSupport> {
+        Box::new(Ordinals::default())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Ordinals {
+    /// TPSN of the next data segment.
+    sent: u16,
+    max_tpsn: Option<u16>,
+    overtaken: bool,
+    /// What the last ACK acknowledged.
+    last_ack: Option<Offset>,
+    repetition: u8,
+}
+
+impl HeaderSupport for Ordinals {
+    fn features(&self) -> Features {
+        Features::ORDINALS
+    }
+
+    /// Rule 1.
+    fn annotate_data(&mut self, _again: bool, experiment: &mut Experiment) {
+        experiment.transmission = Some(self.sent);
+        self.sent = self.sent.wrapping_add(1);
+    }
+
+    /// Rule 2. It stays to be told until an ACK leaves.
+    fn on_data(&mut self, rx: &RxFacts<'_>) {
+        let Some(tpsn) = rx.experiment.transmission else { return };
+        let max = self.max_tpsn.unwrap_or(tpsn);
+        let behind = tpsn.wrapping_sub(max).cast_signed() < 0;
+        self.max_tpsn = Some(if behind { max } else { tpsn });
+        self.overtaken |= behind;
+    }
+
+    /// Rule 3.
+    fn annotate_ack(&mut self, ack: Offset, experiment: &mut Experiment) {
+        self.repetition = if self.last_ack == Some(ack) { self.repetition.wrapping_add(1) } else { 0 };
+        self.last_ack = Some(ack);
+        let overtaken = std::mem::take(&mut self.overtaken);
+        experiment.ack_ordinal = Some(AckOrdinal { repetition: self.repetition, overtaken });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_tcp::scoreboard::Scoreboard;
+
+    use super::*;
+    use crate::base::given;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// When a sender with an SRTT of 100 ms is frozen whose segments are overtaken every 10 ms, in tens of milliseconds.
+    fn frozen_at() -> Vec<bool> {
+        let board = Scoreboard::default();
+        let config = reknit_tcp::Config::default();
+        let snd = reknit_tcp::facts::SendState { srtt: Some(MS * 100), ..given::state() };
+        let ordinal = AckOrdinal { repetition: 0, overtaken: true };
+        let experiment = Experiment { ack_ordinal: Some(ordinal), ..Experiment::default() };
+        let snd = reknit_tcp::facts::SendState { features: Features::ORDINALS, ..snd };
+        let mut door = Door {
+            config: Config::default(),
+            max_adsn: None,
+            newest_arrived: Instant::ZERO,
+            frozen_until: Instant::ZERO,
+            run_began: Instant::ZERO,
+        };
+        let times = (100..200).map(|n| Instant::ZERO + MS * 10 * n);
+        times
+            .map(|now| {
+                let cx = Context { now, config: &config, snd: &snd, board: &board };
+                assert_eq!(door.on_ack(&cx, &AckFacts { experiment, ..given::ack() }), None);
+                now < door.frozen_until()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn persistent_reordering_does_not_freeze_for_ever() {
+        let frozen = frozen_at();
+        // Eight times t1, one SRTT of normal operation, and again.
+        assert!(frozen[..80].iter().all(|frozen| *frozen));
+        assert!(frozen[80..90].iter().all(|frozen| !frozen));
+        assert!(frozen[90..].iter().all(|frozen| *frozen));
+    }
+}

@@ -1,0 +1,234 @@
+//! The worked examples of TCP-DOOR (V1 to V6 of `door.rs`).
+#![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
+
+use std::sync::Arc;
+
+use reknit_tcp::Config;
+use reknit_tcp::experiment::{AckOrdinal, Experiment};
+use reknit_tcp::facts::Phase;
+use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
+use reknit_units::{Bytes, Duration};
+use reknit_variants::{Composition, door};
+
+fn ordinal(repetition: u8, overtaken: bool) -> Experiment {
+    Experiment { ack_ordinal: Some(AckOrdinal { repetition, overtaken }), ..Experiment::default() }
+}
+
+/// An ACK of everything up to `n`.
+fn cum(n: u32, repetition: u8) -> Ack {
+    Ack { cum: n, experiment: ordinal(repetition, false), ..Ack::default() }
+}
+
+/// News that data was overtaken.
+fn overtaken(mut ack: Ack) -> Ack {
+    ack.experiment = ordinal(9, true);
+    ack
+}
+
+/// Fifteen segments left at 850 ms, the first was acknowledged at 950 ms: the window is 16, SRTT 100 ms, the timer expires
+/// at 1950 ms.
+fn sixteen_in_flight_by(isn: u32, composition: &Composition) -> Script {
+    let config = Config { mss: 2000, ..config(15) };
+    let mut s = Script::idle(isn, composition.build(), composition.configure(config), 100);
+    s.at(850).connection.write(Bytes(1000 * SMSS));
+    assert_eq!(s.sent().len(), 15);
+    assert_eq!(s.at(950).pass(1), [16, 17]);
+    assert_eq!(s.cwnd(), 16.0);
+    s
+}
+
+fn sixteen_in_flight(isn: u32) -> Script {
+    sixteen_in_flight_by(isn, &variant("door"))
+}
+
+/// True if window and timeout keep still: three duplicates are repaired, but nothing is reduced.
+fn is_frozen(mut s: Script, missing: u32) -> bool {
+    let cwnd = s.cwnd();
+    assert!(s.pass_all(missing + 1..missing + 4).contains(&missing));
+    assert_eq!(s.info().phase, Phase::Recovery);
+    s.cwnd() == cwnd
+}
+
+vector!(v1_an_ack_was_overtaken, |isn| {
+    for (third, event) in [(6, true), (8, false)] {
+        let mut s = sixteen_in_flight(isn);
+        s.at(960).pass_all(2..=5);
+        s.arrive(6);
+        s.arrive(7);
+        s.deliver(&cum(7, 0));
+        if third == 8 {
+            s.arrive(8);
+        }
+        s.deliver(&cum(third, 0));
+        assert_eq!(is_frozen(s, third.max(7) + 1), event);
+    }
+});
+
+vector!(v2_an_ack_with_the_same_number_was_overtaken, |isn| {
+    for (ordinals, event) in [([1, 3, 2], true), ([1, 2, 3], false), ([254, 255, 0], false), ([1, 1, 3], false)] {
+        let mut s = sixteen_in_flight(isn);
+        for repetition in ordinals {
+            s.deliver(&cum(1, repetition));
+        }
+        assert_eq!(is_frozen(s, 2), event, "{ordinals:?}");
+    }
+});
+
+/// Which of the ACKs of data with these TPSNs tell that something was overtaken.
+fn flags(isn: u32, arrivals: &[(u32, u16)]) -> Vec<bool> {
+    let composition = variant("door");
+    let config = Config { mss: 2000, ack_every: reknit_units::Segments(1), ..config(4) };
+    let mut s = Script::idle(isn, composition.build(), composition.configure(config), 100);
+    let mut flags = Vec::new();
+    for &(n, tpsn) in arrivals {
+        for ack in s.peer_sends(n, Experiment { transmission: Some(tpsn), ..Experiment::default() }) {
+            flags.push(ack.options.experiment.ack_ordinal.unwrap().overtaken);
+        }
+    }
+    flags
+}
+
+vector!(v3_the_receiver_tells_what_was_overtaken, |isn| {
+    assert_eq!(flags(isn, &[(1, 1), (2, 2), (4, 4), (3, 3)]), [false, false, false, true]);
+    assert_eq!(flags(isn, &[(1, 65_534), (2, 65_535), (3, 0)]), [false; 3]);
+    // A retransmission is a transmission of its own.
+    assert_eq!(flags(isn, &[(1, 1), (3, 3), (2, 4)]), [false; 3]);
+});
+
+vector!(data_is_numbered_and_retransmissions_count, |isn| {
+    let mut s = Script::new(isn, &variant("door"), Config { mss: 2000, ..config(4) }, 100);
+    let numbers =
+        |s: &mut Script| s.take().iter().filter_map(|t| t.options.experiment.transmission).collect::<Vec<_>>();
+    assert_eq!(numbers(&mut s), [0, 1, 2, 3]);
+    for n in [2, 3, 4] {
+        let ack = s.arrive(n);
+        s.deliver(&ack);
+    }
+    assert_eq!(numbers(&mut s), [4, 5, 6]); // two by limited transmit, then the first again
+});
+
+vector!(v4_a_recent_reduction_is_taken_back_and_repair_goes_on, |isn| {
+    let mut s = sixteen_in_flight(isn);
+    assert!(s.at(1000).pass_all([3, 4, 5]).contains(&2));
+    assert_eq!(s.cwnd(), 8.0);
+    let ack = s.at(1150).arrive(6);
+    s.deliver(&overtaken(ack));
+    assert_eq!((s.cwnd(), s.ssthresh(), s.info().phase), (16.0, f64::INFINITY, Phase::Recovery));
+    assert!(!s.sent().contains(&2), "it is under way already");
+    let last = s.info().flight_size.0 / SMSS;
+    s.pass_all(7..=1 + last as u32);
+    s.pass(2);
+    assert_eq!(s.info().phase, Phase::Open);
+    assert!(s.cwnd() >= 16.0, "{}", s.cwnd());
+});
+
+vector!(v4_what_is_lost_besides_is_repaired_in_the_same_recovery, |isn| {
+    let mut s = sixteen_in_flight(isn);
+    s.at(1000).pass_all([3, 4, 5]);
+    let ack = s.at(1150).arrive(6);
+    s.deliver(&overtaken(ack));
+    s.sent();
+    let sent = s.pass_all([8, 9, 10, 11]);
+    assert!(sent.contains(&7), "{sent:?}");
+    assert_eq!((s.cwnd(), s.ssthresh()), (16.0, f64::INFINITY));
+});
+
+vector!(v4_an_old_reduction_stands, |isn| {
+    let mut s = sixteen_in_flight(isn);
+    s.at(1000).pass_all([3, 4, 5]);
+    s.at(1500).pass(2);
+    s.at(2400).pass(6);
+    let ack = s.at(2500).arrive(7);
+    s.deliver(&overtaken(ack));
+    assert_eq!((s.ssthresh(), s.connection.send_stats().spurious_cuts), (8.0, 0));
+});
+
+vector!(v5_while_frozen_losses_are_repaired_and_nothing_reduced, |isn| {
+    let mut s = sixteen_in_flight(isn);
+    s.at(1150).deliver(&overtaken(cum(1, 1)));
+    s.at(1200);
+    assert!(is_frozen(s, 2));
+    let mut s = sixteen_in_flight(isn);
+    s.at(1150).deliver(&overtaken(cum(1, 1)));
+    s.at(1300);
+    assert!(!is_frozen(s, 2));
+});
+
+vector!(nothing_grows_while_frozen, |isn| {
+    let mut s = sixteen_in_flight(isn);
+    s.at(1150).deliver(&overtaken(cum(1, 1)));
+    s.at(1200).pass_all([2, 3]);
+    assert_eq!(s.cwnd(), 16.0);
+    s.at(1260).pass_all([4, 5]);
+    assert_eq!(s.cwnd(), 18.0);
+});
+
+vector!(v6_a_timeout_while_frozen_only_repairs, |isn| {
+    let mut s = sixteen_in_flight(isn);
+    s.at(1900).deliver(&overtaken(cum(1, 1)));
+    s.at(1950);
+    assert_eq!(s.sent().first(), Some(&2));
+    assert_eq!((s.cwnd(), s.ssthresh()), (16.0, f64::INFINITY));
+    s.at(2949);
+    assert_eq!(s.sent(), NOTHING);
+    // The timeout was not doubled, and the first one that is answered reduces.
+    s.at(2950);
+    assert_eq!(s.sent(), [2]);
+    assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 8.0));
+});
+
+vector!(a_timeout_is_taken_back_with_its_back_off, |isn| {
+    let mut s = sixteen_in_flight(isn);
+    s.at(1950);
+    assert_eq!(s.sent(), [2]);
+    s.at(2000).deliver(&overtaken(cum(1, 1)));
+    assert_eq!((s.cwnd(), s.ssthresh(), s.info().phase), (16.0, f64::INFINITY, Phase::Open));
+    assert!(!s.sent().contains(&3), "nothing else was lost");
+    s.at(2999);
+    assert_eq!(s.sent(), NOTHING);
+    s.at(3000);
+    assert_eq!(s.sent().first(), Some(&2));
+});
+
+vector!(each_response_can_be_had_alone, |isn| {
+    let with = |respond| {
+        let detector = door::Config { respond, ..door::Config::default() };
+        Composition { spurious_detectors: vec![Arc::new(detector)], ..variant("door") }
+    };
+    for (respond, restored) in [(door::Respond::Freeze, false), (door::Respond::Instant, true)] {
+        let mut s = sixteen_in_flight_by(isn, &with(respond));
+        s.at(1000).pass_all([3, 4, 5]);
+        s.at(1150).deliver(&overtaken(cum(1, 9)));
+        assert_eq!(s.cwnd() == 16.0, restored);
+        let mut s = sixteen_in_flight_by(isn, &with(respond));
+        s.at(1150).deliver(&overtaken(cum(1, 9)));
+        assert_eq!(is_frozen(s, 2), !restored);
+    }
+});
+
+vector!(without_the_option_the_echoed_timestamp_tells, |isn| {
+    let composition = Composition { header_support: Vec::new(), ..variant("door") };
+    for (echo, event) in [(10_850, true), (10_900, false)] {
+        let config = Config { mss: 2000, timestamps: true, ..config(15) };
+        let mut s = Script::idle(isn, composition.build(), composition.configure(config), 100);
+        s.at(850).write(1);
+        s.at(860).write(1);
+        s.at(870).write(100);
+        s.at(950).pass(2);
+        let ack = s.arrive(1);
+        s.deliver(&Ack { ecr: Some(echo), ..ack });
+        assert_eq!(s.connection.send_stats().cuts.total(), 0);
+        assert_eq!(is_frozen(s, 3), event);
+    }
+});
+
+vector!(the_parameters_are_times, |isn| {
+    let detector = door::Config { t1: Some(Duration::from_millis(10)), ..door::Config::default() };
+    let composition = Composition { spurious_detectors: vec![Arc::new(detector)], ..variant("door") };
+    for (ms, event) in [(1159, true), (1160, false)] {
+        let mut s = sixteen_in_flight_by(isn, &composition);
+        s.at(1150).deliver(&overtaken(cum(1, 1)));
+        s.at(ms);
+        assert_eq!(is_frozen(s, 2), event);
+    }
+});
