@@ -278,6 +278,9 @@ impl Script {
     }
 
     /// The peer sends its segment `n` of data. Returns what is sent in answer.
+    ///
+    /// # Panics
+    /// If the packet algebra does not hold afterwards.
     pub fn peer_sends(&mut self, n: u32, experiment: Experiment) -> Vec<Segment> {
         let mut segment = Segment {
             seq: SeqNum(PEER_ISN).plus(1).plus((n - 1) * SMSS as u32),
