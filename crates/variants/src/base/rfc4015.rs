@@ -5,8 +5,7 @@
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context, Spurious, Turn};
 use reknit_tcp::seams::RtoEstimator;
-use reknit_tcp::seq::Offset;
-use reknit_units::Duration;
+use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,8 +45,8 @@ struct Rfc4015 {
     in_series: bool,
     /// `SRTT_prev` and `RTTVAR_prev`, of the last timeout.
     before: Option<Smoothed>,
-    /// The same once the timeout has turned out to be spurious, and the first octet that was not sent before.
-    adapt: Option<(Smoothed, Offset)>,
+    /// The same once the timeout has turned out to be spurious, and when it did.
+    adapt: Option<(Smoothed, Instant)>,
 }
 
 impl Rfc4015 {
@@ -66,7 +65,7 @@ impl Rfc4015 {
 impl RtoEstimator for Rfc4015 {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         match (self.adapt, ack.rtt) {
-            (Some((before, mark)), Some(rtt)) if ack.ack > mark => {
+            (Some((before, resumed)), Some(rtt)) if resumed + rtt <= cx.now => {
                 self.adapt = None;
                 self.adapt(before, rtt.round_to(cx.config.rto_tick));
                 true
@@ -101,7 +100,7 @@ impl RtoEstimator for Rfc4015 {
             Turn::LeaveRecovery => self.in_series = false,
             Turn::Spurious(Spurious::Timeout | Spurious::LateTimeout) => {
                 self.in_series = false;
-                self.adapt = self.before.take().map(|before| (before, cx.snd.snd_nxt));
+                self.adapt = self.before.take().map(|before| (before, cx.now));
             }
         }
     }
@@ -110,10 +109,9 @@ impl RtoEstimator for Rfc4015 {
 #[cfg(test)]
 mod tests {
     use reknit_tcp::scoreboard::Scoreboard;
-    use reknit_units::Instant;
 
     use super::*;
-    use crate::base::given::{self, segments};
+    use crate::base::given;
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -123,18 +121,19 @@ mod tests {
         Rfc4015 { granularity: MS, base, in_series: false, before: None, adapt: None }
     }
 
-    /// What is left after a timeout that `spurious` tells about, and an ACK of the segment at SND.NXT with this RTT.
+    /// What is left after a timeout that `spurious` tells about, and an ACK of data sent right then with this RTT.
     fn after_timeout(spurious: Option<Spurious>, rtt: Duration) -> Smoothed {
         let (snd, board, config) = (given::state(), Scoreboard::default(), Tcp::default());
-        let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
+        let at = |now| Context { now, config: &config, snd: &snd, board: &board };
+        let resumed = Instant::ZERO + MS * 5000;
         let mut estimator = estimator();
-        estimator.on_turn(&cx, Turn::Timeout { expired: MS * 300, first: true });
-        estimator.on_turn(&cx, spurious.map_or(Turn::LeaveRecovery, Turn::Spurious));
+        estimator.on_turn(&at(Instant::ZERO), Turn::Timeout { expired: MS * 300, first: true });
+        estimator.on_turn(&at(resumed), spurious.map_or(Turn::LeaveRecovery, Turn::Spurious));
         // Data that was sent before tells nothing new, however slow it was.
-        let old = AckFacts { ack: snd.snd_nxt, rtt: Some(MS * 900), ..given::ack() };
-        assert!(!estimator.on_ack(&cx, &old));
-        let new = AckFacts { ack: snd.snd_nxt + segments(1), rtt: Some(rtt), rtt_sample: Some(rtt), ..given::ack() };
-        assert!(estimator.on_ack(&cx, &new));
+        let old = AckFacts { rtt: Some(MS * 900), ..given::ack() };
+        assert!(!estimator.on_ack(&at(resumed + MS * 899), &old));
+        let new = AckFacts { rtt: Some(rtt), rtt_sample: Some(rtt), ..given::ack() };
+        assert!(estimator.on_ack(&at(resumed + rtt), &new));
         estimator.base.smoothed.unwrap()
     }
 
