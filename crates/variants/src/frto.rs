@@ -22,7 +22,8 @@
 //!
 //! **Departures.** While the timeout is undecided cwnd stands at one segment, as in RFC 5682, where the paper leaves it as
 //! it was; nothing is sent by it. Nagle is not overridden. SACK marks survive the timeout (RFC 6675 §5.1). Without SACK
-//! `sack` does as `basic`. The hard cap on what is in flight holds for the two new segments too.
+//! `sack` does as `basic`. After a loss the new segments of step 2 count as under way, so that slow start from three segments
+//! resends fewer at first. The hard cap on what is in flight holds for the two new segments too.
 //!
 //! **Reproduces.** F-RTO Figs. 2 to 4 and the curves "F-RTO" of its §5.
 //!
