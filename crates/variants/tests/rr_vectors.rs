@@ -228,8 +228,9 @@ vector!(hg_takes_the_time_of_each_segment, |isn| {
 });
 
 vector!(rtx_needs_the_bit_at_both_ends, |isn| {
-    // The script's peer knows nothing of it: as -MEAN.
-    let mut s = Script::new(isn, &variant("rr-ta-rtx"), config(9), 100);
+    // Nobody offers it: as -MEAN.
+    let alone = Composition { header_support: Vec::new(), ..variant("rr-ta-rtx") };
+    let mut s = Script::new(isn, &alone, config(9), 100);
     assert_eq!(s.info().features, Features::NONE);
     s.sent();
     s.pass_all([2, 3, 4, 5, 1, 6, 7, 8, 9, 1]);
