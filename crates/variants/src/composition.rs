@@ -65,6 +65,8 @@ pub struct Composition {
     pub shares_reordering: bool,
     /// False for the variants from before SACK.
     pub sack: bool,
+    /// True for the variants that are nothing without timestamps.
+    pub timestamps: bool,
     /// Replaces the plug-ins that need SACK, if the variant wants it and does not get it.
     pub without_sack: fn(&mut SenderPlugins),
 }
@@ -88,6 +90,7 @@ impl Default for Composition {
             header_support: Vec::new(),
             shares_reordering: false,
             sack: true,
+            timestamps: false,
             without_sack: newreno::without_sack,
         }
     }
@@ -120,6 +123,7 @@ impl Composition {
     #[must_use]
     pub fn configure(&self, mut config: Config) -> Config {
         config.sack &= self.sack;
+        config.timestamps |= self.timestamps;
         config.dsack &= config.sack;
         config
     }

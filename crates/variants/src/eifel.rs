@@ -50,7 +50,7 @@ pub(crate) const EIFEL: Variant = Variant {
     side: Side::Sender,
     peer_needs: "SACK, timestamps",
     status: Status::Faithful,
-    compose: || compose(Evidence::Timestamps),
+    compose: || Composition { timestamps: true, ..compose(Evidence::Timestamps) },
 };
 
 /// Eifel with a bit instead of timestamps.

@@ -22,7 +22,7 @@
 //! **Status.** Faithful.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
-use reknit_tcp::scoreboard::SegId;
+use reknit_tcp::scoreboard::{Record, SegId};
 use reknit_tcp::seams::{FastRecovery, LossDetector, Verdicts, Why};
 use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
@@ -86,16 +86,22 @@ struct Frontier {
 pub(crate) struct SackedAbove {
     config: Config,
     frontier: Option<Frontier>,
+    /// What was resent below this, before the last undo, is under way and no new evidence.
+    excused: SegId,
 }
 
 impl SackedAbove {
     pub(crate) fn new(config: Config) -> SackedAbove {
-        SackedAbove { config, frontier: None }
+        SackedAbove { config, frontier: None, excused: SegId(0) }
     }
 
     /// §5: the trigger.
     fn is_triggered(&self, cx: &Context<'_>) -> bool {
-        let first_is_lost = is_lost(cx, cx.board.first(), cx.board.sacked().bytes);
+        let first = cx.board.first();
+        if first < self.excused && cx.board.get(first).is_some_and(Record::is_retransmitted) {
+            return false;
+        }
+        let first_is_lost = is_lost(cx, first, cx.board.sacked().bytes);
         cx.snd.dup_acks >= cx.snd.dup_thresh || first_is_lost || self.early_retransmit(cx)
     }
 
@@ -206,10 +212,12 @@ impl LossDetector for SackedAbove {
         true
     }
 
-    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
-        // News of a needless reduction may leave the recovery under way.
-        if matches!(turn, Turn::LeaveRecovery | Turn::Timeout { .. }) {
-            self.frontier = None;
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        match turn {
+            Turn::EnterRecovery => {}
+            Turn::LeaveRecovery | Turn::Timeout { .. } => self.frontier = None,
+            // News of a needless reduction may leave the recovery under way.
+            Turn::Spurious(_) => self.excused = cx.board.next_id(),
         }
     }
 }
