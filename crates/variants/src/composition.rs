@@ -13,6 +13,8 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::base::{aimd, delayed_ack, fixed_threshold, limited_transmit, respond_at_once, rfc6298, timeout, undo};
+use crate::parts::{Described, Face, Seam, Slot};
+use crate::rules::Rule;
 use crate::{newreno, sack};
 
 /// The parameters of an algorithm as people see and set them.
@@ -21,10 +23,12 @@ pub trait Algorithm: Serialize + DeserializeOwned + JsonSchema {
     const NAME: &'static str;
     /// The file that implements it; its header says what it does.
     const SOURCE: &'static str;
+    /// What does not go with it, and what it needs of the peer.
+    const RULES: &'static [Rule] = &[];
 }
 
 /// The parameters of a plug-in, from which a connection's own instance is built.
-pub trait Part<Seam: ?Sized>: Debug + Send + Sync {
+pub trait Part<Seam: ?Sized>: Described<Seam> + Debug + Send + Sync {
     /// A fresh instance.
     fn build(&self) -> Box<Seam>;
 }
@@ -126,5 +130,48 @@ impl Composition {
         config.timestamps |= self.timestamps;
         config.dsack &= config.sack;
         config
+    }
+
+    /// Every seam with what fills it, in the order of [`Seam::ALL`].
+    pub fn slots(&self) -> [(Seam, &dyn Slot); Seam::ALL.len()] {
+        [
+            (Seam::LossDetector, &self.loss_detector),
+            (Seam::DupThresh, &self.dup_thresh),
+            (Seam::Postponements, &self.postponements),
+            (Seam::SpuriousDetectors, &self.spurious_detectors),
+            (Seam::SpuriousResponse, &self.spurious_response),
+            (Seam::LossResponse, &self.loss_response),
+            (Seam::FastRecovery, &self.fast_recovery),
+            (Seam::TimeoutRecovery, &self.timeout_recovery),
+            (Seam::RtoEstimator, &self.rto_estimator),
+            (Seam::LimitedTransmit, &self.limited_transmit),
+            (Seam::CongestionControl, &self.congestion_control),
+            (Seam::AckPolicy, &self.ack_policy),
+            (Seam::HeaderSupport, &self.header_support),
+        ]
+    }
+
+    /// What fills `seam`, to be replaced.
+    pub fn slot_mut(&mut self, seam: Seam) -> &mut dyn Slot {
+        match seam {
+            Seam::LossDetector => &mut self.loss_detector,
+            Seam::DupThresh => &mut self.dup_thresh,
+            Seam::Postponements => &mut self.postponements,
+            Seam::SpuriousDetectors => &mut self.spurious_detectors,
+            Seam::SpuriousResponse => &mut self.spurious_response,
+            Seam::LossResponse => &mut self.loss_response,
+            Seam::FastRecovery => &mut self.fast_recovery,
+            Seam::TimeoutRecovery => &mut self.timeout_recovery,
+            Seam::RtoEstimator => &mut self.rto_estimator,
+            Seam::LimitedTransmit => &mut self.limited_transmit,
+            Seam::CongestionControl => &mut self.congestion_control,
+            Seam::AckPolicy => &mut self.ack_policy,
+            Seam::HeaderSupport => &mut self.header_support,
+        }
+    }
+
+    /// What fills `seam`, as people see it. Parts without a name are left out.
+    pub fn faces(&self, seam: Seam) -> Vec<Face> {
+        self.slots()[seam as usize].1.faces()
     }
 }

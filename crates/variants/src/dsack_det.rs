@@ -25,6 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::composition::{Algorithm, Part};
+use crate::rules::{Need, Rule};
 
 /// What a DSACK of a segment that was sent once means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +49,7 @@ pub struct Config {
 impl Algorithm for Config {
     const NAME: &'static str = "dsack";
     const SOURCE: &'static str = include_str!("dsack_det.rs");
+    const RULES: &'static [Rule] = &[Rule::Needs(Need::Sack, "needless retransmissions go unnoticed")];
 }
 
 impl Part<dyn SpuriousDetector> for Config {

@@ -2,6 +2,9 @@
 //!
 //! A **variant** is a named combination of plug-ins for the seams of [`reknit_tcp`]: [`registry`] lists them, and
 //! [`composition`] says how one is put together. [`base`] holds the parts that most of them share.
+//!
+//! [`file`](mod@file) reads variants that a user has put together, [`rules`] says which parts do not go together, and
+//! [`parts`] and [`header`] tell people what there is.
 
 mod ba_r;
 pub mod base;
@@ -14,12 +17,15 @@ mod dsack_r;
 mod dsack_ss;
 pub mod eifel;
 pub mod enhanced_sampling;
+pub mod file;
 pub mod frto;
+pub mod header;
 pub mod leung_ma;
 pub mod lpc_sender;
 pub mod ncr;
 pub mod newreno;
 mod order_statistic;
+pub mod parts;
 pub mod paxson_snd;
 pub mod pr;
 pub mod pr_envelope;
@@ -36,8 +42,10 @@ pub mod rr_share;
 mod rr_tcp;
 pub mod rto_adaptk;
 pub mod rtt_histogram;
+pub mod rules;
 pub mod sack;
 pub mod time_delayed;
 
 pub use composition::Composition;
-pub use registry::{Side, Status, UnknownVariant, VARIANTS, Variant, find};
+pub use file::{Custom, FileError};
+pub use registry::{Family, Side, Status, UnknownVariant, VARIANTS, Variant, find};

@@ -31,7 +31,9 @@ use serde::{Deserialize, Serialize};
 use crate::base::{cubic, limited_transmit, prr, undo};
 use crate::composition::{Algorithm, Composition, Part};
 use crate::dsack_det;
+use crate::parts::Seam;
 use crate::registry::{Side, Status, Variant};
+use crate::rules::{Need, Rule};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -84,6 +86,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "rack";
     const SOURCE: &'static str = include_str!("rack.rs");
+    const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponements, &[]), Rule::Waits, Rule::Needs(Need::Sack, "")];
 }
 
 impl Part<dyn LossDetector> for Config {

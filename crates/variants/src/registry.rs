@@ -3,10 +3,8 @@
 use std::fmt;
 
 use crate::composition::Composition;
-use crate::{
-    ba_r, blanton_allman, dcr, door, dsack_r, dsack_ss, eifel, frto, leung_ma, lpc_sender, ncr, newreno, paxson_snd,
-    pr, rack, reno, reno_nt4, rr_share, rr_tcp, rto_adaptk, sack, time_delayed,
-};
+use crate::parts::Seam;
+use crate::{dsack_r, dsack_ss, newreno, rack, reno, reno_nt4, sack};
 
 /// Which end of a connection a variant changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,8 +69,19 @@ pub struct Variant {
     pub compose: fn() -> Composition,
 }
 
-/// All variants, in the order in which they are listed.
-pub const VARIANTS: &[Variant] = &[
+/// Lists variants as `file::CONST`, and keeps the texts of their files beside them.
+macro_rules! variants {
+    ($($file:ident::$name:ident),* $(,)?) => {
+        /// All variants, in the order in which they are listed.
+        pub const VARIANTS: &[Variant] = &[$($file::$name),*];
+
+        /// For each variant the file that states it: its name, and its text.
+        const FILES: &[(&str, &str)] =
+            &[$((concat!(stringify!($file), ".rs"), include_str!(concat!(stringify!($file), ".rs")))),*];
+    };
+}
+
+variants! {
     reno::VARIANT,
     reno_nt4::VARIANT,
     newreno::VARIANT,
@@ -110,7 +119,76 @@ pub const VARIANTS: &[Variant] = &[
     frto::FRTO_SACK,
     door::VARIANT,
     rack::VARIANT,
-];
+}
+
+impl Variant {
+    /// The name of the file in `crates/variants/src` that states it, and the file's text; the header explains it.
+    pub fn file(&self) -> (&'static str, &'static str) {
+        VARIANTS.iter().zip(FILES).find(|(variant, _)| variant.name == self.name).map_or(("", ""), |(_, file)| *file)
+    }
+
+    /// What it does about reordering, for lists: its first deviation from the base.
+    pub fn family(&self) -> Family {
+        let (base, own) = (Composition::default(), (self.compose)());
+        let differs = |seam| own.faces(seam) != base.faces(seam);
+        if self.side == Side::Receiver || differs(Seam::AckPolicy) {
+            Family::Receiver
+        } else if !own.sack {
+            Family::Base
+        } else if differs(Seam::LossDetector) {
+            Family::Time
+        } else if differs(Seam::Postponements) {
+            Family::Wait
+        } else if differs(Seam::DupThresh) {
+            Family::Threshold
+        } else if differs(Seam::SpuriousDetectors) || differs(Seam::TimeoutRecovery) || differs(Seam::LossResponse) {
+            Family::Undo
+        } else if Seam::ALL.into_iter().any(differs) {
+            Family::Other
+        } else {
+            Family::Base
+        }
+    }
+}
+
+/// What a variant does about reordering.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Family {
+    /// Nothing.
+    Base,
+    /// It notices needless reductions and undoes them.
+    Undo,
+    /// It adapts the number of duplicates that mean loss.
+    Threshold,
+    /// It waits for a time before it resends.
+    Wait,
+    /// Its own detector judges by time instead of counts.
+    Time,
+    /// The receiver hides reordering.
+    Receiver,
+    /// Something else.
+    Other,
+}
+
+impl Family {
+    /// All of them, in the order of lists.
+    pub const ALL: [Family; 7] =
+        [Family::Base, Family::Undo, Family::Threshold, Family::Wait, Family::Time, Family::Receiver, Family::Other];
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Family::Base => "without any cure",
+            Family::Undo => "notice a needless reduction and undo it",
+            Family::Threshold => "adapt the threshold",
+            Family::Wait => "wait before resending",
+            Family::Time => "judge by time instead of counts",
+            Family::Receiver => "hide reordering at the receiver",
+            Family::Other => "others",
+        })
+    }
+}
 
 /// A name that no variant has.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

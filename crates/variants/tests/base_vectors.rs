@@ -13,6 +13,7 @@ use reknit_units::{Duration, Instant, Segments};
 use reknit_variants::Composition;
 use reknit_variants::base::{fixed_threshold, limited_transmit, prr};
 use reknit_variants::composition::Part;
+use reknit_variants::parts::Described;
 use reknit_variants::sack;
 
 fn dup_thresh(dup_thresh: u32, limited_transmit: limited_transmit::Config, base: Composition) -> Composition {
@@ -213,6 +214,8 @@ vector!(b12_inflation_by_the_duplicates_that_arrived, |isn| {
 
 #[derive(Clone, Debug)]
 struct Wait(Option<Duration>);
+
+impl Described<dyn Postponement> for Wait {}
 
 impl Part<dyn Postponement> for Wait {
     fn build(&self) -> Box<dyn Postponement> {

@@ -14,6 +14,7 @@ use reknit_units::{Duration, Segments};
 use reknit_variants::Composition;
 use reknit_variants::base::{cubic, undo};
 use reknit_variants::composition::Part;
+use reknit_variants::parts::Described;
 
 /// A connection of `variant` that has written nothing yet.
 fn idle(isn: u32, name: &str, config: Config) -> Script {
@@ -156,6 +157,8 @@ vector!(time_based_recovery_leaves_holes_alone_that_are_not_overdue, |isn| {
 /// Holds every reduction needless as soon as anything more arrives.
 #[derive(Debug)]
 struct Optimist;
+
+impl Described<dyn SpuriousDetector> for Optimist {}
 
 impl Part<dyn SpuriousDetector> for Optimist {
     fn build(&self) -> Box<dyn SpuriousDetector> {

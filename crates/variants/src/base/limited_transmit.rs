@@ -21,7 +21,7 @@ use crate::composition::{Algorithm, Part};
 
 /// Which rule, with its parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "rule", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(tag = "algorithm", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Config {
     /// No limited transmit.
     Off,
@@ -31,13 +31,18 @@ pub enum Config {
     EverySecond,
     /// RR-TCP: at most `windows` times cwnd beyond cwnd.
     PerSack {
-        /// k, 0 to 2 in the paper; 1 by default.
+        /// k, 0 to 2 in the paper.
+        #[serde(default = "one_window")]
         windows: f64,
     },
     /// TCP-DCR: at most one window beyond cwnd.
     EverySack,
     /// Limited by the pipe alone.
     Pipe,
+}
+
+fn one_window() -> f64 {
+    1.0
 }
 
 impl Algorithm for Config {

@@ -21,7 +21,7 @@ use crate::composition::{Algorithm, Part};
 
 /// Which response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(tag = "algorithm", rename_all = "kebab-case")]
 pub enum Config {
     /// Detect only.
     None,

@@ -1,0 +1,196 @@
+//! Variants that users put together: a base, and for each seam another algorithm or other parameters, in TOML.
+//!
+//! ```toml
+//! name = "my-rack"
+//! base = "rack"                       # `sack` if there is none
+//! summary = "rack with more patience and without probes"
+//!
+//! [loss_detector]                     # the base's algorithm with other parameters
+//! reo_wnd_divisor = 2
+//! tlp = false
+//!
+//! [congestion_control]                # another algorithm
+//! algorithm = "reno"
+//!
+//! [[spurious_detectors]]              # where several may stand, the list replaces the base's
+//! algorithm = "dsack"
+//! ```
+
+use std::fmt::Write;
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use crate::composition::Composition;
+use crate::parts::{Face, KeyError, Library, Parameter, Seam};
+use crate::registry::{self, Variant};
+use crate::rules;
+
+/// A variant from a file.
+#[derive(Clone, Debug)]
+pub struct Custom {
+    /// What it is called in results.
+    pub name: String,
+    /// What it was made from.
+    pub base: &'static Variant,
+    /// What it is, in a line.
+    pub summary: String,
+    /// Its plug-ins.
+    pub composition: Composition,
+    /// What works against itself in it; each names the file and the key.
+    pub warnings: Vec<String>,
+}
+
+/// What is wrong with a variant file: one line that names the file, the key and what is allowed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{place}: {message}")]
+pub struct FileError {
+    place: String,
+    message: String,
+}
+
+impl Custom {
+    /// The variant in the file `path`.
+    ///
+    /// # Errors
+    /// If the file cannot be read or does not describe a variant.
+    pub fn load(path: &Path) -> Result<Custom, FileError> {
+        let place = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => Custom::parse(&place, &text),
+            Err(error) => Err(FileError { place, message: error.to_string() }),
+        }
+    }
+
+    /// The variant that `text` describes; `place` is named in errors.
+    ///
+    /// # Errors
+    /// Names the line (for broken TOML) or the key, and what is allowed.
+    pub fn parse(place: &str, text: &str) -> Result<Custom, FileError> {
+        let table: Table = text.parse().map_err(|error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+            let message = error.message().trim().replace('\n', ", ");
+            FileError { place: format!("{place}:{line}"), message }
+        })?;
+        let refuse = |message: String| FileError { place: place.to_owned(), message };
+        let mut custom = Custom::from_table(table).map_err(|error| refuse(error.to_string()))?;
+        let findings = rules::check(&custom.composition);
+        if let Some(error) = findings.errors.into_iter().next() {
+            return Err(refuse(error));
+        }
+        custom.warnings = findings.warnings.into_iter().map(|warning| format!("{place}: {warning}")).collect();
+        Ok(custom)
+    }
+
+    fn from_table(mut table: Table) -> Result<Custom, KeyError> {
+        let name = name(text(&mut table, "name")?)?;
+        let base = text(&mut table, "base")?.unwrap_or_else(|| "sack".to_owned());
+        let base = registry::find(&base).map_err(|error| KeyError::new("base", error.to_string()))?;
+        let summary = text(&mut table, "summary")?.unwrap_or_else(|| format!("{} with changes", base.name));
+        let mut composition = (base.compose)();
+        match table.remove("sack") {
+            None => {}
+            Some(Value::Boolean(sack)) => composition.sack = sack,
+            Some(other) => {
+                return Err(KeyError::new("sack", format!("expected true or false, not {}", other.type_str())));
+            }
+        }
+        let library = Library::new();
+        for seam in Seam::ALL {
+            if let Some(value) = table.remove(seam.key()) {
+                composition.slot_mut(seam).fill(seam, value, &library)?;
+            }
+        }
+        match table.keys().next() {
+            Some(key) => Err(KeyError::new(key, format!("unknown key; allowed are {}", allowed_keys()))),
+            None => Ok(Custom { name, base, summary, composition, warnings: Vec::new() }),
+        }
+    }
+}
+
+fn allowed_keys() -> String {
+    let seams = Seam::ALL.iter().map(|seam| seam.key());
+    ["name", "base", "summary", "sack"].into_iter().chain(seams).collect::<Vec<_>>().join(", ")
+}
+
+fn text(table: &mut Table, key: &str) -> Result<Option<String>, KeyError> {
+    match table.remove(key) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.split_whitespace().collect::<Vec<_>>().join(" "))),
+        Some(other) => Err(KeyError::new(key, format!("expected text, not {}", other.type_str()))),
+    }
+}
+
+/// Names stand in lists, in names of files and beside those of the built-in variants.
+fn name(given: Option<String>) -> Result<String, KeyError> {
+    const ALLOWED: &str = "lower-case letters, digits, `-`, `_` and `.`, beginning with a letter";
+    let refuse = |message: String| Err(KeyError::new("name", message));
+    let Some(name) = given else { return refuse(format!("missing; give the variant a name of {ALLOWED}")) };
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_allowed) {
+        return refuse(format!("`{name}` is no name for a variant; allowed are {ALLOWED}"));
+    }
+    match registry::find(&name) {
+        Ok(variant) => refuse(format!("`{name}` is the built-in variant {}; choose another name", variant.name)),
+        Err(_) => Ok(name),
+    }
+}
+
+/// A complete file: every part of `composition` with every parameter, explained.
+pub fn write(name: &str, base: &Variant, composition: &Composition) -> String {
+    let mut out = format!(
+        "# A variant: reknit compare --path PATH --variant-file FILE. What stands here as in `{}` may be left out.\n\
+         name = \"{name}\"\nbase = \"{}\"\nsummary = \"{} with changes\"\nsack = {}\n",
+        base.name, base.name, base.name, composition.sack
+    );
+    let (filled, empty): (Vec<Seam>, Vec<Seam>) =
+        Seam::ALL.into_iter().partition(|seam| !composition.faces(*seam).is_empty());
+    for seam in empty {
+        let _ = writeln!(out, "{seam} = []  # {}", seam.question());
+    }
+    for seam in filled {
+        for face in composition.faces(seam) {
+            write_part(&mut out, seam, &face);
+        }
+    }
+    out
+}
+
+fn write_part(out: &mut String, seam: Seam, face: &Face) {
+    let title = if seam.takes_many() { format!("[[{seam}]]") } else { format!("[{seam}]") };
+    let form = face.form();
+    let _ = write!(out, "\n{title}  # {}\nalgorithm = \"{}\"\n", seam.question(), face.algorithm);
+    for (key, value) in &face.parameters {
+        if let Some(parameter) = form.parameters.iter().find(|parameter| parameter.name == *key) {
+            for line in comment(parameter) {
+                let _ = writeln!(out, "# {line}");
+            }
+        }
+        let _ = writeln!(out, "{key} = {value}");
+    }
+}
+
+/// What a parameter means, in lines of at most 98 characters.
+fn comment(parameter: &Parameter) -> Vec<String> {
+    let mut text = parameter.meaning.clone();
+    if let Some(unit) = parameter.unit {
+        let _ = write!(text, " In {unit}.");
+    }
+    if !parameter.choices.is_empty() {
+        let words: Vec<String> = parameter.choices.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+        let _ = write!(text, " One of {}.", words.join(", "));
+    }
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        if lines.last().is_some_and(|line| line.chars().count() + 1 + word.chars().count() > 98) {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}

@@ -1,0 +1,83 @@
+//! The `//!` header of an algorithm's file, from which lists and documents are made.
+
+/// A header, taken apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// The first line, without mark-up.
+    pub title: String,
+    /// The rest, block by block: paragraphs on one line each, tables and lists as they are.
+    pub blocks: Vec<String>,
+}
+
+impl Header {
+    /// The header of the file with this text.
+    pub fn parse(file: &str) -> Header {
+        let lines =
+            file.lines().map_while(|line| line.strip_prefix("//!")).map(|line| line.strip_prefix(' ').unwrap_or(line));
+        let mut blocks = vec![String::new()];
+        for line in lines {
+            let block = blocks.last_mut().expect("there is always one");
+            if line.trim().is_empty() {
+                if !block.is_empty() {
+                    blocks.push(String::new());
+                }
+                continue;
+            }
+            if !block.is_empty() {
+                block.push(if starts_a_line(line) { '\n' } else { ' ' });
+            }
+            block.push_str(line.trim_end());
+        }
+        blocks.retain(|block| !block.is_empty());
+        let first = if blocks.is_empty() { String::new() } else { blocks.remove(0) };
+        match first.strip_prefix("# ") {
+            Some(title) => Header { title: title.to_owned(), blocks },
+            // Without a title the first sentence is it, and the whole paragraph stays.
+            None => Header { title: sentence(&first).to_owned(), blocks: [vec![first.clone()], blocks].concat() },
+        }
+    }
+
+    /// The paragraph called `name`, without its name; it begins with `**name.**` or `**name**`.
+    pub fn section(&self, name: &str) -> Option<&str> {
+        self.blocks.iter().find_map(|block| {
+            let rest = block.strip_prefix("**")?.strip_prefix(name)?;
+            Some(rest.strip_prefix(".**").or_else(|| rest.strip_prefix("**"))?.trim_start_matches([',', ' ']))
+        })
+    }
+}
+
+/// True for rows of tables, items of lists, and what is set off by four spaces.
+fn starts_a_line(line: &str) -> bool {
+    ["|", "* ", "- ", "    "].iter().any(|mark| line.starts_with(mark))
+}
+
+/// Up to the first full stop, colon or line's end that closes a statement.
+fn sentence(text: &str) -> &str {
+    let end = [". ", ": ", "\n"].iter().filter_map(|mark| text.find(mark)).min().unwrap_or(text.len());
+    text[..end].trim_end_matches(['.', ':'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_has_a_title_and_sections() {
+        let file = "//! # ABC\n//!\n//! Somebody: Paper.\n//! 2001.\n//!\n//! **What it changes.** Much\n//! indeed.\n//!\n\
+                    //! **Rules**, on an ACK. 1: go.\n//!\n//! | a | b |\n//! |---|---|\n\nuse x;\n//! not this";
+        let header = Header::parse(file);
+        assert_eq!(header.title, "ABC");
+        assert_eq!(header.blocks[0], "Somebody: Paper. 2001.");
+        assert_eq!(header.section("What it changes"), Some("Much indeed."));
+        assert_eq!(header.section("Rules"), Some("on an ACK. 1: go."));
+        assert_eq!(header.section("State"), None);
+        assert_eq!(header.blocks.last().unwrap(), "| a | b |\n|---|---|");
+    }
+
+    #[test]
+    fn without_a_title_the_first_sentence_is_it() {
+        let header = Header::parse("//! One rule: always so. More.\n//! And more.\n");
+        assert_eq!(header.title, "One rule");
+        assert_eq!(header.blocks, ["One rule: always so. More. And more."]);
+    }
+}

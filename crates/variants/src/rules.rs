@@ -1,0 +1,197 @@
+//! Which parts do not go together, and what a part needs of the peer.
+//!
+//! An algorithm states its own rules ([`Algorithm::RULES`](crate::composition::Algorithm::RULES)); here they are checked.
+//! An error is a combination that has no meaning, a warning one that works against itself.
+
+use reknit_tcp::Info;
+use reknit_tcp::experiment::Features;
+
+use crate::composition::Composition;
+use crate::parts::{Face, Seam};
+
+/// What an algorithm asks of the rest of its variant, or of the peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// Nothing but these may fill the seam: the algorithm answers its question itself.
+    Only(Seam, &'static [&'static str]),
+    /// It holds acknowledgments back. At most one part of an end may.
+    Withholds,
+    /// It waits for a time to pass before it holds a segment lost, which adds to what a receiver holds back.
+    Waits,
+    /// Its threshold may exceed the window, so that only limited transmit keeps ACKs coming.
+    MayExceedWindow,
+    /// It needs this of the peer; the text says what happens without.
+    Needs(Need, &'static str),
+}
+
+/// What a peer may or may not do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// Selective acknowledgments.
+    Sack,
+    /// Timestamps.
+    Timestamps,
+    /// An experimental feature.
+    Feature(Features),
+}
+
+impl Need {
+    fn is_met(self, info: &Info) -> bool {
+        match self {
+            Need::Sack => info.sack,
+            Need::Timestamps => info.timestamps,
+            Need::Feature(features) => info.features.has(features),
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Need::Sack => "SACK".to_owned(),
+            Need::Timestamps => "timestamps".to_owned(),
+            Need::Feature(features) => format!("`{features}` in the experimental option"),
+        }
+    }
+}
+
+/// What is wrong with a composition, one line each.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Findings {
+    /// It cannot be.
+    pub errors: Vec<String>,
+    /// It can, but works against itself.
+    pub warnings: Vec<String>,
+}
+
+/// All named parts of a composition.
+fn parts(composition: &Composition) -> Vec<(Seam, Face)> {
+    Seam::ALL.iter().flat_map(|seam| composition.faces(*seam).into_iter().map(|face| (*seam, face))).collect()
+}
+
+fn with_rule(parts: &[(Seam, Face)], wanted: Rule) -> Option<&(Seam, Face)> {
+    parts.iter().find(|(_, face)| face.kind.rules.contains(&wanted))
+}
+
+/// Checks what one end of a connection is made of.
+pub fn check(composition: &Composition) -> Findings {
+    let parts = parts(composition);
+    let mut errors = exclusions(&parts);
+    errors.extend(repetitions(&parts));
+    errors.extend(withholders(&parts));
+    if !composition.sack {
+        errors.extend(without_sack(&parts));
+    }
+    let mut warnings: Vec<String> = starvation(&parts).into_iter().collect();
+    warnings.extend(unheard_response(&parts));
+    warnings.extend(between(composition, composition));
+    Findings { errors, warnings }
+}
+
+/// Warns of a sender and a receiver that both wait for the same segment: the times add up.
+pub fn between(sender: &Composition, receiver: &Composition) -> Option<String> {
+    let (at_sender, at_receiver) = (parts(sender), parts(receiver));
+    let (seam, waits) = with_rule(&at_sender, Rule::Waits)?;
+    let (other, withholds) = with_rule(&at_receiver, Rule::Withholds)?;
+    Some(format!(
+        "{seam}: `{}` waits before it resends, and the receiver's `{}` ({other}) holds back the acknowledgments that it \
+         waits for: the times add up",
+        waits.algorithm, withholds.algorithm
+    ))
+}
+
+/// An algorithm that answers another seam's question itself allows nothing else there.
+fn exclusions(parts: &[(Seam, Face)]) -> Vec<String> {
+    let mut errors = Vec::new();
+    for (by, face) in parts {
+        for rule in face.kind.rules {
+            let Rule::Only(seam, allowed) = rule else { continue };
+            let others = parts.iter().filter(|(at, other)| at == seam && !allowed.contains(&other.algorithm.as_str()));
+            let allowed = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(", ") };
+            errors.extend(others.map(|(_, other)| {
+                format!(
+                    "{seam}: `{}` does not go with `{}` ({by}), which decides {} itself; allowed is {allowed}",
+                    other.algorithm,
+                    face.algorithm,
+                    seam.question()
+                )
+            }));
+        }
+    }
+    errors
+}
+
+fn repetitions(parts: &[(Seam, Face)]) -> Option<String> {
+    let repeated = |(i, (seam, face)): (usize, &(Seam, Face))| {
+        parts[..i].iter().any(|(at, other)| at == seam && other.algorithm == face.algorithm)
+    };
+    let (_, (seam, face)) = parts.iter().enumerate().find(|entry| repeated(*entry))?;
+    Some(format!("{seam}: `{}` is there twice; once is allowed", face.algorithm))
+}
+
+fn withholders(parts: &[(Seam, Face)]) -> Option<String> {
+    let mut withholding = parts.iter().filter(|(_, face)| face.kind.rules.contains(&Rule::Withholds));
+    let (first, second) = (withholding.next()?, withholding.next()?);
+    Some(format!(
+        "{}: `{}` holds acknowledgments back, and so does `{}` ({}); one of them is allowed",
+        second.0, second.1.algorithm, first.1.algorithm, first.0
+    ))
+}
+
+fn without_sack(parts: &[(Seam, Face)]) -> Option<String> {
+    let needs_sack = |rule: &Rule| matches!(rule, Rule::Needs(Need::Sack, _));
+    let (seam, face) = parts.iter().find(|(_, face)| face.kind.rules.iter().any(needs_sack))?;
+    Some(format!(
+        "{seam}: `{}` needs SACK, which this variant does without; set `sack = true` or take a base that has it",
+        face.algorithm
+    ))
+}
+
+/// A threshold beyond the window needs new data to be reached.
+fn starvation(parts: &[(Seam, Face)]) -> Option<String> {
+    let (seam, threshold) = with_rule(parts, Rule::MayExceedWindow)?;
+    parts.iter().find(|(at, face)| *at == Seam::LimitedTransmit && face.algorithm == "off")?;
+    Some(format!(
+        "limited_transmit: `off` starves `{}` ({seam}): once its threshold exceeds the window, only the timer repairs",
+        threshold.algorithm
+    ))
+}
+
+/// A response that nobody ever asks for.
+fn unheard_response(parts: &[(Seam, Face)]) -> Option<String> {
+    let (_, response) =
+        parts.iter().find(|(seam, face)| *seam == Seam::SpuriousResponse && face.algorithm != "none")?;
+    let detects = parts.iter().any(|(seam, face)| {
+        *seam == Seam::SpuriousDetectors || *seam == Seam::TimeoutRecovery && face.algorithm != "conventional"
+    });
+    let warning = "has no effect: there are no spurious_detectors, and timeout_recovery is `conventional`";
+    (!detects).then(|| format!("spurious_response: `{}` {warning}", response.algorithm))
+}
+
+/// What a variant does without because the two ends did not agree on it, and what happens instead.
+pub fn fall_backs(composition: &Composition, info: &Info) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut missed = Features::NONE;
+    if composition.sack && !info.sack {
+        lines.push("without SACK, losses are found and repaired as by `newreno`".to_owned());
+    }
+    for (_, face) in parts(composition) {
+        for rule in face.kind.rules {
+            if let Rule::Needs(need, instead) = rule
+                && !need.is_met(info)
+            {
+                if let Need::Feature(features) = need {
+                    missed |= *features;
+                }
+                let line = format!("without {}, {instead}", need.name());
+                if !instead.is_empty() && !lines.contains(&line) {
+                    lines.push(line);
+                }
+            }
+        }
+    }
+    let wanted = composition.header_support.iter().map(|part| part.build().features());
+    let silent = wanted.fold(Features::NONE, |all, features| all | features).without(info.features).without(missed);
+    if !silent.is_empty() {
+        lines.push(format!("without {}, whatever needs it is off", Need::Feature(silent).name()));
+    }
+    lines
+}

@@ -1,0 +1,320 @@
+//! Variants from files: what they mean, and what is said about those that cannot be.
+
+use std::sync::Arc;
+
+use reknit_tcp::seams::{AckAction, AckPolicy, DupThresh, RxFacts};
+use reknit_tcp::{Config, Connection, Identity, Info, SeqNum};
+use reknit_units::{Instant, Segments};
+use reknit_variants::base::limited_transmit;
+use reknit_variants::composition::{Algorithm, Part};
+use reknit_variants::parts::{Library, Seam};
+use reknit_variants::rules::{self, Need, Rule};
+use reknit_variants::{Composition, Custom, VARIANTS, file};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+fn read(text: &str) -> Custom {
+    Custom::parse("my.toml", text).unwrap()
+}
+
+fn error(text: &str) -> String {
+    let error = Custom::parse("my.toml", &format!("name = \"mine\"\n{text}")).unwrap_err().to_string();
+    assert!(!error.contains('\n'), "{error:?}");
+    error
+}
+
+fn assert_same(a: &Composition, b: &Composition, what: &str) {
+    for seam in Seam::ALL {
+        assert_eq!(a.faces(seam), b.faces(seam), "{what}: {seam}");
+    }
+    assert_eq!(format!("{a:?}"), format!("{b:?}"), "{what}");
+}
+
+#[test]
+fn every_variant_comes_back_from_its_own_file() {
+    for variant in VARIANTS {
+        let composition = (variant.compose)();
+        let text = file::write("mine", variant, &composition);
+        let custom = read(&text);
+        assert_same(&custom.composition, &composition, variant.name);
+        assert_eq!((custom.name.as_str(), custom.base.name), ("mine", variant.name));
+        // The file is complete: it does not matter from where it starts.
+        let elsewhere = text.replace(&format!("base = \"{}\"", variant.name), "base = \"rack\"");
+        assert_same(&read(&elsewhere).composition, &composition, variant.name);
+    }
+}
+
+#[test]
+fn no_variant_breaks_a_rule() {
+    for variant in VARIANTS {
+        assert_eq!(rules::check(&(variant.compose)()).errors, [""; 0], "{}", variant.name);
+    }
+}
+
+#[test]
+fn names_of_algorithms_are_unique_within_their_seam() {
+    let library = Library::new();
+    for seam in Seam::ALL {
+        let mut names: Vec<String> = Vec::new();
+        for form in library.kinds(seam).iter().flat_map(reknit_variants::parts::Kind::forms) {
+            assert!(!names.contains(&form.name), "{seam}: two algorithms are called {}", form.name);
+            names.push(form.name);
+        }
+    }
+}
+
+#[test]
+fn every_parameter_is_explained_and_has_a_default() {
+    let library = Library::new();
+    for seam in Seam::ALL {
+        for form in library.kinds(seam).iter().flat_map(reknit_variants::parts::Kind::forms) {
+            assert!(!form.about.is_empty(), "{seam}: {} is not explained", form.name);
+            for parameter in &form.parameters {
+                let place = format!("{seam}.{}.{}", form.name, parameter.name);
+                assert!(!parameter.meaning.is_empty(), "{place} is not explained");
+                assert!(parameter.default.is_some(), "{place} has no default");
+            }
+        }
+    }
+}
+
+#[test]
+fn only_what_the_file_says_differs_from_the_base() {
+    let custom = read("name = \"mine\"\nbase = \"rack\"\n[loss_detector]\ntlp = false\n");
+    let rack = (reknit_variants::find("rack").unwrap().compose)();
+    for seam in Seam::ALL {
+        assert_eq!(custom.composition.faces(seam) == rack.faces(seam), seam != Seam::LossDetector, "{seam}");
+    }
+    let parameters = &custom.composition.faces(Seam::LossDetector)[0].parameters;
+    assert_eq!(parameters["tlp"].as_bool(), Some(false));
+    assert_eq!(parameters["reo_wnd_divisor"].as_integer(), Some(4));
+    assert!(custom.warnings.is_empty(), "{:?}", custom.warnings);
+}
+
+#[test]
+fn a_list_replaces_that_of_the_base() {
+    let none = read("name = \"mine\"\nbase = \"rack\"\nspurious_detectors = []\n");
+    assert!(none.composition.spurious_detectors.is_empty());
+    let text = "name = \"mine\"\n[[spurious_detectors]]\nalgorithm = \"dsack\"\nduplication = \"ignore\"\n\
+                [spurious_response]\nalgorithm = \"slow-start\"\n";
+    let one = read(text).composition;
+    assert_eq!(one.faces(Seam::SpuriousDetectors)[0].parameters["duplication"].as_str(), Some("ignore"));
+    assert_eq!(one.faces(Seam::SpuriousResponse)[0].algorithm, "slow-start");
+}
+
+#[test]
+fn the_members_of_a_family_are_named_as_if_each_had_a_file() {
+    let with = |text: &str| {
+        let custom = read(&format!("name = \"mine\"\n[limited_transmit]\n{text}"));
+        format!("{:?}", custom.composition.limited_transmit)
+    };
+    assert_eq!(with("algorithm = \"per-sack\"\nwindows = 2.0\n"), "PerSack { windows: 2.0 }");
+    assert_eq!(with("algorithm = \"per-sack\"\nwindows = 2\n"), "PerSack { windows: 2.0 }");
+    assert_eq!(with("algorithm = \"per-sack\"\n"), "PerSack { windows: 1.0 }");
+    assert_eq!(with("algorithm = \"off\"\n"), "Off");
+}
+
+#[test]
+fn errors_name_the_key_and_what_is_allowed() {
+    let cases = [
+        ("colour = 1", "my.toml: colour: unknown key; allowed are name, base, summary, sack, loss_detector, "),
+        ("base = \"tahoe\"", "my.toml: base: unknown variant `tahoe`; known are reno, "),
+        ("base = 3", "my.toml: base: expected text, not integer"),
+        ("sack = 1", "my.toml: sack: expected true or false, not integer"),
+        ("dup_thresh = 4", "my.toml: dup_thresh: expected a table [dup_thresh], not integer"),
+        (
+            "[dup_thresh]\nalgorithm = \"guess\"",
+            "my.toml: dup_thresh.algorithm: `guess` is no algorithm for this; allowed are fixed",
+        ),
+        ("[dup_thresh]\nalgorithm = 3", "my.toml: dup_thresh.algorithm: expected a name, not integer"),
+        ("[dup_thresh]\nthreshold = 4", "my.toml: dup_thresh.threshold: unknown key; `fixed` has dup_thresh"),
+        (
+            "[dup_thresh]\ndup_thresh = \"many\"",
+            "my.toml: dup_thresh.dup_thresh: invalid type: string \"many\", expected",
+        ),
+        (
+            "[limited_transmit]\nalgorithm = \"off\"\nwindows = 1.0",
+            "my.toml: limited_transmit.windows: unknown key; `off` has no parameters",
+        ),
+        (
+            "[limited_transmit]\nalgorithm = \"per-sack\"\nwindows = \"all\"",
+            "my.toml: limited_transmit.windows: invalid type: string \"all\", expected f64",
+        ),
+        (
+            "[rto_estimator]\ngranularity = 3",
+            "my.toml: rto_estimator.granularity: `3` is not a duration; write a number and a unit (ns, us, ms, s, min), \
+             for example `25 ms`",
+        ),
+        (
+            "[[ack_policy]]\nalgorithm = \"delayed\"\n[[ack_policy]]\nalgorithm = \"delayed\"",
+            "my.toml: ack_policy: exactly one algorithm fills this seam; write one table [ack_policy]",
+        ),
+        (
+            "[spurious_detectors]\nalgorithm = \"dsack\"",
+            "my.toml: spurious_detectors: write each algorithm as a table [[spurious_detectors]]",
+        ),
+        (
+            "[[spurious_detectors]]\nduplication = \"ignore\"",
+            "my.toml: spurious_detectors[0].algorithm: missing; allowed are ",
+        ),
+        (
+            "[[spurious_detectors]]\nalgorithm = \"dsack\"\n[[spurious_detectors]]\nalgorithm = \"dsack\"",
+            "my.toml: spurious_detectors: `dsack` is there twice; once is allowed",
+        ),
+        ("sack = false", "my.toml: loss_detector: `sacked-above` needs SACK, which this variant does without; "),
+        ("rate = = 3", "my.toml:2: "),
+    ];
+    for (text, expected) in cases {
+        let error = error(text);
+        assert!(error.starts_with(expected), "{error}\n{expected}");
+    }
+}
+
+#[test]
+fn a_name_is_needed_and_must_be_free() {
+    let error = |text: &str| Custom::parse("my.toml", text).unwrap_err().to_string();
+    assert!(error("").starts_with("my.toml: name: missing; give the variant a name of lower-case letters"));
+    assert!(error("name = \"My Own\"").starts_with("my.toml: name: `My Own` is no name for a variant; allowed are "));
+    assert_eq!(
+        error("name = \"rack-tlp\""),
+        "my.toml: name: `rack-tlp` is the built-in variant rack; choose another name"
+    );
+}
+
+#[test]
+fn a_response_that_is_never_asked_for_is_worth_a_warning() {
+    let custom = read("name = \"mine\"\n[spurious_response]\nalgorithm = \"instant\"\n");
+    assert_eq!(
+        custom.warnings,
+        [
+            "my.toml: spurious_response: `instant` has no effect: there are no spurious_detectors, and timeout_recovery is \
+          `conventional`"
+        ]
+    );
+}
+
+/// A threshold with all the rules that one can have.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+struct Particular {}
+
+impl Algorithm for Particular {
+    const NAME: &'static str = "particular";
+    const SOURCE: &'static str = "";
+    const RULES: &'static [Rule] = &[
+        Rule::Only(Seam::LimitedTransmit, &["off", "per-sack"]),
+        Rule::MayExceedWindow,
+        Rule::Waits,
+        Rule::Needs(Need::Sack, "it stays at 3"),
+        Rule::Needs(Need::Timestamps, "it guesses"),
+    ];
+}
+
+impl Part<dyn DupThresh> for Particular {
+    fn build(&self) -> Box<dyn DupThresh> {
+        Box::new(Three)
+    }
+}
+
+#[derive(Debug)]
+struct Three;
+
+impl DupThresh for Three {
+    fn dup_thresh(&self, _cx: &reknit_tcp::facts::Context<'_>) -> Segments {
+        Segments(3)
+    }
+}
+
+/// A receiver that holds acknowledgments back.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+struct Miser {}
+
+impl Algorithm for Miser {
+    const NAME: &'static str = "miser";
+    const SOURCE: &'static str = "";
+    const RULES: &'static [Rule] = &[Rule::Withholds];
+}
+
+impl Part<dyn AckPolicy> for Miser {
+    fn build(&self) -> Box<dyn AckPolicy> {
+        Box::new(AtOnce)
+    }
+}
+
+#[derive(Debug)]
+struct AtOnce;
+
+impl AckPolicy for AtOnce {
+    fn on_data(&mut self, _rx: &RxFacts<'_>) -> AckAction {
+        AckAction::Now
+    }
+
+    fn on_ack_sent(&mut self) {}
+}
+
+fn particular(limited_transmit: limited_transmit::Config) -> Composition {
+    Composition {
+        dup_thresh: Arc::new(Particular {}),
+        limited_transmit: Arc::new(limited_transmit),
+        ..Composition::default()
+    }
+}
+
+#[test]
+fn an_algorithm_that_answers_another_seam_allows_nothing_else_there() {
+    let findings = rules::check(&particular(limited_transmit::Config::Rfc3042));
+    assert_eq!(
+        findings.errors,
+        [
+            "limited_transmit: `rfc3042` does not go with `particular` (dup_thresh), which decides new data during disorder \
+          itself; allowed is off, per-sack"
+        ]
+    );
+    assert!(rules::check(&particular(limited_transmit::Config::PerSack { windows: 1.0 })).errors.is_empty());
+}
+
+#[test]
+fn a_threshold_beyond_the_window_without_limited_transmit_starves() {
+    let findings = rules::check(&particular(limited_transmit::Config::Off));
+    assert_eq!(findings.errors, [""; 0]);
+    assert_eq!(
+        findings.warnings,
+        [
+            "limited_transmit: `off` starves `particular` (dup_thresh): once its threshold exceeds the window, only the timer \
+          repairs"
+        ]
+    );
+}
+
+#[test]
+fn a_sender_and_a_receiver_that_both_wait_are_warned_of() {
+    let sender = particular(limited_transmit::Config::PerSack { windows: 1.0 });
+    let receiver = Composition { ack_policy: Arc::new(Miser {}), ..Composition::default() };
+    let warning = "dup_thresh: `particular` waits before it resends, and the receiver's `miser` (ack_policy) holds back the \
+                   acknowledgments that it waits for: the times add up";
+    assert_eq!(rules::between(&sender, &receiver).as_deref(), Some(warning));
+    assert_eq!(rules::between(&receiver, &sender), None);
+    let both = Composition { ack_policy: Arc::new(Miser {}), ..sender };
+    assert_eq!(rules::check(&both).warnings, [warning]);
+}
+
+/// The variables of a connection whose peer has agreed to nothing.
+fn alone() -> Info {
+    let plugins = Composition::default().build();
+    let identity = Identity { isn: SeqNum(1), timestamp_offset: 0 };
+    Connection::connect(Instant::ZERO, Arc::new(Config::default()), plugins, identity).info(Instant::ZERO)
+}
+
+#[test]
+fn what_the_peer_does_not_do_is_told_with_what_happens_instead() {
+    let composition = particular(limited_transmit::Config::Off);
+    let lines = rules::fall_backs(&composition, &Info { sack: false, timestamps: false, ..alone() });
+    assert_eq!(
+        lines,
+        [
+            "without SACK, losses are found and repaired as by `newreno`",
+            "without SACK, it stays at 3",
+            "without timestamps, it guesses"
+        ]
+    );
+    assert_eq!(rules::fall_backs(&composition, &Info { sack: true, timestamps: true, ..alone() }), [""; 0]);
+}
