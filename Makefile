@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 REKNIT := target/release/reknit
 
-.PHONY: help build demo test lint fmt bench doc clean
+.PHONY: help build demo test lint fmt bench doc docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 12
@@ -34,6 +34,9 @@ bench: build ## Cost per ACK, and a comparison with ns-2 where that is installed
 
 doc: ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked
+
+docs: ## Write docs/algorithms from the headers of the algorithms' files
+	$(CARGO) run --quiet --locked -p reknit -- variants --docs docs/algorithms
 
 clean: ## Remove what was built
 	$(CARGO) clean

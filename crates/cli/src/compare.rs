@@ -10,11 +10,11 @@ use rayon::prelude::*;
 use reknit_path::Profile;
 use reknit_sim::{End, FlowSpec, NoTracer, RunResult, Scenario, Workload, run_unless, tcp_config};
 use reknit_units::{Duration, Instant, Share};
-use reknit_variants::Variant;
 use serde::Serialize;
 
 use crate::Failure;
 use crate::capture::CaptureTracer;
+use crate::contestants::{self, Contestant};
 use crate::output;
 use crate::statistics::Estimate;
 use crate::table::{self, Align, Column};
@@ -28,9 +28,13 @@ pub(crate) struct Args {
     /// A built-in path (`reknit paths` lists them) or a TOML file
     #[arg(long, value_name = "NAME|FILE.toml")]
     path: String,
-    /// Variants, separated by commas (`reknit variants` lists them); all by default
+    /// Variants, separated by commas (`reknit variants` lists them); all by default, or those that --variant-file
+    /// starts from
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
+    /// A variant of your own (docs/variants.md says how to write one); may be repeated
+    #[arg(long, value_name = "FILE.toml")]
+    variant_file: Vec<PathBuf>,
     /// Length of each run, in its own time
     #[arg(long, value_name = "TIME", default_value = "60 s")]
     duration: Duration,
@@ -147,17 +151,18 @@ impl Run {
 /// One variant with its finished runs.
 #[derive(Debug, Serialize)]
 struct Row {
-    variant: &'static str,
+    variant: String,
     runs: Vec<Run>,
     goodput_mbit_s: Estimate,
     of_in_order: f64,
+    fell_back: Vec<String>,
 }
 
 impl Row {
-    fn new(variant: &'static str, runs: Vec<Run>, in_order: f64) -> Row {
+    fn new(variant: &str, runs: Vec<Run>, in_order: f64, fell_back: Vec<String>) -> Row {
         let goodput = Estimate::of(runs.iter().map(|run| run.goodput_mbit_s));
         let of_in_order = if in_order > 0.0 { goodput.mean / in_order } else { 0.0 };
-        Row { variant, runs, goodput_mbit_s: goodput, of_in_order }
+        Row { variant: variant.to_owned(), runs, goodput_mbit_s: goodput, of_in_order, fell_back }
     }
 
     fn mean(&self, value: impl Fn(&Run) -> f64) -> f64 {
@@ -188,7 +193,8 @@ struct Comparison {
 
 /// One simulation to run.
 struct Job {
-    variant: &'static Variant,
+    /// Its place among the contestants; none for the reference.
+    contestant: Option<usize>,
     scenario: Scenario,
     capture: Option<PathBuf>,
 }
@@ -203,23 +209,24 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         profile.description = format!("{} (taken off: whatever reorders)", profile.description);
     }
     let tcp = tcp_config(&profile).map_err(Failure::Usage)?;
-    let variants = choose(&args.variants)?;
+    let customs = contestants::load(&args.variant_file)?;
+    let variants = contestants::choose(&args.variants, &customs)?;
     if args.duration.is_zero() {
         return Err(Failure::Usage("--duration must be more than 0".to_owned()));
     }
     let stop = output::on_interrupt();
     let profile = Arc::new(profile);
-    let reference = reknit_variants::find("sack").map_err(|error| Failure::Failed(error.to_string()))?;
+    let reference = contestants::find("sack", &[]).map_err(Failure::Failed)?;
     let in_order = Arc::new(profile.in_order());
-    let scenario = |profile: &Arc<Profile>, variant: &Variant, seed| scenario(args, profile, &tcp, variant, seed);
-    let mut jobs = vec![Job { variant: reference, scenario: scenario(&in_order, reference, 1), capture: None }];
-    for variant in &variants {
+    let scenario = |profile: &Arc<Profile>, variant: &Contestant, seed| scenario(args, profile, &tcp, variant, seed);
+    let mut jobs = vec![Job { contestant: None, scenario: scenario(&in_order, &reference, 1), capture: None }];
+    for (i, variant) in variants.iter().enumerate() {
         for seed in 1..=u64::from(args.seeds) {
             let capture = args.pcap.as_deref().filter(|_| seed == 1);
             jobs.push(Job {
-                variant,
+                contestant: Some(i),
                 scenario: scenario(&profile, variant, seed),
-                capture: capture.map(|file| capture_name(file, variant.name, variants.len())),
+                capture: capture.map(|file| capture_name(file, &variant.name, variants.len())),
             });
         }
     }
@@ -230,24 +237,22 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         jobs.par_iter().map(|job| simulate(job, side, &stop, &bar)).collect::<Result<_, _>>()?;
     bar.finish_and_clear();
     let comparison = collect(args, &profile, &variants, &jobs, &results);
+    for row in &comparison.variants {
+        contestants::tell_of_fall_back(&row.variant, &row.fell_back);
+    }
     show(args, &comparison, began)
 }
 
-fn choose(names: &[String]) -> Result<Vec<&'static Variant>, Failure> {
-    if names.is_empty() {
-        return Ok(reknit_variants::VARIANTS.iter().collect());
-    }
-    names
-        .iter()
-        .map(|name| reknit_variants::find(name).map_err(|error| Failure::Usage(format!("--variants: {error}"))))
-        .collect()
-}
-
-fn scenario(args: &Args, profile: &Arc<Profile>, tcp: &reknit_tcp::Config, variant: &Variant, seed: u64) -> Scenario {
-    let composition = Arc::new((variant.compose)());
+fn scenario(
+    args: &Args,
+    profile: &Arc<Profile>,
+    tcp: &reknit_tcp::Config,
+    variant: &Contestant,
+    seed: u64,
+) -> Scenario {
     let flow = |i: u32| FlowSpec {
-        sender: composition.clone(),
-        receiver: composition.clone(),
+        sender: variant.composition.clone(),
+        receiver: variant.composition.clone(),
         start: Instant::ZERO + Duration::from_millis(100) * u64::from(i),
         workload: Workload::Bulk,
     };
@@ -297,15 +302,17 @@ fn simulate(job: &Job, side: End, stop: &AtomicBool, bar: &ProgressBar) -> Resul
 fn collect(
     args: &Args,
     profile: &Profile,
-    variants: &[&'static Variant],
+    variants: &[Contestant],
     jobs: &[Job],
     results: &[Option<RunResult>],
 ) -> Comparison {
     let finished = |i: usize| results[i].as_ref().map(|result| Run::new(jobs[i].scenario.seed, result));
     let in_order = finished(0).map_or(0.0, |run| run.goodput_mbit_s);
-    let rows = variants.iter().map(|variant| {
-        let of_this = (1..jobs.len()).filter(|i| std::ptr::eq(jobs[*i].variant, *variant));
-        Row::new(variant.name, of_this.filter_map(finished).collect(), in_order)
+    let rows = variants.iter().enumerate().map(|(n, variant)| {
+        let of_this = || (0..jobs.len()).filter(|i| jobs[*i].contestant == Some(n));
+        let info = of_this().find_map(|i| Some(results[i].as_ref()?.flows.first()?.last));
+        let fell_back = info.map_or(Vec::new(), |info| variant.fall_backs(&info));
+        Row::new(&variant.name, of_this().filter_map(finished).collect(), in_order, fell_back)
     });
     Comparison {
         format: "reknit-compare-1",
@@ -383,7 +390,7 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
     for row in comparison.variants.iter().filter(|row| !row.runs.is_empty()) {
         let span = |ms: fn(&Run) -> f64| output::milliseconds(Duration::from_secs_f64(row.mean(ms) / 1e3));
         let cells = [
-            row.variant.to_owned(),
+            row.variant.clone(),
             output::estimate(&row.goodput_mbit_s),
             output::per_cent(row.of_in_order),
             output::per_cent(row.share(|r| r.retransmissions.total, |r| r.segments_sent)),
@@ -416,7 +423,7 @@ fn csv(comparison: &Comparison) -> String {
             let share = run.goodput_mbit_s / comparison.in_order_mbit_s;
             let fields = [
                 comparison.path.clone(),
-                row.variant.to_owned(),
+                row.variant.clone(),
                 run.seed.to_string(),
                 run.goodput_mbit_s.to_string(),
                 share.to_string(),

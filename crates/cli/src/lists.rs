@@ -1,4 +1,4 @@
-//! `reknit variants`, `reknit paths`, `reknit doctor`: what there is.
+//! `reknit paths`, `reknit doctor`: what there is.
 
 use std::fmt::Write;
 
@@ -7,41 +7,11 @@ use reknit_path::{Direction, NAMES, Profile};
 
 use crate::{Failure, output, table};
 
-/// List the variants, or explain one.
-#[derive(clap::Args, Debug)]
-pub(crate) struct VariantsArgs {
-    /// Explain this one
-    name: Option<String>,
-}
-
 /// List the paths, or describe one.
 #[derive(clap::Args, Debug)]
 pub(crate) struct PathsArgs {
     /// Describe this one: a built-in path or a TOML file
     name: Option<String>,
-}
-
-pub(crate) fn variants(args: &VariantsArgs) -> Result<(), Failure> {
-    let width = table::terminal_width();
-    let Some(name) = &args.name else { return output::print(&list_variants(width)) };
-    let variant = reknit_variants::find(name).map_err(|error| Failure::Usage(error.to_string()))?;
-    let aliases = if variant.aliases.is_empty() { "-".to_owned() } else { variant.aliases.join(", ") };
-    let mut text = table::wrap(&format!("{}: {}", variant.name, variant.summary), width, 2);
-    let _ = write!(
-        text,
-        "\n\nsource      {}\nchanges     {}\npeer needs  {}\nstatus      {}\nalso called {aliases}\n",
-        variant.source, variant.side, variant.peer_needs, variant.status
-    );
-    output::print(&text)
-}
-
-fn list_variants(width: usize) -> String {
-    let describe = |v: &reknit_variants::Variant| {
-        let facts = format!("{}; {}; peer needs {}; {}", v.source, v.side, v.peer_needs, v.status);
-        (v.name.to_owned(), format!("{} ({facts})", v.summary))
-    };
-    let items: Vec<_> = reknit_variants::VARIANTS.iter().map(describe).collect();
-    format!("{}\nMore about one: reknit variants NAME\n", table::definitions(&items, width))
 }
 
 pub(crate) fn paths(args: &PathsArgs) -> Result<(), Failure> {

@@ -2,11 +2,14 @@
 
 mod capture;
 mod compare;
+mod contestants;
 mod lists;
 mod output;
+mod reference;
 mod statistics;
 mod table;
 mod testbed;
+mod variants;
 
 use std::process::ExitCode;
 
@@ -25,7 +28,7 @@ enum Command {
     /// Compare variants on a path, in simulation
     Compare(compare::Args),
     /// List the variants, or explain one
-    Variants(lists::VariantsArgs),
+    Variants(variants::Args),
     /// List the paths, or describe one
     Paths(lists::PathsArgs),
     /// Transfer data between our engine and this machine's kernel, live, over an emulated path (needs root)
@@ -52,7 +55,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Compare(args) => compare::run(&args),
-        Command::Variants(args) => lists::variants(&args),
+        Command::Variants(args) => variants::run(&args),
         Command::Paths(args) => lists::paths(&args),
         Command::Testbed(args) => testbed::run(&args),
         Command::Doctor => lists::doctor(),

@@ -20,11 +20,20 @@ pub(crate) enum Align {
 }
 
 impl Column {
+    /// At most this wide; longer cells are cut.
+    pub(crate) fn cut_to(&mut self, width: usize) {
+        for cell in &mut self.cells {
+            if cell.chars().count() > width {
+                *cell = cell.chars().take(width.saturating_sub(1)).collect::<String>().trim_end().to_owned() + "…";
+            }
+        }
+    }
+
     pub(crate) fn new(title: &'static str, rank: u8, align: Align) -> Column {
         Column { title, rank, align, cells: Vec::new() }
     }
 
-    fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         let cells = self.cells.iter().map(|cell| cell.chars().count());
         cells.chain([self.title.chars().count()]).max().unwrap_or(0)
     }

@@ -8,8 +8,10 @@ use reknit_host::{Opener, Outcome, Spec, Stack, TestbedError};
 use reknit_path::Profile;
 use reknit_sim::tcp_config;
 use reknit_units::{Bytes, Duration, Share};
+use reknit_variants::{Custom, rules};
 use serde::Serialize;
 
+use crate::contestants::{self, Contestant};
 use crate::table::{self, Align, Column};
 use crate::{Failure, output};
 
@@ -25,6 +27,9 @@ pub(crate) struct Args {
     /// Senders, separated by commas: variants, or kernel:cubic, kernel:reno, kernel:bbr
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', default_value = "kernel:cubic,rack")]
     variants: Vec<String>,
+    /// A variant of your own as one more sender (docs/variants.md says how to write one); may be repeated
+    #[arg(long, value_name = "FILE.toml")]
+    variant_file: Vec<PathBuf>,
     /// Receivers, separated by commas: the same, or `same` as the sender
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', default_value = "kernel:cubic")]
     to: Vec<String>,
@@ -77,6 +82,7 @@ struct Row {
     timeouts: u64,
     /// SHA-256 of what was sent, if the same was received; none for a transfer that was stopped by time.
     sha256: Option<String>,
+    fell_back: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -96,7 +102,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         profile.set_loss(loss);
     }
     let tcp = tcp_config(&profile).map_err(Failure::Usage)?;
-    let pairs = pairs(args)?;
+    let customs = contestants::load(&args.variant_file)?;
+    let pairs = pairs(args, &customs)?;
+    warn_of_double_waits(&pairs);
     let payload = match (&args.size, &args.file) {
         (Some(size), _) => Payload::Pattern(*size),
         (None, Some(file)) => Payload::File(file.clone()),
@@ -143,12 +151,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Every sender with every receiver.
-fn pairs(args: &Args) -> Result<Vec<(Stack, Stack)>, Failure> {
+fn pairs(args: &Args, customs: &[Custom]) -> Result<Vec<(Stack, Stack)>, Failure> {
     let known = available_congestion_controls();
     let parse = |flag: &str, text: &str| {
-        let stack = text.parse::<Stack>().map_err(|error| {
-            Failure::Usage(format!("{flag}: {error}; or kernel:NAME with a congestion control of this kernel"))
-        })?;
+        let own = customs.iter().find(|custom| custom.name == text).map(Contestant::custom);
+        let stack = match own {
+            Some(own) => Stack::Engine(own.name, own.composition),
+            None => text.parse::<Stack>().map_err(|error| {
+                Failure::Usage(format!("{flag}: {error}; or kernel:NAME with a congestion control of this kernel"))
+            })?,
+        };
         match &stack {
             Stack::Kernel(name) if !known.split_whitespace().any(|k| k == name) => {
                 Err(Failure::Usage(format!("{flag}: this kernel has no congestion control `{name}`; it has {known}")))
@@ -156,9 +168,11 @@ fn pairs(args: &Args) -> Result<Vec<(Stack, Stack)>, Failure> {
             _ => Ok(stack),
         }
     };
+    let not_named = customs.iter().filter(|custom| !args.variants.contains(&custom.name));
+    let own: Vec<String> = not_named.map(|custom| custom.name.clone()).collect();
     let mut pairs = Vec::new();
     for receiver in &args.to {
-        for sender in &args.variants {
+        for sender in args.variants.iter().chain(&own) {
             let sender = parse("--variants", sender)?;
             let receiver = if receiver == "same" { sender.clone() } else { parse("--to", receiver)? };
             pairs.push((sender, receiver));
@@ -190,7 +204,37 @@ fn transfer(spec: &Spec, stop: &AtomicBool) -> Result<Row, Failure> {
         spurious_retransmissions: outcome.spurious_retransmissions,
         timeouts: outcome.timeouts(),
         sha256,
+        fell_back: fall_backs(spec, &outcome),
     })
+}
+
+/// What either end did without, each of our variants by its name.
+fn fall_backs(spec: &Spec, outcome: &Outcome) -> Vec<String> {
+    let Some(info) = &outcome.info else { return Vec::new() };
+    let mut told = Vec::new();
+    let mut all = Vec::new();
+    for stack in [&spec.sender, &spec.receiver] {
+        let Stack::Engine(name, composition) = stack else { continue };
+        let contestant = Contestant { name: name.clone(), composition: composition.clone() };
+        if !told.contains(&name) {
+            let lines = contestant.fall_backs(info);
+            contestants::tell_of_fall_back(name, &lines);
+            all.extend(lines.into_iter().map(|line| format!("{name}: {line}")));
+            told.push(name);
+        }
+    }
+    all
+}
+
+/// Tells of ends that wait for each other.
+fn warn_of_double_waits(pairs: &[(Stack, Stack)]) {
+    for (sender, receiver) in pairs {
+        if let (Stack::Engine(_, at_sender), Stack::Engine(_, at_receiver)) = (sender, receiver)
+            && let Some(warning) = rules::between(at_sender, at_receiver)
+        {
+            eprintln!("warning: {sender} to {receiver}: {warning}");
+        }
+    }
 }
 
 /// What was received is what was sent, to the last octet.

@@ -17,6 +17,20 @@ fn reknit(arguments: &[&str], width: u32) -> String {
 const COMPARE: &[&str] =
     &["compare", "--path", "rr-tcp", "--variants", "sack,rack", "--duration", "10 s", "--seeds", "2"];
 
+/// What a command says on standard error.
+fn notes(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_reknit")).args(arguments).output().expect("the command runs");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// A file with this content.
+fn file(name: &str, content: &str) -> String {
+    let path = std::env::temp_dir().join(format!("reknit-results-{}-{name}.toml", std::process::id()));
+    std::fs::write(&path, content).unwrap();
+    path.to_string_lossy().into_owned()
+}
+
 fn with(more: &[&'static str]) -> Vec<&'static str> {
     COMPARE.iter().chain(more).copied().collect()
 }
@@ -47,9 +61,27 @@ fn json_has_the_documented_fields() {
         assert_eq!(row["runs"].as_array().unwrap().len(), 2);
         assert!(row["goodput_mbit_s"]["mean"].as_f64().unwrap() > 0.0);
     }
+    assert_documented(&document);
+}
+
+#[test]
+fn json_of_variants_has_the_documented_fields() {
+    let document: Value = serde_json::from_str(&reknit(&["variants", "--json"], 80)).unwrap();
+    assert_eq!(document["format"], "reknit-variants-1");
+    assert_documented(&document);
+    let variants = document["variants"].as_array().unwrap();
+    let of = |name: &str| variants.iter().find(|variant| variant["name"] == name).unwrap();
+    let parts = of("rack")["parts"].as_array().unwrap();
+    assert_eq!((&parts[0]["seam"], &parts[0]["algorithm"]), (&"loss_detector".into(), &"rack".into()));
+    assert_eq!(parts[0]["parameters"][2]["value"], "25 ms");
+    let one: Value = serde_json::from_str(&reknit(&["variants", "rack-tlp", "--json"], 80)).unwrap();
+    assert_eq!(one["variants"].as_array().unwrap(), &[of("rack").clone()]);
+}
+
+fn assert_documented(document: &Value) {
     let documentation = include_str!("../../../docs/json.md");
     let mut keys = Vec::new();
-    collect_keys(&document, &mut keys);
+    collect_keys(document, &mut keys);
     for key in keys {
         assert!(documentation.contains(&format!("`{key}`")), "docs/json.md does not tell of `{key}`");
     }
@@ -137,4 +169,122 @@ fn ctrl_c_shows_what_is_finished() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("path,variant,seed,"));
     assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted: "), "{output:?}");
+}
+
+#[test]
+fn the_list_has_one_line_for_each_variant() {
+    for width in [80, 140] {
+        let text = reknit(&["variants"], width);
+        for variant in reknit_variants::VARIANTS {
+            let start = format!("{} ", variant.name);
+            let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(&start)).collect();
+            assert_eq!(lines.len(), 1, "{} at {width}\n{text}", variant.name);
+            assert!(lines[0].contains(&variant.side.to_string()), "{text}");
+            assert!(lines[0].ends_with(&variant.status.to_string()), "{text}");
+        }
+    }
+}
+
+#[test]
+fn an_explanation_tells_rules_parameters_and_parts() {
+    let text = reknit(&["variants", "rack"], 80);
+    for part in [
+        "RACK-TLP\n",
+        "What it changes. Time instead of counts",
+        "Rules. §6.2 steps 1 to 5",
+        "Reproduces. ",
+        "peer needs    SACK, DSACK to adapt",
+        "if it has not without SACK, losses are found",
+        "* loss_detector       `rack`: RACK-TLP",
+        "  dup_thresh          `fixed`: ",
+        "loss_detector.max_ack_delay = 25 ms\n    How long the peer may delay an ACK (§7.2).",
+        "dup_thresh.dup_thresh = 3 segments\n",
+        "reknit variants rack --toml",
+    ] {
+        assert!(text.contains(part), "{part:?} is missing in\n{text}");
+    }
+    let other = reknit(&["variants", "reno-nt4"], 80);
+    assert!(other.contains("dup_thresh.dup_thresh = 2 segments (default 3)"), "{other}");
+}
+
+#[test]
+fn a_variant_of_ones_own_is_compared_under_its_name() {
+    let same = file("same", &reknit(&["variants", "rack", "--toml"], 80));
+    let other = file("other", "name = \"patient\"\nbase = \"rack\"\n[loss_detector]\nreo_wnd_divisor = 1\n");
+    let arguments = ["compare", "--path", "rr-tcp", "--duration", "10 s", "--seeds", "1", "--csv"];
+    let files = ["--variant-file", &same, "--variant-file", &other];
+    // Without --variants they are compared with what they start from.
+    let text = reknit(&[&arguments[..], &files].concat(), 80);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    assert_eq!(lines[1].replacen("rack", "my-rack", 1), lines[2]);
+    assert!(lines[3].starts_with("rr-tcp,patient,1,"), "{text}");
+    assert_ne!(lines[2].replacen("my-rack", "patient", 1), lines[3]);
+    // By name they stand where they are named.
+    let text = reknit(&[&arguments[..], &files, &["--variants", "patient,sack"]].concat(), 80);
+    let names: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split(',').nth(1)).collect();
+    assert_eq!(names, ["patient", "sack", "my-rack"]);
+}
+
+#[test]
+fn warnings_about_a_variant_are_given_once() {
+    let path = file("warned", "name = \"hopeful\"\n[spurious_response]\nalgorithm = \"instant\"\n");
+    let arguments = ["compare", "--path", "clean", "--duration", "2 s", "--seeds", "3", "--variant-file", &path];
+    let text = notes(&arguments);
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(text.starts_with(&format!("warning: {path}: spurious_response: `instant` has no effect: ")), "{text}");
+}
+
+#[test]
+fn who_fell_back_is_told_in_one_line() {
+    let arguments =
+        ["compare", "--path", "clean", "--variants", "newreno,rack", "--duration", "2 s", "--set", "tcp.sack=false"];
+    assert_eq!(
+        notes(&arguments),
+        "note: rack fell back: without SACK, losses are found and repaired as by `newreno`, and needless retransmissions \
+         go unnoticed\n"
+    );
+    let document: Value = serde_json::from_str(&reknit(&[&arguments[..], &["--json"]].concat(), 80)).unwrap();
+    let fell_back = |i: usize| document["variants"][i]["fell_back"].as_array().unwrap().len();
+    assert_eq!((fell_back(0), fell_back(1)), (0, 1));
+    assert_eq!(notes(&with(&[])), "");
+}
+
+#[test]
+fn the_pages_of_the_algorithms_are_up_to_date() {
+    let fresh = std::env::temp_dir().join(format!("reknit-docs-{}", std::process::id()));
+    reknit(&["variants", "--docs", &fresh.to_string_lossy()], 80);
+    let committed = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/algorithms");
+    let read = |folder: &std::path::Path| -> std::collections::BTreeMap<String, String> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+        let page = |entry: std::fs::DirEntry| {
+            (entry.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(entry.path()).unwrap())
+        };
+        entries.map(page).collect()
+    };
+    let (fresh_pages, committed_pages) = (read(&fresh), read(&committed));
+    std::fs::remove_dir_all(&fresh).unwrap();
+    let names = |pages: &std::collections::BTreeMap<String, String>| pages.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&committed_pages), names(&fresh_pages), "docs/algorithms is stale: run `make docs`");
+    for (name, page) in &fresh_pages {
+        assert!(committed_pages[name] == *page, "docs/algorithms/{name} is stale: run `make docs`");
+    }
+    assert!(fresh_pages.contains_key("rack.md") && fresh_pages.contains_key("README.md"));
+}
+
+/// The files that the documents show work as they stand.
+#[test]
+fn documented_variant_files_work() {
+    let documents = [include_str!("../../../docs/variants.md"), include_str!("../../../README.md")];
+    let mut shown = 0;
+    for text in documents {
+        for block in text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+            let path = file(&format!("documented-{shown}"), block);
+            let arguments =
+                ["compare", "--path", "clean", "--duration", "1 s", "--seeds", "1", "--variant-file", &path];
+            assert_eq!(notes(&arguments), "", "{block}");
+            shown += 1;
+        }
+    }
+    assert!(shown >= 2, "the documents show no variant file");
 }

@@ -172,3 +172,93 @@ fn a_capture_that_cannot_be_written_is_a_failure() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(text.trim_end(), "error: /nowhere/x.pcapng: No such file or directory (os error 2)");
 }
+
+/// Compares the variant of a file with this content; the file's name stands in the error.
+fn assert_refused(name: &str, content: &str, says: &str) {
+    let path = file(name, content);
+    for command in ["compare", "testbed"] {
+        assert_says(&[command, "--path", "clean", "--variant-file", &path], &[&format!("error: {path}{says}")]);
+    }
+}
+
+#[test]
+fn a_variant_file_that_is_not_there() {
+    assert_says(
+        &["compare", "--path", "clean", "--variant-file", "/nowhere/my.toml"],
+        &["/nowhere/my.toml: No such file"],
+    );
+}
+
+#[test]
+fn a_variant_file_that_is_no_toml() {
+    assert_refused("v-toml", "name = \"mine\"\nbase = = 3\n", ":2: ");
+}
+
+#[test]
+fn an_unknown_key_in_a_variant_file() {
+    assert_refused("v-key", "name = \"mine\"\nbases = \"rack\"\n", ": bases: unknown key; allowed are name, base, ");
+}
+
+#[test]
+fn an_unknown_algorithm_in_a_variant_file() {
+    assert_refused(
+        "v-algorithm",
+        "name = \"mine\"\n[rto_estimator]\nalgorithm = \"guess\"\n",
+        ": rto_estimator.algorithm: `guess` is no algorithm for this; allowed are rfc6298",
+    );
+}
+
+#[test]
+fn a_parameter_without_its_unit_in_a_variant_file() {
+    assert_refused(
+        "v-unit",
+        "name = \"mine\"\nbase = \"rack\"\n[loss_detector]\nmax_ack_delay = \"25\"\n",
+        ": loss_detector.max_ack_delay: `25` is not a duration; write a number and a unit (ns, us, ms, s, min)",
+    );
+}
+
+#[test]
+fn parts_that_do_not_go_together() {
+    assert_refused(
+        "v-sack",
+        "name = \"mine\"\nbase = \"newreno\"\n[[spurious_detectors]]\nalgorithm = \"dsack\"\n",
+        ": spurious_detectors: `dsack` needs SACK, which this variant does without; ",
+    );
+}
+
+#[test]
+fn two_receivers_at_once() {
+    assert_refused(
+        "v-receivers",
+        "name = \"mine\"\n[[ack_policy]]\nalgorithm = \"delayed\"\n[[ack_policy]]\nalgorithm = \"delayed\"\n",
+        ": ack_policy: exactly one algorithm fills this seam; write one table [ack_policy]",
+    );
+}
+
+#[test]
+fn two_files_with_one_name() {
+    let (one, two) = (file("v-one", "name = \"mine\"\n"), file("v-two", "name = \"mine\"\n"));
+    assert_says(
+        &["compare", "--path", "clean", "--variant-file", &one, "--variant-file", &two],
+        &[&format!("{two}: name: another file's variant is called `mine` too")],
+    );
+}
+
+#[test]
+fn an_unknown_variant_beside_those_of_files() {
+    let path = file("v-beside", "name = \"mine\"\n");
+    assert_says(
+        &["compare", "--path", "clean", "--variants", "mien", "--variant-file", &path],
+        &["--variants: unknown variant `mien`; known are reno, ", "and from files mine"],
+    );
+}
+
+#[test]
+fn an_unknown_variant_to_explain() {
+    assert_says(&["variants", "tahoe"], &["unknown variant `tahoe`; known are reno, "]);
+}
+
+#[test]
+fn a_variant_file_of_nothing() {
+    assert_says(&["variants", "--toml"], &["required", "<NAME>"]);
+}

@@ -71,6 +71,11 @@ impl Features {
         Features(self.0 & !other.0)
     }
 
+    /// The features of the set, each as a set of its own.
+    pub fn each(self) -> impl Iterator<Item = Features> {
+        Features::NAMES.into_iter().map(|(feature, _)| feature).filter(move |feature| self.has(*feature))
+    }
+
     /// Octets of options to keep free in every data segment.
     pub const fn data_len(self) -> usize {
         let fields = if self.has(Features::RESENT) { 2 } else { 0 }

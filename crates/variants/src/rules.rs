@@ -3,6 +3,8 @@
 //! An algorithm states its own rules ([`Algorithm::RULES`](crate::composition::Algorithm::RULES)); here they are checked.
 //! An error is a combination that has no meaning, a warning one that works against itself.
 
+use std::fmt;
+
 use reknit_tcp::Info;
 use reknit_tcp::experiment::Features;
 
@@ -43,12 +45,14 @@ impl Need {
             Need::Feature(features) => info.features.has(features),
         }
     }
+}
 
-    fn name(self) -> String {
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Need::Sack => "SACK".to_owned(),
-            Need::Timestamps => "timestamps".to_owned(),
-            Need::Feature(features) => format!("`{features}` in the experimental option"),
+            Need::Sack => f.write_str("SACK"),
+            Need::Timestamps => f.write_str("timestamps"),
+            Need::Feature(features) => write!(f, "`{features}` in the experimental option"),
         }
     }
 }
@@ -166,32 +170,49 @@ fn unheard_response(parts: &[(Seam, Face)]) -> Option<String> {
     (!detects).then(|| format!("spurious_response: `{}` {warning}", response.algorithm))
 }
 
-/// What a variant does without because the two ends did not agree on it, and what happens instead.
+/// What a variant does without because the two ends did not agree on it, and what happens instead: one line for each
+/// need that is not met.
 pub fn fall_backs(composition: &Composition, info: &Info) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut missed = Features::NONE;
-    if composition.sack && !info.sack {
-        lines.push("without SACK, losses are found and repaired as by `newreno`".to_owned());
+    unmet(composition, |need| !need.is_met(info))
+}
+
+/// What happens with a peer that does nothing of what the variant needs.
+pub fn possible_fall_backs(composition: &Composition) -> Vec<String> {
+    unmet(composition, |_| true)
+}
+
+fn unmet(composition: &Composition, is_unmet: impl Fn(Need) -> bool) -> Vec<String> {
+    let mut needs: Vec<(Need, Vec<&str>)> = Vec::new();
+    let mut note = |need: Need, instead: &'static str| {
+        if !is_unmet(need) {
+            return;
+        }
+        let known = needs.iter().position(|(other, _)| *other == need);
+        let at = known.unwrap_or_else(|| {
+            needs.push((need, Vec::new()));
+            needs.len() - 1
+        });
+        if !instead.is_empty() && !needs[at].1.contains(&instead) {
+            needs[at].1.push(instead);
+        }
+    };
+    if composition.sack {
+        note(Need::Sack, "losses are found and repaired as by `newreno`");
     }
     for (_, face) in parts(composition) {
         for rule in face.kind.rules {
-            if let Rule::Needs(need, instead) = rule
-                && !need.is_met(info)
-            {
-                if let Need::Feature(features) = need {
-                    missed |= *features;
-                }
-                let line = format!("without {}, {instead}", need.name());
-                if !instead.is_empty() && !lines.contains(&line) {
-                    lines.push(line);
-                }
+            if let Rule::Needs(need, instead) = rule {
+                note(*need, instead);
             }
         }
     }
-    let wanted = composition.header_support.iter().map(|part| part.build().features());
-    let silent = wanted.fold(Features::NONE, |all, features| all | features).without(info.features).without(missed);
-    if !silent.is_empty() {
-        lines.push(format!("without {}, whatever needs it is off", Need::Feature(silent).name()));
+    // A feature of the header that no rule speaks of.
+    for feature in composition.header_support.iter().flat_map(|part| part.build().features().each()) {
+        note(Need::Feature(feature), "");
     }
-    lines
+    let line = |(need, instead): (Need, Vec<&str>)| match instead.is_empty() {
+        true => format!("without {need}, whatever builds on it is off"),
+        false => format!("without {need}, {}", instead.join(", and ")),
+    };
+    needs.into_iter().map(line).collect()
 }

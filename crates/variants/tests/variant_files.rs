@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use reknit_tcp::seams::{AckAction, AckPolicy, DupThresh, RxFacts};
+use reknit_tcp::experiment::Features;
+use reknit_tcp::seams::{AckAction, AckPolicy, DupThresh, HeaderSupport, RxFacts};
 use reknit_tcp::{Config, Connection, Identity, Info, SeqNum};
 use reknit_units::{Instant, Segments};
 use reknit_variants::base::limited_transmit;
@@ -297,6 +298,37 @@ fn a_sender_and_a_receiver_that_both_wait_are_warned_of() {
     assert_eq!(rules::check(&both).warnings, [warning]);
 }
 
+/// Support for a header field that no rule speaks of.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+struct Field {}
+
+impl Algorithm for Field {
+    const NAME: &'static str = "field";
+    const SOURCE: &'static str = "";
+}
+
+impl Part<dyn HeaderSupport> for Field {
+    fn build(&self) -> Box<dyn HeaderSupport> {
+        Box::new(Field {})
+    }
+}
+
+impl HeaderSupport for Field {
+    fn features(&self) -> Features {
+        Features::ORDINALS
+    }
+}
+
+#[test]
+fn a_feature_that_was_not_agreed_on_is_told_of() {
+    let composition = Composition { header_support: vec![Arc::new(Field {})], ..Composition::default() };
+    let info = Info { sack: true, ..alone() };
+    let line = "without `ordinals` in the experimental option, whatever builds on it is off";
+    assert_eq!(rules::fall_backs(&composition, &info), [line]);
+    assert_eq!(rules::fall_backs(&composition, &Info { features: Features::ORDINALS, ..info }), [""; 0]);
+    assert_eq!(rules::possible_fall_backs(&composition).last().unwrap(), line);
+}
+
 /// The variables of a connection whose peer has agreed to nothing.
 fn alone() -> Info {
     let plugins = Composition::default().build();
@@ -311,8 +343,7 @@ fn what_the_peer_does_not_do_is_told_with_what_happens_instead() {
     assert_eq!(
         lines,
         [
-            "without SACK, losses are found and repaired as by `newreno`",
-            "without SACK, it stays at 3",
+            "without SACK, losses are found and repaired as by `newreno`, and it stays at 3",
             "without timestamps, it guesses"
         ]
     );

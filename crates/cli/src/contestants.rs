@@ -1,0 +1,93 @@
+//! Who takes part: built-in variants, and those of the user's files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use reknit_tcp::Info;
+use reknit_variants::{Composition, Custom, VARIANTS, Variant, rules};
+
+use crate::Failure;
+
+/// A variant in a comparison.
+#[derive(Clone, Debug)]
+pub(crate) struct Contestant {
+    pub(crate) name: String,
+    pub(crate) composition: Arc<Composition>,
+}
+
+impl Contestant {
+    pub(crate) fn built_in(variant: &Variant) -> Contestant {
+        Contestant { name: variant.name.to_owned(), composition: Arc::new((variant.compose)()) }
+    }
+
+    pub(crate) fn custom(custom: &Custom) -> Contestant {
+        Contestant { name: custom.name.clone(), composition: Arc::new(custom.composition.clone()) }
+    }
+
+    /// What it did without because the two ends did not agree on it; none before there is a connection.
+    pub(crate) fn fall_backs(&self, info: &Info) -> Vec<String> {
+        if info.state >= reknit_tcp::State::Established {
+            rules::fall_backs(&self.composition, info)
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+/// One line about a variant that did without something.
+pub(crate) fn tell_of_fall_back(name: &str, fall_backs: &[String]) {
+    if !fall_backs.is_empty() {
+        eprintln!("note: {name} fell back: {}", fall_backs.join("; "));
+    }
+}
+
+/// Reads the files of `--variant-file`, and tells of what works against itself in them.
+pub(crate) fn load(files: &[PathBuf]) -> Result<Vec<Custom>, Failure> {
+    let mut customs: Vec<Custom> = Vec::new();
+    for file in files {
+        let custom = Custom::load(file).map_err(|error| Failure::Usage(error.to_string()))?;
+        if customs.iter().any(|other| other.name == custom.name) {
+            let message = format!("{}: name: another file's variant is called `{}` too", file.display(), custom.name);
+            return Err(Failure::Usage(message));
+        }
+        customs.push(custom);
+    }
+    for warning in customs.iter().flat_map(|custom| &custom.warnings) {
+        eprintln!("warning: {warning}");
+    }
+    Ok(customs)
+}
+
+/// The variant called `name`, the user's own first.
+pub(crate) fn find(name: &str, customs: &[Custom]) -> Result<Contestant, String> {
+    if let Some(custom) = customs.iter().find(|custom| custom.name == name.trim()) {
+        return Ok(Contestant::custom(custom));
+    }
+    let error = match reknit_variants::find(name) {
+        Ok(variant) => return Ok(Contestant::built_in(variant)),
+        Err(error) => error,
+    };
+    let own: Vec<&str> = customs.iter().map(|custom| custom.name.as_str()).collect();
+    Err(if own.is_empty() { error.to_string() } else { format!("{error}, and from files {}", own.join(", ")) })
+}
+
+/// Who is compared: those that were named and those from files; without names, the files' bases, or all.
+pub(crate) fn choose(names: &[String], customs: &[Custom]) -> Result<Vec<Contestant>, Failure> {
+    let mut chosen: Vec<Contestant> = Vec::new();
+    if names.is_empty() {
+        let is_wanted = |v: &&Variant| customs.is_empty() || customs.iter().any(|custom| custom.base.name == v.name);
+        chosen.extend(VARIANTS.iter().filter(is_wanted).map(Contestant::built_in));
+    }
+    for name in names {
+        let contestant = find(name, customs).map_err(|error| Failure::Usage(format!("--variants: {error}")))?;
+        if chosen.iter().all(|other| other.name != contestant.name) {
+            chosen.push(contestant);
+        }
+    }
+    for custom in customs {
+        if chosen.iter().all(|other| other.name != custom.name) {
+            chosen.push(Contestant::custom(custom));
+        }
+    }
+    Ok(chosen)
+}
