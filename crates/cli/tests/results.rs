@@ -194,7 +194,7 @@ fn an_explanation_tells_rules_parameters_and_parts() {
         "Rules. §6.2 steps 1 to 5",
         "Reproduces. ",
         "peer needs    SACK, DSACK to adapt",
-        "if it has not without SACK, losses are found",
+        "if it has not  without SACK, losses are found",
         "* loss_detector       `rack`: RACK-TLP",
         "  dup_thresh          `fixed`: ",
         "loss_detector.max_ack_delay = 25 ms\n    How long the peer may delay an ACK (§7.2).",
@@ -211,14 +211,14 @@ fn an_explanation_tells_rules_parameters_and_parts() {
 fn a_variant_of_ones_own_is_compared_under_its_name() {
     let same = file("same", &reknit(&["variants", "rack", "--toml"], 80));
     let other = file("other", "name = \"patient\"\nbase = \"rack\"\n[loss_detector]\nreo_wnd_divisor = 1\n");
-    let arguments = ["compare", "--path", "rr-tcp", "--duration", "10 s", "--seeds", "1", "--csv"];
+    let arguments = ["compare", "--path", "two-paths-50ms", "--duration", "10 s", "--seeds", "1", "--csv"];
     let files = ["--variant-file", &same, "--variant-file", &other];
     // Without --variants they are compared with what they start from.
     let text = reknit(&[&arguments[..], &files].concat(), 80);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 4, "{text}");
     assert_eq!(lines[1].replacen("rack", "my-rack", 1), lines[2]);
-    assert!(lines[3].starts_with("rr-tcp,patient,1,"), "{text}");
+    assert!(lines[3].starts_with("two-paths-50ms,patient,1,"), "{text}");
     assert_ne!(lines[2].replacen("my-rack", "patient", 1), lines[3]);
     // By name they stand where they are named.
     let text = reknit(&[&arguments[..], &files, &["--variants", "patient,sack"]].concat(), 80);

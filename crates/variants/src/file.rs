@@ -88,11 +88,13 @@ impl Custom {
         let base = registry::find(&base).map_err(|error| KeyError::new("base", error.to_string()))?;
         let summary = text(&mut table, "summary")?.unwrap_or_else(|| format!("{} with changes", base.name));
         let mut composition = (base.compose)();
-        match table.remove("sack") {
-            None => {}
-            Some(Value::Boolean(sack)) => composition.sack = sack,
-            Some(other) => {
-                return Err(KeyError::new("sack", format!("expected true or false, not {}", other.type_str())));
+        for (key, switch) in switches(&mut composition) {
+            match table.remove(key) {
+                None => {}
+                Some(Value::Boolean(value)) => *switch = value,
+                Some(other) => {
+                    return Err(KeyError::new(key, format!("expected true or false, not {}", other.type_str())));
+                }
             }
         }
         let library = Library::new();
@@ -108,9 +110,16 @@ impl Custom {
     }
 }
 
+/// What a composition says by yes or no.
+fn switches(composition: &mut Composition) -> [(&'static str, &mut bool); 1] {
+    [("sack", &mut composition.sack)]
+}
+
 fn allowed_keys() -> String {
+    let mut any = Composition::default();
+    let switches = switches(&mut any).map(|(key, _)| key);
     let seams = Seam::ALL.iter().map(|seam| seam.key());
-    ["name", "base", "summary", "sack"].into_iter().chain(seams).collect::<Vec<_>>().join(", ")
+    ["name", "base", "summary"].into_iter().chain(switches).chain(seams).collect::<Vec<_>>().join(", ")
 }
 
 fn text(table: &mut Table, key: &str) -> Result<Option<String>, KeyError> {
@@ -140,9 +149,12 @@ fn name(given: Option<String>) -> Result<String, KeyError> {
 pub fn write(name: &str, base: &Variant, composition: &Composition) -> String {
     let mut out = format!(
         "# A variant: reknit compare --path PATH --variant-file FILE. What stands here as in `{}` may be left out.\n\
-         name = \"{name}\"\nbase = \"{}\"\nsummary = \"{} with changes\"\nsack = {}\n",
-        base.name, base.name, base.name, composition.sack
+         name = \"{name}\"\nbase = \"{}\"\nsummary = \"{} with changes\"\n",
+        base.name, base.name, base.name
     );
+    for (key, switch) in switches(&mut composition.clone()) {
+        let _ = writeln!(out, "{key} = {switch}");
+    }
     let (filled, empty): (Vec<Seam>, Vec<Seam>) =
         Seam::ALL.into_iter().partition(|seam| !composition.faces(*seam).is_empty());
     for seam in empty {

@@ -14,13 +14,11 @@ impl Header {
     pub fn parse(file: &str) -> Header {
         let lines =
             file.lines().map_while(|line| line.strip_prefix("//!")).map(|line| line.strip_prefix(' ').unwrap_or(line));
-        let mut blocks = vec![String::new()];
-        for line in lines {
-            let block = blocks.last_mut().expect("there is always one");
+        let mut blocks: Vec<String> = Vec::new();
+        let mut block = String::new();
+        for line in lines.chain([""]) {
             if line.trim().is_empty() {
-                if !block.is_empty() {
-                    blocks.push(String::new());
-                }
+                blocks.extend(Some(std::mem::take(&mut block)).filter(|block| !block.is_empty()));
                 continue;
             }
             if !block.is_empty() {
@@ -28,7 +26,6 @@ impl Header {
             }
             block.push_str(line.trim_end());
         }
-        blocks.retain(|block| !block.is_empty());
         let first = if blocks.is_empty() { String::new() } else { blocks.remove(0) };
         match first.strip_prefix("# ") {
             Some(title) => Header { title: title.to_owned(), blocks },

@@ -365,7 +365,7 @@ impl<S: ?Sized + 'static> Slot for Shared<S> {
             other => return Err(refuse(format!("expected a table [{seam}], not {}", other.type_str()))),
         };
         let known = library.known(seam, |slot: &Shared<S>| vec![slot.clone()]);
-        *self = read(table, &[self.clone()], &known).map_err(|error| error.inside(seam.key()))?;
+        *self = read(table, std::slice::from_ref(self), &known).map_err(|error| error.inside(seam.key()))?;
         Ok(())
     }
 }

@@ -33,7 +33,7 @@ use crate::composition::{Algorithm, Composition, Part};
 use crate::dsack_det;
 use crate::parts::Seam;
 use crate::registry::{Side, Status, Variant};
-use crate::rules::{Need, Rule};
+use crate::rules::{NEEDS_SACK, Rule};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -86,7 +86,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "rack";
     const SOURCE: &'static str = include_str!("rack.rs");
-    const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponements, &[]), Rule::Waits, Rule::Needs(Need::Sack, "")];
+    const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponements, &[]), Rule::Waits, NEEDS_SACK];
 }
 
 impl Part<dyn LossDetector> for Config {

@@ -26,6 +26,9 @@ pub enum Rule {
     Needs(Need, &'static str),
 }
 
+/// The rule of detectors and recoveries that [`Composition::without_sack`] replaces.
+pub const NEEDS_SACK: Rule = Rule::Needs(Need::Sack, "losses are found and repaired as by `newreno`");
+
 /// What a peer may or may not do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
@@ -196,9 +199,6 @@ fn unmet(composition: &Composition, is_unmet: impl Fn(Need) -> bool) -> Vec<Stri
             needs[at].1.push(instead);
         }
     };
-    if composition.sack {
-        note(Need::Sack, "losses are found and repaired as by `newreno`");
-    }
     for (_, face) in parts(composition) {
         for rule in face.kind.rules {
             if let Rule::Needs(need, instead) = rule {
@@ -210,9 +210,10 @@ fn unmet(composition: &Composition, is_unmet: impl Fn(Need) -> bool) -> Vec<Stri
     for feature in composition.header_support.iter().flat_map(|part| part.build().features().each()) {
         note(Need::Feature(feature), "");
     }
-    let line = |(need, instead): (Need, Vec<&str>)| match instead.is_empty() {
-        true => format!("without {need}, whatever builds on it is off"),
-        false => format!("without {need}, {}", instead.join(", and ")),
+    let line = |(need, instead): (Need, Vec<&str>)| {
+        let instead =
+            if instead.is_empty() { "whatever builds on it is off".to_owned() } else { instead.join(", and ") };
+        format!("without {need}, {instead}")
     };
     needs.into_iter().map(line).collect()
 }

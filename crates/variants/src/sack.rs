@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
 use crate::reno::in_episode;
-use crate::rules::{Need, Rule};
+use crate::rules::{NEEDS_SACK, Rule};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -67,7 +67,7 @@ pub struct Config {
 impl Algorithm for Config {
     const NAME: &'static str = "sacked-above";
     const SOURCE: &'static str = include_str!("sack.rs");
-    const RULES: &'static [Rule] = &[Rule::Needs(Need::Sack, "")];
+    const RULES: &'static [Rule] = &[NEEDS_SACK];
 }
 
 impl Part<dyn LossDetector> for Config {
@@ -232,7 +232,7 @@ pub struct PipeConfig {}
 impl Algorithm for PipeConfig {
     const NAME: &'static str = "pipe";
     const SOURCE: &'static str = include_str!("sack.rs");
-    const RULES: &'static [Rule] = &[Rule::Needs(Need::Sack, "")];
+    const RULES: &'static [Rule] = &[NEEDS_SACK];
 }
 
 impl Part<dyn FastRecovery> for PipeConfig {

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::composition::{Algorithm, Part};
-use crate::rules::{Need, Rule};
+use crate::rules::{NEEDS_SACK, Rule};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +40,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "prr";
     const SOURCE: &'static str = include_str!("prr.rs");
-    const RULES: &'static [Rule] = &[Rule::Needs(Need::Sack, "")];
+    const RULES: &'static [Rule] = &[NEEDS_SACK];
 }
 
 impl Part<dyn FastRecovery> for Config {
