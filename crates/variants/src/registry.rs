@@ -4,7 +4,6 @@ use std::fmt;
 
 use crate::composition::Composition;
 use crate::parts::Seam;
-use crate::{dsack_r, dsack_ss, newreno, rack, reno, reno_nt4, sack};
 
 /// Which end of a connection a variant changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,7 +72,7 @@ pub struct Variant {
 macro_rules! variants {
     ($($file:ident::$name:ident),* $(,)?) => {
         /// All variants, in the order in which they are listed.
-        pub const VARIANTS: &[Variant] = &[$($file::$name),*];
+        pub const VARIANTS: &[Variant] = &[$(crate::$file::$name),*];
 
         /// For each variant the file that states it: its name, and its text.
         const FILES: &[(&str, &str)] =
@@ -151,7 +150,7 @@ impl Variant {
     }
 }
 
-/// What a variant does about reordering.
+/// What a variant does about reordering, in the order of lists.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Family {
     /// Nothing.
@@ -168,12 +167,6 @@ pub enum Family {
     Receiver,
     /// Something else.
     Other,
-}
-
-impl Family {
-    /// All of them, in the order of lists.
-    pub const ALL: [Family; 7] =
-        [Family::Base, Family::Undo, Family::Threshold, Family::Wait, Family::Time, Family::Receiver, Family::Other];
 }
 
 impl fmt::Display for Family {
