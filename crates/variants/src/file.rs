@@ -132,10 +132,10 @@ fn text(table: &mut Table, key: &str) -> Result<Option<String>, KeyError> {
 
 /// Names stand in lists, in names of files and beside those of the built-in variants.
 fn name(given: Option<String>) -> Result<String, KeyError> {
-    const ALLOWED: &str = "lower-case letters, digits, `-`, `_` and `.`, beginning with a letter";
+    const ALLOWED: &str = "lower-case letters, digits, `-`, `_`, `.` and `+`, beginning with a letter";
     let refuse = |message: String| Err(KeyError::new("name", message));
     let Some(name) = given else { return refuse(format!("missing; give the variant a name of {ALLOWED}")) };
-    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.+".contains(c);
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_allowed) {
         return refuse(format!("`{name}` is no name for a variant; allowed are {ALLOWED}"));
     }

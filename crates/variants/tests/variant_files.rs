@@ -40,10 +40,11 @@ fn assert_same(a: &Composition, b: &Composition, what: &str) {
 fn every_variant_comes_back_from_its_own_file() {
     for variant in VARIANTS {
         let composition = (variant.compose)();
-        let text = file::write("mine", variant, &composition);
+        let name = format!("my-{}", variant.name);
+        let text = file::write(&name, variant, &composition);
         let custom = read(&text);
         assert_same(&custom.composition, &composition, variant.name);
-        assert_eq!((custom.name.as_str(), custom.base.name), ("mine", variant.name));
+        assert_eq!((custom.name.as_str(), custom.base.name), (name.as_str(), variant.name));
         // The file is complete: all parts are the same wherever it starts from.
         let elsewhere = text.replace(&format!("base = \"{}\"", variant.name), "base = \"rack\"");
         assert_same(&read(&elsewhere).composition, &composition, variant.name);
