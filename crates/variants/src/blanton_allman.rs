@@ -35,6 +35,7 @@ use crate::base::{limited_transmit, undo};
 use crate::composition::{Algorithm, Composition, Part, Shared};
 use crate::dsack_det;
 use crate::registry::{Side, Status, Variant};
+use crate::rules;
 
 /// INC.
 pub(crate) const INC: Variant = Variant {
@@ -119,6 +120,8 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "blanton-allman";
     const SOURCE: &'static str = include_str!("blanton_allman.rs");
+    const RULES: &'static [rules::Rule] =
+        &[rules::Rule::MayExceedWindow, rules::Rule::Needs(rules::Need::Sack, "its threshold stays at 3")];
 }
 
 impl Part<dyn DupThresh> for Config {

@@ -36,8 +36,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::limited_transmit;
 use crate::composition::{Algorithm, Composition, Part};
+use crate::parts::Seam;
 use crate::registry::{Side, Status, Variant};
 use crate::reno::in_episode;
+use crate::rules::{NEEDS_SACK, Rule};
 use crate::sack::{self, SackedAbove};
 
 /// The registry's entry.
@@ -73,6 +75,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "delayed-response";
     const SOURCE: &'static str = include_str!("dcr.rs");
+    const RULES: &'static [Rule] = &[Rule::Only(Seam::DupThresh, &["fixed"]), Rule::Waits, NEEDS_SACK];
 }
 
 impl Part<dyn LossDetector> for Config {

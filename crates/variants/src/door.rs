@@ -42,6 +42,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::undo;
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
+use crate::rules::{Need, Rule};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -196,6 +197,8 @@ pub struct OrdinalsConfig {}
 impl Algorithm for OrdinalsConfig {
     const NAME: &'static str = "ordinals";
     const SOURCE: &'static str = include_str!("door.rs");
+    const RULES: &'static [Rule] =
+        &[Rule::Needs(Need::Feature(Features::ORDINALS), "timestamps tell what came out of order")];
 }
 
 impl Part<dyn HeaderSupport> for OrdinalsConfig {

@@ -111,8 +111,12 @@ impl Custom {
 }
 
 /// What a composition says by yes or no.
-fn switches(composition: &mut Composition) -> [(&'static str, &mut bool); 1] {
-    [("sack", &mut composition.sack)]
+fn switches(composition: &mut Composition) -> [(&'static str, &mut bool); 3] {
+    [
+        ("sack", &mut composition.sack),
+        ("timestamps", &mut composition.timestamps),
+        ("shares_reordering", &mut composition.shares_reordering),
+    ]
 }
 
 fn allowed_keys() -> String {

@@ -38,6 +38,7 @@ use crate::base::{limited_transmit, undo};
 use crate::composition::{Algorithm, Composition, Part};
 use crate::dsack_det;
 use crate::registry::{Side, Status, Variant};
+use crate::rules::{Need, Rule};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -85,6 +86,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "leung-ma";
     const SOURCE: &'static str = include_str!("leung_ma.rs");
+    const RULES: &'static [Rule] = &[Rule::MayExceedWindow, Rule::Needs(Need::Sack, "its threshold stays at 3")];
 }
 
 impl Part<dyn DupThresh> for Config {

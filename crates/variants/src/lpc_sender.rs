@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::{fixed_threshold, limited_transmit};
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
+use crate::rules::Rule;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -63,6 +64,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "paths";
     const SOURCE: &'static str = include_str!("lpc_sender.rs");
+    const RULES: &'static [Rule] = &[Rule::MayExceedWindow];
 }
 
 impl Config {

@@ -39,7 +39,9 @@ use serde::{Deserialize, Serialize};
 use crate::base::{fixed_threshold, limited_transmit, respond_at_once};
 use crate::composition::{Algorithm, Composition, Part};
 use crate::newreno;
+use crate::parts::Seam;
 use crate::registry::{Side, Status, Variant};
+use crate::rules::{Need, Rule};
 
 /// The registry's entry for the careful variant.
 pub(crate) const CAREFUL: Variant = Variant {
@@ -102,6 +104,11 @@ pub struct Config {
 impl Algorithm for Config {
     const NAME: &'static str = "ncr";
     const SOURCE: &'static str = include_str!("ncr.rs");
+    const RULES: &'static [Rule] = &[
+        Rule::Only(Seam::DupThresh, &["ncr"]),
+        Rule::Only(Seam::LimitedTransmit, &["ncr"]),
+        Rule::Needs(Need::Sack, "its threshold stays at 3"),
+    ];
 }
 
 impl Part<dyn DupThresh> for Config {

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::fixed_threshold;
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
+use crate::rules::Rule;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -59,6 +60,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "fixed-wait";
     const SOURCE: &'static str = include_str!("paxson_snd.rs");
+    const RULES: &'static [Rule] = &[Rule::Waits];
 }
 
 impl Part<dyn Postponement> for Config {

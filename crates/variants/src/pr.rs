@@ -38,8 +38,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::composition::{Algorithm, Composition, Part};
+use crate::parts::Seam;
 use crate::pr_envelope::{self, samples};
 use crate::registry::{Side, Status, Variant};
+use crate::rules::Rule;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -85,6 +87,13 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "segment-clocks";
     const SOURCE: &'static str = include_str!("pr.rs");
+    const RULES: &'static [Rule] = &[
+        Rule::Only(Seam::DupThresh, &["fixed"]),
+        Rule::Only(Seam::Postponements, &[]),
+        Rule::Only(Seam::LimitedTransmit, &["off", "outstanding"]),
+        Rule::Only(Seam::RtoEstimator, &["rtt-envelope"]),
+        Rule::Waits,
+    ];
 }
 
 impl Part<dyn LossDetector> for Config {

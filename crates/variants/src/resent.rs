@@ -23,6 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::composition::{Algorithm, Part};
+use crate::rules::{Need, Rule};
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +33,8 @@ pub struct Config {}
 impl Algorithm for Config {
     const NAME: &'static str = "resent";
     const SOURCE: &'static str = include_str!("resent.rs");
+    const RULES: &'static [Rule] =
+        &[Rule::Needs(Need::Feature(Features::RESENT), "timestamps, if there are any, tell copies apart")];
 }
 
 impl Part<dyn HeaderSupport> for Config {

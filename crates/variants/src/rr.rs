@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::composition::{Algorithm, Part};
 use crate::rr_histogram::Histogram;
 use crate::rr_ratio::FaRatio;
+use crate::rules::{Need, Rule};
 
 /// Which length counts for a segment that was sent twice (§4.1.1, §5.1.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -91,6 +92,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "rr-tcp";
     const SOURCE: &'static str = include_str!("rr.rs");
+    const RULES: &'static [Rule] = &[Rule::MayExceedWindow, Rule::Needs(Need::Sack, "its threshold stays at 3")];
 }
 
 impl Part<dyn DupThresh> for Config {

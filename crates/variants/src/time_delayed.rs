@@ -33,6 +33,7 @@ use crate::base::lesson::Lesson;
 use crate::blanton_allman;
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
+use crate::rules::Rule;
 
 /// TIMEDEL.
 pub(crate) const TIMEDEL: Variant = Variant {
@@ -93,6 +94,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "time-delayed";
     const SOURCE: &'static str = include_str!("time_delayed.rs");
+    const RULES: &'static [Rule] = &[Rule::Waits];
 }
 
 impl Part<dyn Postponement> for Config {
