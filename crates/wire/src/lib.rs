@@ -4,9 +4,11 @@
 //! every checksum. [`Capture`] writes packets to a pcapng file.
 
 mod capture;
+mod experiment;
 mod packet;
 
 pub use capture::{Capture, Interface};
+pub use experiment::set_dropped;
 pub use packet::{DecodeError, Decoded, encode, set_congested};
 
 use std::net::SocketAddr;

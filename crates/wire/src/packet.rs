@@ -6,10 +6,11 @@ use etherparse::{
     IpEcn, IpNumber, Ipv4Header, Ipv6Header, NetHeaders, PacketHeaders, PayloadSlice, TcpHeader, TcpOptionElement,
     TcpOptionsIterator, TransportHeader,
 };
+use reknit_tcp::experiment::KIND;
 use reknit_tcp::segment::{Ecn, Flags, Options, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Segment, SeqNum};
 
-use crate::Endpoints;
+use crate::{Endpoints, experiment};
 
 /// Hops that a packet may make.
 const TTL: u8 = 64;
@@ -67,10 +68,16 @@ fn tcp_header(endpoints: Endpoints, segment: &Segment) -> TcpHeader {
     tcp.ece = flags.has(Flags::ECE);
     tcp.cwr = flags.has(Flags::CWR);
     tcp.set_options(&options_to_wire(&segment.options)).expect("the engine's options fit a header");
+    if !segment.options.experiment.is_empty() {
+        let mut raw = tcp.options.as_slice().to_vec();
+        experiment::append(&segment.options.experiment, &mut raw);
+        tcp.set_options_raw(&raw).expect("the engine's options fit a header");
+    }
     tcp
 }
 
-/// The options in the order and with the padding that [`Options::wire_len`] counts.
+/// The standard options in the order and with the padding that [`Options::wire_len`] counts. The experimental one, of
+/// which etherparse knows nothing, follows them.
 fn options_to_wire(options: &Options) -> Vec<TcpOptionElement> {
     use TcpOptionElement as E;
     let mut elements = Vec::new();
@@ -203,26 +210,40 @@ fn segment_from_wire(tcp: &TcpHeader, len: u16, ecn: Ecn) -> Segment {
     }
 }
 
-/// Kinds that [`Options`] knows (RFC 9293 §3.2, RFC 7323, RFC 2018).
+/// Kinds that [`Options`] and etherparse know (RFC 9293 §3.2, RFC 7323, RFC 2018).
 const KNOWN_KINDS: [u8; 5] = [2, 3, 4, 5, 8];
 
-/// The options one by one. Those that are unknown are skipped by their length (RFC 9293 §3.2, MUST-6 and MUST-7); what
-/// comes after a broken one cannot be read.
-fn elements(tcp: &TcpHeader) -> Vec<TcpOptionElement> {
-    let mut found = Vec::new();
-    let mut rest = tcp.options.as_slice();
-    loop {
-        match *rest {
-            [] | [0, ..] => return found,
-            [1, ref after @ ..] => rest = after,
-            [kind, len, ..] if len >= 2 && usize::from(len) <= rest.len() => {
-                let (option, after) = rest.split_at(usize::from(len));
-                if KNOWN_KINDS.contains(&kind) {
-                    found.extend(TcpOptionsIterator::from_slice(option).next().and_then(Result::ok));
-                }
-                rest = after;
+/// The options one by one, with kind and length, without NOPs. Those that are unknown can be skipped by their length
+/// (RFC 9293 §3.2, MUST-6 and MUST-7); what comes after a broken one cannot be read.
+pub(crate) struct RawOptions<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> RawOptions<'a> {
+    pub(crate) fn new(raw: &'a [u8]) -> RawOptions<'a> {
+        RawOptions { rest: raw }
+    }
+
+    /// Octets behind the last option that was read.
+    pub(crate) fn rest_len(&self) -> usize {
+        self.rest.len()
+    }
+}
+
+impl<'a> Iterator for RawOptions<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        while let [1, after @ ..] = self.rest {
+            self.rest = after;
+        }
+        match *self.rest {
+            [kind, len, ..] if kind != 0 && len >= 2 => {
+                let (option, after) = self.rest.split_at_checked(usize::from(len))?;
+                self.rest = after;
+                Some(option)
             }
-            _ => return found,
+            _ => None,
         }
     }
 }
@@ -230,7 +251,14 @@ fn elements(tcp: &TcpHeader) -> Vec<TcpOptionElement> {
 fn options_from_wire(tcp: &TcpHeader) -> Options {
     use TcpOptionElement as E;
     let mut options = Options::default();
-    for element in elements(tcp) {
+    for raw in RawOptions::new(tcp.options.as_slice()) {
+        if raw[0] == KIND {
+            options.experiment = experiment::read(raw).unwrap_or(options.experiment);
+        }
+        if !KNOWN_KINDS.contains(&raw[0]) {
+            continue;
+        }
+        let Some(Ok(element)) = TcpOptionsIterator::from_slice(raw).next() else { continue };
         match element {
             E::Noop => {}
             E::MaximumSegmentSize(mss) => options.mss = Some(mss),

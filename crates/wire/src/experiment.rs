@@ -1,0 +1,320 @@
+//! The experimental option as octets (RFC 6994 §3): kind, length, experiment identifier, then fields of one octet of type
+//! and a content whose length the type tells.
+//!
+//! What cannot be read ends the reading of this option and of nothing else: a field of an unknown type has no known end.
+
+use etherparse::{PacketHeaders, TransportHeader};
+use reknit_tcp::SeqNum;
+use reknit_tcp::experiment::{AckOrdinal, Dropped, EXPERIMENT_ID, Experiment, Features, HEADER_LEN, KIND};
+
+use crate::packet::{Decoded, RawOptions};
+
+/// The types of the fields, as `reknit_tcp::experiment` documents them.
+mod field {
+    pub(super) const FEATURES: u8 = 0;
+    pub(super) const RESENT: u8 = 1;
+    pub(super) const TRANSMISSION: u8 = 2;
+    pub(super) const ACK_ORDINAL: u8 = 3;
+    pub(super) const DROPPED: u8 = 4;
+    pub(super) const REORDERED: u8 = 5;
+    pub(super) const DUP_THRESH: u8 = 6;
+}
+
+/// No operation (RFC 9293 §3.2).
+const NOP: u8 = 1;
+
+/// Appends the option to `raw`, with NOPs in front of it so that it ends at the end of a word; nothing if it says nothing.
+pub(crate) fn append(experiment: &Experiment, raw: &mut Vec<u8>) {
+    if experiment.is_empty() {
+        return;
+    }
+    let end = raw.len() + experiment.wire_len();
+    let mut option = vec![KIND, 0];
+    option.extend(EXPERIMENT_ID.to_be_bytes());
+    append_fields(experiment, &mut option);
+    option[1] = option.len() as u8;
+    raw.resize(end - option.len(), NOP);
+    raw.extend(option);
+}
+
+fn append_fields(experiment: &Experiment, option: &mut Vec<u8>) {
+    let Experiment { features, resent, transmission, ack_ordinal, dropped, reordered, dup_thresh } = *experiment;
+    if let Some(features) = features {
+        option.extend([field::FEATURES, features.bits()]);
+    }
+    if let Some(resent) = resent {
+        option.extend([field::RESENT, u8::from(resent)]);
+    }
+    if let Some(transmission) = transmission {
+        option.push(field::TRANSMISSION);
+        option.extend(transmission.to_be_bytes());
+    }
+    if let Some(AckOrdinal { repetition, overtaken }) = ack_ordinal {
+        option.extend([field::ACK_ORDINAL, repetition, u8::from(overtaken)]);
+    }
+    if let Some(dropped) = dropped {
+        option.push(field::DROPPED);
+        option.extend(dropped_to_wire(dropped));
+    }
+    if let Some(reordered) = reordered {
+        option.extend([field::REORDERED, u8::from(reordered)]);
+    }
+    if let Some(dup_thresh) = dup_thresh {
+        option.extend([field::DUP_THRESH, dup_thresh]);
+    }
+}
+
+fn dropped_to_wire(dropped: Dropped) -> [u8; 8] {
+    (u64::from(dropped.lowest.0) << 32 | u64::from(dropped.highest.0)).to_be_bytes()
+}
+
+/// Reads an option of kind [`KIND`], kind and length included. None if it belongs to another experiment.
+pub(crate) fn read(option: &[u8]) -> Option<Experiment> {
+    let mut experiment = Experiment::default();
+    for (_, field) in fields(option)? {
+        match *field {
+            [field::FEATURES, bits] => experiment.features = Some(Features::from_bits(bits)),
+            [field::RESENT, flag] => experiment.resent = Some(flag != 0),
+            [field::TRANSMISSION, high, low] => experiment.transmission = Some(u16::from_be_bytes([high, low])),
+            [field::ACK_ORDINAL, repetition, flag] => {
+                experiment.ack_ordinal = Some(AckOrdinal { repetition, overtaken: flag != 0 });
+            }
+            [field::DROPPED, a, b, c, d, e, f, g, h] => {
+                experiment.dropped = Some(Dropped {
+                    lowest: SeqNum(u32::from_be_bytes([a, b, c, d])),
+                    highest: SeqNum(u32::from_be_bytes([e, f, g, h])),
+                });
+            }
+            [field::REORDERED, flag] => experiment.reordered = Some(flag != 0),
+            [field::DUP_THRESH, dup_thresh] => experiment.dup_thresh = Some(dup_thresh),
+            _ => {}
+        }
+    }
+    Some(experiment)
+}
+
+/// The fields of `option`, each with its position in it. None if it belongs to another experiment.
+fn fields(option: &[u8]) -> Option<impl Iterator<Item = (usize, &[u8])>> {
+    let id = EXPERIMENT_ID.to_be_bytes();
+    if option.get(2..HEADER_LEN) != Some(&id[..]) {
+        return None;
+    }
+    let mut at = HEADER_LEN;
+    Some(std::iter::from_fn(move || {
+        let len = 1 + match *option.get(at)? {
+            field::FEATURES | field::RESENT | field::REORDERED | field::DUP_THRESH => 1,
+            field::TRANSMISSION | field::ACK_ORDINAL => 2,
+            field::DROPPED => 8,
+            _ => return None,
+        };
+        let found = (at, option.get(at..at + len)?);
+        at += len;
+        Some(found)
+    }))
+}
+
+/// Writes `dropped` into a packet that has room for it, as a router would: the field is there and keeps its place. The
+/// checksum is renewed. False, and the packet stays as it is, if it has no room, or is broken.
+pub fn set_dropped(packet: &mut [u8], dropped: Dropped) -> bool {
+    if Decoded::read(packet).is_err() {
+        return false;
+    }
+    let Some(tcp) = tcp_position(packet) else { return false };
+    let Some(at) = dropped_position(&packet[tcp..]) else { return false };
+    packet[tcp + at..tcp + at + 8].copy_from_slice(&dropped_to_wire(dropped));
+    let Some(checksum) = checksum(packet) else { return false };
+    packet[tcp + 16..tcp + 18].copy_from_slice(&checksum.to_be_bytes());
+    true
+}
+
+/// Where the TCP header of a whole packet begins.
+fn tcp_position(packet: &[u8]) -> Option<usize> {
+    let headers = PacketHeaders::from_ip_slice(packet).ok()?;
+    let net = headers.net.as_ref()?;
+    Some(net.header_len())
+}
+
+/// Where the content of the field lies in `segment`, which begins with its TCP header.
+fn dropped_position(segment: &[u8]) -> Option<usize> {
+    const FIXED: usize = 20;
+    let header_len = 4 * usize::from(*segment.get(12)? >> 4);
+    let raw = segment.get(FIXED..header_len)?;
+    let mut options = RawOptions::new(raw);
+    let option = options.find(|option| option[0] == KIND && fields(option).is_some())?;
+    let begin = FIXED + raw.len() - options.rest_len() - option.len();
+    let (at, _) = fields(option)?.find(|(_, content)| content[0] == field::DROPPED)?;
+    Some(begin + at + 1)
+}
+
+/// The TCP checksum that the packet should have.
+fn checksum(packet: &[u8]) -> Option<u16> {
+    use etherparse::NetHeaders::{Ipv4, Ipv6};
+    let headers = PacketHeaders::from_ip_slice(packet).ok()?;
+    let TransportHeader::Tcp(tcp) = headers.transport? else { return None };
+    match headers.net? {
+        Ipv4(ip, _) => tcp.calc_checksum_ipv4(&ip, headers.payload.slice()).ok(),
+        Ipv6(ip, _) => tcp.calc_checksum_ipv6(&ip, headers.payload.slice()).ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_tcp::segment::{Flags, Options, SackBlock, SackBlocks, Timestamps};
+    use reknit_tcp::{Segment, SeqNum};
+
+    use super::*;
+    use crate::{Endpoints, encode};
+
+    const ORDINAL: AckOrdinal = AckOrdinal { repetition: 200, overtaken: true };
+    const DROPPED: Dropped = Dropped { lowest: SeqNum(u32::MAX - 5), highest: SeqNum(1455) };
+
+    /// Each field alone, and every combination of two.
+    fn samples() -> Vec<Experiment> {
+        let one = Experiment::default();
+        let alone = [
+            Experiment { features: Some(Features::RESENT | Features::REPEATS), ..one },
+            Experiment { resent: Some(true), ..one },
+            Experiment { transmission: Some(0xfffe), ..one },
+            Experiment { ack_ordinal: Some(ORDINAL), ..one },
+            Experiment { dropped: Some(DROPPED), ..one },
+            Experiment { reordered: Some(false), ..one },
+            Experiment { dup_thresh: Some(64), ..one },
+        ];
+        let both = |a: Experiment, b: Experiment| Experiment {
+            features: a.features.or(b.features),
+            resent: a.resent.or(b.resent),
+            transmission: a.transmission.or(b.transmission),
+            ack_ordinal: a.ack_ordinal.or(b.ack_ordinal),
+            dropped: a.dropped.or(b.dropped),
+            reordered: a.reordered.or(b.reordered),
+            dup_thresh: a.dup_thresh.or(b.dup_thresh),
+        };
+        let mut samples = vec![Experiment::default(), alone.into_iter().fold(one, both)];
+        samples.extend(alone.iter().flat_map(|a| alone.iter().map(|b| both(*a, *b))));
+        samples
+    }
+
+    fn endpoints(v6: bool) -> Endpoints {
+        let (a, b) = if v6 { ("[fd77::1]:4000", "[fd77::2]:80") } else { ("10.0.0.1:4000", "10.0.0.2:80") };
+        Endpoints { source: a.parse().unwrap(), destination: b.parse().unwrap() }
+    }
+
+    fn segment(experiment: Experiment) -> Segment {
+        let timestamps = Some(Timestamps { val: 7, ecr: 9 });
+        let options = Options { timestamps, experiment, ..Options::default() };
+        Segment { seq: SeqNum(77), flags: Flags::ACK, len: 5, options, ..Segment::default() }
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let mut packet = Vec::new();
+        for experiment in samples() {
+            for v6 in [false, true] {
+                let segment = segment(experiment);
+                encode(endpoints(v6), &segment, b"hello", &mut packet);
+                assert_eq!(Decoded::read(&packet).unwrap().segment, segment);
+                assert_eq!(packet.len(), if v6 { 40 } else { 20 } + segment.header_len() + 5);
+            }
+        }
+    }
+
+    #[test]
+    fn it_stands_beside_two_sack_blocks_and_timestamps() {
+        let mut sack = SackBlocks::EMPTY;
+        sack.push(SackBlock { left: SeqNum(1), right: SeqNum(2) });
+        let timestamps = Some(Timestamps { val: 7, ecr: 9 });
+        let experiment = Experiment {
+            resent: Some(true),
+            ack_ordinal: Some(ORDINAL),
+            reordered: Some(true),
+            ..Experiment::default()
+        };
+        let segment = Segment {
+            flags: Flags::ACK,
+            options: Options { timestamps, sack, experiment, ..Options::default() },
+            ..Segment::default()
+        };
+        let mut packet = Vec::new();
+        encode(endpoints(false), &segment, b"", &mut packet);
+        assert_eq!(Decoded::read(&packet).unwrap().segment, segment);
+    }
+
+    #[test]
+    fn the_octets_are_those_of_rfc_6994() {
+        let experiment = Experiment { transmission: Some(0x1234), dup_thresh: Some(9), ..Experiment::default() };
+        let mut raw = Vec::new();
+        append(&experiment, &mut raw);
+        assert_eq!(raw, [1, 1, 1, 253, 9, 0x52, 0x52, 2, 0x12, 0x34, 6, 9]);
+        append(&Experiment::default(), &mut raw);
+        assert_eq!(raw.len(), 12);
+    }
+
+    #[test]
+    fn another_experiment_says_nothing() {
+        assert_eq!(read(&[KIND, 6, 0x52, 0x53, 1, 1]), None);
+        assert_eq!(read(&[KIND, 3, 0x52]), None);
+        assert_eq!(read(&[KIND, 4, 0x52, 0x52]), Some(Experiment::default()));
+    }
+
+    #[test]
+    fn what_stands_before_a_broken_field_is_read() {
+        let expected = Experiment { resent: Some(true), ..Experiment::default() };
+        for broken in [&[99, 1, 1][..], &[2, 1], &[4, 1, 2, 3, 4, 5, 6, 7], &[6]] {
+            let option = [&[KIND, 0, 0x52, 0x52, 1, 1], broken].concat();
+            assert_eq!(read(&option), Some(expected), "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn no_octets_can_break_the_reader() {
+        for kind in 0..=u8::MAX {
+            for len in 0..40 {
+                let mut option = vec![kind; len];
+                option.splice(..len.min(4), [KIND, len as u8, 0x52, 0x52]);
+                let _ = read(&option);
+            }
+        }
+    }
+
+    #[test]
+    fn a_router_writes_where_there_is_room() {
+        let mut packet = Vec::new();
+        for v6 in [false, true] {
+            for experiment in samples() {
+                encode(endpoints(v6), &segment(experiment), b"hello", &mut packet);
+                let before = packet.clone();
+                let other = Dropped { lowest: SeqNum(3), highest: SeqNum(4) };
+                let has_room = experiment.dropped.is_some();
+                assert_eq!(set_dropped(&mut packet, other), has_room);
+                let dropped = experiment.dropped.map(|_| other);
+                assert_eq!(Decoded::read(&packet).unwrap().segment, segment(Experiment { dropped, ..experiment }));
+                assert!(has_room || packet == before);
+            }
+        }
+    }
+
+    #[test]
+    fn a_router_leaves_broken_packets_alone() {
+        let mut packet = Vec::new();
+        encode(
+            endpoints(false),
+            &segment(Experiment { dropped: Some(DROPPED), ..Experiment::default() }),
+            b"hello",
+            &mut packet,
+        );
+        for at in 0..packet.len() {
+            for octet in 0..=u8::MAX {
+                let mut odd = packet.clone();
+                odd[at] = octet;
+                let before = odd.clone();
+                if odd != packet && set_dropped(&mut odd, DROPPED) {
+                    assert!(Decoded::read(&odd).is_ok());
+                } else if odd != packet {
+                    assert_eq!(odd, before);
+                }
+            }
+            assert!(!set_dropped(&mut packet.clone()[..at], DROPPED));
+        }
+    }
+}
