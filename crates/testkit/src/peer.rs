@@ -10,6 +10,8 @@ use reknit_tcp::segment::{Flags, Options, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Config, Connection, Identity, Output, Segment, SeqNum, State};
 use reknit_units::{Bytes, Duration, Instant};
 
+use reknit_variants::Composition;
+
 use crate::variant;
 
 /// Both sequence spaces begin here: every test crosses the wrap.
@@ -123,10 +125,14 @@ fn notation(segment: &Segment) -> String {
 }
 
 impl Peer {
-    fn new(config: Config, open: fn(Instant, Arc<Config>, reknit_tcp::seams::Plugins, Identity) -> Connection) -> Peer {
+    fn new(
+        composition: &Composition,
+        config: Config,
+        open: fn(Instant, Arc<Config>, reknit_tcp::seams::Plugins, Identity) -> Connection,
+    ) -> Peer {
         let now = Instant::ZERO + Duration::from_millis(u64::from(START_MS));
         let identity = Identity { isn: ISNS.0, timestamp_offset: 0 };
-        let connection = open(now, Arc::new(config), variant("sack").build(), identity);
+        let connection = open(now, Arc::new(config), composition.build(), identity);
         let mut peer = Peer { connection, now, heard: VecDeque::new() };
         peer.pump();
         peer
@@ -134,12 +140,12 @@ impl Peer {
 
     /// A connection that opens actively; its SYN waits to be heard.
     pub fn of_active_open(config: Config) -> Peer {
-        Peer::new(config, Connection::connect)
+        Peer::new(&variant("sack"), config, Connection::connect)
     }
 
     /// A connection that listens.
     pub fn of_passive_open(config: Config) -> Peer {
-        Peer::new(config, Connection::listen)
+        Peer::new(&variant("sack"), config, Connection::listen)
     }
 
     /// A connection that has opened actively; the peer has agreed to every option that `config` offers, and scales no
@@ -148,6 +154,15 @@ impl Peer {
     /// # Panics
     /// If the handshake fails.
     pub fn established(config: Config) -> Peer {
+        Peer::established_as(&variant("sack"), config)
+    }
+
+    /// The same with other plug-ins. The peer also agrees to every experimental feature that they offer.
+    ///
+    /// # Panics
+    /// If the handshake fails.
+    pub fn established_as(composition: &Composition, config: Config) -> Peer {
+        let config = composition.configure(config);
         let mut answer = Segment { options: Options { sack_permitted: config.sack, ..syn_ack().options }, ..syn_ack() };
         if config.ecn {
             answer.flags |= Flags::ECE;
@@ -155,8 +170,8 @@ impl Peer {
         if config.timestamps {
             answer = stamped(answer, PEER_TSVAL, START_MS);
         }
-        let mut peer = Peer::of_active_open(config);
-        peer.hear();
+        let mut peer = Peer::new(composition, config, Connection::connect);
+        answer.options.experiment = peer.take_one().options.experiment;
         assert_eq!(peer.at(HANDSHAKE_MS).exchange(answer), [". 1:1(0) ack 1"]);
         peer
     }
@@ -267,6 +282,12 @@ impl Peer {
     pub fn times(&mut self) -> Vec<u64> {
         let start = Instant::ZERO + Duration::from_millis(u64::from(START_MS));
         self.heard.drain(..).map(|(at, _)| at.since(start).as_millis()).collect()
+    }
+
+    /// What the connection has sent since the last look, each with its time in milliseconds.
+    pub fn hear_when(&mut self) -> Vec<(u64, String)> {
+        let start = Instant::ZERO + Duration::from_millis(u64::from(START_MS));
+        self.heard.drain(..).map(|(at, segment)| (at.since(start).as_millis(), notation(&segment))).collect()
     }
 
     /// Where the connection is.

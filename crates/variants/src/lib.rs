@@ -45,6 +45,7 @@ pub mod rtt_histogram;
 pub mod rules;
 pub mod sack;
 pub mod time_delayed;
+pub mod yang;
 
 pub use composition::Composition;
 pub use file::{Custom, FileError};

@@ -117,6 +117,7 @@ variants! {
     frto::FRTO,
     frto::FRTO_SACK,
     door::VARIANT,
+    yang::VARIANT,
     rack::VARIANT,
 }
 

@@ -68,6 +68,11 @@ fn dropped_to_wire(dropped: Dropped) -> [u8; 8] {
     (u64::from(dropped.lowest.0) << 32 | u64::from(dropped.highest.0)).to_be_bytes()
 }
 
+fn dropped_from_wire(content: &[u8]) -> Option<Dropped> {
+    let both = u64::from_be_bytes(content.try_into().ok()?);
+    Some(Dropped { lowest: SeqNum((both >> 32) as u32), highest: SeqNum(both as u32) })
+}
+
 /// Reads an option of kind [`KIND`], kind and length included. None if it belongs to another experiment.
 pub(crate) fn read(option: &[u8]) -> Option<Experiment> {
     let mut experiment = Experiment::default();
@@ -79,12 +84,7 @@ pub(crate) fn read(option: &[u8]) -> Option<Experiment> {
             [field::ACK_ORDINAL, repetition, flag] => {
                 experiment.ack_ordinal = Some(AckOrdinal { repetition, overtaken: flag != 0 });
             }
-            [field::DROPPED, a, b, c, d, e, f, g, h] => {
-                experiment.dropped = Some(Dropped {
-                    lowest: SeqNum(u32::from_be_bytes([a, b, c, d])),
-                    highest: SeqNum(u32::from_be_bytes([e, f, g, h])),
-                });
-            }
+            [field::DROPPED, ref content @ ..] => experiment.dropped = dropped_from_wire(content),
             [field::REORDERED, flag] => experiment.reordered = Some(flag != 0),
             [field::DUP_THRESH, dup_thresh] => experiment.dup_thresh = Some(dup_thresh),
             _ => {}
@@ -148,13 +148,13 @@ fn dropped_position(segment: &[u8]) -> Option<usize> {
 
 /// The TCP checksum that the packet should have.
 fn checksum(packet: &[u8]) -> Option<u16> {
-    use etherparse::NetHeaders::{Ipv4, Ipv6};
+    use etherparse::NetHeaders::{Arp, Ipv4, Ipv6};
     let headers = PacketHeaders::from_ip_slice(packet).ok()?;
     let TransportHeader::Tcp(tcp) = headers.transport? else { return None };
     match headers.net? {
         Ipv4(ip, _) => tcp.calc_checksum_ipv4(&ip, headers.payload.slice()).ok(),
         Ipv6(ip, _) => tcp.calc_checksum_ipv6(&ip, headers.payload.slice()).ok(),
-        _ => None,
+        Arp(_) => None,
     }
 }
 

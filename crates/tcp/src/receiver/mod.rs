@@ -299,6 +299,9 @@ impl Receiver {
         }
         let timed = self.policy.on_timer(now)?;
         self.stats.acks_sent += 1;
+        if timed.ack >= self.rcv_nxt() && matches!(self.owed, Owed::By(_)) {
+            self.owed = Owed::Nothing; // a further ACK of the same would be a duplicate
+        }
         Some(TimedAck { ack: timed.ack.min(self.rcv_nxt()), ..timed })
     }
 

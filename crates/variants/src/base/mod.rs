@@ -1,6 +1,7 @@
 //! The parts that most variants share: what the RFCs prescribe for a TCP without any cure for reordering.
 
 pub mod aimd;
+pub(crate) mod arrivals;
 pub mod cubic;
 pub mod delayed_ack;
 pub mod fixed_threshold;

@@ -1,0 +1,223 @@
+//! The worked examples of the receiver that withholds duplicate ACKs (V2 to V6; V1 and V7 are in `yang.rs`).
+
+use std::sync::Arc;
+
+use reknit_tcp::Config;
+use reknit_testkit::peer::{Peer, data, fin, plain};
+use reknit_testkit::variant;
+use reknit_units::Segments;
+use reknit_variants::{Composition, yang};
+
+const SMSS: u32 = 1000;
+/// When the first segment arrives, after the handshake.
+const BEGIN: u64 = 1000;
+
+/// A receiver that acknowledges every segment, with the parameters given.
+fn receiver(parameters: yang::Config, config: Config) -> Peer {
+    let composition = Composition { ack_policy: Arc::new(parameters), ..variant("yang") };
+    Peer::established_as(&composition, config)
+}
+
+fn every_segment() -> Config {
+    Config { ack_every: Segments(1), sack: false, ..plain() }
+}
+
+fn segment(n: u32) -> reknit_tcp::Segment {
+    data(1 + (n - 1) * SMSS, 1, SMSS as u16)
+}
+
+/// Segments arrive at these times, `spacing` milliseconds apart.
+fn train(peer: &mut Peer, begin: u64, spacing: u64, numbers: &[u32]) -> u64 {
+    let mut at = begin;
+    for n in numbers {
+        peer.at(at).send(segment(*n));
+        at += spacing;
+    }
+    at
+}
+
+/// The ACKs since the last look: when, relative to `begin`, and which segment they ask for.
+fn acks(peer: &mut Peer, begin: u64) -> Vec<(u64, u32)> {
+    let parse = |text: &str| -> u32 {
+        let ack = text.split(" ack ").nth(1).unwrap().split(' ').next().unwrap();
+        1 + (ack.parse::<u32>().unwrap() - 1) / SMSS
+    };
+    peer.hear_when().iter().map(|(at, text)| (at - begin, parse(text))).collect()
+}
+
+/// Segments 1 to 5 have arrived, 10 ms apart; now it is the returned time.
+fn five_in_order(peer: &mut Peer, spacing: u64) -> u64 {
+    let now = train(peer, BEGIN, spacing, &[1, 2, 3, 4, 5]);
+    peer.hear();
+    now
+}
+
+#[test]
+fn v2_the_late_segment_releases_acks_in_order() {
+    let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
+    let begin = five_in_order(&mut peer, 10);
+    train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
+    peer.at(begin + 1000);
+    let expected = [(0, 6), (10, 6), (40, 7), (48, 8), (56, 9), (64, 10), (72, 11)];
+    assert_eq!(acks(&mut peer, begin), expected);
+}
+
+#[test]
+fn v2_half_as_many_if_acks_are_delayed() {
+    let config = Config { sack: false, ..plain() };
+    let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, config);
+    let begin = five_in_order(&mut peer, 10);
+    train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
+    peer.at(begin + 1000);
+    // A third of 40 ms apart.
+    assert_eq!(acks(&mut peer, begin), [(0, 6), (10, 6), (40, 7), (53, 9), (66, 11)]);
+}
+
+#[test]
+fn v3_more_than_the_threshold_release_the_duplicates() {
+    let mut peer = receiver(yang::Config::default(), every_segment());
+    let begin = five_in_order(&mut peer, 10);
+    train(&mut peer, begin, 10, &[7, 8, 9, 10]);
+    peer.at(begin + 1000);
+    // The third duplicate, which lets the sender resend, leaves at once; the fourth a quarter of 30 ms later.
+    assert_eq!(acks(&mut peer, begin), [(0, 6), (10, 6), (30, 6), (37, 6)]);
+}
+
+#[test]
+fn v3_all_of_them_if_none_was_told_at_once() {
+    let mut peer = receiver(yang::Config { imm: 0, ..yang::Config::default() }, every_segment());
+    let begin = five_in_order(&mut peer, 10);
+    train(&mut peer, begin, 10, &[7, 8, 9, 10]);
+    peer.at(begin + 1000);
+    assert_eq!(acks(&mut peer, begin), [(30, 6), (37, 6), (45, 6), (52, 6)]);
+}
+
+#[test]
+fn v4_a_gap_of_more_than_a_round_trip_was_a_loss() {
+    // The round trip of the handshake is 10 ms.
+    for (late, thresh) in [(26, 3), (8, 6)] {
+        let mut peer = receiver(yang::Config { imm: 0, thr0: 3, ..yang::Config::default() }, every_segment());
+        let begin = five_in_order(&mut peer, 10);
+        for n in [9, 10, 11] {
+            peer.at(begin).send(segment(n)); // strides of 4, 5 and 6
+        }
+        for n in [7, 8, 6] {
+            peer.at(begin + late).send(segment(n));
+        }
+        peer.at(begin + 1000).hear();
+        let again = begin + 2000;
+        for n in 0..thresh {
+            peer.at(again).send(segment(13 + n));
+        }
+        assert_eq!(acks(&mut peer, again), [], "{late} ms late: {thresh} are withheld");
+        peer.send(segment(13 + thresh));
+        assert_eq!(acks(&mut peer, again)[0], (0, 12), "{late} ms late: one more is not");
+    }
+}
+
+#[test]
+fn v5_silence_releases_the_duplicates() {
+    let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
+    let begin = five_in_order(&mut peer, 5);
+    train(&mut peer, begin, 5, &[7, 8, 9]);
+    peer.at(begin + 1000);
+    // The last arrival was at 10 ms; six times 5 ms later nothing has come.
+    assert_eq!(acks(&mut peer, begin), [(0, 6), (5, 6), (40, 6)]);
+}
+
+#[test]
+fn v6_in_order_nothing_changes() {
+    for config in [plain(), Config::default(), every_segment()] {
+        let mut streams = Vec::new();
+        for name in ["sack", "yang"] {
+            let mut peer = Peer::established_as(&variant(name), Config { timestamps: false, ..config.clone() });
+            for n in 1..100 {
+                peer.at(BEGIN + u64::from(n * n)).send(segment(n));
+            }
+            peer.at(20_000).send(fin(1 + 99 * SMSS, 1));
+            peer.at(30_000);
+            streams.push(peer.hear_when());
+        }
+        assert_eq!(streams[0], streams[1]);
+    }
+}
+
+#[test]
+fn with_sack_nothing_is_told_of_what_is_withheld() {
+    let mut peer = receiver(yang::Config { imm: 0, ..yang::Config::default() }, plain());
+    peer.at(BEGIN).send(segment(1));
+    peer.send(segment(3));
+    peer.write(500);
+    assert_eq!(peer.hear(), ["P. 1:501(500) ack 1001"]);
+    peer.send(segment(4));
+    peer.send(segment(5));
+    // The fourth is one too many.
+    assert_eq!(peer.exchange(segment(6)), [". 501:501(0) ack 1001 sack 2001:6001"; 4]);
+}
+
+#[test]
+fn with_sack_a_duplicate_is_told_at_once() {
+    let mut peer = receiver(yang::Config { imm: 0, ..yang::Config::default() }, plain());
+    peer.at(BEGIN).send(segment(1));
+    peer.send(segment(3));
+    peer.hear();
+    assert_eq!(peer.exchange(segment(1)), [". 1:1(0) ack 1001 sack 1:1001 2001:3001"]);
+}
+
+#[test]
+fn acks_that_arise_meanwhile_wait_behind_the_paced_ones() {
+    let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
+    let begin = five_in_order(&mut peer, 10);
+    train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
+    acks(&mut peer, begin);
+    peer.at(begin + 50).send(segment(11));
+    peer.at(begin + 1000);
+    assert_eq!(acks(&mut peer, begin), [(48, 8), (56, 9), (64, 10), (72, 11), (72, 12)]);
+}
+
+#[test]
+fn a_delayed_ack_waits_behind_the_paced_ones_too() {
+    let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, Config { sack: false, ..plain() });
+    let begin = five_in_order(&mut peer, 10);
+    train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
+    peer.at(begin + 41).hear();
+    peer.at(begin + 42).send(segment(11));
+    peer.at(begin + 1000);
+    assert_eq!(acks(&mut peer, begin), [(53, 9), (66, 11), (242, 12)]);
+}
+
+#[test]
+fn data_that_leave_meanwhile_do_not_run_ahead() {
+    let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
+    let begin = five_in_order(&mut peer, 10);
+    train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
+    peer.at(begin + 50).hear();
+    peer.write(100);
+    assert_eq!(peer.hear(), ["P. 1:101(100) ack 7001"]);
+}
+
+#[test]
+fn an_ack_number_is_the_end_of_a_segment() {
+    // Three ACKs for 6000 octets: 2000 lies within a segment, so nothing is left for the first, and 4000 ends one.
+    let config = Config { mss: 4000, ..every_segment() };
+    let mut peer = receiver(yang::Config { imm: 0, thr0: 9, ..yang::Config::default() }, config);
+    peer.at(BEGIN).send(data(3001, 1, 1000));
+    peer.at(BEGIN + 10).send(data(4001, 1, 2000));
+    peer.at(BEGIN + 30).send(data(1, 1, 3000));
+    peer.at(BEGIN + 1000);
+    let times = peer.hear_when();
+    let expected = [(BEGIN + 30, ". 1:1(0) ack 4001".to_owned()), (BEGIN + 40, ". 1:1(0) ack 6001".to_owned())];
+    assert_eq!(times, expected);
+}
+
+#[test]
+fn the_fin_releases_everything() {
+    let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
+    let begin = five_in_order(&mut peer, 10);
+    train(&mut peer, begin, 10, &[7, 8]);
+    peer.at(begin + 20).send(fin(8001, 1));
+    peer.hear();
+    peer.at(begin + 30);
+    assert_eq!(peer.exchange(segment(6)), [". 1:1(0) ack 8002"]);
+    assert_eq!(peer.at(begin + 5000).hear(), Vec::<String>::new());
+}
