@@ -118,6 +118,10 @@ variants! {
     frto::FRTO_SACK,
     door::VARIANT,
     yang::VARIANT,
+    dsack_repeat::VARIANT,
+    rr_rcv::VARIANT,
+    paxson_rcv::VARIANT,
+    lpc_receiver::VARIANT,
     rack::VARIANT,
 }
 

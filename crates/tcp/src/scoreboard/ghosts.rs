@@ -99,3 +99,37 @@ impl Scoreboard {
         (rto * 2).max(srtt.unwrap_or_default() * 4)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use reknit_units::Bytes;
+
+    use super::super::marks::New;
+    use super::*;
+
+    /// How many segments the report of the only segment tells of.
+    fn told(board: &mut Scoreboard, repeats: bool) -> usize {
+        let mut found = Vec::new();
+        board.report_duplicate(Offset(1)..Offset(1001), Instant::ZERO, repeats, &mut found);
+        found.len()
+    }
+
+    fn resend(board: &mut Scoreboard) {
+        board.mark_lost(SegId(0));
+        board.resent(SegId(0), Instant::ZERO, Bytes(1000), Cause::Timeout);
+    }
+
+    #[test]
+    fn a_repeated_report_is_news_once_for_each_transmission() {
+        let mut board = Scoreboard::default();
+        board.push(
+            Instant::ZERO,
+            New { start: Offset(1), len: 1000, smss: Bytes(1000), cwnd: Bytes(1000), cause: Cause::New },
+        );
+        resend(&mut board);
+        assert_eq!([told(&mut board, true), told(&mut board, true), told(&mut board, true)], [1, 0, 0]);
+        resend(&mut board);
+        assert_eq!([told(&mut board, true), told(&mut board, true)], [1, 0]);
+        assert_eq!([told(&mut board, false), told(&mut board, false)], [1, 1]);
+    }
+}

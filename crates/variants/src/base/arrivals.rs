@@ -70,14 +70,15 @@ impl Arrivals {
         }
     }
 
-    /// Whether the segment at hand, not noted yet, was sent again, by the best evidence there is: what it says itself; else
-    /// its timestamp, newer than of what overtook it (equal ones are of one burst); else that the gap it fills has been
-    /// open, since `gap_since`, for more than a round trip.
-    pub(crate) fn is_retransmission(&self, rx: &RxFacts<'_>, gap_since: Option<Instant>) -> bool {
+    /// Whether the segment at hand, not noted yet, was sent again, by the best evidence there is: what it says itself; else,
+    /// if it fills a gap, its timestamp, newer than of what overtook it (equal ones are of one burst); else that what
+    /// overtook it has been here for more than a round trip.
+    pub(crate) fn is_retransmission(&self, rx: &RxFacts<'_>) -> bool {
+        let fills = rx.end < rx.highest;
         match (rx.experiment.resent, rx.timestamp, self.newest) {
             (Some(resent), _, _) => resent,
-            (None, Some(stamp), Some(newest)) => is_newer(stamp, newest),
-            _ => gap_since.is_some_and(|since| is_longer_than_a_round_trip(rx, since)),
+            (None, Some(stamp), Some(newest)) => fills && is_newer(stamp, newest),
+            _ => fills && self.oldest().is_some_and(|since| is_longer_than_a_round_trip(rx, since)),
         }
     }
 }

@@ -1,0 +1,155 @@
+//! # A fixed wait before the second duplicate, at the receiver
+//!
+//! Paxson: End-to-End Internet Packet Dynamics. IEEE/ACM Transactions on Networking 7(3), 1999; by Yang's thesis (MIT,
+//! 2001, §2.3.2) and the survey of Leung, Li, Yang, §6.1.2.
+//!
+//! **What it changes.** Two duplicates are evidence enough for the sender, but the receiver sends the second one only if the
+//! gap is still open 20 ms after the first.
+//!
+//! **State.** `hole_since`: when the gap opened; `held`: duplicate ACKs that wait.
+//!
+//! **Rules.** 1: the first segment out of order is told at once; the others wait until `wait` has passed. 2: then those
+//! that wait leave, and further ones at once. 3: when RCV.NXT advances, what waits is dropped and one ACK says so; what
+//! is still missing is a new gap.
+//!
+//! **Departures.** The sources give an outline: that held duplicates leave together, each with the SACK blocks of that
+//! moment, is ours. Until then nothing else that leaves reports them, but for the DSACK of a duplicate, which never waits.
+//!
+//! **Reproduces.** Nothing: the sources give no experiment.
+//!
+//! **Status.** Partial: an outline leaves much open.
+
+use std::sync::Arc;
+
+use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Disclosure, RxFacts, TimedAck};
+use reknit_tcp::seq::Offset;
+use reknit_units::{Duration, Instant, Segments};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::{delayed_ack, fixed_threshold};
+use crate::composition::{Algorithm, Composition, Part};
+use crate::registry::{Side, Status, Variant};
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "paxson-rcv",
+    aliases: &[],
+    summary: "two duplicates resend; the receiver sends the second one 20 ms after the first",
+    source: "Paxson 1999; Yang 2001, section 2.3.2; survey section 6.1.2",
+    side: Side::Both,
+    peer_needs: "SACK",
+    status: Status::Partial,
+    compose: || Composition {
+        dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(2) }),
+        ack_policy: Arc::new(Config::default()),
+        ..Composition::default()
+    },
+};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// w, from the first duplicate to the second (thesis §2.3.2: 20 ms).
+    pub wait: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { wait: Duration::from_millis(20) }
+    }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "held-duplicates";
+    const SOURCE: &'static str = include_str!("paxson_rcv.rs");
+}
+
+impl Part<dyn AckPolicy> for Config {
+    fn build(&self) -> Box<dyn AckPolicy> {
+        Box::new(HeldDuplicates {
+            config: self.clone(),
+            in_order: delayed_ack::Config::default().build(),
+            hole_since: None,
+            held: 0,
+            hidden: false,
+            rcv_nxt: Offset::SYN,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct HeldDuplicates {
+    config: Config,
+    /// What a segment in order causes.
+    in_order: Box<dyn AckPolicy>,
+    hole_since: Option<Instant>,
+    held: u32,
+    /// Some of what waits has been told by no ACK.
+    hidden: bool,
+    rcv_nxt: Offset,
+}
+
+impl HeldDuplicates {
+    /// When duplicates may leave.
+    fn until(&self) -> Instant {
+        self.hole_since.map_or(Instant::NEVER, |since| since + self.config.wait)
+    }
+
+    /// Rules 1 and 2.
+    fn on_out_of_order(&mut self, now: Instant) -> AckAction {
+        if self.hole_since.is_none() {
+            self.hole_since = Some(now);
+        } else if now < self.until() {
+            self.held += 1;
+            self.hidden = true;
+            return AckAction::Withhold;
+        }
+        AckAction::Now
+    }
+
+    /// Rule 3.
+    fn on_advance(&mut self, rx: &RxFacts<'_>) -> AckAction {
+        self.held = 0;
+        self.hidden = false;
+        self.hole_since = rx.gaps.then_some(rx.now);
+        AckAction::Now
+    }
+}
+
+impl AckPolicy for HeldDuplicates {
+    fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction {
+        self.rcv_nxt = rx.rcv_nxt;
+        match rx.arrival {
+            Arrival::InOrder => self.in_order.on_data(rx),
+            Arrival::OutOfOrder => self.on_out_of_order(rx.now),
+            Arrival::FillsGap => self.on_advance(rx),
+            Arrival::Duplicate => {
+                self.hidden = false;
+                AckAction::Now
+            }
+        }
+    }
+
+    fn on_ack_sent(&mut self) {
+        self.in_order.on_ack_sent();
+    }
+
+    fn deadline(&self) -> Instant {
+        if self.held > 0 { self.until() } else { Instant::NEVER }
+    }
+
+    fn on_timer(&mut self, now: Instant) -> Option<TimedAck> {
+        if self.deadline() > now {
+            return None;
+        }
+        self.held -= 1;
+        self.hidden = false;
+        Some(TimedAck { ack: self.rcv_nxt, sack: true })
+    }
+
+    fn disclosure(&self) -> Disclosure {
+        Disclosure { ack: Offset::MAX, sack: !self.hidden }
+    }
+}

@@ -1,0 +1,191 @@
+//! # RR-TCP's histogram at the receiver
+//!
+//! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §6 (proposed, not built).
+//!
+//! **What it changes.** Both ends. The receiver sees every arrival, so it measures how late segments are, keeps RR-TCP's
+//! histogram, and advises the sender which dupthresh covers the share `fa` of them.
+//!
+//! **State.** Receiver: the histogram; what was advised last, and how many ACKs ago. Sender: what was advised last.
+//!
+//! **Rules.** 1: a segment that fills a gap and is no retransmission is as late as there are segments above it. 2: dupthresh
+//! is one more than the length that `fa` of the events do not exceed, between 3 and 64 (§4.1.3, Table 2). 3: it is told when
+//! it changes and every 32 ACKs. 4: the sender takes it; after a timeout 3 until the next advice.
+//!
+//! **Departures.** All of this is our reading of one sentence of the paper. How a retransmission is told: `base/arrivals.rs`.
+//!
+//! **Status.** Partial: the paper leaves everything but the idea open.
+
+use std::sync::Arc;
+
+use reknit_tcp::experiment::{Experiment, Features};
+use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::seams::{Arrival, DupThresh, HeaderSupport, RxFacts};
+use reknit_tcp::seq::Offset;
+use reknit_units::{Duration, Segments};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::arrivals::Arrivals;
+use crate::base::limited_transmit;
+use crate::composition::{Algorithm, Composition, Part};
+use crate::registry::{Side, Status, Variant};
+use crate::rr_histogram::Histogram;
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "rr-rcv",
+    aliases: &[],
+    summary: "the receiver measures reordering and advises the sender's dupthresh",
+    source: "RR-TCP, ICSI TR-02-006, section 6",
+    side: Side::Both,
+    peer_needs: "SACK, the experimental option",
+    status: Status::Partial,
+    compose: || Composition {
+        dup_thresh: Arc::new(Advised::default()),
+        limited_transmit: Arc::new(limited_transmit::Config::PerSack { windows: 1.0 }),
+        header_support: vec![Arc::new(Config::default())],
+        ..Composition::default()
+    },
+};
+
+/// dupthresh without evidence, and the least (Table 2).
+const MIN: Segments = Segments(3);
+/// The most (Table 2).
+const MAX: Segments = Segments(64);
+
+fn clamped(dup_thresh: Segments) -> Segments {
+    dup_thresh.max(MIN).min(MAX)
+}
+
+/// Parameters of the receiver.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// fa, the share of events that dupthresh covers (§4.1.3: 0.9).
+    pub fa: f64,
+    /// How long an event counts (§4.1.3: 80 s).
+    pub event_life: Duration,
+    /// The advice is repeated in one of so many ACKs.
+    pub repeat: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { fa: 0.9, event_life: Duration::from_secs(80), repeat: 32 }
+    }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "advise-dup-thresh";
+    const SOURCE: &'static str = include_str!("rr_rcv.rs");
+}
+
+impl Part<dyn HeaderSupport> for Config {
+    fn build(&self) -> Box<dyn HeaderSupport> {
+        Box::new(Adviser {
+            histogram: Histogram::new(self.event_life),
+            config: self.clone(),
+            arrivals: Arrivals::default(),
+            dup_thresh: MIN,
+            advised: MIN,
+            acks: 0,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Adviser {
+    config: Config,
+    histogram: Histogram,
+    arrivals: Arrivals,
+    dup_thresh: Segments,
+    /// What was advised last; a sender without advice has 3.
+    advised: Segments,
+    /// ACKs since then.
+    acks: u32,
+}
+
+impl Adviser {
+    /// Rule 1.
+    fn lateness(&self, rx: &RxFacts<'_>) -> Option<Segments> {
+        let fills = rx.arrival != Arrival::Duplicate && rx.end < rx.highest;
+        let above = rx.highest.since(rx.end).0.div_ceil(rx.rmss.0.max(1));
+        (fills && !self.arrivals.is_retransmission(rx)).then_some(Segments(above as u32))
+    }
+
+    /// Rule 2.
+    fn learn(&mut self, rx: &RxFacts<'_>, length: Segments) {
+        self.histogram.expire(rx.now);
+        self.histogram.insert(rx.now, length);
+        self.dup_thresh = self.histogram.percentile(self.config.fa).map_or(MIN, |l| clamped(l + Segments(1)));
+    }
+}
+
+impl HeaderSupport for Adviser {
+    fn features(&self) -> Features {
+        Features::DUP_THRESH
+    }
+
+    fn on_data(&mut self, rx: &RxFacts<'_>) {
+        if rx.arrival == Arrival::InOrder {
+            return;
+        }
+        if let Some(length) = self.lateness(rx) {
+            self.learn(rx, length);
+        }
+        self.arrivals.note(rx);
+        self.arrivals.forget_below(rx.rcv_nxt);
+    }
+
+    /// Rule 3.
+    fn annotate_ack(&mut self, _ack: Offset, experiment: &mut Experiment) {
+        self.acks += 1;
+        if self.dup_thresh != self.advised || self.acks >= self.config.repeat {
+            self.advised = self.dup_thresh;
+            self.acks = 0;
+            experiment.dup_thresh = Some(self.dup_thresh.0 as u8);
+        }
+    }
+}
+
+/// The sender has no parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Advised {}
+
+impl Algorithm for Advised {
+    const NAME: &'static str = "advised";
+    const SOURCE: &'static str = include_str!("rr_rcv.rs");
+}
+
+impl Part<dyn DupThresh> for Advised {
+    fn build(&self) -> Box<dyn DupThresh> {
+        Box::new(FromPeer { dup_thresh: MIN })
+    }
+}
+
+/// Rule 4.
+#[derive(Debug)]
+struct FromPeer {
+    dup_thresh: Segments,
+}
+
+impl DupThresh for FromPeer {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        if cx.snd.features.has(Features::DUP_THRESH)
+            && let Some(advice) = ack.experiment.dup_thresh
+        {
+            self.dup_thresh = clamped(Segments(u32::from(advice)));
+        }
+    }
+
+    fn dup_thresh(&self, _cx: &Context<'_>) -> Segments {
+        self.dup_thresh
+    }
+
+    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
+        if matches!(turn, Turn::Timeout { .. }) {
+            self.dup_thresh = MIN;
+        }
+    }
+}

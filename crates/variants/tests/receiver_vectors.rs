@@ -1,0 +1,179 @@
+//! The worked examples of receivers that hold duplicate ACKs back: `paxson-rcv` and `lpc-receiver`.
+
+use std::sync::Arc;
+
+use reknit_tcp::Segment;
+use reknit_tcp::experiment::Experiment;
+use reknit_tcp::segment::Options;
+use reknit_testkit::peer::{PEER_TSVAL, Peer, SILENCE, START_MS, data, plain, stamped};
+use reknit_testkit::variant;
+use reknit_units::Duration;
+use reknit_variants::{Composition, paxson_rcv};
+
+const SMSS: u32 = 1000;
+/// When the examples begin, after the handshake, whose round trip is 10 ms.
+const BEGIN: u64 = 1000;
+
+fn receiver(name: &str) -> Peer {
+    Peer::established_as(&variant(name), plain())
+}
+
+fn segment(n: u32) -> Segment {
+    data(1 + (n - 1) * SMSS, 1, SMSS as u16)
+}
+
+/// `segment` with the bit that tells retransmissions.
+fn marked(segment: Segment, resent: bool) -> Segment {
+    let experiment = Experiment { resent: Some(resent), ..Experiment::default() };
+    Segment { options: Options { experiment, ..segment.options }, ..segment }
+}
+
+/// What the receiver says to segment `n` at `ms`.
+fn tell(peer: &mut Peer, ms: u64, n: u32) -> Vec<String> {
+    peer.at(BEGIN + ms);
+    peer.exchange(segment(n))
+}
+
+#[test]
+fn paxson_v2_the_second_duplicate_is_dropped_when_the_gap_closes() {
+    let mut peer = receiver("paxson-rcv");
+    assert_eq!(tell(&mut peer, 0, 2), [". 1:1(0) ack 1 sack 1001:2001"]);
+    assert_eq!(tell(&mut peer, 5, 3), SILENCE);
+    assert_eq!(tell(&mut peer, 15, 1), [". 1:1(0) ack 3001"]);
+    assert_eq!(peer.at(BEGIN + 1000).hear(), SILENCE);
+}
+
+#[test]
+fn paxson_v3_the_second_duplicate_leaves_after_the_wait() {
+    let mut peer = receiver("paxson-rcv");
+    tell(&mut peer, 0, 2);
+    assert_eq!(tell(&mut peer, 5, 3), SILENCE);
+    assert_eq!(peer.at(BEGIN + 19).hear(), SILENCE);
+    assert_eq!(peer.at(BEGIN + 20).hear(), [". 1:1(0) ack 1 sack 1001:3001"]);
+    assert_eq!(tell(&mut peer, 25, 4), [". 1:1(0) ack 1 sack 1001:4001"]);
+}
+
+#[test]
+fn paxson_v4_without_a_wait_nothing_changes() {
+    let without = Arc::new(paxson_rcv::Config { wait: Duration::ZERO });
+    let without = Composition { ack_policy: without, ..variant("paxson-rcv") };
+    let mut streams = Vec::new();
+    for composition in [without, variant("sack")] {
+        let mut peer = Peer::established_as(&composition, plain());
+        for (ms, n) in [1, 2, 4, 5, 5, 3, 8, 7, 6, 9].into_iter().enumerate() {
+            peer.at(BEGIN + 3 * ms as u64).send(segment(n));
+        }
+        peer.at(BEGIN + 2000);
+        streams.push(peer.hear_when());
+    }
+    assert_eq!(streams[0], streams[1]);
+}
+
+#[test]
+fn paxson_as_many_duplicates_leave_as_were_held() {
+    let mut peer = receiver("paxson-rcv");
+    for n in 2..=5 {
+        tell(&mut peer, u64::from(n), n);
+    }
+    assert_eq!(peer.at(BEGIN + 22).hear(), [". 1:1(0) ack 1 sack 1001:5001"; 3]);
+}
+
+#[test]
+fn paxson_data_do_not_tell_what_is_held() {
+    let mut peer = receiver("paxson-rcv");
+    tell(&mut peer, 0, 2);
+    tell(&mut peer, 5, 3);
+    peer.write(500);
+    assert_eq!(peer.hear(), ["P. 1:501(500) ack 1"]);
+}
+
+#[test]
+fn paxson_what_is_still_missing_is_a_new_gap() {
+    let mut peer = receiver("paxson-rcv");
+    tell(&mut peer, 0, 2);
+    tell(&mut peer, 5, 4);
+    assert_eq!(tell(&mut peer, 10, 1), [". 1:1(0) ack 2001 sack 3001:4001"]);
+    assert_eq!(tell(&mut peer, 25, 5), SILENCE);
+    assert_eq!(peer.at(BEGIN + 30).hear(), [". 1:1(0) ack 2001 sack 3001:5001"]);
+}
+
+#[test]
+fn paxson_a_duplicate_is_never_held() {
+    let mut peer = receiver("paxson-rcv");
+    tell(&mut peer, 0, 2);
+    assert_eq!(tell(&mut peer, 5, 2), [". 1:1(0) ack 1 sack 1001:2001 1001:2001"]);
+}
+
+#[test]
+fn lpc_v1_every_second_segment_out_of_order_is_told() {
+    let mut peer = receiver("lpc-receiver");
+    assert_eq!(tell(&mut peer, 0, 2), SILENCE);
+    assert_eq!(tell(&mut peer, 5, 3), [". 1:1(0) ack 1 sack 1001:3001"]);
+    assert_eq!(tell(&mut peer, 10, 4), SILENCE);
+    assert_eq!(tell(&mut peer, 12, 1), [". 1:1(0) ack 4001"]);
+    assert_eq!(peer.at(BEGIN + 1000).hear(), SILENCE);
+}
+
+#[test]
+fn lpc_v2_a_single_one_waits_for_the_timer() {
+    let mut peer = receiver("lpc-receiver");
+    assert_eq!(tell(&mut peer, 0, 2), SILENCE);
+    assert_eq!(peer.at(BEGIN + 39).hear(), SILENCE);
+    assert_eq!(peer.at(BEGIN + 40).hear(), [". 1:1(0) ack 1 sack 1001:2001"]);
+}
+
+#[test]
+fn lpc_v3_a_retransmission_is_acknowledged_at_once() {
+    // 1 and 3 are missing; the copy of 3 comes first, and 1 is still missing.
+    let mut peer = receiver("lpc-receiver");
+    tell(&mut peer, 0, 2);
+    tell(&mut peer, 0, 4);
+    peer.at(BEGIN + 5);
+    assert_eq!(peer.exchange(marked(segment(3), true)), [". 1:1(0) ack 1 sack 1001:4001"]);
+    assert_eq!(peer.exchange(marked(segment(1), true)), [". 1:1(0) ack 4001"]);
+}
+
+#[test]
+fn lpc_v3_a_late_original_is_not() {
+    let mut peer = receiver("lpc-receiver");
+    tell(&mut peer, 0, 2);
+    tell(&mut peer, 0, 4);
+    peer.at(BEGIN + 5);
+    assert_eq!(peer.exchange(marked(segment(3), false)), SILENCE);
+}
+
+#[test]
+fn lpc_a_retransmission_is_told_by_its_timestamp() {
+    for (stamp, answers) in [(PEER_TSVAL + 30, 1), (PEER_TSVAL + 20, 0), (PEER_TSVAL + 10, 0)] {
+        let mut peer = Peer::established_as(&variant("lpc-receiver"), reknit_tcp::Config::default());
+        peer.at(BEGIN);
+        for n in [2, 4] {
+            peer.send(stamped(segment(n), PEER_TSVAL + 20, START_MS));
+        }
+        peer.hear();
+        assert_eq!(peer.exchange(stamped(segment(3), stamp, START_MS)).len(), answers, "{stamp}");
+    }
+}
+
+#[test]
+fn lpc_a_retransmission_is_told_by_the_age_of_the_gap() {
+    for (ms, answers) in [(11, 1), (10, 0)] {
+        let mut peer = receiver("lpc-receiver");
+        tell(&mut peer, 0, 2);
+        tell(&mut peer, 0, 4);
+        assert_eq!(tell(&mut peer, ms, 3).len(), answers, "{ms}");
+    }
+}
+
+#[test]
+fn lpc_v4_six_out_of_order_make_three_duplicates() {
+    let mut peer = Peer::established_as(&variant("lpc-receiver"), reknit_tcp::Config { sack: false, ..plain() });
+    let mut told = Vec::new();
+    for n in 2..=7 {
+        for text in tell(&mut peer, u64::from(n), n) {
+            assert_eq!(text, ". 1:1(0) ack 1");
+            told.push(n);
+        }
+    }
+    assert_eq!(told, [3, 5, 7]);
+}
