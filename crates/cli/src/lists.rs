@@ -45,6 +45,9 @@ fn describe_path(profile: &Profile, width: usize) -> String {
             let _ = writeln!(text, "{}", wrap_indented(&line, width));
         }
     }
+    if profile.drop_notices {
+        let _ = write!(text, "\nstages that drop packets tell the receivers\n");
+    }
     if !profile.tcp.is_empty() {
         let _ = write!(text, "\ntcp\n");
         for (key, value) in &profile.tcp {

@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use reknit_path::{Packet, Pipe};
+use reknit_path::{DropRange, Notice, Packet, Pipe};
+use reknit_tcp::SeqNum;
+use reknit_tcp::experiment::Dropped;
 use reknit_units::{Bytes, Duration, Instant};
-use reknit_wire::{Capture, DecodeError, Decoded, Interface};
+use reknit_wire::{Capture, DecodeError, Decoded, Interface, set_dropped};
 use tun_rs::SyncDevice;
 
 use crate::clock::Clock;
@@ -39,6 +41,23 @@ impl Packet for Wire {
 
     fn copy(&self) -> Wire {
         Wire { octets: self.octets.clone(), copy: true }
+    }
+
+    fn notice(&self) -> Option<Notice> {
+        let Decoded { endpoints, segment, .. } = Decoded::read(&self.octets).ok()?;
+        let dropped = segment.options.experiment.dropped.filter(|_| segment.len > 0)?;
+        let range = DropRange { lowest: dropped.lowest.0, highest: dropped.highest.0 };
+        Some(Notice {
+            // One pipe carries one direction between two hosts: the ports tell its flows apart.
+            flow: u64::from(endpoints.source.port()) << 16 | u64::from(endpoints.destination.port()),
+            number: segment.seq.0,
+            dropped: (!dropped.is_empty()).then_some(range),
+        })
+    }
+
+    fn set_dropped(&mut self, dropped: DropRange) {
+        let dropped = Dropped { lowest: SeqNum(dropped.lowest), highest: SeqNum(dropped.highest) };
+        set_dropped(&mut self.octets, dropped);
     }
 }
 

@@ -10,9 +10,11 @@ mod builtin;
 mod pipe;
 mod profile;
 mod random;
+mod router;
 pub mod stages;
 
 pub use builtin::{NAMES, builtin};
 pub use pipe::{Lost, Packet, Pipe};
 pub use profile::{Direction, Profile, ProfileError};
 pub use random::{Stream, StreamId, Variate};
+pub use router::{DropRange, Notice};

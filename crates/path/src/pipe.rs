@@ -7,6 +7,7 @@ use reknit_units::{Bytes, Instant};
 
 use crate::profile::{Direction, Profile};
 use crate::random::StreamId;
+use crate::router::{DropRange, Notice, Router};
 use crate::stages::{Drop, Exit, Exits, Fate, Item, Stage};
 
 /// What travels through a pipe: a segment in a simulator, octets on a host.
@@ -17,6 +18,15 @@ pub trait Packet: Sized {
     /// The copy that a duplicating network makes.
     #[must_use]
     fn copy(&self) -> Self;
+
+    /// What a router reads that tells receivers what it has dropped; none if the packet has no room for such news, so that
+    /// routers leave it and its flow alone.
+    fn notice(&self) -> Option<Notice> {
+        None
+    }
+
+    /// A router writes what was dropped. Only if [`Packet::notice`] says that there is room.
+    fn set_dropped(&mut self, _dropped: DropRange) {}
 }
 
 /// A packet that did not come through.
@@ -50,6 +60,8 @@ pub struct Pipe<P> {
     lost: VecDeque<Lost<P>>,
     /// Some stage has timers of its own.
     timed: bool,
+    /// One for each stage, if those that drop packets tell of it.
+    routers: Vec<Router>,
 }
 
 #[derive(Debug)]
@@ -96,7 +108,9 @@ impl<P: Packet> Pipe<P> {
             overtaken = stage.reorders();
             stages.push(Placed { stage, pause });
         }
+        let routers = if profile.drop_notices { specs.iter().map(|_| Router::default()).collect() } else { Vec::new() };
         Pipe {
+            routers,
             timed: specs.iter().any(|named| named.spec.has_timers()),
             stages,
             packets: Vec::new(),
@@ -173,9 +187,13 @@ impl<P: Packet> Pipe<P> {
         let mut i = i;
         while let Some(placed) = self.stages.get_mut(i) {
             match placed.stage.on_packet(at, item, &mut self.exits) {
-                Fate::Exit(exit) => at = exit,
+                Fate::Exit(exit) => {
+                    self.tell(at, item, i);
+                    at = exit;
+                }
                 Fate::Drop(why) => {
                     if let Some(packet) = self.take(item) {
+                        self.note_drop(at, &packet, i);
                         self.lost.push_back(Lost { packet, stage: i, why });
                     }
                     return;
@@ -192,6 +210,25 @@ impl<P: Packet> Pipe<P> {
             }
         }
         self.put_off(at, item, i);
+    }
+
+    /// The router at stage `i` has dropped `packet`.
+    fn note_drop(&mut self, at: Instant, packet: &P, i: usize) {
+        if let Some(router) = self.routers.get_mut(i)
+            && let Some(notice) = packet.notice()
+        {
+            router.on_drop(at, notice);
+        }
+    }
+
+    /// The router at stage `i` forwards `item`, and with it the news of what it has dropped of that flow.
+    fn tell(&mut self, at: Instant, item: Item, i: usize) {
+        if let Some(router) = self.routers.get_mut(i).filter(|router| !router.is_silent())
+            && let Some(packet) = &mut self.packets[item.slot as usize]
+            && let Some(dropped) = packet.notice().and_then(|notice| router.on_forward(at, notice))
+        {
+            packet.set_dropped(dropped);
+        }
     }
 
     /// Takes on what a stage has let out.
@@ -365,6 +402,47 @@ mod tests {
         assert_eq!(out, [1, 4]);
         let lost: Vec<u32> = std::iter::from_fn(|| pipe.pop_lost()).map(|lost| lost.packet.0).collect();
         assert_eq!(lost, [2, 3]);
+    }
+
+    /// A packet of a flow that is told of drops.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    struct Told(u32, Option<DropRange>);
+
+    impl Packet for Told {
+        fn size(&self) -> Bytes {
+            Bytes(1000)
+        }
+
+        fn copy(&self) -> Told {
+            *self
+        }
+
+        fn notice(&self) -> Option<Notice> {
+            Some(Notice { flow: 7, number: self.0, dropped: self.1 })
+        }
+
+        fn set_dropped(&mut self, dropped: DropRange) {
+            self.1 = Some(dropped);
+        }
+    }
+
+    #[test]
+    fn the_packet_behind_those_that_were_dropped_tells_of_them() {
+        for drop_notices in [true, false] {
+            let toml = format!(
+                "description = \"test\"\ndrop_notices = {drop_notices}\n\
+                 [[forward]]\nkind = \"loss\"\npackets = [2, 4]\n\
+                 [[forward]]\nkind = \"loss\"\npackets = [2]\n"
+            );
+            let mut pipe = Pipe::new(&Profile::parse("test", &toml).unwrap(), Direction::Forward, 1);
+            for n in 1..=6 {
+                pipe.push(at(0), Told(n, None));
+            }
+            let out: Vec<Told> = std::iter::from_fn(|| pipe.pop(at(1))).map(|(_, packet)| packet).collect();
+            // The first stage drops 2 and 4, and tells of them in 3 and 5; the second drops that 3.
+            let told = drop_notices.then_some(DropRange { lowest: 2, highest: 4 });
+            assert_eq!(out, [Told(1, None), Told(5, told), Told(6, None)]);
+        }
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub struct Profile {
     pub forward: Vec<Named>,
     /// Stages back.
     pub reverse: Vec<Named>,
+    /// Stages that drop packets tell the receivers, as far as their flows have asked for it.
+    pub drop_notices: bool,
     /// Options of the TCP at both ends, for whoever runs it.
     pub tcp: Table,
 }
@@ -104,7 +106,7 @@ pub(crate) fn read<T: DeserializeOwned>(table: Table) -> Result<T, KeyError> {
     })
 }
 
-const ALLOWED: &str = "description, source, forward, reverse, tcp";
+const ALLOWED: &str = "description, source, forward, reverse, drop_notices, tcp";
 
 impl Profile {
     /// The built-in profile `name`, or the profile in the file of that name (anything with a `/` or ending in `.toml`).
@@ -157,6 +159,14 @@ impl Profile {
             source: text(&mut table, "source")?,
             forward: stages(&mut table, "forward")?,
             reverse: stages(&mut table, "reverse")?,
+            drop_notices: match table.remove("drop_notices") {
+                None => false,
+                Some(Value::Boolean(on)) => on,
+                Some(other) => {
+                    let message = format!("expected true or false, not {}", other.type_str());
+                    return Err(KeyError::new("drop_notices", message));
+                }
+            },
             tcp: match table.remove("tcp") {
                 None => Table::new(),
                 Some(Value::Table(tcp)) => tcp,
@@ -236,9 +246,10 @@ fn stage(mut table: Table) -> Result<Named, KeyError> {
     Ok(Named { name: if name.is_empty() { kind } else { name }, spec })
 }
 
-/// Applies `tcp.key=value` or `forward.stage.key=value`. A stage is addressed by its name, its kind or its position.
+/// Applies `tcp.key=value`, `drop_notices=value` or `forward.stage.key=value`. A stage is addressed by its name, its kind or its position.
 fn set(table: &mut Table, assignment: &str) -> Result<(), KeyError> {
-    const EXPECTED: &str = "expected tcp.KEY=VALUE, forward.STAGE.KEY=VALUE or reverse.STAGE.KEY=VALUE";
+    const EXPECTED: &str =
+        "expected tcp.KEY=VALUE, forward.STAGE.KEY=VALUE, reverse.STAGE.KEY=VALUE or drop_notices=VALUE";
     let Some((path, value)) = assignment.split_once('=') else { return Err(KeyError::new("", EXPECTED)) };
     let keys: Vec<&str> = path.trim().split('.').collect();
     match keys[..] {
@@ -246,6 +257,10 @@ fn set(table: &mut Table, assignment: &str) -> Result<(), KeyError> {
             let tcp = table.entry("tcp").or_insert_with(|| Value::Table(Table::new()));
             let tcp = tcp.as_table_mut().ok_or_else(|| KeyError::new("tcp", "expected a table"))?;
             tcp.insert(key.to_owned(), literal(value));
+            Ok(())
+        }
+        ["drop_notices"] => {
+            table.insert("drop_notices".to_owned(), literal(value));
             Ok(())
         }
         [direction @ ("forward" | "reverse"), stage, key] => {
@@ -339,6 +354,11 @@ mod tests {
             assert_eq!(delay(&with(set).unwrap()), Duration::from_millis(5), "{set}");
         }
         assert!(with("forward.loss.probability=0.5").is_ok());
+        assert!(with("drop_notices=true").unwrap().drop_notices && !with("tcp.mss=500").unwrap().drop_notices);
+        assert_eq!(
+            with("drop_notices=3").unwrap_err().to_string(),
+            "good: drop_notices: expected true or false, not integer"
+        );
         assert_eq!(with("tcp.mss=500").unwrap().tcp["mss"], Value::Integer(500));
         assert_eq!(
             with("forward.exit.rate=1").unwrap_err().to_string(),

@@ -1,7 +1,8 @@
 //! Looking on: every packet that is sent, delivered or lost.
 
-use reknit_path::Packet;
-use reknit_tcp::Segment;
+use reknit_path::{DropRange, Notice, Packet};
+use reknit_tcp::experiment::Dropped;
+use reknit_tcp::{Segment, SeqNum};
 use reknit_units::{Bytes, Instant};
 
 /// Octets of an IPv4 header without options.
@@ -54,6 +55,21 @@ impl Packet for Datagram {
 
     fn copy(&self) -> Datagram {
         Datagram { copy: true, ..*self }
+    }
+
+    fn notice(&self) -> Option<Notice> {
+        let dropped = self.segment.options.experiment.dropped.filter(|_| self.segment.len > 0)?;
+        let range = DropRange { lowest: dropped.lowest.0, highest: dropped.highest.0 };
+        Some(Notice {
+            flow: u64::from(self.flow) << 1 | self.from as u64,
+            number: self.segment.seq.0,
+            dropped: (!dropped.is_empty()).then_some(range),
+        })
+    }
+
+    fn set_dropped(&mut self, dropped: DropRange) {
+        let dropped = Dropped { lowest: SeqNum(dropped.lowest), highest: SeqNum(dropped.highest) };
+        self.segment.options.experiment.dropped = Some(dropped);
     }
 }
 

@@ -148,6 +148,16 @@ pub struct Dropped {
     pub highest: SeqNum,
 }
 
+impl Dropped {
+    /// Nothing yet: the room that a sender leaves for routers, since a packet cannot grow on its way.
+    pub const NOTHING: Dropped = Dropped { lowest: SeqNum(0), highest: SeqNum(u32::MAX) };
+
+    /// True if nothing was dropped: the highest comes before the lowest.
+    pub const fn is_empty(self) -> bool {
+        self.highest.before(self.lowest)
+    }
+}
+
 /// The experimental option of one segment. Each field is a sub-option: one octet of type, then its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Experiment {
@@ -159,7 +169,7 @@ pub struct Experiment {
     pub transmission: Option<u16>,
     /// On an ACK. Type 3, two octets.
     pub ack_ordinal: Option<AckOrdinal>,
-    /// With data, written by routers. Type 4, eight octets.
+    /// With data: room that the sender leaves, filled by routers. Type 4, eight octets.
     pub dropped: Option<Dropped>,
     /// On an ACK: the first gap is due to reordering. Type 5, one octet.
     pub reordered: Option<bool>,

@@ -436,6 +436,8 @@ pub struct RxFacts<'a> {
     pub timestamp: Option<u32>,
     /// What the experimental option says.
     pub experiment: &'a Experiment,
+    /// What routers on the way say they have dropped: where the lowest and the highest such segment begins.
+    pub dropped: Option<(Offset, Offset)>,
     /// The round-trip time as a receiver knows it: from the handshake, later from echoed timestamps.
     pub rtt: Option<Duration>,
 }

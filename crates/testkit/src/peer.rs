@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use reknit_tcp::experiment::Dropped;
 use reknit_tcp::segment::{Flags, Options, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Config, Connection, Identity, Output, Segment, SeqNum, State};
 use reknit_units::{Bytes, Duration, Instant};
@@ -102,7 +103,11 @@ fn map_blocks(blocks: impl Iterator<Item = (SeqNum, SeqNum)>, map: impl Fn(SeqNu
 fn shifted(segment: &Segment, own: u32, other: u32) -> Segment {
     let edges = segment.options.sack.as_slice().iter().map(|block| (block.left, block.right));
     let ack = if segment.flags.has(Flags::ACK) { segment.ack.plus(other) } else { segment.ack };
-    let options = Options { sack: map_blocks(edges, |edge| edge.plus(other)), ..segment.options };
+    let mut experiment = segment.options.experiment;
+    if let Some(dropped) = experiment.dropped.as_mut().filter(|dropped| !dropped.is_empty()) {
+        *dropped = Dropped { lowest: dropped.lowest.plus(own), highest: dropped.highest.plus(own) };
+    }
+    let options = Options { sack: map_blocks(edges, |edge| edge.plus(other)), experiment, ..segment.options };
     Segment { seq: segment.seq.plus(own), ack, options, ..*segment }
 }
 

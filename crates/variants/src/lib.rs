@@ -37,6 +37,7 @@ pub mod registry;
 pub mod reno;
 mod reno_nt4;
 pub mod resent;
+pub mod rn;
 pub mod rr;
 mod rr_costs;
 mod rr_histogram;

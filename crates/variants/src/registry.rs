@@ -122,6 +122,7 @@ variants! {
     rr_rcv::VARIANT,
     paxson_rcv::VARIANT,
     lpc_receiver::VARIANT,
+    rn::VARIANT,
     rack::VARIANT,
 }
 

@@ -1,6 +1,6 @@
 //! # Withheld duplicate ACKs
 //!
-//! Yang: Improving the Performance of TCP in the Presence of Packet Reordering. MEng thesis, MIT, 2001, chapters 3 and 4.
+//! Yang: Improving the Performance of TCP in the Presence of Packet Reordering. Thesis, MIT, 2001, chapters 3 and 4.
 //!
 //! **What it changes.** The receiver alone. It keeps duplicate ACKs back until the missing segment arrives, and then sends
 //! in their place the ACKs that arrival in order would have caused; or until more segments have overtaken it than
@@ -457,6 +457,7 @@ mod tests {
                 window: Bytes(1 << 20),
                 timestamp: None,
                 experiment: &experiment,
+                dropped: None,
                 rtt: None,
             };
             yang.on_data(&rx);

@@ -185,6 +185,7 @@ impl Receiver {
             window: self.announced.since(self.rcv_nxt()),
             timestamp,
             experiment,
+            dropped: self.dropped(experiment),
             rtt,
         };
         for support in header_support {
@@ -199,6 +200,12 @@ impl Receiver {
             skip: first.since(start).0 as usize,
             len: last.since(first).0 as usize,
         })
+    }
+
+    /// What routers have dropped, in positions.
+    fn dropped(&self, experiment: &Experiment) -> Option<(Offset, Offset)> {
+        let dropped = experiment.dropped.filter(|dropped| !dropped.is_empty())?;
+        Some((self.offset(dropped.lowest)?, self.offset(dropped.highest)?))
     }
 
     /// Where the part of a segment ends that may be taken: within the window, and nothing after a FIN. A FIN that

@@ -1,0 +1,288 @@
+//! # RN-TCP, reorder notifying
+//!
+//! Sathiaseelan, Radzik: Reorder Notifying TCP (RN-TCP) with Explicit Packet Drop Notification (EPDN). International
+//! Journal of Communication Systems 19(6), 2006; by the survey of Leung, Li, Yang, §5.2.5.
+//!
+//! **What it changes.** Both ends and the routers. A router that has dropped packets of a flow writes their range into the
+//! next one. The receiver holds a gap for reordering unless a router tells of drops in it, and says so in its ACKs; the
+//! sender waits longer for what was only reordered.
+//!
+//! **State.** Receiver: the gaps, in pieces that are `dropped` or not; `ahead`: drops told of where no gap is yet. Sender:
+//! `reordered`, what the last duplicate ACK said.
+//!
+//! **Rules.** Routers: `reknit-path`, `router.rs`. Receiver: 1: a new gap is due to reordering; 2: what lies in the range of
+//! a notice was dropped, and stays so; 3: what arrives is no gap; 4: an ACK says "reordered" if nothing of the first gap was
+//! dropped. Sender: a third duplicate that says so calls for `k` more that say so, one that does not resends at once.
+//!
+//! **Departures.** The survey gives neither sizes nor the marking of gaps nor k. The sender leaves room in each segment, since
+//! packets cannot grow on their way; routers write nowhere else. A notice that overtakes the gap it belongs to is kept.
+//! A range covers more than what was dropped, so a segment in it that was only late counts as dropped, which is the safe side.
+//!
+//! **Reproduces.** Survey Fig. 7 ("RN-TCP") in kind.
+//!
+//! **Status.** Partial: the paper itself was not at hand.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use reknit_tcp::experiment::{Dropped, Experiment, Features};
+use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::seams::{Arrival, DupThresh, HeaderSupport, RxFacts};
+use reknit_tcp::seq::Offset;
+use reknit_units::{Bytes, Segments};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::limited_transmit;
+use crate::composition::{Algorithm, Composition, Part};
+use crate::registry::{Side, Status, Variant};
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "rn",
+    aliases: &["rn-tcp"],
+    summary: "routers tell what they dropped; the sender waits for six duplicates if a gap is due to reordering",
+    source: "Sathiaseelan, Radzik 2006; survey section 5.2.5",
+    side: Side::Both,
+    peer_needs: "SACK, the experimental option, routers that notify",
+    status: Status::Partial,
+    compose: || Composition {
+        dup_thresh: Arc::new(Config::default()),
+        limited_transmit: Arc::new(limited_transmit::Config::PerSack { windows: 1.0 }),
+        header_support: vec![Arc::new(MarksConfig::default())],
+        ..Composition::default()
+    },
+};
+
+/// Parameters of the sender.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Duplicates that mean loss if they do not say otherwise (survey §5.2.5: 3).
+    pub dup_thresh: Segments,
+    /// k, how many more it takes while they say "reordered" (survey §5.2.5, no value).
+    pub k: Segments,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { dup_thresh: Segments(3), k: Segments(3) }
+    }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "notified";
+    const SOURCE: &'static str = include_str!("rn.rs");
+}
+
+impl Part<dyn DupThresh> for Config {
+    fn build(&self) -> Box<dyn DupThresh> {
+        Box::new(Notified { config: self.clone(), reordered: false })
+    }
+}
+
+#[derive(Debug)]
+struct Notified {
+    config: Config,
+    reordered: bool,
+}
+
+impl DupThresh for Notified {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        if ack.advances() {
+            self.reordered = false;
+        }
+        if ack.duplicate {
+            self.reordered = cx.snd.features.has(Features::DROPS) && ack.experiment.reordered == Some(true);
+        }
+    }
+
+    fn dup_thresh(&self, _cx: &Context<'_>) -> Segments {
+        if self.reordered { self.config.dup_thresh + self.config.k } else { self.config.dup_thresh }
+    }
+
+    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
+        if matches!(turn, Turn::Timeout { .. }) {
+            self.reordered = false;
+        }
+    }
+}
+
+/// What travels has no parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MarksConfig {}
+
+impl Algorithm for MarksConfig {
+    const NAME: &'static str = "drop-notices";
+    const SOURCE: &'static str = include_str!("rn.rs");
+}
+
+impl Part<dyn HeaderSupport> for MarksConfig {
+    fn build(&self) -> Box<dyn HeaderSupport> {
+        Box::new(Marks { gaps: VecDeque::new(), highest: Offset::DATA, rcv_nxt: Offset::DATA, ahead: None })
+    }
+}
+
+/// Pieces of gaps remembered at most; what is not remembered counts as dropped.
+const MAX_PIECES: usize = 1024;
+
+/// Octets that are missing, all for the same reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Piece {
+    start: Offset,
+    end: Offset,
+    dropped: bool,
+}
+
+/// The receiver's state.
+#[derive(Debug)]
+struct Marks {
+    /// In order, disjoint.
+    gaps: VecDeque<Piece>,
+    /// One past the highest octet received.
+    highest: Offset,
+    rcv_nxt: Offset,
+    /// A range of drops at or above `highest`.
+    ahead: Option<(Offset, Offset)>,
+}
+
+impl Marks {
+    /// Rule 1.
+    fn open_gap(&mut self, rx: &RxFacts<'_>) {
+        let below = self.highest;
+        self.highest = rx.highest;
+        if below < rx.start && rx.start < rx.highest && self.gaps.len() < MAX_PIECES {
+            self.gaps.push_back(Piece { start: below, end: rx.start, dropped: false });
+        }
+    }
+
+    /// Lets a piece end at `at`. One too many stays whole.
+    fn split(&mut self, at: Offset) {
+        let i = self.gaps.partition_point(|piece| piece.end <= at);
+        if let Some(piece) = self.gaps.get(i).copied().filter(|piece| piece.start < at)
+            && self.gaps.len() < MAX_PIECES
+        {
+            self.gaps[i].start = at;
+            self.gaps.insert(i, Piece { end: at, ..piece });
+        }
+    }
+
+    /// The pieces that octets of `start..end` belong to.
+    fn pieces(&mut self, start: Offset, end: Offset) -> std::ops::Range<usize> {
+        self.split(start);
+        self.split(end);
+        let first = self.gaps.partition_point(|piece| piece.end <= start);
+        let last = self.gaps.partition_point(|piece| piece.start < end);
+        first..last.max(first)
+    }
+
+    /// Rule 2, for the octets from `lowest` to `highest`.
+    fn mark_dropped(&mut self, (lowest, highest): (Offset, Offset)) {
+        let marked = self.pieces(lowest, highest + Bytes(1));
+        for piece in self.gaps.range_mut(marked) {
+            piece.dropped = true;
+        }
+        if self.highest <= highest {
+            let lowest = self.ahead.map_or(lowest, |(known, _)| known.min(lowest)).max(self.highest);
+            self.ahead = Some((lowest, self.ahead.map_or(highest, |(_, known)| known.max(highest))));
+        }
+    }
+
+    /// Rule 3.
+    fn fill(&mut self, rx: &RxFacts<'_>) {
+        let filled = self.pieces(rx.start, rx.end.min(rx.highest));
+        self.gaps.drain(filled);
+    }
+
+    /// Rule 4.
+    fn first_gap_is_reordering(&self) -> bool {
+        let mut at = self.rcv_nxt;
+        for piece in &self.gaps {
+            if piece.start != at {
+                break;
+            }
+            if piece.dropped {
+                return false;
+            }
+            at = piece.end;
+        }
+        at > self.rcv_nxt
+    }
+}
+
+impl HeaderSupport for Marks {
+    fn features(&self) -> Features {
+        Features::DROPS
+    }
+
+    fn annotate_data(&mut self, _again: bool, experiment: &mut Experiment) {
+        experiment.dropped = Some(Dropped::NOTHING);
+    }
+
+    fn on_data(&mut self, rx: &RxFacts<'_>) {
+        self.rcv_nxt = rx.rcv_nxt;
+        self.open_gap(rx);
+        for notice in [self.ahead.take(), rx.dropped].into_iter().flatten() {
+            self.mark_dropped(notice);
+        }
+        if rx.arrival != Arrival::InOrder {
+            self.fill(rx);
+        }
+    }
+
+    fn annotate_ack(&mut self, _ack: Offset, experiment: &mut Experiment) {
+        if self.rcv_nxt < self.highest {
+            experiment.reordered = Some(self.first_gap_is_reordering());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marks(gaps: &[(u64, u64)]) -> Marks {
+        let pieces = gaps.iter().map(|(start, end)| Piece { start: Offset(*start), end: Offset(*end), dropped: false });
+        Marks { gaps: pieces.collect(), highest: Offset(100), rcv_nxt: Offset(10), ahead: None }
+    }
+
+    fn pieces(marks: &Marks) -> Vec<(u64, u64, bool)> {
+        marks.gaps.iter().map(|piece| (piece.start.0, piece.end.0, piece.dropped)).collect()
+    }
+
+    #[test]
+    fn a_range_splits_the_gaps_at_its_ends() {
+        let mut marks = marks(&[(10, 20), (30, 40), (50, 60)]);
+        marks.mark_dropped((Offset(15), Offset(54)));
+        let expected = [(10, 15, false), (15, 20, true), (30, 40, true), (50, 55, true), (55, 60, false)];
+        assert_eq!(pieces(&marks), expected);
+        assert!(!marks.first_gap_is_reordering());
+    }
+
+    #[test]
+    fn what_arrives_is_cut_out() {
+        let mut marks = marks(&[(10, 20), (30, 40)]);
+        let filled = marks.pieces(Offset(12), Offset(35));
+        marks.gaps.drain(filled);
+        assert_eq!(pieces(&marks), [(10, 12, false), (35, 40, false)]);
+        assert!(marks.first_gap_is_reordering());
+    }
+
+    #[test]
+    fn drops_above_everything_that_arrived_are_kept() {
+        let mut marks = marks(&[]);
+        marks.mark_dropped((Offset(90), Offset(120)));
+        assert_eq!(marks.ahead, Some((Offset(100), Offset(120))));
+        marks.mark_dropped((Offset(5), Offset(6)));
+        assert_eq!(marks.ahead, Some((Offset(100), Offset(120))));
+    }
+
+    #[test]
+    fn pieces_are_bounded() {
+        let gaps: Vec<(u64, u64)> = (0..MAX_PIECES as u64).map(|n| (10 + n * 20, 20 + n * 20)).collect();
+        let mut marks = marks(&gaps);
+        marks.mark_dropped((Offset(13), Offset(15)));
+        assert_eq!((marks.gaps.len(), pieces(&marks)[0]), (MAX_PIECES, (10, 20, true)));
+    }
+}
