@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// Lose each data packet with this probability
     #[arg(long, value_name = "SHARE")]
     loss: Option<Share>,
-    /// Change a value of the path: tcp.KEY=VALUE, forward.STAGE.KEY=VALUE, reverse.STAGE.KEY=VALUE or drop_notices=true
+    /// Change a value of the path: tcp.KEY=VALUE, forward.STAGE.KEY=VALUE, reverse.STAGE.KEY=VALUE or `drop_notices=true`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Take everything off the path that changes the order of packets

@@ -71,13 +71,13 @@ impl Arrivals {
     }
 
     /// Whether the segment at hand, not noted yet, was sent again, by the best evidence there is: what it says itself; else,
-    /// if it fills a gap, its timestamp, newer than of what overtook it (equal ones are of one burst); else that what
-    /// overtook it has been here for more than a round trip.
+    /// if it fills a gap, its timestamp, compared with that of the last of those that overtook it; else (equal ones may be
+    /// of one burst) that what overtook it has been here for more than a round trip.
     pub(crate) fn is_retransmission(&self, rx: &RxFacts<'_>) -> bool {
         let fills = rx.end < rx.highest;
         match (rx.experiment.resent, rx.timestamp, self.newest) {
             (Some(resent), _, _) => resent,
-            (None, Some(stamp), Some(newest)) => fills && is_newer(stamp, newest),
+            (None, Some(stamp), Some(newest)) if stamp != newest => fills && is_newer(stamp, newest),
             _ => fills && self.oldest().is_some_and(|since| is_longer_than_a_round_trip(rx, since)),
         }
     }
