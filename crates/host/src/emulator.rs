@@ -270,3 +270,39 @@ fn put(device: &SyncDevice, packet: &[u8]) -> io::Result<()> {
 }
 
 const NO_BUFFERS: i32 = nix::errno::Errno::ENOBUFS as i32;
+
+#[cfg(test)]
+mod tests {
+    use reknit_tcp::Segment;
+    use reknit_tcp::experiment::Experiment;
+    use reknit_tcp::segment::Options;
+    use reknit_wire::{Endpoints, encode};
+
+    use super::*;
+
+    fn wire(len: u16, dropped: Option<Dropped>) -> Wire {
+        let experiment = Experiment { dropped, ..Experiment::default() };
+        let options = Options { experiment, ..Options::default() };
+        let segment = Segment { seq: SeqNum(77), len, options, ..Segment::default() };
+        let endpoints = Endpoints { source: "10.0.0.1:2".parse().unwrap(), destination: "10.0.0.2:3".parse().unwrap() };
+        let mut octets = Vec::new();
+        encode(endpoints, &segment, &vec![0; usize::from(len)], &mut octets);
+        Wire { octets, copy: false }
+    }
+
+    #[test]
+    fn routers_write_into_real_packets() {
+        let mut packet = wire(100, Some(Dropped::NOTHING));
+        let notice = Notice { flow: 2 << 16 | 3, number: 77, dropped: None };
+        assert_eq!(packet.notice(), Some(notice));
+        let dropped = DropRange { lowest: u32::MAX, highest: 5 };
+        packet.set_dropped(dropped);
+        assert_eq!(packet.notice(), Some(Notice { dropped: Some(dropped), ..notice }));
+    }
+
+    #[test]
+    fn packets_without_data_or_room_are_left_alone() {
+        assert_eq!(wire(0, Some(Dropped::NOTHING)).notice(), None);
+        assert_eq!(wire(100, None).notice(), None);
+    }
+}

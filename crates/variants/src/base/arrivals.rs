@@ -71,13 +71,14 @@ impl Arrivals {
     }
 
     /// Whether the segment at hand, not noted yet, was sent again, by the best evidence there is: what it says itself; else,
-    /// if it fills a gap, its timestamp, compared with that of the last of those that overtook it; else (equal ones may be
-    /// of one burst) that what overtook it has been here for more than a round trip.
+    /// if it fills a gap, its timestamp, not older than any of those that overtook it; else that these have been here for
+    /// more than a round trip. With equal timestamps it may be of their burst, or follow what limited transmit sent on
+    /// their ACKs: a loss that is taken for reordering does more harm than the reverse.
     pub(crate) fn is_retransmission(&self, rx: &RxFacts<'_>) -> bool {
         let fills = rx.end < rx.highest;
         match (rx.experiment.resent, rx.timestamp, self.newest) {
             (Some(resent), _, _) => resent,
-            (None, Some(stamp), Some(newest)) if stamp != newest => fills && is_newer(stamp, newest),
+            (None, Some(stamp), Some(newest)) => fills && !is_newer(newest, stamp),
             _ => fills && self.oldest().is_some_and(|since| is_longer_than_a_round_trip(rx, since)),
         }
     }
