@@ -24,7 +24,7 @@ impl Tracer for Flags {
 fn flags(variant: &str, stage: &str, drop_notices: bool) -> [u32; 2] {
     let toml = format!(
         "description = \"test\"\ndrop_notices = {drop_notices}\n\
-         [[forward]]\nkind = \"link\"\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\n\
+         [[forward]]\nkind = \"link\"\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"1000 packets\"\n\
          [[forward]]\n{stage}\n[[reverse]]\nkind = \"link\"\ndelay = \"10 ms\"\n"
     );
     let profile = Arc::new(Profile::parse("test", &toml).unwrap());
