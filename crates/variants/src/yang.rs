@@ -6,9 +6,10 @@
 //! in their place the ACKs that arrival in order would have caused; or until more segments have overtaken it than
 //! reordering ever explained, and then the duplicates go. Either are paced as the segments came.
 //!
-//! **State.** `count`: segments out of order in this epoch (the thesis's reordering counter); `old_nxt` and `first`: RCV.NXT
-//! and the time when it began; `hole`: since when the first gap is open. `strides`: how far ahead of RCV.NXT the highest
-//! octet was, in segments, at each of the last arrivals out of order; `thresh`: the largest of them. `inter_arrival`: mean time between segments. `queue`: what is paced out.
+//! **State.** `count`: segments out of order in this epoch (the thesis's reordering counter); `old_nxt` and `first`:
+//! RCV.NXT and the time when it began; `hole`: since when the first gap is open. `strides`: how far ahead of RCV.NXT the
+//! highest octet was, in segments, at each of the last arrivals out of order; `thresh`: the largest of them.
+//! `inter_arrival`: mean time between segments. `queue`: what is paced out.
 //!
 //! **Rules.** An arrival out of order counts; the first `imm` are told at once, the others are withheld. More than `thresh`
 //! of them, or silence for `thresh` inter-arrival times, release the duplicates (§3.2.2). When RCV.NXT advances the ACKs
@@ -17,12 +18,12 @@
 //!
 //! **Departures.** ACK numbers spread evenly (§4.3) are rounded down to ends of segments, and those that repeat are left
 //! out: an ACK within a segment would be ACK division, a repeated one a duplicate. Where §4.3 turns the ACK flag off, data
-//! segments leave without SACK instead (RFC 9293 demands the flag). The thesis names no first threshold, no
-//! length of the ring and no gain. A duplicate segment is acknowledged at once with its DSACK; with SACK that tells all.
+//! segments leave without SACK instead (RFC 9293 demands the flag). The thesis names no first threshold, no length of the
+//! ring, no gain and no bounds of the silence. A duplicate segment is acknowledged at once with its DSACK; with SACK that tells all.
 //! A window that closes and the FIN release everything.
 //!
-//! **Reproduces.** Yang, Figs. 5.1 to 5.8, with the sender `reno` and `imm = 2`. The variant below has the sender `sack` with
-//! limited transmit, for which §3.2.3 wants no immediate duplicates: `imm = 0`.
+//! **Reproduces.** Yang, Figs. 5.1 to 5.8, with the sender `reno` without limited transmit and `imm = 2`. The variant below
+//! has the sender `sack` with limited transmit, for which §3.2.3 wants no immediate duplicates: `imm = 0`.
 //!
 //! **Status.** Faithful to the design; the named values are ours.
 
@@ -56,7 +57,8 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Duplicate ACKs that leave at once: 2, or 0 if the sender does limited transmit (§3.2.3).
+    /// Duplicate ACKs of each epoch that leave at once: 2, or 0 if the sender does limited transmit (§3.2.3) or SACK, whose
+    /// scoreboard adds up what they tell.
     pub imm: u32,
     /// The threshold before anything was reordered, in segments.
     pub thr0: u32,
