@@ -19,8 +19,8 @@ pub trait Packet: Sized {
     #[must_use]
     fn copy(&self) -> Self;
 
-    /// What a router reads that tells receivers what it has dropped; none if the packet has no room for such news, so that
-    /// routers leave it and its flow alone.
+    /// What a router reads that tells receivers what it has dropped; none if the packet has no room for such news, so
+    /// that routers leave it and its flow alone.
     fn notice(&self) -> Option<Notice> {
         None
     }

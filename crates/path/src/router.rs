@@ -1,9 +1,9 @@
-//! Routers that tell a flow's receiver what they have dropped (RN-TCP: Sathiaseelan and Radzik, by the survey of Leung, Li,
-//! Yang, §5.2.5).
+//! Routers that tell a flow's receiver what they have dropped (RN-TCP: Sathiaseelan and Radzik, by the survey of Leung,
+//! Li, Yang, §5.2.5).
 //!
-//! A router remembers for each flow the lowest and the highest packet that it has dropped, writes that range into the next
-//! packet of the flow that it forwards, and forgets it. A range that the packet brings along is widened; one that is in a
-//! packet that is dropped is remembered with it.
+//! A router remembers for each flow the lowest and the highest packet that it has dropped, writes that range into the
+//! next packet of the flow that it forwards, and forgets it. A range that the packet brings along is widened; one that
+//! is in a packet that is dropped is remembered with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,8 +2,8 @@
 //!
 //! Leung, Li, Yang: An Overview of Packet Reordering in TCP. IEEE TPDS 18(4), 2007, §8.2 (proposed, not built).
 //!
-//! **What it changes.** Both ends of `dsack-r`. RFC 2883 reports a duplicate in one ACK, so the loss of that ACK loses the
-//! undo; here `reports` ACKs in a row report it.
+//! **What it changes.** Both ends of `dsack-r`. RFC 2883 reports a duplicate in one ACK, so the loss of that ACK loses
+//! the undo; here `reports` ACKs in a row report it.
 //!
 //! **Rules.** The receiver puts the block first in each of them; a newer duplicate takes its place. For the sender a
 //! repeated range is the same report, unless the segment was sent again in between. Both only if both SYNs offered it:

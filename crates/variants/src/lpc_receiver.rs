@@ -4,7 +4,8 @@
 //! Networks 4(2), 2002; by the survey of Leung, Li, Yang, §6.1.1.
 //!
 //! **What it changes.** The receiver alone. It delays duplicate ACKs as it delays ordinary ones: one for every second
-//! segment out of order, or when a timer fires. Retransmissions are acknowledged at once, lest the sender's timer expires.
+//! segment out of order, or when a timer fires. Retransmissions are acknowledged at once, lest the sender's timer
+//! expires.
 //!
 //! **State.** `overtaking`: segments out of order since the last ACK; what has arrived above the gap, to tell
 //! retransmissions.
@@ -13,11 +14,11 @@
 //! (RFC 5681 §4.2). 4: of the others out of order every second; 5: a single one when the timer fires.
 //!
 //! **Departures.** How a retransmission is told is not in the survey: by its bit if the connection has one, else by its
-//! timestamp, else by the age of the gap (`base/arrivals.rs`). The timer is 40 ms, not the delayed ACK's 200, which would
-//! stall small windows.
+//! timestamp, else by the age of the gap (`base/arrivals.rs`). The timer is 40 ms, not the delayed ACK's 200, which
+//! would stall small windows.
 //!
-//! A sender with SACK sees four segments above the gap in the second duplicate, and RFC 6675 lets it resend by octets: the
-//! scheme helps mainly senders without SACK.
+//! A sender with SACK sees four segments above the gap in the second duplicate, and RFC 6675 lets it resend by octets:
+//! the scheme helps mainly senders without SACK.
 //!
 //! **Reproduces.** Nothing: the survey gives no numbers for it.
 //!

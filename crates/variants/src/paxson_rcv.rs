@@ -3,8 +3,8 @@
 //! Paxson: End-to-End Internet Packet Dynamics. IEEE/ACM Transactions on Networking 7(3), 1999; by Yang's thesis (MIT,
 //! 2001, §2.3.2) and the survey of Leung, Li, Yang, §6.1.2.
 //!
-//! **What it changes.** Two duplicates are evidence enough for the sender, but the receiver sends the second one only if the
-//! gap is still open 20 ms after the first.
+//! **What it changes.** Two duplicates are evidence enough for the sender, but the receiver sends the second one only
+//! if the gap is still open 20 ms after the first.
 //!
 //! **State.** `hole_since`: when the gap opened; `held`: duplicate ACKs that wait.
 //!
@@ -13,7 +13,8 @@
 //! is still missing is a new gap.
 //!
 //! **Departures.** The sources give an outline: that held duplicates leave together, each with the SACK blocks of that
-//! moment, is ours. Until then nothing else that leaves reports them, but for the DSACK of a duplicate, which never waits.
+//! moment, is ours. Until then nothing else that leaves reports them, but for the DSACK of a duplicate, which never
+//! waits.
 //!
 //! **Reproduces.** Nothing: the sources give no experiment.
 //!

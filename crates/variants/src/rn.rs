@@ -3,20 +3,22 @@
 //! Sathiaseelan, Radzik: Reorder Notifying TCP (RN-TCP) with Explicit Packet Drop Notification (EPDN). International
 //! Journal of Communication Systems 19(6), 2006; by the survey of Leung, Li, Yang, §5.2.5.
 //!
-//! **What it changes.** Both ends and the routers. A router that has dropped packets of a flow writes their range into the
-//! next one. The receiver holds a gap for reordering unless a router tells of drops in it, and says so in its ACKs; the
-//! sender waits longer for what was only reordered.
+//! **What it changes.** Both ends and the routers. A router that has dropped packets of a flow writes their range into
+//! the next one. The receiver holds a gap for reordering unless a router tells of drops in it, and says so in its ACKs;
+//! the sender waits longer for what was only reordered.
 //!
-//! **State.** Receiver: the gaps, in pieces that are `dropped` or not; `ahead`: drops told of where no gap is yet. Sender:
-//! `reordered`, what the last duplicate ACK said.
+//! **State.** Receiver: the gaps, in pieces that are `dropped` or not; `ahead`: drops told of where no gap is yet.
+//! Sender: `reordered`, what the last duplicate ACK said.
 //!
-//! **Rules.** Routers: `reknit-path`, `router.rs`. Receiver: 1: a new gap is due to reordering; 2: what lies in the range of
-//! a notice was dropped, and stays so; 3: what arrives is no gap; 4: an ACK says "reordered" if nothing of the first gap was
-//! dropped. Sender: a third duplicate that says so calls for `k` more that say so, one that does not resends at once.
+//! **Rules.** Routers: `reknit-path`, `router.rs`. Receiver: 1: a new gap is due to reordering; 2: what lies in the
+//! range of a notice was dropped, and stays so; 3: what arrives is no gap; 4: an ACK says "reordered" if nothing of the
+//! first gap was dropped. Sender: a third duplicate that says so calls for `k` more that say so, one that does not
+//! resends at once.
 //!
-//! **Departures.** The survey gives neither sizes nor the marking of gaps nor k. The sender leaves room in each segment, since
-//! packets cannot grow on their way; routers write nowhere else. A notice that overtakes the gap it belongs to is kept.
-//! A range covers more than what was dropped, so a segment in it that was only late counts as dropped, which is the safe side.
+//! **Departures.** The survey gives neither sizes nor the marking of gaps nor k. The sender leaves room in each
+//! segment, since packets cannot grow on their way; routers write nowhere else. A notice that overtakes the gap it
+//! belongs to is kept. A range covers more than what was dropped, so a segment in it that was only late counts as
+//! dropped, which is the safe side.
 //!
 //! **Reproduces.** Survey Fig. 7 ("RN-TCP") in kind.
 //!

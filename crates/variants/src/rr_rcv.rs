@@ -1,17 +1,19 @@
 //! # RR-TCP's histogram at the receiver
 //!
-//! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §6 (proposed, not built).
+//! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §6 (proposed, not
+//! built).
 //!
-//! **What it changes.** Both ends. The receiver sees every arrival, so it measures how late segments are, keeps RR-TCP's
-//! histogram, and advises the sender which dupthresh covers the share `fa` of them.
+//! **What it changes.** Both ends. The receiver sees every arrival, so it measures how late segments are, keeps
+//! RR-TCP's histogram, and advises the sender which dupthresh covers the share `fa` of them.
 //!
 //! **State.** Receiver: the histogram; what was advised last, and how many ACKs ago. Sender: what was advised last.
 //!
-//! **Rules.** 1: a segment that fills a gap and is no retransmission is as late as there are segments above it. 2: dupthresh
-//! is one more than the length that `fa` of the events do not exceed, between 3 and 64 (§4.1.3, Table 2). 3: it is told when
-//! it changes and every 32 ACKs. 4: the sender takes it; after a timeout 3 until the next advice.
+//! **Rules.** 1: a segment that fills a gap and is no retransmission is as late as there are segments above it. 2:
+//! dupthresh is one more than the length that `fa` of the events do not exceed, between 3 and 64 (§4.1.3, Table 2). 3:
+//! it is told when it changes and every 32 ACKs. 4: the sender takes it; after a timeout 3 until the next advice.
 //!
-//! **Departures.** All of this is our reading of one sentence of the paper. How a retransmission is told: `base/arrivals.rs`.
+//! **Departures.** All of this is our reading of one sentence of the paper. How a retransmission is told:
+//! `base/arrivals.rs`.
 //!
 //! **Status.** Partial: the paper leaves everything but the idea open.
 

@@ -2,28 +2,29 @@
 //!
 //! Yang: Improving the Performance of TCP in the Presence of Packet Reordering. Thesis, MIT, 2001, chapters 3 and 4.
 //!
-//! **What it changes.** The receiver alone. It keeps duplicate ACKs back until the missing segment arrives, and then sends
-//! in their place the ACKs that arrival in order would have caused; or until more segments have overtaken it than
+//! **What it changes.** The receiver alone. It keeps duplicate ACKs back until the missing segment arrives, and then
+//! sends in their place the ACKs that arrival in order would have caused; or until more segments have overtaken it than
 //! reordering ever explained, and then the duplicates go. Either are paced as the segments came.
 //!
 //! **State.** `count`: segments out of order in this epoch (the thesis's reordering counter); `old_nxt` and `first`:
-//! RCV.NXT and the time when it began; `hole`: since when the first gap is open. `strides`: how far ahead of RCV.NXT the
-//! highest octet was, in segments, at each of the last arrivals out of order; `thresh`: the largest of them.
+//! RCV.NXT and the time when it began; `hole`: since when the first gap is open. `strides`: how far ahead of RCV.NXT
+//! the highest octet was, in segments, at each of the last arrivals out of order; `thresh`: the largest of them.
 //! `inter_arrival`: mean time between segments. `queue`: what is paced out.
 //!
-//! **Rules.** An arrival out of order counts; the first `imm` are told at once, the others are withheld. More than `thresh`
-//! of them, or silence for `thresh` inter-arrival times, release the duplicates (§3.2.2). When RCV.NXT advances the ACKs
-//! in order are released: one for each counted segment and one for that which came late, half as many if ACKs are delayed
-//! (§3.2.3). If the gap was open for more than a round trip it was a loss, and its strides do not count (§3.2.2).
+//! **Rules.** An arrival out of order counts; the first `imm` are told at once, the others are withheld. More than
+//! `thresh` of them, or silence for `thresh` inter-arrival times, release the duplicates (§3.2.2). When RCV.NXT
+//! advances the ACKs in order are released: one for each counted segment and one for that which came late, half as many
+//! if ACKs are delayed (§3.2.3). If the gap was open for more than a round trip it was a loss, and its strides do not
+//! count (§3.2.2).
 //!
-//! **Departures.** ACK numbers spread evenly (§4.3) are rounded down to ends of segments, and those that repeat are left
-//! out: an ACK within a segment would be ACK division, a repeated one a duplicate. Where §4.3 turns the ACK flag off, data
-//! segments leave without SACK instead (RFC 9293 demands the flag). The thesis names no first threshold, no length of the
-//! ring, no gain and no bounds of the silence. A duplicate segment is acknowledged at once with its DSACK; with SACK that tells all.
-//! A window that closes and the FIN release everything.
+//! **Departures.** ACK numbers spread evenly (§4.3) are rounded down to ends of segments, and those that repeat are
+//! left out: an ACK within a segment would be ACK division, a repeated one a duplicate. Where §4.3 turns the ACK flag
+//! off, data segments leave without SACK instead (RFC 9293 demands the flag). The thesis names no first threshold, no
+//! length of the ring, no gain and no bounds of the silence. A duplicate segment is acknowledged at once with its
+//! DSACK; with SACK that tells all. A window that closes and the FIN release everything.
 //!
-//! **Reproduces.** Yang, Figs. 5.1 to 5.8, with the sender `reno` without limited transmit and `imm = 2`. The variant below
-//! has the sender `sack` with limited transmit, for which §3.2.3 wants no immediate duplicates: `imm = 0`.
+//! **Reproduces.** Yang, Figs. 5.1 to 5.8, with the sender `reno` without limited transmit and `imm = 2`. The variant
+//! below has the sender `sack` with limited transmit, for which §3.2.3 wants no immediate duplicates: `imm = 0`.
 //!
 //! **Status.** Faithful to the design; the named values are ours.
 
@@ -57,8 +58,8 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Duplicate ACKs of each epoch that leave at once: 2, or 0 if the sender does limited transmit (§3.2.3) or SACK, whose
-    /// scoreboard adds up what they tell.
+    /// Duplicate ACKs of each epoch that leave at once: 2, or 0 if the sender does limited transmit (§3.2.3) or SACK,
+    /// whose scoreboard adds up what they tell.
     pub imm: u32,
     /// The threshold before anything was reordered, in segments.
     pub thr0: u32,
@@ -252,8 +253,8 @@ impl Yang {
         }
     }
 
-    /// §3.2.3: as many duplicates as were withheld, at the pace at which the segments came. The first, which leaves at once,
-    /// is the answer. `at_hand`: one more is due, which was not to be withheld.
+    /// §3.2.3: as many duplicates as were withheld, at the pace at which the segments came. The first, which leaves at
+    /// once, is the answer. `at_hand`: one more is due, which was not to be withheld.
     fn release_duplicates(&mut self, now: Instant, at_hand: bool) -> AckAction {
         self.phase = Phase::Released;
         // What an earlier epoch has left above the gap wants to be told as well.

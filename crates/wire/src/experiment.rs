@@ -1,7 +1,8 @@
-//! The experimental option as octets (RFC 6994 §3): kind, length, experiment identifier, then fields of one octet of type
-//! and a content whose length the type tells.
+//! The experimental option as octets (RFC 6994 §3): kind, length, experiment identifier, then fields of one octet of
+//! type and a content whose length the type tells.
 //!
-//! What cannot be read ends the reading of this option and of nothing else: a field of an unknown type has no known end.
+//! What cannot be read ends the reading of this option and of nothing else: a field of an unknown type has no known
+//! end.
 
 use etherparse::{PacketHeaders, TransportHeader};
 use reknit_tcp::SeqNum;
@@ -23,7 +24,8 @@ mod field {
 /// No operation (RFC 9293 §3.2).
 const NOP: u8 = 1;
 
-/// Appends the option to `raw`, with NOPs in front of it so that it ends at the end of a word; nothing if it says nothing.
+/// Appends the option to `raw`, with NOPs in front of it so that it ends at the end of a word; nothing if it says
+/// nothing.
 pub(crate) fn append(experiment: &Experiment, raw: &mut Vec<u8>) {
     if experiment.is_empty() {
         return;

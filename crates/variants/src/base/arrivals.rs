@@ -70,10 +70,10 @@ impl Arrivals {
         }
     }
 
-    /// Whether the segment at hand, not noted yet, was sent again, by the best evidence there is: what it says itself; else,
-    /// if it fills a gap, its timestamp, not older than any of those that overtook it; else that these have been here for
-    /// more than a round trip. With equal timestamps it may be of their burst, or follow what limited transmit sent on
-    /// their ACKs: a loss that is taken for reordering does more harm than the reverse.
+    /// Whether the segment at hand, not noted yet, was sent again, by the best evidence there is: what it says itself;
+    /// else, if it fills a gap, its timestamp, not older than any of those that overtook it; else that these have been
+    /// here for more than a round trip. With equal timestamps it may be of their burst, or follow what limited transmit
+    /// sent on their ACKs: a loss that is taken for reordering does more harm than the reverse.
     pub(crate) fn is_retransmission(&self, rx: &RxFacts<'_>) -> bool {
         let fills = rx.end < rx.highest;
         match (rx.experiment.resent, rx.timestamp, self.newest) {
