@@ -1,7 +1,7 @@
 //! # RN-TCP, reorder notifying
 //!
-//! Sathiaseelan, Radzik: Reorder Notifying TCP (RN-TCP) with Explicit Packet Drop Notification (EPDN). International
-//! Journal of Communication Systems 19(6), 2006; by the survey of Leung, Li, Yang, §5.2.5.
+//! Sathiaseelan, Radzik: Improving the Performance of TCP in the Case of Packet Reordering. LNCS 3079, 2004; by the survey
+//! of Leung, Li, Yang, §5.2.5.
 //!
 //! **What it changes.** Both ends and the routers. A router that has dropped packets of a flow writes their range into
 //! the next one. The receiver holds a gap for reordering unless a router tells of drops in it, and says so in its ACKs;
@@ -20,7 +20,7 @@
 //! belongs to is kept. A range covers more than what was dropped, so a segment in it that was only late counts as
 //! dropped, which is the safe side.
 //!
-//! **Reproduces.** Survey Fig. 7 ("RN-TCP") in kind.
+//! **Reproduces.** Survey §7: RN-TCP stays behind what adapts to the reordering that it meets.
 //!
 //! **Status.** Partial: the paper itself was not at hand.
 
@@ -44,7 +44,7 @@ pub(crate) const VARIANT: Variant = Variant {
     name: "rn",
     aliases: &["rn-tcp"],
     summary: "routers tell what they dropped; the sender waits for six duplicates if a gap is due to reordering",
-    source: "Sathiaseelan, Radzik 2006; survey section 5.2.5",
+    source: "Sathiaseelan, Radzik 2004; survey section 5.2.5",
     side: Side::Both,
     peer_needs: "SACK, the experimental option, routers that notify",
     status: Status::Partial,
