@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::composition::{Algorithm, Composition, Part};
 use crate::dsack_r;
 use crate::registry::{Side, Status, Variant};
+use crate::rules::{Need, Rule};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -53,6 +54,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "dsack-repeat";
     const SOURCE: &'static str = include_str!("dsack_repeat.rs");
+    const RULES: &'static [Rule] = &[Rule::Needs(Need::Feature(Features::REPEATS), "each duplicate is reported once")];
 }
 
 impl Part<dyn HeaderSupport> for Config {

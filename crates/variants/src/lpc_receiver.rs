@@ -35,6 +35,7 @@ use crate::base::arrivals::Arrivals;
 use crate::base::delayed_ack;
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
+use crate::rules::Rule;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -67,6 +68,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "delayed-duplicates";
     const SOURCE: &'static str = include_str!("lpc_receiver.rs");
+    const RULES: &'static [Rule] = &[Rule::Withholds];
 }
 
 impl Part<dyn AckPolicy> for Config {

@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::{delayed_ack, fixed_threshold};
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
+use crate::rules::Rule;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -65,6 +66,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "held-duplicates";
     const SOURCE: &'static str = include_str!("paxson_rcv.rs");
+    const RULES: &'static [Rule] = &[Rule::Withholds];
 }
 
 impl Part<dyn AckPolicy> for Config {

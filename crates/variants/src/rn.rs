@@ -38,6 +38,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::limited_transmit;
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
+use crate::rules::{Need, Rule};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -75,6 +76,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "notified";
     const SOURCE: &'static str = include_str!("rn.rs");
+    const RULES: &'static [Rule] = &[Rule::MayExceedWindow];
 }
 
 impl Part<dyn DupThresh> for Config {
@@ -118,6 +120,7 @@ pub struct MarksConfig {}
 impl Algorithm for MarksConfig {
     const NAME: &'static str = "drop-notices";
     const SOURCE: &'static str = include_str!("rn.rs");
+    const RULES: &'static [Rule] = &[Rule::Needs(Need::Feature(Features::DROPS), "the threshold stays at 3")];
 }
 
 impl Part<dyn HeaderSupport> for MarksConfig {

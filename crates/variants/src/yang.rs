@@ -41,6 +41,7 @@ use crate::base::arrivals::{Arrivals, is_longer_than_a_round_trip};
 use crate::base::delayed_ack;
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
+use crate::rules::Rule;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -89,6 +90,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "yang";
     const SOURCE: &'static str = include_str!("yang.rs");
+    const RULES: &'static [Rule] = &[Rule::Withholds];
 }
 
 impl Part<dyn AckPolicy> for Config {
