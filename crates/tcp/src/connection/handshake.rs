@@ -205,16 +205,19 @@ impl Connection {
         let seq = self.receiver.offset(segment.seq).unwrap_or(Offset::SYN);
         let rtt = (!handshake.ambiguous).then(|| now.since(handshake.first_sent));
         self.receiver_rtt = rtt;
-        self.sender.establish(Agreed {
-            smss: Bytes(u64::from(smss)),
-            wnd,
-            wl: (seq, Offset::DATA),
-            rtt,
-            sack: handshake.sack,
-            timestamps: handshake.timestamps,
-            ecn: handshake.ecn,
-            features: handshake.features,
-        });
+        self.sender.establish(
+            now,
+            Agreed {
+                smss: Bytes(u64::from(smss)),
+                wnd,
+                wl: (seq, Offset::DATA),
+                rtt,
+                sack: handshake.sack,
+                timestamps: handshake.timestamps,
+                ecn: handshake.ecn,
+                features: handshake.features,
+            },
+        );
         if handshake.retries > 0 {
             self.sender.restart_from_one_segment();
         }

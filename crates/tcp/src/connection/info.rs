@@ -19,6 +19,8 @@ pub struct Info {
     pub cwnd: Bytes,
     /// Slow start threshold; none before the first loss.
     pub ssthresh: Option<Bytes>,
+    /// cwnd before the last reduction, as long as that may still turn out to have been needless.
+    pub cwnd_before_cut: Option<Bytes>,
     /// How many duplicates mean loss.
     pub dup_thresh: Segments,
     /// Smoothed round-trip time.
@@ -55,6 +57,7 @@ impl Connection {
             smss: snd.smss,
             cwnd: snd.cwnd,
             ssthresh: (snd.ssthresh != Bytes::MAX).then_some(snd.ssthresh),
+            cwnd_before_cut: snd.snapshot.map(|snapshot| snapshot.cwnd),
             dup_thresh: self.sender.dup_thresh(now),
             srtt: snd.srtt,
             rto: snd.rto,
@@ -89,8 +92,11 @@ impl Connection {
             if outstanding != recorded {
                 return Err(format!("{outstanding} outstanding, {recorded} on the scoreboard"));
             }
-            if outstanding > Bytes::ZERO && !self.deadline().is_set() {
-                return Err("data is outstanding and no timer runs".to_owned());
+            if outstanding > Bytes::ZERO && !self.sender.deadline().is_set() {
+                return Err("data is outstanding and no timer of the sender runs".to_owned());
+            }
+            if self.sender.fin_is_acked() && self.sender.deadline().is_set() {
+                return Err("the FIN is acknowledged and a timer of the sender runs".to_owned());
             }
         }
         Ok(())

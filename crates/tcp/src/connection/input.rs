@@ -44,6 +44,7 @@ impl Connection {
             _ => self.on_segment_synchronised(now, segment),
         };
         self.flush(now);
+        self.send_written(now); // what waited for the connection goes before the next segment is answered
         delivery
     }
 

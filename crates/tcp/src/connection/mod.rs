@@ -139,7 +139,7 @@ impl Connection {
             last_ack_sent: Offset::SYN,
             ecn_echo: false,
             keep_alive: KeepAliveState::new(now),
-            challenges: Challenges::default(),
+            challenges: Challenges::new(now),
             time_wait_expires: Instant::NEVER,
             dirty: false,
             out: VecDeque::new(),

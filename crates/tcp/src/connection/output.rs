@@ -23,16 +23,21 @@ pub enum Output {
 impl Connection {
     /// What to do next. Call until it is not [`Output::Send`] any more.
     pub fn poll(&mut self, now: Instant) -> Output {
-        if self.dirty && self.is_synchronised() {
-            self.dirty = false;
-            self.sender.transmit_written(now);
-            self.flush(now);
-        }
+        self.send_written(now);
         if let Some(segment) = self.out.pop_front() {
             return Output::Send(segment);
         }
         let deadline = self.deadline();
         if deadline.is_set() { Output::WakeAt(deadline) } else { Output::Idle }
+    }
+
+    /// Sends what the application has written or closed since the last transmission.
+    pub(super) fn send_written(&mut self, now: Instant) {
+        if self.dirty && self.is_synchronised() {
+            self.dirty = false;
+            self.sender.transmit_written(now);
+            self.flush(now);
+        }
     }
 
     /// Turns what the sender wants sent into segments, then acknowledges if that is still owed.

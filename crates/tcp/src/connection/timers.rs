@@ -27,7 +27,7 @@ impl KeepAliveState {
 }
 
 /// Answers to segments that nobody on the path should have sent are limited (RFC 5961 §7).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Challenges {
     window_starts: Instant,
     sent: u32,
@@ -37,6 +37,10 @@ impl Challenges {
     /// At most this many in [`Challenges::WINDOW`].
     const MAX: u32 = 10;
     const WINDOW: Duration = Duration::from_secs(5);
+
+    pub(super) fn new(now: Instant) -> Challenges {
+        Challenges { window_starts: now, sent: 0 }
+    }
 
     pub(super) fn allow(&mut self, now: Instant) -> bool {
         if now.since(self.window_starts) >= Challenges::WINDOW {

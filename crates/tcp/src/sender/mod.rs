@@ -92,6 +92,8 @@ pub(crate) struct Sender {
     postponed: Option<(SegId, Instant)>,
     /// The burst limit holds something back, which leaves with the next ACK or timer.
     held_back: bool,
+    /// The detector's probe has sent one segment of the burst.
+    probed: bool,
     /// Nothing is sent before this moment.
     gate: Instant,
     /// SND.NXT when the window was last full.
@@ -155,6 +157,7 @@ impl Sender {
             flight_limit: Bytes::ZERO,
             postponed: None,
             held_back: false,
+            probed: false,
             gate: Instant::ZERO,
             full_until: Offset::SYN,
             ecn_recover: Offset::SYN,
@@ -181,7 +184,7 @@ impl Sender {
     }
 
     /// The handshake is done: the SYN is acknowledged, both ends know what the other can do.
-    pub(crate) fn establish(&mut self, agreed: Agreed) {
+    pub(crate) fn establish(&mut self, now: Instant, agreed: Agreed) {
         if let Some(without_sack) = self.without_sack.filter(|_| !agreed.sack) {
             without_sack(&mut self.plugins);
         }
@@ -202,6 +205,7 @@ impl Sender {
             self.plugins.rto_estimator.on_sample(&self.config, rtt);
         }
         self.update_rto();
+        self.state.dup_thresh = self.plugins.dup_thresh.dup_thresh(&self.context(now));
     }
 
     /// RFC 6298 §5.7: the SYN timed out, so the RTO starts from 3 s unless it is longer.

@@ -27,7 +27,8 @@ impl Sender {
     /// At most a burst for one ACK or timer; what is held back leaves with the next.
     pub(super) fn transmit(&mut self, now: Instant) {
         let burst = self.config.max_burst.map_or(u32::MAX, |max| max.0);
-        self.held_back = self.send_up_to(now, burst);
+        let probes = u32::from(std::mem::take(&mut self.probed));
+        self.held_back = self.send_up_to(now, burst - probes);
     }
 
     /// The application has written, read or closed. That is no way around the burst limit.
@@ -140,6 +141,7 @@ impl Sender {
         let new = self.next_new().filter(|new| self.is_within_cap(*new));
         if let Some(new) = new {
             self.send_new_because(now, new, Cause::Probe);
+            self.probed = true;
         } else if self.board.get(last).is_some_and(|r| !r.is_sacked()) {
             self.resend(now, last, Cause::Probe);
         }
