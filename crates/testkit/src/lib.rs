@@ -3,6 +3,7 @@
 //! Segments are numbered 1, 2, 3, … as in the algorithms' worked examples; each has [`SMSS`] octets. `arrive(n)` lets
 //! segment `n` reach the receiver and returns the ACK that it would send; `deliver(ack)` hands that to the sender. In
 //! between a test may lose, delay, or alter the ACK.
+pub mod network;
 pub mod peer;
 
 use std::collections::BTreeSet;

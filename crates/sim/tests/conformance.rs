@@ -1,0 +1,430 @@
+//! What holds for every variant, whatever it changes (the properties of a TCP, not of an algorithm).
+//!
+//! Each property is one test that asks all of `VARIANTS`; a variant that is exempt stands in a list with the reason. Cases
+//! are drawn from a fixed seed, and every variant that fails is named with its smallest failing case.
+//! `CONFORMANCE_CASES` multiplies the number of cases.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config as Runner, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use reknit_tcp::segment::{Flags, SackBlock, SackBlocks, Timestamps};
+use reknit_tcp::{Config, Connection, Segment, SeqNum, State};
+use reknit_testkit::network::{Case, Event, Model, Network, Origin, Polling, Watch, case};
+use reknit_units::{Bytes, Capacity, Duration, Instant, Segments};
+use reknit_variants::{Composition, Side, VARIANTS, Variant};
+
+/// True once every variant that the lists below name is registered.
+const ALL_THERE: bool = false;
+
+/// A variant for which a property does not hold, and why.
+type Exempt = (&'static str, &'static str);
+
+/// No limit.
+const UNBOUNDED: Segments = Segments(u32::MAX);
+
+/// Least and most duplicates that may mean loss where that is not 3 and 64.
+const THRESHOLDS: &[(&str, Segments, Segments, &str)] = &[
+    ("reno-nt4", Segments(2), Segments(2), "the threshold that Laor and Gendel saw in Windows NT 4"),
+    ("paxson-snd", Segments(2), Segments(2), "Paxson pairs a threshold of 2 with a wait of 20 ms"),
+    ("paxson-rcv", Segments(2), Segments(2), "Paxson pairs a threshold of 2 with a wait of 20 ms"),
+    ("ncr-careful", Segments(3), UNBOUNDED, "RFC 4653: two thirds of FlightSize, however large that is"),
+    ("ncr-aggressive", Segments(3), UNBOUNDED, "RFC 4653: half of FlightSize, however large that is"),
+    ("ba-inc", Segments(3), UNBOUNDED, "Blanton and Allman bound it by 0.9 cwnd only"),
+    ("ba-avg", Segments(3), UNBOUNDED, "Blanton and Allman bound it by 0.9 cwnd only"),
+    ("ba-ewma", Segments(3), UNBOUNDED, "Blanton and Allman bound it by 0.9 cwnd only"),
+];
+
+/// Variants whose traffic in order is not that of `sack`.
+const OTHER_TRAFFIC: &[Exempt] = &[
+    ("rack", "probes the tail (RFC 8985 section 7) and grows by CUBIC with HyStart"),
+    ("pr", "has a window of its own that grows by segments, and no retransmission timeout"),
+];
+
+/// Runs `property` for each variant in question on cases of `strategy`; fails with all that fail.
+fn for_variants<S: Strategy>(
+    cases: u32,
+    strategy: &S,
+    variants: impl Fn(&Variant) -> bool,
+    property: impl Fn(&S::Value, &Variant) -> Result<(), String>,
+) {
+    let factor = std::env::var("CONFORMANCE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let (mut failures, mut last) = (Vec::new(), String::new());
+    for variant in VARIANTS.iter().filter(|variant| variants(variant)) {
+        let config =
+            Runner { cases: cases * factor, failure_persistence: None, max_shrink_iters: 2000, ..Runner::default() };
+        let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+        let result = runner.run(strategy, |case| property(&case, variant).map_err(TestCaseError::fail));
+        match result {
+            Ok(()) => {}
+            Err(TestError::Fail(what, case)) => {
+                // Often it is one bug for all.
+                let case = Some(format!("{case:?}")).filter(|case| *case != last);
+                failures.push(format!("{}: {what}\n    {}", variant.name, case.as_deref().unwrap_or("the same case")));
+                last = case.unwrap_or(last);
+            }
+            Err(TestError::Abort(why)) => failures.push(format!("{}: {why}", variant.name)),
+        }
+    }
+    assert!(failures.is_empty(), "{} variants fail\n{}", failures.len(), failures.join("\n"));
+}
+
+fn is_exempt(list: &[Exempt], variant: &Variant) -> bool {
+    list.iter().any(|(name, _)| *name == variant.name)
+}
+
+#[test]
+fn every_exemption_names_a_variant() {
+    let thresholds = THRESHOLDS.iter().map(|(name, _, _, reason)| (*name, *reason));
+    for (name, reason) in thresholds.chain(OTHER_TRAFFIC.iter().copied()) {
+        assert!(!reason.is_empty(), "{name}: why?");
+        assert!(!ALL_THERE || VARIANTS.iter().any(|variant| variant.name == name), "no variant is called {name}");
+    }
+}
+
+/// What must hold for each end after each event.
+struct Bounds {
+    thresholds: (Segments, Segments),
+    bursts: [Option<Segments>; 2],
+    time_waits: [Duration; 2],
+    /// Octets that reach each end.
+    receives: [usize; 2],
+    keeps_alive: [bool; 2],
+    before: Before,
+    violation: Option<String>,
+}
+
+/// An end's variables before an event.
+#[derive(Clone, Copy, Default)]
+struct Before {
+    established: bool,
+    sent: u64,
+    undos: u64,
+    cuts: u64,
+    cwnd: Bytes,
+    cwnd_before_cut: Option<Bytes>,
+}
+
+impl Before {
+    fn of(now: Instant, connection: &Connection) -> Before {
+        let (stats, info) = (connection.send_stats(), connection.info(now));
+        Before {
+            established: connection.state() >= State::Established,
+            sent: stats.sent.new + stats.sent.limited_transmit,
+            undos: stats.undos,
+            cuts: stats.cuts.total(),
+            cwnd: info.cwnd,
+            cwnd_before_cut: info.cwnd_before_cut,
+        }
+    }
+}
+
+impl Bounds {
+    fn new(case: &Case, variant: &Variant) -> Bounds {
+        let own = THRESHOLDS.iter().find(|(name, ..)| *name == variant.name);
+        Bounds {
+            thresholds: own.map_or((Segments(3), Segments(64)), |(_, least, most, _)| (*least, *most)),
+            bursts: [0, 1].map(|end: usize| case.configs[end].max_burst),
+            time_waits: [0, 1].map(|end: usize| case.configs[end].time_wait),
+            receives: [1, 0].map(|peer: usize| case.applications[peer].sends),
+            keeps_alive: [0, 1].map(|end: usize| case.configs[end].keep_alive.is_some()),
+            before: Before::default(),
+            violation: None,
+        }
+    }
+
+    fn violated(&self, now: Instant, end: usize, event: Event, connection: &Connection) -> Option<String> {
+        let (before, after) = (self.before, Before::of(now, connection));
+        let dup_thresh = connection.info(now).dup_thresh;
+        let (least, most) = self.thresholds;
+        if dup_thresh < least || dup_thresh > most {
+            return Some(format!("dupthresh is {dup_thresh}"));
+        }
+        // Writing is no input: who writes more at once sends more at once. Nor is the initial window a burst.
+        let is_input = event != Event::Poll && before.established;
+        let burst = self.bursts[end].filter(|_| is_input).map_or(u64::MAX, |burst| u64::from(burst.0));
+        if after.sent - before.sent > burst {
+            return Some(format!("{} new segments for one {event:?}", after.sent - before.sent));
+        }
+        let restored = before.cwnd_before_cut.unwrap_or_default().max(before.cwnd);
+        if after.undos > before.undos && after.cuts == before.cuts && after.cwnd > restored {
+            return Some(format!("an undo raised cwnd from {} to {}, above {restored}", before.cwnd, after.cwnd));
+        }
+        self.idle_timer(now, end, connection)
+    }
+
+    /// Once its FIN is acknowledged and the peer has no data an end waits for nothing but the end of TIME-WAIT.
+    fn idle_timer(&self, now: Instant, end: usize, connection: &Connection) -> Option<String> {
+        let deadline = connection.deadline();
+        let wrong = match connection.state() {
+            State::FinWait2 => self.receives[end] == 0 && !self.keeps_alive[end] && deadline.is_set(),
+            State::TimeWait => deadline > now + self.time_waits[end],
+            State::Closed => deadline.is_set(),
+            _ => false,
+        };
+        wrong.then(|| format!("in {:?} a timer is set for {deadline:?}", connection.state()))
+    }
+}
+
+impl Watch for Bounds {
+    fn before(&mut self, now: Instant, _end: usize, _event: Event, connection: &Connection) {
+        self.before = Before::of(now, connection);
+    }
+
+    fn after(&mut self, now: Instant, end: usize, event: Event, connection: &Connection) {
+        if self.violation.is_none() {
+            self.violation = self.violated(now, end, event, connection).map(|what| format!("at {now:?}: {what}"));
+        }
+    }
+}
+
+/// Stream integrity, the packet algebra, cwnd of at least one segment, ssthresh of at least two and a timer for whatever is
+/// outstanding (the engine's own check); dupthresh within its bounds, at most a burst for each event, undos that restore
+/// no more than there was, and quiet at the end.
+#[test]
+fn bounds_hold_on_any_path() {
+    for_variants(
+        100,
+        &case(),
+        |_| true,
+        |case, variant| {
+            let composition = (variant.compose)();
+            let mut model = Model::new(case, [&composition; 2], Polling::Merged, Bounds::new(case, variant));
+            let played = model.play();
+            if let Some(violation) = model.watch.violation.take() {
+                return Err(violation);
+            }
+            played?;
+            model.verify()?;
+            Ok(())
+        },
+    );
+}
+
+/// Segments that were sent, in relative numbers: after how long, by which end.
+#[derive(Default)]
+struct Record {
+    origin: Option<Origin>,
+    sent: Vec<(Duration, usize, Segment)>,
+}
+
+impl Record {
+    fn since(origin: Origin) -> Record {
+        Record { origin: Some(origin), sent: Vec::new() }
+    }
+}
+
+impl Watch for Record {
+    fn sent(&mut self, now: Instant, end: usize, segment: &Segment) {
+        if let Some(origin) = self.origin {
+            let start = Instant::ZERO + Duration::from_millis(origin.start_ms);
+            self.sent.push((now.since(start), end, relative(segment, end, origin)));
+        }
+    }
+}
+
+/// The segment as it would be if all numbers began at zero.
+fn relative(segment: &Segment, end: usize, origin: Origin) -> Segment {
+    let back = |SeqNum(seq): SeqNum, of: usize| SeqNum(seq.wrapping_sub(origin.isns[of]));
+    let clock =
+        |val: u32, of: usize| val.wrapping_sub(origin.timestamp_offsets[of]).wrapping_sub(origin.start_ms as u32);
+    let acks = segment.flags.has(Flags::ACK);
+    let mut relative = *segment;
+    if segment.flags.has(Flags::RST) {
+        // It has the numbers of the segment that it answers.
+        (relative.seq, relative.ack) = (SeqNum(0), SeqNum(0));
+    } else {
+        relative.seq = back(segment.seq, end);
+        relative.ack = if acks { back(segment.ack, 1 - end) } else { segment.ack };
+    }
+    let mut blocks = SackBlocks::EMPTY;
+    for SackBlock { left, right } in segment.options.sack.as_slice() {
+        blocks.push(SackBlock { left: back(*left, 1 - end), right: back(*right, 1 - end) });
+    }
+    relative.options.sack = blocks;
+    relative.options.timestamps = segment.options.timestamps.map(|Timestamps { val, ecr }| Timestamps {
+        val: clock(val, end),
+        ecr: if acks { clock(ecr, 1 - end) } else { ecr },
+    });
+    if let Some(dropped) = &mut relative.options.experiment.dropped {
+        (dropped.lowest, dropped.highest) = (back(dropped.lowest, end), back(dropped.highest, end));
+    }
+    relative
+}
+
+fn record(case: &Case, compositions: [&Composition; 2], polling: Polling) -> Result<Record, String> {
+    let mut model = Model::new(case, compositions, polling, Record::since(case.origin));
+    model.play()?;
+    model.verify()?;
+    Ok(std::mem::take(&mut model.watch))
+}
+
+/// Says where two records part.
+fn compare(expected: &Record, got: &Record) -> Result<(), String> {
+    let parts = expected.sent.iter().zip(&got.sent).position(|(expected, got)| expected != got);
+    if let Some(i) = parts {
+        return Err(format!("segment {i} of {}: {:?}\ninstead of {:?}", got.sent.len(), got.sent[i], expected.sent[i]));
+    }
+    if expected.sent.len() != got.sent.len() {
+        return Err(format!("{} segments instead of {}", got.sent.len(), expected.sent.len()));
+    }
+    Ok(())
+}
+
+/// Nothing but time on the way. Round trips are well below the least timeout, so that no timer is at work whose length
+/// variants choose.
+fn in_order() -> impl Strategy<Value = Case> {
+    let more = [1..8usize, 1..8usize];
+    (case(), more, 1..50u64, 1..200u64).prop_map(|(case, more, delay_ms, ack_delay)| {
+        let mut case = case;
+        case.simultaneous = false; // where SYNs cross, one is a duplicate
+        case.network = Network { loss: 0.0, duplication: 0.0, damage: 0.0, delay_ms, jitter_ms: 0 };
+        for (application, more) in case.applications.iter_mut().zip(more) {
+            application.sends *= more;
+        }
+        for config in &mut case.configs {
+            config.min_rto = Config::default().min_rto;
+            config.ack_delay = Duration::from_millis(ack_delay);
+        }
+        case
+    })
+}
+
+/// How the traffic of a composition is to be compared with that of `sack`.
+struct Baseline {
+    /// `sack` with the same options on the wire.
+    composition: Composition,
+    /// Octets of options that the variant keeps free in each segment with data.
+    stamps: u16,
+}
+
+impl Baseline {
+    fn of(composition: &Composition) -> Baseline {
+        let base = Composition { sack: composition.sack, ..Composition::default() };
+        let plugins = composition.build();
+        let stamps: usize = plugins.header_support.iter().map(|support| support.features().data_len()).sum();
+        Baseline { composition: base, stamps: stamps as u16 }
+    }
+
+    /// The case in which `sack` has as much room for data as a variant with stamps has in `case`.
+    fn adapt(&self, case: &Case) -> Case {
+        let mut case = case.clone();
+        for config in &mut case.configs {
+            config.mss -= self.stamps;
+        }
+        case
+    }
+
+    /// The record without what stamps change: themselves, the segment size that a SYN announces, and steps of the window,
+    /// which depend on it.
+    fn strip(&self, mut record: Record) -> Record {
+        for (_, _, segment) in &mut record.sent {
+            if self.stamps > 0 {
+                segment.options.mss = None;
+                segment.window = 0;
+            }
+            segment.options.experiment = reknit_tcp::experiment::Experiment::default();
+        }
+        record
+    }
+}
+
+/// Traffic in order is that of `sack`, segment by segment and moment by moment, if `changed` says at which ends the variant
+/// is in use.
+fn in_order_traffic_is_that_of_sack(case: &Case, variant: &Variant, changed: [bool; 2]) -> Result<(), String> {
+    let composition = (variant.compose)();
+    let baseline = Baseline::of(&composition);
+    let mut case = case.clone();
+    if baseline.stamps > 0 {
+        // Where the window is small its steps decide what is sent, and they depend on the announced segment size.
+        for config in &mut case.configs {
+            config.receive_buffer = Capacity::Bytes(Bytes(1 << 20));
+            config.mss = config.mss.max(200);
+        }
+    }
+    let expected = record(&baseline.adapt(&case), [&baseline.composition; 2], Polling::Merged)?;
+    let ends = changed.map(|changed| if changed { &composition } else { &baseline.composition });
+    let got = record(&case, ends, Polling::Merged)?;
+    compare(&baseline.strip(expected), &baseline.strip(got))
+}
+
+/// Without SACK every composition recovers as NewReno; the variants from before SACK are compared with `sack` without it.
+/// An end that stamps its segments does so only if the other does too.
+#[test]
+fn senders_treat_traffic_in_order_as_sack_does() {
+    for_variants(
+        60,
+        &in_order(),
+        |variant| variant.side != Side::Receiver && !is_exempt(OTHER_TRAFFIC, variant),
+        |case, variant| in_order_traffic_is_that_of_sack(case, variant, [true, true]),
+    );
+}
+
+/// Yang's design goal, asked of all: who does not see reordering does not see the receiver's algorithm either.
+#[test]
+fn receivers_acknowledge_traffic_in_order_as_the_standard_receiver_does() {
+    for_variants(
+        60,
+        &in_order(),
+        |variant| variant.side != Side::Sender && !is_exempt(OTHER_TRAFFIC, variant),
+        |case, variant| {
+            in_order_traffic_is_that_of_sack(case, variant, [true, false])?;
+            in_order_traffic_is_that_of_sack(case, variant, [false, true])
+        },
+    );
+}
+
+/// Initial sequence numbers, the clock and the offset of timestamps are names, not quantities.
+#[test]
+fn output_does_not_depend_on_where_numbers_begin() {
+    let shift = (any::<[bool; 4]>(), [0..50_000u32, 0..50_000u32], [0..3000u32, 0..3000u32], 1..1u64 << 42);
+    for_variants(
+        40,
+        &(case(), shift),
+        |_| true,
+        |(case, (which, isns, offsets, start_ms)), variant| {
+            let composition = (variant.compose)();
+            let mut shifted = case.clone();
+            for end in 0..2 {
+                // So that they wrap within the first segments, or seconds.
+                if which[0] {
+                    shifted.origin.isns[end] = u32::MAX - isns[end];
+                }
+                if which[1] {
+                    shifted.origin.timestamp_offsets[end] = u32::MAX - offsets[end];
+                }
+            }
+            if which[2] || which[3] {
+                shifted.origin.start_ms = *start_ms;
+            }
+            let expected = record(case, [&composition; 2], Polling::Merged)?;
+            let got = record(&shifted, [&composition; 2], Polling::Merged)?;
+            compare(&expected, &got).map_err(|parts| format!("{parts}\nshifted to {:?}", shifted.origin))
+        },
+    );
+}
+
+/// When and how often an end is asked for output changes neither what it sends nor when.
+#[test]
+fn output_does_not_depend_on_how_often_it_is_polled() {
+    let strategy = case().prop_map(|mut case| {
+        // What is sent arrives later: an answer within the moment would find more or less of it done.
+        case.network.delay_ms += 1;
+        case
+    });
+    for_variants(
+        40,
+        &strategy,
+        |_| true,
+        |case, variant| {
+            let composition = (variant.compose)();
+            let expected = record(case, [&composition; 2], Polling::Merged)?;
+            let got = record(case, [&composition; 2], Polling::Split)?;
+            compare(&per_end(expected), &per_end(got))
+        },
+    );
+}
+
+/// Two ends are independent: only the order within each counts.
+fn per_end(mut record: Record) -> Record {
+    record.sent.sort_by_key(|(_, end, _)| *end);
+    record
+}
