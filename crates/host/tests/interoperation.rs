@@ -3,13 +3,15 @@
 //! Needs root and TUN. Where they are missing the tests say so and pass, except under CI.
 
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use reknit_host::testbed::Payload;
 use reknit_host::{Opener, Outcome, Spec, Stack, doctor, run};
 use reknit_path::Profile;
 use reknit_tcp::Config;
 use reknit_units::{Bytes, Duration};
+use reknit_variants::{UnknownVariant, VARIANTS};
 
 /// Our part in a transfer.
 #[derive(Clone, Copy, Debug)]
@@ -116,18 +118,51 @@ fn clean_path_over_ipv6_100_mb() {
     }
 }
 
+/// Transfers that run at the same time: each waits for its path most of the time.
+const AT_ONCE: usize = 10;
+
+/// 1 MB to the kernel and 1 MB from it. Each kernel end has a network namespace of its own, so that transfers do not see
+/// each other.
 #[test]
 fn every_variant_against_the_kernel() {
     if !can_run() {
         return;
     }
-    for variant in reknit_variants::VARIANTS {
-        let ours: Stack = variant.name.parse().unwrap();
-        let spec = Spec { sender: ours, ..spec("random-delay", Part::ClientSends, 1_000_000) };
-        let outcome = run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{}: {error}", variant.name));
-        assert_eq!(outcome.sent, outcome.received, "{}", variant.name);
-        assert_eq!(outcome.resets, 0, "{}", variant.name);
+    let parts = [Part::ClientSends, Part::ClientReceives];
+    let transfers: Vec<_> = VARIANTS.iter().flat_map(|variant| parts.map(|part| (variant.name, part))).collect();
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some((name, part)) = transfers.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(error) = against_the_kernel(name, *part) {
+                        failures.lock().unwrap().push(format!("{name} {part:?}: {error}"));
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    assert!(failures.is_empty(), "{} of {} transfers\n{}", failures.len(), transfers.len(), failures.join("\n"));
+}
+
+fn against_the_kernel(variant: &str, part: Part) -> Result<(), String> {
+    let size = Bytes(1_000_000);
+    let mut spec = spec("reordered-and-lossy", part, size.0);
+    let ours: Stack = variant.parse().map_err(|error: UnknownVariant| error.to_string())?;
+    match part {
+        Part::ClientSends | Part::ServerSends => spec.sender = ours,
+        Part::ClientReceives | Part::ServerReceives => spec.receiver = ours,
     }
+    let outcome = run(&spec, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
+    if outcome.received.octets != size || outcome.sent != outcome.received {
+        return Err(format!("sent {:?}, received {:?}", outcome.sent, outcome.received));
+    }
+    if outcome.resets > 0 {
+        return Err(format!("{} RST", outcome.resets));
+    }
+    Ok(())
 }
 
 #[test]

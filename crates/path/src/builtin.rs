@@ -18,6 +18,7 @@ macro_rules! profiles {
 profiles![
     "clean",
     "lossy",
+    "reordered-and-lossy",
     "random-delay",
     "duplicates",
     "two-paths-50ms",
