@@ -6,11 +6,13 @@
 //!
 //! Prints a table of nanoseconds per ACK, the least of several rounds.
 
-use std::sync::Arc;
-use std::time::Instant as Watch;
+mod common;
 
-use reknit_tcp::{Config, Connection, Identity, Output, Segment, SeqNum};
-use reknit_units::{Bytes, Capacity, Duration, Instant, Segments};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use reknit_tcp::{Connection, Segment};
+use reknit_units::{Duration, Instant, Segments};
 use reknit_variants::base::{fixed_threshold, limited_transmit};
 use reknit_variants::{Composition, rack};
 
@@ -34,88 +36,18 @@ fn sender(name: &str, flight: u32) -> Connection {
         limited_transmit: Arc::new(limited_transmit::Config::Off),
         ..variant
     };
-    let config = Config {
-        initial_window: Segments(flight),
-        max_window: Some(Segments(flight)),
-        max_burst: None,
-        timestamps: false,
-        ..Config::default()
-    };
-    let mut connection = Connection::connect(
-        Instant::ZERO,
-        Arc::new(composition.configure(config)),
-        composition.build(),
-        Identity::default(),
-    );
-    connection.write(Bytes(1 << 50));
-    connection
-}
-
-fn receiver() -> Connection {
-    let composition = Composition::default();
-    let config = Config {
-        receive_buffer: Capacity::Bytes(Bytes(1 << 30)),
-        ack_every: Segments(1),
-        timestamps: false,
-        ..Config::default()
-    };
-    let mut connection = Connection::listen(
-        Instant::ZERO,
-        Arc::new(config),
-        composition.build(),
-        Identity { isn: SeqNum(9), ..Identity::default() },
-    );
-    connection.read_at_once();
-    connection
-}
-
-fn drain(connection: &mut Connection, now: Instant) -> Vec<Segment> {
-    let mut out = Vec::new();
-    while let Output::Send(segment) = connection.poll(now) {
-        out.push(segment);
-    }
-    out
-}
-
-/// Handshake; afterwards the first flight of data is on its way.
-fn open(sender: &mut Connection, receiver: &mut Connection, now: Instant) -> Vec<Segment> {
-    for segment in drain(sender, now) {
-        receiver.on_segment(now, &segment);
-    }
-    for segment in drain(receiver, now) {
-        sender.on_segment(now, &segment);
-    }
-    // The window of a SYN is small; an update unfolds it.
-    let mut data = Vec::new();
-    loop {
-        let sent = drain(sender, now);
-        if sent.is_empty() {
-            return data;
-        }
-        for segment in sent {
-            if segment.len == 0 {
-                receiver.on_segment(now, &segment);
-            } else {
-                data.push(segment);
-            }
-        }
-        let mut update = Segment { window: u16::MAX, ..Segment::default() };
-        update.seq = SeqNum(10);
-        update.ack = SeqNum(1);
-        update.flags = reknit_tcp::segment::Flags::ACK;
-        sender.on_segment(now, &update);
-    }
+    common::sender(&composition, common::config(flight))
 }
 
 /// Nanoseconds per ACK with `flight` segments outstanding and about `holes` of them missing at the receiver.
 fn measure(name: &str, flight: u32, holes: u64) -> f64 {
     let mut sender = sender(name, flight);
-    let mut receiver = receiver();
+    let mut receiver = common::receiver(&Composition::default(), common::config(flight));
     let mut now = Instant::ZERO + Duration::from_millis(10);
-    let first = open(&mut sender, &mut receiver, now);
+    let first = common::open(&mut sender, &mut receiver, now);
     // Segments travel in a queue; one in each period waits until `holes` periods have passed.
-    let mut queue: std::collections::VecDeque<Segment> = first.into();
-    let mut late: std::collections::VecDeque<(u64, Segment)> = std::collections::VecDeque::new();
+    let mut queue: VecDeque<Segment> = first.into();
+    let mut late: VecDeque<(u64, Segment)> = VecDeque::new();
     let mut arrivals = 0;
     let mut nanos = 0;
     let mut timed = 0;
@@ -135,14 +67,14 @@ fn measure(name: &str, flight: u32, holes: u64) -> f64 {
         let released = if due { late.pop_front().map(|(_, segment)| segment) } else { None };
         for segment in arrived.into_iter().chain(released) {
             receiver.on_segment(now, &segment);
-            for ack in drain(&mut receiver, now) {
-                let watch = watch();
+            for ack in common::drain(&mut receiver, now) {
+                let watch = common::watch();
                 sender.on_segment(now, &ack);
                 if arrivals > warm_up {
                     nanos += watch.elapsed().as_nanos();
                     timed += 1;
                 }
-                queue.extend(drain(&mut sender, now));
+                queue.extend(common::drain(&mut sender, now));
             }
         }
     }
@@ -150,14 +82,9 @@ fn measure(name: &str, flight: u32, holes: u64) -> f64 {
     nanos as f64 / timed as f64
 }
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
-fn watch() -> Watch {
-    Watch::now()
-}
-
 #[expect(clippy::print_stdout, reason = "a benchmark prints")]
 fn main() {
-    let overhead = (0..1000).map(|_| watch().elapsed().as_nanos()).sum::<u128>() as f64 / 1000.0;
+    let overhead = common::overhead();
     println!("Nanoseconds per ACK, one newly delivered segment each (the clock's {overhead:.0} ns taken off)\n");
     println!("| variant | in flight | no holes | 10 holes | 1,000 holes |\n|---|---|---|---|---|");
     for name in ["sack", "dsack-r", "rack"] {

@@ -1,0 +1,266 @@
+//! What every variant costs: nanoseconds per ACK at the sender and per data segment at the receiver, with 50 and with
+//! 10,000 segments in flight, 10 % of which come late by up to half a round trip.
+//!
+//! The variant is in use at both ends. The window is held, so that a variant that cuts it often is timed on as many
+//! segments in flight as one that never does; the congestion control is asked all the same. Prints `docs/cost.md`.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reknit_tcp::facts::{AckFacts, Context, Turn, Window};
+use reknit_tcp::seams::{CongestionControl, Reduction};
+use reknit_tcp::{Config, Connection, Segment};
+use reknit_units::{Bytes, Duration, Instant, Segments};
+use reknit_variants::composition::{Part, Shared};
+use reknit_variants::{Composition, VARIANTS, Variant};
+
+const FLIGHTS: [u32; 2] = [50, 10_000];
+/// The time in which a flight travels there and back.
+const ROUND_TRIP: Duration = Duration::from_millis(50);
+/// One segment in so many is late.
+const LATE_ONE_IN: u64 = 10;
+/// ACKs that are timed in each round, after as many that are not.
+const TIMED: u64 = 20_000;
+/// ACKs that are timed together.
+const PIECE: u64 = 500;
+const ROUNDS: usize = 7;
+
+/// A congestion control whose answers are not followed.
+#[derive(Debug)]
+struct Held {
+    flight: Segments,
+    part: Shared<dyn CongestionControl>,
+}
+
+impl Part<dyn CongestionControl> for Held {
+    fn build(&self) -> Box<dyn CongestionControl> {
+        Box::new(Holding { flight: self.flight, inner: self.part.build() })
+    }
+}
+
+#[derive(Debug)]
+struct Holding {
+    flight: Segments,
+    inner: Box<dyn CongestionControl>,
+}
+
+impl CongestionControl for Holding {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
+        self.inner.on_ack(cx, ack);
+        let window = self.flight.of(cx.snd.smss);
+        Window { cwnd: window, ssthresh: window }
+    }
+
+    fn on_unused_window(&mut self, now: Instant) {
+        self.inner.on_unused_window(now);
+    }
+
+    fn ssthresh(&mut self, cx: &Context<'_>, reduction: &Reduction) -> Bytes {
+        self.inner.ssthresh(cx, reduction);
+        self.flight.of(cx.snd.smss)
+    }
+
+    fn save(&mut self) {
+        self.inner.save();
+    }
+
+    fn restore(&mut self, cx: &Context<'_>) {
+        self.inner.restore(cx);
+    }
+
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        self.inner.on_turn(cx, turn);
+    }
+}
+
+/// Nanoseconds and how many events took them.
+#[derive(Clone, Copy, Default)]
+struct Timed {
+    nanos: u128,
+    events: u64,
+}
+
+impl Timed {
+    fn time<T>(&mut self, act: impl FnOnce() -> T) -> T {
+        let watch = common::watch();
+        let result = act();
+        self.nanos += watch.elapsed().as_nanos();
+        self.events += 1;
+        result
+    }
+
+    fn each(self) -> f64 {
+        self.nanos as f64 / self.events as f64
+    }
+}
+
+/// Segments on their way to the receiver, by time of arrival and order.
+#[derive(Default)]
+struct Way {
+    flying: BTreeMap<(Instant, u64), Segment>,
+    sent: u64,
+}
+
+impl Way {
+    fn send(&mut self, now: Instant, segment: Segment) {
+        self.sent += 1;
+        // Multiplicative hashing: the same for every variant, and without pattern.
+        let draw = self.sent.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let late = if draw.is_multiple_of(LATE_ONE_IN) {
+            Duration::from_nanos((draw / LATE_ONE_IN).wrapping_mul(0x9e37_79b9) % (ROUND_TRIP.as_nanos() / 2))
+        } else {
+            Duration::ZERO
+        };
+        self.flying.insert((now + ROUND_TRIP + late, self.sent), segment);
+    }
+}
+
+/// A sender and a receiver; ACKs travel in no time.
+struct Flow {
+    sender: Connection,
+    receiver: Connection,
+    way: Way,
+    now: Instant,
+    at_sender: Timed,
+    at_receiver: Timed,
+}
+
+impl Flow {
+    fn new(variant: &Variant, flight: u32) -> Flow {
+        let composition = (variant.compose)();
+        let part = composition.congestion_control.clone();
+        let held = Held { flight: Segments(flight), part };
+        let composition = Composition { congestion_control: Arc::new(held), ..composition };
+        let config = Config { timestamps: true, ..common::config(flight) };
+        let mut flow = Flow {
+            sender: common::sender(&composition, config.clone()),
+            receiver: common::receiver(&composition, config),
+            way: Way::default(),
+            now: Instant::ZERO + ROUND_TRIP,
+            at_sender: Timed::default(),
+            at_receiver: Timed::default(),
+        };
+        // The first flight leaves evenly spaced over the round trip.
+        let first = common::open(&mut flow.sender, &mut flow.receiver, flow.now);
+        for segment in first {
+            flow.now = flow.now + ROUND_TRIP / u64::from(flight);
+            flow.way.send(flow.now, segment);
+        }
+        flow
+    }
+
+    /// The next thing that happens: a timer of either end, or an arrival.
+    fn step(&mut self) {
+        let arrival = self.way.flying.keys().next().map_or(Instant::NEVER, |(at, _)| *at);
+        let timer = self.sender.deadline().min(self.receiver.deadline());
+        self.now = self.now.max(arrival.min(timer));
+        let now = self.now;
+        if self.sender.deadline() <= now {
+            let before = self.at_sender.events;
+            self.at_sender.time(|| self.sender.on_timer(now));
+            self.at_sender.events = before; // it counts among the ACKs that armed it
+        }
+        if self.receiver.deadline() <= now {
+            let before = self.at_receiver.events;
+            self.at_receiver.time(|| self.receiver.on_timer(now));
+            self.at_receiver.events = before;
+        }
+        if arrival <= now
+            && let Some((_, segment)) = self.way.flying.pop_first()
+        {
+            self.at_receiver.time(|| self.receiver.on_segment(now, &segment));
+        }
+        for ack in common::drain(&mut self.receiver, now) {
+            self.at_sender.time(|| self.sender.on_segment(now, &ack));
+        }
+        for segment in common::drain(&mut self.sender, now) {
+            self.way.send(now, segment);
+        }
+    }
+
+    fn run(&mut self, acks: u64) {
+        (self.at_sender, self.at_receiver) = (Timed::default(), Timed::default());
+        while self.at_sender.events < acks {
+            self.step();
+        }
+    }
+}
+
+/// Nanoseconds per ACK and per data segment in each piece of a round, the least so far.
+type Pieces = [Vec<f64>; 2];
+
+/// Plays a round, which is the same each time: a piece that took longer than before was disturbed.
+fn play(variant: &Variant, flight: u32, pieces: &mut Pieces) {
+    let mut flow = Flow::new(variant, flight);
+    flow.run(TIMED.max(2 * u64::from(flight)));
+    for i in 0..(TIMED / PIECE) as usize {
+        flow.run(PIECE);
+        for (pieces, cost) in pieces.iter_mut().zip([flow.at_sender.each(), flow.at_receiver.each()]) {
+            pieces[i] = pieces[i].min(cost);
+        }
+    }
+}
+
+/// The mean over the pieces, for each variant, flight and end. Rounds go over all variants, so that a change of the
+/// machine's speed meets all of them.
+fn costs() -> Vec<[[f64; 2]; 2]> {
+    let none = vec![f64::INFINITY; (TIMED / PIECE) as usize];
+    let ends: Pieces = [none.clone(), none];
+    let mut all = vec![[ends.clone(), ends]; VARIANTS.len()];
+    for _ in 0..ROUNDS {
+        for (variant, flights) in VARIANTS.iter().zip(&mut all) {
+            for (flight, pieces) in FLIGHTS.iter().zip(flights) {
+                play(variant, *flight, pieces);
+            }
+        }
+    }
+    let mean = |pieces: Vec<f64>| pieces.iter().sum::<f64>() / pieces.len() as f64;
+    all.into_iter().map(|flights| flights.map(|ends| ends.map(mean))).collect()
+}
+
+/// The processor as the system calls it.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    line.map_or_else(|| "an unknown processor".to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+/// More than this many times `sack` needs an explanation.
+const BOUND: f64 = 3.0;
+
+#[expect(clippy::print_stdout, reason = "a benchmark prints")]
+fn main() {
+    let overhead = common::overhead();
+    let all = costs();
+    let base = VARIANTS.iter().position(|variant| variant.name == "sack").expect("the base is a variant");
+    println!(
+        "# Cost
+
+Nanoseconds per ACK at the sender and per data segment at the receiver, and in brackets how many times that of `sack`.
+10 % of segments are late by up to half a round trip: with 10,000 in flight some 250 holes are open at any time. The
+window is held at the number in flight.
+
+Measured by `make bench` on {}: {TIMED} ACKs, each piece of {PIECE} the least of {ROUNDS} rounds,
+the variant at both ends, its timers included, the clock's {overhead:.0} ns taken off.
+
+| variant | sender, 50 in flight | sender, 10,000 | receiver, 50 | receiver, 10,000 |
+|---|---|---|---|---|",
+        processor()
+    );
+    let mut above = Vec::new();
+    for (variant, costs) in VARIANTS.iter().zip(&all) {
+        let mut cell = |end: usize, flight: usize| {
+            let (cost, base) = (costs[flight][end] - overhead, all[base][flight][end] - overhead);
+            if cost > base * BOUND {
+                above.push(format!("`{}`", variant.name));
+            }
+            format!("{cost:.0} ({:.2})", cost / base)
+        };
+        println!("| `{}` | {} | {} | {} | {} |", variant.name, cell(0, 0), cell(0, 1), cell(1, 0), cell(1, 1));
+    }
+    above.dedup();
+    let above = if above.is_empty() { "none".to_owned() } else { above.join(", ") };
+    println!("\nAbove {BOUND:.0} times `sack`: {above}.");
+}
