@@ -159,8 +159,10 @@ fn against_the_kernel(variant: &str, part: Part) -> Result<(), String> {
     if outcome.received.octets != size || outcome.sent != outcome.received {
         return Err(format!("sent {:?}, received {:?}", outcome.sent, outcome.received));
     }
-    if outcome.resets > 0 {
-        return Err(format!("{} RST", outcome.resets));
+    // A segment that is so late that it finds the connection closed is answered with a RST, so these are not counted; one
+    // that comes earlier is an error at the end that it reaches.
+    if outcome.fins.contains(&0) {
+        return Err(format!("FINs {:?}", outcome.fins));
     }
     Ok(())
 }
