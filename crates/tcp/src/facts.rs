@@ -63,6 +63,8 @@ pub struct SendState {
     pub limited_transmit: Bytes,
     /// FlightSize when the disorder under way, or the last one, began.
     pub flight_before_disorder: Bytes,
+    /// Until then a postponement puts off the fast retransmit: verdicts of the detector would not be heard.
+    pub postponed_until: Instant,
     /// Until then neither window nor timeout change, whatever happens.
     pub frozen_until: Instant,
     /// Smoothed round-trip time (RFC 6298), none before the first sample.

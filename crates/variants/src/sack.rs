@@ -99,6 +99,9 @@ impl SackedAbove {
 
     /// §5: the trigger.
     fn is_triggered(&self, cx: &Context<'_>) -> bool {
+        if cx.now < cx.snd.postponed_until {
+            return false; // looking through the window on every ACK would be for nothing
+        }
         let first = cx.board.first();
         if first < self.excused && cx.board.get(first).is_some_and(Record::is_retransmitted) {
             return false;

@@ -43,6 +43,7 @@ impl Sender {
     /// recovery begins.
     pub(super) fn ask_detector(&mut self, now: Instant, ack: Option<&AckFacts<'_>>) -> bool {
         let mut verdicts = mem::take(&mut self.verdicts);
+        self.state.postponed_until = self.postponed.map_or(Instant::ZERO, |(_, until)| until);
         let cx = context!(self, now);
         match ack {
             Some(ack) => self.plugins.loss_detector.on_ack(&cx, ack, &mut verdicts),

@@ -318,6 +318,7 @@ fn unsent(config: &Config) -> SendState {
         dup_thresh: Segments(3),
         limited_transmit: Bytes::ZERO,
         flight_before_disorder: Bytes::ZERO,
+        postponed_until: Instant::ZERO,
         frozen_until: Instant::ZERO,
         srtt: None,
         rto: config.initial_rto,

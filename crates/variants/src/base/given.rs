@@ -28,6 +28,7 @@ pub(crate) fn state() -> SendState {
         dup_thresh: Segments(3),
         limited_transmit: Bytes::ZERO,
         flight_before_disorder: Bytes::ZERO,
+        postponed_until: Instant::ZERO,
         frozen_until: Instant::ZERO,
         srtt: None,
         rto: Duration::from_secs(1),
