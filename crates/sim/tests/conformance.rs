@@ -244,7 +244,9 @@ fn relative(segment: &Segment, end: usize, origin: Origin) -> Segment {
         val: clock(val, end),
         ecr: if acks { clock(ecr, 1 - end) } else { ecr },
     });
-    if let Some(dropped) = &mut relative.options.experiment.dropped {
+    // A notice without content has a highest before its lowest, wherever numbers begin.
+    let dropped = relative.options.experiment.dropped.as_mut();
+    if let Some(dropped) = dropped.filter(|dropped| !dropped.highest.before(dropped.lowest)) {
         (dropped.lowest, dropped.highest) = (back(dropped.lowest, end), back(dropped.highest, end));
     }
     relative
