@@ -14,6 +14,7 @@ use reknit_tcp::seams::{CongestionControl, Reduction};
 use reknit_tcp::{Config, Connection, Segment};
 use reknit_units::{Bytes, Duration, Instant, Segments};
 use reknit_variants::composition::{Part, Shared};
+use reknit_variants::parts::Described;
 use reknit_variants::{Composition, VARIANTS, Variant};
 
 const FLIGHTS: [u32; 2] = [50, 10_000];
@@ -33,6 +34,8 @@ struct Held {
     flight: Segments,
     part: Shared<dyn CongestionControl>,
 }
+
+impl Described<dyn CongestionControl> for Held {}
 
 impl Part<dyn CongestionControl> for Held {
     fn build(&self) -> Box<dyn CongestionControl> {
