@@ -54,4 +54,62 @@ pub mod yang;
 
 pub use composition::Composition;
 pub use file::{Custom, FileError};
-pub use registry::{Family, Side, Status, UnknownVariant, VARIANTS, Variant, find};
+pub use registry::{Family, Side, Status, UnknownVariant, Variant, find};
+
+/// Lists variants as `file::CONST`, and keeps the texts of their files beside them.
+macro_rules! variants {
+    ($($file:ident::$name:ident),* $(,)?) => {
+        /// All variants, in the order in which they are listed.
+        pub const VARIANTS: &[Variant] = &[$($file::$name),*];
+
+        /// For each variant the file that states it: its name, and its text.
+        const FILES: &[(&str, &str)] =
+            &[$((concat!(stringify!($file), ".rs"), include_str!(concat!(stringify!($file), ".rs")))),*];
+    };
+}
+
+variants! {
+    reno::VARIANT,
+    reno_nt4::VARIANT,
+    newreno::VARIANT,
+    sack::VARIANT,
+    dsack_ss::VARIANT,
+    dsack_r::VARIANT,
+    dsack_repeat::VARIANT,
+    ba_r::VARIANT,
+    eifel::EIFEL,
+    eifel::EIFEL_RTX,
+    frto::FRTO_2002,
+    frto::FRTO_2002_DSACK,
+    frto::FRTO,
+    frto::FRTO_SACK,
+    door::VARIANT,
+    rto_adaptk::VARIANT,
+    lpc_sender::VARIANT,
+    blanton_allman::INC,
+    blanton_allman::AVG,
+    blanton_allman::EWMA,
+    rr_tcp::FA,
+    rr_tcp::FA_RTX,
+    rr_tcp::FAES,
+    rr_tcp::TA,
+    rr_tcp::TA_RTX,
+    rr_tcp::TAES,
+    rr_tcp::TAES_RTX,
+    rr_tcp::HG,
+    rr_share::VARIANT,
+    rr_rcv::VARIANT,
+    leung_ma::VARIANT,
+    ncr::CAREFUL,
+    ncr::AGGRESSIVE,
+    rn::VARIANT,
+    time_delayed::TIMEDEL,
+    time_delayed::TIMEINC,
+    paxson_snd::VARIANT,
+    dcr::VARIANT,
+    pr::VARIANT,
+    yang::VARIANT,
+    paxson_rcv::VARIANT,
+    lpc_receiver::VARIANT,
+    rack::VARIANT,
+}

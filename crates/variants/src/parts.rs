@@ -13,7 +13,6 @@ use toml::{Table, Value};
 
 use crate::composition::{Algorithm, Composition, Part, Shared};
 use crate::header::Header;
-use crate::registry;
 use crate::rules::Rule;
 
 /// A question that parts answer. In a variant file each is a table of that name.
@@ -399,7 +398,7 @@ pub struct Library(Vec<Composition>);
 impl Library {
     /// What there is.
     pub fn new() -> Library {
-        Library(registry::VARIANTS.iter().map(|variant| (variant.compose)()).collect())
+        Library(crate::VARIANTS.iter().map(|variant| (variant.compose)()).collect())
     }
 
     /// Each kind of part that fills `seam` somewhere, once.

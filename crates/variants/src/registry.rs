@@ -1,9 +1,10 @@
-//! Every variant by its name: the one list from which commands, documents and tests learn what there is.
+//! What a variant is, and every one by its name. The list itself stands in `lib.rs`, beside the files.
 
 use std::fmt;
 
 use crate::composition::Composition;
 use crate::parts::Seam;
+use crate::{FILES, VARIANTS};
 
 /// Which end of a connection a variant changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,64 +67,6 @@ pub struct Variant {
     pub status: Status,
     /// Its plug-ins.
     pub compose: fn() -> Composition,
-}
-
-/// Lists variants as `file::CONST`, and keeps the texts of their files beside them.
-macro_rules! variants {
-    ($($file:ident::$name:ident),* $(,)?) => {
-        /// All variants, in the order in which they are listed.
-        pub const VARIANTS: &[Variant] = &[$(crate::$file::$name),*];
-
-        /// For each variant the file that states it: its name, and its text.
-        const FILES: &[(&str, &str)] =
-            &[$((concat!(stringify!($file), ".rs"), include_str!(concat!(stringify!($file), ".rs")))),*];
-    };
-}
-
-variants! {
-    reno::VARIANT,
-    reno_nt4::VARIANT,
-    newreno::VARIANT,
-    sack::VARIANT,
-    dsack_ss::VARIANT,
-    dsack_r::VARIANT,
-    lpc_sender::VARIANT,
-    blanton_allman::INC,
-    blanton_allman::AVG,
-    blanton_allman::EWMA,
-    leung_ma::VARIANT,
-    time_delayed::TIMEDEL,
-    time_delayed::TIMEINC,
-    paxson_snd::VARIANT,
-    rto_adaptk::VARIANT,
-    rr_tcp::FA,
-    rr_tcp::FA_RTX,
-    rr_tcp::FAES,
-    rr_tcp::TA,
-    rr_tcp::TA_RTX,
-    rr_tcp::TAES,
-    rr_tcp::TAES_RTX,
-    rr_tcp::HG,
-    rr_share::VARIANT,
-    dcr::VARIANT,
-    ncr::CAREFUL,
-    ncr::AGGRESSIVE,
-    pr::VARIANT,
-    ba_r::VARIANT,
-    eifel::EIFEL,
-    eifel::EIFEL_RTX,
-    frto::FRTO_2002,
-    frto::FRTO_2002_DSACK,
-    frto::FRTO,
-    frto::FRTO_SACK,
-    door::VARIANT,
-    yang::VARIANT,
-    dsack_repeat::VARIANT,
-    rr_rcv::VARIANT,
-    paxson_rcv::VARIANT,
-    lpc_receiver::VARIANT,
-    rn::VARIANT,
-    rack::VARIANT,
 }
 
 impl Variant {
