@@ -7,6 +7,8 @@
 //! Each kind of stage is one file in `stages/`; adding one is a file and a line in its list.
 
 mod builtin;
+mod error;
+mod metrics;
 mod pipe;
 mod profile;
 mod random;
@@ -14,6 +16,7 @@ mod router;
 pub mod stages;
 
 pub use builtin::{NAMES, builtin};
+pub use metrics::{Passage, Passed, Train};
 pub use pipe::{Lost, Packet, Pipe};
 pub use profile::{Direction, Profile, ProfileError};
 pub use random::{Stream, StreamId, Variate};

@@ -111,7 +111,7 @@ impl<P: Packet> Pipe<P> {
         let routers = if profile.drop_notices { specs.iter().map(|_| Router::default()).collect() } else { Vec::new() };
         Pipe {
             routers,
-            timed: specs.iter().any(|named| named.spec.has_timers()),
+            timed: stages.iter().any(|placed| placed.stage.has_timers()),
             stages,
             packets: Vec::new(),
             free: Vec::new(),

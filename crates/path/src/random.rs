@@ -44,6 +44,13 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
+    /// One of the numbers below `n`, each as likely as the others.
+    pub fn below(&mut self, n: u32) -> u32 {
+        #[expect(clippy::cast_sign_loss, reason = "neither factor has a sign")]
+        let number = (self.uniform() * f64::from(n)) as u32;
+        number
+    }
+
     /// True with probability `p`. Always draws, so that the sequence does not depend on `p`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p
@@ -67,6 +74,48 @@ impl Stream {
     }
 }
 
+/// The standard normal distribution's value below which a share `p` lies (Acklam's rational approximation, relative error
+/// below 1.2e-9).
+pub(crate) fn normal_quantile(p: f64) -> f64 {
+    const A: [f64; 6] = [
+        -3.969_683_028_665_376e1,
+        2.209_460_984_245_205e2,
+        -2.759_285_104_469_687e2,
+        1.383_577_518_672_69e2,
+        -3.066_479_806_614_716e1,
+        2.506_628_277_459_239,
+    ];
+    const B: [f64; 6] = [
+        -5.447_609_879_822_406e1,
+        1.615_858_368_580_409e2,
+        -1.556_989_798_598_866e2,
+        6.680_131_188_771_972e1,
+        -1.328_068_155_288_572e1,
+        1.0,
+    ];
+    const C: [f64; 6] = [
+        -7.784_894_002_430_293e-3,
+        -3.223_964_580_411_365e-1,
+        -2.400_758_277_161_838,
+        -2.549_732_539_343_734,
+        4.374_664_141_464_968,
+        2.938_163_982_698_783,
+    ];
+    const D: [f64; 5] =
+        [7.784_695_709_041_462e-3, 3.224_671_290_700_398e-1, 2.445_134_137_142_996, 3.754_408_661_907_416, 1.0];
+    const TAIL: f64 = 0.024_25;
+    let polynomial = |coefficients: &[f64], x: f64| coefficients.iter().fold(0.0, |sum, c| sum * x + c);
+    let p = p.clamp(1e-12, 1.0 - 1e-12);
+    if (TAIL..=1.0 - TAIL).contains(&p) {
+        let q = p - 0.5;
+        return polynomial(&A, q * q) * q / polynomial(&B, q * q);
+    }
+    let lower = p.min(1.0 - p);
+    let q = libm::sqrt(-2.0 * libm::log(lower));
+    let value = polynomial(&C, q) / polynomial(&D, q);
+    if p < 0.5 { value } else { -value }
+}
+
 /// The distribution of a delay. Negative values become zero.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Variate {
@@ -80,6 +129,10 @@ pub enum Variate {
     Exponential(Duration),
     /// Mean and coefficient of variation (at least 1), of two exponentials with balanced means.
     Hyperexponential(Duration, f64),
+    /// Mean and coefficient of variation.
+    LogNormal(Duration, f64),
+    /// One of two values, each as often as the other.
+    Either(Duration, Duration),
     /// Shape and scale (the smallest value): mean = scale * shape / (shape - 1).
     Pareto(f64, Duration),
     /// Shape and scale, starting at zero (Lomax): mean = scale / (shape - 1).
@@ -102,6 +155,17 @@ impl Variate {
                 let branch = if stream.chance(p) { p } else { 1.0 - p };
                 mean.mul_f64(stream.exponential() / (2.0 * branch))
             }
+            Variate::LogNormal(mean, cov) => {
+                let variance = libm::log(1.0 + cov * cov);
+                mean.mul_f64(libm::exp(libm::sqrt(variance) * stream.normal() - variance / 2.0))
+            }
+            Variate::Either(a, b) => {
+                if stream.chance(0.5) {
+                    a
+                } else {
+                    b
+                }
+            }
             Variate::Pareto(shape, scale) => scale.mul_f64(libm::pow(stream.positive(), -1.0 / shape)),
             Variate::ParetoII(shape, scale) => scale.mul_f64(libm::pow(stream.positive(), -1.0 / shape) - 1.0),
         }
@@ -113,8 +177,9 @@ impl Variate {
             Variate::Constant(mean)
             | Variate::Normal(mean, _)
             | Variate::Exponential(mean)
+            | Variate::LogNormal(mean, _)
             | Variate::Hyperexponential(mean, _) => Some(mean),
-            Variate::Uniform(low, high) => Some((low + high) / 2),
+            Variate::Either(low, high) | Variate::Uniform(low, high) => Some((low + high) / 2),
             Variate::Pareto(shape, scale) => (shape > 1.0).then(|| scale.mul_f64(shape / (shape - 1.0))),
             Variate::ParetoII(shape, scale) => (shape > 1.0).then(|| scale.mul_f64(1.0 / (shape - 1.0))),
         }
@@ -122,7 +187,7 @@ impl Variate {
 }
 
 const FORMS: &str = "constant(TIME), uniform(LOW, HIGH), normal(MEAN, SD), exponential(MEAN), \
-                     hyperexponential(MEAN, COV), pareto(SHAPE, SCALE), pareto2(SHAPE, SCALE)";
+                     hyperexponential(MEAN, COV), lognormal(MEAN, COV), either(A, B), pareto(SHAPE, SCALE), pareto2(SHAPE, SCALE)";
 
 impl FromStr for Variate {
     type Err = String;
@@ -149,6 +214,10 @@ impl FromStr for Variate {
             ("hyperexponential", [mean, cov]) => {
                 Ok(Variate::Hyperexponential(time(mean)?, number(cov, 1.0, "a coefficient of variation")?))
             }
+            ("lognormal", [mean, cov]) => {
+                Ok(Variate::LogNormal(time(mean)?, number(cov, 0.0, "a coefficient of variation")?))
+            }
+            ("either", [a, b]) => Ok(Variate::Either(time(a)?, time(b)?)),
             ("pareto", [shape, scale]) => Ok(Variate::Pareto(number(shape, 0.01, "a shape")?, time(scale)?)),
             ("pareto2", [shape, scale]) => Ok(Variate::ParetoII(number(shape, 0.01, "a shape")?, time(scale)?)),
             _ => Err(unknown()),
@@ -164,6 +233,8 @@ impl fmt::Display for Variate {
             Variate::Normal(mean, sd) => write!(f, "normal({mean}, {sd})"),
             Variate::Exponential(mean) => write!(f, "exponential({mean})"),
             Variate::Hyperexponential(mean, cov) => write!(f, "hyperexponential({mean}, {cov})"),
+            Variate::LogNormal(mean, cov) => write!(f, "lognormal({mean}, {cov})"),
+            Variate::Either(a, b) => write!(f, "either({a}, {b})"),
             Variate::Pareto(shape, scale) => write!(f, "pareto({shape}, {scale})"),
             Variate::ParetoII(shape, scale) => write!(f, "pareto2({shape}, {scale})"),
         }
@@ -200,6 +271,8 @@ mod tests {
             ("normal(25 ms, 8 ms)", 25.0, 8.0, 0.01),
             ("exponential(25 ms)", 25.0, 25.0, 0.01),
             ("hyperexponential(25 ms, 4)", 25.0, 100.0, 0.04),
+            ("lognormal(25 ms, 1)", 25.0, 25.0, 0.03),
+            ("either(10 ms, 30 ms)", 20.0, 10.0, 0.01),
             ("pareto(3, 10 ms)", 15.0, 8.66, 0.1),
             ("pareto2(3, 10 ms)", 5.0, 8.66, 0.1),
         ] {
@@ -217,6 +290,13 @@ mod tests {
             .map(|v| v.draw(&mut stream).as_nanos())
             .collect();
         assert_eq!(drawn, [1_761_896_091, 1_079_004_753, 311_931_611]);
+    }
+
+    #[test]
+    fn normal_quantiles() {
+        for (p, z) in [(0.5, 0.0), (0.841_344_746, 1.0), (0.022_750_132, -2.0), (0.998_650_102, 3.0)] {
+            assert!((normal_quantile(p) - z).abs() < 1e-6, "{p}");
+        }
     }
 
     #[test]

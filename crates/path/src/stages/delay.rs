@@ -1,10 +1,12 @@
 //! Selective delay: some packets are held for a random time, the rest pass at once and may overtake them
 //! (RR-TCP §5.1).
 
+use std::fmt;
+
 use reknit_units::{Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Fate, Item, Stage};
+use super::{Exits, Fate, Item, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -22,9 +24,19 @@ fn all() -> Share {
     Share::ONE
 }
 
-impl Delay {
-    pub(super) fn build(&self, id: StreamId) -> Box<dyn Stage> {
+impl fmt::Display for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of packets wait a further {}", self.probability, self.extra)
+    }
+}
+
+impl Parameters for Delay {
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
         Box::new(Delayed { spec: self.clone(), selection: id.stream(0), length: id.stream(1) })
+    }
+
+    fn in_order(&self) -> Option<Spec> {
+        None
     }
 }
 

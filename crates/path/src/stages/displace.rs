@@ -7,8 +7,8 @@ use std::fmt;
 use reknit_units::{Duration, Instant, Share};
 use serde::{Deserialize, Serialize};
 
-use super::{Exits, Fate, Item, Stage};
-use crate::profile::KeyError;
+use super::{Exits, Fate, Item, Parameters, Spec, Stage};
+use crate::error::KeyError;
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -40,8 +40,8 @@ impl fmt::Display for Displace {
     }
 }
 
-impl Displace {
-    pub(super) fn checked(self) -> Result<Displace, KeyError> {
+impl Parameters for Displace {
+    fn checked(self) -> Result<Displace, KeyError> {
         if self.positions == 0 {
             return Err(KeyError::new("positions", "must be at least 1"));
         }
@@ -53,8 +53,12 @@ impl Displace {
         }
     }
 
-    pub(super) fn build(&self, id: StreamId) -> Box<dyn Stage> {
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
         Box::new(Displaced { spec: self.clone(), selection: id.stream(0), seen: 0, held: VecDeque::new() })
+    }
+
+    fn in_order(&self) -> Option<Spec> {
+        None
     }
 }
 
@@ -113,6 +117,10 @@ impl Stage for Displaced {
     fn reorders(&self) -> bool {
         // Held packets leave with the packet that passed them last, so times never run backwards.
         false
+    }
+
+    fn has_timers(&self) -> bool {
+        true
     }
 
     fn deadline(&self) -> Instant {

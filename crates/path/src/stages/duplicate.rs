@@ -1,9 +1,11 @@
 //! Duplication: some packets leave twice, the copy a little later.
 
+use std::fmt;
+
 use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Fate, Item, Stage};
+use super::{Exits, Fate, Item, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -21,9 +23,19 @@ fn at_once() -> Variate {
     Variate::Constant(Duration::ZERO)
 }
 
-impl Duplicate {
-    pub(super) fn build(&self, id: StreamId) -> Box<dyn Stage> {
+impl fmt::Display for Duplicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of packets are copied, the copy {} later", self.probability, self.extra)
+    }
+}
+
+impl Parameters for Duplicate {
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
         Box::new(Duplicated { spec: self.clone(), selection: id.stream(0), length: id.stream(1) })
+    }
+
+    fn in_order(&self) -> Option<Spec> {
+        None
     }
 }
 

@@ -1,10 +1,12 @@
 //! Route fluttering: all packets take the route of the moment, and at random moments the route changes (survey §7,
 //! "route oscillation").
 
+use std::fmt;
+
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Exits, Fate, Item, Stage};
+use super::{Exits, Fate, Item, Link, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -20,8 +22,15 @@ pub struct Flutter {
     pub minimum: Duration,
 }
 
-impl Flutter {
-    pub(super) fn build(&self, id: StreamId) -> Box<dyn Stage> {
+impl fmt::Display for Flutter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Flutter { interval, delay, minimum } = self;
+        write!(f, "the route changes every {interval}, to a delay of {delay}, at least {minimum}")
+    }
+}
+
+impl Parameters for Flutter {
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
         Box::new(Fluttering {
             spec: self.clone(),
             changes: id.stream(0),
@@ -29,6 +38,10 @@ impl Flutter {
             next_change: Instant::ZERO,
             delay: Duration::ZERO,
         })
+    }
+
+    fn in_order(&self) -> Option<Spec> {
+        Some(Spec::Link(Link { delay: self.minimum, ..Link::default() }))
     }
 }
 

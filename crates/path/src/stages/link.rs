@@ -1,12 +1,15 @@
-//! A link: packets wait in a drop-tail queue, are serialised one after the other, and propagate.
+//! A link: packets wait in a queue, are serialised one after the other, and propagate. The queue drops what does not fit,
+//! or earlier by RED (Floyd and Jacobson, 1993).
 
 use std::collections::VecDeque;
 use std::fmt;
 
-use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments};
+use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
 
-use super::{Drop, Exits, Fate, Item, Stage};
+use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
+use crate::error::KeyError;
+use crate::random::{Stream, StreamId};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -18,26 +21,79 @@ pub struct Link {
     pub delay: Duration,
     /// What may wait while another packet is being serialised.
     pub queue: Capacity,
+    /// Drops early and at random as the queue grows.
+    pub red: Option<Red>,
+}
+
+/// Random early detection. The thresholds are on the average queue, in packets.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Red {
+    /// Below this nothing is dropped.
+    pub min: f64,
+    /// From here on everything is dropped.
+    pub max: f64,
+    /// Probability of a drop just below `max`.
+    #[serde(default = "a_tenth")]
+    pub probability: Share,
+    /// Weight of the queue at an arrival in the average.
+    #[serde(default = "usual_weight")]
+    pub weight: f64,
+}
+
+fn a_tenth() -> Share {
+    Share::new(0.1).unwrap_or(Share::ONE)
+}
+
+fn usual_weight() -> f64 {
+    0.002
 }
 
 impl Default for Link {
     fn default() -> Link {
-        Link { rate: None, delay: Duration::ZERO, queue: Capacity::Count(Segments(100)) }
+        Link { rate: None, delay: Duration::ZERO, queue: Capacity::Count(Segments(100)), red: None }
     }
 }
 
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rate {
-            Some(rate) => write!(f, "{rate}, {} one way, queue of {}", self.delay, self.queue),
-            None => write!(f, "{} one way", self.delay),
+            Some(rate) => write!(f, "{rate}, {} one way, queue of {}", self.delay, self.queue)?,
+            None => write!(f, "{} one way", self.delay)?,
+        }
+        match &self.red {
+            Some(red) => write!(f, " with RED between {} and {} packets", red.min, red.max),
+            None => Ok(()),
         }
     }
 }
 
-impl Link {
-    pub(super) fn build(&self) -> Box<dyn Stage> {
-        Box::new(Server::new(self))
+impl Parameters for Link {
+    fn checked(self) -> Result<Link, KeyError> {
+        match &self.red {
+            Some(_) if self.rate.is_none() => Err(KeyError::new("red", "a link without a `rate` has no queue")),
+            Some(red) if !(red.min >= 0.0 && red.min < red.max) => {
+                Err(KeyError::new("red.max", "must be more than `min`, which must not be negative"))
+            }
+            Some(red) if !(red.weight > 0.0 && red.weight <= 1.0) => {
+                Err(KeyError::new("red.weight", "must lie between 0 and 1"))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        let server = Server::new(self);
+        match &self.red {
+            None => Box::new(server),
+            Some(red) => {
+                Box::new(Managed { server, red: red.clone(), chance: id.stream(0), average: 0.0, since_drop: 0 })
+            }
+        }
+    }
+
+    fn in_order(&self) -> Option<Spec> {
+        Some(Spec::Link(self.clone()))
     }
 }
 
@@ -83,26 +139,50 @@ impl Server {
             self.last = (size, rate.time_for(size));
         }
         let serialisation = self.last.1;
+        self.pass_served(at, size, |start| start + serialisation)
+    }
+
+    /// The same with a service that ends when `end` says, given its beginning.
+    ///
+    /// # Errors
+    /// [`Drop::QueueFull`] if it does not fit the queue.
+    pub(super) fn pass_served(
+        &mut self,
+        at: Instant,
+        size: Bytes,
+        end: impl FnOnce(Instant) -> Instant,
+    ) -> Result<Instant, Drop> {
         if self.free_at <= at {
             self.waiting.clear();
             self.waiting_bytes = Bytes::ZERO;
-            self.free_at = at + serialisation;
+            self.free_at = end(at);
         } else {
             self.enqueue(at, size)?;
-            self.free_at = self.free_at + serialisation;
+            self.free_at = end(self.free_at);
         }
         Ok(self.free_at + self.delay)
     }
 
-    fn enqueue(&mut self, at: Instant, size: Bytes) -> Result<(), Drop> {
+    /// When the server has nothing left to do, if nothing more arrives.
+    pub(super) fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
+    /// Packets that wait at `at`.
+    fn backlog(&mut self, at: Instant) -> usize {
         while let Some(&(starts, waited)) = self.waiting.front()
             && starts <= at
         {
             self.waiting_bytes -= waited;
             self.waiting.pop_front();
         }
+        self.waiting.len()
+    }
+
+    fn enqueue(&mut self, at: Instant, size: Bytes) -> Result<(), Drop> {
+        let backlog = self.backlog(at);
         let fits = match self.queue {
-            Capacity::Count(count) => self.waiting.len() < count.0 as usize,
+            Capacity::Count(count) => backlog < count.0 as usize,
             Capacity::Bytes(bytes) => self.waiting_bytes + size <= bytes,
         };
         if !fits {
@@ -123,6 +203,54 @@ impl Stage for Server {
     }
 }
 
+/// A link whose queue is managed by RED.
+#[derive(Debug)]
+struct Managed {
+    server: Server,
+    red: Red,
+    chance: Stream,
+    /// The average queue in packets.
+    average: f64,
+    /// Packets accepted since the last drop while the average was between the thresholds.
+    since_drop: u32,
+}
+
+impl Managed {
+    /// The average decays while the link is idle as if small packets had passed.
+    fn update_average(&mut self, at: Instant, size: Bytes) {
+        let free_at = self.server.free_at();
+        if free_at < at
+            && let Some(rate) = self.server.rate
+        {
+            let packet = rate.time_for(size).max(Duration::from_nanos(1));
+            let missed = at.since(free_at).as_secs_f64() / packet.as_secs_f64();
+            self.average *= libm::pow(1.0 - self.red.weight, missed);
+        }
+        self.average += self.red.weight * (self.server.backlog(at) as f64 - self.average);
+    }
+
+    /// Drops are spread evenly: the probability grows with the packets since the last one.
+    fn drops(&mut self) -> bool {
+        if self.average < self.red.min {
+            self.since_drop = 0;
+            return false;
+        }
+        let share = (self.average - self.red.min) / (self.red.max - self.red.min);
+        let base = self.red.probability.get() * share;
+        let spread = 1.0 - f64::from(self.since_drop) * base;
+        let hit = self.average >= self.red.max || spread <= 0.0 || self.chance.chance(base / spread);
+        self.since_drop = if hit { 0 } else { self.since_drop + 1 };
+        hit
+    }
+}
+
+impl Stage for Managed {
+    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate {
+        self.update_average(at, item.size);
+        if self.drops() { Fate::Drop(Drop::Early) } else { self.server.on_packet(at, item, exits) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,7 +261,7 @@ mod tests {
 
     fn link(queue: Capacity) -> Server {
         let rate = Some(Rate::from_bits_per_second(8_000_000)); // an octet per microsecond
-        Server::new(&Link { rate, delay: Duration::from_micros(100), queue })
+        Server::new(&Link { rate, delay: Duration::from_micros(100), queue, red: None })
     }
 
     #[test]

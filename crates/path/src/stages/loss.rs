@@ -5,8 +5,8 @@ use std::fmt;
 use reknit_units::{Instant, Share};
 use serde::{Deserialize, Serialize};
 
-use super::{Drop, Exits, Fate, Item, Stage};
-use crate::profile::KeyError;
+use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
+use crate::error::KeyError;
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -29,8 +29,8 @@ impl fmt::Display for Loss {
     }
 }
 
-impl Loss {
-    pub(super) fn checked(mut self) -> Result<Loss, KeyError> {
+impl Parameters for Loss {
+    fn checked(mut self) -> Result<Loss, KeyError> {
         if self.packets.contains(&0) {
             return Err(KeyError::new("packets", "0 is no packet; the first is 1"));
         }
@@ -38,8 +38,12 @@ impl Loss {
         Ok(self)
     }
 
-    pub(super) fn build(&self, id: StreamId) -> Box<dyn Stage> {
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
         Box::new(Lossy { spec: self.clone(), chance: id.stream(0), seen: 0, scripted: 0 })
+    }
+
+    fn in_order(&self) -> Option<Spec> {
+        Some(Spec::Loss(self.clone()))
     }
 }
 

@@ -1,24 +1,53 @@
 //! The stages of which paths are built, one file each.
 
+mod arq;
 mod delay;
+mod diffserv;
 mod displace;
 mod duplicate;
+mod engines;
 mod flutter;
+mod gilbert;
 mod link;
 mod loss;
+mod lull;
+mod manet;
 mod multipath;
+mod netem;
+mod outage;
+mod recorded;
+mod slow_path;
+mod stall;
+mod stripe;
+mod varying;
+mod wlan;
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 
 use reknit_units::{Bytes, Instant};
 
+pub use self::arq::Arq;
 pub use self::delay::Delay;
+pub use self::diffserv::DiffServ;
 pub use self::displace::Displace;
 pub use self::duplicate::Duplicate;
+pub use self::engines::Engines;
 pub use self::flutter::Flutter;
-pub use self::link::{Link, Server};
+pub use self::gilbert::Gilbert;
+pub use self::link::{Link, Red, Server};
 pub use self::loss::Loss;
+pub use self::lull::Lull;
+pub use self::manet::Manet;
 pub use self::multipath::{Branch, Choice, Multipath};
+pub use self::netem::Netem;
+pub use self::outage::Outage;
+pub use self::recorded::Recorded;
+pub use self::slow_path::SlowPath;
+pub use self::stall::Stall;
+pub use self::stripe::Stripe;
+pub use self::varying::Varying;
+pub use self::wlan::Wlan;
+use crate::error::{KeyError, read};
 use crate::random::StreamId;
 
 /// A packet as a stage sees it.
@@ -35,6 +64,8 @@ pub struct Item {
 pub enum Drop {
     /// The queue was full.
     QueueFull,
+    /// Dropped early by an active queue management.
+    Early,
     /// Random or scripted loss.
     Lost,
 }
@@ -89,6 +120,11 @@ pub trait Stage: Debug + Send {
         false
     }
 
+    /// True if it may let a packet out although none arrives.
+    fn has_timers(&self) -> bool {
+        false
+    }
+
     /// When [`Stage::on_timer`] has something to do although no packet arrives.
     fn deadline(&self) -> Instant {
         Instant::NEVER
@@ -98,84 +134,82 @@ pub trait Stage: Debug + Send {
     fn on_timer(&mut self, _now: Instant, _exits: &mut Exits) {}
 }
 
-/// The parameters of a stage, as they stand in a profile.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Spec {
-    /// Rate, propagation delay, queue.
-    Link(Link),
-    /// Random or scripted loss.
-    Loss(Loss),
-    /// An extra delay for some of the packets.
-    Delay(Delay),
-    /// Copies of some of the packets.
-    Duplicate(Duplicate),
-    /// Several parallel paths, chosen packet by packet.
-    Multipath(Multipath),
-    /// Some packets are held until others have passed.
-    Displace(Displace),
-    /// One route for all packets, another from time to time.
-    Flutter(Flutter),
+/// The parameters of a stage. Printed, they say in words what it does.
+trait Parameters: fmt::Display + Sized {
+    /// Checks what the types cannot.
+    fn checked(self) -> Result<Self, KeyError> {
+        Ok(self)
+    }
+
+    /// The stage at work.
+    fn build(&self, id: StreamId) -> Box<dyn Stage>;
+
+    /// The stage without what changes the order of packets or holds them up; None if nothing is left of it.
+    fn in_order(&self) -> Option<Spec>;
 }
 
-/// The kinds of stages and how each reads its table.
-pub(crate) const KINDS: &[(&str, ReadSpec)] = &[
-    ("link", |table| crate::profile::read(table).map(Spec::Link)),
-    ("loss", |table| crate::profile::read(table).and_then(Loss::checked).map(Spec::Loss)),
-    ("delay", |table| crate::profile::read(table).map(Spec::Delay)),
-    ("duplicate", |table| crate::profile::read(table).map(Spec::Duplicate)),
-    ("multipath", |table| crate::profile::read(table).and_then(Multipath::checked).map(Spec::Multipath)),
-    ("displace", |table| crate::profile::read(table).and_then(Displace::checked).map(Spec::Displace)),
-    ("flutter", |table| crate::profile::read(table).map(Spec::Flutter)),
-];
+macro_rules! stages {
+    ($($kind:literal => $name:ident: $doc:literal,)*) => {
+        /// The parameters of a stage, as they stand in a profile.
+        #[derive(Clone, PartialEq, Debug)]
+        pub enum Spec {
+            $(#[doc = $doc] $name($name),)*
+        }
+
+        /// The kinds of stages and how each reads its table.
+        pub(crate) const KINDS: &[(&str, ReadSpec)] =
+            &[$(($kind, |table| read(table).and_then($name::checked).map(Spec::$name)),)*];
+
+        /// The stage in words, for people.
+        impl fmt::Display for Spec {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Spec::$name(stage) => fmt::Display::fmt(stage, f),)*
+                }
+            }
+        }
+
+        impl Spec {
+            /// The stage at work.
+            pub fn build(&self, id: StreamId) -> Box<dyn Stage> {
+                match self {
+                    $(Spec::$name(stage) => stage.build(id),)*
+                }
+            }
+
+            /// The stage without what changes the order of packets or holds them up; None if nothing is left of it.
+            pub fn in_order(&self) -> Option<Spec> {
+                match self {
+                    $(Spec::$name(stage) => stage.in_order(),)*
+                }
+            }
+        }
+    };
+}
 
 /// Reads a stage's table, without its `kind` and `name`.
-pub(crate) type ReadSpec = fn(toml::Table) -> Result<Spec, crate::profile::KeyError>;
+pub(crate) type ReadSpec = fn(toml::Table) -> Result<Spec, KeyError>;
 
-/// The stage in words, for people.
-impl std::fmt::Display for Spec {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Spec::Link(link) => write!(f, "{link}"),
-            Spec::Loss(loss) => write!(f, "{loss}"),
-            Spec::Delay(delay) => write!(f, "{} of packets wait a further {}", delay.probability, delay.extra),
-            Spec::Duplicate(d) => write!(f, "{} of packets are copied, the copy {} later", d.probability, d.extra),
-            Spec::Multipath(multipath) => write!(f, "{multipath}"),
-            Spec::Displace(displace) => write!(f, "{displace}"),
-            Spec::Flutter(flutter) => write!(
-                f,
-                "the route changes every {}, to a delay of {}, at least {}",
-                flutter.interval, flutter.delay, flutter.minimum
-            ),
-        }
-    }
-}
-
-impl Spec {
-    /// The stage at work.
-    pub fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        match self {
-            Spec::Link(link) => link.build(),
-            Spec::Loss(loss) => loss.build(id),
-            Spec::Delay(delay) => delay.build(id),
-            Spec::Duplicate(duplicate) => duplicate.build(id),
-            Spec::Multipath(multipath) => multipath.build(id),
-            Spec::Displace(displace) => displace.build(id),
-            Spec::Flutter(flutter) => flutter.build(id),
-        }
-    }
-
-    /// True if the stage may let a packet out although none arrives.
-    pub(crate) fn has_timers(&self) -> bool {
-        matches!(self, Spec::Displace(_))
-    }
-
-    /// The stage without what changes the order of packets; None if nothing is left of it.
-    pub fn in_order(&self) -> Option<Spec> {
-        match self {
-            Spec::Link(_) | Spec::Loss(_) => Some(self.clone()),
-            Spec::Multipath(multipath) => Some(multipath.first_path()),
-            Spec::Flutter(flutter) => Some(Spec::Link(Link { delay: flutter.minimum, ..Link::default() })),
-            Spec::Delay(_) | Spec::Duplicate(_) | Spec::Displace(_) => None,
-        }
-    }
+stages! {
+    "link" => Link: "Rate, propagation delay, queue.",
+    "varying-link" => Varying: "A link whose rate drops from time to time.",
+    "loss" => Loss: "Random or scripted loss.",
+    "gilbert" => Gilbert: "Loss in bursts of packets.",
+    "outage" => Outage: "Periods in which everything is lost.",
+    "delay" => Delay: "An extra delay for some of the packets.",
+    "stall" => Stall: "Sudden delays that keep the order.",
+    "duplicate" => Duplicate: "Copies of some of the packets.",
+    "multipath" => Multipath: "Several parallel paths, chosen packet by packet.",
+    "stripe" => Stripe: "Parallel links of a bundle, with cross traffic.",
+    "engines" => Engines: "Parallel forwarding engines.",
+    "slow-path" => SlowPath: "A route cache whose misses take the slow path.",
+    "lull" => Lull: "Forwarding pauses, the backlog mixed with new arrivals.",
+    "arq" => Arq: "Retransmission by the link layer.",
+    "wlan" => Wlan: "A chain of wireless hops with random back-off.",
+    "manet" => Manet: "Routes of changing length through a mobile network.",
+    "diffserv" => DiffServ: "Packets out of profile are demoted.",
+    "displace" => Displace: "Some packets are held until others have passed.",
+    "flutter" => Flutter: "One route for all packets, another from time to time.",
+    "netem" => Netem: "A rule in the words of Linux's netem.",
+    "recorded" => Recorded: "Delays and losses that were measured packet by packet.",
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use reknit_units::{Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
 
-use super::{Drop, Exits, Fate, Item, Link, Server, Spec, Stage};
-use crate::profile::KeyError;
+use super::{Drop, Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
+use crate::error::KeyError;
 use crate::random::{Stream, StreamId};
 
 /// How a packet's path is chosen.
@@ -18,6 +18,8 @@ pub enum Choice {
     Random,
     /// One after the other; a path of weight w takes w packets in a row.
     RoundRobin,
+    /// As `random`, but only after a pause: packets that follow each other closely stay together.
+    Flowlet,
 }
 
 /// One of the paths.
@@ -44,6 +46,10 @@ fn hundred_packets() -> Capacity {
     Capacity::Count(Segments(100))
 }
 
+fn five_ms() -> Duration {
+    Duration::from_millis(5)
+}
+
 fn one() -> u32 {
     1
 }
@@ -55,6 +61,9 @@ pub struct Multipath {
     /// How a packet's path is chosen.
     #[serde(default)]
     pub choice: Choice,
+    /// The pause after which a flowlet may take another path.
+    #[serde(default = "five_ms")]
+    pub gap: Duration,
     /// The paths.
     pub paths: Vec<Branch>,
 }
@@ -64,6 +73,7 @@ impl fmt::Display for Multipath {
         match self.choice {
             Choice::Random => write!(f, "each packet takes one of these at random: ")?,
             Choice::RoundRobin => write!(f, "packets take these in turn: ")?,
+            Choice::Flowlet => write!(f, "after a pause of {} packets take one of these at random: ", self.gap)?,
         }
         for (i, path) in self.paths.iter().enumerate() {
             write!(f, "{}{}", if i == 0 { "" } else { "; " }, path.delay)?;
@@ -81,8 +91,8 @@ impl fmt::Display for Multipath {
     }
 }
 
-impl Multipath {
-    pub(super) fn checked(self) -> Result<Multipath, KeyError> {
+impl Parameters for Multipath {
+    fn checked(self) -> Result<Multipath, KeyError> {
         if self.paths.is_empty() {
             return Err(KeyError::new("paths", "there must be at least one path"));
         }
@@ -92,20 +102,22 @@ impl Multipath {
         }
     }
 
-    /// The first path alone, which keeps the order.
-    pub(super) fn first_path(&self) -> Spec {
-        Spec::Multipath(Multipath { choice: self.choice, paths: vec![self.paths[0].clone()] })
+    /// The first path alone.
+    fn in_order(&self) -> Option<Spec> {
+        Some(Spec::Multipath(Multipath { paths: vec![self.paths[0].clone()], ..self.clone() }))
     }
 
-    pub(super) fn build(&self, id: StreamId) -> Box<dyn Stage> {
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
         let branches = self.paths.iter().enumerate().map(|(i, path)| Lane {
-            server: Server::new(&Link { rate: path.rate, delay: path.delay, queue: path.queue }),
+            server: Server::new(&Link { rate: path.rate, delay: path.delay, queue: path.queue, red: None }),
             loss: path.loss,
             chance: id.stream(1 + i as u32),
             weight: path.weight,
         });
         Box::new(Parallel {
             choice: self.choice,
+            gap: self.gap,
+            last: Instant::ZERO,
             selection: id.stream(0),
             total_weight: self.paths.iter().map(|path| path.weight).sum(),
             lanes: branches.collect(),
@@ -126,6 +138,9 @@ struct Lane {
 #[derive(Debug)]
 struct Parallel {
     choice: Choice,
+    gap: Duration,
+    /// When the last packet came.
+    last: Instant,
     selection: Stream,
     total_weight: u32,
     lanes: Vec<Lane>,
@@ -135,15 +150,15 @@ struct Parallel {
 }
 
 impl Parallel {
-    fn choose(&mut self) -> usize {
+    fn choose(&mut self, at: Instant) -> usize {
         match self.choice {
-            Choice::Random => {
-                let mut ticket = self.selection.uniform() * f64::from(self.total_weight);
-                let reached = self.lanes.iter().position(|lane| {
-                    ticket -= f64::from(lane.weight);
-                    ticket < 0.0
-                });
-                reached.unwrap_or(self.lanes.len() - 1)
+            Choice::Random => self.draw(),
+            Choice::Flowlet => {
+                if at.since(self.last) > self.gap {
+                    self.current = self.draw();
+                }
+                self.last = at;
+                self.current
             }
             Choice::RoundRobin => {
                 if self.taken == self.lanes[self.current].weight {
@@ -155,11 +170,21 @@ impl Parallel {
             }
         }
     }
+
+    /// One of the lanes by weight.
+    fn draw(&mut self) -> usize {
+        let mut ticket = self.selection.uniform() * f64::from(self.total_weight);
+        let reached = self.lanes.iter().position(|lane| {
+            ticket -= f64::from(lane.weight);
+            ticket < 0.0
+        });
+        reached.unwrap_or(self.lanes.len() - 1)
+    }
 }
 
 impl Stage for Parallel {
     fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Fate {
-        let chosen = self.choose();
+        let chosen = self.choose(at);
         let lane = &mut self.lanes[chosen];
         if lane.loss > Share::ZERO && lane.chance.chance(lane.loss.get()) {
             return Fate::Drop(Drop::Lost);

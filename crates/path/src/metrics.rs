@@ -1,0 +1,191 @@
+//! What a path does to a train of packets, in the terms of RFC 4737.
+
+use std::collections::VecDeque;
+
+use reknit_units::{Bytes, Duration, Instant};
+
+use crate::{Direction, Packet, Pipe, Profile};
+
+/// Packets of one size at one pace.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Train {
+    /// How many.
+    pub packets: u32,
+    /// Octets of each.
+    pub size: Bytes,
+    /// Time from one to the next.
+    pub gap: Duration,
+}
+
+/// A packet that came through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passed {
+    /// Its place in the train, from 0.
+    pub number: u32,
+    /// When it left the sender.
+    pub sent: Instant,
+    /// When it arrived.
+    pub arrived: Instant,
+    /// False for the second and every further copy of a packet.
+    pub first: bool,
+}
+
+impl Passed {
+    /// Its one-way delay.
+    pub fn delay(&self) -> Duration {
+        self.arrived.since(self.sent)
+    }
+}
+
+/// A train that has passed a path.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Passage {
+    /// What arrived, in the order of arrival.
+    pub passed: Vec<Passed>,
+    /// What was sent.
+    pub sent: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Numbered {
+    number: u32,
+    size: Bytes,
+}
+
+impl Packet for Numbered {
+    fn size(&self) -> Bytes {
+        self.size
+    }
+
+    fn copy(&self) -> Numbered {
+        *self
+    }
+}
+
+impl Train {
+    /// Sends the train through one direction of `profile`.
+    pub fn through(self, profile: &Profile, direction: Direction, seed: u64) -> Passage {
+        let mut pipe = Pipe::new(profile, direction, seed);
+        let departure = |number: u32| Instant::ZERO + self.gap * u64::from(number);
+        let mut passed: Vec<Passed> = Vec::with_capacity(self.packets as usize);
+        let mut seen = vec![false; self.packets as usize];
+        let mut collect = |pipe: &mut Pipe<Numbered>, until: Instant| {
+            while let Some((arrived, Numbered { number, .. })) = pipe.pop(until) {
+                let first = !std::mem::replace(&mut seen[number as usize], true);
+                passed.push(Passed { number, sent: departure(number), arrived, first });
+            }
+            while pipe.pop_lost().is_some() {}
+        };
+        for number in 0..self.packets {
+            collect(&mut pipe, departure(number));
+            pipe.push(departure(number), Numbered { number, size: self.size });
+        }
+        while pipe.next_at().is_set() {
+            let next = pipe.next_at();
+            collect(&mut pipe, next);
+        }
+        Passage { passed, sent: self.packets }
+    }
+}
+
+impl Passage {
+    /// Packets of which no copy arrived.
+    pub fn lost(&self) -> u32 {
+        self.sent - self.arrivals().count() as u32
+    }
+
+    /// Copies beyond the first.
+    pub fn duplicates(&self) -> u32 {
+        (self.passed.len() - self.arrivals().count()) as u32
+    }
+
+    /// First copies, in the order of arrival.
+    pub fn arrivals(&self) -> impl Iterator<Item = &Passed> {
+        self.passed.iter().filter(|p| p.first)
+    }
+
+    /// The reordering extent of each reordered packet: from the earliest arrival with a larger number to its own (RFC 4737
+    /// §4.2). A packet is reordered if a later one has arrived before it (§3.3).
+    pub fn extents(&self) -> Vec<u32> {
+        // The earliest arrival with a larger number than n is a record: only records of the maximum can be the earliest.
+        let mut records: Vec<(u32, u32)> = Vec::new(); // (number, position), both increasing
+        let mut extents = Vec::new();
+        for (position, packet) in (0..).zip(self.arrivals()) {
+            match records.last() {
+                Some((highest, _)) if *highest > packet.number => {
+                    let first = records.partition_point(|(number, _)| *number < packet.number);
+                    extents.push(position - records[first].1);
+                }
+                _ => records.push((packet.number, position)),
+            }
+        }
+        extents
+    }
+
+    /// The share of arrived packets that are reordered.
+    pub fn reordered_ratio(&self) -> f64 {
+        let arrived = self.arrivals().count().max(1);
+        self.extents().len() as f64 / arrived as f64
+    }
+
+    /// How many packets are `n`-reordered: the `n` packets that arrived just before all have larger numbers (RFC 4737 §5).
+    /// With a duplicate threshold of `n` TCP resends them needlessly.
+    pub fn n_reordered(&self, n: u32) -> u32 {
+        let mut before: VecDeque<u32> = VecDeque::with_capacity(n as usize);
+        let mut count = 0;
+        for packet in self.arrivals() {
+            if before.len() == n as usize {
+                count += u32::from(before.iter().all(|number| *number > packet.number));
+                before.pop_front();
+            }
+            before.push_back(packet.number);
+        }
+        count
+    }
+
+    /// The delay below which a share `quantile` of the arrived packets lies.
+    pub fn delay_quantile(&self, quantile: f64) -> Duration {
+        let mut delays: Vec<Duration> = self.arrivals().map(Passed::delay).collect();
+        if delays.is_empty() {
+            return Duration::ZERO;
+        }
+        delays.sort_unstable();
+        #[expect(clippy::cast_sign_loss, reason = "a quantile is not negative")]
+        let rank = (quantile * (delays.len() - 1) as f64 + 0.5) as usize;
+        delays[rank.min(delays.len() - 1)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A passage in which these packets arrived in this order, a millisecond apart.
+    fn arrivals(order: &[u32]) -> Passage {
+        let passed = order.iter().zip(1..).map(|(number, ms)| Passed {
+            number: *number,
+            sent: Instant::ZERO,
+            arrived: Instant::ZERO + Duration::from_millis(ms),
+            first: true,
+        });
+        Passage { passed: passed.collect(), sent: order.len() as u32 }
+    }
+
+    #[test]
+    fn the_rfcs_examples() {
+        // RFC 4737 §4.2.3 and §10.1: 7 and 8 overtaken by 9 and 10.
+        let passage = arrivals(&[1, 2, 3, 4, 5, 6, 9, 10, 7, 8]);
+        assert_eq!(passage.extents(), [2, 3]);
+        assert!((passage.reordered_ratio() - 0.2).abs() < 1e-12);
+        // §5.4: 3-reordering of 1 after 2, 3, 4; and then of nothing else.
+        let passage = arrivals(&[2, 3, 4, 1, 5]);
+        assert_eq!((passage.n_reordered(1), passage.n_reordered(3), passage.n_reordered(4)), (1, 1, 0));
+    }
+
+    #[test]
+    fn in_order_there_is_nothing_to_report() {
+        let passage = arrivals(&[1, 2, 3]);
+        assert_eq!((passage.extents(), passage.n_reordered(1), passage.lost()), (vec![], 0, 0));
+        assert_eq!(passage.delay_quantile(0.5), Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,81 @@
+//! Retransmission by the link layer: a packet that fails goes again, and meanwhile others may overtake it (survey §3, C7;
+//! over a satellite RR-TCP §2, C8), or wait behind it where the link resequences.
+
+use std::fmt;
+
+use reknit_units::{Duration, Instant, Share};
+use serde::Deserialize;
+
+use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
+use crate::random::{Stream, StreamId};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arq {
+    /// Each transmission fails with this probability, independently.
+    pub probability: Share,
+    /// What each failure costs: the link's round trip and processing.
+    pub retry: Duration,
+    /// Retransmissions before the packet is given up.
+    #[serde(default = "three")]
+    pub retries: u32,
+    /// The far end hands packets on in order, so that one that fails holds up all behind it.
+    #[serde(default)]
+    pub resequence: bool,
+}
+
+fn three() -> u32 {
+    3
+}
+
+impl fmt::Display for Arq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Arq { probability, retry, retries, resequence } = self;
+        write!(f, "{probability} of transmissions fail and go again {retry} later, at most {retries} times")?;
+        f.write_str(if *resequence { ", in order" } else { "" })
+    }
+}
+
+impl Parameters for Arq {
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        Box::new(Persistent { spec: self.clone(), failures: id.stream(0), last: Instant::ZERO })
+    }
+
+    /// What is given up stays lost.
+    fn in_order(&self) -> Option<Spec> {
+        let given_up = libm::pow(self.probability.get(), f64::from(self.retries + 1));
+        let probability = Share::new(given_up)?;
+        Some(Spec::Loss(super::Loss { probability, packets: Vec::new() }))
+    }
+}
+
+#[derive(Debug)]
+struct Persistent {
+    spec: Arq,
+    failures: Stream,
+    /// When the last packet that was handed on left.
+    last: Instant,
+}
+
+impl Stage for Persistent {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+        let mut failed = 0;
+        while self.failures.chance(self.spec.probability.get()) {
+            if failed == self.spec.retries {
+                return Fate::Drop(Drop::Lost);
+            }
+            failed += 1;
+        }
+        let mut exit = at + self.spec.retry * u64::from(failed);
+        if self.spec.resequence {
+            exit = exit.max(self.last);
+            self.last = exit;
+        }
+        Fate::Exit(exit)
+    }
+
+    fn reorders(&self) -> bool {
+        !self.spec.resequence
+    }
+}

@@ -1,0 +1,66 @@
+//! Loss in bursts: a Markov chain of two states, stepped by each packet (Gilbert 1960, Elliott 1963).
+
+use std::fmt;
+
+use reknit_units::{Instant, Share};
+use serde::Deserialize;
+
+use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
+use crate::random::{Stream, StreamId};
+
+/// Parameters. The share of packets that meet the bad state is `to_bad / (to_bad + to_good)`.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gilbert {
+    /// Probability of a step from the good state to the bad one.
+    pub to_bad: Share,
+    /// Probability of a step back.
+    pub to_good: Share,
+    /// Loss in the good state.
+    #[serde(default)]
+    pub loss_good: Share,
+    /// Loss in the bad state; everything by default.
+    #[serde(default = "all")]
+    pub loss_bad: Share,
+}
+
+fn all() -> Share {
+    Share::ONE
+}
+
+impl fmt::Display for Gilbert {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Gilbert { to_bad, to_good, loss_good, loss_bad } = self;
+        write!(
+            f,
+            "{loss_good} of packets are lost, {loss_bad} in bursts that begin with {to_bad} of them and end with {to_good}"
+        )
+    }
+}
+
+impl Parameters for Gilbert {
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        Box::new(Bursty { spec: self.clone(), steps: id.stream(0), losses: id.stream(1), bad: false })
+    }
+
+    fn in_order(&self) -> Option<Spec> {
+        Some(Spec::Gilbert(self.clone()))
+    }
+}
+
+#[derive(Debug)]
+struct Bursty {
+    spec: Gilbert,
+    steps: Stream,
+    losses: Stream,
+    bad: bool,
+}
+
+impl Stage for Bursty {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+        let leaves = if self.bad { self.spec.to_good } else { self.spec.to_bad };
+        self.bad ^= self.steps.chance(leaves.get());
+        let loss = if self.bad { self.spec.loss_bad } else { self.spec.loss_good };
+        if self.losses.chance(loss.get()) { Fate::Drop(Drop::Lost) } else { Fate::Exit(at) }
+    }
+}

@@ -1,0 +1,121 @@
+//! Forwarding lulls: a router pauses while it processes routing updates; afterwards the backlog is mixed with what arrives
+//! (RR-TCP §2, survey §3, C6).
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use reknit_units::{Duration, Instant};
+use serde::Deserialize;
+
+use super::{Exits, Fate, Item, Parameters, Spec, Stage};
+use crate::random::{Stream, StreamId, Variate};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lull {
+    /// Time from one pause to the next.
+    pub interval: Variate,
+    /// Length of a pause.
+    pub pause: Variate,
+    /// After a pause one packet of the backlog leaves behind each new one, and one in any case after this time.
+    #[serde(default = "one_ms")]
+    pub drain: Duration,
+}
+
+fn one_ms() -> Duration {
+    Duration::from_millis(1)
+}
+
+impl fmt::Display for Lull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Lull { interval, pause, drain } = self;
+        write!(
+            f,
+            "every {interval} forwarding pauses for {pause}; the backlog leaves between new packets or every {drain}"
+        )
+    }
+}
+
+impl Parameters for Lull {
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        let mut times = id.stream(0);
+        let next = Instant::ZERO + self.interval.draw(&mut times);
+        Box::new(Pausing {
+            spec: self.clone(),
+            times,
+            next,
+            until: Instant::ZERO,
+            backlog: VecDeque::new(),
+            release: Instant::NEVER,
+        })
+    }
+
+    fn in_order(&self) -> Option<Spec> {
+        None
+    }
+}
+
+#[derive(Debug)]
+struct Pausing {
+    spec: Lull,
+    times: Stream,
+    /// When the next pause begins, and when the latest ends.
+    next: Instant,
+    until: Instant,
+    backlog: VecDeque<Item>,
+    /// When the oldest of the backlog leaves if nothing arrives.
+    release: Instant,
+}
+
+impl Pausing {
+    fn catch_up(&mut self, at: Instant) {
+        while self.next <= at {
+            self.until = self.next + self.spec.pause.draw(&mut self.times);
+            let gap = self.spec.interval.draw(&mut self.times).max(Duration::from_nanos(1));
+            self.next = self.until + gap;
+        }
+    }
+
+    fn release_one(&mut self, at: Instant, exits: &mut Exits) {
+        if let Some(item) = self.backlog.pop_front() {
+            exits.push(at, item);
+        }
+        self.release = if self.backlog.is_empty() { Instant::NEVER } else { at + self.spec.drain };
+    }
+}
+
+impl Stage for Pausing {
+    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate {
+        self.on_timer(at, exits);
+        self.catch_up(at);
+        if at < self.until {
+            self.backlog.push_back(item);
+            self.release = self.until;
+            return Fate::SeeExits;
+        }
+        if self.backlog.is_empty() && exits.is_empty() {
+            return Fate::Exit(at);
+        }
+        exits.push(at, item);
+        if !self.backlog.is_empty() {
+            self.release_one(at, exits);
+        }
+        Fate::SeeExits
+    }
+
+    fn has_timers(&self) -> bool {
+        true
+    }
+
+    fn deadline(&self) -> Instant {
+        self.release
+    }
+
+    fn on_timer(&mut self, now: Instant, exits: &mut Exits) {
+        while self.release <= now {
+            let at = self.release;
+            self.release_one(at, exits);
+        }
+    }
+}

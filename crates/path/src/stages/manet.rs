@@ -1,0 +1,114 @@
+//! A mobile ad-hoc network: routes live for a while, then break; after an outage there is a longer or shorter one (Yang
+//! §2.1, survey §3, C13).
+
+use std::fmt;
+
+use reknit_units::{Duration, Instant};
+use serde::Deserialize;
+
+use super::{Drop, Exits, Fate, Item, Link, Parameters, Spec, Stage};
+use crate::error::KeyError;
+use crate::random::{Stream, StreamId, Variate};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manet {
+    /// The shortest route in hops.
+    #[serde(default = "two")]
+    pub min_hops: u32,
+    /// The longest.
+    #[serde(default = "six")]
+    pub max_hops: u32,
+    /// Delay of a hop.
+    pub hop: Variate,
+    /// How long a route lives.
+    pub life: Variate,
+    /// How long there is none afterwards.
+    pub outage: Variate,
+}
+
+fn two() -> u32 {
+    2
+}
+
+fn six() -> u32 {
+    6
+}
+
+impl fmt::Display for Manet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Manet { min_hops, max_hops, hop, life, outage } = self;
+        write!(f, "routes of {min_hops} to {max_hops} hops of {hop}, each for {life}, then none for {outage}")
+    }
+}
+
+impl Parameters for Manet {
+    fn checked(self) -> Result<Manet, KeyError> {
+        if self.min_hops == 0 || self.min_hops > self.max_hops || self.max_hops > 64 {
+            return Err(KeyError::new("min_hops", "must be at least 1 and at most `max_hops`, which is at most 64"));
+        }
+        Ok(self)
+    }
+
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        Box::new(Roaming {
+            hops: u32::midpoint(self.min_hops, self.max_hops),
+            spec: self.clone(),
+            steps: id.stream(0),
+            delays: id.stream(1),
+            times: id.stream(2),
+            delay: Duration::ZERO,
+            route_until: Instant::ZERO,
+            outage_until: Instant::ZERO,
+        })
+    }
+
+    fn in_order(&self) -> Option<Spec> {
+        let shortest = self.hop.mean()? * u64::from(self.min_hops);
+        Some(Spec::Link(Link { delay: shortest, ..Link::default() }))
+    }
+}
+
+#[derive(Debug)]
+struct Roaming {
+    spec: Manet,
+    steps: Stream,
+    delays: Stream,
+    times: Stream,
+    hops: u32,
+    delay: Duration,
+    route_until: Instant,
+    outage_until: Instant,
+}
+
+impl Roaming {
+    /// The next route is a hop longer or shorter, or of the same length.
+    fn next_route(&mut self) {
+        let step = self.steps.below(3);
+        self.hops = (self.hops + step).saturating_sub(1).clamp(self.spec.min_hops, self.spec.max_hops);
+        self.delay = (0..self.hops).fold(Duration::ZERO, |sum, _| sum + self.spec.hop.draw(&mut self.delays));
+        let life = self.spec.life.draw(&mut self.times).max(Duration::from_nanos(1));
+        self.route_until = self.outage_until + life;
+    }
+
+    fn catch_up(&mut self, at: Instant) {
+        while self.route_until <= at {
+            if self.route_until > Instant::ZERO {
+                self.outage_until = self.route_until + self.spec.outage.draw(&mut self.times);
+            }
+            self.next_route();
+        }
+    }
+}
+
+impl Stage for Roaming {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+        self.catch_up(at);
+        if at < self.outage_until { Fate::Drop(Drop::Lost) } else { Fate::Exit(at + self.delay) }
+    }
+
+    fn reorders(&self) -> bool {
+        true
+    }
+}

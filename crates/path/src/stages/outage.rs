@@ -1,0 +1,86 @@
+//! Outages: for a time everything is lost, on a schedule of its own (F-RTO §5.3, C10) or set off by packets (RR-TCP Table
+//! 4, C19).
+
+use std::fmt;
+
+use reknit_units::{Duration, Instant, Share};
+use serde::Deserialize;
+
+use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
+use crate::error::KeyError;
+use crate::random::{Stream, StreamId, Variate};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    /// How long everything passes before the next outage.
+    pub up: Option<Variate>,
+    /// Each packet sets off an outage with this probability, and is its first victim.
+    pub probability: Option<Share>,
+    /// How long an outage lasts.
+    pub down: Variate,
+}
+
+impl fmt::Display for Outage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.up, self.probability) {
+            (Some(up), _) => write!(f, "after {up} everything is lost for {}", self.down),
+            (None, probability) => {
+                write!(f, "{} of packets begin an outage of {}", probability.unwrap_or_default(), self.down)
+            }
+        }
+    }
+}
+
+impl Parameters for Outage {
+    fn checked(self) -> Result<Outage, KeyError> {
+        match (&self.up, self.probability) {
+            (Some(_), None) | (None, Some(_)) => Ok(self),
+            _ => Err(KeyError::new("up", "give either `up` or `probability`")),
+        }
+    }
+
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        let mut times = id.stream(0);
+        let next = self.up.map_or(Instant::NEVER, |up| Instant::ZERO + up.draw(&mut times));
+        Box::new(Interrupted { spec: self.clone(), times, selection: id.stream(1), next, until: Instant::ZERO })
+    }
+
+    fn in_order(&self) -> Option<Spec> {
+        Some(Spec::Outage(self.clone()))
+    }
+}
+
+#[derive(Debug)]
+struct Interrupted {
+    spec: Outage,
+    times: Stream,
+    selection: Stream,
+    /// When the next outage begins, if they have a schedule.
+    next: Instant,
+    /// When the latest one ends.
+    until: Instant,
+}
+
+impl Interrupted {
+    fn catch_up(&mut self, at: Instant) {
+        while self.next <= at {
+            self.until = self.next + self.spec.down.draw(&mut self.times);
+            let up = self.spec.up.map_or(Duration::MAX, |up| up.draw(&mut self.times));
+            self.next = self.until + up.max(Duration::from_nanos(1));
+        }
+    }
+}
+
+impl Stage for Interrupted {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+        self.catch_up(at);
+        let sets_off = self.spec.probability.is_some_and(|p| self.selection.chance(p.get()));
+        if sets_off && self.until <= at {
+            self.until = at + self.spec.down.draw(&mut self.times);
+            return Fate::Drop(Drop::Lost);
+        }
+        if at < self.until { Fate::Drop(Drop::Lost) } else { Fate::Exit(at) }
+    }
+}

@@ -1,0 +1,101 @@
+//! A recorded path: what happened to each packet of a measurement happens to each packet here, one after the other.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use reknit_units::{Duration, Instant};
+use serde::Deserialize;
+
+use super::{Drop, Exits, Fate, Item, Link, Parameters, Spec, Stage};
+use crate::error::KeyError;
+use crate::random::StreamId;
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recorded {
+    /// A delay or the word `lost` for each packet.
+    #[serde(default)]
+    pub packets: Vec<String>,
+    /// A file with the same, one a line; what follows a `#` is a comment.
+    pub file: Option<PathBuf>,
+    /// After the last packet the record begins again; without, the rest pass without delay.
+    #[serde(default = "yes")]
+    pub repeat: bool,
+    #[serde(skip)]
+    fates: Vec<Option<Duration>>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl fmt::Display for Recorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lost = self.fates.iter().filter(|fate| fate.is_none()).count();
+        write!(f, "a record of {} packets, {lost} of them lost", self.fates.len())?;
+        f.write_str(if self.repeat { ", again and again" } else { "" })
+    }
+}
+
+fn fate(text: &str) -> Result<Option<Duration>, String> {
+    match text.trim() {
+        "lost" => Ok(None),
+        delay => delay.parse().map(Some).map_err(|error| format!("{error}, or `lost`")),
+    }
+}
+
+impl Parameters for Recorded {
+    fn checked(mut self) -> Result<Recorded, KeyError> {
+        for (i, text) in self.packets.iter().enumerate() {
+            self.fates.push(fate(text).map_err(|message| KeyError::new(format!("packets[{i}]"), message))?);
+        }
+        if let Some(file) = &self.file {
+            let refuse = |message: String| KeyError::new("file", format!("{}: {message}", file.display()));
+            let text = std::fs::read_to_string(file).map_err(|error| refuse(error.to_string()))?;
+            let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+            for (i, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+                self.fates.push(fate(line).map_err(|message| refuse(format!("line {}: {message}", i + 1)))?);
+            }
+        }
+        match (self.fates.is_empty(), self.packets.is_empty() || self.file.is_none()) {
+            (true, _) => Err(KeyError::new("packets", "give the packets, or a `file` with at least one")),
+            (false, false) => Err(KeyError::new("file", "give either `packets` or `file`")),
+            (false, true) => Ok(self),
+        }
+    }
+
+    fn build(&self, _id: StreamId) -> Box<dyn Stage> {
+        Box::new(Replay { spec: self.clone(), next: 0 })
+    }
+
+    /// The smallest delay of the record.
+    fn in_order(&self) -> Option<Spec> {
+        let delay = self.fates.iter().flatten().min().copied()?;
+        Some(Spec::Link(Link { delay, ..Link::default() }))
+    }
+}
+
+#[derive(Debug)]
+struct Replay {
+    spec: Recorded,
+    next: usize,
+}
+
+impl Stage for Replay {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+        if self.next == self.spec.fates.len() {
+            if !self.spec.repeat {
+                return Fate::Exit(at);
+            }
+            self.next = 0;
+        }
+        let fate = self.spec.fates[self.next];
+        self.next += 1;
+        fate.map_or(Fate::Drop(Drop::Lost), |delay| Fate::Exit(at + delay))
+    }
+
+    fn reorders(&self) -> bool {
+        true
+    }
+}

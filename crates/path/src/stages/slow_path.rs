@@ -1,0 +1,75 @@
+//! A route cache: after a miss packets queue on the slow path until the look-up is done; those that come later find the
+//! entry and overtake them (Yang §2.1, C5).
+
+use std::fmt;
+
+use reknit_units::{Duration, Instant};
+use serde::Deserialize;
+
+use super::{Exits, Fate, Item, Parameters, Spec, Stage};
+use crate::random::{Stream, StreamId, Variate};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlowPath {
+    /// How long a look-up takes.
+    pub lookup: Duration,
+    /// How long the slow path then takes for each packet that waited.
+    pub service: Duration,
+    /// How long an entry stays in the cache.
+    pub eviction: Variate,
+}
+
+impl fmt::Display for SlowPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SlowPath { lookup, service, eviction } = self;
+        write!(f, "a route look-up of {lookup} after {eviction}; packets that waited take {service} each")
+    }
+}
+
+impl Parameters for SlowPath {
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        Box::new(Cache {
+            spec: self.clone(),
+            lives: id.stream(0),
+            found_at: Instant::ZERO,
+            evicted_at: Instant::ZERO,
+            slow_free_at: Instant::ZERO,
+        })
+    }
+
+    fn in_order(&self) -> Option<Spec> {
+        None
+    }
+}
+
+#[derive(Debug)]
+struct Cache {
+    spec: SlowPath,
+    lives: Stream,
+    /// When the latest look-up is done.
+    found_at: Instant,
+    /// When its entry leaves the cache.
+    evicted_at: Instant,
+    /// When the slow path has served everything.
+    slow_free_at: Instant,
+}
+
+impl Stage for Cache {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+        if self.evicted_at <= at {
+            self.found_at = at + self.spec.lookup;
+            self.evicted_at = self.found_at + self.spec.eviction.draw(&mut self.lives);
+        }
+        if self.found_at <= at {
+            return Fate::Exit(at);
+        }
+        self.slow_free_at = self.slow_free_at.max(self.found_at) + self.spec.service;
+        Fate::Exit(self.slow_free_at)
+    }
+
+    fn reorders(&self) -> bool {
+        true
+    }
+}

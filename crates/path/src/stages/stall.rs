@@ -1,0 +1,60 @@
+//! Sudden delays that keep the order: a packet holds up itself and everything behind it (F-RTO §5.1, C9: hand-off,
+//! persistent link-layer retransmission).
+
+use std::fmt;
+
+use reknit_units::{Instant, Share};
+use serde::Deserialize;
+
+use super::{Exits, Fate, Item, Parameters, Spec, Stage};
+use crate::random::{Stream, StreamId, Variate};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stall {
+    /// Each packet stalls the path with this probability, independently.
+    pub probability: Share,
+    /// For how long.
+    pub length: Variate,
+}
+
+impl fmt::Display for Stall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of packets hold up everything behind them for {}", self.probability, self.length)
+    }
+}
+
+impl Parameters for Stall {
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        Box::new(Stalling {
+            spec: self.clone(),
+            selection: id.stream(0),
+            lengths: id.stream(1),
+            free_at: Instant::ZERO,
+        })
+    }
+
+    fn in_order(&self) -> Option<Spec> {
+        None
+    }
+}
+
+#[derive(Debug)]
+struct Stalling {
+    spec: Stall,
+    selection: Stream,
+    lengths: Stream,
+    free_at: Instant,
+}
+
+impl Stage for Stalling {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+        let mut exit = at.max(self.free_at);
+        if self.selection.chance(self.spec.probability.get()) {
+            exit = exit + self.spec.length.draw(&mut self.lengths);
+        }
+        self.free_at = exit;
+        Fate::Exit(exit)
+    }
+}

@@ -1,0 +1,145 @@
+//! A bundle of parallel links without resequencing: packets of different sizes and those of others make the queues
+//! unequal (Yang §2.1, RR-TCP §2, survey §3, Laor and Gendel, C3).
+
+use std::fmt;
+
+use reknit_units::{Bytes, Duration, Instant, Rate, Share};
+use serde::Deserialize;
+
+use super::{Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
+use crate::error::KeyError;
+use crate::random::{Stream, StreamId, Variate};
+
+/// How a packet's link is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arbitration {
+    /// The link that is idle first: no capacity is wasted.
+    #[default]
+    NextIdle,
+    /// One after the other.
+    RoundRobin,
+}
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stripe {
+    /// How many links.
+    pub links: u32,
+    /// Rate of each.
+    pub rate: Rate,
+    /// How a packet's link is chosen.
+    #[serde(default)]
+    pub arbitration: Arbitration,
+    /// Share of the bundle that others' packets take: half of 40 octets, a fifth of 576, three tenths of 1500.
+    #[serde(default)]
+    pub load: Share,
+    /// Propagation delay of each link beyond the shortest.
+    #[serde(default = "none")]
+    pub skew: Variate,
+}
+
+fn none() -> Variate {
+    Variate::Constant(Duration::ZERO)
+}
+
+/// Sizes of others' packets, and the share of packets up to each.
+const SIZES: [(f64, Bytes); 3] = [(0.5, Bytes(40)), (0.7, Bytes(576)), (1.0, Bytes(1500))];
+/// Their mean: 0.5 * 40 + 0.2 * 576 + 0.3 * 1500.
+const MEAN_SIZE: f64 = 585.2;
+
+impl fmt::Display for Stripe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = match self.arbitration {
+            Arbitration::NextIdle => "whichever is idle first",
+            Arbitration::RoundRobin => "in turn",
+        };
+        write!(
+            f,
+            "{} links of {}, {how}, {} of it taken by others, up to {} apart",
+            self.links, self.rate, self.load, self.skew
+        )
+    }
+}
+
+impl Parameters for Stripe {
+    fn checked(self) -> Result<Stripe, KeyError> {
+        if !(1..=1024).contains(&self.links) {
+            return Err(KeyError::new("links", "must lie between 1 and 1024"));
+        }
+        if self.load >= Share::ONE {
+            return Err(KeyError::new("load", "must be less than 1"));
+        }
+        Ok(self)
+    }
+
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        let mut skews = id.stream(1);
+        let link = |delay| Server::new(&Link { rate: Some(self.rate), delay, ..Link::default() });
+        Box::new(Bundle {
+            servers: (0..self.links).map(|_| link(self.skew.draw(&mut skews))).collect(),
+            spec: self.clone(),
+            others: id.stream(0),
+            next_other: Instant::ZERO,
+            turn: 0,
+        })
+    }
+
+    /// One link as fast as the bundle.
+    fn in_order(&self) -> Option<Spec> {
+        let rate = Rate::from_bits_per_second(self.rate.bits_per_second() * u64::from(self.links));
+        Some(Spec::Link(Link { rate: Some(rate), ..Link::default() }))
+    }
+}
+
+#[derive(Debug)]
+struct Bundle {
+    spec: Stripe,
+    servers: Vec<Server>,
+    others: Stream,
+    next_other: Instant,
+    turn: usize,
+}
+
+impl Bundle {
+    fn choose(&mut self) -> &mut Server {
+        self.turn = (self.turn + 1) % self.servers.len();
+        let turn = self.turn;
+        match self.spec.arbitration {
+            Arbitration::RoundRobin => &mut self.servers[turn],
+            Arbitration::NextIdle => self.servers.iter_mut().min_by_key(|s| s.free_at()).expect("there is a link"),
+        }
+    }
+
+    /// Others' packets that came before `at`.
+    fn serve_others(&mut self, at: Instant) {
+        let load = self.spec.load.get();
+        if load <= 0.0 {
+            return;
+        }
+        let links = f64::from(self.spec.links);
+        let mean = self.spec.rate.time_for(Bytes(1_000_000)).mul_f64(MEAN_SIZE / 1e6 / load / links);
+        while self.next_other <= at {
+            let ticket = self.others.uniform();
+            let size = SIZES.iter().find(|(upto, _)| ticket < *upto).map_or(Bytes(1500), |(_, size)| *size);
+            let when = self.next_other;
+            let _ = self.choose().pass(when, size); // theirs to lose
+            self.next_other = when + mean.mul_f64(self.others.exponential()).max(Duration::from_nanos(1));
+        }
+    }
+}
+
+impl Stage for Bundle {
+    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Fate {
+        self.serve_others(at);
+        match self.choose().pass(at, item.size) {
+            Ok(exit) => Fate::Exit(exit),
+            Err(drop) => Fate::Drop(drop),
+        }
+    }
+
+    fn reorders(&self) -> bool {
+        self.spec.links > 1
+    }
+}

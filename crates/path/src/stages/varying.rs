@@ -1,0 +1,117 @@
+//! A link whose rate drops from time to time: competing traffic on a slow shared link (F-RTO §5, experiments C11).
+
+use std::fmt;
+
+use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments};
+use serde::Deserialize;
+
+use super::{Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
+use crate::error::KeyError;
+use crate::random::{Stream, StreamId, Variate};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Varying {
+    /// The rate most of the time.
+    pub rate: Rate,
+    /// The rate in between.
+    pub slow_rate: Rate,
+    /// How long the link is fast.
+    pub fast_for: Variate,
+    /// How long it is slow.
+    pub slow_for: Variate,
+    /// Propagation delay.
+    #[serde(default)]
+    pub delay: Duration,
+    /// What may wait while another packet is being serialised.
+    #[serde(default = "hundred_packets")]
+    pub queue: Capacity,
+}
+
+fn hundred_packets() -> Capacity {
+    Capacity::Count(Segments(100))
+}
+
+impl fmt::Display for Varying {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Varying { rate, slow_rate, fast_for, slow_for, delay, queue } = self;
+        write!(f, "{rate} for {fast_for}, then {slow_rate} for {slow_for}; {delay} one way, queue of {queue}")
+    }
+}
+
+impl Varying {
+    fn link(&self) -> Link {
+        Link { rate: Some(self.rate), delay: self.delay, queue: self.queue, red: None }
+    }
+}
+
+impl Parameters for Varying {
+    fn checked(self) -> Result<Varying, KeyError> {
+        if self.slow_rate > self.rate {
+            return Err(KeyError::new("slow_rate", "must be at most `rate`"));
+        }
+        Ok(self)
+    }
+
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        Box::new(Changing {
+            server: Server::new(&self.link()),
+            pace: Pace { spec: self.clone(), periods: id.stream(0), slow: true, until: Instant::ZERO },
+        })
+    }
+
+    fn in_order(&self) -> Option<Spec> {
+        Some(Spec::Varying(self.clone()))
+    }
+}
+
+#[derive(Debug)]
+struct Changing {
+    server: Server,
+    pace: Pace,
+}
+
+/// The rate over time. Packets are served one after the other, so it is only asked for later and later moments.
+#[derive(Debug)]
+struct Pace {
+    spec: Varying,
+    periods: Stream,
+    slow: bool,
+    /// When the present period ends.
+    until: Instant,
+}
+
+impl Pace {
+    /// When `size` octets are through that begin at `start`.
+    fn serve(&mut self, start: Instant, size: Bytes) -> Instant {
+        let mut at = start;
+        let mut left = size.0 as f64;
+        loop {
+            while self.until <= at {
+                self.slow = !self.slow;
+                let length = if self.slow { self.spec.slow_for } else { self.spec.fast_for };
+                // A period of zero would never end.
+                self.until = self.until + length.draw(&mut self.periods).max(Duration::from_micros(1));
+            }
+            let rate = if self.slow { self.spec.slow_rate } else { self.spec.rate };
+            let needed = rate.time_for(Bytes(1_000_000)).as_secs_f64() * left / 1e6;
+            let room = self.until.since(at).as_secs_f64();
+            if needed <= room {
+                return at + Duration::from_secs_f64(needed);
+            }
+            left -= left * room / needed;
+            at = self.until;
+        }
+    }
+}
+
+impl Stage for Changing {
+    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Fate {
+        let pace = &mut self.pace;
+        match self.server.pass_served(at, item.size, |start| pace.serve(start, item.size)) {
+            Ok(exit) => Fate::Exit(exit),
+            Err(drop) => Fate::Drop(drop),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! A chain of 802.11 hops: each repeats a frame until it gets through, waiting a random number of slots that doubles with
+//! each failure. The delay varies, the order stays (RR-TCP §6, C14).
+
+use std::fmt;
+
+use reknit_units::{Duration, Instant, Share};
+use serde::Deserialize;
+
+use super::{Drop, Exits, Fate, Item, Link, Parameters, Spec, Stage};
+use crate::error::KeyError;
+use crate::random::{Stream, StreamId};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Wlan {
+    /// How many hops.
+    pub hops: u32,
+    /// Each transmission fails with this probability.
+    pub probability: Share,
+    /// A slot of the back-off.
+    pub slot: Duration,
+    /// The first contention window in slots.
+    pub cw_min: u32,
+    /// The largest.
+    pub cw_max: u32,
+    /// Transmissions after which a hop gives the frame up.
+    pub tries: u32,
+    /// What a transmission takes.
+    pub frame: Duration,
+}
+
+impl Default for Wlan {
+    fn default() -> Wlan {
+        Wlan {
+            hops: 4,
+            probability: Share::new(0.2).unwrap_or_default(),
+            slot: Duration::from_micros(20),
+            cw_min: 31,
+            cw_max: 1023,
+            tries: 7,
+            frame: Duration::from_millis(2),
+        }
+    }
+}
+
+impl fmt::Display for Wlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Wlan { hops, probability, frame, tries, .. } = self;
+        write!(f, "{hops} wireless hops of {frame} a frame, {probability} of them fail, at most {tries} tries")
+    }
+}
+
+impl Parameters for Wlan {
+    fn checked(self) -> Result<Wlan, KeyError> {
+        if !(1..=64).contains(&self.hops) {
+            return Err(KeyError::new("hops", "must lie between 1 and 64"));
+        }
+        if self.tries == 0 {
+            return Err(KeyError::new("tries", "must be at least 1"));
+        }
+        if self.cw_min == 0 || self.cw_min > self.cw_max {
+            return Err(KeyError::new("cw_min", "must be at least 1 and at most `cw_max`"));
+        }
+        Ok(self)
+    }
+
+    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        let hops = (0..self.hops).map(|i| Hop { chance: id.stream(i), free_at: Instant::ZERO });
+        Box::new(Chain { hops: hops.collect(), spec: self.clone() })
+    }
+
+    /// The hops without failures.
+    fn in_order(&self) -> Option<Spec> {
+        Some(Spec::Link(Link { delay: self.frame * u64::from(self.hops), ..Link::default() }))
+    }
+}
+
+#[derive(Debug)]
+struct Hop {
+    chance: Stream,
+    free_at: Instant,
+}
+
+#[derive(Debug)]
+struct Chain {
+    spec: Wlan,
+    hops: Vec<Hop>,
+}
+
+impl Hop {
+    /// When a frame that comes at `at` is through, none if it is given up.
+    fn pass(&mut self, spec: &Wlan, at: Instant) -> Option<Instant> {
+        let mut now = at.max(self.free_at);
+        let mut window = spec.cw_min;
+        for _ in 0..spec.tries {
+            let slots = self.chance.below(window + 1);
+            now = now + spec.slot * u64::from(slots) + spec.frame;
+            if !self.chance.chance(spec.probability.get()) {
+                self.free_at = now;
+                return Some(now);
+            }
+            window = (window * 2 + 1).min(spec.cw_max);
+        }
+        self.free_at = now;
+        None
+    }
+}
+
+impl Stage for Chain {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+        let mut now = at;
+        for hop in &mut self.hops {
+            match hop.pass(&self.spec, now) {
+                Some(through) => now = through,
+                None => return Fate::Drop(Drop::Lost),
+            }
+        }
+        Fate::Exit(now)
+    }
+}
