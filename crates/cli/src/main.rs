@@ -3,8 +3,10 @@
 mod capture;
 mod compare;
 mod contestants;
-mod lists;
+mod doctor;
 mod output;
+mod paths;
+mod plot;
 mod reference;
 mod statistics;
 mod table;
@@ -30,7 +32,7 @@ enum Command {
     /// List the variants, or explain one
     Variants(variants::Args),
     /// List the paths, or describe one
-    Paths(lists::PathsArgs),
+    Paths(paths::Args),
     /// Transfer data between our engine and this machine's kernel, live, over an emulated path (needs root)
     Testbed(testbed::Args),
     /// Say what this machine can run, and what to do about the rest
@@ -56,9 +58,9 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Compare(args) => compare::run(&args),
         Command::Variants(args) => variants::run(&args),
-        Command::Paths(args) => lists::paths(&args),
+        Command::Paths(args) => paths::run(&args),
         Command::Testbed(args) => testbed::run(&args),
-        Command::Doctor => lists::doctor(),
+        Command::Doctor => doctor::run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -68,10 +68,10 @@ impl Train {
         let mut pipe = Pipe::new(profile, direction, seed);
         let departure = |number: u32| Instant::ZERO + self.gap * u64::from(number);
         let mut passed: Vec<Passed> = Vec::with_capacity(self.packets as usize);
-        let mut seen = vec![false; self.packets as usize];
+        let mut known = vec![false; self.packets as usize];
         let mut collect = |pipe: &mut Pipe<Numbered>, until: Instant| {
             while let Some((arrived, Numbered { number, .. })) = pipe.pop(until) {
-                let first = !std::mem::replace(&mut seen[number as usize], true);
+                let first = !std::mem::replace(&mut known[number as usize], true);
                 passed.push(Passed { number, sent: departure(number), arrived, first });
             }
             while pipe.pop_lost().is_some() {}

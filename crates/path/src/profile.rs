@@ -20,7 +20,7 @@
 
 use std::path::Path;
 
-use reknit_units::Share;
+use reknit_units::{Rate, Share};
 use toml::{Table, Value};
 
 use crate::builtin;
@@ -151,6 +151,11 @@ impl Profile {
             Direction::Forward => &self.forward,
             Direction::Reverse => &self.reverse,
         }
+    }
+
+    /// The rate of the slowest stage of one direction, if any has one.
+    pub fn bottleneck(&self, direction: Direction) -> Option<Rate> {
+        self.stages(direction).iter().filter_map(|named| named.spec.rate()).min()
     }
 
     /// The same path without what changes the order of packets: the speed to measure others by.

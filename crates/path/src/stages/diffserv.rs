@@ -66,6 +66,10 @@ impl Parameters for DiffServ {
     fn in_order(&self) -> Option<Spec> {
         Some(Spec::Link(Link { rate: Some(self.rate), queue: self.queue, ..Link::default() }))
     }
+
+    fn rate(&self) -> Option<Rate> {
+        Some(self.rate)
+    }
 }
 
 #[derive(Debug)]

@@ -95,6 +95,10 @@ impl Parameters for Link {
     fn in_order(&self) -> Option<Spec> {
         Some(Spec::Link(self.clone()))
     }
+
+    fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
 }
 
 /// A link at work.

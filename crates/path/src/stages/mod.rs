@@ -24,7 +24,7 @@ mod wlan;
 
 use std::fmt::{self, Debug};
 
-use reknit_units::{Bytes, Instant};
+use reknit_units::{Bytes, Instant, Rate};
 
 pub use self::arq::Arq;
 pub use self::delay::Delay;
@@ -146,6 +146,11 @@ trait Parameters: fmt::Display + Sized {
 
     /// The stage without what changes the order of packets or holds them up; None if nothing is left of it.
     fn in_order(&self) -> Option<Spec>;
+
+    /// The most that it lets through, if it has a limit.
+    fn rate(&self) -> Option<Rate> {
+        None
+    }
 }
 
 macro_rules! stages {
@@ -181,6 +186,13 @@ macro_rules! stages {
             pub fn in_order(&self) -> Option<Spec> {
                 match self {
                     $(Spec::$name(stage) => stage.in_order(),)*
+                }
+            }
+
+            /// The most that it lets through, if it has a limit.
+            pub fn rate(&self) -> Option<Rate> {
+                match self {
+                    $(Spec::$name(stage) => stage.rate(),)*
                 }
             }
         }

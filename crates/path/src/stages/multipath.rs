@@ -125,6 +125,11 @@ impl Parameters for Multipath {
             taken: 0,
         })
     }
+
+    fn rate(&self) -> Option<Rate> {
+        let rates: Option<Vec<u64>> = self.paths.iter().map(|path| Some(path.rate?.bits_per_second())).collect();
+        rates.map(|rates| Rate::from_bits_per_second(rates.iter().sum()))
+    }
 }
 
 #[derive(Debug)]

@@ -256,6 +256,10 @@ impl Parameters for Netem {
         }
         Some(Spec::Link(Link { rate: *rate, delay: *delay, ..Link::default() }))
     }
+
+    fn rate(&self) -> Option<Rate> {
+        self.parsed.rate
+    }
 }
 
 /// Uniform numbers in [0, 1) that follow each other.

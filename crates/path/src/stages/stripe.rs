@@ -91,6 +91,12 @@ impl Parameters for Stripe {
         let rate = Rate::from_bits_per_second(self.rate.bits_per_second() * u64::from(self.links));
         Some(Spec::Link(Link { rate: Some(rate), ..Link::default() }))
     }
+
+    fn rate(&self) -> Option<Rate> {
+        let free = self.rate.bits_per_second() as f64 * f64::from(self.links) * (1.0 - self.load.get());
+        #[expect(clippy::cast_sign_loss, reason = "a load is at most 1")]
+        Some(Rate::from_bits_per_second(free as u64))
+    }
 }
 
 #[derive(Debug)]

@@ -64,6 +64,10 @@ impl Parameters for Varying {
     fn in_order(&self) -> Option<Spec> {
         Some(Spec::Varying(self.clone()))
     }
+
+    fn rate(&self) -> Option<Rate> {
+        Some(self.rate)
+    }
 }
 
 #[derive(Debug)]

@@ -1,0 +1,23 @@
+//! `reknit doctor`: what this machine can run.
+
+use reknit_host::doctor::{self, State};
+
+use crate::{Failure, output, table};
+
+pub(crate) fn run() -> Result<(), Failure> {
+    let checks = doctor::examine();
+    let describe = |check: &doctor::Check| {
+        let state = match check.state {
+            State::Ok => "ok",
+            State::Missing => "missing",
+            State::Optional => "not here",
+        };
+        (check.name.to_owned(), format!("{state}: {}", check.note))
+    };
+    let items: Vec<_> = checks.iter().map(describe).collect();
+    output::print(&table::definitions(&items, table::terminal_width()))?;
+    if checks.iter().any(|check| check.state == State::Missing) {
+        return Err(Failure::Failed("something is missing; simulation works all the same".to_owned()));
+    }
+    Ok(())
+}
