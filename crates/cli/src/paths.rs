@@ -58,7 +58,7 @@ fn describe_path(profile: &Profile, seed: u64, width: usize) -> String {
             let line = format!("  {}: {}", stage.name, stage.spec);
             let _ = writeln!(text, "{}", wrap_indented(&line, width));
         }
-        text.push_str(&measure(profile, direction, seed));
+        text.push_str(&measure(profile, direction, seed, width));
     }
     if profile.drop_notices {
         let _ = write!(text, "\nstages that drop packets tell the receivers\n");
@@ -89,25 +89,29 @@ fn train(profile: &Profile, direction: Direction) -> Train {
 }
 
 /// What one direction does to a train, in the terms of RFC 4737.
-fn measure(profile: &Profile, direction: Direction, seed: u64) -> String {
+fn measure(profile: &Profile, direction: Direction, seed: u64, width: usize) -> String {
     let train = train(profile, direction);
     let passage = train.through(profile, direction, seed);
     let share = |n: u32| 100.0 * f64::from(n) / f64::from(passage.sent);
-    let mut text = format!("  {PACKETS} packets of {SIZE}, one each {}:\n", rounded(train.gap));
-    let _ = writeln!(text, "    delay       {}", delays(&passage));
-    let _ = writeln!(
-        text,
-        "    lost        {:.2} %, duplicated {:.2} %",
-        share(passage.lost()),
-        share(passage.duplicates())
-    );
-    let _ = writeln!(text, "    reordered   {}", reordering(&passage));
+    let mut lines = vec![
+        ("delay", delays(&passage)),
+        ("lost", format!("{:.2} %, duplicated {:.2} %", share(passage.lost()), share(passage.duplicates()))),
+        ("reordered", reordering(&passage)),
+    ];
     if passage.reordered_ratio() > 0.0 {
         let n = [1, 2, 3, 5, 10, 20].map(|n| format!("{n}: {:.2} %", share(passage.n_reordered(n))));
-        let _ = writeln!(text, "    n-reordered {}", n.join(", "));
+        lines.push(("n-reordered", n.join(", ")));
+    }
+    let mut text = format!("  {PACKETS} packets of {} octets, one each {}:\n", SIZE.0, rounded(train.gap));
+    for (label, value) in lines {
+        let wrapped = table::wrap(&value, width.saturating_sub(INDENT), 0).replace('\n', &format!("\n{:INDENT$}", ""));
+        let _ = writeln!(text, "    {label:<12}{wrapped}");
     }
     text
 }
+
+/// Where the values of a measurement begin.
+const INDENT: usize = 16;
 
 fn rounded(duration: Duration) -> Duration {
     duration.round_to(Duration::from_micros(1))

@@ -307,7 +307,8 @@ struct Baseline {
 
 impl Baseline {
     fn of(composition: &Composition, both_ends: bool) -> Baseline {
-        let base = Composition { sack: composition.sack, ..Composition::default() };
+        let Composition { sack, timestamps, .. } = *composition;
+        let base = Composition { sack, timestamps, ..Composition::default() };
         let plugins = composition.build();
         let stamped = plugins.header_support.iter().filter(|_| both_ends);
         let stamps: usize = stamped.map(|support| support.features().data_len()).sum();
