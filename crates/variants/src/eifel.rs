@@ -19,12 +19,13 @@
 //! spurious.
 //!
 //! **Departures.** With the bit, rule 4 holds as well. Without the bit in the ACK at hand (the peer does not know it, or
-//! data travels along) timestamps decide. RFC 4015's treatment of the timer applies to timeouts only.
+//! data travels along) timestamps decide. RFC 4015 answers timeouts only; here its window answers a needless fast
+//! retransmit too, its timer does not.
 //!
 //! **Reproduces.** "Eifel" of F-RTO §5 and of the survey's Fig. 7.
 //!
 //! **Status.** Faithful. An original that arrives within the same tick of the timestamp clock as its retransmission left
-//! is not recognised (RFC 3522 §3.3).
+//! is not recognised (RFC 3522 §3.2).
 
 use std::sync::Arc;
 

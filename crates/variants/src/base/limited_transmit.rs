@@ -120,7 +120,7 @@ impl LimitedTransmit for PerSack {
     }
 }
 
-/// The bound of one more window is our choice: it is the buffer that RFC 4653 §4 asks of the receiver.
+/// The bound of one more window is our choice: it is the buffer that RFC 4653 asks of the receiver.
 #[derive(Debug)]
 struct EverySack {
     /// Segments SACKed in this episode.

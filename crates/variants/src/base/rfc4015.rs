@@ -1,5 +1,5 @@
 //! The retransmission timeout of RFC 6298 that a spurious timeout makes more careful (Ludwig and Gurtov, RFC 4015, 2005,
-//! §3 steps 0 and 10): the path is as slow as the timeout has shown, so the first sample afterwards may not be forgotten
+//! §3 steps 0 and 11): the path is as slow as the timeout has shown, so the first sample afterwards may not be forgotten
 //! in the average, nor may the deviation shrink below what it was.
 
 use reknit_tcp::Config as Tcp;
@@ -27,19 +27,12 @@ impl Algorithm for Config {
 
 impl Part<dyn RtoEstimator> for Config {
     fn build(&self) -> Box<dyn RtoEstimator> {
-        Box::new(Rfc4015 {
-            granularity: self.base.granularity,
-            base: Rfc6298::new(self.base.clone()),
-            in_series: false,
-            before: None,
-            adapt: None,
-        })
+        Box::new(Rfc4015 { base: Rfc6298::new(self.base.clone()), in_series: false, before: None, adapt: None })
     }
 }
 
 #[derive(Debug)]
 struct Rfc4015 {
-    granularity: Duration,
     base: Rfc6298,
     /// The timer has expired, and what was outstanding then is not yet acknowledged.
     in_series: bool,
@@ -52,11 +45,11 @@ struct Rfc4015 {
 impl Rfc4015 {
     /// Step 0.
     fn keep(&mut self) {
-        let slower = self.granularity * 2;
+        let slower = self.base.config.granularity * 2;
         self.before = self.base.smoothed.map(|s| Smoothed { srtt: s.srtt + slower, rttvar: s.rttvar });
     }
 
-    /// Step 10: the sample of data that was first sent after the spurious timeout.
+    /// Step 11: the sample of data that was first sent after the spurious timeout.
     fn adapt(&mut self, before: Smoothed, rtt: Duration) {
         self.base.smoothed = Some(Smoothed { srtt: before.srtt.max(rtt), rttvar: before.rttvar.max(rtt / 2) });
     }
@@ -118,7 +111,7 @@ mod tests {
     fn estimator() -> Rfc4015 {
         let mut base = Rfc6298::new(rfc6298::Config::default());
         base.smoothed = Some(Smoothed { srtt: MS * 100, rttvar: MS * 20 });
-        Rfc4015 { granularity: MS, base, in_series: false, before: None, adapt: None }
+        Rfc4015 { base, in_series: false, before: None, adapt: None }
     }
 
     /// What is left after a timeout that `spurious` tells about, and an ACK of data sent right then with this RTT.

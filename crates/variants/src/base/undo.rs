@@ -3,9 +3,9 @@
 //! | response | window afterwards | source |
 //! |---|---|---|
 //! | `none` | as it is | |
-//! | `instant` | cwnd and ssthresh at least what they were | RR-TCP §3 |
+//! | `instant` | cwnd and ssthresh at least what they were | RR-TCP §2.1 |
 //! | `slow-start` | ssthresh at least the old cwnd, so that slow start climbs back | RFC 2883 §5.2, survey §5.1.3 |
-//! | `rfc4015` | cwnd as large as FlightSize plus what the ACK releases, ssthresh as before | RFC 4015 §3 |
+//! | `rfc4015` | FlightSize plus at most IW of what the ACK releases, no more than before; ssthresh as before | RFC 4015 §3 |
 //! | `halve` | stays halved, in congestion avoidance, and lets out at most three segments | F-RTO §3 |
 //! | `halve-then-slow-start` | as `halve` after F-RTO's verdict, as `slow-start` after any later one | F-RTO §6 |
 //! | `restore` | as `instant`, the timer as it was; fast recovery goes on | TCP-DOOR, by the survey §5.1.2 |
@@ -89,7 +89,7 @@ fn slow_start(cx: &Context<'_>, snapshot: &Snapshot) -> Window {
     Window { cwnd: cx.snd.cwnd, ssthresh: cx.snd.ssthresh.max(snapshot.cwnd) }
 }
 
-/// RFC 4015 §3 steps 0, 8 and 9: `pipe_prev` is the larger of FlightSize and ssthresh before the reduction, where an
+/// RFC 4015 §3 steps 0 and 9: `pipe_prev` is the larger of FlightSize and ssthresh before the reduction, where an
 /// ssthresh that was never set says nothing. What limited transmit or F-RTO sent beyond the old window does not widen it.
 fn rfc4015(cx: &Context<'_>, ack: &AckFacts<'_>, snapshot: &Snapshot) -> Window {
     let ssthresh_before = if snapshot.ssthresh == Bytes::MAX { Bytes::ZERO } else { snapshot.ssthresh };
