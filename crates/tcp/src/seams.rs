@@ -318,7 +318,7 @@ pub enum TimeoutStep {
 /// What to send after a retransmission timeout.
 pub trait TimeoutRecovery: Debug + Send {
     /// The timer expired.
-    fn on_timeout(&mut self, cx: &Context<'_>, first: bool) -> AfterTimeout;
+    fn on_timeout(&mut self, cx: &Context<'_>) -> AfterTimeout;
 
     /// An ACK arrived while the timeout is undecided. The window does not grow meanwhile.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> TimeoutStep;

@@ -218,7 +218,7 @@ impl Frto {
 }
 
 impl TimeoutRecovery for Frto {
-    fn on_timeout(&mut self, cx: &Context<'_>, _first: bool) -> AfterTimeout {
+    fn on_timeout(&mut self, cx: &Context<'_>) -> AfterTimeout {
         self.step = Step::First;
         if self.version != Version::Paper2002 && self.recovery_is_pending(cx) {
             self.recover = cx.snd.snd_nxt;

@@ -81,7 +81,7 @@ impl Sender {
         }
         self.end_disorder(now, DisorderEnd::Timeout);
         self.state.recover = self.state.snd_nxt;
-        self.give_up_on_timeout(now, head, first);
+        self.give_up_on_timeout(now, head);
         self.state.phase = Phase::Loss;
         self.state.dup_acks = Segments::ZERO;
         self.postponed = None;
@@ -112,8 +112,8 @@ impl Sender {
     }
 
     /// Marks what the timeout means is lost.
-    fn give_up_on_timeout(&mut self, now: Instant, head: SegId, first: bool) {
-        let plan = self.plugins.timeout_recovery.on_timeout(&context!(self, now), first);
+    fn give_up_on_timeout(&mut self, now: Instant, head: SegId) {
+        let plan = self.plugins.timeout_recovery.on_timeout(&context!(self, now));
         self.probing_timeout = plan == AfterTimeout::Probe;
         self.granted = Segments::ZERO;
         if self.probing_timeout {

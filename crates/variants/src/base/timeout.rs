@@ -27,7 +27,7 @@ impl Part<dyn TimeoutRecovery> for Config {
 struct Conventional;
 
 impl TimeoutRecovery for Conventional {
-    fn on_timeout(&mut self, _cx: &Context<'_>, _first: bool) -> AfterTimeout {
+    fn on_timeout(&mut self, _cx: &Context<'_>) -> AfterTimeout {
         AfterTimeout::Conventional
     }
 
