@@ -13,14 +13,14 @@
 //! since its own first duplicate. 4: the wait ends: fast retransmit, from the FlightSize before the first duplicate; in
 //! recovery RFC 6675 judges the further holes (`sack.rs`). 5: a timeout ends every wait.
 //!
-//! **Departures.** The wait ends early enough for the repair to be acknowledged before the retransmission timer expires.
-//! What was sent again in an earlier episode waits from then on. Without an SRTT the rule is RFC 6675's; without SACK the
-//! variant recovers as NewReno. (4) needs no FlightSize of its own: the engine's, without what limited transmit has
-//! added, is what it was.
+//! **Departures.** Rule 2 stops when FlightSize has reached two windows. The wait ends early enough for the repair to
+//! be acknowledged before the retransmission timer expires. What was sent again in an earlier episode waits from then
+//! on. Without an SRTT the rule is RFC 6675's; without SACK the variant recovers as NewReno. (4) needs no FlightSize of
+//! its own: the engine's, without what limited transmit has added, is what it was.
 //!
-//! **Reproduces.** The survey's order of TCP-DCR above `dsack-r`, while reordering is shorter than the round trip. Where a
-//! drop-tail queue is full, rule 2 keeps it full, and what the clock then sends again comes on top: it is often dropped,
-//! and the timer has to repair.
+//! **Reproduces.** The survey's order of TCP-DCR above `dsack-r`, while reordering is shorter than the round trip.
+//! Where a drop-tail queue is full, rule 2 keeps it full, and what the clock then sends again comes on top: it is often
+//! dropped, and the timer has to repair.
 //!
 //! **Status.** Partial: τ, its start and rule 2 are in the survey; the holes after the first, the limit of FlightSize and
 //! what ends the wait early are our reading.

@@ -21,7 +21,7 @@
 //! **Departures.** The option's layout and t1 = SRTT, t2 = RTO are ours: the survey names neither. Frozen means that nothing
 //! grows either. A run of freezes lasts at most eight times t1, and the next begins after one SRTT of normal operation:
 //! where everything is reordered the survey (§5.1.2) warns of congestion collapse. A copy that the network made looks
-//! overtaken.
+//! overtaken. Only ACKs without data carry what rules 2 and 3 say.
 //!
 //! **Reproduces.** "TCP-DOOR" of the survey's Fig. 7, in kind.
 //!

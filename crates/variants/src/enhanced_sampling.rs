@@ -13,7 +13,7 @@
 //! **Departures.** With timestamps it does nothing: they tell the copies apart exactly. If the ACK before the DSACK was
 //! lost, the first time is unknown and there is no sample.
 //!
-//! **Reproduces.** RR-TCP Fig. 10 and Table 3, DSACK-FAES and DSACK-TAES.
+//! **Reproduces.** RR-TCP Fig. 10 and Table 3, DSACK-TAES; Figs. 12 and 13, DSACK-FAES.
 //!
 //! **Status.** Faithful.
 

@@ -10,24 +10,26 @@
 //! **State.** `step`: what the next ACK is. `recover`: SND.NXT when the first ACK came (`recover`, `RecoveryPoint`).
 //! `resent_end`: where the retransmitted segment ends.
 //!
-//! **Rules.** 1: the timer expires: resend the first segment and wait; `basic` and `sack` do so only if no recovery from
-//! an earlier loss is pending. 2: the first ACK. It advances: send up to two new segments; a duplicate, or no new data: it
-//! was a loss, resend everything in slow start. `basic` also takes it for a loss if the ACK covers all that was sent, or
-//! not all that was resent. `sack` waits through duplicates. 3: the second ACK. It advances: spurious. A duplicate: a loss,
-//! slow start from three segments. `sack` looks instead at what is acknowledged: data from before the timeout: spurious;
-//! the new data, or nothing new: a loss.
+//! **Rules.** 1: the timer expires: resend the first segment and wait; `basic` and `sack` do so only if no recovery
+//! from an earlier loss is pending. 2: the first ACK. It advances: send up to two new segments; a duplicate, or no new
+//! data: it was a loss, resend everything in slow start, from one segment after a duplicate, else from two. `basic` and
+//! `sack` also take it for a loss if the ACK covers all that was sent, `basic` also if it does not cover all that was
+//! resent. `sack` waits through duplicates. 3: the second ACK. It advances: spurious. A duplicate: a loss, slow start
+//! from three segments. `sack` looks instead at what is acknowledged: data from before the timeout: spurious; the new
+//! data, or nothing new: a loss.
 //!
 //! What the window becomes is the response's business (`base/undo.rs`): `2002` stays halved, the RFC leaves it open; here
 //! that of RFC 4015. With DSACK even the halving can be undone later (§6 of the paper): `frto-2002+dsack`.
 //!
-//! **Departures.** While the timeout is undecided cwnd stands at one segment, as in RFC 5682, where the paper leaves it as
-//! it was; nothing is sent by it. Nagle is not overridden. SACK marks survive the timeout (RFC 6675 §5.1). Without SACK
-//! `sack` does as `basic`. After a loss the new segments of step 2 count as under way, so that slow start from three segments
-//! resends fewer at first. The hard cap on what is in flight holds for the two new segments too.
+//! **Departures.** While the timeout is undecided cwnd stands at one segment, as in RFC 5682, where the paper leaves it
+//! as it was; nothing is sent by it. Nagle is not overridden. SACK marks survive the timeout (RFC 6675 §5.1). With SACK
+//! `basic`, too, leaves a timeout in fast recovery alone; without SACK `sack` does as `basic`. After a loss the new
+//! segments of step 2 count as under way, so that slow start from three segments resends fewer at first. The hard cap
+//! on what is in flight holds for the two new segments too.
 //!
 //! **Reproduces.** F-RTO Figs. 2 to 4 and the curves "F-RTO" of its §5.
 //!
-//! **Status.** Faithful.
+//! **Status.** Faithful; `frto-2002+dsack` is partial, since the paper proposes it without rules.
 
 use std::sync::Arc;
 

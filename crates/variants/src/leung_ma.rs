@@ -21,7 +21,7 @@
 //! is still resent; and where RTO is less than 2 / kappa round trips, the bound leaves 3. The bounds are taken when the
 //! threshold is used. In-order traffic never lowers it.
 //!
-//! **Reproduces.** Meant for survey Fig. 7 c, d and Table 2; with these constants it stays behind what is shown there.
+//! **Reproduces.** Meant for survey Fig. 7 c, d; with these constants it stays behind what is shown there.
 //!
 //! **Status.** Partial: the original paper was not at hand.
 

@@ -57,7 +57,7 @@ pub struct Config {
     pub windows: f64,
     /// A sender whom the connection's largest window stops has exhausted limited transmit too (§4.3.3).
     pub largest_window_exhausts: bool,
-    /// 1/alpha: how many samples the EWMAs D and W remember (Table 2).
+    /// 1/alpha: how many samples the EWMAs D (Table 2) and W remember.
     pub memory: u32,
     /// The smallest threshold, in segments.
     pub min_dup_thresh: Segments,

@@ -7,9 +7,11 @@
 //! `fa -= S * C(timeout) / C(false fast retransmit)`. 6: limited transmit was exhausted and SND.UNA advances: the
 //! same with C(limited transmit), if that is the larger cost. The costs are in `rr_costs.rs`.
 //!
-//! **Departures.** W is sampled outside recovery and outside slow start after a timeout, in disorder too: limited
-//! transmit leaves cwnd alone, and under persistent reordering there is little else than disorder. The ratio stays
-//! between 0 and 0.99 (the paper observes that it settles there). Before the first RTT sample a cost ratio counts as 1.
+//! **Departures.** A false fast retransmit is an episode whose every retransmission a DSACK proves needless, not each
+//! such segment: one reduction, one cost. The paper (§5.7) has W an EWMA without more; it gets the gain of D. W is
+//! sampled outside recovery and outside slow start after a timeout, in disorder too: limited transmit leaves cwnd
+//! alone, and under persistent reordering there is little else than disorder. The ratio stays between 0 and 0.99 (the
+//! paper observes that it settles there). Before the first RTT sample a cost ratio counts as 1.
 //!
 //! *Idle periods.* Limited transmit is exhausted when it has sent its k windows, or when it may not because the
 //! connection's largest window is full (`largest_window_exhausts`). The paper speaks of the former, but in its Figs. 10

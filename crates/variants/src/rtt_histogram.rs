@@ -13,7 +13,8 @@
 //! `ceil(0.998 n)` plus the clock's granularity.
 //!
 //! **Departures.** The paper gives neither the number of samples nor their life nor what holds at the start: 4096, the
-//! 80 s of reordering events, and RFC 6298 below 32 samples are our choice.
+//! 80 s of reordering events, and RFC 6298 below 32 samples are our choice. It has samples "for each packet"; that those
+//! sent twice count as in DSACK-ES is our reading, since its Table 1 builds DSACK-HG on DSACK-TA.
 //!
 //! **Reproduces.** RR-TCP Fig. 10 and Table 3, DSACK-HG.
 //!

@@ -12,21 +12,23 @@
 //! `inter_arrival`: mean time between segments. `queue`: what is paced out.
 //!
 //! **Rules.** An arrival out of order counts; the first `imm` are told at once, the others are withheld. More than
-//! `thresh` of them, or silence for `thresh` inter-arrival times, release the duplicates (§3.2.2). When RCV.NXT
-//! advances the ACKs in order are released: one for each counted segment and one for that which came late, half as many
-//! if ACKs are delayed (§3.2.3). If the gap was open for more than a round trip it was a loss, and its strides do not
-//! count (§3.2.2).
+//! `thresh` arrivals, or silence for `thresh` inter-arrival times, release the duplicates (§3.2.2). When RCV.NXT
+//! advances the ACKs in order are released: one for each counted segment and one for that which came late (§4.2 counts
+//! it too), half as many if ACKs are delayed (§3.2.3). If the gap was open for more than a round trip it was a loss,
+//! and its strides do not count (§3.2.2).
 //!
 //! **Departures.** ACK numbers spread evenly (§4.3) are rounded down to ends of segments, and those that repeat are
 //! left out: an ACK within a segment would be ACK division, a repeated one a duplicate. Where §4.3 turns the ACK flag
-//! off, data segments leave without SACK instead (RFC 9293 demands the flag). The thesis names no first threshold, no
-//! length of the ring, no gain and no bounds of the silence. A duplicate segment is acknowledged at once with its
-//! DSACK; with SACK that tells all. A window that closes and the FIN release everything.
+//! off, data segments leave without SACK instead (RFC 9293 demands the flag). Duplicates are spaced by the time that
+//! all arrivals of the epoch took, those told at once included. A gap that remains when one closes begins an epoch of
+//! its own. The thesis names no first threshold, no length of the ring, no gain and no bounds of the silence. A
+//! duplicate segment is acknowledged at once with its DSACK; with SACK that tells all. A window that closes and the FIN
+//! release everything.
 //!
 //! **Reproduces.** Yang, Figs. 5.1 to 5.8, with the sender `reno` without limited transmit and `imm = 2`. The variant
 //! below has the sender `sack` with limited transmit, for which §3.2.3 wants no immediate duplicates: `imm = 0`.
 //!
-//! **Status.** Faithful to the design; the named values are ours.
+//! **Status.** Partial: faithful to the design, but the values that the thesis does not name are ours.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
