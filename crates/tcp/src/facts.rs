@@ -86,6 +86,38 @@ pub struct SendState {
 }
 
 impl SendState {
+    /// The variables before anything was sent.
+    pub fn new(config: &Config) -> SendState {
+        let smss = Bytes(u64::from(config.mss));
+        SendState {
+            snd_una: Offset::SYN,
+            snd_nxt: Offset::SYN,
+            snd_wnd: Bytes::ZERO,
+            max_snd_wnd: Bytes::ZERO,
+            smss,
+            cwnd: config.initial_window.of(smss),
+            ssthresh: Bytes::MAX,
+            recovery_window: Bytes::MAX,
+            snapshot: None,
+            phase: Phase::Open,
+            recover: Offset::SYN,
+            dup_acks: Segments::ZERO,
+            dup_thresh: Segments(3),
+            limited_transmit: Bytes::ZERO,
+            flight_before_disorder: Bytes::ZERO,
+            postponed_until: Instant::ZERO,
+            frozen_until: Instant::ZERO,
+            srtt: None,
+            rto: config.initial_rto,
+            rto_expires: Instant::NEVER,
+            can_send_new: false,
+            sack: false,
+            timestamps: false,
+            ecn: false,
+            features: Features::NONE,
+        }
+    }
+
     /// `FlightSize`: octets sent and not cumulatively acknowledged (RFC 5681 §2).
     pub fn flight_size(&self) -> Bytes {
         self.snd_nxt.since(self.snd_una)

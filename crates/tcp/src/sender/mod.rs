@@ -145,7 +145,7 @@ impl Sender {
         now: Instant,
     ) -> Sender {
         Sender {
-            state: unsent(&config),
+            state: SendState::new(&config),
             board: Scoreboard::default(),
             plugins,
             without_sack,
@@ -296,37 +296,5 @@ impl Sender {
     fn set_window(&mut self, window: Window) {
         self.set_cwnd(window.cwnd);
         self.state.ssthresh = window.ssthresh.max(self.state.smss * 2);
-    }
-}
-
-/// The send side's variables before anything was sent.
-fn unsent(config: &Config) -> SendState {
-    let smss = Bytes(u64::from(config.mss));
-    SendState {
-        snd_una: Offset::SYN,
-        snd_nxt: Offset::SYN,
-        snd_wnd: Bytes::ZERO,
-        max_snd_wnd: Bytes::ZERO,
-        smss,
-        cwnd: config.initial_window.of(smss),
-        ssthresh: Bytes::MAX,
-        recovery_window: Bytes::MAX,
-        snapshot: None,
-        phase: Phase::Open,
-        recover: Offset::SYN,
-        dup_acks: Segments::ZERO,
-        dup_thresh: Segments(3),
-        limited_transmit: Bytes::ZERO,
-        flight_before_disorder: Bytes::ZERO,
-        postponed_until: Instant::ZERO,
-        frozen_until: Instant::ZERO,
-        srtt: None,
-        rto: config.initial_rto,
-        rto_expires: Instant::NEVER,
-        can_send_new: false,
-        sack: false,
-        timestamps: false,
-        ecn: false,
-        features: Features::NONE,
     }
 }

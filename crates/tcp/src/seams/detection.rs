@@ -1,0 +1,186 @@
+//! Is it lost, how sure must one be, and was it so after all?
+
+use std::fmt::Debug;
+
+use reknit_units::{Instant, Segments};
+
+use crate::facts::{AckFacts, Context, Spurious, Turn};
+use crate::scoreboard::{Cause, SegId};
+
+/// Why a segment is held lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// Enough duplicate ACKs (RFC 5681 §3.2).
+    Duplicates,
+    /// Enough SACKed above it (RFC 6675 §4, `IsLost`).
+    SackedAbove,
+    /// A partial ACK points at it (RFC 6582 §3.2).
+    PartialAck,
+    /// A segment sent later was delivered and time has passed since (RFC 8985 §6).
+    Overtaken,
+    /// Its own deadline passed.
+    Deadline,
+}
+
+/// What a loss detector concluded.
+#[derive(Debug, Default)]
+pub struct Verdicts {
+    pub(crate) lost: Vec<(SegId, Why)>,
+    pub(crate) originals_lost: Vec<SegId>,
+    pub(crate) repairs: Vec<SegId>,
+    pub(crate) event: Option<SegId>,
+    pub(crate) collapse: Option<Instant>,
+    pub(crate) probe: bool,
+    pub(crate) probe_repaired_loss: bool,
+}
+
+impl Verdicts {
+    /// The latest transmission of `id` did not arrive. Outside an episode the first such verdict begins one.
+    pub fn lost(&mut self, id: SegId, why: Why) {
+        self.lost.push((id, why));
+    }
+
+    /// The first transmission of `id` did not arrive; it was sent again on suspicion, and that copy is under way.
+    pub fn original_lost(&mut self, id: SegId) {
+        self.originals_lost.push(id);
+    }
+
+    /// The latest transmission of `id` did not arrive either, in a congestion event that was answered before: it is
+    /// repaired, and nothing begins.
+    pub fn repair(&mut self, id: SegId) {
+        self.repairs.push(id);
+    }
+
+    /// So much is lost that the window starts over from one segment, and nothing is sent before `until`.
+    pub fn collapse(&mut self, until: Instant) {
+        self.collapse = Some(until);
+    }
+
+    /// The loss of `hole` is a congestion event of its own: it begins an episode wherever the sender stands.
+    pub fn event(&mut self, hole: SegId) {
+        self.event = Some(hole);
+    }
+
+    /// Send a probe: new data if possible, else the last segment again (RFC 8985 §7.3).
+    pub fn probe(&mut self) {
+        self.probe = true;
+    }
+
+    /// The probe repaired a loss without anyone noticing: respond once as to any loss (RFC 8985 §7.4).
+    pub fn probe_repaired_loss(&mut self) {
+        self.probe_repaired_loss = true;
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.lost.clear();
+        self.originals_lost.clear();
+        self.repairs.clear();
+        self.event = None;
+        self.collapse = None;
+        self.probe = false;
+        self.probe_repaired_loss = false;
+    }
+}
+
+/// Which segments are lost, or when to look again.
+pub trait LossDetector: Debug + Send {
+    /// Judges the outstanding segments. Once per ACK, after the scoreboard took it in; outside recovery any verdict
+    /// starts it (if the postponements agree).
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts);
+
+    /// Judges again because [`LossDetector::deadline`] passed or a postponement ran out. Afterwards the deadline lies in
+    /// the future.
+    fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts);
+
+    /// When to look again, [`Instant::NEVER`] if only an ACK can tell more.
+    fn deadline(&self) -> Instant {
+        Instant::NEVER
+    }
+
+    /// A segment was sent, for the first time or again.
+    fn on_sent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
+
+    /// True if recovery may also resend holes that are not held lost when there is nothing else to send (RFC 6675 §4,
+    /// `NextSeg` rules 3 and 4).
+    fn resends_on_suspicion(&self) -> bool {
+        false
+    }
+
+    /// True if the retransmission timeout that just fired means that `id` is lost too (RFC 6298 §5.4 speaks of the
+    /// first segment only; classic TCP gives up everything).
+    fn lost_at_timeout(&self, _cx: &Context<'_>, _id: SegId) -> bool {
+        true
+    }
+
+    /// A turn in the connection's recovery: state that belongs to one episode ends here.
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn);
+}
+
+/// How many duplicates mean loss.
+pub trait DupThresh: Debug + Send {
+    /// Learns from an ACK. Before loss detection, so that it is judged by the newest threshold.
+    fn on_ack(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) {}
+
+    /// The threshold, in segments. Asked on every ACK outside recovery.
+    fn dup_thresh(&self, cx: &Context<'_>) -> Segments;
+
+    /// What it has learned about reordering, for a later connection to the same peer.
+    fn history(&self) -> Option<ReorderingHistory> {
+        None
+    }
+
+    /// Begins with what an earlier connection to the same peer has learned.
+    fn begin_with(&mut self, _history: &ReorderingHistory) {}
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// What a connection has learned about reordering on the way to a peer.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ReorderingHistory {
+    /// Reordering lengths and when they were measured, oldest first.
+    pub events: Vec<(Instant, Segments)>,
+    /// The share of them that a threshold should cover.
+    pub coverage: f64,
+}
+
+/// Whether a triggered fast retransmit may go ahead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// Now.
+    Now,
+    /// Not before this moment, and only if the hole is still open then.
+    At(Instant),
+}
+
+/// How much longer to wait once the evidence is in.
+pub trait Postponement: Debug + Send {
+    /// Asked when the detector first holds `hole` lost.
+    fn may_enter(&mut self, cx: &Context<'_>, hole: SegId) -> Entry;
+
+    /// Learns from an ACK.
+    fn on_ack(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) {}
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// Whether the last reduction was needless.
+pub trait SpuriousDetector: Debug + Send {
+    /// A segment was sent again.
+    fn on_resent(&mut self, cx: &Context<'_>, id: SegId, cause: Cause);
+
+    /// Learns from an ACK, and judges the last reduction (`cx.snd.snapshot`) if there is one. The first verdict of an
+    /// episode counts.
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious>;
+
+    /// Until when neither window nor timeout may change: losses are repaired, but nothing is reduced, backed off or
+    /// grown. Asked after each ACK.
+    fn frozen_until(&self) -> Instant {
+        Instant::ZERO
+    }
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn);
+}

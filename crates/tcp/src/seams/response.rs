@@ -1,0 +1,210 @@
+//! What follows: for the window, for what is sent, for the timer.
+
+use std::fmt::Debug;
+
+use reknit_units::{Bytes, Duration, Instant, Segments};
+
+use crate::config::Config;
+use crate::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn, Window};
+use crate::scoreboard::SegId;
+
+/// What becomes of a needless reduction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Undo {
+    /// The new window; None leaves it as it is.
+    pub window: Option<Window>,
+    /// A later verdict on the same reduction may undo more.
+    pub stays_open: bool,
+    /// The timer's back-off was needless too.
+    pub ends_back_off: bool,
+    /// The reduction itself stands, so the congestion control keeps what it made of it.
+    pub stays_reduced: bool,
+    /// Fast recovery goes on repairing what is held lost, with the new window if there is one.
+    pub goes_on: bool,
+}
+
+impl From<Window> for Undo {
+    fn from(window: Window) -> Undo {
+        Undo { window: Some(window), ..Undo::default() }
+    }
+}
+
+/// The window after the news that a reduction was needless.
+pub trait SpuriousResponse: Debug + Send {
+    /// What to do about it. `snapshot` is the window before the reduction.
+    fn respond(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, spurious: Spurious, snapshot: &Snapshot) -> Undo;
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// A reduction of the window that is due.
+#[derive(Clone, Copy, Debug)]
+pub struct Reduction {
+    /// What sets it off.
+    pub trigger: Trigger,
+    /// The segment that is held lost; the first outstanding one if none is.
+    pub hole: SegId,
+    /// The FlightSize that met congestion, without what limited transmit had added (RFC 5681 eq. 4).
+    pub flight_size: Bytes,
+}
+
+/// What a loss verdict does to the window, and when.
+pub trait LossResponse: Debug + Send {
+    /// The window to continue with. None leaves it as it is (the loss is repaired all the same).
+    ///
+    /// `congestion` tells what the congestion control would do.
+    fn respond(
+        &mut self,
+        cx: &Context<'_>,
+        reduction: &Reduction,
+        congestion: &mut dyn CongestionControl,
+    ) -> Option<Window>;
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// How fast recovery spends the window, and when it is over.
+pub trait FastRecovery: Debug + Send {
+    /// Recovery begins, to end with `cx.snd.recovery_window`, which the loss response chose; returns cwnd. `ack` is what
+    /// set it off, none if a timer did.
+    fn enter(&mut self, cx: &Context<'_>, ack: Option<&AckFacts<'_>>) -> Bytes;
+
+    /// A further ACK arrived that did not end recovery; returns cwnd.
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes;
+
+    /// `bytes` were sent in recovery.
+    fn on_sent(&mut self, _bytes: Bytes) {}
+
+    /// How many octets may be sent now.
+    fn allowance(&self, cx: &Context<'_>) -> Bytes;
+
+    /// True if the ACK ends recovery. By the RFCs, when everything outstanding at its start is acknowledged.
+    fn is_over(&self, cx: &Context<'_>, _ack: &AckFacts<'_>) -> bool {
+        cx.snd.snd_una >= cx.snd.recover
+    }
+
+    /// cwnd when recovery is over.
+    fn exit(&mut self, cx: &Context<'_>) -> Bytes;
+
+    /// True if the ACK that ends recovery lets the window grow like any other; by the RFCs `exit` has the last word.
+    fn grows_on_exit(&self) -> bool {
+        false
+    }
+
+    /// True if the first retransmission that a verdict asks for goes out at once, even if the window has no room for it
+    /// (RFC 6675 §5 step 4.3).
+    fn resends_at_once(&self, _cx: &Context<'_>) -> bool {
+        true
+    }
+
+    /// Asked on a partial ACK: does it restart the retransmission timer?
+    fn restarts_timer(&mut self) -> bool {
+        true
+    }
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// What to do about data that may only seem lost, after the retransmission timer expired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AfterTimeout {
+    /// Give up what the detector gives up and resend it in slow start (RFC 5681 §3.1).
+    Conventional,
+    /// Resend only the first segment, hold nothing else lost, send nothing else, and wait for ACKs to tell more.
+    Probe,
+}
+
+/// The next step of an undecided timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeoutStep {
+    /// Nothing to do with this ACK.
+    Pass,
+    /// Send up to this many new segments whatever the window says, then continue with this cwnd.
+    SendNew(Segments, Bytes),
+    /// It was a loss: resend what was outstanding when the timer expired, in slow start from this cwnd.
+    FallBack(Bytes),
+    /// It was spurious.
+    Spurious,
+}
+
+/// What to send after a retransmission timeout.
+pub trait TimeoutRecovery: Debug + Send {
+    /// The timer expired.
+    fn on_timeout(&mut self, cx: &Context<'_>) -> AfterTimeout;
+
+    /// An ACK arrived while the timeout is undecided. The window does not grow meanwhile.
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> TimeoutStep;
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// The retransmission timeout.
+pub trait RtoEstimator: Debug + Send {
+    /// Learns from an ACK; true if it took a valid sample, which ends the back-off (RFC 6298 §5).
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool;
+
+    /// Learns from a sample that belongs to no ACK of data: the handshake's.
+    fn on_sample(&mut self, config: &Config, rtt: Duration);
+
+    /// The timeout before clamping and back-off; none before the first sample. [`Duration::MAX`] runs no timer.
+    fn rto(&self) -> Option<Duration>;
+
+    /// The smoothed round-trip time, none before the first sample.
+    fn srtt(&self) -> Option<Duration>;
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// New data during disorder.
+pub trait LimitedTransmit: Debug + Send {
+    /// How large FlightSize may become. Asked on every ACK outside recovery while duplicates are counted or something
+    /// is SACKed; values below cwnd change nothing.
+    fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes;
+
+    /// Disorder ended, for the reason given, or SND.UNA advanced within it. None leaves the window as it is; a window
+    /// that is set here does not grow by the same ACK.
+    fn on_disorder_end(&mut self, _cx: &Context<'_>, _end: DisorderEnd) -> Option<Window> {
+        None
+    }
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
+
+/// How disorder ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DisorderEnd {
+    /// SND.UNA advanced: the hole was filled before anything was held lost.
+    Advance,
+    /// Fast recovery begins.
+    Recovery,
+    /// The retransmission timer expired.
+    Timeout,
+}
+
+/// Growth and reduction of the window.
+pub trait CongestionControl: Debug + Send {
+    /// The window after an ACK that delivered something, outside fast recovery and while the window was in use.
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window;
+
+    /// From `now` on the window is not in use: the application, or the peer's window, holds the sender back. Until the
+    /// next [`CongestionControl::on_ack`].
+    fn on_unused_window(&mut self, _now: Instant) {}
+
+    /// ssthresh after a congestion signal (RFC 5681 eq. 4 and its relatives).
+    fn ssthresh(&mut self, cx: &Context<'_>, reduction: &Reduction) -> Bytes;
+
+    /// Keeps what a reduction is about to change; one state is kept.
+    fn save(&mut self);
+
+    /// Returns to the state that was kept, because the reduction was needless.
+    fn restore(&mut self, cx: &Context<'_>);
+
+    /// A turn in the connection's recovery.
+    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+}
