@@ -37,8 +37,8 @@ bench: build ## Cost per ACK (docs/cost.md), and a comparison with ns-2 where th
 doc: ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked
 
-docs: ## Write docs/algorithms from the headers of the algorithms' files
-	$(CARGO) run --quiet --locked -p reknit -- variants --docs docs/algorithms
+docs: build ## Write docs/algorithms from the headers of the algorithms' files
+	@$(REKNIT) variants --docs docs/algorithms
 
 clean: ## Remove what was built
 	$(CARGO) clean

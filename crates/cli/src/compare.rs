@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::ValueEnum;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
-use reknit_path::Profile;
+use reknit_path::{Direction, Profile, Train};
 use reknit_sim::{End, FlowSpec, NoTracer, RunResult, Scenario, Workload, run_unless, tcp_config};
-use reknit_units::{Duration, Instant, Share};
+use reknit_units::{Bytes, Duration, Instant, Share};
 use serde::Serialize;
 
 use crate::Failure;
 use crate::capture::CaptureTracer;
 use crate::contestants::{self, Contestant};
-use crate::output;
 use crate::statistics::Estimate;
 use crate::table::{self, Align, Column};
+use crate::{input, output};
 
 /// Compare variants on a path, in simulation.
 ///
@@ -36,18 +36,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.toml")]
     variant_file: Vec<PathBuf>,
     /// Length of each run, in its own time
-    #[arg(long, value_name = "TIME", default_value = "60 s")]
+    #[arg(long, value_name = "TIME", default_value = "60 s", value_parser = input::duration)]
     duration: Duration,
     /// Runs of each variant, with the seeds 1, 2, 3, ...
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value = "5", value_parser = input::whole::<1, 10_000>, allow_negative_numbers = true)]
     seeds: u32,
     /// Connections that share the path, all of the same variant, opened 100 ms apart
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = input::whole::<1, 100_000>, allow_negative_numbers = true)]
     flows: u32,
     /// Lose each data packet with this probability
     #[arg(long, value_name = "SHARE")]
     loss: Option<Share>,
-    /// Change a value of the path: tcp.KEY=VALUE, forward.STAGE.KEY=VALUE, reverse.STAGE.KEY=VALUE or `drop_notices=true`
+    /// Change a value of the path: tcp.KEY=VALUE, forward.STAGE.KEY=VALUE, reverse.STAGE.KEY=VALUE or
+    /// drop_notices=true; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Take everything off the path that changes the order of packets
@@ -200,7 +201,7 @@ struct Job {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let mut profile = Profile::load(&args.path, &args.set).map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut profile = input::path(&args.path, &args.set)?;
     if let Some(loss) = args.loss {
         profile.set_loss(loss);
     }
@@ -211,9 +212,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let tcp = tcp_config(&profile).map_err(Failure::Usage)?;
     let customs = contestants::load(&args.variant_file)?;
     let variants = contestants::choose(&args.variants, &customs)?;
-    if args.duration.is_zero() {
-        return Err(Failure::Usage("--duration must be more than 0".to_owned()));
-    }
+    takes_time(&profile)?;
+    takes_time(&profile.in_order())?;
     let stop = output::on_interrupt();
     let profile = Arc::new(profile);
     let reference = contestants::find("sack", &[]).map_err(Failure::Failed)?;
@@ -241,6 +241,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         contestants::tell_of_fall_back(&row.variant, &row.fell_back);
     }
     show(args, &comparison, began)
+}
+
+/// Refuses a path on which data would arrive without any time passing: a simulation of it would not come to an end.
+fn takes_time(profile: &Profile) -> Result<(), Failure> {
+    let train = Train { packets: 1000, size: Bytes(1500), gap: Duration::ZERO };
+    let is_instant = |direction| train.through(profile, direction, 1).delay_quantile(1.0).is_zero();
+    if [Direction::Forward, Direction::Reverse].into_iter().all(is_instant) {
+        let message = "data take no time on this path, or none once whatever reorders is taken off; add a link";
+        return Err(Failure::Usage(format!("{}: {message} with a `rate` or a `delay`", profile.name)));
+    }
+    Ok(())
 }
 
 fn scenario(
@@ -362,8 +373,8 @@ fn people(comparison: &Comparison, width: usize, bold: bool, took: std::time::Du
         "Means of seeds 1..{} with 95 % intervals, {} s each; {} s of traffic in {:.2} s. reknit {}. All fields: --json. \
          Look inside: --pcap FILE.",
         comparison.seeds,
-        output::number(comparison.duration_s),
-        output::number(simulated),
+        output::count(comparison.duration_s),
+        output::count(simulated),
         took.as_secs_f64(),
         comparison.reknit
     );

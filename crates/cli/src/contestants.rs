@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reknit_tcp::Info;
 use reknit_variants::{Composition, Custom, VARIANTS, Variant, rules};
 
-use crate::Failure;
+use crate::{Failure, input};
 
 /// A variant in a comparison.
 #[derive(Clone, Debug)]
@@ -68,7 +68,10 @@ pub(crate) fn find(name: &str, customs: &[Custom]) -> Result<Contestant, String>
         Err(error) => error,
     };
     let own: Vec<&str> = customs.iter().map(|custom| custom.name.as_str()).collect();
-    Err(if own.is_empty() { error.to_string() } else { format!("{error}, and from files {}", own.join(", ")) })
+    let near = input::nearest(name, VARIANTS.iter().map(|variant| variant.name).chain(own.iter().copied()));
+    let message =
+        if own.is_empty() { error.to_string() } else { format!("{error}, and from files {}", own.join(", ")) };
+    Err(input::with_guess(message, near))
 }
 
 /// Who is compared: those that were named and those from files; without names, the files' bases, or all.

@@ -4,6 +4,7 @@ mod capture;
 mod compare;
 mod contestants;
 mod doctor;
+mod input;
 mod output;
 mod paths;
 mod plot;
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Usage(message)) => {
-            eprintln!("error: {message}");
+            eprintln!("error: {}", input::in_words(&message));
             ExitCode::from(2)
         }
         Err(Failure::Failed(message)) => {

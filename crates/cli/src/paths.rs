@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use reknit_path::{Direction, NAMES, Passage, Profile, Train};
 use reknit_units::{Bytes, Duration, Rate};
 
-use crate::{Failure, output, plot, table};
+use crate::{Failure, input, output, plot, table};
 
 /// List the paths, or describe one.
 #[derive(clap::Args, Debug)]
@@ -14,12 +14,12 @@ pub(crate) struct Args {
     /// Describe this one: a built-in path or a TOML file
     name: Option<String>,
     /// Change one value, for example `forward.bottleneck.rate="2 Mbit/s"`; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", requires = "name")]
     set: Vec<String>,
     /// Seed of the packet train
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "N", requires = "name", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Draw the train's delays and displacements into this SVG file
+    /// Draw the delays and extents of the forward direction into this SVG file
     #[arg(long, value_name = "FILE.svg", requires = "name")]
     plot: Option<PathBuf>,
 }
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let width = table::terminal_width();
     match &args.name {
         Some(name) => {
-            let profile = Profile::load(name, &args.set).map_err(|error| Failure::Usage(error.to_string()))?;
+            let profile = input::path(name, &args.set)?;
             if let Some(file) = &args.plot {
                 let passage = train(&profile, Direction::Forward).through(&profile, Direction::Forward, args.seed);
                 plot::passage(&profile.name, &passage, file)?;
@@ -102,7 +102,12 @@ fn measure(profile: &Profile, direction: Direction, seed: u64, width: usize) -> 
         let n = [1, 2, 3, 5, 10, 20].map(|n| format!("{n}: {:.2} %", share(passage.n_reordered(n))));
         lines.push(("n-reordered", n.join(", ")));
     }
-    let mut text = format!("  {PACKETS} packets of {} octets, one each {}:\n", SIZE.0, rounded(train.gap));
+    let mut text = format!(
+        "  {} packets of {} octets, one each {}:\n",
+        output::count(f64::from(PACKETS)),
+        SIZE.0,
+        rounded(train.gap)
+    );
     for (label, value) in lines {
         let wrapped = table::wrap(&value, width.saturating_sub(INDENT), 0).replace('\n', &format!("\n{:INDENT$}", ""));
         let _ = writeln!(text, "    {label:<12}{wrapped}");

@@ -100,11 +100,24 @@ pub(crate) fn may_colour() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// `text` broken into lines of at most `width`, each after the first indented by `indent`.
+/// Units that stay with their number.
+const UNITS: [&str; 11] = ["%", "ns", "us", "ms", "s", "min", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "MB"];
+
+fn is_unit(word: &str) -> bool {
+    UNITS.contains(&word.trim_end_matches([',', ';', ':', '.', ')']))
+}
+
+/// `text` broken into lines of at most `width`, each after the first indented by `indent`. Numbers keep their units.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     let mut column = 0;
-    for word in text.split_whitespace() {
+    let mut words = text.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        let is_number = word.ends_with(|c: char| c.is_ascii_digit());
+        let word = match words.next_if(|next| is_number && is_unit(next)) {
+            Some(unit) => format!("{word} {unit}"),
+            None => word.to_owned(),
+        };
         let len = word.chars().count();
         if column > 0 && column + 1 + len > width {
             out.push('\n');
@@ -114,7 +127,7 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
             out.push(' ');
             column += 1;
         }
-        out.push_str(word);
+        out.push_str(&word);
         column += len;
     }
     out
@@ -156,5 +169,6 @@ mod tests {
     #[test]
     fn text_wraps_at_words() {
         assert_eq!(wrap("one two three", 8, 2), "one two\n  three");
+        assert_eq!(wrap("wait 10 ms, not 5", 8, 0), "wait\n10 ms,\nnot 5");
     }
 }

@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicBool;
 
 use reknit_host::testbed::Payload;
 use reknit_host::{Opener, Outcome, Spec, Stack, TestbedError};
-use reknit_path::Profile;
 use reknit_sim::tcp_config;
 use reknit_units::{Bytes, Duration, Share};
 use reknit_variants::{Custom, rules};
@@ -13,7 +12,7 @@ use serde::Serialize;
 
 use crate::contestants::{self, Contestant};
 use crate::table::{self, Align, Column};
-use crate::{Failure, output};
+use crate::{Failure, input, output};
 
 /// Transfer data between our engine and this machine's kernel, live, over an emulated path.
 ///
@@ -43,15 +42,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Length of each transfer; with --size or --file, the longest that is waited for
-    #[arg(long, value_name = "TIME", default_value = "20 s")]
+    #[arg(long, value_name = "TIME", default_value = "20 s", value_parser = input::duration)]
     duration: Duration,
     /// Seed of the path's random decisions
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
     /// Lose each data packet with this probability
     #[arg(long, value_name = "SHARE")]
     loss: Option<Share>,
-    /// Change a value of the path: tcp.KEY=VALUE, forward.STAGE.KEY=VALUE or reverse.STAGE.KEY=VALUE
+    /// Change a value of the path: tcp.KEY=VALUE, forward.STAGE.KEY=VALUE or reverse.STAGE.KEY=VALUE; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// IPv6 instead of IPv4
@@ -97,7 +96,7 @@ struct Report {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let mut profile = Profile::load(&args.path, &args.set).map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut profile = input::path(&args.path, &args.set)?;
     if let Some(loss) = args.loss {
         profile.set_loss(loss);
     }
@@ -105,6 +104,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let customs = contestants::load(&args.variant_file)?;
     let pairs = pairs(args, &customs)?;
     warn_of_double_waits(&pairs);
+    if let Some(file) = &args.file {
+        std::fs::File::open(file).map_err(|error| Failure::Usage(format!("--file {}: {error}", file.display())))?;
+    }
     let payload = match (&args.size, &args.file) {
         (Some(size), _) => Payload::Pattern(*size),
         (None, Some(file)) => Payload::File(file.clone()),

@@ -9,7 +9,7 @@ use reknit_variants::{Composition, Family, VARIANTS, Variant, file, rules};
 use serde::Serialize;
 
 use crate::table::{self, Align, Column};
-use crate::{Failure, output, reference};
+use crate::{Failure, input, output, reference};
 
 /// List the variants, or explain one.
 #[derive(clap::Args, Debug)]
@@ -35,7 +35,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let Some(name) = &args.name else {
         return if args.json { print_json(VARIANTS) } else { output::print(&list(width, table::may_colour())) };
     };
-    let variant = reknit_variants::find(name).map_err(|error| Failure::Usage(error.to_string()))?;
+    let variant = reknit_variants::find(name).map_err(|error| {
+        let near = input::nearest(name, VARIANTS.iter().map(|variant| variant.name));
+        Failure::Usage(input::with_guess(error.to_string(), near))
+    })?;
     if args.json {
         print_json(std::slice::from_ref(variant))
     } else if args.toml {

@@ -38,6 +38,69 @@ fn an_unknown_path() {
 }
 
 #[test]
+fn a_misspelt_path() {
+    assert_says(&["paths", "two-path-50ms"], &["no path of that name", "did you mean `two-paths-50ms`?"]);
+}
+
+#[test]
+fn a_misspelt_variant() {
+    for arguments in [&["variants", "rak"][..], &["compare", "--path", "clean", "--variants", "rak"]] {
+        assert_says(arguments, &["unknown variant `rak`; known are reno, ", "did you mean `rack`?"]);
+    }
+}
+
+#[test]
+fn a_path_without_time() {
+    for (name, content) in [
+        ("nothing", "description = \"nothing\"\n"),
+        ("only-delays", "[[forward]]\nkind = \"delay\"\nextra = \"constant(5 ms)\"\n"),
+    ] {
+        let path = file(name, content);
+        assert_says(&["compare", "--path", &path], &[&path, "data take no time on this path", "`rate` or a `delay`"]);
+    }
+}
+
+#[test]
+fn a_rate_of_zero() {
+    let path = file("zero", "[[forward]]\nkind = \"multipath\"\npaths = [{ rate = \"0 bit/s\" }]\n");
+    assert_says(&["compare", "--path", &path], &["forward[0].paths[0].rate: must be more than 0 (multipath stage)"]);
+}
+
+#[test]
+fn no_time_at_all() {
+    for command in ["compare", "testbed"] {
+        assert_says(&[command, "--path", "clean", "--duration", "0 s"], &["--duration", "must be more than 0"]);
+    }
+}
+
+#[test]
+fn a_payload_that_is_not_there() {
+    assert_says(&["testbed", "--path", "clean", "--file", "/nowhere/f"], &["--file /nowhere/f: No such file"]);
+}
+
+#[test]
+fn a_divisor_of_zero() {
+    assert_refused(
+        "v-divisor",
+        "name = \"mine\"\nbase = \"rack\"\n[loss_detector]\nreo_wnd_divisor = 0\n",
+        ": loss_detector.reo_wnd_divisor: must be at least 1",
+    );
+    assert_refused(
+        "v-memory",
+        "name = \"mine\"\nbase = \"rr-taes\"\n[dup_thresh]\nmemory = 0\n",
+        ": dup_thresh.memory: must be at least 1",
+    );
+}
+
+#[test]
+fn a_word_for_a_number() {
+    assert_says(
+        &["compare", "--path", "clean", "--set", "tcp.mss=big"],
+        &["clean: tcp.mss: invalid type: string \"big\", expected a whole number"],
+    );
+}
+
+#[test]
 fn a_file_that_is_not_there() {
     assert_says(&["compare", "--path", "/nowhere/path.toml"], &["/nowhere/path.toml: ", "No such file"]);
 }
@@ -100,7 +163,12 @@ fn a_share_above_one() {
 
 #[test]
 fn no_seeds() {
-    assert_says(&["compare", "--path", "rr-tcp", "--seeds", "0"], &["--seeds", "1..=10000"]);
+    for seeds in ["0", "-3", "1e3"] {
+        assert_says(
+            &["compare", "--path", "rr-tcp", "--seeds", seeds],
+            &["--seeds", "write a whole number from 1 to 10000"],
+        );
+    }
 }
 
 #[test]

@@ -57,9 +57,15 @@ pub fn examine() -> Vec<Check> {
         check("/dev/net/tun", tun, true, if tun { "TUN devices" } else { "load the module: modprobe tun" }),
         check("network namespaces", namespace.is_none(), true, note),
         check("kernel:cubic", have_cubic, true, format!("congestion controls of this kernel: {algorithms}")),
-        check("tshark", is_installed("tshark"), false, "reads our captures in tests: apt install tshark"),
-        check("ns-2", is_installed("ns"), false, "the independent simulator of `make bench`: apt install ns2"),
+        extra("tshark", "tshark", "reads our captures in tests", "apt install tshark"),
+        extra("ns-2", "ns", "the independent simulator of `make bench`", "apt install ns2"),
     ]
+}
+
+/// A program that only extras need.
+fn extra(name: &'static str, program: &str, purpose: &str, install: &str) -> Check {
+    let found = is_installed(program);
+    check(name, found, false, if found { purpose.to_owned() } else { format!("{purpose}: {install}") })
 }
 
 /// Tries it, in a thread that takes its namespace with it.

@@ -271,9 +271,10 @@ fn make_side(
 ) -> Result<Side, TestbedError> {
     let name = if direction == Direction::Forward { "sender" } else { "receiver" };
     let tap = match capture {
-        Some(path) => Some(
-            Tap::new(path, name, clock).map_err(|source| TestbedError::SetUp { what: "the capture file", source })?,
-        ),
+        Some(path) => Some(Tap::new(path, name, clock).map_err(|error| {
+            let source = io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+            TestbedError::Failed { what: "the capture file", source }
+        })?),
         None => None,
     };
     if let End::Engine(engine) = &mut end {

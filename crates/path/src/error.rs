@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use reknit_units::Rate;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
@@ -26,6 +27,14 @@ impl KeyError {
 impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.key.is_empty() { write!(f, "{}", self.message) } else { write!(f, "{}: {}", self.key, self.message) }
+    }
+}
+
+/// Refuses a rate of zero, which would hold packets for ever.
+pub(crate) fn positive(rate: impl Into<Option<Rate>>, key: &str) -> Result<(), KeyError> {
+    match rate.into() {
+        Some(rate) if rate.bits_per_second() == 0 => Err(KeyError::new(key, "must be more than 0")),
+        _ => Ok(()),
     }
 }
 

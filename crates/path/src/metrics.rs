@@ -129,7 +129,7 @@ impl Passage {
     }
 
     /// How many packets are `n`-reordered: the `n` packets that arrived just before all have larger numbers (RFC 4737 §5).
-    /// With a duplicate threshold of `n` TCP resends them needlessly.
+    /// Each draws at least `n` duplicate ACKs in a row.
     pub fn n_reordered(&self, n: u32) -> u32 {
         let mut before: VecDeque<u32> = VecDeque::with_capacity(n as usize);
         let mut count = 0;

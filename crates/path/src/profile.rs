@@ -210,7 +210,8 @@ fn stage(mut table: Table) -> Result<Named, KeyError> {
     let name = text(&mut table, "name")?;
     let Some((_, read)) = KINDS.iter().find(|(known, _)| *known == kind) else {
         let known: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
-        return Err(KeyError::new("kind", format!("`{kind}` is no kind of stage; allowed are {}", known.join(", "))));
+        let what = if kind.is_empty() { "missing".to_owned() } else { format!("`{kind}` is no kind of stage") };
+        return Err(KeyError::new("kind", format!("{what}; allowed are {}", known.join(", "))));
     };
     let spec =
         read(table).map_err(|error| KeyError { message: format!("{} ({kind} stage)", error.message), ..error })?;
@@ -309,6 +310,14 @@ mod tests {
             format!("bad.toml: forward[1].kind: `losss` is no kind of stage; allowed are {}", kinds.join(", "))
         );
         assert!(error(&GOOD.replace("0.01", "1.5")).contains("forward[1].probability: `1.5` is not a share"));
+        assert!(
+            error(&GOOD.replace("kind = \"loss\"\n", ""))
+                .starts_with("bad.toml: forward[1].kind: missing; allowed are link, ")
+        );
+        assert_eq!(
+            error(&GOOD.replace("10 Mbit/s", "0 bit/s")),
+            "bad.toml: forward[0].rate: must be more than 0 (link stage)"
+        );
         assert!(error(&format!("colour = 1\n{GOOD}")).starts_with("bad.toml: colour: unknown key; allowed are desc"));
         assert!(error(&format!("{GOOD}rate = = 3")).starts_with("bad.toml:9: "));
         assert!(error("forward = 3").contains("write stages as [[forward]] tables"));
@@ -347,6 +356,17 @@ mod tests {
         profile.forward.pop();
         profile.set_loss(Share::ONE);
         assert!(matches!(&profile.forward[1].spec, Spec::Loss(loss) if loss.probability == Share::ONE));
+    }
+
+    #[test]
+    fn in_order_is_no_faster_than_the_path_could_be() {
+        let in_order = |stage: &str| {
+            let profile = Profile::parse("slow", &format!("[[forward]]\n{stage}")).unwrap();
+            profile.in_order().bottleneck(Direction::Forward).map(Rate::bits_per_second)
+        };
+        assert_eq!(in_order("kind = \"stripe\"\nlinks = 10\nrate = \"100 Mbit/s\"\nload = 0.5\n"), Some(500_000_000));
+        // 12,000 bits in 2 ms and 15.5 slots of 20 us.
+        assert_eq!(in_order("kind = \"wlan\"\n"), Some(5_194_805));
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use schemars::generate::SchemaSettings;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
@@ -433,6 +435,16 @@ impl Default for Library {
     fn default() -> Library {
         Library::new()
     }
+}
+
+/// Reads a whole number that something is divided by.
+pub(crate) fn at_least_one<'de, D, N>(deserializer: D) -> Result<N, D::Error>
+where
+    D: Deserializer<'de>,
+    N: Deserialize<'de> + Default + PartialEq,
+{
+    let number = N::deserialize(deserializer)?;
+    if number == N::default() { Err(D::Error::custom("must be at least 1")) } else { Ok(number) }
 }
 
 /// The part that `table` describes. What it leaves open is taken from the part in `current` with the same algorithm, if

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::{cubic, limited_transmit, prr, undo};
 use crate::composition::{Algorithm, Composition, Part};
 use crate::dsack_det;
-use crate::parts::Seam;
+use crate::parts::{Seam, at_least_one};
 use crate::registry::{Side, Status, Variant};
 use crate::rules::{NEEDS_SACK, Rule};
 
@@ -59,7 +59,8 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The reordering window is `min_rtt` divided by this, times the multiplier (§6.2 step 4).
+    /// The reordering window is `min_rtt` divided by this (at least 1), times the multiplier (§6.2 step 4).
+    #[serde(deserialize_with = "at_least_one")]
     pub reo_wnd_divisor: u64,
     /// Recoveries without DSACK after which the multiplier falls back to 1 (§6.2 step 4).
     pub reo_wnd_persist: u32,

@@ -27,6 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::composition::{Algorithm, Part};
+use crate::parts::at_least_one;
 use crate::rr_histogram::Histogram;
 use crate::rr_ratio::FaRatio;
 use crate::rules::{Need, Rule};
@@ -57,7 +58,8 @@ pub struct Config {
     pub windows: f64,
     /// A sender whom the connection's largest window stops has exhausted limited transmit too (§4.3.3).
     pub largest_window_exhausts: bool,
-    /// 1/alpha: how many samples the EWMAs D (Table 2) and W remember.
+    /// 1/alpha: how many samples the EWMAs D (Table 2) and W remember, at least 1.
+    #[serde(deserialize_with = "at_least_one")]
     pub memory: u32,
     /// The smallest threshold, in segments.
     pub min_dup_thresh: Segments,

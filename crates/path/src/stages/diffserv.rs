@@ -7,6 +7,7 @@ use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::Deserialize;
 
 use super::{Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
+use crate::error::{KeyError, positive};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -50,6 +51,12 @@ impl fmt::Display for DiffServ {
 }
 
 impl Parameters for DiffServ {
+    fn checked(self) -> Result<DiffServ, KeyError> {
+        positive(self.rate, "rate")?;
+        positive(self.profile, "profile")?;
+        Ok(self)
+    }
+
     fn build(&self, id: StreamId) -> Box<dyn Stage> {
         let link = |queue| Link { rate: Some(self.rate), queue, ..Link::default() };
         Box::new(Marking {

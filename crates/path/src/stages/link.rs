@@ -8,7 +8,7 @@ use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
 
 use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
-use crate::error::KeyError;
+use crate::error::{KeyError, positive};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -58,6 +58,7 @@ impl Default for Link {
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rate {
+            Some(rate) if self.delay.is_zero() => write!(f, "{rate}, queue of {}", self.queue)?,
             Some(rate) => write!(f, "{rate}, {} one way, queue of {}", self.delay, self.queue)?,
             None => write!(f, "{} one way", self.delay)?,
         }
@@ -70,6 +71,7 @@ impl fmt::Display for Link {
 
 impl Parameters for Link {
     fn checked(self) -> Result<Link, KeyError> {
+        positive(self.rate, "rate")?;
         match &self.red {
             Some(_) if self.rate.is_none() => Err(KeyError::new("red", "a link without a `rate` has no queue")),
             Some(red) if !(red.min >= 0.0 && red.min < red.max) => {

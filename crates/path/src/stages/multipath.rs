@@ -6,7 +6,7 @@ use reknit_units::{Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
 
 use super::{Drop, Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
-use crate::error::KeyError;
+use crate::error::{KeyError, positive};
 use crate::random::{Stream, StreamId};
 
 /// How a packet's path is chosen.
@@ -95,6 +95,9 @@ impl Parameters for Multipath {
     fn checked(self) -> Result<Multipath, KeyError> {
         if self.paths.is_empty() {
             return Err(KeyError::new("paths", "there must be at least one path"));
+        }
+        for (i, path) in self.paths.iter().enumerate() {
+            positive(path.rate, &format!("paths[{i}].rate"))?;
         }
         match self.paths.iter().position(|path| path.weight == 0) {
             Some(i) => Err(KeyError::new(format!("paths[{i}].weight"), "must be at least 1")),

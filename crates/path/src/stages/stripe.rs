@@ -7,7 +7,7 @@ use reknit_units::{Bytes, Duration, Instant, Rate, Share};
 use serde::Deserialize;
 
 use super::{Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
-use crate::error::KeyError;
+use crate::error::{KeyError, positive};
 use crate::random::{Stream, StreamId, Variate};
 
 /// How a packet's link is chosen.
@@ -65,6 +65,7 @@ impl fmt::Display for Stripe {
 
 impl Parameters for Stripe {
     fn checked(self) -> Result<Stripe, KeyError> {
+        positive(self.rate, "rate")?;
         if !(1..=1024).contains(&self.links) {
             return Err(KeyError::new("links", "must lie between 1 and 1024"));
         }
@@ -86,10 +87,9 @@ impl Parameters for Stripe {
         })
     }
 
-    /// One link as fast as the bundle.
+    /// One link as fast as what others leave of the bundle.
     fn in_order(&self) -> Option<Spec> {
-        let rate = Rate::from_bits_per_second(self.rate.bits_per_second() * u64::from(self.links));
-        Some(Spec::Link(Link { rate: Some(rate), ..Link::default() }))
+        Some(Spec::Link(Link { rate: self.rate(), ..Link::default() }))
     }
 
     fn rate(&self) -> Option<Rate> {

@@ -6,7 +6,7 @@ use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments};
 use serde::Deserialize;
 
 use super::{Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
-use crate::error::KeyError;
+use crate::error::{KeyError, positive};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -48,6 +48,7 @@ impl Varying {
 
 impl Parameters for Varying {
     fn checked(self) -> Result<Varying, KeyError> {
+        positive(self.slow_rate, "slow_rate")?;
         if self.slow_rate > self.rate {
             return Err(KeyError::new("slow_rate", "must be at most `rate`"));
         }

@@ -3,10 +3,10 @@
 
 use std::fmt;
 
-use reknit_units::{Duration, Instant, Share};
+use reknit_units::{Duration, Instant, Rate, Share};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Fate, Item, Link, Parameters, Spec, Stage};
+use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
 use crate::error::KeyError;
 use crate::random::{Stream, StreamId};
 
@@ -72,7 +72,16 @@ impl Parameters for Wlan {
 
     /// The hops without failures.
     fn in_order(&self) -> Option<Spec> {
-        Some(Spec::Link(Link { delay: self.frame * u64::from(self.hops), ..Link::default() }))
+        Some(Spec::Wlan(Wlan { probability: Share::ZERO, ..self.clone() }))
+    }
+
+    /// In frames of 1500 octets, each with the mean of the first back-off as often as it fails.
+    fn rate(&self) -> Option<Rate> {
+        let attempt = self.frame + self.slot * u64::from(self.cw_min) / 2;
+        let per_second = (1.0 - self.probability.get()) / attempt.as_secs_f64();
+        #[expect(clippy::cast_sign_loss, reason = "a probability is at most 1")]
+        let bits = (per_second * 12_000.0) as u64;
+        (bits > 0 && !attempt.is_zero()).then(|| Rate::from_bits_per_second(bits))
     }
 }
 
