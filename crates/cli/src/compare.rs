@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SHARE")]
     loss: Option<Share>,
     /// Change a value of the path: tcp.KEY=VALUE, forward.STAGE.KEY=VALUE, reverse.STAGE.KEY=VALUE or
-    /// drop_notices=true; may be repeated
+    /// `drop_notices=true`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Take everything off the path that changes the order of packets
