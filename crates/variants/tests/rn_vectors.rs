@@ -157,6 +157,19 @@ fn only_the_first_gap_is_told_of() {
 }
 
 #[test]
+fn a_fin_without_data_has_room_for_its_options() {
+    let mut peer = Peer::established_as(&variant("rn"), Config::default());
+    peer.send(data(2001, 1, 1000));
+    peer.send(data(4001, 1, 1000));
+    peer.take();
+    peer.connection.close();
+    let fin = peer.take_one();
+    assert_eq!(fin.options.experiment.dropped, Some(Dropped::NOTHING));
+    assert_eq!(fin.options.sack.as_slice().len(), 1);
+    assert_eq!(fin.options.wire_len(), 40);
+}
+
+#[test]
 fn a_sender_leaves_room_for_routers() {
     let mut peer = Peer::established_as(&variant("rn"), plain());
     peer.write(500);

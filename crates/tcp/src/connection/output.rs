@@ -95,11 +95,13 @@ impl Connection {
         segment
     }
 
-    /// Blocks that fit beside the other options and a payload of `len` octets.
-    fn sack_room(&self, len: u16) -> usize {
+    /// Blocks that fit beside the other options and a payload of `len` octets. A FIN without payload has the options of
+    /// data.
+    fn sack_room(&self, flags: Flags, len: u16) -> usize {
         let timestamps = if self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
         let features = self.handshake.features;
-        let others = timestamps + if len > 0 { features.data_len() } else { features.ack_len() };
+        let is_data = len > 0 || flags.has(Flags::FIN);
+        let others = timestamps + if is_data { features.data_len() } else { features.ack_len() };
         let payload_left = usize::from(self.agreed_mss()).saturating_sub(usize::from(len) + others);
         (MAX_OPTIONS_LEN - others).min(payload_left).saturating_sub(4) / 8
     }
@@ -117,7 +119,7 @@ impl Connection {
         let ack = disclosure.ack.max(self.last_ack_sent);
         self.last_ack_sent = ack;
         let timestamps = self.handshake.timestamps;
-        let sack_room = if disclosure.sack { self.sack_room(len) } else { 0 };
+        let sack_room = if disclosure.sack { self.sack_room(flags, len) } else { 0 };
         Segment {
             seq: start.to_wire(self.identity.isn),
             ack: ack.to_wire(self.receiver.irs()),
