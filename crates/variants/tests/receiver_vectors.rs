@@ -177,3 +177,13 @@ fn lpc_v4_six_out_of_order_make_three_duplicates() {
     }
     assert_eq!(told, [3, 5, 7]);
 }
+
+#[test]
+fn lpc_a_delayed_duplicate_leaves_although_data_does() {
+    let mut peer = receiver("lpc-receiver");
+    peer.at(BEGIN);
+    assert_eq!(tell(&mut peer, 0, 2), SILENCE);
+    peer.at(BEGIN + 10).write(2920);
+    assert_eq!(peer.hear(), [". 1:1461(1460) ack 1", "P. 1461:2921(1460) ack 1"]);
+    assert_eq!(peer.at(BEGIN + 40).hear(), [". 2921:2921(0) ack 1 sack 1001:2001"]);
+}

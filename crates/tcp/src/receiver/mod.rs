@@ -45,11 +45,21 @@ pub(crate) struct Arrived<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Owed {
     Nothing,
-    By(Instant),
-    /// At once. `alone` if it has news that a data segment could not carry.
+    /// `alone` if it has news that a data segment could not carry.
+    By {
+        at: Instant,
+        alone: bool,
+    },
+    /// At once.
     Now {
         alone: bool,
     },
+}
+
+impl Owed {
+    fn is_alone(self) -> bool {
+        matches!(self, Owed::Now { alone: true } | Owed::By { alone: true, .. })
+    }
 }
 
 #[derive(Debug)]
@@ -266,13 +276,12 @@ impl Receiver {
     }
 
     fn owe(&mut self, action: AckAction, arrival: Arrival) {
+        let alone = self.owed.is_alone() || arrival != Arrival::InOrder;
         self.owed = match (action, self.owed) {
-            (AckAction::Withhold, _)
-            | (AckAction::Now, Owed::Now { alone: true })
-            | (AckAction::By(_), Owed::Now { .. }) => self.owed,
-            (AckAction::Now, _) => Owed::Now { alone: arrival != Arrival::InOrder },
-            (AckAction::By(at), Owed::By(earlier)) => Owed::By(at.min(earlier)),
-            (AckAction::By(at), Owed::Nothing) => Owed::By(at),
+            (AckAction::Withhold, _) | (AckAction::By(_), Owed::Now { .. }) => self.owed,
+            (AckAction::Now, _) => Owed::Now { alone },
+            (AckAction::By(at), Owed::By { at: earlier, .. }) => Owed::By { at: at.min(earlier), alone },
+            (AckAction::By(at), Owed::Nothing) => Owed::By { at, alone },
         };
     }
 
@@ -288,7 +297,7 @@ impl Receiver {
 
     fn owed_by(&self) -> Instant {
         match self.owed {
-            Owed::By(at) => at,
+            Owed::By { at, .. } => at,
             Owed::Now { .. } => Instant::ZERO,
             Owed::Nothing => Instant::NEVER,
         }
@@ -306,7 +315,7 @@ impl Receiver {
         }
         let timed = self.policy.on_timer(now)?;
         self.stats.acks_sent += 1;
-        if timed.ack >= self.rcv_nxt() && matches!(self.owed, Owed::By(_)) {
+        if timed.ack >= self.rcv_nxt() && matches!(self.owed, Owed::By { .. }) {
             self.owed = Owed::Nothing; // a further ACK of the same would be a duplicate
         }
         Some(TimedAck { ack: timed.ack.min(self.rcv_nxt()), ..timed })
@@ -321,7 +330,7 @@ impl Receiver {
     /// A segment is about to acknowledge RCV.NXT. `alone` if it carries nothing else.
     pub(crate) fn on_ack_sent(&mut self, alone: bool) {
         self.stats.acks_sent += u64::from(alone);
-        if alone || self.owed != (Owed::Now { alone: true }) {
+        if alone || !self.owed.is_alone() {
             self.owed = Owed::Nothing;
             self.policy.on_ack_sent();
         }
