@@ -510,3 +510,13 @@ fn a_marked_window_of_one_segment_waits_for_the_timer() {
     assert_eq!(peer.at(1049).hear(), SILENCE);
     assert_eq!(peer.at(1050).hear(), [".W 1461:2921(1460) ack 1"]);
 }
+
+#[test]
+fn an_echo_with_the_last_acknowledgment_leaves_no_timer() {
+    let mut peer = Peer::established(Config { initial_window: Segments(1), ..ecn() });
+    peer.connection.write(Bytes(u64::from(SEG)));
+    peer.connection.close();
+    assert_eq!(peer.take().len(), 1);
+    peer.send(echoing(ack(1, SEG + 2))); // checks that none runs
+    assert_eq!(peer.state(), State::FinWait2);
+}

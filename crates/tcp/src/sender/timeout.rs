@@ -4,7 +4,7 @@ use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use super::{SackReport, Sender, context};
 use crate::facts::{AckFacts, Phase, Spurious, Trigger, Turn, Window};
-use crate::scoreboard::{Record, SegId};
+use crate::scoreboard::{Cause, Record, SegId};
 use crate::seams::{AfterTimeout, DisorderEnd, TimeoutStep};
 
 /// What the connection has to do after a timer.
@@ -200,17 +200,20 @@ impl Sender {
     }
 
     /// A probe was out beyond the window: it is answered, or the window opened and it was refused, so that it goes
-    /// again with the rest.
+    /// again with the rest. A window that closes on a probe that was within it makes it one beyond.
     pub(super) fn end_window_probe(&mut self) {
+        let window_end = self.state.snd_una + self.state.snd_wnd;
+        let first = self.board.get(self.board.first());
+        self.persist.probing |= first.is_some_and(|r| r.cause == Cause::WindowProbe && r.start >= window_end);
         if self.persist.probing && (self.board.is_empty() || self.state.snd_wnd > Bytes::ZERO) {
             self.persist.probing = false;
             self.board.mark_lost(self.board.first());
         }
     }
 
-    /// When sending goes on, if it was stopped.
+    /// When sending goes on, if it was stopped. Nobody needs to be woken for it who has nothing to send.
     fn gate_opens(&self) -> Instant {
-        if self.gate == Instant::ZERO { Instant::NEVER } else { self.gate }
+        if self.gate == Instant::ZERO || self.is_quiet() { Instant::NEVER } else { self.gate }
     }
 
     /// False if the estimator runs no timer: the loss detector's clock takes its place in everything.

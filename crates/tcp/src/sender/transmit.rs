@@ -43,6 +43,9 @@ impl Sender {
         self.restart_after_idle(now);
         let mut stop = (now < self.gate).then_some(Stop::NoRoom);
         let burst = if stop.is_some() { 0 } else { burst };
+        if stop.is_none() {
+            self.gate = Instant::ZERO;
+        }
         for _ in 0..burst {
             stop = self.send_one(now).err();
             if stop.is_some() {
