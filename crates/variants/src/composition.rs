@@ -14,7 +14,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::base::{aimd, delayed_ack, fixed_threshold, limited_transmit, respond_at_once, rfc6298, timeout, undo};
 use crate::parts::{Described, Face, Seam, Slot};
-use crate::rules::Rule;
+use crate::rules::{Need, Rule};
 use crate::{newreno, sack};
 
 /// The parameters of an algorithm as people see and set them.
@@ -71,8 +71,8 @@ pub struct Composition {
     pub sack: bool,
     /// True for the variants that are nothing without timestamps.
     pub timestamps: bool,
-    /// Replaces the plug-ins that need SACK, if the variant wants it and does not get it.
-    pub without_sack: fn(&mut SenderPlugins),
+    /// Replaces the plug-ins that need SACK, if the variant wants it and does not get it; none if none needs it.
+    pub without_sack: Option<fn(&mut SenderPlugins)>,
 }
 
 impl Default for Composition {
@@ -95,7 +95,7 @@ impl Default for Composition {
             shares_reordering: false,
             sack: true,
             timestamps: false,
-            without_sack: newreno::without_sack,
+            without_sack: Some(newreno::without_sack),
         }
     }
 }
@@ -119,8 +119,20 @@ impl Composition {
             },
             ack_policy: self.ack_policy.build(),
             header_support: self.header_support.iter().map(|part| part.build()).collect(),
-            without_sack: self.sack.then_some(self.without_sack),
+            without_sack: self.without_sack.filter(|_| self.sack),
         }
+    }
+
+    /// Chooses anew what takes the place of the parts that need SACK, once others have come into it. A detector that does
+    /// without SACK stays: it may have the only clock.
+    pub fn settle(&mut self) {
+        let needs_sack =
+            |face: Option<Face>| face.is_some_and(|face| face.kind.rules.iter().any(|rule| rule.needs(Need::Sack)));
+        self.without_sack = match (needs_sack(self.loss_detector.face()), needs_sack(self.fast_recovery.face())) {
+            (true, _) => self.without_sack.or(Some(newreno::without_sack)),
+            (false, true) => Some(newreno::recovery_without_sack),
+            (false, false) => None,
+        };
     }
 
     /// The connection's options as this variant needs them.

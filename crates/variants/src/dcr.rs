@@ -126,6 +126,9 @@ impl DelayedResponse {
     fn judge(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         if let Some(wait) = self.wait.as_mut().filter(|wait| wait.until <= cx.now) {
             wait.told = true;
+            if cx.now < cx.snd.postponed_until {
+                return; // looking through the window on every ACK would be for nothing
+            }
             self.sacked_above.begin(cx, Why::Deadline, verdicts);
         }
     }

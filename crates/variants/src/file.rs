@@ -103,6 +103,7 @@ impl Custom {
                 composition.slot_mut(seam).fill(seam, value, &library)?;
             }
         }
+        composition.settle();
         match table.keys().next() {
             Some(key) => Err(KeyError::new(key, format!("unknown key; allowed are {}", allowed_keys()))),
             None => Ok(Custom { name, base, summary, composition, warnings: Vec::new() }),

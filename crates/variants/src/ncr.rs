@@ -69,7 +69,7 @@ fn compose(mode: Mode) -> Composition {
         dup_thresh: Arc::new(Config { mode }),
         limited_transmit: Arc::new(Config { mode }),
         loss_response: Arc::new(ResponseConfig {}),
-        without_sack,
+        without_sack: Some(without_sack),
         ..Composition::default()
     }
 }

@@ -49,6 +49,11 @@ pub(crate) const VARIANT: Variant = Variant {
 /// What takes the place of SACK-based detection and recovery when the peer does not do SACK.
 pub(crate) fn without_sack(plugins: &mut SenderPlugins) {
     plugins.loss_detector = Config {}.build();
+    recovery_without_sack(plugins);
+}
+
+/// The same for a detector that does without SACK, with a recovery that does not.
+pub(crate) fn recovery_without_sack(plugins: &mut SenderPlugins) {
     plugins.fast_recovery = DeflateConfig {}.build();
 }
 

@@ -57,9 +57,9 @@ pub(crate) const VARIANT: Variant = Variant {
         loss_response: Arc::new(HalveConfig {}),
         fast_recovery: Arc::new(FlushConfig {}),
         rto_estimator: Arc::new(pr_envelope::Config::default()),
-        limited_transmit: Arc::new(FlushConfig {}),
+        limited_transmit: Arc::new(BeyondConfig {}),
         congestion_control: Arc::new(GrowthConfig {}),
-        without_sack: |_| {},
+        without_sack: None,
         ..Composition::default()
     },
 };
@@ -280,7 +280,7 @@ impl LossResponse for HalveAtSending {
     }
 }
 
-/// Parameters of sending: none.
+/// Parameters of sending after a loss: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlushConfig {}
@@ -288,6 +288,8 @@ pub struct FlushConfig {}
 impl Algorithm for FlushConfig {
     const NAME: &'static str = "outstanding";
     const SOURCE: &'static str = include_str!("pr.rs");
+    /// With its short episodes the others would hold one loss for many.
+    const RULES: &'static [Rule] = &[Rule::Only(Seam::LossDetector, &["segment-clocks"])];
 }
 
 impl Part<dyn FastRecovery> for FlushConfig {
@@ -296,7 +298,17 @@ impl Part<dyn FastRecovery> for FlushConfig {
     }
 }
 
-impl Part<dyn LimitedTransmit> for FlushConfig {
+/// Parameters of sending in disorder: none.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BeyondConfig {}
+
+impl Algorithm for BeyondConfig {
+    const NAME: &'static str = "outstanding";
+    const SOURCE: &'static str = include_str!("pr.rs");
+}
+
+impl Part<dyn LimitedTransmit> for BeyondConfig {
     fn build(&self) -> Box<dyn LimitedTransmit> {
         Box::new(Flush)
     }

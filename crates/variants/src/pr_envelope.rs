@@ -15,7 +15,7 @@
 //! **Status.** Partial: the survey has the filter, not the value of α.
 
 use reknit_tcp::Config as Tcp;
-use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::facts::{AckFacts, Context, TIMESTAMP_TICK};
 use reknit_tcp::scoreboard::Record;
 use reknit_tcp::seams::RtoEstimator;
 use reknit_units::Duration;
@@ -23,6 +23,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::composition::{Algorithm, Part};
+use crate::parts::Seam;
+use crate::rules::Rule;
 
 /// Parameters of the envelope.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +45,8 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "rtt-envelope";
     const SOURCE: &'static str = include_str!("pr_envelope.rs");
+    /// It runs no timer.
+    const RULES: &'static [Rule] = &[Rule::Only(Seam::LossDetector, &["segment-clocks"])];
 }
 
 impl Part<dyn RtoEstimator> for Config {
@@ -87,7 +91,8 @@ pub(crate) fn samples<'a>(cx: &Context<'a>, ack: &AckFacts<'a>) -> impl Iterator
     let records = ack.newly.iter().filter_map(move |id| board.get(*id)).filter(move |_| sack);
     let certain = move |record: &Record| match record.transmissions {
         1 => Some(now.since(record.last_sent)),
-        _ => echoed,
+        // An echo of what was sent before it is of no copy of it.
+        _ => echoed.filter(|rtt| now - *rtt >= record.first_sent.floor_to(TIMESTAMP_TICK)),
     };
     records.filter_map(certain).chain(ack.rtt.filter(|_| !sack))
 }

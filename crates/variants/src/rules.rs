@@ -26,6 +26,13 @@ pub enum Rule {
     Needs(Need, &'static str),
 }
 
+impl Rule {
+    /// True if it says that this is needed of the peer.
+    pub fn needs(&self, what: Need) -> bool {
+        matches!(self, Rule::Needs(need, _) if *need == what)
+    }
+}
+
 /// The rule of detectors and recoveries that [`Composition::without_sack`] replaces.
 pub const NEEDS_SACK: Rule = Rule::Needs(Need::Sack, "losses are found and repaired as by `newreno`");
 
@@ -144,8 +151,7 @@ fn withholders(parts: &[(Seam, Face)]) -> Option<String> {
 }
 
 fn without_sack(parts: &[(Seam, Face)]) -> Option<String> {
-    let needs_sack = |rule: &Rule| matches!(rule, Rule::Needs(Need::Sack, _));
-    let (seam, face) = parts.iter().find(|(_, face)| face.kind.rules.iter().any(needs_sack))?;
+    let (seam, face) = parts.iter().find(|(_, face)| face.kind.rules.iter().any(|rule| rule.needs(Need::Sack)))?;
     Some(format!(
         "{seam}: `{}` needs SACK, which this variant does without; set `sack = true` or take a base that has it",
         face.algorithm

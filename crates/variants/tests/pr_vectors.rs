@@ -2,7 +2,8 @@
 #![expect(clippy::float_cmp, reason = "windows are exact here")]
 
 use reknit_tcp::facts::Phase;
-use reknit_tcp::{Config, State};
+use reknit_tcp::{Config, Segment, State};
+use reknit_testkit::peer::{Peer, ack, plain};
 use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::{Bytes, Duration};
 
@@ -207,4 +208,25 @@ vector!(without_sack_the_next_hole_waits_from_when_it_is_the_first, |isn| {
     s.at_us(500_000 + mxrtt.as_nanos() / 1000 + 1);
     assert!(s.sent().contains(&3));
     assert_eq!(s.connection.send_stats().cuts.total(), 1);
+});
+
+#[test]
+fn a_window_that_closes_on_a_probe_is_probed() {
+    let mut peer = Peer::established_as(&variant("pr"), plain());
+    let offering = |window| Segment { window, ..ack(1, 1) };
+    peer.send(offering(500));
+    peer.write(3000);
+    peer.at(1020);
+    assert_eq!(peer.hear(), [". 1:501(500) ack 1"]); // too little for a segment, and nothing else to wait for
+    peer.send(offering(0)); // checks that a timer runs
+    assert!(!peer.at(60_000).hear().is_empty());
+}
+
+vector!(a_round_trip_is_no_longer_than_since_the_first_transmission, |isn| {
+    let mut s = Script::new(isn, &variant("pr"), Config { timestamps: true, mss: SMSS as u16 + 12, ..config(1) }, 100);
+    assert_eq!(s.at(100).sent(), [1]);
+    assert_eq!(s.at(400).sent(), [1]);
+    let ack = s.at(450).arrive(1);
+    s.deliver(&Ack { ecr: Some(1), ..ack }); // long before the connection
+    assert_eq!(s.info().srtt, Some(Duration::from_millis(100)));
 });

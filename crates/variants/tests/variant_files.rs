@@ -280,6 +280,43 @@ fn an_algorithm_that_answers_another_seam_allows_nothing_else_there() {
 }
 
 #[test]
+fn what_leaves_the_clock_to_its_detector_goes_with_no_other() {
+    let by = |text| error(text).replace("my.toml: loss_detector: ", "");
+    let estimator = "does not go with `rtt-envelope` (rto_estimator), which decides which segments are lost itself; \
+                     allowed is segment-clocks";
+    assert_eq!(by("[rto_estimator]\nalgorithm = \"rtt-envelope\""), format!("`sacked-above` {estimator}"));
+    assert_eq!(
+        by("base = \"pr\"\n[loss_detector]\nalgorithm = \"partial-acks\"\n[fast_recovery]\nalgorithm = \"deflate\""),
+        format!("`partial-acks` {estimator}")
+    );
+    let recovery = by("[fast_recovery]\nalgorithm = \"outstanding\"");
+    assert!(recovery.starts_with("`sacked-above` does not go with `outstanding` (fast_recovery)"), "{recovery}");
+}
+
+#[test]
+fn a_detector_that_needs_no_sack_keeps_its_clock_without() {
+    let text = |recovery: &str| {
+        format!(
+            "name = \"mine\"\n[loss_detector]\nalgorithm = \"segment-clocks\"\n[rto_estimator]\n\
+             algorithm = \"rtt-envelope\"\n[limited_transmit]\nalgorithm = \"outstanding\"\n[fast_recovery]\n\
+             algorithm = \"{recovery}\"\n"
+        )
+    };
+    for recovery in ["pipe", "outstanding", "inflate"] {
+        let composition = read(&text(recovery)).composition;
+        let without = reknit_tcp::Config { sack: false, dsack: false, ..reknit_testkit::config(2) };
+        let mut s = reknit_testkit::Script::new(1000, &composition, without, 100);
+        assert_eq!(s.at(100).sent(), [1, 2], "{recovery}");
+        s.at(10_000);
+        assert!(s.sent().contains(&1), "{recovery}");
+    }
+    // A detector that needs SACK is replaced wherever the file began.
+    let pr = "name = \"mine\"\nbase = \"pr\"\n[loss_detector]\nalgorithm = \"sacked-above\"\n[rto_estimator]\n\
+              algorithm = \"rfc6298\"\n[fast_recovery]\nalgorithm = \"pipe\"\n";
+    assert!(read(pr).composition.without_sack.is_some());
+}
+
+#[test]
 fn a_threshold_beyond_the_window_without_limited_transmit_starves() {
     let findings = rules::check(&particular(limited_transmit::Config::Off));
     assert_eq!(findings.errors, [""; 0]);
