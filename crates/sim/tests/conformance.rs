@@ -285,7 +285,7 @@ fn in_order() -> impl Strategy<Value = Case> {
     (case(), more, 1..50u64, 1..200u64).prop_map(|(case, more, delay_ms, ack_delay)| {
         let mut case = case;
         case.simultaneous = false; // where SYNs cross, one is a duplicate
-        case.network = Network { loss: 0.0, duplication: 0.0, damage: 0.0, delay_ms, jitter_ms: 0 };
+        case.network = Network { loss: 0.0, duplication: 0.0, damage: 0.0, delay_ms, jitter_ms: 0, marking: 0.0 };
         for (application, more) in case.applications.iter_mut().zip(more) {
             application.sends *= more;
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use reknit_path::{Stream as Random, StreamId};
 use reknit_tcp::config::{DecreaseOf, KeepAlive, MaxWindowCaps, Resend, RttSamples};
+use reknit_tcp::segment::Ecn;
 use reknit_tcp::{CloseReason, Config, Connection, Identity, Output, Segment, SeqNum, State, Stream};
 use reknit_units::{Bytes, Capacity, Duration, Instant, Segments};
 use reknit_variants::Composition;
@@ -25,6 +26,8 @@ pub struct Network {
     pub delay_ms: u64,
     /// At most this much more.
     pub jitter_ms: u64,
+    /// Share of ECN-capable packets that meet congestion.
+    pub marking: f64,
 }
 
 /// What one end's application does.
@@ -75,6 +78,7 @@ fn network() -> impl Strategy<Value = Network> {
             damage: damage.min(0.1),
             delay_ms,
             jitter_ms,
+            marking: 0.0,
         },
     )
 }
@@ -353,11 +357,15 @@ impl<W: Watch> Model<W> {
         let mut packet = std::mem::take(&mut self.packet);
         payload.clear();
         let output = self.ends[end].stream.poll(self.now, &mut payload);
-        let sends = if let Output::Send(segment) = output {
+        let sends = if let Output::Send(mut segment) = output {
             if payload.len() != usize::from(segment.len) {
                 return Err(format!("{} octets of payload in {segment:?}", payload.len()));
             }
             self.watch.sent(self.now, end, &segment);
+            let marking = self.network.marking;
+            if marking > 0.0 && segment.ecn == Ecn::Capable0 && self.random[end].chance(marking) {
+                segment.ecn = Ecn::Congested;
+            }
             encode(self.endpoints[end], &segment, &payload, &mut packet);
             self.send(end, &packet);
             true
