@@ -32,7 +32,7 @@ use crate::rules::Rule;
 pub struct Config {
     /// α, what is left of the envelope after one round trip.
     pub alpha: f64,
-    /// Newton's iterations for `α^(1/⌊cwnd⌋)`.
+    /// Newton's iterations for `α^(1/⌊cwnd⌋)`, at most 100.
     pub iterations: u32,
 }
 
@@ -71,11 +71,14 @@ impl Envelope {
             return;
         };
         if self.decay.0 != cwnd {
-            self.decay = (cwnd, root(self.config.alpha, cwnd, self.config.iterations));
+            self.decay = (cwnd, root(self.config.alpha, cwnd, self.config.iterations.min(MAX_ITERATIONS)));
         }
         self.ewrtt = Some(ewrtt.mul_f64(self.decay.1).max(rtt));
     }
 }
+
+/// More iterations would not change the result.
+const MAX_ITERATIONS: u32 = 100;
 
 /// The `c`-th root of `alpha` by Newton's method from 1: `x = (c - 1)/c x + α/(c x^(c - 1))`.
 fn root(alpha: f64, c: u32, iterations: u32) -> f64 {

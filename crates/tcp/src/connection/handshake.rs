@@ -246,7 +246,9 @@ impl Connection {
     /// The time since the timestamp that `ecr` echoes was sent.
     pub(super) fn since_timestamp(&self, now: Instant, ecr: u32) -> Option<Duration> {
         let elapsed = self.timestamp(now).wrapping_sub(ecr);
-        // Half of the clock's circle lies ahead: such an echo is of no segment of ours.
-        (elapsed < 1 << 31).then(|| TIMESTAMP_TICK * u64::from(elapsed))
+        // What lies before our SYN, or ahead on the clock's circle, is of no segment of ours.
+        let age = TIMESTAMP_TICK * u64::from(elapsed);
+        let ours = age <= now.since(self.handshake.first_sent) + TIMESTAMP_TICK;
+        (elapsed < 1 << 31 && ours).then_some(age)
     }
 }

@@ -43,6 +43,7 @@ impl Sender {
             self.backoff = 0;
             self.restart_rto_timer(now);
         }
+        self.timer_reduced = None; // a further timeout is a signal of its own
         let goes_on = undo.goes_on && self.state.phase == Phase::Recovery;
         if !goes_on {
             self.board.clear_lost();
@@ -148,7 +149,7 @@ impl Sender {
     /// RFC 3168 §6.1.2: an echo reduces the window as a loss would, at most once per round trip. An echo by an ACK of
     /// data that was sent before the last reduction is no news.
     pub(super) fn respond_to_ecn(&mut self, now: Instant, ack: &AckFacts<'_>) {
-        if ack.ece && self.state.ecn && ack.ack > self.ecn_recover && !self.in_episode() {
+        if ack.ece && self.state.ecn && ack.ack > self.ecn_recover && !self.in_episode() && !self.is_frozen(now) {
             let smallest = self.state.cwnd <= self.state.smss;
             self.reduce(now, Trigger::Ecn, self.board.first(), Some(ack));
             self.state.snapshot = None;
