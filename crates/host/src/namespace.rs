@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
+use std::thread;
+use std::time::Duration;
 
 use nix::sched::{CloneFlags, unshare};
 use tun_rs::{DeviceBuilder, SyncDevice};
@@ -24,7 +26,22 @@ pub(crate) fn enter(local: IpAddr, remote: IpAddr) -> io::Result<SyncDevice> {
         (IpAddr::V4(_), IpAddr::V6(_)) => return Err(io::Error::other("addresses of different families")),
     };
     device.set_nonblocking(true)?;
+    wait_for(local)?;
     Ok(device)
+}
+
+/// The kernel takes an IPv6 address into use a moment after it was given to the device, even where nobody asks for
+/// collisions: until then nothing can be bound to it.
+fn wait_for(local: IpAddr) -> io::Result<()> {
+    const STEP: Duration = Duration::from_millis(1);
+    const STEPS: u32 = 3000;
+    for _ in 0..STEPS {
+        match UdpSocket::bind((local, 0)) {
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => thread::sleep(STEP),
+            result => return result.map(drop),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AddrNotAvailable, format!("the kernel did not take {local} into use")))
 }
 
 /// Settings of the fresh namespace: nothing remembered from earlier connections, no waiting for address collisions.
