@@ -11,7 +11,7 @@
 //!
 //! **Rules.** Trigger (§5): `DupAcks >= DupThresh` or `IsLost(HighACK + 1)`. `IsLost` (§4): `DupThresh` discontiguous
 //! SACKed runs above it, or more than `(DupThresh - 1) * SMSS` SACKed octets. `NextSeg` and `SetPipe` are the engine's
-//! (`sender/transmit.rs`, `scoreboard.rs`).
+//! (`sender/transmit.rs`, `scoreboard/`).
 //!
 //! **Departures.** `guard = "er"` adds Early Retransmit (RFC 5827, segment-based): with fewer than four segments
 //! outstanding and nothing to send, all but one SACKed is evidence enough. Off by default: variants that learn from
