@@ -18,8 +18,11 @@ class NoPackagesError(Exception):
 
 def fetch() -> None:
     """Make the environment, and fetch what is missing in it."""
-    if not PYTHON.exists():
-        venv.create(VENV, with_pip=True)
+    try:
+        if not PYTHON.exists():
+            venv.create(VENV, with_pip=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise NoPackagesError(f"no virtual environment: {error}") from error
     check = f"import importlib.metadata as m; [m.version(name) for name in {NEEDED}]"
     if subprocess.run([PYTHON, "-c", check], capture_output=True, check=False).returncode == 0:
         return
