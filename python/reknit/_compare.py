@@ -22,6 +22,15 @@ Settings = Mapping[str, object] | Sequence[str]
 """Values of the path or of the TCP, as ``{"forward.bottleneck.rate": "2 Mbit/s"}`` or ``["tcp.min_rto=200ms"]``."""
 File = str | os.PathLike[str]
 
+COMPLETIONS: Schema = {
+    "completed": "int",
+    "failed": "int",
+    "mean_ms": "float",
+    "p50_ms": "float",
+    "p90_ms": "float",
+    "p99_ms": "float",
+    "each_mbit_s": "float",
+}
 RUN: Schema = {
     "goodput_mbit_s": "float",
     "delivered_packets": "int",
@@ -43,6 +52,8 @@ RUN: Schema = {
     "lost_packets": "int",
     "wait_p50_ms": "float",
     "wait_p99_ms": "float",
+    "jain": "float",
+    **{f"transactions_{name}": kind for name, kind in COMPLETIONS.items()},
 }
 _SUMMARY: Schema = {
     "variant": "str",
@@ -363,6 +374,7 @@ def place(path: File, loss: str | float | None, set: Settings | None, in_order: 
     """Where, as the native part takes it."""
     return {
         "path": os.fspath(path),
+        "scenario": None,
         "set": assignments(set),
         "loss": None if loss is None else str(loss),
         "in_order": in_order,
@@ -400,12 +412,14 @@ def _text(value: object) -> str:
 
 def flat(run: dict[str, Any]) -> dict[str, Any]:
     """Put a run's counts side by side, without its seed."""
-    row: dict[str, Any] = {}
+    row: dict[str, Any] = {f"transactions_{name}": None for name in COMPLETIONS}
     for name, value in run.items():
-        if isinstance(value, dict):
+        if name == "transactions":
+            row.update({f"transactions_{key}": count for key, count in (value or {}).items()})
+        elif isinstance(value, dict):
             row[name] = value["total"]
             row.update({f"{name}_{cause}": count for cause, count in value.items() if cause != "total"})
-        elif name != "seed":
+        elif name not in ("seed", "groups"):
             row[name] = value
     return row
 

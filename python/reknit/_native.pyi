@@ -8,7 +8,8 @@ __version__: str
 class Error(ValueError): ...
 
 class Place(TypedDict):
-    path: str
+    path: str | None
+    scenario: str | PathLike[str] | dict[str, Any] | None
     set: list[str]
     loss: str | None
     in_order: bool
@@ -17,9 +18,9 @@ class Place(TypedDict):
 class Request(TypedDict):
     variants: list[str]
     variant_files: list[str | PathLike[str]]
-    duration: str
+    duration: str | None
 
-def compare(place: Place, request: Request, seeds: int) -> tuple[dict[str, Any], list[str]]: ...
+def compare(place: Place, request: Request, seeds: int | None) -> tuple[dict[str, Any], list[str]]: ...
 def simulate(place: Place, request: Request, seed: int, sample_every: str | None) -> dict[str, Any]: ...
 def check(place: Place, request: Request) -> tuple[str, str | None]: ...
 def variants() -> dict[str, Any]: ...

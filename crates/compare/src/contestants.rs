@@ -74,18 +74,18 @@ pub fn find(name: &str, customs: &[Custom]) -> Result<Contestant, String> {
     Err(names::with_guess(message, near))
 }
 
-/// Who is compared: those that were named and those from files; without names, the files' bases, or all.
+/// Who is compared: those that were named, at `place`, and those from files; without names, the files' bases, or all.
 ///
 /// # Errors
 /// If a name is unknown.
-pub fn choose(names: &[String], customs: &[Custom]) -> Result<Vec<Contestant>, Error> {
+pub fn choose(place: &str, names: &[String], customs: &[Custom]) -> Result<Vec<Contestant>, Error> {
     let mut chosen: Vec<Contestant> = Vec::new();
     if names.is_empty() {
         let is_wanted = |v: &&Variant| customs.is_empty() || customs.iter().any(|custom| custom.base.name == v.name);
         chosen.extend(VARIANTS.iter().filter(is_wanted).map(Contestant::built_in));
     }
     for name in names {
-        let contestant = find(name, customs).map_err(|error| Error::Usage(format!("--variants: {error}")))?;
+        let contestant = find(name, customs).map_err(|error| Error::Usage(format!("{place}: {error}")))?;
         if chosen.iter().all(|other| other.name != contestant.name) {
             chosen.push(contestant);
         }

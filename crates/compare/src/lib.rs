@@ -1,25 +1,25 @@
 //! What the command `reknit` and the Python package compute, in one place: the same question and seed give the same
 //! numbers from both.
 //!
-//! A [`Plan`] is made from a [`Question`]: it loads the path, finds the variants and lists the simulations to run. The
-//! caller runs them ([`Plan::run`]) and gets a [`Comparison`], which is also the JSON document. [`simulate`] is one of these
+//! A [`Campaign`] is made from a [`Question`]: it loads the path, finds the variants and lists the simulations to run. The
+//! caller runs them ([`Campaign::run`]) and gets a [`Comparison`], which is also the JSON document. [`simulate`] is one of these
 //! simulations on its own, with its time series. [`catalogue`] lists the variants, [`passage`] says what a path does to a
 //! train of packets.
 
+mod campaign;
 pub mod catalogue;
 pub mod contestants;
 pub mod names;
 pub mod passage;
-mod plan;
+mod question;
 mod run;
-mod setting;
 mod single;
 mod statistics;
 
+pub use campaign::{Campaign, Comparison, Job, Question, Row};
 pub use contestants::Contestant;
-pub use plan::{Comparison, Job, Plan, Question, Row};
-pub use run::{Cuts, Retransmissions, Run};
-pub use setting::Setting;
+pub use question::Setting;
+pub use run::{Completions, Cuts, GroupRun, Retransmissions, Run};
 pub use single::{Single, Trajectory, simulate};
 pub use statistics::Estimate;
 

@@ -1,6 +1,6 @@
 //! What one run has shown.
 
-use reknit_sim::{FlowResult, RunResult};
+use reknit_sim::{FlowResult, Group, Part, Plan, RunResult, TransactionStats, jain};
 use reknit_units::Duration;
 use serde::Serialize;
 
@@ -33,6 +33,48 @@ pub struct Run {
     pub wait_p50_ms: f64,
     /// The same, 99th percentile.
     pub wait_p99_ms: f64,
+    /// Jain's index over the flows' goodputs.
+    pub jain: f64,
+    /// All flows' transactions; none if no flow has any.
+    pub transactions: Option<Completions>,
+    /// What each part of the plan did.
+    pub groups: Vec<GroupRun>,
+}
+
+/// Transactions and how long they took.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Completions {
+    /// How many came to their end.
+    pub completed: u64,
+    /// How many were given up.
+    pub failed: u64,
+    /// Mean time to completion, ms.
+    pub mean_ms: f64,
+    /// Median.
+    pub p50_ms: f64,
+    /// 90th percentile.
+    pub p90_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+    /// Mean of the transactions' own goodputs, Mbit/s.
+    pub each_mbit_s: f64,
+}
+
+/// Flows of one part of a plan.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct GroupRun {
+    /// The part's name.
+    pub group: String,
+    /// The variant of its own; none: the one that is compared.
+    pub variant: Option<String>,
+    /// How many flows.
+    pub flows: usize,
+    /// Octets that arrived in order, all flows together, Mbit/s.
+    pub goodput_mbit_s: f64,
+    /// Jain's index over its flows' goodputs.
+    pub jain: f64,
+    /// None if its flows have none.
+    pub transactions: Option<Completions>,
 }
 
 /// Data segments sent again, by what caused it.
@@ -65,9 +107,46 @@ pub struct Cuts {
     pub ecn: u64,
 }
 
+impl Completions {
+    /// None if there is nothing to tell.
+    fn of(stats: &TransactionStats) -> Option<Completions> {
+        let ms = |span: Duration| span.as_secs_f64() * 1e3;
+        (stats.completed() + stats.failed() > 0).then(|| Completions {
+            completed: stats.completed(),
+            failed: stats.failed(),
+            mean_ms: ms(stats.mean()),
+            p50_ms: ms(stats.quantile(0.5)),
+            p90_ms: ms(stats.quantile(0.9)),
+            p99_ms: ms(stats.quantile(0.99)),
+            each_mbit_s: stats.goodput() / 1e6,
+        })
+    }
+}
+
+impl GroupRun {
+    /// All parts of `plan`.
+    fn all(plan: &Plan, result: &RunResult) -> Vec<GroupRun> {
+        let one = |(i, (group, part)): (usize, (&Group, &Part))| {
+            let goodputs: Vec<f64> =
+                result.flows.iter().filter(|flow| flow.group as usize == i).map(FlowResult::goodput).collect();
+            GroupRun {
+                group: part.name.clone(),
+                variant: group.variant.clone(),
+                flows: goodputs.len(),
+                goodput_mbit_s: goodputs.iter().sum::<f64>() / 1e6,
+                jain: jain(goodputs),
+                transactions: result.transactions.get(i).and_then(Completions::of),
+            }
+        };
+        plan.parts().enumerate().map(one).collect()
+    }
+}
+
 impl Run {
-    /// All connections of `result` together.
-    pub fn new(seed: u64, result: &RunResult) -> Run {
+    /// All connections of `result` together, and each part of `plan`.
+    pub fn new(seed: u64, plan: &Plan, result: &RunResult) -> Run {
+        let mut transactions = TransactionStats::default();
+        result.transactions.iter().for_each(|group| transactions.add(group));
         let sum = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum();
         let worst = |span: fn(&FlowResult) -> Duration| {
             result.flows.iter().map(span).max().unwrap_or_default().as_secs_f64() * 1e3
@@ -98,6 +177,9 @@ impl Run {
             lost_packets: sum(|f| f.lost),
             wait_p50_ms: worst(|f| f.wait_p50),
             wait_p99_ms: worst(|f| f.wait_p99),
+            jain: jain(result.flows.iter().map(FlowResult::goodput)),
+            transactions: Completions::of(&transactions),
+            groups: GroupRun::all(plan, result),
         }
     }
 }

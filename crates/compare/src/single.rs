@@ -1,15 +1,14 @@
 //! One run on its own, with its time series.
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use reknit_sim::{FlowResult, NoTracer, run_unless};
 use reknit_tcp::facts::Phase;
 use reknit_units::Duration;
-use reknit_variants::Custom;
 use serde::Serialize;
 
-use crate::setting::Stage;
+use crate::campaign::fall_backs;
+use crate::question::Stage;
 use crate::{Contestant, Error, Run, Setting, contestants};
 
 /// What to simulate.
@@ -19,8 +18,6 @@ pub struct Single {
     pub setting: Setting,
     /// The variant's name.
     pub variant: String,
-    /// Variants of the user's own.
-    pub variant_files: Vec<PathBuf>,
     /// Seed of every random decision.
     pub seed: u64,
     /// Interval of the time series. None: no series.
@@ -84,28 +81,20 @@ pub struct Series {
 /// # Errors
 /// If the question is wrong: names the file, key or flag, and what is allowed.
 pub fn simulate(single: &Single, stop: &AtomicBool) -> Result<Option<Trajectory>, Error> {
-    let Cast { stage, customs, variant } = single.cast()?;
+    let (stage, variant) = single.look_up()?;
     let mut scenario = stage.scenario(&variant, single.seed);
     scenario.sample_every = single.sample_every;
     let Ok((result, NoTracer)) = run_unless(&scenario, NoTracer, stop) else { return Ok(None) };
-    let info = result.flows.first().map(|flow| flow.last);
     Ok(Some(Trajectory {
         path: stage.profile.name.clone(),
-        description: stage.profile.description.clone(),
-        duration_s: single.setting.duration.as_secs_f64(),
-        run: Run::new(single.seed, &result),
-        fell_back: info.map_or(Vec::new(), |info| variant.fall_backs(&info)),
-        warnings: customs.into_iter().flat_map(|custom| custom.warnings).collect(),
+        description: stage.description(),
+        duration_s: stage.duration.as_secs_f64(),
+        run: Run::new(single.seed, &stage.plan, &result),
+        fell_back: fall_backs(&variant, &stage.plan, &result).unwrap_or_default(),
+        warnings: stage.warnings(),
         series: Series::of(&result.flows),
         variant: variant.name,
     }))
-}
-
-/// A single run with everything looked up.
-struct Cast {
-    stage: Stage,
-    customs: Vec<Custom>,
-    variant: Contestant,
 }
 
 impl Single {
@@ -114,19 +103,17 @@ impl Single {
     /// # Errors
     /// Those of [`simulate`].
     pub fn check(&self) -> Result<(), Error> {
-        self.cast().map(|_| ())
+        self.look_up().map(|_| ())
     }
 
-    fn cast(&self) -> Result<Cast, Error> {
+    fn look_up(&self) -> Result<(Stage, Contestant), Error> {
         let stage = self.setting.look_up()?;
-        let customs = contestants::load(&self.variant_files)?;
-        let variant =
-            contestants::find(&self.variant, &customs).map_err(|error| Error::Usage(format!("--variants: {error}")))?;
-        self.setting.check_duration()?;
+        let variant = contestants::find(&self.variant, &stage.customs);
+        let variant = variant.map_err(|error| Error::Usage(format!("--variants: {error}")))?;
         if self.sample_every.is_some_and(Duration::is_zero) {
             return Err(Error::Usage("sample_every must be more than 0".to_owned()));
         }
-        Ok(Cast { stage, customs, variant })
+        Ok((stage, variant))
     }
 }
 

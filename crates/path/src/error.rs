@@ -1,4 +1,4 @@
-//! What is wrong with a profile: which key, and what is allowed.
+//! What is wrong in a file: which key, and what is allowed.
 
 use std::fmt;
 
@@ -8,17 +8,20 @@ use toml::{Table, Value};
 
 /// What is wrong with a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct KeyError {
+pub struct KeyError {
     pub(crate) key: String,
     pub(crate) message: String,
 }
 
 impl KeyError {
-    pub(crate) fn new(key: impl Into<String>, message: impl Into<String>) -> KeyError {
+    /// `message` says what is wrong and what is allowed.
+    pub fn new(key: impl Into<String>, message: impl Into<String>) -> KeyError {
         KeyError { key: key.into(), message: message.into() }
     }
 
-    pub(crate) fn inside(self, outer: &str) -> KeyError {
+    /// The same, seen from the table that has this one under the key `outer`.
+    #[must_use]
+    pub fn inside(self, outer: &str) -> KeyError {
         let key = if self.key.is_empty() { outer.to_owned() } else { format!("{outer}.{}", self.key) };
         KeyError { key, ..self }
     }
@@ -38,8 +41,11 @@ pub(crate) fn positive(rate: impl Into<Option<Rate>>, key: &str) -> Result<(), K
     }
 }
 
-/// Reads the parameters of a stage; the error names the key.
-pub(crate) fn read<T: DeserializeOwned>(table: Table) -> Result<T, KeyError> {
+/// Reads a table.
+///
+/// # Errors
+/// Names the key.
+pub fn read<T: DeserializeOwned>(table: Table) -> Result<T, KeyError> {
     serde_path_to_error::deserialize(Value::Table(table)).map_err(|error| {
         let path = error.path().to_string();
         let key = if path == "." { String::new() } else { path };

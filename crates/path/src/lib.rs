@@ -7,7 +7,7 @@
 //! Each kind of stage is one file in `stages/`; adding one is a file and a line in its list.
 
 mod builtin;
-mod error;
+pub mod error;
 mod metrics;
 mod pipe;
 mod profile;

@@ -105,11 +105,19 @@ impl Profile {
     }
 
     fn parse_with(name: &str, text: &str, overrides: &[String]) -> Result<Profile, ProfileError> {
-        let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
+        let table: Table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
             let message = error.message().trim().replace('\n', ", ");
             ProfileError { place: format!("{name}:{line}"), message }
         })?;
+        Profile::from_table_with(name, table, overrides)
+    }
+
+    /// The profile in a table of some other file, which `name` tells of in results and errors.
+    ///
+    /// # Errors
+    /// As [`Profile::load`].
+    pub fn from_table_with(name: &str, mut table: Table, overrides: &[String]) -> Result<Profile, ProfileError> {
         for assignment in overrides {
             set(&mut table, assignment)
                 .map_err(|error| ProfileError { place: format!("--set {assignment}"), message: error.to_string() })?;

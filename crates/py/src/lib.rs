@@ -10,8 +10,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 use reknit_compare::catalogue::Document;
-use reknit_compare::{Plan, passage};
-use reknit_path::{Direction, Profile};
+use reknit_compare::{Campaign, names, passage};
+use reknit_path::Direction;
 use reknit_variants::VARIANTS;
 
 use convert::{Place, Request};
@@ -30,12 +30,17 @@ fn raise(error: impl std::fmt::Display) -> PyErr {
 
 /// The JSON document of `reknit compare --json`, and what works against itself in the user's files.
 #[pyfunction]
-fn compare(py: Python<'_>, place: Place, request: Request, seeds: i64) -> PyResult<Bound<'_, PyAny>> {
+fn compare<'py>(
+    py: Python<'py>,
+    place: Place<'py>,
+    request: Request,
+    seeds: Option<i64>,
+) -> PyResult<Bound<'py, PyAny>> {
     let question = request.question(place, seeds).map_err(raise)?;
     let (comparison, warnings) = interrupt::while_running(py, move |stop: &AtomicBool| {
-        let plan = Plan::new(&question)?;
-        let comparison = plan.run(|job| Ok::<_, reknit_compare::Error>(job.simulate(stop)))?;
-        Ok((comparison, plan.warnings))
+        let campaign = Campaign::new(&question)?;
+        let comparison = campaign.run(|job| Ok::<_, reknit_compare::Error>(job.simulate(stop)))?;
+        Ok((comparison, campaign.warnings))
     })?;
     Ok(pythonize::pythonize(py, &(comparison, warnings))?)
 }
@@ -43,13 +48,13 @@ fn compare(py: Python<'_>, place: Place, request: Request, seeds: i64) -> PyResu
 /// One run with its time series.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python's values are converted, not borrowed")]
-fn simulate(
-    py: Python<'_>,
-    place: Place,
+fn simulate<'py>(
+    py: Python<'py>,
+    place: Place<'py>,
     request: Request,
     seed: u64,
     sample_every: Option<String>,
-) -> PyResult<Bound<'_, PyAny>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let single = request.single(place, seed, sample_every.as_deref()).map_err(raise)?;
     let trajectory = interrupt::while_running(py, move |stop: &AtomicBool| reknit_compare::simulate(&single, stop))?;
     Ok(pythonize::pythonize(py, &trajectory)?)
@@ -57,10 +62,10 @@ fn simulate(
 
 /// Refuses what [`simulate`] would refuse, without running it; duration and loss as the command prints them.
 #[pyfunction]
-fn check(place: Place, request: Request) -> PyResult<(String, Option<String>)> {
+fn check(place: Place<'_>, request: Request) -> PyResult<(String, Option<String>)> {
     let single = request.single(place, 1, None).map_err(raise)?;
     single.check().map_err(raise)?;
-    Ok((single.setting.duration.to_string(), single.setting.loss.map(|loss| loss.to_string())))
+    Ok((single.setting.duration().to_string(), single.setting.loss.map(|loss| loss.to_string())))
 }
 
 /// The JSON document of `reknit variants --json`.
@@ -79,7 +84,7 @@ fn paths(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python's values are converted, not borrowed")]
 fn path(py: Python<'_>, name: String, set: Vec<String>, seed: u64) -> PyResult<Bound<'_, PyAny>> {
-    let profile = Profile::load(&name, &set).map_err(raise)?;
+    let profile = names::load_path(&name, &set).map_err(raise)?;
     let reports = py.detach(|| {
         [Direction::Forward, Direction::Reverse].map(|direction| passage::report(&profile, direction, seed))
     });

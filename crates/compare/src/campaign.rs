@@ -1,14 +1,14 @@
 //! A comparison: variants side by side on one path, and the speed to measure them by.
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
-use reknit_sim::{NoTracer, RunResult, Scenario, run_unless};
+use reknit_sim::{NoTracer, Plan, RunResult, Scenario, run_unless};
+use reknit_variants::Custom;
 use serde::Serialize;
 
 use crate::contestants::{self, Contestant};
-use crate::setting::{Setting, Stage};
+use crate::question::{Setting, Stage};
 use crate::{Error, Estimate, Run};
 
 /// What to compare.
@@ -16,12 +16,20 @@ use crate::{Error, Estimate, Run};
 pub struct Question {
     /// On what, for how long.
     pub setting: Setting,
-    /// Names of variants; none: all, or those that the files start from.
+    /// Names of variants; none: those of the plan, or else all, or those that the files start from.
     pub variants: Vec<String>,
-    /// Variants of the user's own.
-    pub variant_files: Vec<PathBuf>,
-    /// Runs of each variant, with the seeds from 1 to this.
-    pub seeds: u32,
+    /// Runs of each variant, with the seeds from 1 to this; none: as the plan says, or else 5.
+    pub seeds: Option<u32>,
+}
+
+impl Question {
+    fn contestants(&self, customs: &[Custom]) -> Result<Vec<Contestant>, Error> {
+        let plan = &self.setting.plan;
+        if !self.variants.is_empty() || plan.variants.is_empty() {
+            return contestants::choose("--variants", &self.variants, customs);
+        }
+        contestants::choose(&format!("{}: variants", plan.place), &plan.variants, customs)
+    }
 }
 
 /// One simulation to run.
@@ -46,7 +54,7 @@ impl Job {
 
 /// A question with everything looked up.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Campaign {
     stage: Stage,
     seeds: u32,
     /// Who takes part, in the order asked for.
@@ -87,8 +95,10 @@ pub struct Comparison {
     pub duration_s: f64,
     /// Runs of each variant.
     pub seeds: u32,
+    /// The file that says who shared the path; none if there is none.
+    pub scenario: Option<String>,
     /// Connections that shared the path.
-    pub flows: u32,
+    pub flows: usize,
     /// Goodput of `sack` on the path without whatever reorders, Mbit/s.
     pub in_order_mbit_s: f64,
     /// False if the runs were interrupted.
@@ -97,24 +107,22 @@ pub struct Comparison {
     pub variants: Vec<Row>,
 }
 
-impl Plan {
+impl Campaign {
     /// Looks everything up.
     ///
     /// # Errors
     /// If the question is wrong: names the file, key or flag, and what is allowed.
-    pub fn new(question: &Question) -> Result<Plan, Error> {
+    pub fn new(question: &Question) -> Result<Campaign, Error> {
         let stage = question.setting.look_up()?;
-        let customs = contestants::load(&question.variant_files)?;
-        let chosen = contestants::choose(&question.variants, &customs)?;
-        question.setting.check_duration()?;
+        let contestants = question.contestants(&stage.customs)?;
+        let seeds = question.seeds.or(stage.plan.seeds).unwrap_or(5);
         let reference = contestants::find("sack", &[]).map_err(Error::Failed)?;
         let mut jobs = vec![Job { contestant: None, scenario: stage.in_order().scenario(&reference, 1) }];
-        for (i, variant) in chosen.iter().enumerate() {
+        for (i, variant) in contestants.iter().enumerate() {
             let of_seed = |seed| Job { contestant: Some(i), scenario: stage.scenario(variant, seed) };
-            jobs.extend((1..=u64::from(question.seeds)).map(of_seed));
+            jobs.extend((1..=u64::from(seeds)).map(of_seed));
         }
-        let warnings = customs.into_iter().flat_map(|custom| custom.warnings).collect();
-        Ok(Plan { stage, seeds: question.seeds, contestants: chosen, warnings, jobs })
+        Ok(Campaign { warnings: stage.warnings(), stage, seeds, contestants, jobs })
     }
 
     /// Runs all simulations by `simulate`, on all processors, and collects what was finished: `simulate` returns none for
@@ -131,28 +139,36 @@ impl Plan {
     }
 
     fn collect(&self, results: &[Option<RunResult>]) -> Comparison {
-        let jobs = &self.jobs;
-        let finished = |i: usize| results[i].as_ref().map(|result| Run::new(jobs[i].scenario.seed, result));
+        let Campaign { jobs, stage, .. } = self;
+        let plan = &stage.plan;
+        let finished = |i: usize| Some(Run::new(jobs[i].scenario.seed, plan, results[i].as_ref()?));
         let in_order = finished(0).map_or(0.0, |run| run.goodput_mbit_s);
         let rows = self.contestants.iter().enumerate().map(|(n, variant)| {
             let of_this = || (0..jobs.len()).filter(|i| jobs[*i].contestant == Some(n));
-            let info = of_this().find_map(|i| Some(results[i].as_ref()?.flows.first()?.last));
-            let fell_back = info.map_or(Vec::new(), |info| variant.fall_backs(&info));
-            Row::new(&variant.name, of_this().filter_map(finished).collect(), in_order, fell_back)
+            let fell_back = of_this().find_map(|i| fall_backs(variant, plan, results[i].as_ref()?));
+            Row::new(&variant.name, of_this().filter_map(finished).collect(), in_order, fell_back.unwrap_or_default())
         });
         Comparison {
             format: "reknit-compare-1",
             reknit: env!("CARGO_PKG_VERSION"),
-            path: self.stage.profile.name.clone(),
-            description: self.stage.profile.description.clone(),
-            duration_s: self.jobs[0].scenario.duration.as_secs_f64(),
+            path: stage.profile.name.clone(),
+            description: stage.description(),
+            duration_s: stage.duration.as_secs_f64(),
+            scenario: (!plan.place.is_empty()).then(|| plan.place.clone()),
             seeds: self.seeds,
-            flows: self.jobs[0].scenario.flows.len() as u32,
+            flows: jobs[0].scenario.flows.len(),
             in_order_mbit_s: in_order,
             complete: results.iter().all(Option::is_some),
             variants: rows.collect(),
         }
     }
+}
+
+/// What `variant` did without; none if no flow of it took part, for flows with a variant of their own do not tell.
+pub(crate) fn fall_backs(variant: &Contestant, plan: &Plan, result: &RunResult) -> Option<Vec<String>> {
+    let is_fixed: Vec<bool> = plan.parts().map(|(group, _)| group.variant.is_some()).collect();
+    let flow = result.flows.iter().find(|flow| !is_fixed[flow.group as usize])?;
+    Some(variant.fall_backs(&flow.last))
 }
 
 impl Row {
