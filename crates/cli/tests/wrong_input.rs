@@ -365,5 +365,5 @@ fn wrong_keys_in_a_scenario() {
 #[test]
 fn a_number_of_flows_beside_a_scenario() {
     let arguments = ["compare", "--scenario", "web.toml", "--flows", "3"];
-    assert_says(&arguments, &["'--flows <N>' cannot be used with", "--scenario"]);
+    assert_says(&arguments, &["'--scenario <FILE.toml>' cannot be used with '--flows <N>'"]);
 }
