@@ -18,6 +18,6 @@ pub mod stages;
 pub use builtin::{NAMES, builtin};
 pub use metrics::{Passage, Passed, Train};
 pub use pipe::{Lost, Packet, Pipe};
-pub use profile::{Direction, Profile, ProfileError};
+pub use profile::{Direction, Profile};
 pub use random::{Stream, StreamId, Variate};
 pub use router::{DropRange, Notice};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
+use reknit_config::{KeyError, read};
 use reknit_path::Variate;
-use reknit_path::error::{KeyError, read};
 use reknit_units::{Bytes, Duration, Share};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
@@ -20,10 +20,7 @@ const MOST_SEEDS: u32 = 10_000;
 const KINDS: &str = "bulk, transfer, files, requests";
 
 pub(crate) fn parse(place: &str, text: &str) -> Result<Plan, String> {
-    let table: Table = text.parse().map_err(|error: toml::de::Error| {
-        let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-        format!("{place}:{line}: {}", error.message().trim().replace('\n', ", "))
-    })?;
+    let table = reknit_config::parse(place, text).map_err(|error| error.to_string())?;
     from_table(place, table)
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use reknit_config::{KeyError, read};
 use reknit_path::Profile;
-use reknit_path::error::{KeyError, read};
 use reknit_tcp::Config;
 use reknit_units::{Duration, Instant};
 use reknit_variants::Composition;

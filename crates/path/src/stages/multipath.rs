@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use reknit_config::KeyError;
 use reknit_units::{Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
 
 use super::{Drop, Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
-use crate::error::{KeyError, positive};
+use crate::error::positive;
 use crate::random::{Stream, StreamId};
 
 /// How a packet's path is chosen.
