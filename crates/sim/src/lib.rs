@@ -18,6 +18,7 @@ mod simulation;
 mod tally;
 mod trace;
 mod transactions;
+mod waits;
 mod workload;
 
 pub use fairness::jain;
