@@ -37,10 +37,19 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(scenario: &Scenario, spec: &FlowSpec, index: u32) -> Client {
+    /// `shared` has the options of the ends so far: most clients have the same, and what is read with every packet had
+    /// better be in few places.
+    pub(crate) fn new(scenario: &Scenario, spec: &FlowSpec, index: u32, shared: &mut Vec<Arc<Config>>) -> Client {
         let base = spec.tcp.as_deref().unwrap_or(&scenario.tcp);
+        let mut share = |config: Config| {
+            let known = shared.iter().rev().find(|known| ***known == config).cloned();
+            known.unwrap_or_else(|| {
+                shared.push(Arc::new(config));
+                shared[shared.len() - 1].clone()
+            })
+        };
         Client {
-            configs: [&spec.sender, &spec.receiver].map(|end| Arc::new(end.configure(base.clone()))),
+            configs: [&spec.sender, &spec.receiver].map(|end| share(end.configure(base.clone()))),
             spec: spec.clone(),
             tally: Tally::default(),
             slot: None,

@@ -91,7 +91,9 @@ struct Simulation<T> {
 
 impl<T: Tracer> Simulation<T> {
     fn new(scenario: &Scenario, tracer: T) -> Simulation<T> {
-        let clients: Vec<Client> = (0..).zip(&scenario.flows).map(|(i, spec)| Client::new(scenario, spec, i)).collect();
+        let mut configs = Vec::new();
+        let client = |(i, spec)| Client::new(scenario, spec, i, &mut configs);
+        let clients: Vec<Client> = (0..).zip(&scenario.flows).map(client).collect();
         let mut timers = BinaryHeap::new();
         for (i, client) in (0..).zip(&clients) {
             timers.push(Reverse((client.spec.start, Timer::Begin(i))));
