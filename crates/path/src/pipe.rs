@@ -47,12 +47,16 @@ pub struct Lost<P> {
 #[derive(Debug)]
 pub struct Pipe<P> {
     stages: Vec<Placed>,
-    /// The packets on their way; items refer to them by index.
+    /// The packets that are in a stage or in `later`; items refer to them by index.
     packets: Vec<Option<P>>,
     free: Vec<u32>,
-    /// Deliveries in order of time: where they all are as long as nothing overtakes.
-    lane: VecDeque<Pending>,
-    /// Deliveries and pauses that came out of order.
+    /// Deliveries in order of time: where they all are as long as nothing overtakes. Packets lie here side by side, since
+    /// nothing costs more than looking for them all over the memory.
+    lane: VecDeque<Delivery<P>>,
+    /// A stage has let out packets and copies of some of them, which are yet to be made: what comes out goes to `later`,
+    /// where the copies find it.
+    copying: bool,
+    /// Deliveries and pauses that came out of order, and those beside which copies are made.
     later: BinaryHeap<Reverse<Pending>>,
     /// Numbers everything that is put off, so that equal times keep the order in which they arose.
     serial: u64,
@@ -69,6 +73,14 @@ struct Placed {
     stage: Box<dyn Stage>,
     /// Packets may arrive here out of the order of time, so each waits for its own.
     pause: bool,
+}
+
+/// A packet that comes out at a moment.
+#[derive(Debug)]
+struct Delivery<P> {
+    at: Instant,
+    serial: u64,
+    packet: P,
 }
 
 /// Something that happens at a moment: an item reaches the stage `at_stage`, or the end if there is none.
@@ -116,6 +128,7 @@ impl<P: Packet> Pipe<P> {
             packets: Vec::new(),
             free: Vec::new(),
             lane: VecDeque::new(),
+            copying: false,
             later: BinaryHeap::new(),
             serial: 0,
             exits: Exits::default(),
@@ -148,8 +161,18 @@ impl<P: Packet> Pipe<P> {
             if self.timed {
                 self.fire_timers(now);
             }
-            let pending = self.earliest().filter(|pending| pending.at <= now)?;
-            self.forget(pending);
+            let lane = self.lane.front().map(|delivery| (delivery.at, delivery.serial));
+            let later = self.later.peek().map(|Reverse(pending)| (pending.at, pending.serial));
+            if let Some((at, _)) = lane
+                && later.is_none_or(|later| lane < Some(later))
+            {
+                let delivery = self.lane.pop_front_if(|_| at <= now)?;
+                return Some((at, delivery.packet));
+            }
+            if later.is_none_or(|(at, _)| at > now) {
+                return None;
+            }
+            let Reverse(pending) = self.later.pop()?;
             if pending.at_stage == self.stages.len() {
                 return self.take(pending.item).map(|packet| (pending.at, packet));
             }
@@ -164,7 +187,7 @@ impl<P: Packet> Pipe<P> {
 
     /// Packets inside.
     pub fn len(&self) -> usize {
-        self.packets.len() - self.free.len()
+        self.lane.len() + self.packets.len() - self.free.len()
     }
 
     /// True if no packet is inside.
@@ -234,6 +257,8 @@ impl<P: Packet> Pipe<P> {
     /// Takes on what a stage has let out.
     fn walk_exits(&mut self, i: usize) {
         let mut exits = std::mem::take(&mut self.exits.exits);
+        let copying = self.copying;
+        self.copying |= exits.iter().any(|(_, exit)| matches!(exit, Exit::CopyOf(_)));
         for (at, exit) in exits.drain(..) {
             match exit {
                 Exit::Packet(item) => self.walk(at, item, i),
@@ -245,6 +270,7 @@ impl<P: Packet> Pipe<P> {
                 }
             }
         }
+        self.copying = copying;
         self.exits.exits = exits;
     }
 
@@ -259,30 +285,12 @@ impl<P: Packet> Pipe<P> {
 
     fn put_off(&mut self, at: Instant, item: Item, at_stage: usize) {
         self.serial += 1;
-        let pending = Pending { at, serial: self.serial, item, at_stage };
+        let serial = self.serial;
         let in_order = self.lane.back().is_none_or(|last| last.at <= at);
-        if in_order && at_stage == self.stages.len() {
-            self.lane.push_back(pending);
-        } else {
-            self.later.push(Reverse(pending));
-        }
-    }
-
-    fn earliest(&self) -> Option<Pending> {
-        let lane = self.lane.front().copied();
-        let later = self.later.peek().map(|Reverse(pending)| *pending);
-        match (lane, later) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
-    }
-
-    /// Removes `pending`, which is the earliest.
-    fn forget(&mut self, pending: Pending) {
-        if self.lane.front() == Some(&pending) {
-            self.lane.pop_front();
-        } else {
-            self.later.pop();
+        if !in_order || self.copying || at_stage < self.stages.len() {
+            self.later.push(Reverse(Pending { at, serial, item, at_stage }));
+        } else if let Some(packet) = self.take(item) {
+            self.lane.push_back(Delivery { at, serial, packet });
         }
     }
 
