@@ -148,9 +148,9 @@ impl Flow {
         self.application.is_over() && self.ends.iter().any(|end| end.state() >= State::TimeWait)
     }
 
-    /// An end has given up before the other had everything.
-    pub(crate) fn has_failed(&self) -> bool {
-        !self.application.is_over() && self.ends.iter().any(|end| end.state() == State::Closed)
+    /// `end` has given up before the other had everything.
+    pub(crate) fn has_failed(&self, end: End) -> bool {
+        !self.application.is_over() && self.ends[end.index()].state() == State::Closed
     }
 
     /// Neither end has anything more to say.

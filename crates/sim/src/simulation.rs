@@ -178,7 +178,7 @@ impl<T: Tracer> Simulation<T> {
                 self.complete(datagram.slot);
             }
             self.collect(datagram.slot, from.other());
-            self.settle(datagram.slot);
+            self.settle(datagram.slot, from.other());
         }
         self.collect_lost();
     }
@@ -254,8 +254,8 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    /// Notices what has become of the connection in `slot`.
-    fn settle(&mut self, slot: u32) {
+    /// Notices what has become of the connection in `slot`, at whose `end` something has happened.
+    fn settle(&mut self, slot: u32, end: End) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         let client = &mut self.clients[flow.client as usize];
         if !flow.done && flow.is_done() {
@@ -270,7 +270,7 @@ impl<T: Tracer> Simulation<T> {
                 self.learned.remember(Peer, history);
             }
         }
-        let failed = flow.has_failed() && client.tries_again();
+        let failed = flow.has_failed(end) && client.tries_again();
         if failed && flow.application.is_busy() {
             client.fail();
             self.transactions[client.spec.group as usize].note_failure();
@@ -291,7 +291,7 @@ impl<T: Tracer> Simulation<T> {
         flow.scheduled[end.index()] = Instant::NEVER;
         flow.on_timer(self.now, end, &mut self.clients[flow.client as usize].tally);
         self.collect(slot, end);
-        self.settle(slot);
+        self.settle(slot, end);
     }
 
     /// Sends what the end wants sent and notes when it wants to be woken.

@@ -145,16 +145,17 @@ pub struct SendStats {
     pub acks: u64,
     /// ACKs that arrived behind later ones.
     pub stale_acks: u64,
-    /// Measured reordering events by length in segments; empty until the first.
+    /// Measured reordering events by length in segments, up to the longest so far.
     pub reordering: Vec<u64>,
 }
 
 impl SendStats {
     pub(crate) fn count_reordering(&mut self, length: Segments) {
-        if self.reordering.is_empty() {
-            self.reordering = vec![0; LONGEST_LENGTH + 1];
+        let length = (length.0 as usize).min(LONGEST_LENGTH);
+        if self.reordering.len() <= length {
+            self.reordering.resize(length + 1, 0);
         }
-        self.reordering[(length.0 as usize).min(LONGEST_LENGTH)] += 1;
+        self.reordering[length] += 1;
     }
 }
 

@@ -25,6 +25,9 @@ impl Connection {
     pub fn poll(&mut self, now: Instant) -> Output {
         self.send_written(now);
         if let Some(segment) = self.out.pop_front() {
+            if self.out.is_empty() {
+                self.out.clear(); // back to the start of the ring, which is in the cache
+            }
             return Output::Send(segment);
         }
         let deadline = self.deadline();
