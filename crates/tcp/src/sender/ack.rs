@@ -30,6 +30,15 @@ pub(crate) struct AckInput {
 
 impl Sender {
     pub(crate) fn on_ack(&mut self, now: Instant, input: &AckInput) {
+        if self.repeats_itself(input) {
+            self.update_window(now, input);
+            self.stats.acks += 1;
+        } else {
+            self.run_pipeline(now, input);
+        }
+    }
+
+    fn run_pipeline(&mut self, now: Instant, input: &AckInput) {
         let mut newly = mem::take(&mut self.newly);
         let mut duplicates = mem::take(&mut self.duplicates);
         newly.clear();
@@ -89,6 +98,14 @@ impl Sender {
         self.board.retire(ghosts_expire);
         self.transmit(now); // step 10
         debug_assert_eq!(self.board.check(), Ok(()));
+    }
+
+    /// At an end that has only received, a data segment acknowledges the same nothing as the one before: there is nothing
+    /// outstanding to judge and nothing to send. Most segments of a transfer arrive at such an end.
+    fn repeats_itself(&self, input: &AckInput) -> bool {
+        let has_written = self.written > Offset::DATA || self.closing;
+        let has_news = input.pure || input.ece || input.sack.is_some() || input.ack != self.state.snd_una;
+        !has_written && !has_news && self.stats.acks > 0
     }
 
     /// RFC 9293 §3.10.7.4: the window is taken from the newest segment only. True if it changed.
