@@ -34,10 +34,12 @@ fmt: ## Format everything
 	$(CARGO) fmt --all
 	@if command -v ruff >/dev/null; then ruff format .; fi
 
-bench: build ## Cost per ACK (docs/cost.md), and a comparison with ns-2 where that is installed
+bench: build ## Cost per ACK (docs/cost.md), many flows (docs/scale.md), and a comparison with ns-2 where that is installed
 	$(CARGO) bench --locked -p reknit-variants --bench per_ack
 	$(CARGO) bench --locked -p reknit-variants --bench cost > target/cost.md
 	@mv target/cost.md docs/cost.md && cat docs/cost.md
+	$(CARGO) bench --locked -p reknit-sim --bench scale > target/scale.md
+	@mv target/scale.md docs/scale.md && cat docs/scale.md
 	@$(PYTHON) benches/ns2/compare.py
 
 doc: ## Build the documentation of the crates: target/doc

@@ -1,71 +1,49 @@
-//! How the simulator bears many flows: `cargo test --release -p reknit-sim --test scale -- --ignored --nocapture`.
+//! A thousand flows at once. How fast that is, `make bench` measures (`docs/scale.md`).
 
 use std::sync::Arc;
 
 use reknit_path::Profile;
-use reknit_sim::{Scenario, run};
-use reknit_units::{Duration, Instant};
+use reknit_sim::{FlowResult, Scenario, jain, run};
+use reknit_units::{Duration, Instant, Segments};
 
-/// 1 Gbit/s with this delay each way, and a queue of as much as a round trip carries.
-fn backbone(delay_ms: u64) -> Profile {
-    let queue = 1_000_000_000 / 8 * 2 * delay_ms / 1000;
-    let link = format!("kind = \"link\"\nrate = \"1 Gbit/s\"\ndelay = \"{delay_ms} ms\"\nqueue = \"{queue} B\"\n");
-    Profile::parse("backbone", &format!("[[forward]]\n{link}[[reverse]]\n{link}")).unwrap()
-}
+const FLOWS: u32 = 1000;
 
-/// As many bulk flows by `sack` through the backbone, opened within a second.
-fn scenario(delay_ms: u64, flows: u32, duration: Duration) -> Scenario {
-    let profile = Arc::new(backbone(delay_ms));
-    let tcp = reknit_sim::tcp_config(&profile).unwrap();
+/// Bulk flows by `sack`, opened within half a second, through 1 Gbit/s and 20 ms, and a queue of as much as a round trip
+/// carries. Each may have `window` segments in flight.
+fn scenario(window: u32, seconds: u64) -> Scenario {
+    let link = "kind = \"link\"\nrate = \"1 Gbit/s\"\ndelay = \"10 ms\"\nqueue = \"2500000 B\"\n";
+    let profile = Profile::parse("backbone", &format!("[[forward]]\n{link}[[reverse]]\n{link}")).unwrap();
+    let profile = Arc::new(profile);
+    let mut tcp = reknit_sim::tcp_config(&profile).unwrap();
+    tcp.max_window = Some(Segments(window));
     let variant = (reknit_variants::find("sack").unwrap().compose)();
-    let mut scenario = Scenario::bulk(profile, tcp, variant, duration, 1);
+    let mut scenario = Scenario::bulk(profile, tcp, variant, Duration::from_secs(seconds), 1);
     let first = scenario.flows[0].clone();
-    scenario.flows = vec![first; flows as usize];
+    scenario.flows = vec![first; FLOWS as usize];
     for (i, flow) in (0..).zip(&mut scenario.flows) {
-        flow.start = Instant::ZERO + Duration::from_secs(1).mul_f64(f64::from(i) / f64::from(flows));
+        flow.start = Instant::ZERO + Duration::from_micros(500) * i;
     }
     scenario
 }
 
-/// Packets simulated per second of processor time: the best of three runs, since others use the caches, too.
-fn packets_per_second(delay_ms: u64, flows: u32) -> f64 {
-    let scenario = scenario(delay_ms, flows, Duration::from_secs(5));
-    let once = || {
-        let before = processor_time();
-        let result = run(&scenario);
-        result.packets as f64 / (processor_time() - before)
-    };
-    (0..3).map(|_| once()).fold(0.0, f64::max)
-}
-
-/// Seconds for which this thread has been running.
-fn processor_time() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells");
-    let nanoseconds = text.split(' ').next().and_then(|first| first.parse::<f64>().ok());
-    nanoseconds.expect("a number") / 1e9
-}
-
-/// The largest that this process has been, in octets; 0 where the system does not say.
-fn peak_memory() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|rest| rest.trim().split(' ').next()?.parse().ok()).map_or(0.0, |kib: f64| kib * 1024.0)
+#[test]
+fn a_thousand_windows_that_fit_share_evenly_and_lose_nothing() {
+    // A round trip and half of the queue hold 2500 segments.
+    let result = run(&scenario(2, 2));
+    assert_eq!(result.connections, FLOWS);
+    assert_eq!(result.flows.iter().map(|flow| flow.lost).sum::<u64>(), 0);
+    let rates: Vec<f64> = result.flows.iter().map(FlowResult::goodput).collect();
+    let total: f64 = rates.iter().sum();
+    assert!(total > 0.9e9 && total < 1e9, "{total}");
+    let fairness = jain(rates.iter().copied());
+    assert!(fairness > 0.99, "{fairness}");
 }
 
 #[test]
-#[ignore = "measures; run it alone and in release"]
-#[expect(clippy::print_stdout, reason = "the numbers are what it is for")]
-fn a_thousand_flows_cost_little_more_than_one() {
-    let mut worst = f64::MAX;
-    for delay_ms in [10, 35] {
-        let one = packets_per_second(delay_ms, 1);
-        let before = peak_memory();
-        let thousand = packets_per_second(delay_ms, 1000);
-        let each = (peak_memory() - before) / 1000.0;
-        println!("{delay_ms} ms each way, 1 flow: {:.2} million packets/s", one / 1e6);
-        println!("1000 flows: {:.2} million packets/s, {:.2} of one flow's", thousand / 1e6, thousand / one);
-        println!("peak memory grew by {:.1} kB for each flow, packets on their way included", each / 1e3);
-        worst = worst.min(thousand / one);
-    }
-    assert!(worst >= 0.5, "a thousand flows cost more than twice as much as one");
+fn a_thousand_windows_that_do_not_fit_fill_the_link_all_the_same() {
+    let result = run(&scenario(1000, 2));
+    assert!(result.flows.iter().map(|flow| flow.lost).sum::<u64>() > 0);
+    let delivered: u64 = result.flows.iter().map(|flow| flow.delivered.0).sum();
+    let goodput = delivered as f64 * 8.0 / 2.0;
+    assert!(goodput > 0.85e9 && goodput < 1e9, "{goodput}");
 }
