@@ -17,7 +17,8 @@ pub mod stages;
 
 pub use builtin::{NAMES, builtin};
 pub use metrics::{Passage, Passed, Train};
-pub use pipe::{Lost, Packet, Pipe};
+pub use pipe::{Lost, Packet, Pipe, Runs};
 pub use profile::{Direction, Profile};
 pub use random::{Stream, StreamId, Variate};
 pub use router::{DropRange, Notice};
+pub use stages::Label;

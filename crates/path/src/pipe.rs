@@ -8,7 +8,7 @@ use reknit_units::{Bytes, Instant};
 use crate::profile::{Direction, Profile};
 use crate::random::StreamId;
 use crate::router::{DropRange, Notice, Router};
-use crate::stages::{Drop, Exit, Exits, Fate, Item, Stage};
+use crate::stages::{Drop, Exit, Exits, Fate, Item, Label, Stage};
 
 /// What travels through a pipe: a segment in a simulator, octets on a host.
 pub trait Packet: Sized {
@@ -18,6 +18,11 @@ pub trait Packet: Sized {
     /// The copy that a duplicating network makes.
     #[must_use]
     fn copy(&self) -> Self;
+
+    /// What it carries, if that is known.
+    fn label(&self) -> Option<Label> {
+        None
+    }
 
     /// What a router reads that tells receivers what it has dropped; none if the packet has no room for such news, so
     /// that routers leave it and its flow alone.
@@ -66,6 +71,26 @@ pub struct Pipe<P> {
     timed: bool,
     /// One for each stage, if those that drop packets tell of it.
     routers: Vec<Router>,
+    /// Where runs are counted, if they are.
+    counted: Option<(usize, Runs)>,
+}
+
+/// How packets of several connections follow each other at some point of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Runs {
+    /// Packets of data.
+    pub packets: u64,
+    /// Groups of them that follow each other and belong to one connection.
+    pub runs: u64,
+    last: Option<u32>,
+}
+
+impl Runs {
+    fn note(&mut self, label: Label) {
+        self.packets += 1;
+        self.runs += u64::from(self.last != Some(label.flow));
+        self.last = Some(label.flow);
+    }
 }
 
 #[derive(Debug)]
@@ -73,6 +98,8 @@ struct Placed {
     stage: Box<dyn Stage>,
     /// Packets may arrive here out of the order of time, so each waits for its own.
     pause: bool,
+    /// It tells packets apart, or they are counted here.
+    reads_labels: bool,
 }
 
 /// A packet that comes out at a moment.
@@ -118,7 +145,8 @@ impl<P: Packet> Pipe<P> {
             let stage = named.spec.build(StreamId { seed, stage: base + i as u32 });
             let pause = overtaken;
             overtaken = stage.reorders();
-            stages.push(Placed { stage, pause });
+            let reads_labels = stage.reads_labels();
+            stages.push(Placed { stage, pause, reads_labels });
         }
         let routers = if profile.drop_notices { specs.iter().map(|_| Router::default()).collect() } else { Vec::new() };
         Pipe {
@@ -133,7 +161,38 @@ impl<P: Packet> Pipe<P> {
             serial: 0,
             exits: Exits::default(),
             lost: VecDeque::new(),
+            counted: None,
         }
+    }
+
+    /// True if what happens to a packet may depend on its label.
+    pub fn reads_labels(&self) -> bool {
+        self.stages.iter().any(|placed| placed.reads_labels)
+    }
+
+    /// From now on counts how the packets that reach the stage at `position` follow each other.
+    pub fn count_runs(&mut self, position: usize) {
+        if let Some(placed) = self.stages.get_mut(position) {
+            placed.reads_labels = true;
+            self.counted = Some((position, Runs::default()));
+        }
+    }
+
+    /// Forgets the runs that were counted so far.
+    pub fn restart_runs(&mut self) {
+        if let Some((_, runs)) = &mut self.counted {
+            *runs = Runs::default();
+        }
+    }
+
+    /// What [`Pipe::count_runs`] has counted.
+    pub fn runs(&self) -> Runs {
+        self.counted.map_or_else(Runs::default, |(_, runs)| runs)
+    }
+
+    /// Packets that stages have held up so far, while they let others through at once.
+    pub fn delayed(&self) -> u64 {
+        self.stages.iter().map(|placed| placed.stage.delayed()).sum()
     }
 
     /// A packet enters at `now`. Times must not run backwards.
@@ -209,7 +268,19 @@ impl<P: Packet> Pipe<P> {
         let mut at = at;
         let mut i = i;
         while let Some(placed) = self.stages.get_mut(i) {
-            match placed.stage.on_packet(at, item, &mut self.exits) {
+            let fate = if placed.reads_labels {
+                let label = self.packets[item.slot as usize].as_ref().and_then(Packet::label);
+                if let (Some(label), Some((position, runs))) = (label, &mut self.counted)
+                    && *position == i
+                    && label.segment > 0
+                {
+                    runs.note(label);
+                }
+                placed.stage.on_labelled(at, item, label, &mut self.exits)
+            } else {
+                placed.stage.on_packet(at, item, &mut self.exits)
+            };
+            match fate {
                 Fate::Exit(exit) => {
                     self.tell(at, item, i);
                     at = exit;
@@ -401,6 +472,22 @@ mod tests {
              [[forward]]\nkind = \"link\"\ndelay = \"1 ms\"\n",
         );
         assert_eq!(train(&mut pipe, 2, 1), [(2, 2), (501, 1)]);
+    }
+
+    #[test]
+    fn a_script_says_what_happens_to_which_packet() {
+        let mut pipe = pipe(
+            "[[forward]]\nkind = \"script\"\nrules = [\n\
+             { packet = [2, 3], action = \"drop\" },\n\
+             { packet = 5, action = \"delay\", by = \"15 ms\" },\n\
+             { packet = 6, action = \"duplicate\", by = \"5 ms\" },\n\
+             { from = \"80 ms\", to = \"105 ms\", action = \"hold\" },\n]\n",
+        );
+        let out = train(&mut pipe, 12, 10);
+        let held = [(105, 9), (105, 10), (105, 11)];
+        let before = [(0, 1), (30, 4), (50, 6), (55, 5), (55, 6), (60, 7), (70, 8)];
+        assert_eq!(out, [&before[..], &held[..], &[(110, 12)]].concat());
+        assert_eq!(pipe.delayed(), 4);
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl fmt::Display for Delay {
 
 impl Parameters for Delay {
     fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Delayed { spec: self.clone(), selection: id.stream(0), length: id.stream(1) })
+        Box::new(Delayed { spec: self.clone(), selection: id.stream(0), length: id.stream(1), delayed: 0 })
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -45,11 +45,13 @@ struct Delayed {
     spec: Delay,
     selection: Stream,
     length: Stream,
+    delayed: u64,
 }
 
 impl Stage for Delayed {
     fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
         if self.selection.chance(self.spec.probability.get()) {
+            self.delayed += 1;
             Fate::Exit(at + self.spec.extra.draw(&mut self.length))
         } else {
             Fate::Exit(at)
@@ -58,5 +60,9 @@ impl Stage for Delayed {
 
     fn reorders(&self) -> bool {
         self.spec.probability > Share::ZERO
+    }
+
+    fn delayed(&self) -> u64 {
+        self.delayed
     }
 }

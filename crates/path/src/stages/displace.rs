@@ -54,7 +54,7 @@ impl Parameters for Displace {
     }
 
     fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Displaced { spec: self.clone(), selection: id.stream(0), seen: 0, held: VecDeque::new() })
+        Box::new(Displaced { spec: self.clone(), selection: id.stream(0), seen: 0, held: VecDeque::new(), delayed: 0 })
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -76,6 +76,7 @@ struct Displaced {
     selection: Stream,
     seen: u32,
     held: VecDeque<Held>,
+    delayed: u64,
 }
 
 impl Displaced {
@@ -97,6 +98,7 @@ impl Stage for Displaced {
         // An arrival may be known before its time; what must leave earlier leaves earlier.
         self.on_timer(at, exits);
         if self.is_selected() {
+            self.delayed += 1;
             self.held.push_back(Held { item, passes: self.spec.positions, release: at + self.spec.release });
             return Fate::SeeExits;
         }
@@ -117,6 +119,10 @@ impl Stage for Displaced {
     fn reorders(&self) -> bool {
         // Held packets leave with the packet that passed them last, so times never run backwards.
         false
+    }
+
+    fn delayed(&self) -> u64 {
+        self.delayed
     }
 
     fn has_timers(&self) -> bool {

@@ -16,6 +16,7 @@ mod multipath;
 mod netem;
 mod outage;
 mod recorded;
+mod script;
 mod slow_path;
 mod stall;
 mod stripe;
@@ -43,6 +44,7 @@ pub use self::multipath::{Branch, Choice, Multipath};
 pub use self::netem::Netem;
 pub use self::outage::Outage;
 pub use self::recorded::Recorded;
+pub use self::script::{Action, Rule, Script};
 pub use self::slow_path::SlowPath;
 pub use self::stall::Stall;
 pub use self::stripe::Stripe;
@@ -57,6 +59,17 @@ pub struct Item {
     pub(crate) slot: u32,
     /// Octets on the wire.
     pub size: Bytes,
+}
+
+/// What a packet carries, for stages that tell packets apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Label {
+    /// Which connection it belongs to.
+    pub flow: u32,
+    /// Which of its connection's data segments it carries, in the order of first transmission, from 1; 0 if none.
+    pub segment: u64,
+    /// Which transmission of that segment, from 1.
+    pub transmission: u16,
 }
 
 /// Why a packet did not come out.
@@ -114,6 +127,21 @@ impl Exits {
 pub trait Stage: Debug + Send {
     /// `item` arrives at `at`.
     fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate;
+
+    /// The same, for a stage that [reads labels](Stage::reads_labels); no label if the packet has none.
+    fn on_labelled(&mut self, at: Instant, item: Item, _label: Option<Label>, exits: &mut Exits) -> Fate {
+        self.on_packet(at, item, exits)
+    }
+
+    /// True if it tells packets apart by what they carry.
+    fn reads_labels(&self) -> bool {
+        false
+    }
+
+    /// Packets that it has held up so far, while it let others through at once.
+    fn delayed(&self) -> u64 {
+        0
+    }
 
     /// True if packets may leave in another order than they came.
     fn reorders(&self) -> bool {
@@ -224,4 +252,5 @@ stages! {
     "flutter" => Flutter: "One route for all packets, another from time to time.",
     "netem" => Netem: "A rule in the words of Linux's netem.",
     "recorded" => Recorded: "Delays and losses that were measured packet by packet.",
+    "script" => Script: "What happens to particular packets, or at particular times.",
 }

@@ -32,6 +32,7 @@ impl Parameters for Stall {
             selection: id.stream(0),
             lengths: id.stream(1),
             free_at: Instant::ZERO,
+            stalls: 0,
         })
     }
 
@@ -46,15 +47,21 @@ struct Stalling {
     selection: Stream,
     lengths: Stream,
     free_at: Instant,
+    stalls: u64,
 }
 
 impl Stage for Stalling {
     fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
         let mut exit = at.max(self.free_at);
         if self.selection.chance(self.spec.probability.get()) {
+            self.stalls += 1;
             exit = exit + self.spec.length.draw(&mut self.lengths);
         }
         self.free_at = exit;
         Fate::Exit(exit)
+    }
+
+    fn delayed(&self) -> u64 {
+        self.stalls
     }
 }
