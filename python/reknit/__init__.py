@@ -13,6 +13,7 @@ Tables are polars DataFrames, or pandas DataFrames where polars is not installed
 from reknit._compare import Comparison, Run, compare, path, paths, simulate, variants
 from reknit._native import Error, __version__
 from reknit._sweep import Progress, sweep
+from reknit._trace import trace
 
 __all__ = [
     "Comparison",
@@ -25,5 +26,6 @@ __all__ = [
     "paths",
     "simulate",
     "sweep",
+    "trace",
     "variants",
 ]

@@ -31,7 +31,7 @@ COMPLETIONS: Schema = {
     "p99_ms": "float",
     "each_mbit_s": "float",
 }
-RUN: Schema = {
+COUNTS: Schema = {
     "goodput_mbit_s": "float",
     "delivered_packets": "int",
     "segments_sent": "int",
@@ -47,14 +47,46 @@ RUN: Schema = {
     "window_cuts_probe": "int",
     "window_cuts_ecn": "int",
     "false_window_cuts": "int",
+    "false_fast_retransmits": "int",
     "undos": "int",
     "timeouts": "int",
+    "rto_mean_ms": "float",
+    "rto_max_ms": "float",
+    "rto_expired_mean_ms": "float",
     "lost_packets": "int",
+    "queue_drops": "int",
+    "lost_acks": "int",
+    "delayed_packets": "int",
+    "duplicate_packets": "int",
     "wait_p50_ms": "float",
     "wait_p99_ms": "float",
     "jain": "float",
     **{f"transactions_{name}": kind for name, kind in COMPLETIONS.items()},
 }
+MEASURED: Schema = {
+    "elapsed_s": "float",
+    "cwnd_mean_bytes": "float",
+    "dup_thresh_mean_segments": "float",
+    "dup_thresh_std_segments": "float",
+    "dup_thresh_max_segments": "float",
+    "reordering_coverage_mean": "float",
+    "reordering_coverage_std": "float",
+    "reordering_coverage_final": "float",
+    "srtt_mean_ms": "float",
+    "rtt_mean_ms": "float",
+    "rtt_p99_ms": "float",
+    "rtt_max_ms": "float",
+    "burst_p99_segments": "int",
+    "burst_max_segments": "int",
+    "needed_fast_retransmissions": "int",
+    "needless_fast_retransmissions": "int",
+    "lost_packets_fast_retransmitted": "int",
+    "wire_bytes_per_segment": "float",
+    "reordering_state_bytes": "int",
+    "run_length_mean_packets": "float",
+}
+RUN: Schema = {**COUNTS, **MEASURED}
+"""A single run, which is also measured; those of a comparison are only counted."""
 _SUMMARY: Schema = {
     "variant": "str",
     "runs": "int",
@@ -123,7 +155,7 @@ class Comparison:
         ``of_in_order``, the mean as a share of ``in_order_mbit_s``; ``fell_back``, what the variant did without
         because the two ends did not agree on it.
     runs : polars.DataFrame
-        A row for each run, with all its counts. Columns end in their unit; what has no unit is a count.
+        A row for each run, with all its counts (docs/json.md). Columns end in their unit; what has no unit is a count.
     path, description : str
         The path's name and what it is.
     in_order_mbit_s : float
@@ -151,7 +183,8 @@ class Run:
     Attributes
     ----------
     totals : dict
-        The same numbers as in a row of ``Comparison.runs``.
+        The same numbers as in a row of ``Comparison.runs``, and what takes a look at every event: means over time, true
+        round-trip times, bursts, what became of each transmission (docs/json.md has them all).
     series : polars.DataFrame
         The senders' variables every ``sample_every``: ``time_s`` in seconds, windows in octets (``cwnd_bytes``,
         ``ssthresh_bytes``, ``flight_size_bytes``, ``pipe_bytes``, ``snd_wnd_bytes``), ``dup_thresh_segments``,
@@ -252,7 +285,7 @@ def compare(
     ]
     return Comparison(
         summary=_frames.from_rows(summary, _SUMMARY),
-        runs=_frames.from_rows(runs, {"variant": "str", "seed": "int", "of_in_order": "float", **RUN}),
+        runs=_frames.from_rows(runs, {"variant": "str", "seed": "int", "of_in_order": "float", **COUNTS}),
         path=document["path"],
         description=document["description"],
         in_order_mbit_s=share,
@@ -414,7 +447,9 @@ def flat(run: dict[str, Any]) -> dict[str, Any]:
     """Put a run's counts side by side, without its seed."""
     row: dict[str, Any] = {f"transactions_{name}": None for name in COMPLETIONS}
     for name, value in run.items():
-        if name == "transactions":
+        if name == "measured":
+            row.update(value or {})
+        elif name == "transactions":
             row.update({f"transactions_{key}": count for key, count in (value or {}).items()})
         elif isinstance(value, dict):
             row[name] = value["total"]

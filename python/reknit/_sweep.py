@@ -114,7 +114,7 @@ def sweep(
     -------
     polars.DataFrame
         A row for each point and seed, in the order of the grid: the axes, ``seed``, and the counts of a run as in
-        ``Comparison.runs``.
+        ``Run.totals``.
 
     Raises
     ------

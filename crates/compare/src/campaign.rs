@@ -93,6 +93,8 @@ pub struct Comparison {
     pub description: String,
     /// Length of each run in its own time.
     pub duration_s: f64,
+    /// For so long nothing counts.
+    pub warm_up_s: f64,
     /// Runs of each variant.
     pub seeds: u32,
     /// The file that says who shared the path; none if there is none.
@@ -154,6 +156,7 @@ impl Campaign {
             path: stage.profile.name.clone(),
             description: stage.description(),
             duration_s: stage.duration.as_secs_f64(),
+            warm_up_s: plan.warm_up.as_secs_f64(),
             scenario: (!plan.place.is_empty()).then(|| plan.place.clone()),
             seeds: self.seeds,
             flows: jobs[0].scenario.flows.len(),

@@ -9,19 +9,23 @@
 mod campaign;
 pub mod catalogue;
 pub mod contestants;
+mod measured;
 pub mod names;
 pub mod passage;
 mod question;
 mod run;
 mod single;
 mod statistics;
+mod trace;
 
 pub use campaign::{Campaign, Comparison, Job, Question, Row};
 pub use contestants::Contestant;
+pub use measured::Measured;
 pub use question::Setting;
 pub use run::{Completions, Cuts, GroupRun, Retransmissions, Run};
 pub use single::{Single, Trajectory, simulate};
 pub use statistics::Estimate;
+pub use trace::{Packets, Trace, trace};
 
 /// Why there is no answer: one line that names the place, what was wrong and what is allowed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

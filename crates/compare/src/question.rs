@@ -70,6 +70,12 @@ impl Setting {
         if duration.is_zero() {
             return Err(Error::Usage("--duration must be more than 0".to_owned()));
         }
+        if plan.warm_up >= duration {
+            let (warm_up, place) = (plan.warm_up, &plan.place);
+            let message =
+                format!("{place}: warm_up: {warm_up} leaves nothing of the run of {duration}; must be shorter");
+            return Err(Error::Usage(message));
+        }
         let find = |name: &str| Ok(contestants::find(name, &customs)?.composition);
         let cast = plan.cast(&profile, find).map_err(Error::Usage)?;
         Ok(Stage { plan, profile: Arc::new(profile), customs, duration, cast, tcp })
@@ -133,6 +139,7 @@ impl Stage {
             tcp: self.tcp.clone(),
             flows: self.cast.flows(&variant.composition, seed),
             duration: self.duration,
+            warm_up: self.plan.warm_up,
             seed,
             sample_every: None,
         }

@@ -1,8 +1,11 @@
 //! What one run has shown.
 
-use reknit_sim::{FlowResult, Group, Part, Plan, RunResult, TransactionStats, jain};
+use reknit_sim::{FlowResult, Group, Meter, Part, Plan, RunResult, TransactionStats, jain};
+use reknit_tcp::stats::Armings;
 use reknit_units::Duration;
 use serde::Serialize;
+
+use crate::Measured;
 
 /// What one run has shown, all its connections together (`docs/json.md`).
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -23,12 +26,28 @@ pub struct Run {
     pub window_cuts: Cuts,
     /// Of these, blamed on a segment of which some copy was not lost.
     pub false_window_cuts: u64,
+    /// Of these, by the loss detector.
+    pub false_fast_retransmits: u64,
     /// Reductions that the sender undid.
     pub undos: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// What that timer was set to, back-off included, ms: mean over all settings; none if it was never set.
+    pub rto_mean_ms: Option<f64>,
+    /// The most.
+    pub rto_max_ms: Option<f64>,
+    /// Mean over its expiries; none if it did not expire.
+    pub rto_expired_mean_ms: Option<f64>,
     /// Data packets that the path lost.
     pub lost_packets: u64,
+    /// Of these, the ones for which a queue had no room, or that it dropped early.
+    pub queue_drops: u64,
+    /// Other packets that the path lost, both ways.
+    pub lost_acks: u64,
+    /// Packets on the way of data that the path held up while it let others through.
+    pub delayed_packets: u64,
+    /// Data segments that arrived although all of their octets had arrived, copies made by the network included.
+    pub duplicate_packets: u64,
     /// How long a segment waited at the receiver for those before it, ms: median.
     pub wait_p50_ms: f64,
     /// The same, 99th percentile.
@@ -37,6 +56,11 @@ pub struct Run {
     pub jain: f64,
     /// All flows' transactions; none if no flow has any.
     pub transactions: Option<Completions>,
+    /// What takes a look at every event; none where that was not asked for.
+    pub measured: Option<Measured>,
+    /// Mean number of data packets of one connection that followed each other when they came to the slowest stage of the
+    /// path; none as above.
+    pub run_length_mean_packets: Option<f64>,
     /// What each part of the plan did.
     pub groups: Vec<GroupRun>,
 }
@@ -71,10 +95,30 @@ pub struct GroupRun {
     pub flows: usize,
     /// Octets that arrived in order, all flows together, Mbit/s.
     pub goodput_mbit_s: f64,
+    /// Each flow's, in the order of the flows.
+    pub flow_goodputs_mbit_s: Vec<f64>,
+    /// Segments that arrived in order.
+    pub delivered_packets: u64,
+    /// Data segments sent, again or for the first time.
+    pub segments_sent: u64,
+    /// Data segments sent again.
+    pub retransmissions: u64,
+    /// Segments that arrived although an earlier copy had arrived.
+    pub spurious_retransmissions: u64,
+    /// Reductions of the window.
+    pub window_cuts: u64,
+    /// Of these, blamed on a segment of which some copy was not lost.
+    pub false_window_cuts: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Data packets that the path lost.
+    pub lost_packets: u64,
     /// Jain's index over its flows' goodputs.
     pub jain: f64,
     /// None if its flows have none.
     pub transactions: Option<Completions>,
+    /// As for the run.
+    pub measured: Option<Measured>,
 }
 
 /// Data segments sent again, by what caused it.
@@ -127,15 +171,26 @@ impl GroupRun {
     /// All parts of `plan`.
     fn all(plan: &Plan, result: &RunResult) -> Vec<GroupRun> {
         let one = |(i, (group, part)): (usize, (&Group, &Part))| {
-            let goodputs: Vec<f64> =
-                result.flows.iter().filter(|flow| flow.group as usize == i).map(FlowResult::goodput).collect();
+            let flows: Vec<&FlowResult> = result.flows.iter().filter(|flow| flow.group as usize == i).collect();
+            let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput()).collect();
+            let sum = |count: fn(&FlowResult) -> u64| flows.iter().map(|flow| count(flow)).sum();
             GroupRun {
                 group: part.name.clone(),
                 variant: group.variant.clone(),
                 flows: goodputs.len(),
                 goodput_mbit_s: goodputs.iter().sum::<f64>() / 1e6,
+                flow_goodputs_mbit_s: goodputs.iter().map(|goodput| goodput / 1e6).collect(),
+                delivered_packets: sum(FlowResult::packets),
+                segments_sent: sum(|f| f.send.sent.total()),
+                retransmissions: sum(|f| f.send.sent.retransmissions()),
+                spurious_retransmissions: sum(|f| f.spurious_retransmissions),
+                window_cuts: sum(|f| f.send.cuts.total()),
+                false_window_cuts: sum(|f| f.false_cuts),
+                timeouts: sum(|f| f.send.timeouts),
+                lost_packets: sum(|f| f.lost),
                 jain: jain(goodputs),
                 transactions: result.transactions.get(i).and_then(Completions::of),
+                measured: None,
             }
         };
         plan.parts().enumerate().map(one).collect()
@@ -148,6 +203,10 @@ impl Run {
         let mut transactions = TransactionStats::default();
         result.transactions.iter().for_each(|group| transactions.add(group));
         let sum = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum();
+        let timeouts: u64 = sum(|f| f.send.timeouts);
+        let mut armings = Armings::default();
+        result.flows.iter().for_each(|flow| armings += flow.send.armings);
+        let mean_ms = |total: Duration, n: u64| (n > 0).then(|| total.as_secs_f64() * 1e3 / n as f64);
         let worst = |span: fn(&FlowResult) -> Duration| {
             result.flows.iter().map(span).max().unwrap_or_default().as_secs_f64() * 1e3
         };
@@ -172,14 +231,36 @@ impl Run {
                 ecn: sum(|f| f.send.cuts.ecn),
             },
             false_window_cuts: sum(|f| f.false_cuts),
+            false_fast_retransmits: sum(|f| f.false_fast_retransmits),
             undos: sum(|f| f.send.undos),
-            timeouts: sum(|f| f.send.timeouts),
+            timeouts,
+            rto_mean_ms: mean_ms(armings.total, armings.count),
+            rto_max_ms: mean_ms(armings.largest, armings.count.min(1)),
+            rto_expired_mean_ms: mean_ms(armings.expired, timeouts),
             lost_packets: sum(|f| f.lost),
+            queue_drops: sum(|f| f.queue_drops),
+            lost_acks: sum(|f| f.lost_acks),
+            delayed_packets: result.delayed,
+            duplicate_packets: sum(|f| f.receive.duplicates),
             wait_p50_ms: worst(|f| f.wait_p50),
             wait_p99_ms: worst(|f| f.wait_p99),
             jain: jain(result.flows.iter().map(FlowResult::goodput)),
             transactions: Completions::of(&transactions),
+            measured: None,
+            run_length_mean_packets: None,
             groups: GroupRun::all(plan, result),
         }
+    }
+
+    /// With what `meter` has measured of `result`.
+    #[must_use]
+    pub fn with(mut self, meter: &Meter, result: &RunResult) -> Run {
+        let runs = result.runs;
+        self.measured = Some(Measured::of(&meter.total()));
+        self.run_length_mean_packets = (runs.runs > 0).then(|| runs.packets as f64 / runs.runs as f64);
+        for (group, measures) in self.groups.iter_mut().zip(meter.groups()) {
+            group.measured = Some(Measured::of(measures));
+        }
+        self
     }
 }

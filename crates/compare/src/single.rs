@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use reknit_sim::{FlowResult, NoTracer, run_unless};
+use reknit_sim::{FlowResult, Meter, run_unless};
 use reknit_tcp::facts::Phase;
 use reknit_units::Duration;
 use serde::Serialize;
@@ -35,6 +35,8 @@ pub struct Trajectory {
     pub variant: String,
     /// Length of the run in its own time.
     pub duration_s: f64,
+    /// For so long nothing counted.
+    pub warm_up_s: f64,
     /// The same numbers as in a comparison.
     pub run: Run,
     /// What it did without because the two ends did not agree on it.
@@ -84,12 +86,13 @@ pub fn simulate(single: &Single, stop: &AtomicBool) -> Result<Option<Trajectory>
     let (stage, variant) = single.look_up()?;
     let mut scenario = stage.scenario(&variant, single.seed);
     scenario.sample_every = single.sample_every;
-    let Ok((result, NoTracer)) = run_unless(&scenario, NoTracer, stop) else { return Ok(None) };
+    let Ok((result, meter)) = run_unless(&scenario, Meter::new(&scenario), stop) else { return Ok(None) };
     Ok(Some(Trajectory {
         path: stage.profile.name.clone(),
         description: stage.description(),
         duration_s: stage.duration.as_secs_f64(),
-        run: Run::new(single.seed, &stage.plan, &result),
+        warm_up_s: stage.plan.warm_up.as_secs_f64(),
+        run: Run::new(single.seed, &stage.plan, &result).with(&meter, &result),
         fell_back: fall_backs(&variant, &stage.plan, &result).unwrap_or_default(),
         warnings: stage.warnings(),
         series: Series::of(&result.flows),
@@ -106,7 +109,7 @@ impl Single {
         self.look_up().map(|_| ())
     }
 
-    fn look_up(&self) -> Result<(Stage, Contestant), Error> {
+    pub(crate) fn look_up(&self) -> Result<(Stage, Contestant), Error> {
         let stage = self.setting.look_up()?;
         let variant = contestants::find(&self.variant, &stage.customs);
         let variant = variant.map_err(|error| Error::Usage(format!("--variants: {error}")))?;
@@ -141,7 +144,7 @@ impl Series {
     }
 }
 
-fn phase(phase: Phase) -> &'static str {
+pub(crate) fn phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Open => "open",
         Phase::Disorder => "disorder",

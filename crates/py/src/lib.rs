@@ -60,6 +60,14 @@ fn simulate<'py>(
     Ok(pythonize::pythonize(py, &trajectory)?)
 }
 
+/// One run, packet by packet.
+#[pyfunction]
+fn trace<'py>(py: Python<'py>, place: Place<'py>, request: Request, seed: u64) -> PyResult<Bound<'py, PyAny>> {
+    let single = request.single(place, seed, None).map_err(raise)?;
+    let trace = interrupt::while_running(py, move |stop: &AtomicBool| reknit_compare::trace(&single, stop))?;
+    Ok(pythonize::pythonize(py, &trace)?)
+}
+
 /// Refuses what [`simulate`] would refuse, without running it; duration and loss as the command prints them.
 #[pyfunction]
 fn check(place: Place<'_>, request: Request) -> PyResult<(String, Option<String>)> {
@@ -104,6 +112,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Error", module.py().get_type::<Error>())?;
     module.add_function(wrap_pyfunction!(compare, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(variants, module)?)?;
     module.add_function(wrap_pyfunction!(paths, module)?)?;

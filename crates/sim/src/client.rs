@@ -27,6 +27,8 @@ pub(crate) struct Client {
     began: Instant,
     begun: u64,
     completed: u64,
+    /// Of these, before anything counted.
+    uncounted: u64,
     /// When the last of its transactions was complete.
     finished: Option<Instant>,
     configs: [Arc<Config>; 2],
@@ -56,6 +58,7 @@ impl Client {
             began: spec.start,
             begun: 0,
             completed: 0,
+            uncounted: 0,
             finished: None,
             thinking: StreamId { seed: scenario.seed, stage: STREAMS }.stream(index),
             last: None,
@@ -114,6 +117,12 @@ impl Client {
         transactions.map_or(Duration::ZERO, |transactions| transactions.think.draw(&mut self.thinking))
     }
 
+    /// What has happened so far does not count.
+    pub(crate) fn restart(&mut self) {
+        self.uncounted = self.completed;
+        self.tally.restart();
+    }
+
     pub(crate) fn sample(&mut self, now: Instant, flow: &Flow) {
         self.series.push(Sample { at: now, info: flow.ends[0].info(now), delivered: self.tally.delivered });
     }
@@ -128,7 +137,8 @@ impl Client {
         }
     }
 
-    pub(crate) fn into_result(mut self, end: Instant, place: Place) -> FlowResult {
+    /// The run, of which everything from `warm` on counts, is over at `end`.
+    pub(crate) fn into_result(mut self, warm: Instant, end: Instant, place: Place) -> FlowResult {
         if self.last.is_none() {
             // It never came to open a connection.
             let flow = self.connect(end, place);
@@ -137,15 +147,18 @@ impl Client {
         let (_, last) = self.last.expect("it was set");
         FlowResult {
             group: self.spec.group,
-            delivered: self.tally.delivered,
-            elapsed: self.finished.unwrap_or(end).since(self.spec.start),
+            delivered: self.tally.delivered - self.tally.uncounted,
+            elapsed: self.finished.unwrap_or(end).since(self.spec.start.max(warm)),
             completed: self.finished,
-            transactions: self.completed,
+            transactions: self.completed - self.uncounted,
             send: self.tally.send,
             receive: self.tally.receive,
             spurious_retransmissions: self.tally.spurious_retransmissions,
             false_cuts: self.tally.false_cuts,
+            false_fast_retransmits: self.tally.false_fast_retransmits,
             lost: self.tally.lost,
+            queue_drops: self.tally.queue_drops,
+            lost_acks: self.tally.lost_acks,
             wait_p50: self.tally.waits.quantile(0.5),
             wait_p99: self.tally.waits.quantile(0.99),
             last,

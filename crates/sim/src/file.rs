@@ -40,6 +40,8 @@ struct Top {
     #[serde(default)]
     in_order: bool,
     duration: Option<Duration>,
+    #[serde(default)]
+    warm_up: Duration,
     seeds: Option<u32>,
     #[serde(default)]
     variants: Vec<String>,
@@ -71,6 +73,7 @@ fn plan(place: &str, table: Table) -> Result<Plan, KeyError> {
         description: top.description.split_whitespace().collect::<Vec<_>>().join(" "),
         path,
         duration: top.duration,
+        warm_up: top.warm_up,
         seeds: top.seeds,
         variants: top.variants,
         groups: groups(top.flows)?,

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use reknit_path::stages::Drop;
+use reknit_tcp::facts::Trigger;
 use reknit_tcp::{Config, Connection, Identity, SeqNum, State};
 use reknit_units::Instant;
 
@@ -115,11 +117,16 @@ impl Flow {
     }
 
     /// The path lost `datagram`.
-    pub(crate) fn on_lost(&mut self, datagram: &Datagram, tally: &mut Tally) {
-        if datagram.from != End::Sender || datagram.segment.len == 0 || datagram.copy {
+    pub(crate) fn on_lost(&mut self, datagram: &Datagram, why: Drop, tally: &mut Tally) {
+        if datagram.copy {
+            return;
+        }
+        if datagram.from != End::Sender || datagram.segment.len == 0 {
+            tally.lost_acks += 1;
             return;
         }
         tally.lost += 1;
+        tally.queue_drops += u64::from(why != Drop::Lost);
         let sender = &self.ends[0];
         if let Some(position) = sender.position_sent(datagram.segment.seq) {
             *self.truth.lost.entry(position).or_default() += 1;
@@ -138,9 +145,17 @@ impl Flow {
             self.truth.cuts_seen = total;
             if let Some(cut) = stats.last_cut {
                 let lost = self.truth.lost.get(&cut.position).copied().unwrap_or(0);
-                tally.false_cuts += u64::from(lost < u32::from(cut.transmissions));
+                let is_false = lost < u32::from(cut.transmissions);
+                tally.false_cuts += u64::from(is_false);
+                tally.false_fast_retransmits += u64::from(is_false && cut.trigger == Trigger::FastRetransmit);
             }
         }
+    }
+
+    /// What was counted so far does not count.
+    pub(crate) fn restart_counts(&mut self) {
+        self.ends.iter_mut().for_each(Connection::restart_counts);
+        self.truth.cuts_seen = 0;
     }
 
     /// What it was for is done. The last ACK may be lost; the receiver's TIME-WAIT is nobody's business.

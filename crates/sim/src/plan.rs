@@ -33,6 +33,8 @@ pub struct Plan {
     pub in_order: bool,
     /// How long.
     pub duration: Option<Duration>,
+    /// From the beginning of each run; in this time nothing counts.
+    pub warm_up: Duration,
     /// Runs of each variant.
     pub seeds: Option<u32>,
     /// Variants to compare.
@@ -131,6 +133,7 @@ impl Plan {
             loss: None,
             in_order: false,
             duration: None,
+            warm_up: Duration::ZERO,
             seeds: None,
             variants: Vec::new(),
             groups: vec![Group::bulk(flows)],

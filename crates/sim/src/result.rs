@@ -1,5 +1,6 @@
 //! What a run has shown.
 
+use reknit_path::Runs;
 use reknit_tcp::Info;
 use reknit_tcp::stats::{ReceiveStats, SendStats};
 use reknit_units::{Bytes, Duration, Instant};
@@ -22,9 +23,9 @@ pub struct Sample {
 pub struct FlowResult {
     /// Its group.
     pub group: u32,
-    /// Octets that arrived in order.
+    /// Octets that arrived in order. This and all counts: after the warm-up.
     pub delivered: Bytes,
-    /// From its start to its completion, or to the end of the run.
+    /// From its start, or from the end of the warm-up, to its completion, or to the end of the run.
     pub elapsed: Duration,
     /// When the last of its transactions was complete at the receiver; none if there is no last one.
     pub completed: Option<Instant>,
@@ -39,8 +40,14 @@ pub struct FlowResult {
     pub spurious_retransmissions: u64,
     /// Reductions of the window because of a segment of which some copy was not lost.
     pub false_cuts: u64,
+    /// Of these, by the loss detector.
+    pub false_fast_retransmits: u64,
     /// Data packets that the path lost.
     pub lost: u64,
+    /// Of these, the ones for which a queue had no room, or that it dropped early.
+    pub queue_drops: u64,
+    /// Packets that the path lost beside them, both ways: ACKs, SYNs, FINs, requests.
+    pub lost_acks: u64,
     /// How long a segment waited at the receiver for those before it: median over all segments.
     pub wait_p50: Duration,
     /// The same, 99th percentile.
@@ -73,8 +80,13 @@ pub struct RunResult {
     pub transactions: Vec<TransactionStats>,
     /// Connections that were opened.
     pub connections: u32,
-    /// Packets that entered the path, both ways.
+    /// Packets that entered the path, both ways, from the beginning.
     pub packets: u64,
+    /// Packets on the way of data that stages held up while they let others through at once.
+    pub delayed: u64,
+    /// How data packets of several connections followed each other when they came to the slowest stage on their way; nothing
+    /// unless the tracer [watches](crate::Tracer::WATCHES).
+    pub runs: Runs,
     /// Events that the simulator dealt with.
     pub events: u64,
 }

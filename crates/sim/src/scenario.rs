@@ -68,6 +68,8 @@ pub struct Scenario {
     pub flows: Vec<FlowSpec>,
     /// How long to run.
     pub duration: Duration,
+    /// For so long nothing counts; shorter than the run.
+    pub warm_up: Duration,
     /// Seed of every random decision.
     pub seed: u64,
     /// Interval of the time series. None: no series.
@@ -78,6 +80,6 @@ impl Scenario {
     /// One bulk transfer by `variant` at both ends.
     pub fn bulk(profile: Arc<Profile>, tcp: Config, variant: Composition, duration: Duration, seed: u64) -> Scenario {
         let flows = vec![FlowSpec::bulk(Arc::new(variant))];
-        Scenario { profile, tcp, flows, duration, seed, sample_every: None }
+        Scenario { profile, tcp, flows, duration, warm_up: Duration::ZERO, seed, sample_every: None }
     }
 }

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reknit_path::{Direction, Pipe};
-use reknit_tcp::Output;
+use reknit_path::{Direction, Pipe, Profile};
+use reknit_tcp::{Connection, Output, Segment};
 use reknit_units::{Duration, Instant};
 use reknit_variants::rr_share::ReorderingCache;
 
@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::flow::{Flow, Place};
 use crate::result::RunResult;
 use crate::scenario::Scenario;
-use crate::trace::{Datagram, End, NoTracer, TraceEvent, Tracer};
+use crate::trace::{Datagram, End, Look, NoTracer, TraceEvent, Tracer, Transmission};
 use crate::transactions::TransactionStats;
 
 /// Runs `scenario`.
@@ -55,6 +55,8 @@ struct Peer;
 /// What a timer of the simulation is for. At equal times the order of these variants decides, then that of the numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Timer {
+    /// The warm-up is over.
+    Warm,
     /// A client's next transaction begins.
     Begin(u32),
     /// An end of the connection in this slot has a deadline. It may be that of a connection that is gone.
@@ -65,6 +67,8 @@ enum Timer {
 
 struct Simulation<T> {
     now: Instant,
+    /// From then on everything counts.
+    warm: Instant,
     end: Instant,
     seed: u64,
     clients: Vec<Client>,
@@ -84,6 +88,10 @@ struct Simulation<T> {
     learned: ReorderingCache<Peer>,
     /// By group.
     transactions: Vec<TransactionStats>,
+    /// Somebody wants to know what packets carry.
+    labels: bool,
+    /// Packets that the path had held up before anything counted.
+    delayed_before: u64,
     packets: u64,
     events: u64,
     tracer: T,
@@ -101,9 +109,19 @@ impl<T: Tracer> Simulation<T> {
         if let Some(interval) = scenario.sample_every {
             timers.push(Reverse((Instant::ZERO + interval, Timer::Sample)));
         }
+        let warm = Instant::ZERO + scenario.warm_up;
+        if warm > Instant::ZERO {
+            timers.push(Reverse((warm, Timer::Warm)));
+        }
+        let mut forward = Pipe::new(&scenario.profile, Direction::Forward, scenario.seed);
+        let reverse = Pipe::new(&scenario.profile, Direction::Reverse, scenario.seed);
+        if T::WATCHES {
+            forward.count_runs(slowest(&scenario.profile));
+        }
         let groups = scenario.flows.iter().map(|spec| spec.group as usize + 1).max().unwrap_or(0);
         Simulation {
             now: Instant::ZERO,
+            warm,
             end: Instant::ZERO + scenario.duration,
             seed: scenario.seed,
             unfinished: clients.len(),
@@ -112,8 +130,10 @@ impl<T: Tracer> Simulation<T> {
             next_id: clients.len() as u32,
             connections: 0,
             clients,
-            forward: Pipe::new(&scenario.profile, Direction::Forward, scenario.seed),
-            reverse: Pipe::new(&scenario.profile, Direction::Reverse, scenario.seed),
+            labels: T::WATCHES || forward.reads_labels() || reverse.reads_labels(),
+            delayed_before: 0,
+            forward,
+            reverse,
             timers,
             sample_every: scenario.sample_every.filter(|interval| !interval.is_zero()),
             learned: ReorderingCache::default(),
@@ -151,13 +171,16 @@ impl<T: Tracer> Simulation<T> {
         for flow in self.flows.iter().flatten() {
             self.clients[flow.client as usize].absorb(end, flow);
         }
+        self.tracer.on_over(end);
         let place = |client| Place { id: client, client, seed: self.seed };
-        let flows = (0..).zip(self.clients).map(|(i, client)| client.into_result(end, place(i))).collect();
+        let flows = (0..).zip(self.clients).map(|(i, client)| client.into_result(self.warm, end, place(i))).collect();
         let result = RunResult {
             flows,
             transactions: self.transactions,
             connections: self.connections,
             packets: self.packets,
+            delayed: self.forward.delayed() - self.delayed_before,
+            runs: self.forward.runs(),
             events: self.events,
         };
         (result, self.tracer)
@@ -186,6 +209,7 @@ impl<T: Tracer> Simulation<T> {
     fn fire(&mut self) {
         let Some(Reverse((_, timer))) = self.timers.pop() else { return };
         match timer {
+            Timer::Warm => self.begin_to_count(),
             Timer::Begin(client) => self.begin(client),
             Timer::Wake(slot, end) => self.wake(slot, if end == 0 { End::Sender } else { End::Receiver }),
             Timer::Sample => {
@@ -199,6 +223,16 @@ impl<T: Tracer> Simulation<T> {
                 }
             }
         }
+    }
+
+    /// The warm-up is over.
+    fn begin_to_count(&mut self) {
+        self.clients.iter_mut().for_each(Client::restart);
+        self.flows.iter_mut().flatten().for_each(Flow::restart_counts);
+        self.transactions.iter_mut().for_each(|stats| *stats = TransactionStats::default());
+        self.delayed_before = self.forward.delayed();
+        self.forward.restart_runs();
+        self.tracer.on_warm(self.now);
     }
 
     /// A client's next transaction begins: on its connection if that takes another, else on a new one.
@@ -304,7 +338,9 @@ impl<T: Tracer> Simulation<T> {
         loop {
             match flow.ends[end.index()].poll(self.now) {
                 Output::Send(segment) => {
-                    let datagram = Datagram { segment, flow: flow.id, from: end, copy: false, slot };
+                    let transmission = if self.labels { carried(&flow.ends[end.index()], &segment) } else { None };
+                    let (serial, flow) = (self.packets, flow.id);
+                    let datagram = Datagram { segment, flow, from: end, copy: false, serial, transmission, slot };
                     self.tracer.on_packet(self.now, TraceEvent::Sent, &datagram);
                     self.packets += 1;
                     pipe.push(self.now, datagram);
@@ -320,6 +356,10 @@ impl<T: Tracer> Simulation<T> {
                 Output::Idle => break,
             }
         }
+        if T::WATCHES {
+            let connection = &flow.ends[end.index()];
+            self.tracer.on_look(self.now, &Look { flow: flow.id, client: flow.client, end, connection });
+        }
         self.collect_lost();
     }
 
@@ -328,11 +368,23 @@ impl<T: Tracer> Simulation<T> {
             while let Some(lost) = pipe.pop_lost() {
                 self.tracer.on_packet(self.now, TraceEvent::Lost, &lost.packet);
                 if let Some(flow) = addressee(&mut self.flows, &lost.packet) {
-                    flow.on_lost(&lost.packet, &mut self.clients[flow.client as usize].tally);
+                    flow.on_lost(&lost.packet, lost.why, &mut self.clients[flow.client as usize].tally);
                 }
             }
         }
     }
+}
+
+/// What `segment`, which `end` has just sent, carries.
+fn carried(end: &Connection, segment: &Segment) -> Option<Transmission> {
+    let (id, record) = if segment.seq_len() > 0 { end.outstanding(segment.seq)? } else { return None };
+    Some(Transmission { segment: id.0 as u32 + 1, number: record.transmissions, cause: record.cause })
+}
+
+/// Where the slowest stage stands on the way of data; the first if none has a rate.
+fn slowest(profile: &Profile) -> usize {
+    let rates = (0..).zip(profile.stages(Direction::Forward)).filter_map(|(i, named)| Some((named.spec.rate()?, i)));
+    rates.min().map_or(0, |(_, i)| i)
 }
 
 /// The latest connection of the client with this number, unless it is gone: its slot may be another's by now.

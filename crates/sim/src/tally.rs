@@ -7,13 +7,28 @@ use crate::waits::Waits;
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Octets that arrived in order.
+    /// Octets that arrived in order, from the beginning.
     pub(crate) delivered: Bytes,
+    /// Of these, before anything counted.
+    pub(crate) uncounted: Bytes,
     /// Of connections that are gone.
     pub(crate) send: SendStats,
     pub(crate) receive: ReceiveStats,
+    /// Data packets.
     pub(crate) lost: u64,
+    /// Of these, by queues.
+    pub(crate) queue_drops: u64,
+    /// Other packets, both ways.
+    pub(crate) lost_acks: u64,
     pub(crate) spurious_retransmissions: u64,
     pub(crate) false_cuts: u64,
+    pub(crate) false_fast_retransmits: u64,
     pub(crate) waits: Waits,
+}
+
+impl Tally {
+    /// What has happened so far does not count.
+    pub(crate) fn restart(&mut self) {
+        *self = Tally { delivered: self.delivered, uncounted: self.delivered, ..Tally::default() };
+    }
 }

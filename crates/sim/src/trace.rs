@@ -1,8 +1,9 @@
 //! Looking on: every packet that is sent, delivered or lost.
 
-use reknit_path::{DropRange, Notice, Packet};
+use reknit_path::{DropRange, Label, Notice, Packet};
 use reknit_tcp::experiment::Dropped;
-use reknit_tcp::{Segment, SeqNum};
+use reknit_tcp::scoreboard::Cause;
+use reknit_tcp::{Connection, Segment, SeqNum};
 use reknit_units::{Bytes, Instant};
 
 use crate::transactions::Transaction;
@@ -37,6 +38,18 @@ impl End {
     }
 }
 
+/// Which transmission of which segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmission {
+    /// The segment's ordinal among those of its end, in the order of first transmission, from 1. A FIN without data is
+    /// one too.
+    pub segment: u32,
+    /// Which transmission of it, from 1.
+    pub number: u16,
+    /// Why it was sent.
+    pub cause: Cause,
+}
+
 /// A segment on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
@@ -48,6 +61,10 @@ pub struct Datagram {
     pub from: End,
     /// A copy that the network made.
     pub copy: bool,
+    /// How many packets had been sent in the run before it. Copies have the number of the original.
+    pub serial: u64,
+    /// What it carries, if anything, and if somebody wants to know: a tracer that watches, or a stage of the path.
+    pub transmission: Option<Transmission>,
     /// Where the simulation keeps the connection, as long as it lives.
     pub(crate) slot: u32,
 }
@@ -59,6 +76,11 @@ impl Packet for Datagram {
 
     fn copy(&self) -> Datagram {
         Datagram { copy: true, ..*self }
+    }
+
+    fn label(&self) -> Option<Label> {
+        let (segment, transmission) = self.transmission.map_or((0, 0), |t| (u64::from(t.segment), t.number));
+        Some(Label { flow: self.flow, segment, transmission })
     }
 
     fn notice(&self) -> Option<Notice> {
@@ -88,13 +110,38 @@ pub enum TraceEvent {
     Lost,
 }
 
+/// One end of a connection, after it has dealt with an event and sent what follows from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// Which connection.
+    pub flow: u32,
+    /// Which flow of the scenario it belongs to.
+    pub client: u32,
+    /// Which end.
+    pub end: End,
+    /// The end itself.
+    pub connection: &'a Connection,
+}
+
 /// Hears of every packet, and of transactions if it wants to.
 pub trait Tracer {
+    /// True if it also wants to look at the ends and to know what packets carry, which takes time.
+    const WATCHES: bool = false;
+
     /// Something happened to `datagram` at `now`.
     fn on_packet(&mut self, now: Instant, event: TraceEvent, datagram: &Datagram);
 
     /// A transaction has come to its end.
     fn on_transaction(&mut self, _transaction: &Transaction) {}
+
+    /// An end has dealt with an event. Only for those that watch.
+    fn on_look(&mut self, _now: Instant, _look: &Look<'_>) {}
+
+    /// The warm-up is over: what was counted so far does not count.
+    fn on_warm(&mut self, _now: Instant) {}
+
+    /// The run is over.
+    fn on_over(&mut self, _end: Instant) {}
 }
 
 /// Hears nothing, at no cost.

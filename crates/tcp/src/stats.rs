@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use reknit_units::{Instant, Segments};
+use reknit_units::{Duration, Instant, Segments};
 
 use crate::facts::Trigger;
 use crate::scoreboard::Cause;
@@ -117,6 +117,37 @@ pub struct Cut {
     pub transmissions: u16,
 }
 
+/// The retransmission timer: what it was set to. Back-off included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Armings {
+    /// How often it was set.
+    pub count: u64,
+    /// The sum of what it was set to.
+    pub total: Duration,
+    /// The most that it was set to.
+    pub largest: Duration,
+    /// The sum of what it was set to when it expired, over [`SendStats::timeouts`] expiries.
+    pub expired: Duration,
+}
+
+impl Armings {
+    pub(crate) fn count(&mut self, timeout: Duration) {
+        self.count += 1;
+        self.total += timeout;
+        self.largest = self.largest.max(timeout);
+    }
+}
+
+impl AddAssign for Armings {
+    fn add_assign(&mut self, other: Armings) {
+        let Armings { count, total, largest, expired } = other;
+        self.count += count;
+        self.total += total;
+        self.largest = self.largest.max(largest);
+        self.expired += expired;
+    }
+}
+
 /// Lengths up to this one have a counter each; longer ones share the last.
 pub const LONGEST_LENGTH: usize = 255;
 
@@ -139,6 +170,8 @@ pub struct SendStats {
     pub undos: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// What that timer was set to.
+    pub armings: Armings,
     /// Duplicate ACKs received.
     pub dup_acks: u64,
     /// ACKs received.
@@ -171,6 +204,7 @@ impl AddAssign<&SendStats> for SendStats {
             spurious_cuts,
             undos,
             timeouts,
+            armings,
             dup_acks,
             acks,
             stale_acks,
@@ -184,6 +218,7 @@ impl AddAssign<&SendStats> for SendStats {
         self.spurious_cuts += spurious_cuts;
         self.undos += undos;
         self.timeouts += timeouts;
+        self.armings += *armings;
         self.dup_acks += dup_acks;
         self.acks += acks;
         self.stale_acks += stale_acks;

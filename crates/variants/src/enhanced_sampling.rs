@@ -86,4 +86,8 @@ impl RtoEstimator for EnhancedSampling {
     fn srtt(&self) -> Option<Duration> {
         self.rfc6298.srtt()
     }
+
+    fn heap_size(&self) -> usize {
+        size_of_val(&*self.rfc6298) + self.rfc6298.heap_size()
+    }
 }

@@ -117,4 +117,8 @@ impl AckPolicy for DelayedDuplicates {
         self.overtaking = Segments::ZERO;
         self.in_order.on_ack_sent();
     }
+
+    fn heap_size(&self) -> usize {
+        size_of_val(&*self.in_order) + self.in_order.heap_size() + self.arrivals.heap_size()
+    }
 }

@@ -239,6 +239,10 @@ impl LossResponse for FromBeforeDisorder {
         };
         self.at_once.respond(cx, &Reduction { flight_size, ..*reduction }, congestion)
     }
+
+    fn heap_size(&self) -> usize {
+        size_of_val(&*self.at_once) + self.at_once.heap_size()
+    }
 }
 
 #[cfg(test)]

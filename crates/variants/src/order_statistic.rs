@@ -144,6 +144,12 @@ impl OrderStatistic {
             index = highest;
         }
     }
+
+    /// Octets on the heap.
+    pub(crate) fn heap_size(&self) -> usize {
+        let heaps: usize = self.heaps.iter().map(Vec::capacity).sum();
+        self.slots.capacity() * size_of::<Slot>() + heaps * size_of::<u16>()
+    }
 }
 
 #[cfg(test)]

@@ -155,4 +155,8 @@ impl AckPolicy for HeldDuplicates {
     fn disclosure(&self) -> Disclosure {
         Disclosure { ack: Offset::MAX, sack: !self.hidden }
     }
+
+    fn heap_size(&self) -> usize {
+        size_of_val(&*self.in_order) + self.in_order.heap_size()
+    }
 }

@@ -241,6 +241,10 @@ impl HeaderSupport for Marks {
             experiment.reordered = Some(self.first_gap_is_reordering());
         }
     }
+
+    fn heap_size(&self) -> usize {
+        self.gaps.capacity() * size_of::<Piece>()
+    }
 }
 
 #[cfg(test)]

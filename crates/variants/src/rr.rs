@@ -180,4 +180,12 @@ impl DupThresh for ReorderingRobust {
         self.ratio.begin_with(history.coverage);
         self.update_threshold();
     }
+
+    fn coverage(&self) -> Option<f64> {
+        Some(self.ratio.fa())
+    }
+
+    fn heap_size(&self) -> usize {
+        self.histogram.heap_size()
+    }
 }

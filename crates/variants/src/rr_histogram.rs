@@ -72,6 +72,11 @@ impl Histogram {
     pub(crate) fn events(&self) -> impl Iterator<Item = (Instant, Segments)> {
         self.events.iter().map(|(at, length)| (*at, Segments(u32::from(*length))))
     }
+
+    /// Octets on the heap.
+    pub(crate) fn heap_size(&self) -> usize {
+        self.events.capacity() * size_of::<(Instant, u8)>()
+    }
 }
 
 #[cfg(test)]

@@ -150,6 +150,10 @@ impl HeaderSupport for Adviser {
             experiment.dup_thresh = Some(self.dup_thresh.0 as u8);
         }
     }
+
+    fn heap_size(&self) -> usize {
+        self.histogram.heap_size() + self.arrivals.heap_size()
+    }
 }
 
 /// The sender has no parameters.

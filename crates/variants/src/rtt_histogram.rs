@@ -121,6 +121,10 @@ impl RtoEstimator for RttHistogram {
     fn srtt(&self) -> Option<Duration> {
         self.rfc6298.srtt()
     }
+
+    fn heap_size(&self) -> usize {
+        self.samples.heap_size() + size_of_val(&*self.rfc6298) + self.rfc6298.heap_size()
+    }
 }
 
 #[cfg(test)]

@@ -432,6 +432,12 @@ impl AckPolicy for Yang {
         let ack = if self.queue.is_empty() { Offset::MAX } else { self.told };
         Disclosure { ack, sack: !self.hidden }
     }
+
+    fn heap_size(&self) -> usize {
+        let strides = self.strides.capacity() + self.pending.capacity();
+        let own = strides * size_of::<u32>() + self.queue.capacity() * size_of::<Paced>();
+        own + size_of_val(&*self.in_order) + self.in_order.heap_size() + self.arrivals.heap_size()
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
 use super::{Drop, Exits, Fate, Item, Label, Parameters, Spec, Stage};
-use crate::error::KeyError;
+use reknit_config::KeyError;
 use crate::random::StreamId;
 
 /// Parameters.

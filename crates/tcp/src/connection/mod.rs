@@ -23,6 +23,7 @@ use self::timers::{Challenges, KeepAliveState};
 use crate::config::Config;
 use crate::experiment::Features;
 use crate::receiver::Receiver;
+use crate::scoreboard::{Record, SegId};
 use crate::seams::{HeaderSupport, Plugins, ReorderingHistory};
 use crate::segment::{Flags, Segment};
 use crate::sender::Sender;
@@ -272,6 +273,34 @@ impl Connection {
     /// What the receiving side counted.
     pub fn receive_stats(&self) -> &ReceiveStats {
         &self.receiver.stats
+    }
+
+    /// What is counted starts from nothing again.
+    pub fn restart_counts(&mut self) {
+        self.sender.stats = SendStats::default();
+        self.receiver.stats = ReceiveStats::default();
+    }
+
+    /// The outstanding segment that contains `seq`, a sequence number that this end sent.
+    pub fn outstanding(&self, seq: SeqNum) -> Option<(SegId, &Record)> {
+        self.sender.board.containing(self.sender.state.snd_una.nearest(seq, self.identity.isn)?)
+    }
+
+    /// True if the peer has acknowledged the FIN.
+    pub fn is_fin_acknowledged(&self) -> bool {
+        self.sender.fin_is_acked()
+    }
+
+    /// The share of measured reordering that the duplicate threshold is to cover, if its algorithm steers by one.
+    pub fn reordering_coverage(&self) -> Option<f64> {
+        self.sender.reordering_coverage()
+    }
+
+    /// Octets that the plug-ins of this end keep.
+    pub fn plugin_state_size(&self) -> Bytes {
+        let sizes = |support: &dyn HeaderSupport| size_of_val(support) + support.heap_size();
+        let header_support: usize = self.header_support.iter().map(|support| sizes(&**support)).sum();
+        Bytes((self.sender.plugin_state_size() + self.receiver.policy_size() + header_support) as u64)
     }
 
     /// Position of `seq`, a sequence number that this end sent, in its stream: octets of data before it.

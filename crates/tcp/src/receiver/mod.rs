@@ -290,6 +290,11 @@ impl Receiver {
         self.owed = Owed::Now { alone: true };
     }
 
+    /// Octets that the policy keeps.
+    pub(crate) fn policy_size(&self) -> usize {
+        size_of_val(&*self.policy) + self.policy.heap_size()
+    }
+
     /// When an acknowledgment must go out.
     pub(crate) fn deadline(&self) -> Instant {
         self.owed_by().min(self.policy.deadline())

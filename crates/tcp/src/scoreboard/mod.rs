@@ -80,6 +80,13 @@ impl Scoreboard {
         self.index(id).map(|i| &self.records[i])
     }
 
+    /// The outstanding segment that contains `offset`.
+    pub fn containing(&self, offset: Offset) -> Option<(SegId, &Record)> {
+        let index = self.locate(offset);
+        let record = self.records.get(index).filter(|record| record.start <= offset)?;
+        Some((self.id(index), record))
+    }
+
     /// True if nothing is outstanding.
     pub fn is_empty(&self) -> bool {
         self.sent.segments == Segments::ZERO

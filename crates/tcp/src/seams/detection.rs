@@ -114,6 +114,11 @@ pub trait LossDetector: Debug + Send {
 
     /// A turn in the connection's recovery: state that belongs to one episode ends here.
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn);
+
+    /// Octets that it keeps outside of itself, on the heap.
+    fn heap_size(&self) -> usize {
+        0
+    }
 }
 
 /// How many duplicates mean loss.
@@ -123,6 +128,11 @@ pub trait DupThresh: Debug + Send {
 
     /// The threshold, in segments. Asked on every ACK outside recovery.
     fn dup_thresh(&self, cx: &Context<'_>) -> Segments;
+
+    /// The share of measured reordering that the threshold is to cover, if it steers by one.
+    fn coverage(&self) -> Option<f64> {
+        None
+    }
 
     /// What it has learned about reordering, for a later connection to the same peer.
     fn history(&self) -> Option<ReorderingHistory> {
@@ -134,6 +144,11 @@ pub trait DupThresh: Debug + Send {
 
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+
+    /// Octets that it keeps outside of itself, on the heap.
+    fn heap_size(&self) -> usize {
+        0
+    }
 }
 
 /// What a connection has learned about reordering on the way to a peer.
@@ -164,6 +179,11 @@ pub trait Postponement: Debug + Send {
 
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+
+    /// Octets that it keeps outside of itself, on the heap.
+    fn heap_size(&self) -> usize {
+        0
+    }
 }
 
 /// Whether the last reduction was needless.
@@ -183,4 +203,9 @@ pub trait SpuriousDetector: Debug + Send {
 
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn);
+
+    /// Octets that it keeps outside of itself, on the heap.
+    fn heap_size(&self) -> usize {
+        0
+    }
 }

@@ -60,6 +60,28 @@ pub struct SenderPlugins {
 }
 
 impl SenderPlugins {
+    /// Octets that the plug-ins keep.
+    pub(crate) fn state_size(&self) -> usize {
+        macro_rules! size {
+            ($($plugin:expr),*) => { 0 $(+ size_of_val(&*$plugin) + $plugin.heap_size())* };
+        }
+        let postponements: usize = self.postponements.iter().map(|part| size!(*part)).sum();
+        let detectors: usize = self.spurious_detectors.iter().map(|part| size!(*part)).sum();
+        postponements
+            + detectors
+            + size!(
+                self.loss_detector,
+                self.dup_thresh,
+                self.spurious_response,
+                self.loss_response,
+                self.fast_recovery,
+                self.timeout_recovery,
+                self.rto_estimator,
+                self.limited_transmit,
+                self.congestion_control
+            )
+    }
+
     /// Tells every plug-in about a turn.
     pub(crate) fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         self.loss_detector.on_turn(cx, turn);

@@ -113,6 +113,11 @@ pub trait AckPolicy: Debug + Send {
     fn disclosure(&self) -> Disclosure {
         Disclosure::FULL
     }
+
+    /// Octets that it keeps outside of itself, on the heap.
+    fn heap_size(&self) -> usize {
+        0
+    }
 }
 
 /// What travels beyond the standard options. In use only if the peer has offered the same features.
@@ -132,5 +137,10 @@ pub trait HeaderSupport: Debug + Send {
     /// How many ACKs report each duplicate (RFC 2883 §4: one).
     fn duplicate_reports(&self) -> u32 {
         1
+    }
+
+    /// Octets that it keeps outside of itself, on the heap.
+    fn heap_size(&self) -> usize {
+        0
     }
 }

@@ -36,6 +36,11 @@ pub trait SpuriousResponse: Debug + Send {
 
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+
+    /// Octets that it keeps outside of itself, on the heap.
+    fn heap_size(&self) -> usize {
+        0
+    }
 }
 
 /// A reduction of the window that is due.
@@ -63,6 +68,11 @@ pub trait LossResponse: Debug + Send {
 
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+
+    /// Octets that it keeps outside of itself, on the heap.
+    fn heap_size(&self) -> usize {
+        0
+    }
 }
 
 /// How fast recovery spends the window, and when it is over.
@@ -106,6 +116,11 @@ pub trait FastRecovery: Debug + Send {
 
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+
+    /// Octets that it keeps outside of itself, on the heap.
+    fn heap_size(&self) -> usize {
+        0
+    }
 }
 
 /// What to do about data that may only seem lost, after the retransmission timer expired.
@@ -140,6 +155,11 @@ pub trait TimeoutRecovery: Debug + Send {
 
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+
+    /// Octets that it keeps outside of itself, on the heap.
+    fn heap_size(&self) -> usize {
+        0
+    }
 }
 
 /// The retransmission timeout.
@@ -158,6 +178,11 @@ pub trait RtoEstimator: Debug + Send {
 
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+
+    /// Octets that it keeps outside of itself, on the heap.
+    fn heap_size(&self) -> usize {
+        0
+    }
 }
 
 /// New data during disorder.
@@ -174,6 +199,11 @@ pub trait LimitedTransmit: Debug + Send {
 
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+
+    /// Octets that it keeps outside of itself, on the heap.
+    fn heap_size(&self) -> usize {
+        0
+    }
 }
 
 /// How disorder ended.
@@ -207,4 +237,9 @@ pub trait CongestionControl: Debug + Send {
 
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+
+    /// Octets that it keeps outside of itself, on the heap.
+    fn heap_size(&self) -> usize {
+        0
+    }
 }

@@ -253,6 +253,16 @@ impl Sender {
         self.plugins.dup_thresh.history()
     }
 
+    /// The share of measured reordering that the threshold is to cover.
+    pub(crate) fn reordering_coverage(&self) -> Option<f64> {
+        self.plugins.dup_thresh.coverage()
+    }
+
+    /// Octets that the plug-ins keep.
+    pub(crate) fn plugin_state_size(&self) -> usize {
+        self.plugins.state_size()
+    }
+
     /// Begins with what an earlier connection has learned.
     pub(crate) fn begin_with(&mut self, history: &ReorderingHistory) {
         self.plugins.dup_thresh.begin_with(history);

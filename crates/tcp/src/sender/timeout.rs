@@ -73,6 +73,7 @@ impl Sender {
         let head = self.board.first();
         let first = self.timer_retransmitted != Some(self.state.snd_una);
         self.stats.timeouts += 1;
+        self.stats.armings.expired += expired;
         self.forget_sacks_if_reneged();
         self.timer_retransmitted = Some(self.state.snd_una);
         if !self.is_frozen(now) {
@@ -87,7 +88,7 @@ impl Sender {
         self.postponed = None;
         self.plugins.on_turn(&context!(self, now), Turn::Timeout { expired, first });
         self.forced = true;
-        self.state.rto_expires = now + self.backed_off(self.backoff);
+        self.restart_rto_timer(now);
         self.transmit(now);
     }
 
@@ -179,7 +180,11 @@ impl Sender {
     }
 
     pub(super) fn restart_rto_timer(&mut self, now: Instant) {
-        self.state.rto_expires = now + self.backed_off(self.backoff);
+        let timeout = self.backed_off(self.backoff);
+        if timeout != Duration::MAX {
+            self.stats.armings.count(timeout);
+        }
+        self.state.rto_expires = now + timeout;
     }
 
     /// Starts what must run and stops what must not: data in flight runs the retransmission timer, a window too small

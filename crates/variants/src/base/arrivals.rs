@@ -82,6 +82,11 @@ impl Arrivals {
             _ => fills && self.oldest().is_some_and(|since| is_longer_than_a_round_trip(rx, since)),
         }
     }
+
+    /// Octets on the heap.
+    pub(crate) fn heap_size(&self) -> usize {
+        self.held.capacity() * size_of::<Held>()
+    }
 }
 
 /// True if more than a round trip has passed since.

@@ -1,0 +1,77 @@
+//! What a run has shown to whoever has looked at every event.
+
+use reknit_sim::Measures;
+use reknit_units::Duration;
+use serde::Serialize;
+
+/// What was measured of one run, or of one of its groups, after the warm-up (`docs/json.md`). Means over time are weighted by
+/// it; several connections count by the time for which they were open. What there was none of is none.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Measured {
+    /// From the first SYN to the acknowledgment of the last FIN, seconds; none while one is missing.
+    pub elapsed_s: Option<f64>,
+    /// Mean congestion window, octets.
+    pub cwnd_mean_bytes: Option<f64>,
+    /// Mean duplicate threshold, segments.
+    pub dup_thresh_mean_segments: Option<f64>,
+    /// Its standard deviation over time.
+    pub dup_thresh_std_segments: Option<f64>,
+    /// Its largest value.
+    pub dup_thresh_max_segments: Option<f64>,
+    /// The share of measured reordering that the threshold is to cover, of variants that steer by one: mean.
+    pub reordering_coverage_mean: Option<f64>,
+    /// Its standard deviation over time.
+    pub reordering_coverage_std: Option<f64>,
+    /// Its value at the end.
+    pub reordering_coverage_final: Option<f64>,
+    /// Mean smoothed round-trip time as the sender knew it, ms.
+    pub srtt_mean_ms: Option<f64>,
+    /// True round-trip time of first transmissions, ms: mean.
+    pub rtt_mean_ms: Option<f64>,
+    /// 99th percentile, to three digits.
+    pub rtt_p99_ms: Option<f64>,
+    /// The largest, to three digits.
+    pub rtt_max_ms: Option<f64>,
+    /// Data segments that the sender sent because of one ACK: 99th percentile over all ACKs.
+    pub burst_p99_segments: u64,
+    /// The most.
+    pub burst_max_segments: u64,
+    /// Segments resent by the loss detector whose earlier copies were all lost.
+    pub needed_fast_retransmissions: u64,
+    /// Segments resent by the loss detector of which an earlier copy was not lost.
+    pub needless_fast_retransmissions: u64,
+    /// Lost data packets whose segment fast retransmit or fast recovery resent next.
+    pub lost_packets_fast_retransmitted: u64,
+    /// Octets of a data segment on the wire, IP and TCP headers included: mean.
+    pub wire_bytes_per_segment: Option<f64>,
+    /// The most that the plug-ins of one end of a connection kept beyond those of `sack`, octets.
+    pub reordering_state_bytes: u64,
+}
+
+impl Measured {
+    pub(crate) fn of(measures: &Measures) -> Measured {
+        let ms = |span: Duration| span.as_secs_f64() * 1e3;
+        let per_segment = measures.wire.0 as f64 / measures.segments.max(1) as f64;
+        Measured {
+            elapsed_s: measures.lifetime().map(Duration::as_secs_f64),
+            cwnd_mean_bytes: measures.cwnd.mean(),
+            dup_thresh_mean_segments: measures.dup_thresh.mean(),
+            dup_thresh_std_segments: measures.dup_thresh.deviation(),
+            dup_thresh_max_segments: measures.dup_thresh.largest(),
+            reordering_coverage_mean: measures.coverage.mean(),
+            reordering_coverage_std: measures.coverage.deviation(),
+            reordering_coverage_final: measures.coverage_at_end(),
+            srtt_mean_ms: measures.srtt.mean().map(|seconds| seconds * 1e3),
+            rtt_mean_ms: measures.rtt_mean().map(ms),
+            rtt_p99_ms: measures.rtt_quantile(0.99).map(ms),
+            rtt_max_ms: measures.rtt_quantile(1.0).map(ms),
+            burst_p99_segments: measures.burst_quantile(0.99),
+            burst_max_segments: measures.burst_quantile(1.0),
+            needed_fast_retransmissions: measures.needed_fast_retransmissions,
+            needless_fast_retransmissions: measures.needless_fast_retransmissions,
+            lost_packets_fast_retransmitted: measures.repaired_by_fast_retransmit,
+            wire_bytes_per_segment: (measures.segments > 0).then_some(per_segment),
+            reordering_state_bytes: measures.reordering_state.0,
+        }
+    }
+}

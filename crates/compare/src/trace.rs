@@ -1,0 +1,282 @@
+//! One run, packet by packet.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use reknit_sim::{Datagram, End, Look, TraceEvent, Tracer, run_unless};
+use reknit_tcp::SeqNum;
+use reknit_tcp::scoreboard::Cause;
+use reknit_tcp::segment::{Flags, SackBlock};
+use reknit_units::Instant;
+use serde::Serialize;
+
+use crate::single::phase;
+use crate::{Error, Single};
+
+/// What was sent, delivered and lost in a run: columns of equal length, in the order of events. Sequence numbers are octets
+/// from the initial one: the SYN is 0, the first octet of data 1.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Packets {
+    /// When, seconds.
+    pub time_s: Vec<f64>,
+    /// Which connection, from 0.
+    pub flow: Vec<u32>,
+    /// `send`, `deliver` or `lost`.
+    pub event: Vec<&'static str>,
+    /// At which end: `sender` or `receiver` of data. For what was lost, the end that had sent it.
+    pub end: Vec<&'static str>,
+    /// `forward`, as data goes, or `reverse`.
+    pub direction: Vec<&'static str>,
+    /// The packet's ordinal in the run, from 0; the same at both ends.
+    pub packet: Vec<u64>,
+    /// A copy that the network made.
+    pub copy: Vec<bool>,
+    /// Sequence number.
+    pub seq_bytes: Vec<u64>,
+    /// Acknowledgment number; none without an ACK flag.
+    pub ack_bytes: Vec<Option<u64>>,
+    /// Octets of payload.
+    pub length_bytes: Vec<u16>,
+    /// As tcpdump writes them: `S`, `F`, `R`, `P`, and `.` for ACK.
+    pub flags: Vec<String>,
+    /// SACK blocks without the DSACK, in the order of the option: `left-right`, the right edge being one past the last.
+    pub sack: Vec<Vec<String>>,
+    /// The DSACK block.
+    pub dsack: Vec<Option<String>>,
+    /// Ordinal of the segment among those of its end, in the order of first transmission, from 1; none without data or FIN.
+    pub segment: Vec<Option<u32>>,
+    /// Which transmission of it, from 1.
+    pub transmission: Vec<Option<u16>>,
+    /// Why it was sent: `new`, `limited_transmit`, `fast_retransmit`, `timeout`, `probe`, `rescue` or `window_probe`.
+    pub cause: Vec<Option<&'static str>>,
+    /// The sender's variables after it has dealt with the event; none at the receiver. Congestion window, octets.
+    pub cwnd_bytes: Vec<Option<u64>>,
+    /// Slow start threshold, octets; none before the first loss.
+    pub ssthresh_bytes: Vec<Option<u64>>,
+    /// How many duplicates mean loss, segments.
+    pub dup_thresh_segments: Vec<Option<u32>>,
+    /// `open`, `disorder`, `recovery` or `loss`.
+    pub phase: Vec<Option<&'static str>>,
+    /// Retransmission timeout without back-off, ms.
+    pub rto_ms: Vec<Option<f64>>,
+}
+
+/// A run, packet by packet.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Trace {
+    /// What works against itself in the user's files.
+    pub warnings: Vec<String>,
+    /// Everything, from the beginning.
+    pub packets: Packets,
+}
+
+/// Runs `single` and records every packet; its series is not wanted. None if `stop` became true on the way.
+///
+/// # Errors
+/// If the question is wrong: names the file, key or flag, and what is allowed.
+pub fn trace(single: &Single, stop: &AtomicBool) -> Result<Option<Trace>, Error> {
+    let (stage, variant) = single.look_up()?;
+    let scenario = stage.scenario(&variant, single.seed);
+    let Ok((_, recorder)) = run_unless(&scenario, Recorder::default(), stop) else { return Ok(None) };
+    Ok(Some(Trace { warnings: stage.warnings(), packets: recorder.packets }))
+}
+
+/// Makes offsets of the sequence numbers of one end, which wrap.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unwrapped {
+    isn: SeqNum,
+    highest: u64,
+}
+
+impl Unwrapped {
+    fn offset(&mut self, seq: SeqNum) -> u64 {
+        let ahead = seq.0.wrapping_sub(self.isn.0.wrapping_add(self.highest as u32)).cast_signed();
+        let offset = self.highest.saturating_add_signed(i64::from(ahead));
+        self.highest = self.highest.max(offset);
+        offset
+    }
+}
+
+#[derive(Debug, Default)]
+struct Recorder {
+    packets: Packets,
+    /// For each connection the numbers of the sender and those of the receiver.
+    numbers: BTreeMap<u32, [Unwrapped; 2]>,
+    /// Rows at a sender that has not been looked at since.
+    open: Vec<usize>,
+}
+
+impl Recorder {
+    fn note_numbers(&mut self, datagram: &Datagram) {
+        let segment = &datagram.segment;
+        let [mut own, mut others] = self.numbers_of(datagram);
+        self.packets.seq_bytes.push(own.offset(segment.seq));
+        let ack = segment.flags.has(Flags::ACK).then(|| others.offset(segment.ack));
+        self.packets.ack_bytes.push(ack);
+        let mut text = |block: &SackBlock| format!("{}-{}", others.offset(block.left), others.offset(block.right));
+        let blocks = segment.options.sack.as_slice();
+        let has_dsack = is_dsack(segment.ack, blocks);
+        self.packets.dsack.push(blocks.first().filter(|_| has_dsack).map(&mut text));
+        self.packets.sack.push(blocks[usize::from(has_dsack)..].iter().map(&mut text).collect());
+        let numbers = match datagram.from {
+            End::Sender => [own, others],
+            End::Receiver => [others, own],
+        };
+        self.numbers.insert(datagram.flow, numbers);
+    }
+
+    /// The numbers of the end that sent `datagram`, and those of the other.
+    fn numbers_of(&mut self, datagram: &Datagram) -> [Unwrapped; 2] {
+        let numbers = self.numbers.entry(datagram.flow).or_default();
+        let own = usize::from(datagram.from == End::Receiver);
+        if datagram.segment.flags.has(Flags::SYN) {
+            numbers[own].isn = datagram.segment.seq;
+        }
+        [numbers[own], numbers[1 - own]]
+    }
+
+    fn note_state(&mut self) {
+        let packets = &mut self.packets;
+        packets.cwnd_bytes.push(None);
+        packets.ssthresh_bytes.push(None);
+        packets.dup_thresh_segments.push(None);
+        packets.phase.push(None);
+        packets.rto_ms.push(None);
+    }
+}
+
+/// True if the first block reports a duplicate: it lies below the acknowledgment, or within the second (RFC 2883 §4).
+fn is_dsack(ack: SeqNum, blocks: &[SackBlock]) -> bool {
+    let reaches = |from: SeqNum, to: SeqNum| !to.before(from);
+    match blocks {
+        [first, ..] if reaches(first.right, ack) => true,
+        [first, second, ..] => reaches(second.left, first.left) && reaches(first.right, second.right),
+        _ => false,
+    }
+}
+
+fn name(cause: Cause) -> &'static str {
+    match cause {
+        Cause::New => "new",
+        Cause::LimitedTransmit => "limited_transmit",
+        Cause::FastRetransmit => "fast_retransmit",
+        Cause::Timeout => "timeout",
+        Cause::Probe => "probe",
+        Cause::Rescue => "rescue",
+        Cause::WindowProbe => "window_probe",
+    }
+}
+
+impl Tracer for Recorder {
+    const WATCHES: bool = true;
+
+    fn on_packet(&mut self, now: Instant, event: TraceEvent, datagram: &Datagram) {
+        let (event, at) = match event {
+            TraceEvent::Sent => ("send", datagram.from),
+            TraceEvent::Delivered => ("deliver", datagram.from.other()),
+            TraceEvent::Lost => ("lost", datagram.from),
+        };
+        if at == End::Sender && event != "lost" {
+            self.open.push(self.packets.time_s.len());
+        }
+        self.note_numbers(datagram);
+        self.note_state();
+        let carried = datagram.transmission;
+        let packets = &mut self.packets;
+        packets.time_s.push(now.as_secs_f64());
+        packets.flow.push(datagram.flow);
+        packets.event.push(event);
+        packets.end.push(if at == End::Sender { "sender" } else { "receiver" });
+        packets.direction.push(if datagram.from == End::Sender { "forward" } else { "reverse" });
+        packets.packet.push(datagram.serial);
+        packets.copy.push(datagram.copy);
+        packets.length_bytes.push(datagram.segment.len);
+        packets.flags.push(format!("{:?}", datagram.segment.flags));
+        packets.segment.push(carried.map(|carried| carried.segment));
+        packets.transmission.push(carried.map(|carried| carried.number));
+        packets.cause.push(carried.map(|carried| name(carried.cause)));
+    }
+
+    fn on_look(&mut self, now: Instant, look: &Look<'_>) {
+        if look.end != End::Sender {
+            return;
+        }
+        let info = look.connection.info(now);
+        let packets = &mut self.packets;
+        for row in self.open.drain(..).filter(|row| packets.flow[*row] == look.flow) {
+            packets.cwnd_bytes[row] = Some(info.cwnd.0);
+            packets.ssthresh_bytes[row] = info.ssthresh.map(|ssthresh| ssthresh.0);
+            packets.dup_thresh_segments[row] = Some(info.dup_thresh.0);
+            packets.phase[row] = Some(phase(info.phase));
+            packets.rto_ms[row] = Some(info.rto.as_secs_f64() * 1e3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_sim::Plan;
+
+    use super::*;
+    use crate::Setting;
+
+    const PLAN: &str = "duration = \"2 s\"\n[[flows]]\nworkload = { kind = \"transfer\", size = \"38400 B\" }\n\
+        [path]\ndescription = \"test\"\n[path.tcp]\nmss = 960\ntimestamps = false\nack_every = 1\n\
+        initial_window = 8\nmax_window = 8\n\
+        [[path.forward]]\nkind = \"script\"\nrules = [{ segment = 3, action = \"delay\", by = \"30 ms\" }]\n\
+        [[path.forward]]\nkind = \"link\"\ndelay = \"50 ms\"\n[[path.reverse]]\nkind = \"link\"\ndelay = \"50 ms\"\n";
+
+    fn recorded() -> Packets {
+        let setting = Setting::of(Plan::parse("s.toml", PLAN).unwrap());
+        let single = Single { setting, variant: "dsack-r".to_owned(), seed: 1, sample_every: None };
+        trace(&single, &AtomicBool::new(false)).unwrap().unwrap().packets
+    }
+
+    #[test]
+    fn a_delayed_segment_can_be_followed() {
+        let p = recorded();
+        let rows = |event: &str, segment: u32| -> Vec<usize> {
+            (0..p.time_s.len()).filter(|i| p.event[*i] == event && p.segment[*i] == Some(segment)).collect()
+        };
+        let sent = rows("send", 3);
+        assert_eq!(
+            sent.iter().map(|i| (p.time_s[*i], p.cause[*i])).collect::<Vec<_>>(),
+            [(0.1, Some("new")), (0.2, Some("fast_retransmit")),]
+        );
+        assert!(sent.iter().all(|i| p.seq_bytes[*i] == 1 + 2 * 960 && p.length_bytes[*i] == 960));
+        // The original arrives 30 ms late, the needless copy draws a DSACK.
+        let arrived: Vec<f64> = rows("deliver", 3).iter().map(|i| p.time_s[*i]).collect();
+        assert_eq!(arrived, [0.18, 0.25]);
+        let dsack: Vec<usize> = (0..p.time_s.len()).filter(|i| p.dsack[*i].is_some()).collect();
+        assert_eq!(
+            dsack.iter().map(|i| (p.time_s[*i], p.end[*i])).collect::<Vec<_>>(),
+            [(0.25, "receiver"), (0.3, "sender")]
+        );
+        assert!(dsack.iter().all(|i| p.dsack[*i].as_deref() == Some("1921-2881")));
+        // cwnd: 8 segments, less after the fast retransmit, 8 again after the DSACK.
+        assert_eq!(p.cwnd_bytes[sent[0]], Some(7680));
+        assert_eq!((p.phase[sent[1]], p.ssthresh_bytes[sent[1]]), (Some("recovery"), Some(3840)));
+        assert_eq!(p.cwnd_bytes[dsack[1]], Some(7680));
+        assert_eq!(p.cwnd_bytes[dsack[0]], None);
+    }
+
+    #[test]
+    fn a_handshake_begins_it_and_sack_blocks_are_offsets() {
+        let p = recorded();
+        assert_eq!((p.flags[0].as_str(), p.seq_bytes[0], p.ack_bytes[0]), ("S", 0, None));
+        let answer = p.flags.iter().position(|flags| flags == "S.").unwrap();
+        assert_eq!((p.seq_bytes[answer], p.ack_bytes[answer], p.direction[answer]), (0, Some(1), "reverse"));
+        let first = p.sack.iter().position(|blocks| !blocks.is_empty()).unwrap();
+        assert_eq!((p.sack[first].clone(), p.ack_bytes[first]), (vec!["2881-3841".to_owned()], Some(1921)));
+    }
+
+    #[test]
+    fn numbers_go_on_where_they_wrap() {
+        let mut numbers = Unwrapped { isn: SeqNum(u32::MAX - 9), highest: 0 };
+        assert_eq!(
+            [0xffff_fff6, 0, 0x7fff_0000, 0xfffe_0000, 0x10].map(|seq| numbers.offset(SeqNum(seq))),
+            [0, 10, 0x7fff_000a, 0xfffe_000a, 0x1_0000_001a,]
+        );
+        assert_eq!(numbers.offset(SeqNum(0xffff_0000)), 0xffff_000a);
+    }
+}

@@ -1,0 +1,104 @@
+"""One run, packet by packet."""
+
+from __future__ import annotations
+
+import os
+import warnings as _warnings
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from reknit import _compare, _frames, _native
+
+if TYPE_CHECKING:
+    import polars
+
+    from reknit._compare import File, Settings, Time
+    from reknit._frames import Schema
+
+_PACKETS: Schema = {
+    "time_s": "float",
+    "flow": "int",
+    "event": "str",
+    "end": "str",
+    "direction": "str",
+    "packet": "int",
+    "copy": "bool",
+    "seq_bytes": "int",
+    "ack_bytes": "int",
+    "length_bytes": "int",
+    "flags": "str",
+    "sack": "list",
+    "dsack": "str",
+    "segment": "int",
+    "transmission": "int",
+    "cause": "str",
+    "cwnd_bytes": "int",
+    "ssthresh_bytes": "int",
+    "dup_thresh_segments": "int",
+    "phase": "str",
+    "rto_ms": "float",
+}
+
+
+def trace(
+    path: File | None,
+    variant: str,
+    *,
+    seed: int = 1,
+    duration: Time | None = None,
+    loss: str | float | None = None,
+    set: Settings | None = None,
+    in_order: bool = False,
+    flows: int = 1,
+    variant_files: File | Iterable[File] = (),
+    scenario: File | Mapping[str, Any] | None = None,
+) -> polars.DataFrame:
+    """Run one variant once, and record what was sent, delivered and lost.
+
+    A ``script`` stage says exactly what happens to which packet (docs/paths.md).
+
+    Parameters
+    ----------
+    path : str or path-like, optional
+        A built-in path or a TOML file; None: the scenario's.
+    variant : str
+        The variant's name.
+    seed : int
+        Seed of every random decision.
+    duration : str, float or timedelta, optional
+        Length of the run; by default the scenario's, or 60 s.
+    loss, set, in_order, flows, variant_files
+        As for `compare`.
+    scenario : path-like or mapping, optional
+        Who shares the path and does what there (docs/scenarios.md), instead of ``flows``.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row for each event at an end, in order: ``time_s``, ``flow``, ``event`` (send, deliver, lost), the ``end``
+        (sender or receiver of data; for what was lost the one that had sent it), ``direction`` (forward, reverse),
+        ``packet`` (its ordinal in the run, the same at both ends), ``copy`` (made by the network); ``seq_bytes`` and
+        ``ack_bytes``, octets from the initial numbers, ``length_bytes``, ``flags`` as
+        tcpdump writes them (``.`` is ACK), ``sack`` (blocks as
+        ``"left-right"``) and ``dsack``; ``segment`` and ``transmission``, which data segment of its end it carries and
+        for which time, from 1, and why (``cause``: new, limited_transmit, fast_retransmit, timeout, probe, rescue,
+        window_probe). At the sender also its variables after the event: ``cwnd_bytes``, ``ssthresh_bytes``,
+        ``dup_thresh_segments``, ``phase``, ``rto_ms`` (without back-off); null elsewhere.
+
+    Raises
+    ------
+    Error
+        If the question is wrong.
+    """
+    where = _compare.place("" if path is None else path, loss, set, in_order, flows)
+    if path is None:
+        where["path"] = None
+    if scenario is not None:
+        where["scenario"] = dict(scenario) if isinstance(scenario, Mapping) else os.fspath(scenario)
+    who = _compare.request([variant], variant_files, "60s" if duration is None else duration)
+    if duration is None:
+        who["duration"] = None
+    found = _native.trace(where, who, seed)
+    for line in found["warnings"]:
+        _warnings.warn(line, stacklevel=2)
+    return _frames.frame(found["packets"], _PACKETS)
