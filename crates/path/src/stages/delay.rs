@@ -32,7 +32,7 @@ impl fmt::Display for Delay {
 
 impl Parameters for Delay {
     fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Delayed { spec: self.clone(), selection: id.stream(0), length: id.stream(1), delayed: 0 })
+        Box::new(Delayed { spec: self.clone(), selection: id.stream(0), length: id.stream(1), held_up: 0 })
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -45,13 +45,13 @@ struct Delayed {
     spec: Delay,
     selection: Stream,
     length: Stream,
-    delayed: u64,
+    held_up: u64,
 }
 
 impl Stage for Delayed {
     fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
         if self.selection.chance(self.spec.probability.get()) {
-            self.delayed += 1;
+            self.held_up += 1;
             Fate::Exit(at + self.spec.extra.draw(&mut self.length))
         } else {
             Fate::Exit(at)
@@ -63,6 +63,6 @@ impl Stage for Delayed {
     }
 
     fn delayed(&self) -> u64 {
-        self.delayed
+        self.held_up
     }
 }

@@ -88,9 +88,8 @@ impl Rule {
         if chosen.into_iter().filter(|given| *given).count() != 1 {
             return Err(KeyError::new("", "give exactly one of `packet`, `segment` and `from`"));
         }
-        let needs = |key: &str, other: &str, is_wrong: bool| match is_wrong {
-            true => Err(KeyError::new(key, format!("goes with {other} only"))),
-            false => Ok(()),
+        let needs = |key: &str, other: &str, is_wrong: bool| {
+            if is_wrong { Err(KeyError::new(key, format!("goes with {other} only"))) } else { Ok(()) }
         };
         needs("transmission", "`segment`", self.transmission.is_some() && self.segment.is_none())?;
         needs("flow", "`segment`", self.flow.is_some() && self.segment.is_none())?;

@@ -1,0 +1,81 @@
+"""Runs packet by packet, and what is measured of them."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import reknit
+
+LINK = {"kind": "link", "delay": "50 ms"}
+
+
+def scenario(*rules: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """40 segments of 960 octets, windows of 8, 50 ms each way; ``rules`` say what happens to which packet."""
+    tcp = {"mss": 960, "timestamps": False, "ack_every": 1, "initial_window": 8, "max_window": 8}
+    path = {"forward": [{"kind": "script", "rules": list(rules)}, LINK], "reverse": [LINK], "tcp": tcp}
+    flows = [{"workload": {"kind": "transfer", "size": "38400 B"}}]
+    return {"path": path, "duration": "2 s", "flows": flows, **more}
+
+
+def test_a_dropped_segment_can_be_followed() -> None:
+    """It is lost, resent and delivered; the sender's window is halved meanwhile."""
+    packets = reknit.trace(None, "sack", scenario=scenario({"segment": 2, "action": "drop"}))
+    second = packets.filter(pl.col("segment") == 2, pl.col("direction") == "forward")
+    followed = second.select("event", "end", "transmission", "cause").rows()
+    assert followed == [
+        ("send", "sender", 1, "new"),
+        ("lost", "sender", 1, "new"),
+        ("send", "sender", 2, "fast_retransmit"),
+        ("deliver", "receiver", 2, "fast_retransmit"),
+    ]
+    assert second["time_s"].to_list() == [0.1, 0.1, 0.2, 0.25]
+    assert second["seq_bytes"].unique().to_list() == [961]
+    assert second["phase"].to_list() == ["open", None, "recovery", None]
+    assert packets.filter(pl.col("dsack").is_not_null()).is_empty()
+    sack = packets.filter(pl.col("sack").list.len() > 0, pl.col("event") == "send")
+    assert sack["ack_bytes"][0] == 961
+    assert sack["sack"][0].to_list() == ["1921-2881"]
+
+
+def test_every_packet_is_accounted_for() -> None:
+    """What is sent is delivered or lost, once."""
+    packets = reknit.trace("random-delay", "rr-taes", duration="3s", loss=0.02, seed=2)
+    fates = packets.filter(pl.col("event") != "send", ~pl.col("copy"))["packet"]
+    sent = packets.filter(pl.col("event") == "send")["packet"]
+    assert sent.to_list() == list(range(len(sent)))
+    assert fates.is_unique().all()
+    assert set(fates) <= set(sent)
+    run = reknit.simulate("random-delay", "rr-taes", duration="3s", loss=0.02, seed=2).totals
+    lost = packets.filter(pl.col("event") == "lost")
+    assert len(lost.filter(pl.col("length_bytes") > 0)) == run["lost_packets"] > 0
+    data = packets.filter(pl.col("event") == "send", pl.col("length_bytes") > 0)
+    assert len(data) == run["segments_sent"]
+    assert len(data.filter(pl.col("transmission") > 1)) == run["retransmissions"]
+    again = data.filter(pl.col("cause") == "fast_retransmit")
+    assert len(again) == run["needed_fast_retransmissions"] + run["needless_fast_retransmissions"]
+
+
+def test_a_wrong_script_is_refused() -> None:
+    """In the words of the command."""
+    with pytest.raises(reknit.Error, match=r"rules\[0\]: give exactly one of `packet`, `segment` and `from`"):
+        reknit.trace(None, "sack", scenario=scenario({"action": "drop"}))
+
+
+def test_a_warm_up_must_leave_something() -> None:
+    """It is shorter than the run."""
+    with pytest.raises(reknit.Error, match="warm_up: 2 s leaves nothing of the run of 2 s"):
+        reknit.trace(None, "sack", scenario=scenario(warm_up="2 s"))
+
+
+def test_runs_are_measured_and_comparisons_are_not() -> None:
+    """Every column of a run has a value or null; those of a comparison are counts."""
+    run = reknit.simulate("rr-tcp", "rr-ta", duration="20s").totals
+    assert run["burst_max_segments"] >= run["burst_p99_segments"] >= 1
+    assert 100 < run["rtt_mean_ms"] < run["rtt_p99_ms"] <= run["rtt_max_ms"] < 300
+    assert 0 < run["reordering_coverage_mean"] <= 0.99
+    assert run["elapsed_s"] is None
+    assert run["run_length_mean_packets"] == run["segments_sent"]
+    compared = reknit.compare("rr-tcp", "rr-ta", duration="20s", seeds=1)
+    assert "rtt_mean_ms" not in compared.runs.columns
+    assert compared.runs["goodput_mbit_s"][0] == run["goodput_mbit_s"]
