@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import warnings as _warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from reknit import _frames, _native
+from reknit._scenario import File, Settings, Table, Time, assignments, named, place, request, time
 
 if TYPE_CHECKING:
     import polars
 
     from reknit._frames import Schema
-
-Time = str | float | timedelta
-"""A span: text with a unit such as ``"60 s"`` or ``"250ms"``, or a number of seconds."""
-Settings = Mapping[str, object] | Sequence[str]
-"""Values of the path or of the TCP, as ``{"forward.bottleneck.rate": "2 Mbit/s"}`` or ``["tcp.min_rto=200ms"]``."""
-File = str | os.PathLike[str]
 
 COMPLETIONS: Schema = {
     "completed": "int",
@@ -87,6 +80,14 @@ MEASURED: Schema = {
 }
 RUN: Schema = {**COUNTS, **MEASURED}
 """A single run, which is also measured; those of a comparison are only counted."""
+GROUP: Schema = {
+    "group": "str",
+    "group_variant": "str",
+    "flows": "int",
+    "goodput_mbit_s": "float",
+    "jain": "float",
+    **{f"transactions_{name}": kind for name, kind in COMPLETIONS.items()},
+}
 _SUMMARY: Schema = {
     "variant": "str",
     "runs": "int",
@@ -156,6 +157,10 @@ class Comparison:
         because the two ends did not agree on it.
     runs : polars.DataFrame
         A row for each run, with all its counts (docs/json.md). Columns end in their unit; what has no unit is a count.
+    groups : polars.DataFrame
+        A row for each run and set of flows of the scenario, or part of a mix: ``group``, its name; ``group_variant``,
+        if it has one of its own; ``flows``, how many; their ``goodput_mbit_s``, Mbit/s, Jain's index, and their
+        transactions (null if they have none): how many ``completed`` and ``failed``, completion times in ms.
     path, description : str
         The path's name and what it is.
     in_order_mbit_s : float
@@ -166,6 +171,7 @@ class Comparison:
 
     summary: polars.DataFrame
     runs: polars.DataFrame
+    groups: polars.DataFrame
     path: str
     description: str
     in_order_mbit_s: float
@@ -190,6 +196,8 @@ class Run:
         ``ssthresh_bytes``, ``flight_size_bytes``, ``pipe_bytes``, ``snd_wnd_bytes``), ``dup_thresh_segments``,
         ``srtt_ms`` and ``rto_ms``, ``phase`` (open, disorder, recovery, loss), octets of the stream that were
         ``acknowledged_bytes`` and that arrived in order, ``delivered_bytes``. Empty without ``sample_every``.
+    groups : polars.DataFrame
+        A row for each set of flows, as in `Comparison`.
     path, description, variant : str
         What was run on what.
     seed : int
@@ -202,6 +210,7 @@ class Run:
 
     totals: dict[str, Any]
     series: polars.DataFrame
+    groups: polars.DataFrame
     path: str
     description: str
     variant: str
@@ -211,54 +220,61 @@ class Run:
 
 
 def compare(
-    path: File,
-    variants: str | Iterable[str] | None = None,
+    path: File | Table | None = None,
+    variants: str | Table | Iterable[str | Table] | None = None,
     *,
-    seeds: int = 5,
-    duration: Time = "60s",
+    scenario: File | Table | None = None,
+    seeds: int | None = None,
+    duration: Time | None = None,
     loss: str | float | None = None,
     set: Settings | None = None,
-    in_order: bool = False,
-    flows: int = 1,
+    in_order: bool | None = None,
+    flows: int | None = None,
     variant_files: File | Iterable[File] = (),
 ) -> Comparison:
     """Compare variants on a path, in simulation, on all processors.
 
-    Each variant runs once for each seed; all variants meet the same packets' fates.
+    Each variant runs once for each seed; all variants meet the same packets' fates. What the arguments say counts
+    instead of what the scenario says.
 
     Parameters
     ----------
-    path : str or path-like
-        A built-in path (`paths` lists them) or a TOML file.
-    variants : str or iterable of str, optional
-        Their names (`variants` lists them). By default all, or those that ``variant_files`` start from.
-    seeds : int
-        Runs of each variant, with the seeds 1, 2, 3, ...
-    duration : str, float or timedelta
-        Length of each run in its own time: text with a unit, or seconds.
+    path : str, path-like or mapping, optional
+        A built-in path (`paths` lists them), a TOML file, or what would stand in one (docs/paths.md).
+    variants : str, mapping or iterable of them, optional
+        Names (`variants` lists them), or what would stand in a file (docs/variants.md). By default all, or those that
+        ``variant_files`` start from.
+    scenario : path-like or mapping, optional
+        Who shares the path and does what there: a TOML file, or what would stand in one (docs/scenarios.md). By default
+        one bulk transfer.
+    seeds : int, optional
+        Runs of each variant, with the seeds 1, 2, 3, ...; by default 5.
+    duration : str, float or timedelta, optional
+        Length of each run in its own time: text with a unit, or seconds; by default 60 s.
     loss : str or float, optional
         Lose each data packet with this probability: from 0 to 1, or text such as ``"1 %"``.
     set : mapping or sequence of str, optional
         Values of the path or of the TCP to change: ``{"forward.bottleneck.rate": "2 Mbit/s"}``.
-    in_order : bool
+    in_order : bool, optional
         Take everything off the path that changes the order of packets.
-    flows : int
-        Connections that share the path, all of the same variant, opened 100 ms apart.
+    flows : int, optional
+        Bulk transfers that share the path, all of the same variant, opened 100 ms apart, instead of the scenario's
+        flows.
     variant_files : path-like or iterable of them
-        Variants of your own (docs/variants.md).
+        Files with variants of your own (docs/variants.md).
 
     Returns
     -------
     Comparison
-        A table of the variants and one of the runs.
+        A table of the variants, one of the runs, one of the sets of flows.
 
     Raises
     ------
     Error
         If the question is wrong, in the words of the command.
     """
-    where, who = place(path, loss, set, in_order, flows), request(variants, variant_files, duration)
-    document, warnings = _native.compare(where, who, seeds)
+    where = place(path, loss, set, in_order, flows, scenario)
+    document, warnings = _native.compare(where, request(variants, variant_files, duration), seeds)
     _warn(warnings)
     share = document["in_order_mbit_s"]
     rows = document["variants"]
@@ -283,9 +299,16 @@ def compare(
         for row in rows
         for run in row["runs"]
     ]
+    groups = [
+        {"variant": row["variant"], "seed": run["seed"], **group}
+        for row in rows
+        for run in row["runs"]
+        for group in _groups(run)
+    ]
     return Comparison(
         summary=_frames.from_rows(summary, _SUMMARY),
         runs=_frames.from_rows(runs, {"variant": "str", "seed": "int", "of_in_order": "float", **COUNTS}),
+        groups=_frames.from_rows(groups, {"variant": "str", "seed": "int", **GROUP}),
         path=document["path"],
         description=document["description"],
         in_order_mbit_s=share,
@@ -294,33 +317,34 @@ def compare(
 
 
 def simulate(
-    path: File,
-    variant: str,
+    path: File | Table | None = None,
+    variant: str | Table | None = None,
     *,
+    scenario: File | Table | None = None,
     seed: int = 1,
-    duration: Time = "60s",
+    duration: Time | None = None,
     sample_every: Time | None = None,
     loss: str | float | None = None,
     set: Settings | None = None,
-    in_order: bool = False,
-    flows: int = 1,
+    in_order: bool | None = None,
+    flows: int | None = None,
     variant_files: File | Iterable[File] = (),
 ) -> Run:
     """Run one variant once, and look inside.
 
     Parameters
     ----------
-    path : str or path-like
-        A built-in path or a TOML file.
-    variant : str
-        The variant's name.
+    path : str, path-like or mapping, optional
+        A built-in path, a TOML file, or what would stand in one.
+    variant : str or mapping, optional
+        The variant's name, or what would stand in its file; by default the only one that the scenario names.
     seed : int
         Seed of every random decision: the same seed gives the same run, everywhere.
-    duration : str, float or timedelta
-        Length of the run in its own time: text with a unit, or seconds.
+    duration : str, float or timedelta, optional
+        Length of the run in its own time: text with a unit, or seconds; by default 60 s.
     sample_every : str, float or timedelta, optional
         Interval of the time series; without one there is no series.
-    loss, set, in_order, flows, variant_files
+    scenario, loss, set, in_order, flows, variant_files
         As for `compare`.
 
     Returns
@@ -333,12 +357,14 @@ def simulate(
     Error
         If the question is wrong.
     """
-    where, who = place(path, loss, set, in_order, flows), request([variant], variant_files, duration)
+    where = place(path, loss, set, in_order, flows, scenario)
+    who = request(None if variant is None else [variant], variant_files, duration)
     found = _native.simulate(where, who, seed, None if sample_every is None else time(sample_every))
     _warn(found["warnings"])
     return Run(
         totals=flat(found["run"]),
         series=_frames.frame(found["series"], _SERIES),
+        groups=_frames.from_rows(_groups(found["run"]), GROUP),
         path=found["path"],
         description=found["description"],
         variant=found["variant"],
@@ -372,13 +398,13 @@ def paths() -> polars.DataFrame:
     return _frames.from_rows(_native.paths(), _PATHS)
 
 
-def path(name: File, *, set: Settings | None = None, seed: int = 1) -> polars.DataFrame:
+def path(name: File | Table, *, set: Settings | None = None, seed: int = 1) -> polars.DataFrame:
     """Send a train of packets through a path, and report in the terms of RFC 4737.
 
     Parameters
     ----------
-    name : str or path-like
-        A built-in path or a TOML file.
+    name : str, path-like or mapping
+        A built-in path, a TOML file, or what would stand in one.
     set : mapping or sequence of str, optional
         Values of the path to change.
     seed : int
@@ -397,66 +423,35 @@ def path(name: File, *, set: Settings | None = None, seed: int = 1) -> polars.Da
     Error
         If there is no such path.
     """
-    reports = _native.path(os.fspath(name), assignments(set), seed)
+    reports = _native.path(named(name), assignments(set), seed)
     for report in reports:
         report.update({f"n_reordered_{n}": count for n, count in zip(_N, report["n_reordered"], strict=True)})
     return _frames.from_rows(reports, _PATH)
 
 
-def place(path: File, loss: str | float | None, set: Settings | None, in_order: bool, flows: int) -> _native.Place:
-    """Where, as the native part takes it."""
-    return {
-        "path": os.fspath(path),
-        "scenario": None,
-        "set": assignments(set),
-        "loss": None if loss is None else str(loss),
-        "in_order": in_order,
-        "flows": flows,
-    }
-
-
-def request(variants: str | Iterable[str] | None, files: File | Iterable[File], duration: Time) -> _native.Request:
-    """Who and for how long, as the native part takes it."""
-    names = variants.split(",") if isinstance(variants, str) else list(variants or ())
-    many = [files] if isinstance(files, str | os.PathLike) else list(files)
-    return {"variants": names, "variant_files": many, "duration": time(duration)}
-
-
-def time(span: Time) -> str:
-    """Write a span as text with a unit."""
-    if isinstance(span, str):
-        return span
-    seconds = span.total_seconds() if isinstance(span, timedelta) else span
-    return f"{seconds:.9f}".rstrip("0").rstrip(".") + " s"
-
-
-def assignments(settings: Settings | None) -> list[str]:
-    """``KEY=VALUE`` for each."""
-    if settings is None:
-        return []
-    if isinstance(settings, Mapping):
-        return [f"{key}={_text(value)}" for key, value in settings.items()]
-    return [settings] if isinstance(settings, str) else list(settings)
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def flat(run: dict[str, Any]) -> dict[str, Any]:
-    """Put a run's counts side by side, without its seed."""
-    row: dict[str, Any] = {f"transactions_{name}": None for name in COMPLETIONS}
+    """Put a run's counts side by side, without its seed and its groups."""
+    row: dict[str, Any] = _transactions(run)
     for name, value in run.items():
         if name == "measured":
             row.update(value or {})
-        elif name == "transactions":
-            row.update({f"transactions_{key}": count for key, count in (value or {}).items()})
-        elif isinstance(value, dict):
+        elif isinstance(value, dict) and name != "transactions":
             row[name] = value["total"]
             row.update({f"{name}_{cause}": count for cause, count in value.items() if cause != "total"})
-        elif name not in ("seed", "groups"):
+        elif name not in ("seed", "groups", "transactions"):
             row[name] = value
     return row
+
+
+def _transactions(what: dict[str, Any]) -> dict[str, Any]:
+    counts = what["transactions"] or {}
+    return {f"transactions_{name}": counts.get(name) for name in COMPLETIONS}
+
+
+def _groups(run: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"group_variant": group.pop("variant"), **group, **_transactions(group)} for group in map(dict, run["groups"])
+    ]
 
 
 def _warn(lines: list[str]) -> None:

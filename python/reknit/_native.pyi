@@ -8,15 +8,15 @@ __version__: str
 class Error(ValueError): ...
 
 class Place(TypedDict):
-    path: str | None
+    path: str | dict[str, Any] | None
     scenario: str | PathLike[str] | dict[str, Any] | None
     set: list[str]
     loss: str | None
-    in_order: bool
-    flows: int
+    in_order: bool | None
+    flows: int | None
 
 class Request(TypedDict):
-    variants: list[str]
+    variants: list[str | dict[str, Any]]
     variant_files: list[str | PathLike[str]]
     duration: str | None
 
@@ -26,5 +26,5 @@ def trace(place: Place, request: Request, seed: int) -> dict[str, Any]: ...
 def check(place: Place, request: Request) -> tuple[str, str | None]: ...
 def variants() -> dict[str, Any]: ...
 def paths() -> list[dict[str, Any]]: ...
-def path(name: str, set: list[str], seed: int) -> list[dict[str, Any]]: ...
+def path(path: str | dict[str, Any], set: list[str], seed: int) -> list[dict[str, Any]]: ...
 def command(arguments: Sequence[str]) -> int: ...

@@ -20,7 +20,7 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from reknit import _compare, _frames, _native
+from reknit import _compare, _frames, _native, _scenario
 
 if TYPE_CHECKING:
     import polars
@@ -185,13 +185,13 @@ def _look_up(keys: dict[str, Any]) -> Point:
         if needed not in keys:
             raise _native.Error(f"{needed}: missing in the scenario and in the axes")
     settings = {key: value for key, value in keys.items() if key not in _KEYS}
-    place = _compare.place(keys["path"], keys["loss"], settings, keys["in_order"], keys["flows"])
-    request = _compare.request([keys["variant"]], keys["variant_files"], keys["duration"])
+    place = _scenario.place(keys["path"], keys["loss"], settings, keys["in_order"], keys["flows"])
+    request = _scenario.request([keys["variant"]], keys["variant_files"], keys["duration"])
     duration, loss = _native.check(place, request)
     identity = {
         "reknit": _native.__version__,
         "path": place["path"],
-        "path_file": _content(place["path"]),
+        "path_file": _content(keys["path"]),
         "set": sorted(place["set"]),
         "loss": loss,
         "in_order": place["in_order"],

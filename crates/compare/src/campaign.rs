@@ -4,7 +4,6 @@ use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 use reknit_sim::{NoTracer, Plan, RunResult, Scenario, run_unless};
-use reknit_variants::Custom;
 use serde::Serialize;
 
 use crate::contestants::{self, Contestant};
@@ -23,12 +22,13 @@ pub struct Question {
 }
 
 impl Question {
-    fn contestants(&self, customs: &[Custom]) -> Result<Vec<Contestant>, Error> {
+    fn contestants(&self, stage: &Stage) -> Result<Vec<Contestant>, Error> {
         let plan = &self.setting.plan;
         if !self.variants.is_empty() || plan.variants.is_empty() {
-            return contestants::choose("--variants", &self.variants, customs);
+            return contestants::choose("--variants", &self.variants, &stage.customs, stage.from_files());
         }
-        contestants::choose(&format!("{}: variants", plan.place), &plan.variants, customs)
+        let place = format!("{}: variants", plan.place);
+        contestants::choose(&place, &plan.variants, &stage.customs, stage.from_files())
     }
 }
 
@@ -116,7 +116,7 @@ impl Campaign {
     /// If the question is wrong: names the file, key or flag, and what is allowed.
     pub fn new(question: &Question) -> Result<Campaign, Error> {
         let stage = question.setting.look_up()?;
-        let contestants = question.contestants(&stage.customs)?;
+        let contestants = question.contestants(&stage)?;
         let seeds = question.seeds.or(stage.plan.seeds).unwrap_or(5);
         let reference = contestants::find("sack", &[]).map_err(Error::Failed)?;
         let mut jobs = vec![Job { contestant: None, scenario: stage.in_order().scenario(&reference, 1) }];

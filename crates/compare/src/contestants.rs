@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use reknit_tcp::Info;
 use reknit_variants::{Composition, Custom, VARIANTS, Variant, rules};
+use toml::Table;
 
 use crate::{Error, names};
 
@@ -55,6 +56,29 @@ pub fn load(files: &[PathBuf]) -> Result<Vec<Custom>, Error> {
     Ok(customs)
 }
 
+/// Reads variants that stand in a scenario, each with its place, beside those of files.
+///
+/// # Errors
+/// Names the place, the key and what is allowed.
+pub(crate) fn read<'a>(
+    tables: impl Iterator<Item = &'a (String, Table)>,
+    mut customs: Vec<Custom>,
+) -> Result<Vec<Custom>, Error> {
+    let mut known: Vec<&Table> = Vec::new();
+    for (place, table) in tables {
+        if known.contains(&table) {
+            continue;
+        }
+        let custom = Custom::from_table(place, table.clone()).map_err(|error| Error::Usage(error.to_string()))?;
+        if customs.iter().any(|other| other.name == custom.name) {
+            return Err(Error::Usage(format!("{place}: name: another variant is called `{}` too", custom.name)));
+        }
+        customs.push(custom);
+        known.push(table);
+    }
+    Ok(customs)
+}
+
 /// The variant called `name`, the user's own first.
 ///
 /// # Errors
@@ -74,23 +98,30 @@ pub fn find(name: &str, customs: &[Custom]) -> Result<Contestant, String> {
     Err(names::with_guess(message, near))
 }
 
-/// Who is compared: those that were named, at `place`, and those from files; without names, the files' bases, or all.
+/// Who is compared: those that were named, at `place`, of ours and of `known`, and those `from_files`; without names, the
+/// files' bases, or all.
 ///
 /// # Errors
 /// If a name is unknown.
-pub fn choose(place: &str, names: &[String], customs: &[Custom]) -> Result<Vec<Contestant>, Error> {
+pub fn choose(
+    place: &str,
+    names: &[String],
+    known: &[Custom],
+    from_files: &[Custom],
+) -> Result<Vec<Contestant>, Error> {
     let mut chosen: Vec<Contestant> = Vec::new();
     if names.is_empty() {
-        let is_wanted = |v: &&Variant| customs.is_empty() || customs.iter().any(|custom| custom.base.name == v.name);
+        let is_base = |v: &&Variant| from_files.iter().any(|custom| custom.base.name == v.name);
+        let is_wanted = |v: &&Variant| from_files.is_empty() || is_base(v);
         chosen.extend(VARIANTS.iter().filter(is_wanted).map(Contestant::built_in));
     }
     for name in names {
-        let contestant = find(name, customs).map_err(|error| Error::Usage(format!("{place}: {error}")))?;
+        let contestant = find(name, known).map_err(|error| Error::Usage(format!("{place}: {error}")))?;
         if chosen.iter().all(|other| other.name != contestant.name) {
             chosen.push(contestant);
         }
     }
-    for custom in customs {
+    for custom in from_files {
         if chosen.iter().all(|other| other.name != custom.name) {
             chosen.push(Contestant::custom(custom));
         }

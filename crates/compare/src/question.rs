@@ -7,6 +7,7 @@ use reknit_path::{Direction, NAMES, Profile, Train};
 use reknit_sim::{Cast, PathSource, Plan, Scenario, tcp_config};
 use reknit_units::{Bytes, Duration, Share};
 use reknit_variants::Custom;
+use toml::Table;
 
 use crate::{Contestant, Error, contestants, names};
 
@@ -15,18 +16,20 @@ use crate::{Contestant, Error, contestants, names};
 pub struct Setting {
     /// Who shares which path and does what there.
     pub plan: Plan,
-    /// Another path: a built-in one or a TOML file.
-    pub path: Option<String>,
+    /// Another path.
+    pub path: Option<PathSource>,
     /// `KEY=VALUE` each: more values of the path or of the TCP to change.
     pub set: Vec<String>,
     /// Each data packet is lost with this probability.
     pub loss: Option<Share>,
-    /// Whatever reorders is taken off, even if the plan does not say so.
-    pub in_order: bool,
+    /// Whether whatever reorders is taken off.
+    pub in_order: Option<bool>,
     /// Another length of each run.
     pub duration: Option<Duration>,
-    /// Variants of the user's own.
+    /// Files with variants of the user's own.
     pub variant_files: Vec<PathBuf>,
+    /// More of them: what errors call their place, and what would stand in a file.
+    pub variant_tables: Vec<(String, Table)>,
 }
 
 /// A setting that has been looked up.
@@ -34,7 +37,9 @@ pub struct Setting {
 pub(crate) struct Stage {
     pub(crate) plan: Plan,
     pub(crate) profile: Arc<Profile>,
+    /// The user's own variants, those of files first.
     pub(crate) customs: Vec<Custom>,
+    files: usize,
     pub(crate) duration: Duration,
     cast: Cast,
     tcp: reknit_tcp::Config,
@@ -48,9 +53,10 @@ impl Setting {
             path: None,
             set: Vec::new(),
             loss: None,
-            in_order: false,
+            in_order: None,
             duration: None,
             variant_files: Vec::new(),
+            variant_tables: Vec::new(),
         }
     }
 
@@ -65,7 +71,9 @@ impl Setting {
         takes_time(&profile)?;
         takes_time(&profile.in_order())?;
         let tcp = tcp_config(&profile).map_err(Error::Usage)?;
-        let customs = contestants::load(&self.variant_files)?;
+        let from_files = contestants::load(&self.variant_files)?;
+        let files = from_files.len();
+        let customs = contestants::read(self.variant_tables.iter().chain(&plan.own_variants), from_files)?;
         let duration = self.duration();
         if duration.is_zero() {
             return Err(Error::Usage("--duration must be more than 0".to_owned()));
@@ -78,18 +86,18 @@ impl Setting {
         }
         let find = |name: &str| Ok(contestants::find(name, &customs)?.composition);
         let cast = plan.cast(&profile, find).map_err(Error::Usage)?;
-        Ok(Stage { plan, profile: Arc::new(profile), customs, duration, cast, tcp })
+        Ok(Stage { plan, profile: Arc::new(profile), customs, files, duration, cast, tcp })
     }
 
     /// The plan with what counts instead.
     fn plan(&self) -> Plan {
         let mut plan = self.plan.clone();
         if let Some(path) = &self.path {
-            plan.path = Some(PathSource::Given(path.clone()));
+            plan.path = Some(path.clone());
         }
         plan.set.extend(self.set.iter().cloned());
         plan.loss = self.loss.or(plan.loss);
-        plan.in_order |= self.in_order;
+        plan.in_order = self.in_order.unwrap_or(plan.in_order);
         plan
     }
 }
@@ -117,6 +125,11 @@ fn takes_time(profile: &Profile) -> Result<(), Error> {
 }
 
 impl Stage {
+    /// Variants of files take part even if nobody names them.
+    pub(crate) fn from_files(&self) -> &[Custom] {
+        &self.customs[..self.files]
+    }
+
     /// The same without whatever reorders.
     pub(crate) fn in_order(&self) -> Stage {
         Stage { profile: Arc::new(self.profile.in_order()), ..self.clone() }

@@ -6,25 +6,29 @@ use std::str::FromStr;
 
 use pyo3::types::PyDict;
 use pyo3::{Bound, FromPyObject};
-use reknit_compare::{Error, Question, Setting, Single};
-use reknit_sim::Plan;
+use reknit_compare::{Error, Question, Setting, Single, names};
+use reknit_path::Profile;
+use reknit_sim::{Group, PathSource, Plan};
 use reknit_units::{Duration, Share};
+use toml::Table;
 
 const MOST_SEEDS: u32 = 10_000;
 const MOST_FLOWS: u32 = 100_000;
 /// What errors call a scenario that stands in no file.
 const SCENARIO: &str = "scenario";
+/// The same of a path.
+const PATH: &str = "path";
 
-/// Where, and who else is there: a dictionary. Without a scenario there are `flows` bulk flows.
+/// Where, and who else is there: a dictionary. Without a scenario there is one bulk flow.
 #[derive(FromPyObject, Debug)]
 #[pyo3(from_item_all)]
 pub(crate) struct Place<'py> {
-    path: Option<String>,
+    path: Option<Named<'py>>,
     scenario: Option<Described<'py>>,
     set: Vec<String>,
     loss: Option<String>,
-    in_order: bool,
-    flows: i64,
+    in_order: Option<bool>,
+    flows: Option<i64>,
 }
 
 /// A scenario: the name of a file, or what would stand in it.
@@ -34,56 +38,118 @@ pub(crate) enum Described<'py> {
     Here(Bound<'py, PyDict>),
 }
 
+/// A path or a variant: its name, or what would stand in a file.
+#[derive(FromPyObject, Debug)]
+pub(crate) enum Named<'py> {
+    Name(String),
+    Here(Bound<'py, PyDict>),
+}
+
 /// Who, and for how long: a dictionary.
 #[derive(FromPyObject, Debug)]
 #[pyo3(from_item_all)]
-pub(crate) struct Request {
-    variants: Vec<String>,
+pub(crate) struct Request<'py> {
+    variants: Vec<Named<'py>>,
     variant_files: Vec<PathBuf>,
     duration: Option<String>,
 }
 
-impl Request {
+impl Request<'_> {
     pub(crate) fn question(self, place: Place<'_>, seeds: Option<i64>) -> Result<Question, Error> {
-        Ok(Question {
-            seeds: seeds.map(|seeds| within(seeds, MOST_SEEDS, "--seeds <N>")).transpose()?,
-            setting: setting(place, self.duration.as_deref(), self.variant_files)?,
-            variants: self.variants,
-        })
+        let seeds = seeds.map(|seeds| within(seeds, MOST_SEEDS, "--seeds <N>")).transpose()?;
+        let (setting, variants) = self.setting(place)?;
+        Ok(Question { setting, variants, seeds })
     }
 
-    /// Of the first variant.
+    /// Of the first variant, or else of the only one that the scenario names.
     pub(crate) fn single(self, place: Place<'_>, seed: u64, sample_every: Option<&str>) -> Result<Single, Error> {
-        Ok(Single {
-            setting: setting(place, self.duration.as_deref(), self.variant_files)?,
-            variant: self.variants.into_iter().next().unwrap_or_default(),
-            seed,
-            sample_every: sample_every.map(|text| read(text, "sample_every")).transpose()?,
-        })
+        let sample_every = sample_every.map(|text| read(text, "sample_every")).transpose()?;
+        let (setting, variants) = self.setting(place)?;
+        let variant = match (&variants[..], &setting.plan.variants[..]) {
+            ([variant, ..], _) | ([], [variant]) => variant.clone(),
+            _ => return Err(Error::Usage("variant: missing; name one, or let the scenario name only one".to_owned())),
+        };
+        Ok(Single { setting, variant, seed, sample_every })
     }
-}
 
-fn setting(place: Place<'_>, duration: Option<&str>, variant_files: Vec<PathBuf>) -> Result<Setting, Error> {
-    let flows = within(place.flows, MOST_FLOWS, "--flows <N>")?;
-    Ok(Setting {
-        plan: place.scenario.map_or_else(|| Ok(Plan::bulk(flows)), plan)?,
-        path: place.path,
-        set: place.set,
-        loss: place.loss.map(|text| read::<Share>(&text, "--loss <SHARE>")).transpose()?,
-        in_order: place.in_order,
-        duration: duration.map(|text| read::<Duration>(text, "--duration <TIME>")).transpose()?,
-        variant_files,
-    })
+    /// Where and for how long, and the names of the variants.
+    fn setting(self, place: Place<'_>) -> Result<(Setting, Vec<String>), Error> {
+        let mut plan = place.scenario.map_or_else(|| Ok(Plan::bulk(1)), plan)?;
+        if let Some(flows) = place.flows {
+            plan.groups = vec![Group::bulk(within(flows, MOST_FLOWS, "--flows <N>")?)];
+        }
+        if plan.place.is_empty() && place.path.is_none() {
+            return Err(Error::Usage("path: missing; name one, or give a scenario".to_owned()));
+        }
+        let (variants, variant_tables) = variants(self.variants)?;
+        let setting = Setting {
+            plan,
+            path: place.path.map(path).transpose()?,
+            set: place.set,
+            loss: place.loss.map(|text| read::<Share>(&text, "--loss <SHARE>")).transpose()?,
+            in_order: place.in_order,
+            duration: self.duration.as_deref().map(duration).transpose()?,
+            variant_files: self.variant_files,
+            variant_tables,
+        };
+        Ok((setting, variants))
+    }
 }
 
 fn plan(scenario: Described<'_>) -> Result<Plan, Error> {
     match scenario {
         Described::File(file) => Plan::load(&file).map_err(Error::Usage),
-        Described::Here(mapping) => {
-            let table = pythonize::depythonize(&mapping);
-            let table = table.map_err(|error| Error::Usage(format!("{SCENARIO}: {error}")))?;
-            Plan::from_table(SCENARIO, table).map_err(Error::Usage)
+        Described::Here(mapping) => Plan::from_table(SCENARIO, table(SCENARIO, &mapping)?).map_err(Error::Usage),
+    }
+}
+
+fn path(path: Named<'_>) -> Result<PathSource, Error> {
+    match path {
+        Named::Name(name) => Ok(PathSource::Given(name)),
+        Named::Here(mapping) => Ok(PathSource::GivenInline(table(PATH, &mapping)?)),
+    }
+}
+
+/// A path on its own, with these changes.
+pub(crate) fn profile(path: Named<'_>, set: &[String]) -> Result<Profile, Error> {
+    match path {
+        Named::Name(name) => names::load_path(&name, set),
+        Named::Here(mapping) => {
+            Profile::from_table_with(PATH, table(PATH, &mapping)?, set).map_err(|error| Error::Usage(error.to_string()))
         }
+    }
+}
+
+type Own = (String, Table);
+
+/// Their names, and those that are described here.
+fn variants(given: Vec<Named<'_>>) -> Result<(Vec<String>, Vec<Own>), Error> {
+    let (mut names, mut own) = (Vec::new(), Vec::new());
+    for (i, variant) in given.into_iter().enumerate() {
+        match variant {
+            Named::Name(name) => names.push(name),
+            Named::Here(mapping) => {
+                let place = format!("variants[{i}]");
+                let table = table(&place, &mapping)?;
+                // One without a name is refused when it is read.
+                names.push(table.get("name").and_then(toml::Value::as_str).unwrap_or_default().to_owned());
+                own.push((place, table));
+            }
+        }
+    }
+    Ok((names, own))
+}
+
+/// What would stand in a file; `place` is what errors call it.
+fn table(place: &str, mapping: &Bound<'_, PyDict>) -> Result<Table, Error> {
+    pythonize::depythonize(mapping).map_err(|error| Error::Usage(format!("{place}: {error}")))
+}
+
+fn duration(text: &str) -> Result<Duration, Error> {
+    const OPTION: &str = "--duration <TIME>";
+    match read(text, OPTION)? {
+        Duration::ZERO => Err(invalid(text, OPTION, &"must be more than 0")),
+        duration => Ok(duration),
     }
 }
 

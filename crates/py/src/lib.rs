@@ -10,11 +10,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 use reknit_compare::catalogue::Document;
-use reknit_compare::{Campaign, names, passage};
+use reknit_compare::{Campaign, passage};
 use reknit_path::Direction;
 use reknit_variants::VARIANTS;
 
-use convert::{Place, Request};
+use convert::{Named, Place, Request};
 
 pyo3::create_exception!(
     reknit,
@@ -33,7 +33,7 @@ fn raise(error: impl std::fmt::Display) -> PyErr {
 fn compare<'py>(
     py: Python<'py>,
     place: Place<'py>,
-    request: Request,
+    request: Request<'py>,
     seeds: Option<i64>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let question = request.question(place, seeds).map_err(raise)?;
@@ -51,7 +51,7 @@ fn compare<'py>(
 fn simulate<'py>(
     py: Python<'py>,
     place: Place<'py>,
-    request: Request,
+    request: Request<'py>,
     seed: u64,
     sample_every: Option<String>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -70,7 +70,7 @@ fn trace<'py>(py: Python<'py>, place: Place<'py>, request: Request, seed: u64) -
 
 /// Refuses what [`simulate`] would refuse, without running it; duration and loss as the command prints them.
 #[pyfunction]
-fn check(place: Place<'_>, request: Request) -> PyResult<(String, Option<String>)> {
+fn check(place: Place<'_>, request: Request<'_>) -> PyResult<(String, Option<String>)> {
     let single = request.single(place, 1, None).map_err(raise)?;
     single.check().map_err(raise)?;
     Ok((single.setting.duration().to_string(), single.setting.loss.map(|loss| loss.to_string())))
@@ -91,8 +91,8 @@ fn paths(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 /// What a path does to a train of packets, each direction.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python's values are converted, not borrowed")]
-fn path(py: Python<'_>, name: String, set: Vec<String>, seed: u64) -> PyResult<Bound<'_, PyAny>> {
-    let profile = names::load_path(&name, &set).map_err(raise)?;
+fn path<'py>(py: Python<'py>, path: Named<'py>, set: Vec<String>, seed: u64) -> PyResult<Bound<'py, PyAny>> {
+    let profile = convert::profile(path, &set).map_err(raise)?;
     let reports = py.detach(|| {
         [Direction::Forward, Direction::Reverse].map(|direction| passage::report(&profile, direction, seed))
     });

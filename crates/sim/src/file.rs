@@ -48,7 +48,8 @@ struct Top {
     flows: Option<Value>,
 }
 
-fn plan(place: &str, table: Table) -> Result<Plan, KeyError> {
+fn plan(place: &str, mut table: Table) -> Result<Plan, KeyError> {
+    let own_variants = own_variants(place, &mut table);
     let top: Top = read(table)?;
     if top.duration.is_some_and(Duration::is_zero) {
         return Err(KeyError::new("duration", "must be more than 0"));
@@ -76,8 +77,31 @@ fn plan(place: &str, table: Table) -> Result<Plan, KeyError> {
         warm_up: top.warm_up,
         seeds: top.seeds,
         variants: top.variants,
+        own_variants,
         groups: groups(top.flows)?,
     })
+}
+
+/// Takes out the variants that stand here as tables, and leaves their names.
+fn own_variants(place: &str, table: &mut Table) -> Vec<(String, Table)> {
+    let mut found = Vec::new();
+    let mut take = |key: String, value: &mut Value| {
+        if let Value::Table(own) = value {
+            let own = std::mem::take(own);
+            // One without a name is refused when it is read.
+            *value = own.get("name").cloned().unwrap_or_else(|| Value::String(String::new()));
+            found.push((format!("{place}: {key}"), own));
+        }
+    };
+    for (i, value) in table.get_mut("variants").and_then(Value::as_array_mut).into_iter().flatten().enumerate() {
+        take(format!("variants[{i}]"), value);
+    }
+    for (i, flows) in table.get_mut("flows").and_then(Value::as_array_mut).into_iter().flatten().enumerate() {
+        if let Some(value) = flows.get_mut("variant") {
+            take(format!("flows[{i}].variant"), value);
+        }
+    }
+    found
 }
 
 fn unquoted(value: Value) -> String {

@@ -39,6 +39,8 @@ pub struct Plan {
     pub seeds: Option<u32>,
     /// Variants to compare.
     pub variants: Vec<String>,
+    /// Variants that the plan itself describes: where, and their tables (`docs/variants.md`).
+    pub own_variants: Vec<(String, Table)>,
     /// Who shares the path.
     pub groups: Vec<Group>,
 }
@@ -52,6 +54,8 @@ pub enum PathSource {
     Inline(Table),
     /// The same as `Named`, but said elsewhere: relative to where the program runs.
     Given(String),
+    /// The same as `Inline`, but said elsewhere.
+    GivenInline(Table),
 }
 
 /// A set of flows that open together.
@@ -136,6 +140,7 @@ impl Plan {
             warm_up: Duration::ZERO,
             seeds: None,
             variants: Vec::new(),
+            own_variants: Vec::new(),
             groups: vec![Group::bulk(flows)],
         }
     }
@@ -148,6 +153,9 @@ impl Plan {
         let profile = match &self.path {
             None => return Err(format!("{}: path: missing; name one here or by --path", self.place)),
             Some(PathSource::Given(name)) => Profile::load(name, &self.set).map_err(|error| error.to_string()),
+            Some(PathSource::GivenInline(table)) => {
+                Profile::from_table_with("path", table.clone(), &self.set).map_err(|error| error.to_string())
+            }
             Some(PathSource::Inline(table)) => {
                 self.own(Profile::from_table_with(&self.place, table.clone(), &self.set))
             }

@@ -63,7 +63,7 @@ impl Custom {
         Custom::from_table(place, reknit_config::parse(place, text)?)
     }
 
-    /// The variant that `table` describes; `place` is named in errors.
+    /// The variant in a table of some other file, or of none; `place` is named in errors.
     ///
     /// # Errors
     /// Names the key, and what is allowed.

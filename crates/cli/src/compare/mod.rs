@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use reknit_compare::{Campaign, Job, Question, Setting};
-use reknit_sim::{End, Plan, RunResult, run_unless};
+use reknit_sim::{End, PathSource, Plan, RunResult, run_unless};
 use reknit_units::{Duration, Share};
 
 use crate::capture::CaptureTracer;
@@ -107,12 +107,13 @@ fn question(args: &Args) -> Result<Question, Failure> {
     Ok(Question {
         setting: Setting {
             plan,
-            path: args.path.clone(),
+            path: args.path.clone().map(PathSource::Given),
             set: args.set.clone(),
             loss: args.loss,
-            in_order: args.in_order,
+            in_order: args.in_order.then_some(true),
             duration: args.duration,
             variant_files: args.variant_file.clone(),
+            variant_tables: Vec::new(),
         },
         variants: args.variants.clone(),
         seeds: args.seeds,
