@@ -9,7 +9,7 @@ from pathlib import Path
 
 VENV = Path("target/venv")
 PYTHON = VENV / "bin" / "python"
-NEEDED = ("maturin", "mypy", "pandas", "polars", "pyarrow", "pytest")
+NEEDED = ("dask", "distributed", "matplotlib", "maturin", "mypy", "nbclient", "ipykernel", "nbformat", "pandas", "polars", "pyarrow", "pytest")
 
 
 class NoPackagesError(Exception):

@@ -54,10 +54,10 @@ def from_rows(rows: Sequence[Mapping[str, Any]], schema: Schema) -> polars.DataF
     return frame({name: [row[name] for row in rows] for name in schema}, schema)
 
 
-def write_parquet(row: Mapping[str, Any], schema: Schema, file: Path) -> None:
-    """Write one row to a Parquet file, whole or not at all."""
+def write_parquet(rows: Sequence[Mapping[str, Any]], schema: Schema, file: Path) -> None:
+    """Write rows to a Parquet file, whole or not at all."""
     temporary = file.with_name(f".{file.name}.part")
-    table: Any = from_rows([row], schema)
+    table: Any = from_rows(rows, schema)
     if backend() == "polars":
         table.write_parquet(temporary)
     else:
@@ -65,12 +65,16 @@ def write_parquet(row: Mapping[str, Any], schema: Schema, file: Path) -> None:
     temporary.replace(file)
 
 
-def read_parquet(file: Path) -> dict[str, Any]:
-    """Read the row of a file of `write_parquet`."""
+def read_parquet(file: Path, schema: Schema) -> list[dict[str, Any]]:
+    """Read the rows of a file of `write_parquet`; none if columns are missing."""
     if backend() == "polars":
         import polars as pl
 
-        return pl.read_parquet(file, hive_partitioning=False).row(0, named=True)
+        table = pl.read_parquet(file, hive_partitioning=False)
+        return table.rows(named=True) if schema.keys() <= set(table.columns) else []
     pd = _pandas()
-    row: dict[str, Any] = pd.read_parquet(file).to_dict("records")[0]
-    return row
+    frame: Any = pd.read_parquet(file)
+    if not schema.keys() <= set(frame.columns):
+        return []
+    rows: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return rows

@@ -1,29 +1,25 @@
 # What the Rust part gives; docs/json.md describes the documents.
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, TypedDict
+from typing import Any
+
+from reknit._types import Place, Request, Sweep
 
 __version__: str
 
 class Error(ValueError): ...
 
-class Place(TypedDict):
-    path: str | dict[str, Any] | None
-    scenario: str | PathLike[str] | dict[str, Any] | None
-    set: list[str]
-    loss: str | None
-    in_order: bool | None
-    flows: int | None
-
-class Request(TypedDict):
-    variants: list[str | dict[str, Any]]
-    variant_files: list[str | PathLike[str]]
-    duration: str | None
-
 def compare(place: Place, request: Request, seeds: int | None) -> tuple[dict[str, Any], list[str]]: ...
 def simulate(place: Place, request: Request, seed: int, sample_every: str | None) -> dict[str, Any]: ...
 def trace(place: Place, request: Request, seed: int) -> dict[str, Any]: ...
-def check(place: Place, request: Request) -> tuple[str, str | None]: ...
+def grid(
+    scenario: str | PathLike[str] | dict[str, Any],
+    axes: list[tuple[str, list[Any], list[Any]]],
+    seeds: int | list[int] | None,
+    variant_files: list[str | PathLike[str]],
+) -> Sweep: ...
+def run_point(text: str) -> dict[str, Any]: ...
+def estimate(values: list[float]) -> tuple[float, float | None]: ...
 def variants() -> dict[str, Any]: ...
 def paths() -> list[dict[str, Any]]: ...
 def path(path: str | dict[str, Any], set: list[str], seed: int) -> list[dict[str, Any]]: ...

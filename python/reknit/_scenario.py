@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reknit import _native
+    from reknit._types import Place, Request
 
 Time = str | float | timedelta
 """A span: text with a unit such as ``"60 s"`` or ``"250ms"``, or a number of seconds."""
@@ -35,7 +35,7 @@ def place(
     in_order: bool | None = None,
     flows: int | None = None,
     scenario: File | Table | None = None,
-) -> _native.Place:
+) -> Place:
     """Where, and who else is there."""
     return {
         "path": None if path is None else named(path),
@@ -51,7 +51,7 @@ def request(
     variants: str | Table | Iterable[str | Table] | None,
     files: File | Iterable[File],
     duration: Time | None,
-) -> _native.Request:
+) -> Request:
     """Who and for how long."""
     many: Iterable[str | Table]
     if isinstance(variants, str):
@@ -72,18 +72,21 @@ def named(what: File | Table) -> str | dict[str, Any]:
 
 def plain(table: Table) -> dict[str, Any]:
     """Copy a mapping, with spans as text and without what is None."""
-    return {str(key): _value(str(key), value) for key, value in table.items() if value is not None}
+    return {str(key): convert(str(key), value) for key, value in table.items() if value is not None}
 
 
-def _value(key: str, value: Any) -> Any:  # noqa: ANN401
+def convert(key: str, value: Any) -> Any:  # noqa: ANN401
+    """Make the value of a key plain."""
     if isinstance(value, Mapping):
         return plain(value)
     if isinstance(value, timedelta) or (_is_number(value) and key.rpartition(".")[2] in SPANS):
         return time(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if hasattr(value, "item") and not hasattr(value, "__len__"):
+        return convert(key, value.item())  # a number of numpy's
     if isinstance(value, list | tuple):
-        return [_value("", entry) for entry in value]
+        return [convert("", entry) for entry in value]
     return value
 
 

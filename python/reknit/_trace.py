@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import warnings as _warnings
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from reknit import _compare, _frames, _native
 
 if TYPE_CHECKING:
     import polars
 
-    from reknit._compare import File, Settings, Time
+    from reknit._compare import File, Settings, Table, Time
     from reknit._frames import Schema
 
 _PACKETS: Schema = {
@@ -41,17 +40,17 @@ _PACKETS: Schema = {
 
 
 def trace(
-    path: File | None,
-    variant: str,
+    path: File | Table | None = None,
+    variant: str | Table | None = None,
     *,
+    scenario: File | Table | None = None,
     seed: int = 1,
     duration: Time | None = None,
     loss: str | float | None = None,
     set: Settings | None = None,
-    in_order: bool = False,
-    flows: int = 1,
+    in_order: bool | None = None,
+    flows: int | None = None,
     variant_files: File | Iterable[File] = (),
-    scenario: File | Mapping[str, Any] | None = None,
 ) -> polars.DataFrame:
     """Run one variant once, and record what was sent, delivered and lost.
 
@@ -59,18 +58,10 @@ def trace(
 
     Parameters
     ----------
-    path : str or path-like, optional
-        A built-in path or a TOML file; None: the scenario's.
-    variant : str
-        The variant's name.
+    path, variant, scenario, duration, loss, set, in_order, flows, variant_files
+        As for `simulate`.
     seed : int
         Seed of every random decision.
-    duration : str, float or timedelta, optional
-        Length of the run; by default the scenario's, or 60 s.
-    loss, set, in_order, flows, variant_files
-        As for `compare`.
-    scenario : path-like or mapping, optional
-        Who shares the path and does what there (docs/scenarios.md), instead of ``flows``.
 
     Returns
     -------
@@ -90,14 +81,8 @@ def trace(
     Error
         If the question is wrong.
     """
-    where = _compare.place("" if path is None else path, loss, set, in_order, flows)
-    if path is None:
-        where["path"] = None
-    if scenario is not None:
-        where["scenario"] = dict(scenario) if isinstance(scenario, Mapping) else os.fspath(scenario)
-    who = _compare.request([variant], variant_files, "60s" if duration is None else duration)
-    if duration is None:
-        who["duration"] = None
+    where = _compare.place(path, loss, set, in_order, flows, scenario)
+    who = _compare.request(None if variant is None else [variant], variant_files, duration)
     found = _native.trace(where, who, seed)
     for line in found["warnings"]:
         _warnings.warn(line, stacklevel=2)

@@ -8,6 +8,7 @@ mod output;
 mod paths;
 mod plot;
 mod reference;
+mod sweep;
 mod table;
 mod testbed;
 mod variants;
@@ -29,6 +30,8 @@ struct Cli {
 enum Command {
     /// Compare variants on a path, in simulation
     Compare(compare::Args),
+    /// Run a grid of scenarios, in simulation
+    Sweep(sweep::Args),
     /// List the variants, or explain one
     Variants(variants::Args),
     /// List the paths, or describe one
@@ -67,6 +70,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let result = match cli.command {
         Command::Compare(args) => compare::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
         Command::Variants(args) => variants::run(&args),
         Command::Paths(args) => paths::run(&args),
         Command::Testbed(args) => testbed::run(&args),

@@ -1,12 +1,13 @@
 //! Tables for people: aligned columns, as many as the terminal is wide.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::io::IsTerminal;
 
 /// One column.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
-    pub(crate) title: &'static str,
+    pub(crate) title: Cow<'static, str>,
     /// Lower ranks survive on narrower terminals.
     pub(crate) rank: u8,
     pub(crate) align: Align,
@@ -29,8 +30,8 @@ impl Column {
         }
     }
 
-    pub(crate) fn new(title: &'static str, rank: u8, align: Align) -> Column {
-        Column { title, rank, align, cells: Vec::new() }
+    pub(crate) fn new(title: impl Into<Cow<'static, str>>, rank: u8, align: Align) -> Column {
+        Column { title: title.into(), rank, align, cells: Vec::new() }
     }
 
     pub(crate) fn width(&self) -> usize {
@@ -68,7 +69,7 @@ pub(crate) fn render(columns: &[Column], width: usize, bold_titles: bool) -> Str
         }
         line.trim_end().to_owned()
     };
-    let titles = line(kept.iter().map(|column| column.title).collect());
+    let titles = line(kept.iter().map(|column| &*column.title).collect());
     let _ = if bold_titles { writeln!(text, "\x1b[1m{titles}\x1b[0m") } else { writeln!(text, "{titles}") };
     for row in 0..kept.first().map_or(0, |column| column.cells.len()) {
         let _ = writeln!(text, "{}", line(kept.iter().map(|column| column.cells[row].as_str()).collect()));

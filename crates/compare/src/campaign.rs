@@ -25,10 +25,10 @@ impl Question {
     fn contestants(&self, stage: &Stage) -> Result<Vec<Contestant>, Error> {
         let plan = &self.setting.plan;
         if !self.variants.is_empty() || plan.variants.is_empty() {
-            return contestants::choose("--variants", &self.variants, &stage.customs, stage.from_files());
+            return contestants::choose("--variants", &self.variants, &stage.customs, stage.of_files());
         }
         let place = format!("{}: variants", plan.place);
-        contestants::choose(&place, &plan.variants, &stage.customs, stage.from_files())
+        contestants::choose(&place, &plan.variants, &stage.customs, stage.of_files())
     }
 }
 

@@ -9,22 +9,28 @@
 mod campaign;
 pub mod catalogue;
 pub mod contestants;
+mod grid;
 mod measured;
 pub mod names;
 pub mod passage;
+mod point;
 mod question;
 mod run;
 mod single;
 mod statistics;
+mod store;
 mod trace;
 
 pub use campaign::{Campaign, Comparison, Job, Question, Row};
 pub use contestants::Contestant;
+pub use grid::{Axis, Grid, Sheet};
 pub use measured::Measured;
+pub use point::Point;
 pub use question::Setting;
 pub use run::{Completions, Cuts, GroupRun, Retransmissions, Run};
 pub use single::{Single, Trajectory, simulate};
 pub use statistics::Estimate;
+pub use store::Store;
 pub use trace::{Packets, Trace, trace};
 
 /// Why there is no answer: one line that names the place, what was wrong and what is allowed.

@@ -2,11 +2,11 @@
 
 use reknit_sim::Measures;
 use reknit_units::Duration;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What was measured of one run, or of one of its groups, after the warm-up (`docs/json.md`). Means over time are weighted by
 /// it; several connections count by the time for which they were open. What there was none of is none.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Measured {
     /// From the first SYN to the acknowledgment of the last FIN, seconds; none while one is missing.
     pub elapsed_s: Option<f64>,

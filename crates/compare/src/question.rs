@@ -126,7 +126,7 @@ fn takes_time(profile: &Profile) -> Result<(), Error> {
 
 impl Stage {
     /// Variants of files take part even if nobody names them.
-    pub(crate) fn from_files(&self) -> &[Custom] {
+    pub(crate) fn of_files(&self) -> &[Custom] {
         &self.customs[..self.files]
     }
 

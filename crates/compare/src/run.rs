@@ -3,12 +3,12 @@
 use reknit_sim::{FlowResult, Group, Meter, Part, Plan, RunResult, TransactionStats, jain};
 use reknit_tcp::stats::Armings;
 use reknit_units::Duration;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Measured;
 
 /// What one run has shown, all its connections together (`docs/json.md`).
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Run {
     /// Its seed.
     pub seed: u64,
@@ -66,7 +66,7 @@ pub struct Run {
 }
 
 /// Transactions and how long they took.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Completions {
     /// How many came to their end.
     pub completed: u64,
@@ -85,7 +85,7 @@ pub struct Completions {
 }
 
 /// Flows of one part of a plan.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct GroupRun {
     /// The part's name.
     pub group: String,
@@ -122,7 +122,7 @@ pub struct GroupRun {
 }
 
 /// Data segments sent again, by what caused it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Retransmissions {
     /// All.
     pub total: u64,
@@ -137,7 +137,7 @@ pub struct Retransmissions {
 }
 
 /// Reductions of the window, by what caused them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Cuts {
     /// All.
     pub total: u64,

@@ -101,14 +101,6 @@ pub fn simulate(single: &Single, stop: &AtomicBool) -> Result<Option<Trajectory>
 }
 
 impl Single {
-    /// Looks everything up without running it.
-    ///
-    /// # Errors
-    /// Those of [`simulate`].
-    pub fn check(&self) -> Result<(), Error> {
-        self.look_up().map(|_| ())
-    }
-
     pub(crate) fn look_up(&self) -> Result<(Stage, Contestant), Error> {
         let stage = self.setting.look_up()?;
         let variant = contestants::find(&self.variant, &stage.customs);

@@ -73,11 +73,19 @@ impl Profile {
     /// If there is none, or if it does not describe a path. `overrides` are `key=value`, for example
     /// `forward.bottleneck.rate=2 Mbit/s` or `reverse.link.delay=10 ms`.
     pub fn load(name: &str, overrides: &[String]) -> Result<Profile, ConfigError> {
+        Profile::from_table_with(name, Profile::table(name)?, overrides)
+    }
+
+    /// What stands there.
+    ///
+    /// # Errors
+    /// If there is none, or if it is not TOML.
+    pub fn table(name: &str) -> Result<Table, ConfigError> {
         let refuse = |message: String| ConfigError::new(name, message);
         let is_file = name.contains('/') || Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"));
         if is_file {
             let text = std::fs::read_to_string(name).map_err(|e| refuse(e.to_string()))?;
-            return Profile::parse_with(name, &text, overrides);
+            return reknit_config::parse(name, &text);
         }
         let Some(text) = builtin(name) else {
             let known = builtin::NAMES.join(", ");
@@ -85,7 +93,7 @@ impl Profile {
                 "no path of that name; known are {known}. A file's name must end in `.toml` or contain `/`"
             )));
         };
-        Profile::parse_with(name, text, overrides)
+        reknit_config::parse(name, text)
     }
 
     /// The profile that `text` describes.
@@ -93,12 +101,7 @@ impl Profile {
     /// # Errors
     /// Names the line (for broken TOML) or the key, and what is allowed.
     pub fn parse(name: &str, text: &str) -> Result<Profile, ConfigError> {
-        Profile::parse_with(name, text, &[])
-    }
-
-    fn parse_with(name: &str, text: &str, overrides: &[String]) -> Result<Profile, ConfigError> {
-        let table = reknit_config::parse(name, text)?;
-        Profile::from_table_with(name, table, overrides)
+        Profile::from_table_with(name, reknit_config::parse(name, text)?, &[])
     }
 
     /// The profile in a table of some other file, which `name` tells of in results and errors.
@@ -107,7 +110,8 @@ impl Profile {
     /// As [`Profile::load`].
     pub fn from_table_with(name: &str, mut table: Table, overrides: &[String]) -> Result<Profile, ConfigError> {
         for assignment in overrides {
-            set(&mut table, assignment).map_err(|error| ConfigError::new(format!("--set {assignment}"), error.to_string()))?;
+            set(&mut table, assignment)
+                .map_err(|error| ConfigError::new(format!("--set {assignment}"), error.to_string()))?;
         }
         Profile::from_table(name, table).map_err(|error| ConfigError::new(name, error.to_string()))
     }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use pyo3::types::PyDict;
-use pyo3::{Bound, FromPyObject};
-use reknit_compare::{Error, Question, Setting, Single, names};
+use pyo3::{Bound, FromPyObject, PyAny};
+use reknit_compare::{Axis, Error, Question, Setting, Sheet, Single, names};
 use reknit_path::Profile;
 use reknit_sim::{Group, PathSource, Plan};
 use reknit_units::{Duration, Share};
-use toml::Table;
+use toml::{Table, Value};
 
 const MOST_SEEDS: u32 = 10_000;
 const MOST_FLOWS: u32 = 100_000;
@@ -96,6 +96,44 @@ impl Request<'_> {
     }
 }
 
+/// A key, what results call its values, and the values.
+pub(crate) type Varied<'py> = (String, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// A scenario with axes.
+pub(crate) fn sheet(scenario: Described<'_>, axes: Vec<Varied<'_>>) -> Result<Sheet, Error> {
+    let mut sheet = match scenario {
+        Described::File(file) => Sheet::load(&file)?,
+        Described::Here(mapping) => {
+            Sheet { place: SCENARIO.to_owned(), table: table(SCENARIO, &mapping)?, axes: Vec::new() }
+        }
+    };
+    for (key, labels, values) in axes {
+        let read = |list: &Bound<'_, PyAny>| {
+            pythonize::depythonize::<Vec<Value>>(list).map_err(|error| Error::Usage(format!("axes: {key}: {error}")))
+        };
+        let varied = Axis::labelled(&key, read(&labels)?.into_iter().zip(read(&values)?).collect())?;
+        sheet.axes.retain(|other| other.key != key);
+        sheet.axes.push(varied);
+    }
+    Ok(sheet)
+}
+
+/// The seeds from 1 to a number, or these.
+#[derive(FromPyObject, Debug)]
+pub(crate) enum Seeds {
+    UpTo(i64),
+    These(Vec<u64>),
+}
+
+impl Seeds {
+    pub(crate) fn list(self) -> Result<Vec<u64>, Error> {
+        match self {
+            Seeds::UpTo(n) => Ok((1..=u64::from(within(n, MOST_SEEDS, "seeds")?)).collect()),
+            Seeds::These(seeds) => Ok(seeds),
+        }
+    }
+}
+
 fn plan(scenario: Described<'_>) -> Result<Plan, Error> {
     match scenario {
         Described::File(file) => Plan::load(&file).map_err(Error::Usage),
@@ -132,7 +170,7 @@ fn variants(given: Vec<Named<'_>>) -> Result<(Vec<String>, Vec<Own>), Error> {
                 let place = format!("variants[{i}]");
                 let table = table(&place, &mapping)?;
                 // One without a name is refused when it is read.
-                names.push(table.get("name").and_then(toml::Value::as_str).unwrap_or_default().to_owned());
+                names.push(table.get("name").and_then(Value::as_str).unwrap_or_default().to_owned());
                 own.push((place, table));
             }
         }

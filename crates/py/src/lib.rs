@@ -4,17 +4,18 @@ mod convert;
 mod interrupt;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 use reknit_compare::catalogue::Document;
-use reknit_compare::{Campaign, passage};
+use reknit_compare::{Axis, Campaign, Estimate, Grid, Point, passage};
 use reknit_path::Direction;
 use reknit_variants::VARIANTS;
 
-use convert::{Named, Place, Request};
+use convert::{Described, Named, Place, Request, Seeds, Varied};
 
 pyo3::create_exception!(
     reknit,
@@ -62,18 +63,63 @@ fn simulate<'py>(
 
 /// One run, packet by packet.
 #[pyfunction]
-fn trace<'py>(py: Python<'py>, place: Place<'py>, request: Request, seed: u64) -> PyResult<Bound<'py, PyAny>> {
+fn trace<'py>(py: Python<'py>, place: Place<'py>, request: Request<'py>, seed: u64) -> PyResult<Bound<'py, PyAny>> {
     let single = request.single(place, seed, None).map_err(raise)?;
     let trace = interrupt::while_running(py, move |stop: &AtomicBool| reknit_compare::trace(&single, stop))?;
     Ok(pythonize::pythonize(py, &trace)?)
 }
 
-/// Refuses what [`simulate`] would refuse, without running it; duration and loss as the command prints them.
+/// What one sweep is made of.
+#[derive(IntoPyObject)]
+struct Sweep<'py> {
+    /// Each axis with what results call its values.
+    axes: Vec<(String, Bound<'py, PyAny>)>,
+    seeds: Vec<u64>,
+    /// Key and text of each point, in the order of the axes, then of the seeds.
+    points: Vec<(String, String)>,
+    warnings: Vec<String>,
+}
+
+/// All points of a grid.
 #[pyfunction]
-fn check(place: Place<'_>, request: Request<'_>) -> PyResult<(String, Option<String>)> {
-    let single = request.single(place, 1, None).map_err(raise)?;
-    single.check().map_err(raise)?;
-    Ok((single.setting.duration().to_string(), single.setting.loss.map(|loss| loss.to_string())))
+#[expect(clippy::needless_pass_by_value, reason = "Python's values are converted, not borrowed")]
+fn grid<'py>(
+    py: Python<'py>,
+    scenario: Described<'py>,
+    axes: Vec<Varied<'py>>,
+    seeds: Option<Seeds>,
+    variant_files: Vec<PathBuf>,
+) -> PyResult<Sweep<'py>> {
+    let sheet = convert::sheet(scenario, axes).map_err(raise)?;
+    let seeds = seeds.map(Seeds::list).transpose().map_err(raise)?;
+    let (grid, points) = py
+        .detach(|| {
+            let grid = Grid::new(sheet, seeds, &variant_files)?;
+            let points = grid.points.iter().map(|point| (point.key(), point.text())).collect();
+            Ok::<_, reknit_compare::Error>((grid, points))
+        })
+        .map_err(raise)?;
+    let labels = |axis: &Axis| {
+        let labels: Vec<&toml::Value> = axis.values.iter().map(|(label, _)| label).collect();
+        Ok::<_, PyErr>((axis.key.clone(), pythonize::pythonize(py, &labels)?))
+    };
+    let axes = grid.axes.iter().map(labels).collect::<PyResult<_>>()?;
+    Ok(Sweep { axes, seeds: grid.seeds, points, warnings: grid.warnings })
+}
+
+/// The run of a point of [`grid`], by its text.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python's values are converted, not borrowed")]
+fn run_point(py: Python<'_>, text: String) -> PyResult<Bound<'_, PyAny>> {
+    let run = interrupt::while_running(py, |stop: &AtomicBool| Point::parse(&text)?.run(stop))?;
+    Ok(pythonize::pythonize(py, &run)?)
+}
+
+/// Mean of some values and half the width of its 95 % confidence interval.
+#[pyfunction]
+fn estimate(values: Vec<f64>) -> (f64, Option<f64>) {
+    let estimate = Estimate::of(values);
+    (estimate.mean, estimate.ci95)
 }
 
 /// The JSON document of `reknit variants --json`.
@@ -113,7 +159,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compare, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
-    module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(estimate, module)?)?;
+    module.add_function(wrap_pyfunction!(grid, module)?)?;
+    module.add_function(wrap_pyfunction!(run_point, module)?)?;
     module.add_function(wrap_pyfunction!(variants, module)?)?;
     module.add_function(wrap_pyfunction!(paths, module)?)?;
     module.add_function(wrap_pyfunction!(path, module)?)?;

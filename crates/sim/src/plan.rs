@@ -151,7 +151,7 @@ impl Plan {
     /// Names the file and the key, or the override.
     pub fn profile(&self) -> Result<Profile, String> {
         let profile = match &self.path {
-            None => return Err(format!("{}: path: missing; name one here or by --path", self.place)),
+            None => return Err(self.no_path()),
             Some(PathSource::Given(name)) => Profile::load(name, &self.set).map_err(|error| error.to_string()),
             Some(PathSource::GivenInline(table)) => {
                 Profile::from_table_with("path", table.clone(), &self.set).map_err(|error| error.to_string())
@@ -159,11 +159,7 @@ impl Plan {
             Some(PathSource::Inline(table)) => {
                 self.own(Profile::from_table_with(&self.place, table.clone(), &self.set))
             }
-            Some(PathSource::Named(name)) => {
-                let beside = Path::new(&self.place).with_file_name(name);
-                let is_beside = reknit_path::builtin(name).is_none() && beside.is_file();
-                self.own(Profile::load(&if is_beside { beside.display().to_string() } else { name.clone() }, &self.set))
-            }
+            Some(PathSource::Named(name)) => self.own(Profile::load(&self.beside(name), &self.set)),
         };
         let mut profile = profile?;
         if let Some(loss) = self.loss {
@@ -176,8 +172,32 @@ impl Plan {
         Ok(profile)
     }
 
+    /// What the path's own description says, before the plan changes it.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn path_table(&self) -> Result<Table, String> {
+        match &self.path {
+            None => Err(self.no_path()),
+            Some(PathSource::GivenInline(table) | PathSource::Inline(table)) => Ok(table.clone()),
+            Some(PathSource::Given(name)) => Profile::table(name).map_err(|error| error.to_string()),
+            Some(PathSource::Named(name)) => self.own(Profile::table(&self.beside(name))),
+        }
+    }
+
+    fn no_path(&self) -> String {
+        format!("{}: path: missing; name one here or by --path", self.place)
+    }
+
+    /// The file of this name beside the plan's, if there is one.
+    fn beside(&self, name: &str) -> String {
+        let beside = Path::new(&self.place).with_file_name(name);
+        let is_beside = reknit_path::builtin(name).is_none() && beside.is_file();
+        if is_beside { beside.display().to_string() } else { name.to_owned() }
+    }
+
     /// The path with its errors placed in this plan's file.
-    fn own<E: std::fmt::Display>(&self, profile: Result<Profile, E>) -> Result<Profile, String> {
+    fn own<T, E: std::fmt::Display>(&self, profile: Result<T, E>) -> Result<T, String> {
         profile.map_err(|error| {
             let error = error.to_string();
             if error.starts_with("--set") {

@@ -40,6 +40,8 @@ pub struct Custom {
     pub composition: Composition,
     /// What works against itself in it; each names the file and the key.
     pub warnings: Vec<String>,
+    /// What it was read from.
+    pub table: Table,
 }
 
 impl Custom {
@@ -69,11 +71,12 @@ impl Custom {
     /// Names the key, and what is allowed.
     pub fn from_table(place: &str, table: Table) -> Result<Custom, ConfigError> {
         let refuse = |message: String| ConfigError::new(place, message);
-        let mut custom = Custom::read(table).map_err(|error| refuse(error.to_string()))?;
+        let mut custom = Custom::read(table.clone()).map_err(|error| refuse(error.to_string()))?;
         let findings = rules::check(&custom.composition);
         if let Some(error) = findings.errors.into_iter().next() {
             return Err(refuse(error));
         }
+        custom.table = table;
         custom.warnings = findings.warnings.into_iter().map(|warning| format!("{place}: {warning}")).collect();
         Ok(custom)
     }
@@ -96,7 +99,7 @@ impl Custom {
         composition.settle();
         match table.keys().next() {
             Some(key) => Err(KeyError::new(key, format!("unknown key; allowed are {}", allowed_keys()))),
-            None => Ok(Custom { name, base, summary, composition, warnings: Vec::new() }),
+            None => Ok(Custom { name, base, summary, composition, warnings: Vec::new(), table }),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `reknit compare`: variants side by side on one path, in simulation.
 
+pub(crate) mod lines;
 mod show;
 
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use reknit_compare::{Comparison, Completions, Estimate, Row, Run};
 use reknit_units::Duration;
 
-use super::Args;
+use super::{Args, lines};
 use crate::table::{self, Align, Column};
 use crate::{Failure, output};
 
@@ -119,7 +119,7 @@ impl Extras {
             (self.shares, &["Jain"]),
         ];
         let shown = titles.into_iter().filter(|(is_shown, _)| *is_shown);
-        shown.flat_map(|(_, titles)| titles).map(|title| Column::new(title, 0, Align::Right)).collect()
+        shown.flat_map(|(_, titles)| titles).map(|title| Column::new(*title, 0, Align::Right)).collect()
     }
 
     fn cells(&self, row: &Row) -> Vec<String> {
@@ -149,39 +149,15 @@ impl Extras {
 }
 
 fn csv(comparison: &Comparison) -> String {
-    let mut text = String::from(
-        "path,variant,seed,goodput_mbit_s,of_in_order,delivered_packets,segments_sent,retransmissions,\
-         spurious_retransmissions,window_cuts,false_window_cuts,undos,timeouts,lost_packets,wait_p50_ms,wait_p99_ms,transactions,\
-         completion_p50_ms,completion_p99_ms,jain\n",
-    );
+    let mut titles = vec!["path", "variant", "seed"];
+    titles.extend(lines::TITLES);
+    titles.insert(4, "of_in_order");
+    let mut text = titles.join(",") + "\n";
     for row in &comparison.variants {
         for run in &row.runs {
-            // Empty where there are none.
-            let of_transactions =
-                |value: fn(&Completions) -> String| run.transactions.as_ref().map_or(String::new(), value);
-            let share = run.goodput_mbit_s / comparison.in_order_mbit_s;
-            let fields = [
-                comparison.path.clone(),
-                row.variant.clone(),
-                run.seed.to_string(),
-                run.goodput_mbit_s.to_string(),
-                share.to_string(),
-                run.delivered_packets.to_string(),
-                run.segments_sent.to_string(),
-                run.retransmissions.total.to_string(),
-                run.spurious_retransmissions.to_string(),
-                run.window_cuts.total.to_string(),
-                run.false_window_cuts.to_string(),
-                run.undos.to_string(),
-                run.timeouts.to_string(),
-                run.lost_packets.to_string(),
-                run.wait_p50_ms.to_string(),
-                run.wait_p99_ms.to_string(),
-                of_transactions(|t| t.completed.to_string()),
-                of_transactions(|t| t.p50_ms.to_string()),
-                of_transactions(|t| t.p99_ms.to_string()),
-                run.jain.to_string(),
-            ];
+            let mut fields = vec![comparison.path.clone(), row.variant.clone(), run.seed.to_string()];
+            fields.extend(lines::cells(run));
+            fields.insert(4, (run.goodput_mbit_s / comparison.in_order_mbit_s).to_string());
             text.push_str(&fields.join(","));
             text.push('\n');
         }

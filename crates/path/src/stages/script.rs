@@ -6,8 +6,8 @@ use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
 use super::{Drop, Exits, Fate, Item, Label, Parameters, Spec, Stage};
-use reknit_config::KeyError;
 use crate::random::StreamId;
+use reknit_config::KeyError;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Deserialize)]

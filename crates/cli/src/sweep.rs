@@ -1,0 +1,195 @@
+//! `reknit sweep`: a grid of runs.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use rayon::prelude::*;
+use reknit_compare::{Error, Estimate, Grid, Point, Run, Sheet, Store};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::compare::lines;
+use crate::table::{self, Align, Column};
+use crate::{Failure, input, output};
+
+/// Run a grid of scenarios, each with each seed.
+///
+/// The file is a scenario (docs/scenarios.md) with a table `[axes]`: keys of the scenario or of the path, each with a list of
+/// values. The same seed is the same fate of the same packets for every variant.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// A scenario with axes: a TOML file
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+    /// A folder that keeps each finished run; what is there is not run again
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+    /// Runs at each point, with the seeds 1, 2, 3, ..., instead of what the file says
+    #[arg(long, value_name = "N", value_parser = input::whole::<1, 10_000>, allow_negative_numbers = true)]
+    seeds: Option<u32>,
+    /// A variant of your own (docs/variants.md says how to write one); may be repeated
+    #[arg(long, value_name = "FILE.toml")]
+    variant_file: Vec<PathBuf>,
+    /// Print all runs as JSON (docs/json.md describes it)
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print one line for each run as comma-separated values
+    #[arg(long)]
+    csv: bool,
+    /// No progress bar
+    #[arg(long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let seeds = args.seeds.map(|n| (1..=u64::from(n)).collect());
+    let grid = Grid::new(Sheet::load(&args.file)?, seeds, &args.variant_file)?;
+    for warning in &grid.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let store = args.store.as_deref().map(Store::open).transpose()?;
+    let runs = simulate(&grid, store.as_ref(), args.quiet)?;
+    if args.json {
+        let text = serde_json::to_string_pretty(&Document::of(&grid, &runs));
+        output::print(&(text.map_err(|error| Failure::Failed(error.to_string()))? + "\n"))?;
+    } else if args.csv {
+        output::print(&csv(&grid, &runs))?;
+    } else {
+        let table = table::render(&columns(&grid, &runs), table::terminal_width(), table::may_colour());
+        let seeds = grid.seeds.len();
+        output::print(&format!("{table}\nMeans of {seeds} seeds with 95 % intervals. All runs: --csv, --json.\n"))?;
+    }
+    let finished = runs.iter().flatten().count();
+    if finished == runs.len() {
+        return Ok(());
+    }
+    let kept = if store.is_some() { "; the next sweep with this store goes on there" } else { "" };
+    eprintln!("interrupted: {finished} of {} runs were finished and are shown{kept}", runs.len());
+    Err(Failure::Interrupted)
+}
+
+/// Of each point; none if it was interrupted.
+fn simulate(grid: &Grid, store: Option<&Store>, quiet: bool) -> Result<Vec<Option<Run>>, Failure> {
+    let stop = output::on_interrupt();
+    let bar = output::progress(grid.points.len() as u64, "simulating", quiet);
+    let one = |point: &Point| {
+        if let Some(run) = store.and_then(|store| store.run(&point.key())) {
+            bar.inc(1);
+            return Ok(Some(run.clone()));
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let Some(run) = point.run(&stop)? else { return Ok(None) };
+        if let Some(store) = store {
+            store.add(point, &run)?;
+        }
+        bar.inc(1);
+        Ok::<_, Error>(Some(run))
+    };
+    let runs = grid.points.par_iter().map(one).collect::<Result<_, Error>>();
+    bar.finish_and_clear();
+    Ok(runs?)
+}
+
+/// All runs: the JSON document (`docs/json.md`).
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    reknit: &'static str,
+    axes: Vec<&'a str>,
+    complete: bool,
+    points: Vec<Entry<'a>>,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    at: Map<String, Value>,
+    run: &'a Run,
+}
+
+impl<'a> Document<'a> {
+    fn of(grid: &'a Grid, runs: &'a [Option<Run>]) -> Document<'a> {
+        let entry = |(i, run): (usize, &'a Option<Run>)| {
+            let label = |value| serde_json::to_value(value).unwrap_or_default();
+            let names = grid.axes.iter().map(|axis| axis.key.clone());
+            Some(Entry { at: names.zip(grid.labels(i).into_iter().map(label)).collect(), run: run.as_ref()? })
+        };
+        Document {
+            format: "reknit-sweep-1",
+            reknit: env!("CARGO_PKG_VERSION"),
+            axes: grid.axes.iter().map(|axis| axis.key.as_str()).collect(),
+            complete: runs.iter().all(Option::is_some),
+            points: runs.iter().enumerate().filter_map(entry).collect(),
+        }
+    }
+}
+
+/// The names of the axes, and the values at a point, as text.
+fn labels(grid: &Grid, point: usize) -> Vec<String> {
+    let text = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    grid.labels(point).into_iter().map(text).collect()
+}
+
+fn csv(grid: &Grid, runs: &[Option<Run>]) -> String {
+    let quoted = |text: String| {
+        if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+    };
+    let line = |cells: Vec<String>| cells.into_iter().map(quoted).collect::<Vec<_>>().join(",") + "\n";
+    let mut titles: Vec<String> = grid.axes.iter().map(|axis| axis.key.clone()).collect();
+    titles.push("seed".to_owned());
+    titles.extend(lines::TITLES.map(str::to_owned));
+    let mut text = line(titles);
+    for (i, run) in runs.iter().enumerate() {
+        if let Some(run) = run {
+            let mut cells = labels(grid, i);
+            cells.push(run.seed.to_string());
+            cells.extend(lines::cells(run));
+            text.push_str(&line(cells));
+        }
+    }
+    text
+}
+
+/// A line for each place in the grid: means over the seeds.
+fn columns(grid: &Grid, runs: &[Option<Run>]) -> Vec<Column> {
+    let mut columns: Vec<Column> = grid.axes.iter().map(|axis| Column::new(axis.key.clone(), 0, Align::Left)).collect();
+    let first = columns.len();
+    columns.extend([
+        Column::new("Mbit/s", 0, Align::Right),
+        Column::new("resent", 2, Align::Right),
+        Column::new("needlessly", 1, Align::Right),
+        Column::new("window cuts (false)", 1, Align::Right),
+        Column::new("undone", 3, Align::Right),
+        Column::new("RTOs", 1, Align::Right),
+    ]);
+    for (i, of_seeds) in runs.chunks(grid.seeds.len()).enumerate() {
+        let finished: Vec<&Run> = of_seeds.iter().flatten().collect();
+        if finished.is_empty() {
+            continue;
+        }
+        for (column, label) in columns.iter_mut().zip(labels(grid, i * grid.seeds.len())) {
+            column.cells.push(label);
+        }
+        for (column, cell) in columns[first..].iter_mut().zip(means(&finished)) {
+            column.cells.push(cell);
+        }
+    }
+    columns
+}
+
+fn means(runs: &[&Run]) -> [String; 6] {
+    let estimate = |value: fn(&Run) -> f64| Estimate::of(runs.iter().map(|run| value(run)));
+    let count = |value: fn(&Run) -> u64| runs.iter().map(|run| value(run)).sum::<u64>() as f64;
+    let share = |part: f64, whole: f64| output::per_cent(if whole > 0.0 { part / whole } else { 0.0 });
+    let mean = |sum: f64| output::count(sum / runs.len() as f64);
+    let resent = count(|run| run.retransmissions.total);
+    [
+        output::estimate(&estimate(|run| run.goodput_mbit_s)),
+        share(resent, count(|run| run.segments_sent)),
+        share(count(|run| run.spurious_retransmissions), resent),
+        format!("{} ({})", mean(count(|run| run.window_cuts.total)), mean(count(|run| run.false_window_cuts))),
+        mean(count(|run| run.undos)),
+        mean(count(|run| run.timeouts)),
+    ]
+}

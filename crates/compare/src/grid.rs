@@ -1,0 +1,282 @@
+//! A grid of runs: a scenario, and the values of some of its keys (`docs/scenarios.md`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use reknit_sim::Plan;
+use serde::Deserialize;
+use toml::{Spanned, Table, Value};
+
+use crate::point::Point;
+use crate::{Error, Setting};
+
+/// Points of a grid at most.
+const MOST_POINTS: usize = 1_000_000;
+const MOST_SEEDS: u64 = 10_000;
+/// Keys of a scenario that vary as a whole; the others do so by a part.
+const KEYS: &str = "variant, path, duration, loss, in_order, flows, parts of flows such as flows.0.count, and keys of the \
+                    path such as forward.bottleneck.rate, tcp.min_rto or drop_notices";
+
+/// A scenario with axes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sheet {
+    /// The file that it stands in, or what errors call it.
+    pub place: String,
+    /// The scenario.
+    pub table: Table,
+    /// What varies; the last varies fastest.
+    pub axes: Vec<Axis>,
+}
+
+/// A key that varies.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Axis {
+    /// A key of the scenario or of the path, dotted.
+    pub key: String,
+    /// What results call each value, and the value.
+    pub values: Vec<(Value, Value)>,
+}
+
+/// All runs of a sheet.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Grid {
+    /// What varies.
+    pub axes: Vec<Axis>,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// In the order of the axes, then of the seeds.
+    pub points: Vec<Point>,
+    /// What works against itself in the user's variants.
+    pub warnings: Vec<String>,
+}
+
+impl Axis {
+    /// The key with its values, given as a list, or as a table of what results call each.
+    ///
+    /// # Errors
+    /// If there is no value.
+    pub fn new(key: &str, values: Value) -> Result<Axis, Error> {
+        let values = match values {
+            Value::Array(values) => {
+                values.into_iter().enumerate().map(|(i, value)| (label(i, &value), value)).collect()
+            }
+            Value::Table(labelled) => labelled.into_iter().map(|(name, value)| (Value::String(name), value)).collect(),
+            _ => Vec::new(),
+        };
+        Axis::labelled(key, values)
+    }
+
+    /// The key with its values, each after what results call it.
+    ///
+    /// # Errors
+    /// If there is no value.
+    pub fn labelled(key: &str, values: Vec<(Value, Value)>) -> Result<Axis, Error> {
+        if values.is_empty() {
+            return Err(Error::Usage(format!("axes: {key}: write a list of values, one at least")));
+        }
+        Ok(Axis { key: key.to_owned(), values })
+    }
+}
+
+/// What results call a value: a table by its name, or by its number.
+fn label(i: usize, value: &Value) -> Value {
+    match value {
+        Value::Table(table) => table.get("name").cloned().unwrap_or_else(|| Value::String(format!("#{i}"))),
+        Value::Array(_) => Value::String(format!("#{i}")),
+        other => other.clone(),
+    }
+}
+
+impl Sheet {
+    /// A scenario file with a table `[axes]`.
+    ///
+    /// # Errors
+    /// Names the file, the line (for broken TOML) or the key.
+    pub fn load(file: &Path) -> Result<Sheet, Error> {
+        let place = file.display().to_string();
+        let text = std::fs::read_to_string(file).map_err(|error| Error::Usage(format!("{place}: {error}")))?;
+        let refuse = |error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+            Error::Usage(format!("{place}:{line}: {}", error.message().trim().replace('\n', ", ")))
+        };
+        let mut table: Table = text.parse().map_err(refuse)?;
+        let axes = match table.remove("axes") {
+            None => Vec::new(),
+            Some(Value::Table(axes)) => sorted(axes, &text),
+            Some(_) => return Err(Error::Usage(format!("{place}: axes: write it as a table [axes]"))),
+        };
+        let axes = axes.into_iter().map(|(key, values)| Axis::new(&key, values));
+        let axes = axes.collect::<Result<_, _>>().map_err(|error| Error::Usage(format!("{place}: {error}")))?;
+        Ok(Sheet { place, table, axes })
+    }
+}
+
+/// In the order of the file. Keys of the path may stand without quotes, which makes tables of them.
+fn sorted(axes: Table, text: &str) -> Vec<(String, Value)> {
+    #[derive(Deserialize)]
+    struct Order {
+        axes: BTreeMap<Spanned<String>, Value>,
+    }
+    let places = toml::from_str::<Order>(text).map(|order| order.axes).unwrap_or_default();
+    let place = |key: &str| places.keys().find(|known| known.get_ref() == key).map(|known| known.span().start);
+    let mut axes: Vec<(String, Value)> = axes.into_iter().collect();
+    axes.sort_by_key(|(key, _)| place(key));
+    axes.into_iter().flat_map(|(key, value)| flat(key, value)).collect()
+}
+
+fn flat(key: String, value: Value) -> Vec<(String, Value)> {
+    let is_of_path = ["forward", "reverse", "tcp", "set"].contains(&key.split('.').next().unwrap_or_default());
+    match value {
+        Value::Table(table) if is_of_path => {
+            table.into_iter().flat_map(|(more, value)| flat(format!("{key}.{more}"), value)).collect()
+        }
+        other => vec![(key, other)],
+    }
+}
+
+impl Grid {
+    /// Looks everything up. Without an axis `variant` the scenario's variants are one. `seeds` count instead of what
+    /// the scenario says.
+    ///
+    /// # Errors
+    /// If any point is wrong.
+    pub fn new(sheet: Sheet, seeds: Option<Vec<u64>>, variant_files: &[PathBuf]) -> Result<Grid, Error> {
+        let Sheet { place, mut table, mut axes } = sheet;
+        let seeds = match (seeds, table.remove("seeds")) {
+            (Some(seeds), _) => seeds,
+            (None, None) => (1..=5).collect(),
+            (None, Some(number)) => {
+                let number = number.as_integer().and_then(|n| u64::try_from(n).ok());
+                let number = number.filter(|n| (1..=MOST_SEEDS).contains(n));
+                let message = format!("must lie between 1 and {MOST_SEEDS}");
+                (1..=number.ok_or_else(|| wrong(&place, "seeds", &message))?).collect()
+            }
+        };
+        if seeds.is_empty() || seeds.len() as u64 > MOST_SEEDS {
+            return Err(wrong(&place, "seeds", &format!("give 1 to {MOST_SEEDS} of them")));
+        }
+        if let Some(variants) = table.remove("variants")
+            && axes.iter().all(|axis| axis.key != "variant")
+            && !table.contains_key("variant")
+        {
+            axes.insert(0, Axis::new("variant", variants)?);
+        }
+        let size = axes.iter().try_fold(1, |size: usize, axis| size.checked_mul(axis.values.len()));
+        let all = size.and_then(|size| size.checked_mul(seeds.len())).filter(|all| *all <= MOST_POINTS);
+        let (Some(size), Some(_)) = (size, all) else {
+            return Err(wrong(&place, "axes", &format!("they make more than {MOST_POINTS} points")));
+        };
+        let resolve = |i: usize| resolve(&place, chosen(&place, &table, &axes, i)?, variant_files);
+        let places: Vec<(Point, Vec<String>)> = (0..size).into_par_iter().map(resolve).collect::<Result<_, Error>>()?;
+        let of_seeds = |point: &Point| seeds.iter().map(|seed| point.with_seed(*seed)).collect::<Vec<_>>();
+        let points = places.iter().flat_map(|(point, _)| of_seeds(point)).collect();
+        let warnings: BTreeSet<String> = places.into_iter().flat_map(|(_, warnings)| warnings).collect();
+        Ok(Grid { axes, seeds, points, warnings: warnings.into_iter().collect() })
+    }
+
+    /// What results call the values at the point with this number.
+    pub fn labels(&self, point: usize) -> Vec<&Value> {
+        let picks = picks(&self.axes, point / self.seeds.len());
+        self.axes.iter().zip(picks).map(|(axis, pick)| &axis.values[pick].0).collect()
+    }
+}
+
+fn wrong(place: &str, key: &str, message: &str) -> Error {
+    Error::Usage(format!("{place}: {key}: {message}"))
+}
+
+/// Which value of each axis; the last axis varies fastest.
+fn picks(axes: &[Axis], mut i: usize) -> Vec<usize> {
+    let mut picks = vec![0; axes.len()];
+    for (pick, axis) in picks.iter_mut().zip(axes).rev() {
+        *pick = i % axis.values.len();
+        i /= axis.values.len();
+    }
+    picks
+}
+
+/// The scenario at one place of the grid.
+fn chosen(place: &str, table: &Table, axes: &[Axis], i: usize) -> Result<Table, Error> {
+    let mut table = table.clone();
+    // Keys of the path may stand beside those of the scenario.
+    for key in table.keys().filter(|key| is_of_path(key)).cloned().collect::<Vec<_>>() {
+        if let Some(value) = table.remove(&key) {
+            insert(&mut table, &key, value).map_err(|message| wrong(place, &key, &message))?;
+        }
+    }
+    for (axis, pick) in axes.iter().zip(picks(axes, i)) {
+        insert(&mut table, &axis.key, axis.values[pick].1.clone())
+            .map_err(|message| wrong(place, &axis.key, &message))?;
+    }
+    Ok(table)
+}
+
+fn is_of_path(key: &str) -> bool {
+    key == "drop_notices" || ["forward.", "reverse.", "tcp."].iter().any(|start| key.starts_with(start))
+}
+
+fn insert(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
+    if let Some(key) = key.strip_prefix("set.").or_else(|| is_of_path(key).then_some(key)) {
+        let set = table.entry("set").or_insert_with(|| Value::Table(Table::new()));
+        let set = set.as_table_mut().ok_or("`set` is no table")?;
+        set.insert(key.to_owned(), value);
+        return Ok(());
+    }
+    match key.split('.').collect::<Vec<_>>()[..] {
+        [key @ ("variant" | "path" | "duration" | "loss" | "in_order" | "flows")] => {
+            table.insert(key.to_owned(), value);
+            Ok(())
+        }
+        ["flows", set, ref keys @ ..] if !keys.is_empty() => {
+            let flows = table.get_mut("flows").and_then(Value::as_array_mut);
+            let flows = flows.ok_or("the scenario has no sets of flows [[flows]]")?;
+            put(element(flows, set)?, keys, value)
+        }
+        _ => Err(format!("unknown key; what can vary is {KEYS}")),
+    }
+}
+
+/// By its number, or by its name.
+fn element<'a>(list: &'a mut [Value], wanted: &str) -> Result<&'a mut Value, String> {
+    let name = |value: &Value| value.get("name").and_then(Value::as_str).map(str::to_owned);
+    let names: Vec<String> =
+        list.iter().enumerate().map(|(i, value)| name(value).unwrap_or_else(|| i.to_string())).collect();
+    let position = names.iter().position(|name| name == wanted).or_else(|| wanted.parse().ok());
+    let missing = format!("there is no `{wanted}`; there are {}", names.join(", "));
+    position.and_then(|i| list.get_mut(i)).ok_or(missing)
+}
+
+fn put(at: &mut Value, keys: &[&str], value: Value) -> Result<(), String> {
+    match (keys, at) {
+        ([], at) => {
+            *at = value;
+            Ok(())
+        }
+        ([key, rest @ ..], Value::Table(table)) => {
+            let next = table.entry(*key).or_insert_with(|| Value::Table(Table::new()));
+            put(next, rest, value)
+        }
+        ([key, rest @ ..], Value::Array(list)) => put(element(list, key)?, rest, value),
+        ([key, ..], other) => Err(format!("`{other}` has no `{key}`; write it as a table")),
+    }
+}
+
+fn resolve(place: &str, mut table: Table, variant_files: &[PathBuf]) -> Result<(Point, Vec<String>), Error> {
+    let variant = table.remove("variant").ok_or_else(|| wrong(place, "variant", "missing; name one, or an axis"))?;
+    // The plan finds variants that are described in place, and leaves their names.
+    table.insert("variants".to_owned(), Value::Array(vec![variant]));
+    let mut flows = table.get("flows").cloned();
+    for set in flows.as_mut().and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(variant) = set.get_mut("variant")
+            && let Some(name) = variant.get("name").cloned()
+        {
+            *variant = name;
+        }
+    }
+    let plan = Plan::from_table(place, table).map_err(Error::Usage)?;
+    let variant = plan.variants.first().cloned().unwrap_or_default();
+    let setting = Setting { variant_files: variant_files.to_vec(), ..Setting::of(plan) };
+    let stage = setting.look_up()?;
+    Ok((Point::new(&stage, flows, &variant)?, stage.warnings()))
+}

@@ -1,0 +1,191 @@
+//! One run with everything that its numbers depend on, as one canonical text: files and built-in paths by what is in them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+use reknit_path::stages::Spec;
+use reknit_sim::Plan;
+use reknit_units::Duration;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use toml::{Table, Value};
+
+use crate::question::Stage;
+use crate::{Error, Run, Setting, Single, contestants};
+
+const FORMAT: &str = "reknit-point-1";
+/// What errors call the scenario of a point.
+const PLACE: &str = "point";
+
+/// A run to be made, here or elsewhere. The same text gives the same numbers.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Point {
+    format: String,
+    reknit: String,
+    /// Digest of the names of all fields of a [`Run`].
+    results: String,
+    /// With the path's own table, and without what does not change the numbers.
+    scenario: Table,
+    variant: String,
+    /// The user's own variants that take part.
+    own_variants: BTreeMap<String, Table>,
+    /// SHA-256 of files that the path reads.
+    files: BTreeMap<String, String>,
+    seed: u64,
+}
+
+impl Point {
+    /// The one text that stands for it: JSON with sorted keys.
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default() // tables of text, numbers and lists can always be written
+    }
+
+    /// Its name in a store: SHA-256 of its text.
+    pub fn key(&self) -> String {
+        sha256(self.text().as_bytes())
+    }
+
+    /// What [`Point::text`] has written.
+    ///
+    /// # Errors
+    /// If it is none, or that of another version.
+    pub fn parse(text: &str) -> Result<Point, Error> {
+        let point: Point = serde_json::from_str(text).map_err(|error| Error::Failed(format!("{PLACE}: {error}")))?;
+        let ours = (FORMAT, env!("CARGO_PKG_VERSION"), fields());
+        if (point.format.as_str(), point.reknit.as_str(), point.results.as_str()) == ours {
+            Ok(point)
+        } else {
+            let (version, theirs) = (ours.1, &point.reknit);
+            let message = format!("{PLACE}: it is of reknit {theirs}, this is reknit {version} or another build of it");
+            Err(Error::Failed(format!("{message}; use the same where the runs are")))
+        }
+    }
+
+    /// Runs it. None if `stop` became true on the way.
+    ///
+    /// # Errors
+    /// If a file that its path reads is not there, or another one.
+    pub fn run(&self, stop: &AtomicBool) -> Result<Option<Run>, Error> {
+        let plan = Plan::from_table(PLACE, self.scenario.clone()).map_err(Error::Usage)?;
+        let tables = self.own_variants.iter().map(|(name, table)| (name.clone(), table.clone()));
+        let setting = Setting { variant_tables: tables.collect(), ..Setting::of(plan) };
+        let single = Single { setting, variant: self.variant.clone(), seed: self.seed, sample_every: None };
+        for (file, digest) in &self.files {
+            if digest_of(file)? != *digest {
+                return Err(Error::Failed(format!("{file}: not the same as where the sweep was begun")));
+            }
+        }
+        Ok(crate::simulate(&single, stop)?.map(|trajectory| trajectory.run))
+    }
+
+    pub(crate) fn with_seed(&self, seed: u64) -> Point {
+        Point { seed, ..self.clone() }
+    }
+
+    /// The run of `variant` with the first seed, in a scenario that has been looked up. `flows` are those of its table.
+    pub(crate) fn new(stage: &Stage, flows: Option<Value>, variant: &str) -> Result<Point, Error> {
+        let plan = &stage.plan;
+        let mut scenario = Table::new();
+        let path = plan.path_table().map_err(Error::Usage)?;
+        scenario.insert("path".to_owned(), Value::Table(numbers_only(path)));
+        scenario.insert("duration".to_owned(), Value::String(format!("{} ns", stage.duration.as_nanos())));
+        scenario.insert("warm_up".to_owned(), Value::String(format!("{} ns", plan.warm_up.as_nanos())));
+        scenario.insert("in_order".to_owned(), Value::Boolean(plan.in_order));
+        if let Some(loss) = plan.loss {
+            scenario.insert("loss".to_owned(), Value::Float(loss.get()));
+        }
+        let set = plan.set.iter().filter_map(|assignment| assignment.split_once('='));
+        let set = set.map(|(key, value)| (key.to_owned(), Value::String(value.to_owned())));
+        scenario.insert("set".to_owned(), Value::Table(set.collect()));
+        if let Some(flows) = flows {
+            scenario.insert("flows".to_owned(), flows);
+        }
+        let variant = contestants::find(variant, &stage.customs);
+        let variant = variant.map_err(|error| Error::Usage(format!("{}: variant: {error}", plan.place)))?.name;
+        Ok(Point {
+            format: FORMAT.to_owned(),
+            reknit: env!("CARGO_PKG_VERSION").to_owned(),
+            results: fields().to_owned(),
+            scenario,
+            own_variants: own_variants(stage, &variant),
+            variant,
+            files: files(stage)?,
+            seed: 1,
+        })
+    }
+}
+
+/// What changes no number goes.
+fn numbers_only(mut path: Table) -> Table {
+    path.remove("description");
+    path.remove("source");
+    path
+}
+
+/// Those that take part, as tables.
+fn own_variants(stage: &Stage, compared: &str) -> BTreeMap<String, Table> {
+    let takes_part = |name: &str| {
+        name == compared || stage.plan.groups.iter().any(|group| group.variant.as_deref().map(str::trim) == Some(name))
+    };
+    let used = stage.customs.iter().filter(|custom| takes_part(&custom.name));
+    used.map(|custom| (custom.name.clone(), custom.table.clone())).collect()
+}
+
+fn files(stage: &Stage) -> Result<BTreeMap<String, String>, Error> {
+    let mut found = BTreeMap::new();
+    for named in stage.profile.forward.iter().chain(&stage.profile.reverse) {
+        if let Spec::Recorded(recorded) = &named.spec
+            && let Some(file) = &recorded.file
+        {
+            let file = file.display().to_string();
+            found.insert(file.clone(), digest_of(&file)?);
+        }
+    }
+    Ok(found)
+}
+
+fn digest_of(file: &str) -> Result<String, Error> {
+    let content = std::fs::read(file).map_err(|error| Error::Failed(format!("{file}: {error}")))?;
+    Ok(sha256(&content))
+}
+
+fn sha256(content: &[u8]) -> String {
+    Sha256::digest(content).iter().fold(String::new(), |mut text, octet| {
+        let _ = write!(text, "{octet:02x}");
+        text
+    })
+}
+
+/// Digest of the names of all fields of a [`Run`]: what an older build has stored lacks those that have been added since.
+fn fields() -> &'static str {
+    static FIELDS: OnceLock<String> = OnceLock::new();
+    FIELDS.get_or_init(|| {
+        let mut names = Vec::new();
+        collect("", &serde_json::to_value(example()).unwrap_or_default(), &mut names);
+        names.sort();
+        sha256(names.join(",").as_bytes())[..12].to_owned()
+    })
+}
+
+/// A run in which every field has a value.
+fn example() -> Option<Run> {
+    let text = "path = \"clean\"\n[[flows]]\nworkload = { kind = \"transfer\", size = \"1 B\" }\n";
+    let setting = Setting { duration: Some(Duration::from_secs(1)), ..Setting::of(Plan::parse(PLACE, text).ok()?) };
+    let single = Single { setting, variant: "sack".to_owned(), seed: 1, sample_every: None };
+    crate::simulate(&single, &AtomicBool::new(false)).ok().flatten().map(|trajectory| trajectory.run)
+}
+
+fn collect(prefix: &str, value: &serde_json::Value, names: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| collect(&format!("{prefix}.{name}"), value, names));
+        }
+        serde_json::Value::Array(entries) => {
+            entries.iter().take(1).for_each(|entry| collect(prefix, entry, names));
+        }
+        _ => names.push(prefix.to_owned()),
+    }
+}

@@ -1,0 +1,113 @@
+//! Finished runs of a sweep, kept as they come: lines of JSON in a folder. A line is written whole; of a program that was
+//! killed the last one may be torn, and is not read.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Point, Run};
+
+/// A folder with finished runs.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    known: BTreeMap<String, Run>,
+    journal: Mutex<Option<File>>,
+}
+
+#[derive(Serialize)]
+struct NewLine<'a> {
+    key: String,
+    point: &'a Point,
+    run: &'a Run,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    key: String,
+    run: Run,
+}
+
+impl Store {
+    /// The folder, made if it is not there, and what it holds.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn open(folder: &Path) -> Result<Store, Error> {
+        let failed = |path: &Path, error: io::Error| Error::Failed(format!("{}: {error}", path.display()));
+        fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+        let mut known = BTreeMap::new();
+        for entry in fs::read_dir(folder).map_err(|error| failed(folder, error))? {
+            let file = entry.map_err(|error| failed(folder, error))?.path();
+            if file.extension() == Some(OsStr::new("jsonl")) {
+                let text = fs::read_to_string(&file).map_err(|error| failed(&file, error))?;
+                let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+                known.extend(lines.map(|line| (line.key, line.run)));
+            }
+        }
+        Ok(Store { folder: folder.to_owned(), known, journal: Mutex::new(None) })
+    }
+
+    /// The run of the point with this key, if it is finished.
+    pub fn run(&self, key: &str) -> Option<&Run> {
+        self.known.get(key)
+    }
+
+    /// Keeps a finished run, in a file of this program's own.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn add(&self, point: &Point, run: &Run) -> Result<(), Error> {
+        let name = self.folder.join(format!("runs-{}.jsonl", std::process::id()));
+        let failed = |error: io::Error| Error::Failed(format!("{}: {error}", name.display()));
+        let line = serde_json::to_string(&NewLine { key: point.key(), point, run });
+        let line = line.map_err(|error| failed(error.into()))? + "\n";
+        let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = match &mut *journal {
+            Some(file) => file,
+            none => {
+                let mut file = OpenOptions::new().create(true).append(true).open(&name).map_err(failed)?;
+                // An earlier program with the same number may have been killed in the middle of a line.
+                file.write_all(b"\n").map_err(failed)?;
+                none.insert(file)
+            }
+        };
+        file.write_all(line.as_bytes()).map_err(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Axis, Grid, Sheet};
+    use std::sync::atomic::AtomicBool;
+    use toml::Value;
+
+    #[test]
+    fn a_torn_line_is_run_again() {
+        let folder = std::env::temp_dir().join(format!("reknit-store-{}", std::process::id()));
+        let table = "path = \"clean\"\nduration = \"1 s\"\nvariant = \"sack\"\n".parse().unwrap();
+        let axes = vec![Axis::new("loss", Value::Array(vec![Value::Float(0.0), Value::Float(0.01)])).unwrap()];
+        let sheet = Sheet { place: "s".to_owned(), table, axes };
+        let grid = Grid::new(sheet, Some(vec![1]), &[]).unwrap();
+        let store = Store::open(&folder).unwrap();
+        let runs: Vec<Run> =
+            grid.points.iter().map(|point| point.run(&AtomicBool::new(false)).unwrap().unwrap()).collect();
+        for (point, run) in grid.points.iter().zip(&runs) {
+            assert!(store.run(&point.key()).is_none());
+            store.add(point, run).unwrap();
+        }
+        let file = folder.join(format!("runs-{}.jsonl", std::process::id()));
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, &text[..text.len() - 20]).unwrap();
+        let again = Store::open(&folder).unwrap();
+        assert_eq!(again.run(&grid.points[0].key()), Some(&runs[0]));
+        assert_eq!(again.run(&grid.points[1].key()), None);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,84 @@
+"""Finished runs of a sweep in a folder: lines of JSON as they come, a Parquet file for each thousand.
+
+A line is written whole and at once, so whatever kills a sweep takes nothing with it that was finished. The command
+``reknit sweep`` writes the same lines and reads them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reknit import _compare, _frames
+
+if TYPE_CHECKING:
+    from reknit._frames import Schema
+
+# So many lines become a Parquet file.
+PART = 1000
+
+Row = dict[str, Any]
+
+
+class Store:
+    """A folder with finished runs, by the keys of their points."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._part: list[Row] = []
+        self._journal: tuple[Path, int] | None = None
+
+    def load(self, wanted: Iterable[str]) -> dict[str, Row]:
+        """Find what is finished of these."""
+        keys = set(wanted)
+        rows: dict[str, Row] = {}
+        for file in sorted(self.folder.glob("*.jsonl")):
+            with file.open(encoding="utf-8") as lines:
+                rows.update(found for line in lines if (found := _read(line)) and found[0] in keys)
+        for file in sorted(self.folder.glob("*.parquet")):
+            for row in _frames.read_parquet(file, _schema()):
+                if row["key"] in keys:
+                    rows[row["key"]] = {name: row[name] for name in _compare.RUN}
+        return rows
+
+    def add(self, key: str, point: str, run: dict[str, Any]) -> Row:
+        """Keep a finished run; ``point`` is its canonical text."""
+        if self._journal is None:
+            file = self.folder / f"runs-{uuid.uuid4().hex}.jsonl"
+            self._journal = file, os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        line = f'{{"key":"{key}","point":{point},"run":{json.dumps(run)}}}\n'
+        os.write(self._journal[1], line.encode())
+        row = _compare.flat(run)
+        self._part.append({"key": key, "point": point, **row})
+        if len(self._part) == PART:
+            self.close()
+        return row
+
+    def close(self) -> None:
+        """Put the lines of this store into a Parquet file."""
+        if self._journal is None:
+            return
+        file, journal = self._journal
+        _frames.write_parquet(self._part, _schema(), file.with_suffix(".parquet"))
+        os.close(journal)
+        file.unlink()
+        self._part, self._journal = [], None
+
+
+def _schema() -> Schema:
+    return {"key": "str", "point": "str", **_compare.RUN}
+
+
+def _read(line: str) -> tuple[str, Row] | None:
+    """Read a line; None if it is torn, or of a build that counted less."""
+    try:
+        entry = json.loads(line)
+        row = _compare.flat(entry["run"])
+        return entry["key"], {name: row[name] for name in _compare.RUN}
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,112 @@
+"""Where the runs of a sweep are made: processes of our own, or whatever has ``submit``."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import connection
+from typing import Any, Protocol
+
+from reknit import _native
+
+# So many points are in the executor's hands at once: enough for any cluster, few enough to stop soon.
+IN_FLIGHT = 1024
+
+
+class Future(Protocol):
+    """What `Executor.submit` returns."""
+
+    def add_done_callback(self, fn: Callable[[Any], object], /) -> object:
+        """Call ``fn`` with the future when it is done."""
+
+    def result(self) -> Any:  # noqa: ANN401
+        """Return what the call returned."""
+
+    def cancel(self) -> object:
+        """Give it up if it has not begun."""
+
+
+class Executor(Protocol):
+    """Whatever has ``submit`` as in `concurrent.futures`; ``dask.distributed.Client`` has it too."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Any:  # noqa: ANN401
+        """Call ``fn`` elsewhere."""
+
+
+def run_point(point: str) -> dict[str, Any]:
+    """Run one point; this is what an executor calls."""
+    return _native.run_point(point)
+
+
+def run_all(points: Mapping[str, str], executor: Executor | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield key and run of each point as it is finished; ``points`` has the text of each key."""
+    if not points:
+        return
+    if executor is not None:
+        yield from _run_all(points, executor)
+        return
+    pool = _processes(len(points))
+    try:
+        yield from _run_all(points, pool)
+    except BaseException:
+        _terminate(pool)
+        raise
+    pool.shutdown()
+
+
+def _run_all(points: Mapping[str, str], executor: Executor) -> Iterator[tuple[str, dict[str, Any]]]:
+    done: queue.SimpleQueue[tuple[str, Future]] = queue.SimpleQueue()
+    running: dict[str, Future] = {}
+    waiting = iter(points.items())
+
+    def submit(key: str, point: str) -> None:
+        future = running[key] = executor.submit(run_point, point)
+        future.add_done_callback(lambda finished: done.put((key, finished)))
+
+    try:
+        for entry in itertools.islice(waiting, IN_FLIGHT):
+            submit(*entry)
+        while running:
+            key, future = done.get()
+            del running[key]
+            yield key, future.result()
+            for entry in itertools.islice(waiting, 1):
+                submit(*entry)
+    except BaseException:
+        for future in running.values():
+            future.cancel()
+        raise
+
+
+def _processes(points: int) -> ProcessPoolExecutor:
+    # Fresh processes: a fork would inherit other threads' locks.
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    fresh = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(min(processors, points), mp_context=fresh, initializer=_begin_worker)
+
+
+def _terminate(pool: ProcessPoolExecutor) -> None:
+    """Do not wait for runs that nobody wants any more."""
+    workers = list((getattr(pool, "_processes", None) or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for worker in workers:
+        worker.terminate()
+
+
+def _begin_worker() -> None:
+    """End at once with Ctrl-C, and with the process that wants the results."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)
