@@ -9,7 +9,22 @@ from pathlib import Path
 
 VENV = Path("target/venv")
 PYTHON = VENV / "bin" / "python"
-NEEDED = ("dask", "distributed", "matplotlib", "maturin", "mypy", "nbclient", "ipykernel", "nbformat", "pandas", "polars", "pyarrow", "pytest")
+NEEDED = (
+    "dask",
+    "distributed",
+    "ipykernel",
+    "jinja2",
+    "matplotlib",
+    "maturin",
+    "mypy",
+    "nbclient",
+    "nbformat",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "pytest",
+    "scipy",
+)
 
 
 class NoPackagesError(Exception):

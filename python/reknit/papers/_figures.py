@@ -1,0 +1,185 @@
+"""How the papers drew their results: curves, bars, boxes and time lines, as SVG."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from reknit.papers._frame import Result, key
+from reknit.papers._labels import canonical
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f7f7f", "#8c6d1f", "#5b3a8c")
+"""Wong's palette, which those who do not see all colours can tell apart, and three more."""
+MARKERS = "osD^vPX*<>"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What all figures have.
+
+    Attributes
+    ----------
+    y : str
+        The metric.
+    x_label, y_label : str
+        With units.
+    title : str
+        Of this panel; none if the experiment's says it all.
+    variants : sequence of str
+        Which curves, in this order; by default all.
+    published : mapping
+        The paper's numbers, by label: a list of ``(x, y)``.
+    """
+
+    y: str = ""
+    x_label: str = ""
+    y_label: str = ""
+    title: str = ""
+    variants: Sequence[str] = ()
+    published: Mapping[str, Sequence[tuple[Any, float]]] = field(default_factory=dict)
+
+    def svg(self, result: Result) -> str:
+        """Draw it."""
+        import matplotlib as mpl
+
+        # The same bytes every time: no date, no random ids.
+        with mpl.rc_context({"svg.hashsalt": "reknit", "svg.fonttype": "none", "font.family": "sans-serif"}):
+            from matplotlib.figure import Figure as Canvas
+
+            canvas = Canvas(figsize=(6.4, 4.2), layout="constrained")
+            axes = canvas.add_subplot()
+            self.draw(axes, result)
+            axes.set(xlabel=self.x_label, ylabel=self.y_label, title=self.title)
+            axes.grid(alpha=0.25)
+            axes.spines[["top", "right"]].set_visible(False)
+            if axes.get_legend_handles_labels()[0]:
+                axes.legend(frameon=False, fontsize=8)
+            out = io.BytesIO()
+            canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        text = out.getvalue().decode()
+        return text[text.index("<svg") :]
+
+    def draw(self, axes: Axes, result: Result) -> None:
+        """Draw into the axes."""
+        raise NotImplementedError
+
+    def labels(self, result: Result) -> list[str]:
+        """List the curves to draw."""
+        there = result.table["variant"].unique(maintain_order=True).to_list()
+        return [label for label in map(canonical, self.variants or there) if label in there]
+
+
+@dataclass(frozen=True)
+class Lines(Figure):
+    """A metric over the axis: mean of the seeds, with a bar from the least to the largest; lines for what has no axis.
+
+    Attributes
+    ----------
+    log_x, log_y : bool
+        Logarithmic axes; 0 then stands at the left end.
+    """
+
+    log_x: bool = False
+    log_y: bool = False
+
+    def draw(self, axes: Axes, result: Result) -> None:
+        """Draw curves, and the papers' points as hollow marks."""
+        names = [x for x in result.points if isinstance(x, str)]
+        places: dict[str, float] = {name: i for i, name in enumerate(names)}
+        if names:
+            axes.set_xticks(range(len(names)), names)
+        places |= {key(x): float(x) for x in result.points if not isinstance(x, str)}
+        for i, label in enumerate(self.labels(result)):
+            self._curve(axes, result, label, i, places)
+        if self.log_x:
+            positive = [place for place in places.values() if place > 0]
+            axes.set_xscale("symlog", linthresh=min(positive)) if 0 in places.values() else axes.set_xscale("log")
+        if self.log_y:
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
+
+    def _curve(self, axes: Axes, result: Result, label: str, i: int, places: Mapping[str, float]) -> None:
+        colour = COLOURS[i % len(COLOURS)]
+        mine = result.table.filter((pl.col("variant") == label) & pl.col(self.y).is_not_null())
+        groups = mine.group_by("x", maintain_order=True)
+        stats = {str(x): (fmean(part[self.y]), min(part[self.y]), max(part[self.y])) for (x,), part in groups}
+        for at, (height, *_) in stats.items():
+            if at not in places:
+                axes.axhline(height, color=colour, linestyle="--", linewidth=1, label=label)
+        curve = sorted((places[at], *stats[at]) for at in stats if at in places)
+        if curve:
+            x, y, low, high = zip(*curve, strict=True)
+            reach = [[a - b for a, b in zip(y, low, strict=True)], [b - a for a, b in zip(y, high, strict=True)]]
+            marker = MARKERS[i % len(MARKERS)]
+            axes.errorbar(x, y, reach, color=colour, marker=marker, markersize=4, linewidth=1.2, capsize=2, label=label)
+        for point, value in self.published.get(label, ()):
+            place = places.get(key(point))
+            if place is not None:
+                axes.plot([place], [value], marker="o", markersize=9, color=colour, fillstyle="none", linestyle="")
+
+
+@dataclass(frozen=True)
+class Bars(Figure):
+    """A metric without an axis, or at few points: a bar for each curve, the paper's number as a line across it."""
+
+    def draw(self, axes: Axes, result: Result) -> None:
+        """Draw groups of bars, a group for each point."""
+        labels = self.labels(result)
+        rows = result.table.filter(pl.col(self.y).is_not_null())
+        groups = rows["x"].unique(maintain_order=True).to_list()
+        width = 0.8 / max(1, len(groups))
+        for g, x in enumerate(groups):
+            for i, label in enumerate(labels):
+                values = rows.filter((pl.col("variant") == label) & (pl.col("x") == x))[self.y]
+                place = i - 0.4 + width * (g + 0.5)
+                if len(values):
+                    name = x if i == 0 and len(groups) > 1 else None
+                    axes.bar(place, fmean(values), 0.9 * width, color=COLOURS[g % len(COLOURS)], label=name)
+                for at, value in self.published.get(label, ()):
+                    if key(at) == x:
+                        axes.hlines(value, place - width / 2, place + width / 2, color="#000000", linewidth=2)
+        _name(axes, labels)
+
+
+@dataclass(frozen=True)
+class Boxes(Figure):
+    """The spread of a metric over the repetitions: median, quartiles, least and largest, as F-RTO's paper draws it."""
+
+    def draw(self, axes: Axes, result: Result) -> None:
+        """Draw a box for each curve, and the paper's median as a diamond."""
+        labels = self.labels(result)
+        rows = result.table.filter(pl.col(self.y).is_not_null())
+        boxes = [rows.filter(pl.col("variant") == label)[self.y].to_list() for label in labels]
+        drawn = [(i, box) for i, box in enumerate(boxes) if box]
+        if drawn:
+            axes.boxplot([box for _, box in drawn], positions=[i for i, _ in drawn], whis=(0, 100), widths=0.5)
+        for i, label in enumerate(labels):
+            for _, value in self.published.get(label, ()):
+                axes.plot([i], [value], marker="D", markersize=8, color=COLOURS[1], fillstyle="none", linestyle="")
+        _name(axes, labels)
+        axes.set_ylim(bottom=0)
+
+
+@dataclass(frozen=True)
+class Drawn(Figure):
+    """Whatever the function draws: for time lines."""
+
+    drawing: Callable[[Axes, Result], None] = lambda axes, result: None
+
+    def draw(self, axes: Axes, result: Result) -> None:
+        """Call it."""
+        self.drawing(axes, result)
+
+
+def _name(axes: Axes, labels: Sequence[str]) -> None:
+    many = len(labels) > 4
+    axes.set_xticks(range(len(labels)), labels, rotation=30 if many else 0, ha="right" if many else "center")

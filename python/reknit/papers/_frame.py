@@ -1,0 +1,269 @@
+"""What the modules of the papers are written in: a paper, its experiments, and what they find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import polars as pl
+
+from reknit.papers._labels import canonical
+
+if TYPE_CHECKING:
+    from reknit.papers._figures import Figure
+    from reknit.papers._lab import Lab
+
+Point = float | str
+"""A place on the axis of a sweep: a number, or a name such as ``"ref"``; ``"all"`` where nothing is swept."""
+Kind = Literal["sweep", "trace", "unit"]
+
+
+@dataclass(frozen=True)
+class Tier:
+    """How much of what the papers ran is run.
+
+    Attributes
+    ----------
+    name : str
+        quick, default or full.
+    duration : float
+        Share of the papers' durations.
+    seeds, points : int or None
+        At most so many seeds, and so many points of an axis beside those that must be kept; None: all.
+    """
+
+    name: str
+    duration: float
+    seeds: int | None
+    points: int | None
+
+    def thin(self, points: Sequence[Point], keep: Iterable[Point] = ()) -> list[Point]:
+        """Choose points of an axis: both ends, those to keep, and what fills the largest gaps."""
+        if self.points is None or len(points) <= self.points:
+            return list(points)
+        named = {key(point) for point in keep}
+        chosen = {0, len(points) - 1} | {i for i, point in enumerate(points) if key(point) in named}
+        while len(chosen) < self.points:
+            places = sorted(chosen)
+            gap, low = max((high - low, -low) for low, high in pairwise(places))
+            chosen.add(-low + gap // 2)
+        return [points[i] for i in sorted(chosen)]
+
+
+QUICK = Tier("quick", duration=0.02, seeds=2, points=3)
+DEFAULT = Tier("default", duration=0.1, seeds=3, points=4)
+FULL = Tier("full", duration=1.0, seeds=None, points=None)
+TIERS = {tier.name: tier for tier in (QUICK, DEFAULT, FULL)}
+
+
+def key(point: Point) -> str:
+    """Write a point as it stands in tables."""
+    return point if isinstance(point, str) else f"{point:.10g}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an experiment found.
+
+    Attributes
+    ----------
+    points : tuple
+        The axis as published, also what was left out in this tier.
+    table : polars.DataFrame
+        A row for each run: ``variant`` (the paper's label), ``x``, ``seed``, and the metrics of experiments.md.
+    runs : polars.DataFrame
+        The same runs with the columns of `reknit.sweep`.
+    traces : dict
+        Single values read off a time line, by label and field.
+    units : dict
+        Checks by name: whether each held.
+    figures : tuple of Figure
+        How the paper drew it.
+    notes : tuple of str
+        What a reader must know.
+    """
+
+    points: tuple[Point, ...] = ()
+    table: pl.DataFrame = field(default_factory=pl.DataFrame)
+    runs: pl.DataFrame = field(default_factory=pl.DataFrame)
+    traces: dict[tuple[str, str], float] = field(default_factory=dict)
+    units: dict[str, bool] = field(default_factory=dict)
+    figures: tuple[Figure, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __or__(self, other: Result) -> Result:
+        """Put two results side by side; the axis is the first one's, as reference curves stand at ``"all"`` or 0."""
+        return Result(
+            points=self.points or other.points,
+            table=pl.concat([self.table, other.table], how="diagonal_relaxed"),
+            runs=pl.concat([self.runs, other.runs], how="diagonal_relaxed"),
+            traces=self.traces | other.traces,
+            units=self.units | other.units,
+            figures=self.figures + other.figures,
+            notes=self.notes + other.notes,
+        )
+
+    def only(self, *variants: str) -> Result:
+        """Keep some curves, and no figure."""
+        wanted = [canonical(label) for label in variants]
+        kept = [part.filter(pl.col("variant").is_in(wanted)) for part in (self.table, self.runs)]
+        return replace(self, table=kept[0], runs=kept[1], figures=())
+
+    def drawn(self, *figures: Figure) -> Result:
+        """Draw it this way."""
+        return replace(self, figures=figures)
+
+    def noted(self, *notes: str) -> Result:
+        """Say what a reader must know."""
+        return replace(self, notes=self.notes + notes)
+
+    def traced(self, variant: str, **fields: float) -> Result:
+        """Add values read off a time line."""
+        return replace(self, traces=self.traces | {(canonical(variant), name): v for name, v in fields.items()})
+
+    def relative(self, name: str, of: str, to: Point) -> Result:
+        """Add metric ``name``: ``of`` as a share of the same variant's mean over the seeds at the point ``to``."""
+        base = (
+            self.table.filter(pl.col("x") == key(to))
+            .group_by("variant", maintain_order=True)
+            .agg(pl.col(of).mean().alias("_base"))
+        )
+        joined = self.table.drop(name, strict=False).join(base, on="variant", how="left", maintain_order="left")
+        return replace(self, table=joined.with_columns((pl.col(of) / pl.col("_base")).alias(name)).drop("_base"))
+
+    def with_metric(self, name: str, of: pl.Expr) -> Result:
+        """Add a metric that follows from the columns of `reknit.sweep`."""
+        return replace(self, table=self.table.with_columns(self.runs.select(of.alias(name)).to_series()))
+
+
+Body = Callable[..., Result]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table of a paper.
+
+    Attributes
+    ----------
+    id, paper : str
+        Its id in experiments.md, and the paper's name.
+    figure, title, reports : str
+        Where in the paper, what it is, and what the paper reports.
+    setup : str
+        The set-up in a sentence or two.
+    kind : str
+        sweep; trace: a deterministic time line; unit: checks that hold or do not.
+    packets : float
+        Data packets of the full tier, at most.
+    quick : bool
+        Whether it is part of the quick tier.
+    readings : mapping of str to str
+        Where the paper leaves a choice that decides the outcome: the other choices, and what each means. The body
+        finds the one to follow in ``lab.reading``; None is the default.
+    arguments : mapping
+        What the body gets beside the lab.
+    """
+
+    id: str
+    paper: str
+    figure: str
+    title: str
+    reports: str
+    setup: str
+    kind: Kind
+    packets: float
+    quick: bool
+    readings: Mapping[str, str]
+    arguments: Mapping[str, Any]
+    body: Body | None
+
+    def __call__(self, lab: Lab) -> Result:
+        """Run the body."""
+        return Result() if self.body is None else self.body(lab, **self.arguments)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A check by name: of a rule, or of a small scenario's time line."""
+
+    name: str
+    experiment: str
+    statement: str
+    check: Callable[[], bool]
+
+
+class Paper:
+    """A paper and what it ran.
+
+    Parameters
+    ----------
+    name : str
+        As on the command line.
+    title, source : str
+        Of the paper; authors, where and when.
+    pending, pending_units : iterable of str
+        Experiments and checks that are not written yet.
+    """
+
+    def __init__(
+        self, name: str, title: str, source: str, *, pending: Iterable[str] = (), pending_units: Iterable[str] = ()
+    ) -> None:
+        """Begin with nothing."""
+        self.name, self.title, self.source = name, title, source
+        self.pending, self.pending_units = frozenset(pending), frozenset(pending_units)
+        self.experiments: dict[str, Experiment] = {}
+        self.units: dict[str, Unit] = {}
+
+    def experiment(
+        self,
+        id: str,
+        *,
+        figure: str,
+        title: str,
+        reports: str,
+        setup: str = "",
+        kind: Kind = "sweep",
+        packets: float = 0,
+        quick: bool = False,
+        readings: Mapping[str, str] | None = None,
+        **arguments: Any,  # noqa: ANN401
+    ) -> Callable[[Body], Body]:
+        """Declare an experiment; several of these above one function make as many, with an argument of their own each.
+
+        Parameters are those of `Experiment`; what else is named goes to the function.
+        """
+
+        def declare(body: Body) -> Body:
+            self._add(
+                Experiment(
+                    id, self.name, figure, title, reports, setup, kind, packets, quick, readings or {}, arguments, body
+                )
+            )
+            return body
+
+        return declare
+
+    def checks(self, id: str, *, figure: str, title: str, reports: str, setup: str = "", quick: bool = True) -> None:
+        """Declare an experiment that consists of `unit` checks alone."""
+        self._add(Experiment(id, self.name, figure, title, reports, setup, "unit", 0, quick, {}, {}, None))
+
+    def unit(self, name: str, experiment: str) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
+        """Declare a check of an experiment: a function without arguments, whose docstring says what must hold."""
+
+        def declare(check: Callable[[], bool]) -> Callable[[], bool]:
+            if name in self.units:
+                raise ValueError(f"{name}: declared twice")
+            statement = (check.__doc__ or "").strip().splitlines()
+            if not statement:
+                raise ValueError(f"{name}: its docstring must say what is checked")
+            self.units[name] = Unit(name, experiment, statement[0], check)
+            return check
+
+        return declare
+
+    def _add(self, experiment: Experiment) -> None:
+        if experiment.id in self.experiments:
+            raise ValueError(f"{experiment.id}: declared twice")
+        self.experiments[experiment.id] = experiment

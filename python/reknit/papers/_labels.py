@@ -1,0 +1,113 @@
+"""The papers' curve labels, and which variant each stands for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Variant = str | dict[str, Any]
+"""A built-in variant by name, or one of one's own as a mapping: the keys of docs/variants.md."""
+
+ALIASES = {
+    "dsack_fa_mean": "dsack_fa",
+    "dsack_ta_mean": "dsack_ta",
+    "faes": "dsack_faes",
+    "ta": "dsack_ta",
+    "taes": "dsack_taes",
+    "hg": "dsack_hg",
+    "rr": "dsack_taes",
+}
+"""Two labels for one curve."""
+
+OFFICIAL: dict[str, Variant] = {
+    "reno": "reno",
+    "newreno": "newreno",
+    "sack": "sack",
+    "sack_nodelay": "sack",
+    "yang_unmod": {"name": "yang-unmod", "base": "reno", "summary": "the thesis' unmodified FreeBSD 4.1"},
+    "yang_mod": "yang",
+    "dsack_r": "dsack-r",
+    "dsack_fa": "rr-fa",
+    "dsack_fa_rtx": "rr-fa-rtx",
+    "dsack_faes": "rr-faes",
+    "dsack_ta": "rr-ta",
+    "dsack_ta_rtx": "rr-ta-rtx",
+    "dsack_taes": "rr-taes",
+    "dsack_taes_rtx": "rr-taes-rtx",
+    "dsack_hg": "rr-hg",
+    "ba_r": "ba-r",
+    "ba_inc": "ba-inc",
+    "ba_avg": "ba-avg",
+    "ba_ewma": "ba-ewma",
+    "ba_timedel": "ba-timedel",
+    "ba_timeinc": "ba-timeinc",
+    "eifel": "eifel",
+    "dsack_tcp": "dsack-ss",
+    "door": "door",
+    "leungma": "leung-ma",
+    "rntcp": "rn",
+    "dcr": "dcr",
+    "tcppr": "pr",
+    "rto_sack": "sack",
+    "rto_newreno": "newreno",
+    "frto_sack": "frto-2002",
+    "frto_newreno": {"name": "frto-2002-newreno", "base": "frto-2002", "sack": False},
+    "eifel_sack": "eifel",
+    "eifel_newreno": {"name": "eifel-newreno", "base": "eifel", "sack": False},
+    "eifel_rtxbit_sack": "eifel-rtx",
+    "reno_t2": "reno-nt4",
+    "sack_t2": {"name": "sack-t2", "base": "sack", "dup_thresh": {"algorithm": "fixed", "threshold": 2}},
+    "sack_t4": {"name": "sack-t4", "base": "sack", "dup_thresh": {"algorithm": "fixed", "threshold": 4}},
+    "sack_t40": {"name": "sack-t40", "base": "sack", "dup_thresh": {"algorithm": "fixed", "threshold": 40}},
+    "sack_t2_wait20": "paxson-snd",
+}
+"""Label of a curve, and the variant behind it."""
+
+SETS = {
+    "partner_rr": "flow A beside RR-TCP",
+    "partner_sack": "flow A beside SACK",
+    "testA_set1": "the first three flows, conventional, beside F-RTO",
+    "testA_set2": "the later three flows, F-RTO",
+    "testB_set1": "the first three flows, conventional, beside their like",
+    "testB_set2": "the later three flows, conventional",
+    "long": "long transfers of the mix",
+    "short": "short transfers of the mix",
+    "http": "requests of the mix",
+}
+"""Labels that stand for some flows of a run instead of a variant."""
+
+
+def canonical(label: str) -> str:
+    """Name a curve by one label only."""
+    return ALIASES.get(label, label)
+
+
+def known(label: str) -> bool:
+    """Tell whether a label stands for something."""
+    return canonical(label) in OFFICIAL or label in SETS
+
+
+def variant(label: str) -> Variant:
+    """Look up the variant behind a label.
+
+    Raises
+    ------
+    KeyError
+        If there is none: a mistake in an experiment.
+    """
+    try:
+        return OFFICIAL[canonical(label)]
+    except KeyError:
+        raise KeyError(f"{label}: no such curve; allowed are {', '.join(OFFICIAL)}") from None
+
+
+def changed(label: str, name: str, **changes: Mapping[str, Any] | bool | list[Any]) -> dict[str, Any]:
+    """Describe a variant that differs from a curve's in some answers, as for a sweep over a parameter.
+
+    >>> changed("dsack_fa", "rr-fa-60", dup_thresh={"ratio": 0.6})
+    """
+    base = variant(label)
+    start = {"base": base} if isinstance(base, str) else dict(base)
+    return {**start, "name": name, **changes}

@@ -1,0 +1,75 @@
+"""How far what was measured would move with other seeds."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+RESAMPLES = 499
+"""Of the bootstrap; odd, so that its quantiles are order statistics."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with its 95 % confidence interval; None where one seed, or an infinite value, gives none."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def jackknife(of: Callable[[Mapping[int, int] | None], list[float]], seeds: Sequence[int]) -> list[Interval]:
+    """Leave out one seed after the other: for means and what follows smoothly from them.
+
+    The pseudo-values' mean has Student's t with one degree of freedom less than seeds. All variants and points lose
+    the same seed, so what they have in common cancels from ratios.
+
+    Parameters
+    ----------
+    of : callable
+        The values with each seed counted as the argument says; None: once.
+    seeds : sequence of int
+        All of them.
+    """
+    from scipy.stats import t
+
+    whole = of(None)
+    n = len(seeds)
+    if n < 2:
+        return [Interval(value, None, None) for value in whole]
+    without = [of({seed: 0}) for seed in seeds]
+    reach = float(t.ppf(0.975, n - 1))
+    found = []
+    for i, value in enumerate(whole):
+        pseudo = [n * value - (n - 1) * left[i] for left in without]
+        if not all(map(math.isfinite, pseudo)):
+            found.append(Interval(value, None, None))
+            continue
+        half = reach * statistics.stdev(pseudo) / math.sqrt(n)
+        found.append(Interval(value, value - half, value + half))
+    return found
+
+
+def bootstrap(of: Callable[[Mapping[int, int] | None], list[float]], seeds: Sequence[int]) -> list[Interval]:
+    """Draw seeds with replacement: for medians, of which a jackknife says nothing.
+
+    Parameters are those of `jackknife`. The draws are the same every time.
+    """
+    whole = of(None)
+    if len(seeds) < 2:
+        return [Interval(value, None, None) for value in whole]
+    draw = random.Random(1)
+    drawn = []
+    for _ in range(RESAMPLES):
+        picked = draw.choices(seeds, k=len(seeds))
+        drawn.append(of({seed: picked.count(seed) for seed in seeds}))
+    found = []
+    for i, value in enumerate(whole):
+        ranked = sorted(values[i] for values in drawn)
+        low, high = ranked[round(0.025 * (RESAMPLES - 1))], ranked[round(0.975 * (RESAMPLES - 1))]
+        finite = math.isfinite(low) and math.isfinite(high)
+        found.append(Interval(value, low if finite else None, high if finite else None))
+    return found

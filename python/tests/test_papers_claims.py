@@ -1,0 +1,96 @@
+"""The claims as data: all names in them mean something."""
+
+from collections import Counter
+
+import pytest
+
+from reknit.papers import _claims, _metrics, papers
+from reknit.papers._labels import OFFICIAL, canonical, known
+from reknit.papers._vocabulary import parse
+
+CLAIMS = _claims.claims()
+
+
+def named(kind: str) -> set[object]:
+    """List all names of a kind in all claims."""
+    return {
+        name
+        for claim in CLAIMS
+        for text in claim.expressions
+        for name in _claims.looked_up(text)[kind]
+        if name != "all"
+    }
+
+
+def test_there_are_252_claims() -> None:
+    """None was lost, and no two share an id."""
+    assert len(CLAIMS) == 252
+    assert max(Counter(claim.id for claim in CLAIMS).values()) == 1
+    assert Counter(claim.paper for claim in CLAIMS) == {
+        "yang": 51,
+        "rr-tcp": 86,
+        "frto": 46,
+        "survey": 38,
+        "laor-gendel": 31,
+    }
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_expressions_are_in_the_language(claim: _claims.Claim) -> None:
+    """All that is evaluated can be."""
+    for text in claim.expressions:
+        parse(text)
+    assert claim.kind in ("simulation", "trace", "unit", "analytic")
+    assert claim.paper in papers()
+    assert {claim.confidence, claim.confidence_strict} <= {"high", "medium", "low", None}
+    assert (claim.strict is None) == (claim.confidence_strict is None)
+    assert claim.measure or "unit(" in claim.gate
+
+
+def test_experiments_are_known() -> None:
+    """Each is written, or its paper says that it is not yet."""
+    there = {id for paper in papers().values() for id in {*paper.experiments, *paper.pending}}
+    assert named("experiment") <= there
+    assert {id for claim in CLAIMS for id in claim.experiments} <= there
+    for paper in papers().values():
+        assert not paper.pending & set(paper.experiments), f"{paper.name}: pending, and there"
+
+
+def test_checks_are_known() -> None:
+    """Each is written, or its paper says that it is not yet; none is written that no experiment runs."""
+    for paper in papers().values():
+        assert not paper.pending_units & set(paper.units), f"{paper.name}: pending, and there"
+        assert {unit.experiment for unit in paper.units.values()} <= set(paper.experiments)
+    assert named("unit") <= {name for paper in papers().values() for name in {*paper.units, *paper.pending_units}}
+
+
+def test_variants_and_metrics_are_known() -> None:
+    """Each label stands for a curve, each metric follows from a run's columns or is listed."""
+    assert [label for label in named("variant") if not known(str(label))] == []
+    assert named("metric") <= {*_metrics.METRICS, *_metrics.EXPECTED}
+    assert not set(_metrics.METRICS) & _metrics.EXPECTED
+
+
+def test_labels_stand_for_variants(command: object) -> None:
+    """Each official name is a variant that the package has."""
+    import reknit
+
+    there = set(reknit.variants()["name"])
+    for label, variant in OFFICIAL.items():
+        assert label == canonical(label)
+        assert (variant if isinstance(variant, str) else variant["base"]) in there, label
+
+
+def test_thinned_axes_keep_what_claims_name() -> None:
+    """Every point that a claim names is run in every tier, if it is on the axis at all."""
+    from reknit.papers._frame import TIERS, key
+    from reknit.papers._lab import Lab
+
+    wanted = _claims.points_named(CLAIMS)
+    for tier in TIERS.values():
+        lab = Lab(papers().values(), tier, dry=True)
+        for id in lab.experiments:
+            found = lab.result(id)
+            published, run = {key(x) for x in found.points}, set(found.table["x"]) if len(found.table) else set()
+            lost = {key(point) for point in wanted.get(id, ())} & published - run
+            assert not lost, f"{id} at the {tier.name} tier leaves out {lost}: name them in keep="
