@@ -74,15 +74,15 @@ def mean(values: Iterable[float]) -> float:
 
 def median(values: Iterable[float]) -> float:
     """Compute the median."""
-    return statistics.median(_some(values))
+    return float(statistics.median(_some(values)))
 
 
 def gmean(values: Iterable[float]) -> float:
     """Compute the geometric mean."""
-    values = [float(value) for value in _some(values)]
-    if min(values) <= 0:
+    numbers = _some(values)
+    if min(numbers) <= 0:
         raise NotEvaluatedError("geometric mean of what is not positive")
-    return math.exp(statistics.fmean(map(math.log, values)))
+    return statistics.geometric_mean(numbers)
 
 
 def _some(values: Iterable[Any]) -> list[Any]:
