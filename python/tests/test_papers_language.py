@@ -178,3 +178,4 @@ def test_every_plain_word_is_tested() -> None:
 def test_axes_are_thinned(tier: Tier, keep: list[float], chosen: list[float]) -> None:
     """Ends and what must be kept stay; the largest gap is filled first, the leftmost of equals."""
     assert tier.thin([1, 2, 3, 4, 5, 6, 7, 8, 9], keep) == chosen
+    assert len(tier.thin([1, 2, 3, 4, 5, 6, 7, 8, 9], keep, least=7)) == max(7, len(chosen))

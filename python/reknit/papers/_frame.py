@@ -39,13 +39,13 @@ class Tier:
     seeds: int | None
     points: int | None
 
-    def thin(self, points: Sequence[Point], keep: Iterable[Point] = ()) -> list[Point]:
+    def thin(self, points: Sequence[Point], keep: Iterable[Point] = (), least: int = 0) -> list[Point]:
         """Choose points of an axis: both ends, those to keep, and what fills the largest gaps."""
-        if self.points is None or len(points) <= self.points:
+        if self.points is None or len(points) <= max(self.points, least):
             return list(points)
         named = {key(point) for point in keep}
         chosen = {0, len(points) - 1} | {i for i, point in enumerate(points) if key(point) in named}
-        while len(chosen) < self.points:
+        while len(chosen) < max(self.points, least):
             places = sorted(chosen)
             gap, low = max((high - low, -low) for low, high in pairwise(places))
             chosen.add(-low + gap // 2)

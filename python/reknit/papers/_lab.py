@@ -18,6 +18,7 @@ from reknit.papers._frame import DEFAULT, Paper, Point, Result, Tier, key
 from reknit.papers._labels import Variant, canonical, variant
 
 Scenario = Mapping[str, Any]
+Split = Callable[[str, Mapping[str, Any]], Mapping[str, Mapping[str, Any]]]
 Curves = Sequence[str] | Mapping[str, Variant | Callable[[Any], Variant]]
 
 MIN_DURATION_S = 10.0
@@ -124,6 +125,8 @@ class Lab:
         keep: Iterable[Point] = (),
         whole: bool = False,
         least_seeds: int = 0,
+        least_points: int = 0,
+        split: Split | None = None,
     ) -> Result:
         """Run curves over the points of an axis.
 
@@ -144,7 +147,11 @@ class Lab:
         whole : bool
             Run the whole duration in every tier: transfers that end by themselves.
         least_seeds : int
-            At least so many seeds in every tier: medians, and what costs nothing.
+            At least so many seeds in every tier, if there are: medians, and what costs nothing.
+        least_points : int
+            At least so many points in every tier: where a claim asks for the shape of a curve.
+        split : callable, optional
+            Makes several rows of a run, from its label and its row: flows of a mix, each under a label of its own.
 
         Returns
         -------
@@ -153,9 +160,12 @@ class Lab:
         """
         duration = duration_s if whole else max(min(duration_s, MIN_DURATION_S), duration_s * self.tier.duration)
         count = seeds if self.tier.seeds is None else min(seeds, max(self.tier.seeds, least_seeds))
-        chosen = self.tier.thin(points, keep)
+        chosen = self.tier.thin(points, keep, least_points)
+        numbers = range(1, count + 1)
         found = [
-            self._at(scenario(x), _curves(variants, x), key(x), duration, duration_s, range(1, count + 1))
+            _measured(
+                self._at(scenario(x), _curves(variants, x), key(x), duration, numbers), duration, duration_s, split
+            )
             for x in chosen
         ]
         return Result(
@@ -165,15 +175,9 @@ class Lab:
         )
 
     def _at(
-        self,
-        scenario: Scenario,
-        curves: Mapping[str, Variant],
-        x: str,
-        duration: float,
-        published: float,
-        seeds: Sequence[int],
-    ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Run one point: the metrics, and the runs."""
+        self, scenario: Scenario, curves: Mapping[str, Variant], x: str, duration: float, seeds: Sequence[int]
+    ) -> pl.DataFrame:
+        """Run one point."""
         id = self._open[-1] if self._open else "sweep"
         self.planned.append((id, len(curves) * len(seeds), duration))
         if self.dry:
@@ -184,12 +188,7 @@ class Lab:
             axes = {"variant": list(curves.values())}
             found = reknit.sweep(given, axes, seeds, self.executor, self.store, progress=False)
         labels = [label for label in curves for _ in seeds]
-        runs = found.with_columns(pl.Series("variant", labels), pl.lit(x).alias("x"))
-        rows = [
-            _metrics.evaluate(row, duration_s=duration, published_s=published) for row in runs.iter_rows(named=True)
-        ]
-        metrics = pl.DataFrame(rows, schema=dict.fromkeys(_metrics.METRICS, pl.Float64))
-        return pl.concat([runs.select("variant", "x", "seed"), metrics], how="horizontal"), runs
+        return found.with_columns(pl.Series("variant", labels), pl.lit(x).alias("x"))
 
     def _checked(self, id: str, found: Result) -> Result:
         """Add the outcome of the experiment's checks."""
@@ -201,6 +200,20 @@ class Lab:
     def scaled(self, seconds: float) -> str:
         """Write a time of the paper's run, such as a warm-up, as this tier has it."""
         return f"{seconds * self.tier.duration:g} s"
+
+
+def _measured(
+    runs: pl.DataFrame, duration: float, published: float, split: Split | None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Compute the metrics of runs, and split the runs first if asked to."""
+    rows = list(runs.iter_rows(named=True))
+    if split is not None:
+        parts = [(row, split(row["variant"], row)) for row in rows]
+        rows = [{**row, **part, "variant": canonical(label)} for row, each in parts for label, part in each.items()]
+        runs = pl.DataFrame(rows, infer_schema_length=None)
+    metrics = [_metrics.evaluate(row, duration_s=duration, published_s=published) for row in rows]
+    table = pl.DataFrame(metrics, schema=dict.fromkeys(_metrics.METRICS, pl.Float64))
+    return pl.concat([runs.select("variant", "x", "seed"), table], how="horizontal"), runs
 
 
 def _curves(variants: Curves, x: Point) -> dict[str, Variant]:
