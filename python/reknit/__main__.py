@@ -13,6 +13,10 @@ def main() -> int:
     int
         0 done, 1 failed, 2 wrong usage.
     """
+    if sys.argv[1:2] == ["papers"]:
+        from reknit.papers import _command
+
+        return _command.main(sys.argv[2:])
     return _native.command(["reknit", *sys.argv[1:]])
 
 

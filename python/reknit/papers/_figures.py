@@ -60,8 +60,13 @@ class Figure:
             axes.set(xlabel=self.x_label, ylabel=self.y_label, title=self.title)
             axes.grid(alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)
-            if axes.get_legend_handles_labels()[0]:
+            curves = len(axes.get_legend_handles_labels()[0])
+            if curves > 4:
+                canvas.legend(loc="outside right center", frameon=False, fontsize=8)
+            elif curves:
                 axes.legend(frameon=False, fontsize=8)
+            if axes.get_yscale() == "linear" and axes.get_ylim()[1] >= 10_000:
+                axes.yaxis.set_major_formatter("{x:,.0f}")
             out = io.BytesIO()
             canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
         text = out.getvalue().decode()

@@ -1,0 +1,189 @@
+"""The command ``reknit papers``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reknit.papers._frame import Experiment, Result, Tier
+    from reknit.papers._lab import Lab
+
+NEEDED = ("polars", "matplotlib", "jinja2", "scipy")
+PACKETS_PER_S = 150_000
+"""Data packets that a processor simulates in a second, roughly; for estimates of what a tier costs."""
+
+OK, FAILED, USAGE = 0, 1, 2
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        After ``papers``.
+
+    Returns
+    -------
+    int
+        0 done, 1 failed or stopped by Ctrl-C, 2 wrong usage.
+    """
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        print(f"reknit papers needs {', '.join(missing)}: pip install 'reknit[papers]'", file=sys.stderr)
+        return FAILED
+    try:
+        asked = _parser().parse_args(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+    try:
+        if asked.what[:1] == ["list"]:
+            return _list(asked.what[1:])
+        return _run(asked)
+    except _WrongError as wrong:
+        print(f"error: {wrong}", file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt:
+        print(f"\nstopped; what was finished is in {asked.store}, the same command goes on from there", file=sys.stderr)
+        return FAILED
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return FAILED
+
+
+class _WrongError(Exception):
+    """Wrong usage."""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="reknit papers",
+        description="Rerun the experiments of five papers on reordering, judge their claims, and write a report.",
+        epilog="examples: reknit papers --quick; reknit papers rr-tcp R4 --full; reknit papers list",
+    )
+    parser.add_argument(
+        "what", nargs="*", metavar="PAPER [EXPERIMENT ...]", help="a paper, and experiments of it; 'list' lists them"
+    )
+    tier = parser.add_mutually_exclusive_group()
+    tier.add_argument("--quick", action="store_true", help="a few experiments of each paper, short: minutes")
+    tier.add_argument("--full", action="store_true", help="durations, seeds and points as published: see the list")
+    parser.add_argument(
+        "--store", type=Path, default=Path("out/papers"), metavar="DIR", help="keep finished runs here [%(default)s]"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/papers.html"), metavar="FILE", help="the report [%(default)s]"
+    )
+    return parser
+
+
+def _run(asked: argparse.Namespace) -> int:
+    from reknit.papers import _report, papers
+    from reknit.papers._frame import DEFAULT, FULL, QUICK
+    from reknit.papers._lab import Lab
+
+    tier = QUICK if asked.quick else FULL if asked.full else DEFAULT
+    chosen = _chosen(asked.what, tier)
+    began = time.monotonic()
+    with Lab(papers().values(), tier, asked.store, told=_tell) as lab:
+        results = _results(lab, chosen)
+        _tell("overview")
+        _report.write(asked.out, lab, results, whole=not asked.what)
+    _tell(f"{len(chosen)} experiments in {time.monotonic() - began:.0f} s", last=True)
+    print(_report.summary(results))
+    print(f"report: {asked.out}")
+    return OK
+
+
+def _results(lab: Lab, chosen: Sequence[Experiment]) -> dict[str, Result]:
+    results: dict[str, Result] = {}
+    for experiment in chosen:
+        results |= lab.run([experiment.id])
+    return results
+
+
+def _chosen(what: Sequence[str], tier: Tier) -> list[Experiment]:
+    """Find the experiments that were asked for."""
+    from reknit.papers import MODULES, experiments, papers
+
+    if not what:
+        return [e for e in experiments().values() if e.quick or tier.name != "quick"]
+    if what[0] not in MODULES:
+        raise _WrongError(f"{what[0]}: no such paper; allowed are {', '.join(MODULES)}")
+    there = papers()[what[0]].experiments
+    for id in what[1:]:
+        if id not in there:
+            raise _WrongError(f"{id}: no such experiment of {what[0]}; allowed are {', '.join(there) or 'none yet'}")
+    return [there[id] for id in what[1:]] or list(there.values())
+
+
+def _list(what: Sequence[str]) -> int:
+    """Print each experiment, what it reports, and what it costs at each tier."""
+    from reknit.papers import MODULES, papers
+
+    for name in what:
+        if name not in MODULES:
+            raise _WrongError(f"{name}: no such paper; allowed are {', '.join(MODULES)}")
+    for name, paper in papers().items():
+        if what and name not in what:
+            continue
+        print(f"{name}: {paper.title} ({paper.source})")
+        for experiment in paper.experiments.values():
+            costs = ", ".join(f"{tier} {cost}" for tier, cost in _costs(experiment).items())
+            print(f"  {experiment.id:8} {experiment.figure}: {experiment.title}")
+            print(f"           reports: {experiment.reports}")
+            print(f"           costs: {costs}")
+    print(f"\ntimes at {PACKETS_PER_S:,} packets/s on each of 2 processors")
+    return OK
+
+
+def _costs(experiment: Experiment) -> dict[str, str]:
+    """Estimate what an experiment costs: the full tier's packets, and of the others by the seconds simulated."""
+    from reknit.papers import papers
+    from reknit.papers._frame import TIERS
+    from reknit.papers._lab import Lab
+
+    if experiment.kind != "sweep":
+        return dict.fromkeys(TIERS, "under a second")
+    planned = {}
+    for name, tier in TIERS.items():
+        lab = Lab(papers().values(), tier, dry=True)
+        lab.result(experiment.id)
+        planned[name] = sum(runs * seconds for _, runs, seconds in lab.planned)
+    whole = planned["full"] or 1
+    costs = {}
+    for name, seconds in planned.items():
+        packets = experiment.packets * seconds / whole
+        costs[name] = "not run" if name == "quick" and not experiment.quick else _cost(packets)
+    return costs
+
+
+def _cost(packets: float) -> str:
+    seconds = packets / PACKETS_PER_S / 2
+    long = (
+        f"{seconds:.0f} s"
+        if seconds < 90
+        else f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:.1f} h"
+    )
+    return f"{_count(packets)} packets ({long})"
+
+
+def _count(packets: float) -> str:
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if packets >= size:
+            return f"{packets / size:.3g} {unit}"
+    return f"{packets:.0f}"
+
+
+def _tell(line: str, *, last: bool = False) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{line}", end="\n" if last else "", file=sys.stderr, flush=True)
+    elif last:
+        print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,198 @@
+"""The report: one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import math
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+import reknit
+from reknit.papers import _overview, papers
+from reknit.papers._claims import Claim, Measured, Verdict, claims, judge
+from reknit.papers._frame import Experiment, Result, Tier
+from reknit.papers._lab import Lab
+from reknit.papers._statistics import Interval
+
+OUTCOMES = ("reproduced", "not reproduced", "not evaluated")
+CONFIDENCES = ("high", "medium", "low")
+
+
+@dataclass(frozen=True)
+class Block:
+    """An experiment as the report shows it."""
+
+    experiment: Experiment
+    reading: str | None
+    result: Result
+    figures: list[tuple[str, str]]
+    verdicts: list[Verdict]
+    table: list[list[str]]
+    seeds: int
+    points: str
+
+
+def write(out: Path, lab: Lab, results: Mapping[str, Result], *, whole: bool) -> None:
+    """Write the report.
+
+    Parameters
+    ----------
+    out : Path
+        The file.
+    lab : Lab
+        Where the experiments ran.
+    results : mapping of str to Result
+        What they found.
+    whole : bool
+        Whether everything was asked for; else only the claims about what was, and no overview.
+    """
+    verdicts = judge(claims(), results)
+    if not whole:
+        verdicts = [verdict for verdict in verdicts if _concerns(verdict.claim, results)]
+    blocks = [_block(lab, name, result, verdicts) for name, result in results.items()]
+    environment = Environment(
+        loader=PackageLoader("reknit.papers"),
+        undefined=StrictUndefined,
+        autoescape=select_autoescape(["html.j2"]),
+        trim_blocks=True,
+    )
+    environment.lstrip_blocks = True
+    environment.filters.update(measured=measured, percent=percent, number=number, heat=heat)
+    text = environment.get_template("report.html.j2").render(
+        tier=lab.tier,
+        overview=_overview.overview(lab) if whole else None,
+        o=_overview,
+        papers=papers(),
+        verdicts=verdicts,
+        board=board(verdicts),
+        outcomes=OUTCOMES,
+        confidences=CONFIDENCES,
+        columns=(*CONFIDENCES, "all"),
+        blocks=blocks,
+        versions=versions(),
+        command=command(lab.tier),
+    )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text, "utf-8")
+
+
+def summary(results: Mapping[str, Result]) -> str:
+    """Count the verdicts on what was run, in a line."""
+    count = Counter(verdict.outcome for verdict in judge(claims(), results) if _concerns(verdict.claim, results))
+    return "claims: " + ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES)
+
+
+def board(verdicts: Sequence[Verdict]) -> dict[str, dict[str, Counter[str]]]:
+    """Count outcomes by paper and confidence; ``all`` is the sum."""
+    counts: dict[str, dict[str, Counter[str]]] = {
+        paper: {confidence: Counter() for confidence in (*CONFIDENCES, "all")} for paper in (*papers(), "all")
+    }
+    for verdict in verdicts:
+        for paper in (verdict.claim.paper, "all"):
+            for confidence in (verdict.claim.confidence, "all"):
+                counts[paper][confidence][verdict.outcome] += 1
+    return counts
+
+
+def versions() -> dict[str, str]:
+    """List what made the numbers and the figures."""
+    found = {"reknit": reknit.__version__, "Python": platform.python_version()}
+    for name in ("polars", "matplotlib", "scipy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def command(tier: Tier) -> str:
+    """Write the command that makes this report again."""
+    return "reknit papers" + ("" if tier.name == "default" else f" --{tier.name}")
+
+
+def percent(share: float) -> str:
+    """Write a share in percent."""
+    return f"{share:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
+
+
+def number(value: float) -> str:
+    """Write a number with three digits, or all that stand before the point."""
+    if not math.isfinite(value):
+        return "never" if value > 0 else "-∞"
+    if value == 0 or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def measured(one: Measured) -> str:
+    """Write what a measure gave, with its confidence interval."""
+    if one.count == 1:
+        return _interval(one.least)
+    return f"{_interval(one.least)} … {_interval(one.largest)} ({one.count} values)"
+
+
+def heat(share: float) -> str:
+    """Grade a share for the colour of its cell."""
+    return f"h{min(5, max(0, int(share * 5 + 1e-9)))}"
+
+
+def _interval(interval: Interval) -> str:
+    if interval.low is None or interval.high is None:
+        return number(interval.value)
+    return f"{number(interval.value)} [{number(interval.low)}, {number(interval.high)}]"
+
+
+def _concerns(claim: Claim, results: Mapping[str, Result]) -> bool:
+    return any(id in results for id in claim.experiments)
+
+
+def _block(lab: Lab, name: str, result: Result, verdicts: Sequence[Verdict]) -> Block:
+    id, _, reading = name.partition("@")
+    experiment = lab.experiments[id]
+    mine = [] if reading else [verdict for verdict in verdicts if id in verdict.claim.experiments]
+    run = result.table["x"].n_unique() if len(result.table) else 0
+    return Block(
+        experiment,
+        reading or None,
+        result,
+        [(_embedded(figure.svg(result)), _alternative(experiment, figure.title)) for figure in result.figures],
+        mine,
+        _numbers(result),
+        result.table["seed"].n_unique() if len(result.table) else 0,
+        f"{run} of {len(result.points)}" if result.points and run < len(result.points) else "all",
+    )
+
+
+def _embedded(svg: str) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+
+
+def _alternative(experiment: Experiment, panel: str) -> str:
+    of = f", {panel}" if panel else ""
+    return f"{experiment.figure} rerun{of}: {experiment.title}. The numbers are in the table below."
+
+
+def _numbers(result: Result) -> list[list[str]]:
+    """Lay out the figures' metrics: a row for each curve and metric, a column for each point."""
+    metrics = list(dict.fromkeys(figure.y for figure in result.figures if figure.y in result.table.columns))
+    if not metrics or not len(result.table):
+        return []
+    points = result.table["x"].unique(maintain_order=True).to_list()
+    rows = [["curve", "metric", *points]]
+    mean = result.table.group_by("variant", "x", maintain_order=True).agg(pl.col(metrics).mean())
+    values: dict[tuple[str, str], dict[str, Any]] = {
+        (row["variant"], row["x"]): row for row in mean.iter_rows(named=True)
+    }
+    for variant in result.table["variant"].unique(maintain_order=True):
+        for metric in metrics:
+            cells = [values.get((variant, x), {}).get(metric) for x in points]
+            rows.append([variant, metric, *("" if cell is None else number(cell) for cell in cells)])
+    return rows
