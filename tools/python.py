@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Build the Python package into target/venv, with what its tests need; `--test` also runs them."""
+"""Build the Python package into target/venv, with what its tests need.
+
+`--test` also runs them, `--quiet` says nothing if all went well.
+"""
 
 import os
 import subprocess
@@ -20,6 +23,7 @@ NEEDED = (
     "nbclient",
     "nbformat",
     "pandas",
+    "playwright",
     "polars",
     "pyarrow",
     "pytest",
@@ -68,6 +72,8 @@ def main() -> int:
         print("the Python package could not be built", flush=True)
         return 1
     if not test:
+        if "--quiet" in sys.argv[1:]:
+            return 0
         print(f"Built. Try it: {PYTHON} -c 'import reknit; print(reknit.variants())'")
         return 0
     return subprocess.run([PYTHON, "-m", "pytest"], check=False).returncode

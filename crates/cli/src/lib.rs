@@ -5,6 +5,7 @@ mod compare;
 mod doctor;
 mod input;
 mod output;
+mod papers;
 mod paths;
 mod plot;
 mod reference;
@@ -36,6 +37,8 @@ enum Command {
     Variants(variants::Args),
     /// List the paths, or describe one
     Paths(paths::Args),
+    /// Rerun five papers on reordering, judge their claims, write a report (needs the Python package)
+    Papers(papers::Args),
     /// Transfer data between our engine and this machine's kernel, live, over an emulated path (needs root)
     Testbed(testbed::Args),
     /// Say what this machine can run, and what to do about the rest
@@ -73,6 +76,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Sweep(args) => sweep::run(&args),
         Command::Variants(args) => variants::run(&args),
         Command::Paths(args) => paths::run(&args),
+        Command::Papers(args) => papers::run(&args),
         Command::Testbed(args) => testbed::run(&args),
         Command::Doctor => doctor::run(),
     };

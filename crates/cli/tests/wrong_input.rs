@@ -367,3 +367,20 @@ fn a_number_of_flows_beside_a_scenario() {
     let arguments = ["compare", "--scenario", "web.toml", "--flows", "3"];
     assert_says(&arguments, &["'--scenario <FILE.toml>' cannot be used with '--flows <N>'"]);
 }
+
+/// Away from `target/venv`, and without a `python3`.
+#[test]
+fn papers_without_python_say_how_to_get_it() {
+    let folder = std::env::temp_dir().join(format!("reknit-{}-alone", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("reknit");
+    std::fs::copy(env!("CARGO_BIN_EXE_reknit"), &program).unwrap();
+    let output = Command::new(&program).args(["papers", "--quick"]).env("PATH", "").output().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        text.trim_end(),
+        "error: papers needs reknit's Python package, and no Python here has it: run `make python`"
+    );
+}

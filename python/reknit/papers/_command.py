@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from reknit.papers._frame import Experiment, Result, Tier
@@ -40,8 +40,11 @@ def main(arguments: Sequence[str]) -> int:
         return FAILED
     try:
         asked = _parser().parse_args(arguments)
-    except SystemExit as end:
-        return int(end.code or 0)
+    except SystemExit:  # after the help
+        return OK
+    except _WrongError as wrong:
+        print(f"error: {wrong} (see `reknit papers --help`)", file=sys.stderr)
+        return USAGE
     try:
         if asked.what[:1] == ["list"]:
             return _list(asked.what[1:])
@@ -61,8 +64,14 @@ class _WrongError(Exception):
     """Wrong usage."""
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Leave it to `main` to print one line."""
+        raise _WrongError(message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="reknit papers",
         description="Rerun the experiments of five papers on reordering, judge their claims, and write a report.",
         epilog="examples: reknit papers --quick; reknit papers rr-tcp R4 --full; reknit papers list",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 import polars as pl
 
@@ -101,9 +102,9 @@ def overview(lab: Lab) -> Overview:
 
 
 def _goodput(
-    lab: Lab, where: dict[str, object], variants: Sequence[str], losses: Sequence[float], seeds: int
+    lab: Lab, where: Mapping[str, object], variants: Sequence[str], losses: Sequence[float], seeds: int
 ) -> dict[float, dict[str, float]]:
-    axes = {"variant": list(variants), "loss": list(losses)}
+    axes: dict[str, list[Any]] = {"variant": list(variants), "loss": list(losses)}
     table = reknit.sweep(where, axes, seeds, lab.executor, lab.store, progress=False)
     mean = table.group_by("variant", "loss").agg(pl.col("goodput_mbit_s").mean())
     found: dict[float, dict[str, float]] = {loss: {} for loss in losses}

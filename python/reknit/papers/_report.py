@@ -86,7 +86,9 @@ def write(out: Path, lab: Lab, results: Mapping[str, Result], *, whole: bool) ->
 
 def summary(results: Mapping[str, Result]) -> str:
     """Count the verdicts on what was run, in a line."""
-    count = Counter(verdict.outcome for verdict in judge(claims(), results) if _concerns(verdict.claim, results))
+    count: Counter[str] = Counter(
+        verdict.outcome for verdict in judge(claims(), results) if _concerns(verdict.claim, results)
+    )
     return "claims: " + ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES)
 
 

@@ -64,7 +64,7 @@ IDEAL_PKTS = 464_100
     "copies apart (MEAN, RTX) matters little.",
     setup="One flow of 1000 s, 4 Mbit/s and 50 ms one way, window of 50 packets of 1000 octets; each packet is delayed "
     "with probability x by N(25 ms, 8 ms); nothing is lost.",
-    packets=19e6,
+    packets=120e6,
     quick=True,
 )
 def share_of_delayed_packets(lab: Lab) -> Result:

@@ -1,0 +1,47 @@
+//! `reknit papers`: hands over to the Python package, which reruns the papers.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::Args as ClapArgs;
+
+use crate::Failure;
+
+#[derive(ClapArgs, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Args {
+    /// What the Python package takes: `reknit papers --help`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    arguments: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let beside = env::current_exe().ok().and_then(|program| venv(&program));
+    let python = beside.into_iter().chain([PathBuf::from("python3")]).find(|python| has_package(python));
+    let Some(python) = python else {
+        let message = "papers needs reknit's Python package, and no Python here has it: run `make python`";
+        return Err(Failure::Failed(message.to_owned()));
+    };
+    // Becomes that process, so that Ctrl-C and the exit code are its own.
+    let error = Command::new(&python).args(["-m", "reknit", "papers"]).args(&args.arguments).exec();
+    Err(Failure::Failed(format!("{} could not be started: {error}", python.display())))
+}
+
+/// Where `make python` puts it: `target/venv` beside `target/release`.
+fn venv(program: &Path) -> Option<PathBuf> {
+    let python = program.parent()?.parent()?.join("venv/bin/python");
+    python.is_file().then_some(python)
+}
+
+fn has_package(python: &Path) -> bool {
+    let check = Command::new(python)
+        .args(["-c", "import reknit.papers"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    check.is_ok_and(|status| status.success())
+}

@@ -1,0 +1,82 @@
+"""The command ``reknit papers``."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nope"], "nope: no such paper; allowed are yang, rr-tcp, frto, survey, laor-gendel"),
+        (["rr-tcp", "R99"], "R99: no such experiment of rr-tcp; allowed are R"),
+        (["list", "nope"], "nope: no such paper; allowed are yang"),
+        (["--quick", "--full"], "not allowed with argument"),
+        (["--fast"], "unrecognized arguments: --fast (see `reknit papers --help`)"),
+    ],
+)
+def test_wrong_usage_is_one_line(command: Command, arguments: list[str], says: str) -> None:
+    """It names what was wrong and what is allowed, and the exit code is 2."""
+    done = command("papers", *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("error: ")
+    assert says in done.stderr
+
+
+def test_list_says_what_each_reports_and_costs(command: Command) -> None:
+    """One paper's, or all papers'."""
+    done = command("papers", "list", "rr-tcp")
+    assert done.returncode == 0, done.stderr
+    assert "RR-TCP: A Reordering-Robust TCP with DSACK" in done.stdout
+    assert "yang:" not in done.stdout
+    assert "R4       Fig. 4" in done.stdout
+    assert "reports: SACK falls fast" in done.stdout
+    assert "quick" in done.stdout and "default" in done.stdout and "full" in done.stdout
+
+
+def test_one_experiment_writes_a_report_and_a_store(command: Command, tmp_path: Path) -> None:
+    """The second time nothing is run again."""
+    arguments = [
+        "papers",
+        "rr-tcp",
+        "R4",
+        "--quick",
+        "--store",
+        str(tmp_path / "store"),
+        "--out",
+        str(tmp_path / "r.html"),
+    ]
+    done = command(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert f"report: {tmp_path / 'r.html'}" in done.stdout
+    assert "claims: " in done.stdout
+    points = sorted((tmp_path / "store").glob("*.parquet"))
+    written = {point: point.stat().st_mtime_ns for point in points}
+    report = (tmp_path / "r.html").read_bytes()
+    assert command(*arguments).returncode == 0
+    assert {point: point.stat().st_mtime_ns for point in sorted((tmp_path / "store").glob("*.parquet"))} == written
+    assert (tmp_path / "r.html").read_bytes() == report
+
+
+def test_ctrl_c_leaves_what_was_finished(tmp_path: Path) -> None:
+    """The command ends soon, says where the rest is, and its exit code is 1."""
+    store = tmp_path / "store"
+    arguments = ["papers", "rr-tcp", "R4", "--full", "--store", str(store), "--out", str(tmp_path / "r.html")]
+    with subprocess.Popen([sys.executable, "-m", "reknit", *arguments], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        while process.poll() is None and not list(store.glob("*.parquet")):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        text = process.stderr.read()
+        assert process.wait(60) == 1
+    assert f"stopped; what was finished is in {store}" in text
+    assert list(store.glob("*.parquet"))
+    assert not (tmp_path / "r.html").exists()

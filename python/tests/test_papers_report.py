@@ -1,0 +1,149 @@
+"""The report in a browser, and what becomes of it when an algorithm is broken."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reknit.papers import _claims, _lab, _overview, _report, papers, rr_tcp
+from reknit.papers._frame import Result, Tier
+from reknit.papers._lab import Lab
+from reknit.papers._statistics import bootstrap, jackknife
+
+SMALL = Tier("quick", duration=0.015, seeds=2, points=2)
+
+
+def run_fig4() -> dict[str, Result]:
+    """Run RR-TCP's Fig. 4 for 15 s a point."""
+    with Lab(papers().values(), SMALL) as lab:
+        return lab.run(["R4"])
+
+
+@pytest.fixture(scope="module")
+def fig4() -> dict[str, Result]:
+    """Run it once."""
+    return run_fig4()
+
+
+@pytest.fixture(scope="module")
+def report(fig4: dict[str, Result], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a whole report, with an overview of two variants on two paths."""
+    out = tmp_path_factory.mktemp("papers") / "report.html"
+    with pytest.MonkeyPatch.context() as patch, Lab(papers().values(), SMALL) as lab:
+        patch.setattr(
+            _overview, "PATHS", {"rr-tcp": ("late packets", "5 s"), "survey": ("a route that flutters", "5 s")}
+        )
+        patch.setattr(_overview, "VARIANTS", ("sack", "pr"))
+        _report.write(out, lab, fig4, whole=True)
+    return out
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    """Start headless Chromium; outside CI it may be absent."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None and not os.environ.get("CI"):
+        pytest.skip("no chromium here: the report was not looked at in a browser")
+    assert program, "CI needs chromium"
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_report_in_a_browser(browser: object, report: Path, width: int, scheme: str) -> None:
+    """Nothing is fetched, nothing goes wrong, every figure shows, every table is filled, all fits the screen."""
+    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[attr-defined]
+    complaints, fetched = [], []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: fetched.append(request.url))
+    page.goto(report.as_uri())
+    assert complaints == []
+    assert [url for url in fetched if not url.startswith("data:")] == [report.as_uri()]
+    assert page.evaluate("[...document.images].map(image => image.complete && image.naturalWidth > 0)") == [True]
+    assert page.evaluate("[...document.images].every(image => image.alt)")
+    assert page.evaluate(
+        "[...document.querySelectorAll('table')].every(table => table.querySelector('td')?.textContent.trim())"
+    )
+    assert page.locator("#claims tbody tr").count() == 252
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.select_option("select[name=outcome]", "reproduced")
+    assert 0 < page.locator("#claims tbody tr:visible").count() < 252
+    page.fill("input[name=text]", "rr-fig4-1")
+    assert page.locator("#claims tbody tr:visible").count() == 1
+    page.close()
+
+
+def test_report_reads_without_scripts(browser: object, report: Path) -> None:
+    """The script only filters."""
+    context = browser.new_context(java_script_enabled=False)  # type: ignore[attr-defined]
+    page = context.new_page()
+    page.goto(report.as_uri())
+    assert page.locator("#claims tbody tr:visible").count() == 252
+    assert not page.locator("#filter").is_visible()
+    context.close()
+
+
+def outcomes(results: dict[str, Result]) -> dict[str, str]:
+    """Judge the claims about Fig. 4."""
+    return {v.claim.id: v.outcome for v in _claims.judge(_claims.claims(), results) if v.claim.experiments == ("R4",)}
+
+
+def test_a_broken_algorithm_is_seen(fig4: dict[str, Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without DSACK no algorithm learns of needless retransmissions, and the claims about them fail; SACK's do not."""
+    as_published, late = outcomes(fig4), rr_tcp._late
+    monkeypatch.setattr(rr_tcp, "_late", lambda share: {**late(share), "tcp.dsack": False})
+    broken = outcomes(run_fig4())
+    about_dsack, about_sack = {"rr-fig4-1", "rr-fig4-2", "rr-fig4-6"}, {"rr-fig4-3"}
+    for id in about_dsack | about_sack:
+        assert as_published[id] == "reproduced", id
+    for id in about_dsack:
+        assert broken[id] == "not reproduced", id
+    for id in about_sack:
+        assert broken[id] == "reproduced", id
+
+
+def test_results_are_the_same_every_time(fig4: dict[str, Result]) -> None:
+    """One tier, one result: the table and the figure, to the byte."""
+    again = run_fig4()["R4"]
+    assert again.table.equals(fig4["R4"].table)
+    assert [figure.svg(again) for figure in again.figures] == [figure.svg(fig4["R4"]) for figure in again.figures]
+
+
+def test_counts_are_brought_to_the_papers_duration(fig4: dict[str, Result]) -> None:
+    """15 s of 1000: what was delivered counts 1000/15 times."""
+    found = fig4["R4"]
+    assert found.table["thr_pkts"].to_list() == pytest.approx([n * 1000 / 15 for n in found.runs["delivered_packets"]])
+    assert _lab.MIN_DURATION_S < 15
+
+
+def test_a_report_on_some_experiments_has_only_their_claims(fig4: dict[str, Result], tmp_path: Path) -> None:
+    """No overview, no other claims."""
+    lab = Lab(papers().values(), SMALL, dry=True)
+    _report.write(tmp_path / "report.html", lab, fig4, whole=False)
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert 'id="overview"' not in text
+    assert text.count("<tr data-outcome=") == sum("R4" in claim.experiments for claim in _claims.claims())
+
+
+def test_intervals() -> None:
+    """For a mean, jackknife and textbook agree; a bootstrap is the same every time; one seed has no interval."""
+    numbers = {1: 4.0, 2: 6.0, 3: 8.0}
+
+    def mean(weights: object) -> list[float]:
+        counts = {seed: 1 if weights is None else weights.get(seed, 1) for seed in numbers}  # type: ignore[attr-defined]
+        return [sum(counts[s] * v for s, v in numbers.items()) / sum(counts.values())]
+
+    (interval,) = jackknife(mean, list(numbers))
+    # t(0.975, 2) = 4.3027, standard deviation 2, three seeds.
+    assert (interval.value, interval.low, interval.high) == pytest.approx((6, 6 - 4.96828, 6 + 4.96828), rel=1e-5)
+    assert bootstrap(mean, list(numbers)) == bootstrap(mean, list(numbers))
+    (drawn,) = bootstrap(mean, list(numbers))
+    assert 4 <= drawn.low < 6 < drawn.high <= 8
+    assert jackknife(mean, [1])[0].low is None
