@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 import reknit
+from reknit import _sweep as _workers
 from reknit.papers import _metrics
 from reknit.papers._frame import DEFAULT, Paper, Point, Result, Tier, key
 from reknit.papers._labels import Variant, canonical, variant
@@ -54,7 +55,7 @@ class Lab:
         papers: Iterable[Paper],
         tier: Tier = DEFAULT,
         store: Path | None = None,
-        executor: reknit._sweep.Executor | None = None,
+        executor: _workers.Executor | None = None,
         told: Callable[[str], object] = lambda _: None,
         *,
         dry: bool = False,
@@ -75,13 +76,17 @@ class Lab:
     def __enter__(self) -> Lab:
         """Start the processes."""
         if self.executor is None and not self.dry:
-            self.executor = self._stack.enter_context(reknit._sweep._processes(1024))
+            self.executor = self._stack.enter_context(_workers._processes(1024))
         return self
 
     def __exit__(self, *error: object) -> None:
         """End them."""
         if error[0] is not None and isinstance(self.executor, ProcessPoolExecutor):
+            # Nobody wants what they are at; what was finished is in the store.
+            at_work = list((getattr(self.executor, "_processes", None) or {}).values())
             self.executor.shutdown(wait=False, cancel_futures=True)
+            for process in at_work:
+                process.terminate()
         self._stack.close()
 
     def result(self, id: str) -> Result:
@@ -186,7 +191,7 @@ class Lab:
             self.told(f"{id}: {x}")
             given = {"duration": f"{duration:g} s", **scenario}
             axes = {"variant": list(curves.values())}
-            found = reknit.sweep(given, axes, seeds, self.executor, self.store, progress=False)
+            found = reknit.sweep(given, axes, seeds, self.executor, self.kept(id, x), progress=False)
         labels = [label for label in curves for _ in seeds]
         return found.with_columns(pl.Series("variant", labels), pl.lit(x).alias("x"))
 
@@ -196,6 +201,12 @@ class Lab:
             return found
         held = {unit.name: bool(unit.check()) for unit in self.units if unit.experiment == id}
         return replace(found, units=found.units | held)
+
+    def kept(self, *names: str) -> Path | None:
+        """Name the part of the store for some runs: small parts are read fast."""
+        if self.store is None:
+            return None
+        return self.store.joinpath(*(name.replace("/", "_") for name in names))
 
     def scaled(self, seconds: float) -> str:
         """Write a time of the paper's run, such as a warm-up, as this tier has it."""

@@ -105,7 +105,7 @@ def _goodput(
     lab: Lab, where: Mapping[str, object], variants: Sequence[str], losses: Sequence[float], seeds: int
 ) -> dict[float, dict[str, float]]:
     axes: dict[str, list[Any]] = {"variant": list(variants), "loss": list(losses)}
-    table = reknit.sweep(where, axes, seeds, lab.executor, lab.store, progress=False)
+    table = reknit.sweep(where, axes, seeds, lab.executor, lab.kept("overview", str(where["path"])), progress=False)
     mean = table.group_by("variant", "loss").agg(pl.col("goodput_mbit_s").mean())
     found: dict[float, dict[str, float]] = {loss: {} for loss in losses}
     for variant, loss, goodput in mean.iter_rows():
@@ -116,7 +116,8 @@ def _goodput(
 def _properties(lab: Lab, seeds: int) -> dict[str, dict[str, float | None]]:
     duration = 60.0
     common = {"path": "survey", "duration": f"{duration:g} s"}
-    table = reknit.sweep(common, {"variant": list(VARIANTS)}, seeds, lab.executor, lab.store, progress=False)
+    axes = {"variant": list(VARIANTS)}
+    table = reknit.sweep(common, axes, seeds, lab.executor, lab.kept("overview", "properties"), progress=False)
     found: dict[str, dict[str, float | None]] = {}
     for variant in VARIANTS:
         runs = [
