@@ -11,13 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from reknit.papers._frame import Experiment, Result, Tier
-    from reknit.papers._lab import Lab
+    from reknit.papers._frame import Experiment, Tier
 
 NEEDED = ("polars", "matplotlib", "jinja2", "scipy")
-PACKETS_PER_S = 150_000
-"""Data packets that a processor simulates in a second, roughly; for estimates of what a tier costs."""
-
 OK, FAILED, USAGE = 0, 1, 2
 
 
@@ -100,20 +96,13 @@ def _run(asked: argparse.Namespace) -> int:
     chosen = _chosen(asked.what, tier)
     began = time.monotonic()
     with Lab(papers().values(), tier, asked.store, told=_tell) as lab:
-        results = _results(lab, chosen)
+        results = lab.run(experiment.id for experiment in chosen)
         _tell("overview")
-        _report.write(asked.out, lab, results, whole=not asked.what)
+        verdicts = _report.write(asked.out, lab, results, whole=not asked.what)
     _tell(f"{len(chosen)} experiments in {time.monotonic() - began:.0f} s", last=True)
-    print(_report.summary(results))
+    print(_report.summary(verdicts))
     print(f"report: {asked.out}")
     return OK
-
-
-def _results(lab: Lab, chosen: Sequence[Experiment]) -> dict[str, Result]:
-    results: dict[str, Result] = {}
-    for experiment in chosen:
-        results |= lab.run([experiment.id])
-    return results
 
 
 def _chosen(what: Sequence[str], tier: Tier) -> list[Experiment]:
@@ -133,62 +122,31 @@ def _chosen(what: Sequence[str], tier: Tier) -> list[Experiment]:
 
 def _list(what: Sequence[str]) -> int:
     """Print each experiment, what it reports, and what it costs at each tier."""
-    from reknit.papers import MODULES, papers
+    from reknit.papers import MODULES, _costs, papers
+    from reknit.papers._frame import TIERS
 
     for name in what:
         if name not in MODULES:
             raise _WrongError(f"{name}: no such paper; allowed are {', '.join(MODULES)}")
-    for name, paper in papers().items():
-        if what and name not in what:
+    per_s = _costs.speed()
+    everything = list(papers().values())
+    total = dict.fromkeys(TIERS, 0.0)
+    for paper in everything:
+        if what and paper.name not in what:
             continue
-        print(f"{name}: {paper.title} ({paper.source})")
+        print(f"{paper.name}: {paper.title} ({paper.source})")
         for experiment in paper.experiments.values():
-            costs = ", ".join(f"{tier} {cost}" for tier, cost in _costs(experiment).items())
+            packets = _costs.packets(experiment, everything)
+            total = {tier: total[tier] + (count or 0) for tier, count in packets.items()}
+            costs = ", ".join(f"{tier} {_costs.cost(count, per_s)}" for tier, count in packets.items())
             print(f"  {experiment.id:8} {experiment.figure}: {experiment.title}")
             print(f"           reports: {experiment.reports}")
             print(f"           costs: {costs}")
-    print(f"\ntimes at {PACKETS_PER_S:,} packets/s on each of 2 processors")
-    return OK
-
-
-def _costs(experiment: Experiment) -> dict[str, str]:
-    """Estimate what an experiment costs: the full tier's packets, and of the others by the seconds simulated."""
-    from reknit.papers import papers
-    from reknit.papers._frame import TIERS
-    from reknit.papers._lab import Lab
-
-    if experiment.kind != "sweep":
-        return dict.fromkeys(TIERS, "under a second")
-    planned = {}
-    for name, tier in TIERS.items():
-        lab = Lab(papers().values(), tier, dry=True)
-        lab.result(experiment.id)
-        planned[name] = sum(runs * seconds for _, runs, seconds in lab.planned)
-    whole = planned["full"] or 1
-    costs = {}
-    for name, seconds in planned.items():
-        packets = experiment.packets * seconds / whole
-        costs[name] = "not run" if name == "quick" and not experiment.quick else _cost(packets)
-    return costs
-
-
-def _cost(packets: float) -> str:
-    seconds = packets / PACKETS_PER_S / 2
-    long = (
-        f"{seconds:.0f} s"
-        if seconds < 90
-        else f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:.1f} h"
+    sums = ", ".join(f"{tier} {_costs.cost(count, per_s)}" for tier, count in total.items())
+    print(
+        f"\nall of these: {sums}; at {per_s:,.0f} packets/s on each of {_costs.PROCESSORS} processors, as measured now"
     )
-    return f"{_count(packets)} packets ({long})"
-
-
-def _count(packets: float) -> str:
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if packets >= size:
-            return f"{packets / size:.3g} {unit}"
-    return f"{packets:.0f}"
+    return OK
 
 
 def _tell(line: str, *, last: bool = False) -> None:

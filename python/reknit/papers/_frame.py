@@ -250,7 +250,7 @@ class Paper:
         self._add(Experiment(id, self.name, figure, title, reports, setup, "unit", 0, quick, {}, {}, None))
 
     def unit(self, name: str, experiment: str) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
-        """Declare a check of an experiment: a function without arguments, whose docstring says what must hold."""
+        """Declare a check of an experiment: a function without arguments, whose docstring says 'Check that ...'."""
 
         def declare(check: Callable[[], bool]) -> Callable[[], bool]:
             if name in self.units:

@@ -109,15 +109,19 @@ class Lab:
         return found
 
     def run(self, ids: Iterable[str]) -> dict[str, Result]:
-        """Run experiments, with their other readings beyond the quick tier, named ``id@reading``."""
-        found = {}
+        """Run experiments, with their other readings beyond the quick tier, named ``id@reading``.
+
+        Returns
+        -------
+        dict
+            All that has been run here, also what these experiments took from others.
+        """
         for id in ids:
-            readings = [None, *(self.experiments[id].readings if self.tier.name != "quick" else ())]
-            for reading in readings:
+            for reading in [None, *(self.experiments[id].readings if self.tier.name != "quick" else ())]:
                 self.reading = reading
-                found[id if reading is None else f"{id}@{reading}"] = self.result(id)
+                self.result(id)
         self.reading = None
-        return found
+        return dict(self._results)
 
     def sweep(
         self,

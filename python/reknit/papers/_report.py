@@ -36,11 +36,12 @@ class Block:
     figures: list[tuple[str, str]]
     verdicts: list[Verdict]
     table: list[list[str]]
+    units: list[tuple[str, bool]]
     seeds: int
     points: str
 
 
-def write(out: Path, lab: Lab, results: Mapping[str, Result], *, whole: bool) -> None:
+def write(out: Path, lab: Lab, results: Mapping[str, Result], *, whole: bool) -> list[Verdict]:
     """Write the report.
 
     Parameters
@@ -53,6 +54,11 @@ def write(out: Path, lab: Lab, results: Mapping[str, Result], *, whole: bool) ->
         What they found.
     whole : bool
         Whether everything was asked for; else only the claims about what was, and no overview.
+
+    Returns
+    -------
+    list of Verdict
+        What became of the claims.
     """
     verdicts = judge(claims(), results)
     if not whole:
@@ -82,13 +88,12 @@ def write(out: Path, lab: Lab, results: Mapping[str, Result], *, whole: bool) ->
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, "utf-8")
+    return [verdict for verdict in verdicts if _concerns(verdict.claim, results)]
 
 
-def summary(results: Mapping[str, Result]) -> str:
-    """Count the verdicts on what was run, in a line."""
-    count: Counter[str] = Counter(
-        verdict.outcome for verdict in judge(claims(), results) if _concerns(verdict.claim, results)
-    )
+def summary(verdicts: Sequence[Verdict]) -> str:
+    """Count the verdicts, in a line."""
+    count: Counter[str] = Counter(verdict.outcome for verdict in verdicts)
     return "claims: " + ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES)
 
 
@@ -168,6 +173,7 @@ def _block(lab: Lab, name: str, result: Result, verdicts: Sequence[Verdict]) -> 
         [(_embedded(figure.svg(result)), _alternative(experiment, figure.title)) for figure in result.figures],
         mine,
         _numbers(result),
+        [(unit.statement, result.units[unit.name]) for unit in lab.units if unit.name in result.units],
         result.table["seed"].n_unique() if len(result.table) else 0,
         f"{run} of {len(result.points)}" if result.points and run < len(result.points) else "all",
     )
