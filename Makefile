@@ -12,7 +12,7 @@ help: ## List the targets
 build: ## Build the command: target/release/reknit
 	$(CARGO) build --release --locked -p reknit
 
-demo: build ## Build, then compare variants in simulation and against this machine's kernel
+demo: build ## Build, compare variants in simulation and against this machine's kernel, rerun part of the papers
 	@$(PYTHON) tools/demo.py $(REKNIT)
 
 test: ## Run all tests; those against the kernel need root and TUN

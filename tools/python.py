@@ -12,22 +12,18 @@ from pathlib import Path
 
 VENV = Path("target/venv")
 PYTHON = VENV / "bin" / "python"
-NEEDED = (
+NEEDED = ("jinja2", "matplotlib", "maturin", "polars", "scipy")
+TESTS_NEED = (
     "dask",
     "distributed",
     "ipykernel",
-    "jinja2",
-    "matplotlib",
-    "maturin",
     "mypy",
     "nbclient",
     "nbformat",
     "pandas",
     "playwright",
-    "polars",
     "pyarrow",
     "pytest",
-    "scipy",
 )
 
 
@@ -35,17 +31,18 @@ class NoPackagesError(Exception):
     """The tools could not be fetched."""
 
 
-def fetch() -> None:
+def fetch(*, test: bool) -> None:
     """Make the environment, and fetch what is missing in it."""
+    needed = (*NEEDED, *(TESTS_NEED if test else ()))
     try:
         if not PYTHON.exists():
             venv.create(VENV, with_pip=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise NoPackagesError(f"no virtual environment: {error}") from error
-    check = f"import importlib.metadata as m; [m.version(name) for name in {NEEDED}]"
+    check = f"import importlib.metadata as m; [m.version(name) for name in {needed}]"
     if subprocess.run([PYTHON, "-c", check], capture_output=True, check=False).returncode == 0:
         return
-    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *NEEDED]
+    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *needed]
     done = subprocess.run(pip, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise NoPackagesError((done.stderr.strip().splitlines() or ["pip failed"])[-1])
@@ -62,7 +59,7 @@ def main() -> int:
     """Build, and test if asked to; without packages only CI fails."""
     test = "--test" in sys.argv[1:]
     try:
-        fetch()
+        fetch(test=test)
     except NoPackagesError as error:
         print(f"the Python package cannot be built: {error}", flush=True)
         return 0 if test and not os.environ.get("CI") else 1

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
+from reknit.papers import _command
 
 
 def kept(store: Path) -> dict[Path, int]:
@@ -34,6 +35,13 @@ def test_wrong_usage_is_one_line(command: Command, arguments: list[str], says: s
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("error: ")
     assert says in done.stderr
+
+
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line says how to get them."""
+    monkeypatch.setattr(_command, "NEEDED", ("sys", "no_such_package"))
+    assert _command.main(["list"]) == 1
+    assert capsys.readouterr().err == "reknit papers needs no_such_package: pip install 'reknit[papers]'\n"
 
 
 def test_list_says_what_each_reports_and_costs(command: Command) -> None:

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -47,8 +48,7 @@ def browser() -> Iterator[object]:
     if program is None and not os.environ.get("CI"):
         pytest.skip("no chromium here: the report was not looked at in a browser")
     assert program, "CI needs chromium"
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
+    with import_module("playwright.sync_api").sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield chromium
         chromium.close()

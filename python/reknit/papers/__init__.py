@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from reknit.papers._frame import Experiment, Paper, Unit
+if TYPE_CHECKING:
+    from reknit.papers._frame import Experiment, Paper, Unit
 
 MODULES = {
     "yang": "yang",
