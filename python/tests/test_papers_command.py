@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Command
 from reknit.papers import _command
+
+from conftest import Command
 
 
 def kept(store: Path) -> dict[Path, int]:
