@@ -51,10 +51,12 @@ class Figure:
         import matplotlib as mpl
 
         # The same bytes every time: no date, no random ids.
-        with mpl.rc_context({"svg.hashsalt": "reknit", "svg.fonttype": "none", "font.family": "sans-serif"}):
+        with mpl.rc_context(
+            {"svg.hashsalt": "reknit", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 11}
+        ):
             from matplotlib.figure import Figure as Canvas
 
-            canvas = Canvas(figsize=(6.4, 4.2), layout="constrained")
+            canvas = Canvas(figsize=(5.6, 4.4), layout="constrained")
             axes = canvas.add_subplot()
             self.draw(axes, result)
             axes.set(xlabel=self.x_label, ylabel=self.y_label, title=self.title)
@@ -62,9 +64,9 @@ class Figure:
             axes.spines[["top", "right"]].set_visible(False)
             curves = len(axes.get_legend_handles_labels()[0])
             if curves > 4:
-                canvas.legend(loc="outside right center", frameon=False, fontsize=8)
+                canvas.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=10)
             elif curves:
-                axes.legend(frameon=False, fontsize=8)
+                axes.legend(frameon=False, fontsize=10)
             if axes.get_yscale() == "linear" and axes.get_ylim()[1] >= 10_000:
                 axes.yaxis.set_major_formatter("{x:,.0f}")
             out = io.BytesIO()

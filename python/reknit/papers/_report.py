@@ -20,6 +20,7 @@ from reknit.papers import _overview, papers
 from reknit.papers._claims import Claim, Measured, Verdict, claims, judge
 from reknit.papers._frame import Experiment, Result, Tier
 from reknit.papers._lab import Lab
+from reknit.papers._labels import OFFICIAL, SETS
 from reknit.papers._statistics import Interval
 
 OUTCOMES = ("reproduced", "not reproduced", "not evaluated")
@@ -37,6 +38,7 @@ class Block:
     verdicts: list[Verdict]
     table: list[list[str]]
     units: list[tuple[str, bool]]
+    curves: str
     seeds: int
     points: str
 
@@ -134,14 +136,14 @@ def number(value: float) -> str:
     """Write a number with three digits, or all that stand before the point."""
     if not math.isfinite(value):
         return "never" if value > 0 else "-∞"
-    if value == 0 or abs(value) >= 1000:
+    if value == round(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
-    return f"{value:.3g}"
+    return f"{value:#.3g}".rstrip(".")
 
 
 def measured(one: Measured) -> str:
     """Write what a measure gave, with its confidence interval."""
-    if one.count == 1:
+    if one.count == 1 or one.least == one.largest:
         return _interval(one.least)
     return f"{_interval(one.least)} … {_interval(one.largest)} ({one.count} values)"
 
@@ -174,9 +176,22 @@ def _block(lab: Lab, name: str, result: Result, verdicts: Sequence[Verdict]) -> 
         mine,
         _numbers(result),
         [(unit.statement, result.units[unit.name]) for unit in lab.units if unit.name in result.units],
+        _curves(result),
         result.table["seed"].n_unique() if len(result.table) else 0,
         f"{run} of {len(result.points)}" if result.points and run < len(result.points) else "all",
     )
+
+
+def _curves(result: Result) -> str:
+    """Say which variant stands behind each curve, where its name does not."""
+    labels = result.table["variant"].unique(maintain_order=True).to_list() if len(result.table) else []
+    told = []
+    for label in labels:
+        of = OFFICIAL.get(label, SETS.get(label, label))
+        name = of if isinstance(of, str) else f"{of['name']}, from {of['base']}"
+        if name != label.replace("_", "-"):
+            told.append(f"{label}: {name}")
+    return "; ".join(told)
 
 
 def _embedded(svg: str) -> str:
