@@ -103,6 +103,7 @@ _SERIES: Schema = {
     "cwnd_bytes": "int",
     "ssthresh_bytes": "int",
     "dup_thresh_segments": "int",
+    "reordering_coverage": "float",
     "srtt_ms": "float",
     "rto_ms": "float",
     "flight_size_bytes": "int",
@@ -194,7 +195,8 @@ class Run:
     series : polars.DataFrame
         The senders' variables every ``sample_every``: ``time_s`` in seconds, windows in octets (``cwnd_bytes``,
         ``ssthresh_bytes``, ``flight_size_bytes``, ``pipe_bytes``, ``snd_wnd_bytes``), ``dup_thresh_segments``,
-        ``srtt_ms`` and ``rto_ms``, ``phase`` (open, disorder, recovery, loss), octets of the stream that were
+        ``reordering_coverage`` (the share of reordering that it is to cover; null if it steers by none), ``srtt_ms``
+        and ``rto_ms``, ``phase`` (open, disorder, recovery, loss), octets of the stream that were
         ``acknowledged_bytes`` and that arrived in order, ``delivered_bytes``. Empty without ``sample_every``.
     groups : polars.DataFrame
         A row for each set of flows, as in `Comparison`.

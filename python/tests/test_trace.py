@@ -10,12 +10,12 @@ import reknit
 LINK = {"kind": "link", "delay": "50 ms"}
 
 
-def scenario(*rules: dict[str, Any], **more: Any) -> dict[str, Any]:
+def scenario(*rules: dict[str, Any], warm_up: str = "0 s") -> dict[str, Any]:
     """40 segments of 960 octets, windows of 8, 50 ms each way; ``rules`` say what happens to which packet."""
     tcp = {"mss": 960, "timestamps": False, "ack_every": 1, "initial_window": 8, "max_window": 8}
     path = {"forward": [{"kind": "script", "rules": list(rules)}, LINK], "reverse": [LINK], "tcp": tcp}
     flows = [{"workload": {"kind": "transfer", "size": "38400 B"}}]
-    return {"path": path, "duration": "2 s", "flows": flows, **more}
+    return {"path": path, "duration": "2 s", "warm_up": warm_up, "flows": flows}
 
 
 def test_a_dropped_segment_can_be_followed() -> None:
@@ -75,6 +75,8 @@ def test_runs_are_measured_and_comparisons_are_not() -> None:
     assert 100 < run["rtt_mean_ms"] < run["rtt_p99_ms"] <= run["rtt_max_ms"] < 300
     assert 0 < run["reordering_coverage_mean"] <= 0.99
     assert run["elapsed_s"] is None
+    series = reknit.simulate("rr-tcp", "rr-ta", duration="20s", sample_every="1s").series
+    assert series["reordering_coverage"].is_between(0, 0.99).all()
     assert run["run_length_mean_packets"] == run["segments_sent"]
     compared = reknit.compare("rr-tcp", "rr-ta", duration="20s", seeds=1)
     assert "rtt_mean_ms" not in compared.runs.columns

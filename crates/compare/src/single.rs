@@ -62,6 +62,8 @@ pub struct Series {
     pub ssthresh_bytes: Vec<Option<u64>>,
     /// How many duplicates mean loss, segments.
     pub dup_thresh_segments: Vec<u32>,
+    /// The share of measured reordering that the threshold is to cover; none if it steers by none.
+    pub reordering_coverage: Vec<Option<f64>>,
     /// Smoothed round-trip time, ms; none before the first sample.
     pub srtt_ms: Vec<Option<f64>>,
     /// Retransmission timeout without back-off, ms.
@@ -124,6 +126,7 @@ impl Series {
             series.cwnd_bytes.push(info.cwnd.0);
             series.ssthresh_bytes.push(info.ssthresh.map(|ssthresh| ssthresh.0));
             series.dup_thresh_segments.push(info.dup_thresh.0);
+            series.reordering_coverage.push(sample.coverage);
             series.srtt_ms.push(info.srtt.map(milliseconds));
             series.rto_ms.push(milliseconds(info.rto));
             series.flight_size_bytes.push(info.flight_size.0);

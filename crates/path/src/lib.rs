@@ -13,12 +13,14 @@ mod pipe;
 mod profile;
 mod random;
 mod router;
+mod runs;
 pub mod stages;
 
 pub use builtin::{NAMES, builtin};
 pub use metrics::{Passage, Passed, Train};
-pub use pipe::{Lost, Packet, Pipe, Runs};
+pub use pipe::{Lost, Packet, Pipe};
 pub use profile::{Direction, Profile};
 pub use random::{Stream, StreamId, Variate};
 pub use router::{DropRange, Notice};
+pub use runs::Runs;
 pub use stages::Label;

@@ -8,6 +8,7 @@ use reknit_units::{Bytes, Instant};
 use crate::profile::{Direction, Profile};
 use crate::random::StreamId;
 use crate::router::{DropRange, Notice, Router};
+use crate::runs::Runs;
 use crate::stages::{Drop, Exit, Exits, Fate, Item, Label, Stage};
 
 /// What travels through a pipe: a segment in a simulator, octets on a host.
@@ -73,24 +74,6 @@ pub struct Pipe<P> {
     routers: Vec<Router>,
     /// Where runs are counted, if they are.
     counted: Option<(usize, Runs)>,
-}
-
-/// How packets of several connections follow each other at some point of a path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Runs {
-    /// Packets of data.
-    pub packets: u64,
-    /// Groups of them that follow each other and belong to one connection.
-    pub runs: u64,
-    last: Option<u32>,
-}
-
-impl Runs {
-    fn note(&mut self, label: Label) {
-        self.packets += 1;
-        self.runs += u64::from(self.last != Some(label.flow));
-        self.last = Some(label.flow);
-    }
 }
 
 #[derive(Debug)]
@@ -175,13 +158,6 @@ impl<P: Packet> Pipe<P> {
         if let Some(placed) = self.stages.get_mut(position) {
             placed.reads_labels = true;
             self.counted = Some((position, Runs::default()));
-        }
-    }
-
-    /// Forgets the runs that were counted so far.
-    pub fn restart_runs(&mut self) {
-        if let Some((_, runs)) = &mut self.counted {
-            *runs = Runs::default();
         }
     }
 
@@ -272,7 +248,6 @@ impl<P: Packet> Pipe<P> {
                 let label = self.packets[item.slot as usize].as_ref().and_then(Packet::label);
                 if let (Some(label), Some((position, runs))) = (label, &mut self.counted)
                     && *position == i
-                    && label.segment > 0
                 {
                     runs.note(label);
                 }
@@ -472,22 +447,6 @@ mod tests {
              [[forward]]\nkind = \"link\"\ndelay = \"1 ms\"\n",
         );
         assert_eq!(train(&mut pipe, 2, 1), [(2, 2), (501, 1)]);
-    }
-
-    #[test]
-    fn a_script_says_what_happens_to_which_packet() {
-        let mut pipe = pipe(
-            "[[forward]]\nkind = \"script\"\nrules = [\n\
-             { packet = [2, 3], action = \"drop\" },\n\
-             { packet = 5, action = \"delay\", by = \"15 ms\" },\n\
-             { packet = 6, action = \"duplicate\", by = \"5 ms\" },\n\
-             { from = \"80 ms\", to = \"105 ms\", action = \"hold\" },\n]\n",
-        );
-        let out = train(&mut pipe, 12, 10);
-        let held = [(105, 9), (105, 10), (105, 11)];
-        let before = [(0, 1), (30, 4), (50, 6), (55, 5), (55, 6), (60, 7), (70, 8)];
-        assert_eq!(out, [&before[..], &held[..], &[(110, 12)]].concat());
-        assert_eq!(pipe.delayed(), 4);
     }
 
     #[test]

@@ -124,7 +124,9 @@ impl Client {
     }
 
     pub(crate) fn sample(&mut self, now: Instant, flow: &Flow) {
-        self.series.push(Sample { at: now, info: flow.ends[0].info(now), delivered: self.tally.delivered });
+        let sender = &flow.ends[0];
+        let (info, coverage) = (sender.info(now), sender.reordering_coverage());
+        self.series.push(Sample { at: now, info, coverage, delivered: self.tally.delivered });
     }
 
     /// `flow`, which was its connection, is gone, or the run is over.

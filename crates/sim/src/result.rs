@@ -8,12 +8,14 @@ use reknit_units::{Bytes, Duration, Instant};
 use crate::transactions::TransactionStats;
 
 /// One point of a time series: the sender's variables at a moment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
     /// When.
     pub at: Instant,
     /// The sender's variables.
     pub info: Info,
+    /// The share of measured reordering that the duplicate threshold is to cover, if its algorithm steers by one.
+    pub coverage: Option<f64>,
     /// Octets that have arrived in order.
     pub delivered: Bytes,
 }

@@ -90,6 +90,8 @@ struct Simulation<T> {
     transactions: Vec<TransactionStats>,
     /// Somebody wants to know what packets carry.
     labels: bool,
+    /// The position of the slowest stage on the way of data.
+    slowest: usize,
     /// Packets that the path had held up before anything counted.
     delayed_before: u64,
     packets: u64,
@@ -115,8 +117,9 @@ impl<T: Tracer> Simulation<T> {
         }
         let mut forward = Pipe::new(&scenario.profile, Direction::Forward, scenario.seed);
         let reverse = Pipe::new(&scenario.profile, Direction::Reverse, scenario.seed);
+        let slowest = slowest(&scenario.profile);
         if T::WATCHES {
-            forward.count_runs(slowest(&scenario.profile));
+            forward.count_runs(slowest);
         }
         let groups = scenario.flows.iter().map(|spec| spec.group as usize + 1).max().unwrap_or(0);
         Simulation {
@@ -131,6 +134,7 @@ impl<T: Tracer> Simulation<T> {
             connections: 0,
             clients,
             labels: T::WATCHES || forward.reads_labels() || reverse.reads_labels(),
+            slowest,
             delayed_before: 0,
             forward,
             reverse,
@@ -231,7 +235,9 @@ impl<T: Tracer> Simulation<T> {
         self.flows.iter_mut().flatten().for_each(Flow::restart_counts);
         self.transactions.iter_mut().for_each(|stats| *stats = TransactionStats::default());
         self.delayed_before = self.forward.delayed();
-        self.forward.restart_runs();
+        if T::WATCHES {
+            self.forward.count_runs(self.slowest);
+        }
         self.tracer.on_warm(self.now);
     }
 
