@@ -19,6 +19,7 @@ profiles![
     "clean",
     "lossy",
     "reordered-and-lossy",
+    "corrupted",
     "random-delay",
     "duplicates",
     "two-paths-50ms",

@@ -8,6 +8,7 @@
 
 mod builtin;
 mod error;
+mod flow;
 mod metrics;
 mod pipe;
 mod profile;
@@ -16,6 +17,7 @@ mod router;
 pub mod stages;
 
 pub use builtin::{NAMES, builtin};
+pub use flow::flow_hash;
 pub use metrics::{Passage, Passed, Train};
 pub use pipe::{Lost, Packet, Pipe};
 pub use profile::{Direction, Profile, ProfileError};

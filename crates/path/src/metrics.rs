@@ -60,6 +60,10 @@ impl Packet for Numbered {
     fn copy(&self) -> Numbered {
         *self
     }
+
+    fn flow(&self) -> u32 {
+        0 // a train is one flow
+    }
 }
 
 impl Train {

@@ -8,7 +8,7 @@ use reknit_units::{Bytes, Instant};
 use crate::profile::{Direction, Profile};
 use crate::random::StreamId;
 use crate::router::{DropRange, Notice, Router};
-use crate::stages::{Drop, Exit, Exits, Fate, Item, Stage};
+use crate::stages::{Drop, Exits, Fate, Item, Stage};
 
 /// What travels through a pipe: a segment in a simulator, octets on a host.
 pub trait Packet: Sized {
@@ -27,6 +27,16 @@ pub trait Packet: Sized {
 
     /// A router writes what was dropped. Only if [`Packet::notice`] says that there is room.
     fn set_dropped(&mut self, _dropped: DropRange) {}
+
+    /// What all packets of a flow have in common and those of other flows mostly do not: a hash of addresses and ports
+    /// ([`flow_hash`](crate::flow_hash)).
+    fn flow(&self) -> u32;
+
+    /// A bit of what the receiver's checksum covers is flipped: this one, counted round and round. False if the packet
+    /// has no octets; then the pipe remembers that it is damaged, and loses it when it arrives.
+    fn flip(&mut self, _bit: u64) -> bool {
+        false
+    }
 }
 
 /// A packet that did not come through.
@@ -34,7 +44,7 @@ pub trait Packet: Sized {
 pub struct Lost<P> {
     /// The packet.
     pub packet: P,
-    /// Which stage lost it, counted from 0.
+    /// Which stage lost or damaged it, counted from 0.
     pub stage: usize,
     /// Why.
     pub why: Drop,
@@ -44,24 +54,38 @@ pub struct Lost<P> {
 ///
 /// Most stages foresee by arithmetic when a packet leaves them, so a packet walks the whole chain the moment it enters.
 /// It pauses only where packets may have overtaken each other before a stage to which their order matters.
+///
+/// What comes out, and when, depends on what was pushed and when, not on how often anybody looks: a clock that jumps from
+/// event to event and one that is read late get the same packets with the same times.
 #[derive(Debug)]
 pub struct Pipe<P> {
     stages: Vec<Placed>,
     /// The packets on their way; items refer to them by index.
-    packets: Vec<Option<P>>,
+    packets: Vec<Option<Inside<P>>>,
     free: Vec<u32>,
     /// Deliveries in order of time: where they all are as long as nothing overtakes.
     lane: VecDeque<Pending>,
-    /// Deliveries and pauses that came out of order.
+    /// Deliveries that came out of order.
     later: BinaryHeap<Reverse<Pending>>,
+    /// Items that wait for their time before a stage.
+    pauses: BinaryHeap<Reverse<Pending>>,
     /// Numbers everything that is put off, so that equal times keep the order in which they arose.
     serial: u64,
     exits: Exits,
     lost: VecDeque<Lost<P>>,
     /// Some stage has timers of its own.
     timed: bool,
+    /// Some stage tells flows apart.
+    reads_flows: bool,
     /// One for each stage, if those that drop packets tell of it.
     routers: Vec<Router>,
+}
+
+#[derive(Debug)]
+struct Inside<P> {
+    packet: P,
+    /// The stage that damaged it, if the packet itself does not show that.
+    damaged_by: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -92,6 +116,13 @@ impl Ord for Pending {
     }
 }
 
+impl<P: Packet> Inside<P> {
+    /// What a router reads. It trusts nothing in a damaged packet.
+    fn notice(&self) -> Option<Notice> {
+        if self.damaged_by.is_some() { None } else { self.packet.notice() }
+    }
+}
+
 impl<P: Packet> Pipe<P> {
     /// The pipe for one direction of `profile`.
     pub fn new(profile: &Profile, direction: Direction, seed: u64) -> Pipe<P> {
@@ -112,11 +143,13 @@ impl<P: Packet> Pipe<P> {
         Pipe {
             routers,
             timed: stages.iter().any(|placed| placed.stage.has_timers()),
+            reads_flows: stages.iter().any(|placed| placed.stage.reads_flows()),
             stages,
             packets: Vec::new(),
             free: Vec::new(),
             lane: VecDeque::new(),
             later: BinaryHeap::new(),
+            pauses: BinaryHeap::new(),
             serial: 0,
             exits: Exits::default(),
             lost: VecDeque::new(),
@@ -125,39 +158,40 @@ impl<P: Packet> Pipe<P> {
 
     /// A packet enters at `now`. Times must not run backwards.
     pub fn push(&mut self, now: Instant, packet: P) {
+        self.advance(now);
         let size = packet.size();
-        let slot = self.store(packet);
-        self.walk(now, Item { slot, size }, 0);
+        let flow = if self.reads_flows { packet.flow() } else { 0 };
+        let slot = self.store(Inside { packet, damaged_by: None });
+        self.walk(now, Item { slot, flow, size }, 0);
     }
 
     /// When [`Pipe::pop`] has something next.
     pub fn next_at(&self) -> Instant {
         let mut next = self.lane.front().map_or(Instant::NEVER, |pending| pending.at);
-        if let Some(Reverse(pending)) = self.later.peek() {
-            next = next.min(pending.at);
+        for heap in [&self.later, &self.pauses] {
+            if let Some(Reverse(pending)) = heap.peek() {
+                next = next.min(pending.at);
+            }
         }
-        if self.timed {
-            next = self.stages.iter().map(|placed| placed.stage.deadline()).fold(next, Instant::min);
-        }
-        next
+        self.next_timer().map_or(next, |(at, _)| next.min(at))
     }
 
     /// The next packet that comes out at or before `now`, with the time at which it does.
     pub fn pop(&mut self, now: Instant) -> Option<(Instant, P)> {
+        self.advance(now);
         loop {
-            if self.timed {
-                self.fire_timers(now);
-            }
             let pending = self.earliest().filter(|pending| pending.at <= now)?;
             self.forget(pending);
-            if pending.at_stage == self.stages.len() {
-                return self.take(pending.item).map(|packet| (pending.at, packet));
+            let Inside { packet, damaged_by } = self.take(pending.item)?;
+            match damaged_by {
+                None => return Some((pending.at, packet)),
+                Some(stage) => self.lost.push_back(Lost { packet, stage: stage as usize, why: Drop::Checksum }),
             }
-            self.pass(pending.at, pending.item, pending.at_stage);
         }
     }
 
-    /// The next packet that the path has lost. Losses are known as soon as they are certain.
+    /// The next packet that the path has lost. Losses are known as soon as they are certain; a damaged packet without
+    /// octets when it would have arrived.
     pub fn pop_lost(&mut self) -> Option<Lost<P>> {
         self.lost.pop_front()
     }
@@ -192,14 +226,14 @@ impl<P: Packet> Pipe<P> {
                     at = exit;
                 }
                 Fate::Drop(why) => {
-                    if let Some(packet) = self.take(item) {
-                        self.note_drop(at, &packet, i);
-                        self.lost.push_back(Lost { packet, stage: i, why });
+                    if let Some(inside) = self.take(item) {
+                        self.note_drop(at, &inside, i);
+                        self.lost.push_back(Lost { packet: inside.packet, stage: i, why });
                     }
                     return;
                 }
                 Fate::SeeExits => {
-                    self.walk_exits(i + 1);
+                    self.walk_exits(i);
                     return;
                 }
             }
@@ -212,10 +246,10 @@ impl<P: Packet> Pipe<P> {
         self.put_off(at, item, i);
     }
 
-    /// The router at stage `i` has dropped `packet`.
-    fn note_drop(&mut self, at: Instant, packet: &P, i: usize) {
+    /// The router at stage `i` has dropped a packet.
+    fn note_drop(&mut self, at: Instant, dropped: &Inside<P>, i: usize) {
         if let Some(router) = self.routers.get_mut(i)
-            && let Some(notice) = packet.notice()
+            && let Some(notice) = dropped.notice()
         {
             router.on_drop(at, notice);
         }
@@ -224,50 +258,75 @@ impl<P: Packet> Pipe<P> {
     /// The router at stage `i` forwards `item`, and with it the news of what it has dropped of that flow.
     fn tell(&mut self, at: Instant, item: Item, i: usize) {
         if let Some(router) = self.routers.get_mut(i).filter(|router| !router.is_silent())
-            && let Some(packet) = &mut self.packets[item.slot as usize]
-            && let Some(dropped) = packet.notice().and_then(|notice| router.on_forward(at, notice))
+            && let Some(inside) = &mut self.packets[item.slot as usize]
+            && let Some(dropped) = inside.notice().and_then(|notice| router.on_forward(at, notice))
         {
-            packet.set_dropped(dropped);
+            inside.packet.set_dropped(dropped);
         }
     }
 
-    /// Takes on what a stage has let out.
+    /// Takes on what the stage `i` has let out.
     fn walk_exits(&mut self, i: usize) {
         let mut exits = std::mem::take(&mut self.exits.exits);
-        for (at, exit) in exits.drain(..) {
-            match exit {
-                Exit::Packet(item) => self.walk(at, item, i),
-                Exit::CopyOf(item) => {
-                    if let Some(copy) = self.packets[item.slot as usize].as_ref().map(Packet::copy) {
-                        let slot = self.store(copy);
-                        self.walk(at, Item { slot, ..item }, i);
-                    }
-                }
+        // Copies are made before anything happens to the originals further on.
+        for (_, exit) in exits.iter_mut().filter(|(_, exit)| exit.copy) {
+            if let Some(original) = &self.packets[exit.item.slot as usize] {
+                let copy = Inside { packet: original.packet.copy(), damaged_by: original.damaged_by };
+                exit.item.slot = self.store(copy);
             }
+        }
+        for (at, exit) in exits.drain(..) {
+            if let (Some(bit), Some(inside)) = (exit.flip, &mut self.packets[exit.item.slot as usize])
+                && !inside.packet.flip(bit)
+            {
+                inside.damaged_by = Some(i as u32);
+            }
+            self.walk(at, exit.item, i + 1);
         }
         self.exits.exits = exits;
     }
 
-    fn fire_timers(&mut self, now: Instant) {
-        for i in 0..self.stages.len() {
-            if self.stages[i].stage.deadline() <= now {
-                self.stages[i].stage.on_timer(now, &mut self.exits);
-                self.walk_exits(i + 1);
+    /// Lets everything inside happen that happens up to `now`, each at its own time; at equal times timers come before
+    /// packets.
+    fn advance(&mut self, now: Instant) {
+        loop {
+            let pause = self.pauses.peek().map_or(Instant::NEVER, |Reverse(pending)| pending.at);
+            match self.next_timer() {
+                Some((at, i)) if at <= pause && at <= now => {
+                    self.stages[i].stage.on_timer(at, &mut self.exits);
+                    self.walk_exits(i);
+                }
+                _ if pause <= now => {
+                    let Some(Reverse(pending)) = self.pauses.pop() else { return };
+                    self.pass(pending.at, pending.item, pending.at_stage);
+                }
+                _ => return,
             }
         }
+    }
+
+    /// When the next timer of a stage is due, and which stage's.
+    fn next_timer(&self) -> Option<(Instant, usize)> {
+        if !self.timed {
+            return None;
+        }
+        let deadlines = self.stages.iter().zip(0..).map(|(placed, i)| (placed.stage.deadline(), i));
+        deadlines.filter(|(at, _)| at.is_set()).min()
     }
 
     fn put_off(&mut self, at: Instant, item: Item, at_stage: usize) {
         self.serial += 1;
         let pending = Pending { at, serial: self.serial, item, at_stage };
-        let in_order = self.lane.back().is_none_or(|last| last.at <= at);
-        if in_order && at_stage == self.stages.len() {
+        if at_stage < self.stages.len() {
+            self.pauses.push(Reverse(pending));
+        } else if self.lane.back().is_none_or(|last| last.at <= at) {
             self.lane.push_back(pending);
         } else {
             self.later.push(Reverse(pending));
         }
     }
 
+    /// The earliest delivery.
     fn earliest(&self) -> Option<Pending> {
         let lane = self.lane.front().copied();
         let later = self.later.peek().map(|Reverse(pending)| *pending);
@@ -286,16 +345,16 @@ impl<P: Packet> Pipe<P> {
         }
     }
 
-    fn store(&mut self, packet: P) -> u32 {
+    fn store(&mut self, inside: Inside<P>) -> u32 {
         if let Some(slot) = self.free.pop() {
-            self.packets[slot as usize] = Some(packet);
+            self.packets[slot as usize] = Some(inside);
             return slot;
         }
-        self.packets.push(Some(packet));
+        self.packets.push(Some(inside));
         (self.packets.len() - 1) as u32
     }
 
-    fn take(&mut self, item: Item) -> Option<P> {
+    fn take(&mut self, item: Item) -> Option<Inside<P>> {
         self.free.push(item.slot);
         self.packets[item.slot as usize].take()
     }
@@ -317,6 +376,10 @@ mod tests {
 
         fn copy(&self) -> Numbered {
             *self
+        }
+
+        fn flow(&self) -> u32 {
+            self.0 % 50
         }
     }
 
@@ -417,6 +480,10 @@ mod tests {
             *self
         }
 
+        fn flow(&self) -> u32 {
+            7
+        }
+
         fn notice(&self) -> Option<Notice> {
             Some(Notice { flow: 7, number: self.0, dropped: self.1 })
         }
@@ -449,5 +516,64 @@ mod tests {
     fn copies_come_later() {
         let mut pipe = pipe("[[forward]]\nkind = \"duplicate\"\nprobability = 1\nextra = \"constant(5 ms)\"\n");
         assert_eq!(train(&mut pipe, 2, 1), [(0, 1), (1, 2), (5, 1), (6, 2)]);
+    }
+
+    #[test]
+    fn flows_keep_to_their_path() {
+        let paths = "[[forward]]\nkind = \"multipath\"\nchoice = \"per-flow\"\n\
+                     paths = [{ delay = \"50 ms\" }, { delay = \"25 ms\" }]\n";
+        let far = |out: Vec<(u64, u32)>| -> Vec<u32> {
+            let delay = |(at, n): &(u64, u32)| at - u64::from(n - 1);
+            let mut far: Vec<u32> = out.iter().filter(|packet| delay(packet) == 50).map(|(_, n)| n % 50).collect();
+            far.sort_unstable();
+            far
+        };
+        let taken = far(train(&mut pipe(paths), 500, 1));
+        // Ten packets of each flow: all of them or none.
+        assert!(taken.chunks(10).all(|packets| packets.len() == 10 && packets.iter().all(|flow| *flow == packets[0])));
+        // Half of 50 flows, by five standard errors.
+        assert!((8..=42).contains(&(taken.len() / 10)), "{}", taken.len());
+        assert_eq!(far(train(&mut pipe(paths), 500, 1)), taken);
+        let profile = Profile::parse("test", &format!("description = \"test\"\n{paths}")).unwrap();
+        assert_ne!(far(train(&mut Pipe::new(&profile, Direction::Forward, 2), 500, 1)), taken);
+    }
+
+    #[test]
+    fn a_damaged_packet_costs_time_and_is_lost_on_arrival() {
+        let mut pipe = pipe(
+            "[[forward]]\nkind = \"corruption\"\nprobability = 1\n\
+             [[forward]]\nkind = \"duplicate\"\nprobability = 1\n\
+             [[forward]]\nkind = \"link\"\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\n",
+        );
+        pipe.push(at(0), Numbered(1));
+        assert_eq!((pipe.len(), pipe.pop_lost().is_none(), pipe.next_at()), (2, true, at(11)));
+        assert_eq!(pipe.pop(at(11)), None);
+        let lost = pipe.pop_lost().unwrap();
+        assert_eq!((lost.packet, lost.stage, lost.why), (Numbered(1), 0, Drop::Checksum));
+        assert!(pipe.pop_lost().is_none());
+        // The copy behind it is as damaged.
+        assert_eq!((pipe.pop(at(12)), pipe.pop_lost().is_some(), pipe.is_empty()), (None, true, true));
+    }
+
+    #[test]
+    fn what_becomes_of_a_packet_is_nothing_to_its_copy() {
+        let mut pipe =
+            pipe("[[forward]]\nkind = \"duplicate\"\nprobability = 1\n[[forward]]\nkind = \"loss\"\npackets = [1]\n");
+        assert_eq!(train(&mut pipe, 1, 1), [(0, 1)]);
+    }
+
+    #[test]
+    fn who_looks_late_sees_the_same() {
+        let paths = "[[forward]]\nkind = \"multipath\"\npaths = [{ delay = \"5 ms\" }, { delay = \"9 ms\" }]\n\
+                     [[forward]]\nkind = \"displace\"\npositions = 2\nprobability = 0.3\nrelease = \"1.5 ms\"\n\
+                     [[forward]]\nkind = \"lull\"\ninterval = \"constant(7 ms)\"\npause = \"constant(3 ms)\"\ndrain = \"100 us\"\n\
+                     [[forward]]\nkind = \"link\"\nrate = \"8 Mbit/s\"\n";
+        let often = train(&mut pipe(paths), 200, 1);
+        let mut late = pipe(paths);
+        (0..200).for_each(|i| late.push(at(i), Numbered(i as u32 + 1)));
+        let seen = std::iter::from_fn(|| late.pop(at(1_000_000)));
+        let seen: Vec<(u64, u32)> = seen.map(|(at, packet)| (at.as_nanos() / 1_000_000, packet.0)).collect();
+        assert_eq!(seen, often);
+        assert!(seen.iter().map(|(_, n)| *n).collect::<Vec<_>>() != (1..=200).collect::<Vec<_>>());
     }
 }

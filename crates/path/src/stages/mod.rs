@@ -1,6 +1,7 @@
 //! The stages of which paths are built, one file each.
 
 mod arq;
+mod corruption;
 mod delay;
 mod diffserv;
 mod displace;
@@ -27,6 +28,7 @@ use std::fmt::{self, Debug};
 use reknit_units::{Bytes, Instant, Rate};
 
 pub use self::arq::Arq;
+pub use self::corruption::Corruption;
 pub use self::delay::Delay;
 pub use self::diffserv::DiffServ;
 pub use self::displace::Displace;
@@ -55,6 +57,9 @@ use crate::random::StreamId;
 pub struct Item {
     /// Which packet of the pipe.
     pub(crate) slot: u32,
+    /// What the packets of its flow have in common ([`Packet::flow`](crate::Packet::flow)), if some stage
+    /// [reads](Stage::reads_flows) it.
+    pub flow: u32,
     /// Octets on the wire.
     pub size: Bytes,
 }
@@ -68,6 +73,8 @@ pub enum Drop {
     Early,
     /// Random or scripted loss.
     Lost,
+    /// It arrived damaged: the receiver's checksum refused it.
+    Checksum,
 }
 
 /// What a stage does with a packet.
@@ -88,9 +95,12 @@ pub struct Exits {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Exit {
-    Packet(Item),
-    CopyOf(Item),
+pub(crate) struct Exit {
+    pub(crate) item: Item,
+    /// A copy of the item leaves, not itself.
+    pub(crate) copy: bool,
+    /// With this bit flipped.
+    pub(crate) flip: Option<u64>,
 }
 
 impl Exits {
@@ -101,12 +111,19 @@ impl Exits {
 
     /// `item` leaves at `at`.
     pub fn push(&mut self, at: Instant, item: Item) {
-        self.exits.push((at, Exit::Packet(item)));
+        self.exits.push((at, Exit { item, copy: false, flip: None }));
     }
 
     /// A copy of `item` leaves at `at`.
     pub fn push_copy(&mut self, at: Instant, item: Item) {
-        self.exits.push((at, Exit::CopyOf(item)));
+        self.exits.push((at, Exit { item, copy: true, flip: None }));
+    }
+
+    /// What was pushed last leaves with a bit flipped: this one, counted round and round.
+    pub fn damage(&mut self, bit: u64) {
+        if let Some((_, exit)) = self.exits.last_mut() {
+            exit.flip = Some(bit);
+        }
     }
 }
 
@@ -120,6 +137,11 @@ pub trait Stage: Debug + Send {
         false
     }
 
+    /// True if [`Item::flow`] matters to it.
+    fn reads_flows(&self) -> bool {
+        false
+    }
+
     /// True if it may let a packet out although none arrives.
     fn has_timers(&self) -> bool {
         false
@@ -130,7 +152,7 @@ pub trait Stage: Debug + Send {
         Instant::NEVER
     }
 
-    /// The deadline has come.
+    /// The deadline, `now`, has come; it must move on.
     fn on_timer(&mut self, _now: Instant, _exits: &mut Exits) {}
 }
 
@@ -164,6 +186,9 @@ macro_rules! stages {
         /// The kinds of stages and how each reads its table.
         pub(crate) const KINDS: &[(&str, ReadSpec)] =
             &[$(($kind, |table| read(table).and_then($name::checked).map(Spec::$name)),)*];
+
+        /// The kinds of stages, as they stand in a profile.
+        pub const KIND_NAMES: &[&str] = &[$($kind),*];
 
         /// The stage in words, for people.
         impl fmt::Display for Spec {
@@ -210,6 +235,7 @@ stages! {
     "outage" => Outage: "Periods in which everything is lost.",
     "delay" => Delay: "An extra delay for some of the packets.",
     "stall" => Stall: "Sudden delays that keep the order.",
+    "corruption" => Corruption: "Some packets arrive with a flipped bit.",
     "duplicate" => Duplicate: "Copies of some of the packets.",
     "multipath" => Multipath: "Several parallel paths, chosen packet by packet.",
     "stripe" => Stripe: "Parallel links of a bundle, with cross traffic.",
