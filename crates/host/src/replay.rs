@@ -2,6 +2,7 @@
 //! recorded, and must arrive as it did in the simulation.
 
 use std::cell::{Cell, RefCell};
+use std::fmt::Write;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
@@ -57,14 +58,15 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("recorded", "packets = ['3 ms', '1 ms', 'lost', '12 ms', '2 ms', '2 ms', '7 ms', '0 ms', '4 ms', '1 ms', '1 ms']"),
 ];
 
-/// A link, the stages of `toml`, and a link to which the order matters, both ways.
+/// A link, delays that reorder, so that packets pause before what follows: the stages, and another link. Both ways.
 fn profile(stages: &[(&str, &str)]) -> Profile {
     let mut text = "description = 'test'\n".to_owned();
-    let first = ("link", "rate = '8 Mbit/s'\ndelay = '4 ms'");
+    let first =
+        [("link", "rate = '8 Mbit/s'\ndelay = '4 ms'"), ("delay", "probability = 0.05\nextra = 'uniform(0 ms, 9 ms)'")];
     let last = ("link", "rate = '6 Mbit/s'\ndelay = '1 ms'");
     for direction in ["forward", "reverse"] {
-        for (kind, keys) in std::iter::once(&first).chain(stages).chain([&last]) {
-            text += &format!("[[{direction}]]\nkind = '{kind}'\n{keys}\n");
+        for (kind, keys) in first.iter().chain(stages).chain([&last]) {
+            let _ = write!(text, "[[{direction}]]\nkind = '{kind}'\n{keys}\n");
         }
     }
     Profile::parse("test", &text).unwrap()

@@ -129,7 +129,8 @@ impl Exits {
 
 /// A stage at work. Packets arrive in the order of time; what leaves need not.
 pub trait Stage: Debug + Send {
-    /// `item` arrives at `at`.
+    /// `item` arrives at `at`, perhaps before anybody looked at the clock: a stage with timers first does what was due until
+    /// then.
     fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate;
 
     /// True if packets may leave in another order than they came.

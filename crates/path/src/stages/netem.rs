@@ -374,12 +374,16 @@ impl Stage for Queue {
             return Fate::Exit(exit);
         }
         exits.push(exit, item);
-        damage.into_iter().for_each(|bit| exits.damage(bit));
+        if let Some(bit) = damage {
+            exits.damage(bit);
+        }
         if copied && !lost {
             let second = self.exit(at, item);
             self.queued.push(Reverse(second));
             exits.push_copy(second, item);
-            self.damage().into_iter().for_each(|bit| exits.damage(bit));
+            if let Some(bit) = self.damage() {
+                exits.damage(bit);
+            }
         }
         Fate::SeeExits
     }
