@@ -37,8 +37,9 @@ bench: build ## Cost per ACK (docs/cost.md), and a comparison with ns-2 where th
 doc: ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked
 
-docs: build ## Write docs/algorithms from the headers of the algorithms' files
+docs: build ## Write docs/algorithms from the headers of the algorithms' files, docs/causes.md and docs/pictures
 	@$(REKNIT) variants --docs docs/algorithms
+	@$(REKNIT) paths --docs docs
 
 clean: ## Remove what was built
 	$(CARGO) clean

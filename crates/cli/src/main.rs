@@ -1,6 +1,7 @@
 //! The command `reknit`.
 
 mod capture;
+mod causes;
 mod compare;
 mod contestants;
 mod doctor;

@@ -201,6 +201,13 @@ macro_rules! stages {
         }
 
         impl Spec {
+            /// What a profile calls it.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Spec::$name(_) => $kind,)*
+                }
+            }
+
             /// The stage at work.
             pub fn build(&self, id: StreamId) -> Box<dyn Stage> {
                 match self {
