@@ -19,6 +19,7 @@ profiles![
     "clean",
     "lossy",
     "reordered-and-lossy",
+    "bursty-loss",
     "corrupted",
     "random-delay",
     "duplicates",
