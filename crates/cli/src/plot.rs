@@ -1,6 +1,7 @@
 //! Pictures of what a path does.
 
 use std::fmt::Write;
+use std::ops::Range;
 use std::path::Path;
 
 use plotters::coord::Shift;
@@ -12,14 +13,17 @@ use reknit_path::{Passage, Passed, Train};
 use crate::{Failure, output, table};
 
 /// Width and height of an SVG, in pixels. A PNG has [`SCALE`] times as many.
-const SIZE: (i32, i32) = (900, 640);
+const SIZE: (i32, i32) = (900, 860);
 const SCALE: i32 = 2;
 /// Dots drawn at most: what no eye can tell apart is left out.
-const DOTS: usize = 2600;
+const DOTS: usize = 1700;
 /// Bars of a histogram at most.
 const BARS: u32 = 60;
+/// Packets that are also drawn one by one, and how many of them come before the first to which something happened.
+const CLOSE: u32 = 200;
+const BEFORE: u32 = 50;
 /// As few dots as these are drawn larger.
-const FEW: usize = 400;
+const FEW: usize = 200;
 /// Letters of a line below the title.
 const LINE: usize = 115;
 /// Blue, orange, green and black, which colour-blind eyes tell apart (Okabe and Ito).
@@ -92,7 +96,7 @@ impl Picture<'_> {
         // One path for all dots of a colour takes a tenth of what as many circles would.
         let end = svg.rfind("</svg>").unwrap_or(svg.len());
         svg.truncate(end);
-        for layer in marks.layers() {
+        for layer in marks.iter().flat_map(Marks::layers) {
             svg.push_str(&dots(&layer));
         }
         svg.push_str("</svg>\n");
@@ -106,7 +110,7 @@ impl Picture<'_> {
         {
             let root = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
             let marks = self.draw(&root, SCALE)?;
-            for Layer { points, colour, mark, .. } in marks.layers() {
+            for Layer { points, colour, mark, .. } in marks.iter().flat_map(Marks::layers) {
                 for &(x, y) in points {
                     match mark {
                         Mark::Dot => root.draw(&Circle::new((x, y), radius(points) * SCALE, colour.filled()))?,
@@ -127,7 +131,7 @@ impl Picture<'_> {
     }
 
     /// Draws everything but the marks; returns where these belong. `unit` is the size of a pixel of [`SIZE`].
-    fn draw<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>, unit: i32) -> Result<Marks, Problem>
+    fn draw<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>, unit: i32) -> Result<[Marks; 2], Problem>
     where
         DB::ErrorType: 'static,
     {
@@ -144,8 +148,15 @@ impl Picture<'_> {
             below += 18;
         }
         let (_, charts) = root.split_vertically(below * unit);
-        let (upper, lower) = charts.split_vertically((SIZE.1 - below) * unit * 11 / 20);
-        let marks = self.delays(&upper, unit)?;
+        let third = (SIZE.1 - below) * unit / 3;
+        let (upper, charts) = charts.split_vertically(third);
+        let (middle, lower) = charts.split_vertically(third);
+        let all = 0..self.train.packets;
+        let close = self.close();
+        let title = format!("{} packets over time", output::count(f64::from(self.train.packets)));
+        let closer =
+            format!("packets {} to {}", output::count(close.start.into()), output::count((close.end - 1).into()));
+        let marks = [self.delays(&upper, unit, all, &title)?, self.delays(&middle, unit, close, &closer)?];
         let extents = self.passage.extents();
         if extents.is_empty() {
             let delays: Vec<f64> = self.passage.arrivals().map(|packet| dot(packet).1).collect();
@@ -159,39 +170,70 @@ impl Picture<'_> {
         Ok(marks)
     }
 
-    /// The delay of each packet over time.
-    fn delays<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, unit: i32) -> Result<Marks, Problem>
+    /// The packets to draw one by one: around the first that was reordered, lost or copied, whichever there is.
+    fn close(&self) -> Range<u32> {
+        let late = lateness(self.passage).into_iter().filter_map(|(packet, late)| late.then_some(packet.number)).min();
+        let missing = self.passage.missing();
+        let copy = self.passage.passed.iter().find(|packet| !packet.first).map(|packet| packet.number);
+        let first = late.or(missing.first().copied()).or(copy).unwrap_or(0);
+        let start = first.saturating_sub(BEFORE).min(self.train.packets.saturating_sub(CLOSE));
+        start..(start + CLOSE).min(self.train.packets)
+    }
+
+    /// The delays of these packets over time.
+    fn delays<DB: DrawingBackend>(
+        &self,
+        area: &DrawingArea<DB, Shift>,
+        unit: i32,
+        numbers: Range<u32>,
+        title: &str,
+    ) -> Result<Marks, Problem>
     where
         DB::ErrorType: 'static,
     {
-        let arrived: Vec<&Passed> = self.passage.arrivals().collect();
-        let end = self.train.departure(self.train.packets).as_secs_f64();
-        let delays = || self.passage.passed.iter().map(|packet| dot(packet).1);
-        let (least, most) = (delays().fold(f64::INFINITY, f64::min), delays().fold(1e-3, f64::max));
-        // From zero, unless all would then lie in a thin band.
-        let margin = 0.06 * (most - least.min(most));
-        let bottom = if least < 0.6 * most { 0.0 } else { (least - margin - 1e-3 * most).max(0.0) };
-        let top = most + margin + 1e-3 * most;
-        let lost = self.passage.missing();
-        let title = format!("{} packets over time", output::count(f64::from(self.train.packets)));
-        let chart = axes(area, unit, &title, (0.0..end, bottom..top), ("sent at, s", "one-way delay, ms"))?;
+        let shown = || self.passage.passed.iter().filter(|packet| numbers.contains(&packet.number));
+        let sent = |number: u32| self.train.departure(number).as_secs_f64();
+        let (bottom, top) = span(shown().map(|packet| dot(packet).1));
+        let times = sent(numbers.start)..sent(numbers.end);
+        let chart = axes(area, unit, title, (times, bottom..top), ("sent at, s", "one-way delay, ms"))?;
+        let place = |packet: &Passed| chart.backend_coord(&dot(packet));
         let mut marks = Marks::default();
-        let mut highest = None;
-        for packet in &arrived {
-            let late = highest.is_some_and(|highest| packet.number < highest);
-            highest = highest.max(Some(packet.number));
-            let layer = if late { &mut marks.reordered } else { &mut marks.in_order };
-            layer.push(chart.backend_coord(&dot(packet)));
+        for (packet, late) in lateness(self.passage) {
+            if numbers.contains(&packet.number) {
+                let layer = if late { &mut marks.reordered } else { &mut marks.in_order };
+                layer.push(place(packet));
+            }
         }
-        let copies = self.passage.passed.iter().filter(|packet| !packet.first);
-        marks.copied = copies.map(|packet| chart.backend_coord(&dot(packet))).collect();
+        marks.copied = shown().filter(|packet| !packet.first).map(place).collect();
         let floor = chart.backend_coord(&(0.0, bottom)).1 - TICK * unit;
-        let sent = |number: &u32| self.train.departure(*number).as_secs_f64();
-        marks.lost = lost.iter().map(|number| (chart.backend_coord(&(sent(number), bottom)).0, floor)).collect();
+        let lost = self.passage.missing().into_iter().filter(|number| numbers.contains(number));
+        marks.lost = lost.map(|number| (chart.backend_coord(&(sent(number), bottom)).0, floor)).collect();
         marks.thin_out();
         legend(area, unit, &marks)?;
         Ok(marks)
     }
+}
+
+/// The first copies, in the order of arrival, and whether each is reordered.
+fn lateness(passage: &Passage) -> Vec<(&Passed, bool)> {
+    let mut highest = None;
+    let mut late = |number| {
+        let late = highest.is_some_and(|highest| number < highest);
+        highest = highest.max(Some(number));
+        late
+    };
+    passage.arrivals().map(|packet| (packet, late(packet.number))).collect()
+}
+
+/// The part of an axis that `values` need: from zero, unless all would then lie in a thin band.
+fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (least, most) =
+        values.fold((f64::INFINITY, 1e-3_f64), |(least, most), value| (least.min(value), most.max(value)));
+    let band = most - least;
+    if least < 0.6 * most || band < 1e-3 * most {
+        return (0.0, 1.06 * most);
+    }
+    (least - 0.06 * band, most + 0.06 * band)
 }
 
 /// When a packet was sent, in seconds, and its delay in milliseconds.
@@ -337,8 +379,8 @@ impl Bars {
     fn of_delays(delays: &[f64]) -> Bars {
         let (least, most) =
             delays.iter().fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), d| (least.min(*d), most.max(*d)));
-        let from = if least < 0.6 * most { 0.0 } else { least };
-        let width = ((most - from) / f64::from(BARS)).max(1e-3);
+        let from = if least < 0.6 * most || most - least < 1e-3 * most { 0.0 } else { least };
+        let width = ((most - from) / f64::from(BARS)).max(1e-6);
         let mut counts = vec![0; BARS as usize];
         for delay in delays {
             #[expect(clippy::cast_sign_loss, reason = "no delay is less than the least")]
@@ -380,7 +422,7 @@ fn axes<'a, DB: DrawingBackend + 'a>(
     area: &DrawingArea<DB, Shift>,
     unit: i32,
     title: &str,
-    (x, y): (std::ops::Range<f64>, std::ops::Range<f64>),
+    (x, y): (Range<f64>, Range<f64>),
     labels: (&str, &str),
 ) -> Result<Chart<'a, DB>, Problem>
 where
@@ -419,15 +461,8 @@ where
 
 /// Writes numbers of an axis that spans `span`.
 fn number(span: f64) -> impl Fn(&f64) -> String {
-    let digits = if span >= 8.0 {
-        0
-    } else if span >= 0.8 {
-        1
-    } else if span >= 0.08 {
-        2
-    } else {
-        3
-    };
+    // Two significant digits of what lies between two labels.
+    let digits = [8.0, 0.8, 0.08, 0.008].iter().take_while(|least| span < **least).count();
     move |value| {
         if digits == 0 { output::count(value.round()) } else { format!("{value:.digits$}") }
     }

@@ -317,7 +317,7 @@ fn a_path_is_drawn_as_the_ending_of_the_file_says() {
     let png = draw("path.png");
     assert!(png.starts_with(b"\x89PNG\r\n") && png == draw("again.png"));
     let size = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
-    assert_eq!((size(16), size(20)), (1800, 1280));
+    assert_eq!((size(16), size(20)), (1800, 1720));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
