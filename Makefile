@@ -4,10 +4,10 @@ CARGO ?= cargo
 PYTHON ?= python3
 REKNIT := target/release/reknit
 
-.PHONY: help build demo test lint fmt bench doc docs clean
+.PHONY: help build demo test python python-test lint fmt bench doc docs clean
 
 help: ## List the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
 build: ## Build the command: target/release/reknit
 	$(CARGO) build --release --locked -p reknit
@@ -17,6 +17,12 @@ demo: build ## Build, then compare variants in simulation and against this machi
 
 test: ## Run all tests; those against the kernel need root and TUN
 	@$(PYTHON) tools/test.py $(CARGO)
+
+python: ## Build the Python package into target/venv
+	@$(PYTHON) tools/python.py
+
+python-test: ## Test the Python package alone, there
+	@$(PYTHON) tools/python.py --test
 
 lint: ## Check format, lints and documentation; everything is an error
 	$(CARGO) fmt --all --check

@@ -1,26 +1,43 @@
 #!/usr/bin/env python3
-"""Run all tests and close with one line: N passed, N failed."""
+"""Run all tests, of the crates and of the Python package, and close with one line: N passed, N failed."""
 
 import re
 import subprocess
 import sys
 
-RESULT = re.compile(r"^test result: .* (\d+) passed; (\d+) failed; (\d+) ignored")
+CARGO = re.compile(r"^test result: .* (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<ignored>\d+) ignored")
+PYTEST = re.compile(r"(?P<count>\d+) (?P<what>passed|failed|error|errors|skipped)\b")
+PYTEST_END = re.compile(r"^(=+ )?\d+ (passed|failed|error|errors|skipped)\b.* in [\d.]+s")
 
 
-def main() -> int:
-    """Pass the output through and add up the results."""
-    cargo = sys.argv[1] if len(sys.argv) > 1 else "cargo"
-    command = [cargo, "test", "--workspace", "--locked", "--no-fail-fast"]
+def count(line: str) -> tuple[int, int, int]:
+    """How many tests have passed, failed and been left out, if the line says so."""
+    if found := CARGO.match(line):
+        return int(found["passed"]), int(found["failed"]), int(found["ignored"])
+    if not PYTEST_END.match(line):
+        return 0, 0, 0
+    told = {found["what"].removesuffix("s"): int(found["count"]) for found in PYTEST.finditer(line)}
+    return told.get("passed", 0), told.get("failed", 0) + told.get("error", 0), told.get("skipped", 0)
+
+
+def run(command: list[str]) -> tuple[tuple[int, int, int], bool]:
+    """Pass the output through; what it counted, and whether it broke down without a failed test."""
     passed = failed = ignored = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         for line in process.stdout:
             print(line, end="", flush=True)
-            if found := RESULT.match(line):
-                passed += int(found[1])
-                failed += int(found[2])
-                ignored += int(found[3])
-    broken = process.returncode != 0 and failed == 0
+            more = count(line)
+            passed, failed, ignored = passed + more[0], failed + more[1], ignored + more[2]
+    return (passed, failed, ignored), process.returncode != 0 and failed == 0
+
+
+def main() -> int:
+    """Run both and add up the results."""
+    cargo = sys.argv[1] if len(sys.argv) > 1 else "cargo"
+    crates, crates_broke = run([cargo, "test", "--workspace", "--locked", "--no-fail-fast"])
+    package, package_broke = run([sys.executable, "tools/python.py", "--test"])
+    passed, failed, ignored = (a + b for a, b in zip(crates, package, strict=True))
+    broken = crates_broke or package_broke
     if broken:
         print("the tests could not be run to their end")
     note = f", {ignored} ignored" if ignored else ""

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use reknit_path::{Direction, Passage, Profile};
+use reknit_units::Duration;
 
 use crate::{Failure, paths};
 
@@ -104,7 +105,7 @@ fn row(number: u32, cause: &Cause, passage: &Passage) -> String {
         },
     );
     let Cause { what, named_by, stage, path } = cause;
-    let delay = |quantile| paths::rounded(passage.delay_quantile(quantile));
+    let delay = |quantile| passage.delay_quantile(quantile).round_to(Duration::from_micros(1));
     format!(
         "| [C{number}](pictures/{path}.svg) | {what} | {named_by} | `{stage}` | `{path}` | {} | {extent} | {} | {} | {} | {}, {} |",
         share(extents.len() as u32),

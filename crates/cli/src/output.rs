@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use reknit_compare::Estimate;
 use reknit_units::Duration;
 
 use crate::Failure;
-use crate::statistics::Estimate;
 
 /// Prints to standard output. Whoever reads may stop reading, which is no error of ours.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -16,6 +16,13 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(Failure::Failed(format!("standard output: {error}"))),
+    }
+}
+
+/// One line about a variant that did without something.
+pub(crate) fn tell_of_fall_back(name: &str, fall_backs: &[String]) {
+    if !fall_backs.is_empty() {
+        eprintln!("note: {name} fell back: {}", fall_backs.join("; "));
     }
 }
 

@@ -3,8 +3,10 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use reknit_path::{Direction, NAMES, Passage, Profile, Train};
-use reknit_units::{Bytes, Duration, Rate};
+use reknit_compare::names;
+use reknit_compare::passage::{self, Report};
+use reknit_path::{Direction, Passage, Profile, Train};
+use reknit_units::Duration;
 
 use crate::plot::{self, Picture};
 use crate::{Failure, causes, input, output, table};
@@ -38,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let width = table::terminal_width();
     match &args.name {
         Some(name) => {
-            let profile = input::path(name, &args.set)?;
+            let profile = names::load_path(name, &args.set)?;
             if let Some(file) = &args.plot {
                 let (direction, train, passage) = worth_a_picture(&profile, args.seed);
                 let way = if direction == Direction::Forward { "" } else { ", the way back" };
@@ -51,11 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn list_paths(width: usize) -> Result<String, Failure> {
-    let mut items = Vec::new();
-    for name in NAMES {
-        let profile = Profile::load(name, &[]).map_err(|error| Failure::Failed(error.to_string()))?;
-        items.push(((*name).to_owned(), profile.description));
-    }
+    let items: Vec<_> = passage::list()?.into_iter().map(|listed| (listed.name, listed.description)).collect();
     let more = "More about one: reknit paths NAME. Your own: a TOML file (docs/paths.md).";
     Ok(format!("{}\n{}\n", table::definitions(&items, width), table::wrap(more, width, 0)))
 }
@@ -88,21 +86,10 @@ fn wrap_indented(line: &str, width: usize) -> String {
     format!("  {}", table::wrap(line, width.saturating_sub(2), 6))
 }
 
-/// Packets of a train.
-const PACKETS: u32 = 20_000;
-/// Octets of each.
-const SIZE: Bytes = Bytes(1500);
-
-/// A train at 80 % of the path's rate, so that what happens to it is not the queue's doing.
-fn train(profile: &Profile, direction: Direction) -> Train {
-    let rate = profile.bottleneck(direction).unwrap_or(Rate::from_bits_per_second(10_000_000));
-    Train { packets: PACKETS, size: SIZE, gap: rate.time_for(SIZE).mul_f64(1.25) }
-}
-
 /// What is worth a picture: the way forward, unless only the way back reorders.
 pub(crate) fn worth_a_picture(profile: &Profile, seed: u64) -> (Direction, Train, Passage) {
     let passage = |direction| {
-        let train = train(profile, direction);
+        let train = passage::train(profile, direction);
         (direction, train, train.through(profile, direction, seed))
     };
     let forward = passage(Direction::Forward);
@@ -120,24 +107,19 @@ pub(crate) fn picture<'a>(title: String, profile: &'a Profile, train: Train, pas
 
 /// What one direction does to a train, in the terms of RFC 4737.
 fn measure(profile: &Profile, direction: Direction, seed: u64, width: usize) -> String {
-    let train = train(profile, direction);
-    let passage = train.through(profile, direction, seed);
-    let share = |n: u32| 100.0 * f64::from(n) / f64::from(passage.sent);
+    let report = passage::report(profile, direction, seed);
+    let share = |n: u32| 100.0 * f64::from(n) / f64::from(report.packets);
     let mut lines = vec![
-        ("delay", delays(&passage)),
-        ("lost", format!("{:.2} %, duplicated {:.2} %", share(passage.lost()), share(passage.duplicates()))),
-        ("reordered", reordering(&passage)),
+        ("delay", delays(&report)),
+        ("lost", format!("{:.2} %, duplicated {:.2} %", share(report.lost), share(report.duplicated))),
+        ("reordered", reordering(&report)),
     ];
-    if passage.reordered_ratio() > 0.0 {
-        let n = [1, 2, 3, 5, 10, 20].map(|n| format!("{n}: {:.2} %", share(passage.n_reordered(n))));
-        lines.push(("n-reordered", n.join(", ")));
+    if report.reordered > 0 {
+        let n = passage::N.iter().zip(report.n_reordered).map(|(n, count)| format!("{n}: {:.2} %", share(count)));
+        lines.push(("n-reordered", n.collect::<Vec<_>>().join(", ")));
     }
-    let mut text = format!(
-        "  {} packets of {} octets, one each {}:\n",
-        output::count(f64::from(PACKETS)),
-        SIZE.0,
-        rounded(train.gap)
-    );
+    let gap = rounded(report.gap_ms);
+    let mut text = format!("  {} packets of {} octets, one each {gap}:\n", report.packets, report.size_bytes);
     for (label, value) in lines {
         let wrapped = table::wrap(&value, width.saturating_sub(INDENT), 0).replace('\n', &format!("\n{:INDENT$}", ""));
         let _ = writeln!(text, "    {label:<12}{wrapped}");
@@ -148,20 +130,21 @@ fn measure(profile: &Profile, direction: Direction, seed: u64, width: usize) -> 
 /// Where the values of a measurement begin.
 const INDENT: usize = 16;
 
-pub(crate) fn rounded(duration: Duration) -> Duration {
-    duration.round_to(Duration::from_micros(1))
+/// Milliseconds as a span, to the microsecond.
+fn rounded(ms: f64) -> Duration {
+    Duration::from_secs_f64(ms / 1e3).round_to(Duration::from_micros(1))
 }
 
-fn delays(passage: &Passage) -> String {
-    let at = |quantile| rounded(passage.delay_quantile(quantile));
-    format!("median {}, 90 % {}, 99 % {}, largest {}", at(0.5), at(0.9), at(0.99), at(1.0))
+fn delays(report: &Report) -> String {
+    let Report { delay_p50_ms, delay_p90_ms, delay_p99_ms, delay_max_ms, .. } = *report;
+    let [median, p90, p99, largest] = [delay_p50_ms, delay_p90_ms, delay_p99_ms, delay_max_ms].map(rounded);
+    format!("median {median}, 90 % {p90}, 99 % {p99}, largest {largest}")
 }
 
-fn reordering(passage: &Passage) -> String {
-    let mut extents = passage.extents();
-    extents.sort_unstable();
-    let Some(largest) = extents.last() else { return "nothing".to_owned() };
-    let at = |quantile: usize| extents[(extents.len() - 1) * quantile / 100];
-    let ratio = 100.0 * passage.reordered_ratio();
-    format!("{ratio:.2} % of packets, extent median {}, 99 % {}, largest {largest}", at(50), at(99))
+fn reordering(report: &Report) -> String {
+    let (Some(median), Some(p99), Some(largest)) = (report.extent_p50, report.extent_p99, report.extent_max) else {
+        return "nothing".to_owned();
+    };
+    let ratio = 100.0 * report.reordered_ratio;
+    format!("{ratio:.2} % of packets, extent median {median}, 99 % {p99}, largest {largest}")
 }

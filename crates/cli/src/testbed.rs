@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
+use reknit_compare::{Contestant, contestants, names};
 use reknit_host::testbed::Payload;
 use reknit_host::{Opener, Outcome, Spec, Stack, TestbedError};
 use reknit_sim::tcp_config;
@@ -10,7 +11,6 @@ use reknit_units::{Bytes, Duration, Share};
 use reknit_variants::{Custom, rules};
 use serde::Serialize;
 
-use crate::contestants::{self, Contestant};
 use crate::table::{self, Align, Column};
 use crate::{Failure, input, output};
 
@@ -96,12 +96,15 @@ struct Report {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let mut profile = input::path(&args.path, &args.set)?;
+    let mut profile = names::load_path(&args.path, &args.set)?;
     if let Some(loss) = args.loss {
         profile.set_loss(loss);
     }
     let tcp = tcp_config(&profile).map_err(Failure::Usage)?;
     let customs = contestants::load(&args.variant_file)?;
+    for warning in customs.iter().flat_map(|custom| &custom.warnings) {
+        eprintln!("warning: {warning}");
+    }
     let pairs = pairs(args, &customs)?;
     warn_of_double_waits(&pairs);
     if let Some(file) = &args.file {
@@ -220,7 +223,7 @@ fn fall_backs(spec: &Spec, outcome: &Outcome) -> Vec<String> {
         let contestant = Contestant { name: name.clone(), composition: composition.clone() };
         if !told.contains(&name) {
             let lines = contestant.fall_backs(info);
-            contestants::tell_of_fall_back(name, &lines);
+            output::tell_of_fall_back(name, &lines);
             all.extend(lines.into_iter().map(|line| format!("{name}: {line}")));
             told.push(name);
         }

@@ -3,13 +3,14 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use reknit_compare::catalogue::Document;
+use reknit_compare::names;
 use reknit_variants::header::Header;
 use reknit_variants::parts::{self, Face, Form, Parameter, Seam};
 use reknit_variants::{Composition, Family, VARIANTS, Variant, file, rules};
-use serde::Serialize;
 
 use crate::table::{self, Align, Column};
-use crate::{Failure, input, output, reference};
+use crate::{Failure, output, reference};
 
 /// List the variants, or explain one.
 #[derive(clap::Args, Debug)]
@@ -36,8 +37,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return if args.json { print_json(VARIANTS) } else { output::print(&list(width, table::may_colour())) };
     };
     let variant = reknit_variants::find(name).map_err(|error| {
-        let near = input::nearest(name, VARIANTS.iter().map(|variant| variant.name));
-        Failure::Usage(input::with_guess(error.to_string(), near))
+        let near = names::nearest(name, VARIANTS.iter().map(|variant| variant.name));
+        Failure::Usage(names::with_guess(error.to_string(), near))
     })?;
     if args.json {
         print_json(std::slice::from_ref(variant))
@@ -233,86 +234,8 @@ fn parameter_list(settings: &[Setting], width: usize) -> String {
     text
 }
 
-#[derive(Serialize)]
-struct Document {
-    format: &'static str,
-    reknit: &'static str,
-    variants: Vec<Entry>,
-}
-
-#[derive(Serialize)]
-struct Entry {
-    name: &'static str,
-    aliases: &'static [&'static str],
-    summary: &'static str,
-    family: String,
-    source: &'static str,
-    side: String,
-    peer_needs: &'static str,
-    without_peer: Vec<String>,
-    status: String,
-    parts: Vec<PartEntry>,
-}
-
-#[derive(Serialize)]
-struct PartEntry {
-    seam: &'static str,
-    algorithm: String,
-    about: String,
-    parameters: Vec<ParameterEntry>,
-}
-
-#[derive(Serialize)]
-struct ParameterEntry {
-    name: String,
-    value: String,
-    default: Option<String>,
-    unit: Option<&'static str>,
-    meaning: String,
-    choices: Vec<String>,
-}
-
 fn print_json(variants: &[Variant]) -> Result<(), Failure> {
-    let document = Document {
-        format: "reknit-variants-1",
-        reknit: env!("CARGO_PKG_VERSION"),
-        variants: variants.iter().map(entry).collect(),
-    };
-    let text = serde_json::to_string_pretty(&document).map_err(|error| Failure::Failed(error.to_string()))?;
+    let text =
+        serde_json::to_string_pretty(&Document::of(variants)).map_err(|error| Failure::Failed(error.to_string()))?;
     output::print(&format!("{text}\n"))
-}
-
-fn entry(variant: &Variant) -> Entry {
-    let composition = (variant.compose)();
-    let parts = Seam::ALL.iter().flat_map(|seam| composition.faces(*seam).into_iter().map(|face| (*seam, face)));
-    Entry {
-        name: variant.name,
-        aliases: variant.aliases,
-        summary: variant.summary,
-        family: variant.family().to_string(),
-        source: variant.source,
-        side: variant.side.to_string(),
-        peer_needs: variant.peer_needs,
-        without_peer: rules::possible_fall_backs(&composition),
-        status: variant.status.to_string(),
-        parts: parts.map(|(seam, face)| part_entry(seam, face)).collect(),
-    }
-}
-
-fn part_entry(seam: Seam, face: Face) -> PartEntry {
-    let form = face.form();
-    let parameter = |parameter: Parameter| ParameterEntry {
-        value: face.parameters.get(&parameter.name).map_or(String::new(), parts::plain),
-        name: parameter.name,
-        default: parameter.default,
-        unit: parameter.unit,
-        meaning: parameter.meaning,
-        choices: parameter.choices.into_iter().map(|(word, _)| word).collect(),
-    };
-    PartEntry {
-        seam: seam.key(),
-        about: form.about,
-        parameters: form.parameters.into_iter().map(parameter).collect(),
-        algorithm: face.algorithm,
-    }
 }

@@ -337,3 +337,53 @@ fn documented_variant_files_work() {
     }
     assert!(shown >= 2, "the documents show no variant file");
 }
+
+/// The scenario that the document shows, in a file.
+fn documented_scenario() -> String {
+    let text = include_str!("../../../docs/scenarios.md");
+    let block = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("it shows one");
+    file("scenario", block)
+}
+
+#[test]
+fn the_documented_scenario_works() {
+    let scenario = documented_scenario();
+    let text = reknit(&["compare", "--scenario", &scenario], 160);
+    for column in ["transactions", "completion p50", "completion p99", "others' Mbit/s", "Jain"] {
+        assert!(text.contains(column), "{column}\n{text}");
+    }
+    let document: Value = serde_json::from_str(&reknit(&["compare", "--scenario", &scenario, "--json"], 80)).unwrap();
+    assert_documented(&document);
+    assert_eq!((&document["path"], &document["flows"]), (&"random-delay".into(), &10.into()));
+    assert_eq!((&document["scenario"], &document["duration_s"]), (&scenario.into(), &20.0.into()));
+    for run in document["variants"].as_array().unwrap().iter().flat_map(|row| row["runs"].as_array().unwrap()) {
+        let groups = run["groups"].as_array().unwrap();
+        let of = |key: &str| groups.iter().map(|group| group[key].clone()).collect::<Vec<Value>>();
+        assert_eq!(of("group"), ["browsers/pages", "browsers/files", "long"]);
+        assert_eq!(of("flows"), [6, 2, 2]);
+        assert_eq!(of("variant"), [Value::Null, Value::Null, "newreno".into()]);
+        assert!(groups[0]["transactions"]["completed"].as_u64().unwrap() > 50, "{run}");
+        assert!(groups[2]["transactions"].is_null() && groups[2]["goodput_mbit_s"].as_f64().unwrap() > 0.1, "{run}");
+    }
+}
+
+#[test]
+fn options_count_instead_of_the_scenario() {
+    let scenario = documented_scenario();
+    let options = ["--path", "clean", "--variants", "newreno", "--seeds", "1", "--duration", "5 s", "--csv"];
+    let text = reknit(&[&["compare", "--scenario", &scenario], &options[..]].concat(), 80);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].ends_with(",transactions,completion_p50_ms,completion_p99_ms,jain"), "{text}");
+    assert!(lines[1].starts_with("clean,newreno,1,"), "{text}");
+}
+
+#[test]
+fn a_scenario_of_bulk_flows_is_what_the_options_say() {
+    let scenario =
+        file("bulk", "path = \"rr-tcp\"\n[[flows]]\ncount = 3\ninterval = \"100 ms\"\nworkload = \"bulk\"\n");
+    let common = ["--variants", "sack", "--duration", "5 s", "--seeds", "1", "--csv"];
+    let by_file = reknit(&[&["compare", "--scenario", &scenario], &common[..]].concat(), 80);
+    let by_options = reknit(&[&["compare", "--path", "rr-tcp", "--flows", "3"], &common[..]].concat(), 80);
+    assert_eq!(by_file, by_options);
+}

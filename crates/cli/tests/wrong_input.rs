@@ -332,3 +332,40 @@ fn an_unknown_variant_to_explain() {
 fn a_variant_file_of_nothing() {
     assert_says(&["variants", "--toml"], &["required", "<NAME>"]);
 }
+
+/// Compares on the scenario with this content.
+fn assert_scenario_refused(name: &str, content: &str, says: &str) {
+    let path = file(name, content);
+    assert_says(&["compare", "--scenario", &path], &[&format!("error: {path}{says}")]);
+}
+
+#[test]
+fn a_scenario_that_is_not_there() {
+    assert_says(&["compare", "--scenario", "/nowhere/web.toml"], &["error: /nowhere/web.toml: No such file"]);
+}
+
+#[test]
+fn wrong_keys_in_a_scenario() {
+    const FLOWS: &str = "[[flows]]\nworkload = \"bulk\"\n";
+    for (content, says) in [
+        ("flow = 3\n", ": flow: unknown field `flow`, expected one of `description`, `path`"),
+        (FLOWS, ": path: missing; name one here or by --path"),
+        (&format!("path = \"moon\"\n{FLOWS}"), ": path: moon: no path of that name; known are clean"),
+        (&format!("[path]\nforward = 3\n{FLOWS}"), ": path.forward: write stages as [[forward]] tables"),
+        (&format!("path = \"clean\"\nvariants = [\"tahoe\"]\n{FLOWS}"), ": variants: unknown variant `tahoe`"),
+        (&format!("path = \"clean\"\n{FLOWS}variant = \"tahoe\""), ": flows[0].variant: unknown variant `tahoe`"),
+        (&format!("path = \"clean\"\n{FLOWS}tcp = {{ mss = 9 }}"), ": flows[0].tcp.mss = 9: must lie between 64 and"),
+        (
+            "path = \"clean\"\n[[flows]]\nworkload = \"web\"",
+            ": flows[0].workload.kind: `web` is no workload; allowed are",
+        ),
+    ] {
+        assert_scenario_refused("s-key", content, says);
+    }
+}
+
+#[test]
+fn a_number_of_flows_beside_a_scenario() {
+    let arguments = ["compare", "--scenario", "web.toml", "--flows", "3"];
+    assert_says(&arguments, &["'--scenario <FILE.toml>' cannot be used with '--flows <N>'"]);
+}

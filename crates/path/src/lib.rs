@@ -7,7 +7,7 @@
 //! Each kind of stage is one file in `stages/`; adding one is a file and a line in its list.
 
 mod builtin;
-mod error;
+pub mod error;
 mod flow;
 mod metrics;
 mod pipe;
@@ -20,6 +20,6 @@ pub use builtin::{NAMES, builtin};
 pub use flow::flow_hash;
 pub use metrics::{Passage, Passed, Train};
 pub use pipe::{Lost, Packet, Pipe};
-pub use profile::{Direction, Profile, ProfileError};
+pub use profile::{Direction, Profile};
 pub use random::{Stream, StreamId, Variate};
 pub use router::{DropRange, Notice};

@@ -20,11 +20,11 @@
 
 use std::path::Path;
 
+use reknit_config::{ConfigError, KeyError, switch, text};
 use reknit_units::{Rate, Share};
 use toml::{Table, Value};
 
 use crate::builtin;
-use crate::error::KeyError;
 use crate::stages::{KINDS, Loss, Spec};
 
 /// The way a packet goes.
@@ -64,14 +64,6 @@ pub struct Profile {
     pub tcp: Table,
 }
 
-/// What is wrong with a profile: one line that names the file, the key and what is allowed.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{place}: {message}")]
-pub struct ProfileError {
-    place: String,
-    message: String,
-}
-
 const ALLOWED: &str = "description, source, forward, reverse, drop_notices, tcp";
 
 impl Profile {
@@ -80,8 +72,8 @@ impl Profile {
     /// # Errors
     /// If there is none, or if it does not describe a path. `overrides` are `key=value`, for example
     /// `forward.bottleneck.rate=2 Mbit/s` or `reverse.link.delay=10 ms`.
-    pub fn load(name: &str, overrides: &[String]) -> Result<Profile, ProfileError> {
-        let refuse = |message: String| ProfileError { place: name.to_owned(), message };
+    pub fn load(name: &str, overrides: &[String]) -> Result<Profile, ConfigError> {
+        let refuse = |message: String| ConfigError::new(name, message);
         let is_file = name.contains('/') || Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"));
         if is_file {
             let text = std::fs::read_to_string(name).map_err(|e| refuse(e.to_string()))?;
@@ -100,39 +92,35 @@ impl Profile {
     ///
     /// # Errors
     /// Names the line (for broken TOML) or the key, and what is allowed.
-    pub fn parse(name: &str, text: &str) -> Result<Profile, ProfileError> {
+    pub fn parse(name: &str, text: &str) -> Result<Profile, ConfigError> {
         Profile::parse_with(name, text, &[])
     }
 
-    fn parse_with(name: &str, text: &str, overrides: &[String]) -> Result<Profile, ProfileError> {
-        let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-            let message = error.message().trim().replace('\n', ", ");
-            ProfileError { place: format!("{name}:{line}"), message }
-        })?;
+    fn parse_with(name: &str, text: &str, overrides: &[String]) -> Result<Profile, ConfigError> {
+        let table = reknit_config::parse(name, text)?;
+        Profile::from_table_with(name, table, overrides)
+    }
+
+    /// The profile in a table of some other file, which `name` tells of in results and errors.
+    ///
+    /// # Errors
+    /// As [`Profile::load`].
+    pub fn from_table_with(name: &str, mut table: Table, overrides: &[String]) -> Result<Profile, ConfigError> {
         for assignment in overrides {
             set(&mut table, assignment)
-                .map_err(|error| ProfileError { place: format!("--set {assignment}"), message: error.to_string() })?;
+                .map_err(|error| ConfigError::new(format!("--set {assignment}"), error.to_string()))?;
         }
-        Profile::from_table(name, table)
-            .map_err(|error| ProfileError { place: name.to_owned(), message: error.to_string() })
+        Profile::from_table(name, table).map_err(|error| ConfigError::new(name, error.to_string()))
     }
 
     fn from_table(name: &str, mut table: Table) -> Result<Profile, KeyError> {
         let profile = Profile {
             name: name.to_owned(),
-            description: text(&mut table, "description")?,
-            source: text(&mut table, "source")?,
+            description: text(&mut table, "description")?.unwrap_or_default(),
+            source: text(&mut table, "source")?.unwrap_or_default(),
             forward: stages(&mut table, "forward")?,
             reverse: stages(&mut table, "reverse")?,
-            drop_notices: match table.remove("drop_notices") {
-                None => false,
-                Some(Value::Boolean(on)) => on,
-                Some(other) => {
-                    let message = format!("expected true or false, not {}", other.type_str());
-                    return Err(KeyError::new("drop_notices", message));
-                }
-            },
+            drop_notices: switch(&mut table, "drop_notices")?.unwrap_or(false),
             tcp: match table.remove("tcp") {
                 None => Table::new(),
                 Some(Value::Table(tcp)) => tcp,
@@ -184,14 +172,6 @@ impl Profile {
     }
 }
 
-fn text(table: &mut Table, key: &str) -> Result<String, KeyError> {
-    match table.remove(key) {
-        None => Ok(String::new()),
-        Some(Value::String(text)) => Ok(text.split_whitespace().collect::<Vec<_>>().join(" ")),
-        Some(other) => Err(KeyError::new(key, format!("expected text, not {}", other.type_str()))),
-    }
-}
-
 fn stages(table: &mut Table, direction: &str) -> Result<Vec<Named>, KeyError> {
     let stages = match table.remove(direction) {
         None => Vec::new(),
@@ -206,15 +186,14 @@ fn stages(table: &mut Table, direction: &str) -> Result<Vec<Named>, KeyError> {
 }
 
 fn stage(mut table: Table) -> Result<Named, KeyError> {
-    let kind = text(&mut table, "kind")?;
-    let name = text(&mut table, "name")?;
+    let kind = text(&mut table, "kind")?.unwrap_or_default();
+    let name = text(&mut table, "name")?.unwrap_or_default();
     let Some((_, read)) = KINDS.iter().find(|(known, _)| *known == kind) else {
         let known: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
         let what = if kind.is_empty() { "missing".to_owned() } else { format!("`{kind}` is no kind of stage") };
         return Err(KeyError::new("kind", format!("{what}; allowed are {}", known.join(", "))));
     };
-    let spec =
-        read(table).map_err(|error| KeyError { message: format!("{} ({kind} stage)", error.message), ..error })?;
+    let spec = read(table).map_err(|error| error.told(|message| format!("{message} ({kind} stage)")))?;
     Ok(Named { name: if name.is_empty() { kind } else { name }, spec })
 }
 

@@ -3,31 +3,28 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hdrhistogram::Histogram;
-use reknit_tcp::stats::Cut;
-use reknit_tcp::{Connection, Identity, SeqNum, State};
-use reknit_units::{Bytes, Duration, Instant};
+use reknit_tcp::{Config, Connection, Identity, SeqNum, State};
+use reknit_units::Instant;
 
-use crate::result::{FlowResult, Sample};
-use crate::scenario::{FlowSpec, Scenario, Workload};
+use crate::application::Application;
+use crate::scenario::FlowSpec;
+use crate::tally::Tally;
 use crate::trace::{Datagram, End};
-
-/// More than any run can send.
-const WITHOUT_END: Bytes = Bytes(1 << 60);
 
 #[derive(Debug)]
 pub(crate) struct Flow {
+    /// Never given to another connection, as opposed to its place in the simulation.
+    pub(crate) id: u32,
+    /// Whose connection it is.
+    pub(crate) client: u32,
     /// Sender of data, then receiver.
     pub(crate) ends: [Connection; 2],
     /// When each end next has a timer in the simulation's queue.
     pub(crate) scheduled: [Instant; 2],
-    pub(crate) start: Instant,
-    /// What its sender learns about reordering serves later flows, and the other way round.
-    pub(crate) shares_reordering: bool,
-    workload: Workload,
-    completed: Option<Instant>,
+    pub(crate) application: Application,
+    /// What it was for is done and an end has closed; this was noticed.
+    pub(crate) done: bool,
     truth: Truth,
-    series: Vec<Sample>,
 }
 
 /// What only the simulator knows.
@@ -35,103 +32,94 @@ pub(crate) struct Flow {
 struct Truth {
     /// Copies of the segment at this position that the path lost.
     lost: BTreeMap<u64, u32>,
-    lost_total: u64,
-    spurious_retransmissions: u64,
+    /// Segments that wait at the receiver for those before them, by position, and since when.
+    waiting: BTreeMap<u64, Instant>,
     cuts_seen: u64,
-    false_cuts: u64,
-    waits: Waits,
 }
 
-/// How long segments wait at the receiver for those before them.
-#[derive(Debug, Default)]
-struct Waits {
-    /// Segments that wait, by position, and since when.
-    waiting: BTreeMap<u64, Instant>,
-    /// Segments that did not wait.
-    none: u64,
-    /// Waits in microseconds.
-    some: Option<Histogram<u64>>,
+/// What the connection is called and whose it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) id: u32,
+    pub(crate) client: u32,
+    pub(crate) seed: u64,
 }
 
 impl Flow {
-    pub(crate) fn new(scenario: &Scenario, spec: &FlowSpec, index: u64) -> Flow {
-        let config = |end: &reknit_variants::Composition| Arc::new(end.configure(scenario.tcp.clone()));
+    pub(crate) fn new(
+        now: Instant,
+        place: Place,
+        spec: &FlowSpec,
+        configs: &[Arc<Config>; 2],
+        application: Application,
+    ) -> Flow {
         // Any numbers do: no decision depends on them.
-        let mixed = (scenario.seed ^ index << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (place.seed ^ u64::from(place.id) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let identity = |salt: u64| Identity { isn: SeqNum((mixed >> salt) as u32), timestamp_offset: mixed as u32 };
-        let mut receiver = Connection::listen(spec.start, config(&spec.receiver), spec.receiver.build(), identity(32));
-        let mut sender = Connection::connect(spec.start, config(&spec.sender), spec.sender.build(), identity(16));
-        receiver.read_at_once();
-        match spec.workload {
-            Workload::Bulk => sender.write(WITHOUT_END),
-            Workload::Transfer(size) => {
-                sender.write(size);
-                sender.close();
-            }
-        }
+        let opener = Application::opener(&spec.workload);
+        let end = |end: End, plugins, salt| {
+            let open = if end == opener { Connection::connect } else { Connection::listen };
+            let mut connection = open(now, configs[end.index()].clone(), plugins, identity(salt));
+            connection.read_at_once();
+            connection
+        };
         Flow {
-            ends: [sender, receiver],
+            id: place.id,
+            client: place.client,
+            ends: [end(End::Sender, spec.sender.build(), 16), end(End::Receiver, spec.receiver.build(), 32)],
             scheduled: [Instant::NEVER; 2],
-            start: spec.start,
-            shares_reordering: spec.sender.shares_reordering,
-            workload: spec.workload,
-            completed: None,
+            application,
+            done: false,
             truth: Truth::default(),
-            series: Vec::new(),
         }
     }
 
-    /// `datagram` has arrived.
-    pub(crate) fn deliver(&mut self, now: Instant, datagram: &Datagram) {
+    /// `datagram` has arrived; true if it completes a transaction.
+    pub(crate) fn deliver(&mut self, now: Instant, datagram: &Datagram, tally: &mut Tally) -> bool {
         match datagram.from {
-            End::Sender => self.deliver_data(now, datagram),
+            End::Sender => self.deliver_data(now, datagram, tally),
             End::Receiver => {
                 self.ends[0].on_segment(now, &datagram.segment);
-                self.check_cuts();
+                self.application.on_arrival_at_sender(&mut self.ends[0]);
+                self.check_cuts(tally);
+                false
             }
         }
     }
 
-    fn deliver_data(&mut self, now: Instant, datagram: &Datagram) {
+    fn deliver_data(&mut self, now: Instant, datagram: &Datagram, tally: &mut Tally) -> bool {
         let receiver = &mut self.ends[1];
         let before = (receiver.received(), receiver.receive_stats().duplicates);
         receiver.on_segment(now, &datagram.segment);
-        let advanced = receiver.received() > before.0;
-        let duplicate = receiver.receive_stats().duplicates > before.1;
         let after = receiver.received();
-        if advanced {
-            self.note_completion(now);
-            self.truth.waits.on_advance(now, after);
-        } else if !duplicate && let Some(position) = self.ends[0].position_sent(datagram.segment.seq) {
-            self.truth.waits.on_gap(now, position);
+        let duplicate = receiver.receive_stats().duplicates > before.1;
+        tally.spurious_retransmissions += u64::from(duplicate && !datagram.copy);
+        if after > before.0 {
+            tally.delivered.0 += after - before.0;
+            let complete = self.application.on_arrival_at_receiver(receiver);
+            self.truth.on_advance(now, after, tally);
+            return complete;
         }
-        self.truth.spurious_retransmissions += u64::from(duplicate && !datagram.copy);
-    }
-
-    fn note_completion(&mut self, now: Instant) {
-        if let Workload::Transfer(size) = self.workload
-            && self.completed.is_none()
-            && self.ends[1].received() == size.0
-        {
-            self.completed = Some(now);
-            self.ends[1].close();
+        if !duplicate && let Some(position) = self.ends[0].position_sent(datagram.segment.seq) {
+            self.truth.waiting.insert(position, now);
         }
+        false
     }
 
     /// The timers of `end` are due.
-    pub(crate) fn on_timer(&mut self, now: Instant, end: End) {
+    pub(crate) fn on_timer(&mut self, now: Instant, end: End, tally: &mut Tally) {
         self.ends[end.index()].on_timer(now);
         if end == End::Sender {
-            self.check_cuts();
+            self.check_cuts(tally);
         }
     }
 
     /// The path lost `datagram`.
-    pub(crate) fn on_lost(&mut self, datagram: &Datagram) {
+    pub(crate) fn on_lost(&mut self, datagram: &Datagram, tally: &mut Tally) {
         if datagram.from != End::Sender || datagram.segment.len == 0 || datagram.copy {
             return;
         }
-        self.truth.lost_total += 1;
+        tally.lost += 1;
         let sender = &self.ends[0];
         if let Some(position) = sender.position_sent(datagram.segment.seq) {
             *self.truth.lost.entry(position).or_default() += 1;
@@ -143,81 +131,40 @@ impl Flow {
     }
 
     /// If the sender has reduced its window: was the segment that it blames lost?
-    fn check_cuts(&mut self) {
+    fn check_cuts(&mut self, tally: &mut Tally) {
         let stats = self.ends[0].send_stats();
         let total = stats.cuts.total();
         if total > self.truth.cuts_seen {
             self.truth.cuts_seen = total;
             if let Some(cut) = stats.last_cut {
-                self.truth.judge(&cut);
+                let lost = self.truth.lost.get(&cut.position).copied().unwrap_or(0);
+                tally.false_cuts += u64::from(lost < u32::from(cut.transmissions));
             }
         }
     }
 
-    /// True if nothing more will happen.
+    /// What it was for is done. The last ACK may be lost; the receiver's TIME-WAIT is nobody's business.
     pub(crate) fn is_done(&self) -> bool {
-        match self.workload {
-            Workload::Bulk => false,
-            // The last ACK may be lost; the receiver's TIME-WAIT is nobody's business.
-            Workload::Transfer(_) => {
-                self.completed.is_some() && self.ends.iter().any(|end| end.state() >= State::TimeWait)
-            }
-        }
+        self.application.is_over() && self.ends.iter().any(|end| end.state() >= State::TimeWait)
     }
 
-    pub(crate) fn sample(&mut self, now: Instant) {
-        let [sender, receiver] = &self.ends;
-        self.series.push(Sample { at: now, info: sender.info(now), delivered: Bytes(receiver.received()) });
+    /// An end has given up before the other had everything.
+    pub(crate) fn has_failed(&self) -> bool {
+        !self.application.is_over() && self.ends.iter().any(|end| end.state() == State::Closed)
     }
 
-    pub(crate) fn into_result(self, end: Instant) -> FlowResult {
-        let [sender, receiver] = &self.ends;
-        FlowResult {
-            delivered: Bytes(receiver.received()),
-            elapsed: self.completed.unwrap_or(end).since(self.start),
-            completed: self.completed,
-            send: sender.send_stats().clone(),
-            receive: *receiver.receive_stats(),
-            spurious_retransmissions: self.truth.spurious_retransmissions,
-            false_cuts: self.truth.false_cuts,
-            lost: self.truth.lost_total,
-            wait_p50: self.truth.waits.quantile(0.5),
-            wait_p99: self.truth.waits.quantile(0.99),
-            last: sender.info(end),
-            series: self.series,
-        }
+    /// Neither end has anything more to say.
+    pub(crate) fn is_over(&self) -> bool {
+        self.application.is_over() && self.ends.iter().all(|end| end.state() >= State::TimeWait)
     }
 }
 
 impl Truth {
-    fn judge(&mut self, cut: &Cut) {
-        let lost = self.lost.get(&cut.position).copied().unwrap_or(0);
-        self.false_cuts += u64::from(lost < u32::from(cut.transmissions));
-    }
-}
-
-impl Waits {
-    /// A segment has arrived before one that precedes it.
-    fn on_gap(&mut self, now: Instant, position: u64) {
-        self.waiting.insert(position, now);
-    }
-
     /// A segment has arrived in its turn, and with it everything below `received`.
-    fn on_advance(&mut self, now: Instant, received: u64) {
-        self.none += 1;
+    fn on_advance(&mut self, now: Instant, received: u64, tally: &mut Tally) {
+        tally.waits.note_none();
         while let Some(entry) = self.waiting.first_entry().filter(|entry| *entry.key() < received) {
-            let wait = now.since(entry.remove());
-            let some = self.some.get_or_insert_with(|| Histogram::new(3).expect("3 digits are allowed"));
-            let _ = some.record(wait.as_nanos() / 1000); // it grows as needed, up to 2^64
-        }
-    }
-
-    fn quantile(&self, quantile: f64) -> Duration {
-        let some = self.some.as_ref().map_or(0, Histogram::len);
-        let rank = quantile * (self.none + some) as f64 - self.none as f64;
-        match &self.some {
-            Some(histogram) if rank > 0.0 => Duration::from_micros(histogram.value_at_quantile(rank / some as f64)),
-            _ => Duration::ZERO,
+            tally.waits.note(now.since(entry.remove()));
         }
     }
 }

@@ -6,13 +6,25 @@
 //! The simulator sees more than any host can: it knows which packets the path dropped, so it can tell a needless
 //! retransmission and a false reduction of the window from a deserved one.
 
+mod application;
+mod client;
+mod fairness;
+mod file;
 mod flow;
+mod plan;
 mod result;
 mod scenario;
 mod simulation;
+mod tally;
 mod trace;
+mod transactions;
+mod workload;
 
+pub use fairness::jain;
+pub use plan::{Cast, Group, Part, PathSource, Plan};
 pub use result::{FlowResult, RunResult, Sample};
-pub use scenario::{FlowSpec, Scenario, Workload, tcp_config};
+pub use scenario::{FlowSpec, Scenario, tcp_config};
 pub use simulation::{Interrupted, run, run_traced, run_unless};
 pub use trace::{Datagram, End, HashTracer, NoTracer, TraceEvent, Tracer};
+pub use transactions::{Transaction, TransactionStats};
+pub use workload::{Transactions, Workload};

@@ -4,6 +4,8 @@ use reknit_tcp::Info;
 use reknit_tcp::stats::{ReceiveStats, SendStats};
 use reknit_units::{Bytes, Duration, Instant};
 
+use crate::transactions::TransactionStats;
+
 /// One point of a time series: the sender's variables at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
@@ -15,15 +17,19 @@ pub struct Sample {
     pub delivered: Bytes,
 }
 
-/// What one connection did.
+/// What one flow did, all its connections together.
 #[derive(Clone, Debug)]
 pub struct FlowResult {
+    /// Its group.
+    pub group: u32,
     /// Octets that arrived in order.
     pub delivered: Bytes,
     /// From its start to its completion, or to the end of the run.
     pub elapsed: Duration,
-    /// When a transfer was complete at the receiver.
+    /// When the last of its transactions was complete at the receiver; none if there is no last one.
     pub completed: Option<Instant>,
+    /// Transactions that were completed.
+    pub transactions: u64,
     /// What the sender counted.
     pub send: SendStats,
     /// What the receiver counted.
@@ -39,7 +45,7 @@ pub struct FlowResult {
     pub wait_p50: Duration,
     /// The same, 99th percentile.
     pub wait_p99: Duration,
-    /// The sender's variables at the end.
+    /// The sender's variables at the end, of its latest connection.
     pub last: Info,
     /// The time series, if one was asked for.
     pub series: Vec<Sample>,
@@ -61,8 +67,12 @@ impl FlowResult {
 /// What a run has shown.
 #[derive(Clone, Debug)]
 pub struct RunResult {
-    /// For each connection.
+    /// For each flow of the scenario.
     pub flows: Vec<FlowResult>,
+    /// For each group of flows.
+    pub transactions: Vec<TransactionStats>,
+    /// Connections that were opened.
+    pub connections: u32,
     /// Packets that entered the path, both ways.
     pub packets: u64,
     /// Events that the simulator dealt with.

@@ -2,46 +2,59 @@
 
 use std::sync::Arc;
 
+use reknit_config::{KeyError, read};
 use reknit_path::Profile;
 use reknit_tcp::Config;
-use reknit_units::{Bytes, Duration, Instant};
+use reknit_units::{Duration, Instant};
 use reknit_variants::Composition;
+use toml::Table;
+
+use crate::workload::Workload;
 
 /// The options of both ends on `profile`: the defaults, changed by the profile's `[tcp]` table.
 ///
 /// # Errors
 /// Names the key, what was wrong and what is allowed.
 pub fn tcp_config(profile: &Profile) -> Result<Config, String> {
-    let table = toml::Value::Table(profile.tcp.clone());
-    let config: Config = serde_path_to_error::deserialize(table).map_err(|error| {
-        let key = error.path().to_string();
-        let message = error.into_inner().message().trim().replace('\n', " ");
-        format!("{}: tcp.{key}: {message}", profile.name)
-    })?;
-    config.check().map_err(|error| format!("{}: tcp.{error}", profile.name))?;
+    read_tcp(profile.tcp.clone()).map_err(|error| format!("{}: {error}", profile.name))
+}
+
+/// The defaults, changed by a `[tcp]` table.
+pub(crate) fn read_tcp(table: Table) -> Result<Config, KeyError> {
+    let config: Config = read(table).map_err(|error| error.inside("tcp"))?;
+    config.check().map_err(|error| KeyError::new("", format!("tcp.{error}")))?;
     Ok(config)
 }
 
-/// What an application sends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Workload {
-    /// As much as the connection takes, to the end of the run.
-    Bulk,
-    /// This much, then it closes.
-    Transfer(Bytes),
-}
-
-/// One connection.
+/// A connection, or several that a client opens one after the other.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
     /// The plug-ins of the end that sends data.
     pub sender: Arc<Composition>,
     /// The plug-ins of the end that receives it.
     pub receiver: Arc<Composition>,
-    /// When it opens.
+    /// When the first one opens.
     pub start: Instant,
-    /// What it sends.
+    /// What the applications at its ends do.
     pub workload: Workload,
+    /// The options of both ends, before the variants have their say, where they are not the scenario's.
+    pub tcp: Option<Arc<Config>>,
+    /// Which group's statistics its transactions belong to.
+    pub group: u32,
+}
+
+impl FlowSpec {
+    /// A bulk transfer from the beginning, by `variant` at both ends.
+    pub fn bulk(variant: Arc<Composition>) -> FlowSpec {
+        FlowSpec {
+            sender: variant.clone(),
+            receiver: variant,
+            start: Instant::ZERO,
+            workload: Workload::Bulk,
+            tcp: None,
+            group: 0,
+        }
+    }
 }
 
 /// Connections that share a path for a time.
@@ -64,19 +77,7 @@ pub struct Scenario {
 impl Scenario {
     /// One bulk transfer by `variant` at both ends.
     pub fn bulk(profile: Arc<Profile>, tcp: Config, variant: Composition, duration: Duration, seed: u64) -> Scenario {
-        let variant = Arc::new(variant);
-        Scenario {
-            profile,
-            tcp,
-            flows: vec![FlowSpec {
-                sender: variant.clone(),
-                receiver: variant,
-                start: Instant::ZERO,
-                workload: Workload::Bulk,
-            }],
-            duration,
-            seed,
-            sample_every: None,
-        }
+        let flows = vec![FlowSpec::bulk(Arc::new(variant))];
+        Scenario { profile, tcp, flows, duration, seed, sample_every: None }
     }
 }

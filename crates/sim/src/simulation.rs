@@ -9,10 +9,13 @@ use reknit_tcp::Output;
 use reknit_units::{Duration, Instant};
 use reknit_variants::rr_share::ReorderingCache;
 
-use crate::flow::Flow;
+use crate::application::Application;
+use crate::client::Client;
+use crate::flow::{Flow, Place};
 use crate::result::RunResult;
 use crate::scenario::Scenario;
 use crate::trace::{Datagram, End, NoTracer, TraceEvent, Tracer};
+use crate::transactions::TransactionStats;
 
 /// Runs `scenario`.
 pub fn run(scenario: &Scenario) -> RunResult {
@@ -49,12 +52,12 @@ pub fn run_unless<T: Tracer>(scenario: &Scenario, tracer: T, stop: &AtomicBool) 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Peer;
 
-/// What a timer of the simulation is for. At equal times the order of these variants decides, then that of the flows.
+/// What a timer of the simulation is for. At equal times the order of these variants decides, then that of the numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Timer {
-    /// A connection opens.
-    Open(u32),
-    /// A connection's end has a deadline.
+    /// A client's next transaction begins.
+    Begin(u32),
+    /// An end of the connection in this slot has a deadline. It may be that of a connection that is gone.
     Wake(u32, u8),
     /// The time series.
     Sample,
@@ -63,7 +66,14 @@ enum Timer {
 struct Simulation<T> {
     now: Instant,
     end: Instant,
-    flows: Vec<Flow>,
+    seed: u64,
+    clients: Vec<Client>,
+    /// The connections. Those that are gone leave their slots to later ones.
+    flows: Vec<Option<Flow>>,
+    free: Vec<u32>,
+    /// The first connection of each client has the client's number; those that follow are counted on from there.
+    next_id: u32,
+    connections: u32,
     forward: Pipe<Datagram>,
     reverse: Pipe<Datagram>,
     /// A timer that has become later stays in the queue until its old time comes: moving it costs nothing.
@@ -72,6 +82,8 @@ struct Simulation<T> {
     unfinished: usize,
     /// What flows that are done have learned about reordering.
     learned: ReorderingCache<Peer>,
+    /// By group.
+    transactions: Vec<TransactionStats>,
     packets: u64,
     events: u64,
     tracer: T,
@@ -79,25 +91,31 @@ struct Simulation<T> {
 
 impl<T: Tracer> Simulation<T> {
     fn new(scenario: &Scenario, tracer: T) -> Simulation<T> {
-        let flows: Vec<Flow> =
-            scenario.flows.iter().enumerate().map(|(i, spec)| Flow::new(scenario, spec, i as u64)).collect();
+        let clients: Vec<Client> = (0..).zip(&scenario.flows).map(|(i, spec)| Client::new(scenario, spec, i)).collect();
         let mut timers = BinaryHeap::new();
-        for (i, flow) in flows.iter().enumerate() {
-            timers.push(Reverse((flow.start, Timer::Open(i as u32))));
+        for (i, client) in (0..).zip(&clients) {
+            timers.push(Reverse((client.spec.start, Timer::Begin(i))));
         }
         if let Some(interval) = scenario.sample_every {
             timers.push(Reverse((Instant::ZERO + interval, Timer::Sample)));
         }
+        let groups = scenario.flows.iter().map(|spec| spec.group as usize + 1).max().unwrap_or(0);
         Simulation {
             now: Instant::ZERO,
             end: Instant::ZERO + scenario.duration,
-            unfinished: flows.len(),
-            flows,
+            seed: scenario.seed,
+            unfinished: clients.len(),
+            flows: clients.iter().map(|_| None).collect(),
+            free: Vec::new(),
+            next_id: clients.len() as u32,
+            connections: 0,
+            clients,
             forward: Pipe::new(&scenario.profile, Direction::Forward, scenario.seed),
             reverse: Pipe::new(&scenario.profile, Direction::Reverse, scenario.seed),
             timers,
             sample_every: scenario.sample_every.filter(|interval| !interval.is_zero()),
             learned: ReorderingCache::default(),
+            transactions: vec![TransactionStats::default(); groups],
             packets: 0,
             events: 0,
             tracer,
@@ -126,10 +144,21 @@ impl<T: Tracer> Simulation<T> {
         true
     }
 
-    fn finish(self) -> (RunResult, T) {
+    fn finish(mut self) -> (RunResult, T) {
         let end = if self.unfinished == 0 { self.now } else { self.end };
-        let flows = self.flows.into_iter().map(|flow| flow.into_result(end)).collect();
-        (RunResult { flows, packets: self.packets, events: self.events }, self.tracer)
+        for flow in self.flows.iter().flatten() {
+            self.clients[flow.client as usize].absorb(end, flow);
+        }
+        let place = |client| Place { id: client, client, seed: self.seed };
+        let flows = (0..).zip(self.clients).map(|(i, client)| client.into_result(end, place(i))).collect();
+        let result = RunResult {
+            flows,
+            transactions: self.transactions,
+            connections: self.connections,
+            packets: self.packets,
+            events: self.events,
+        };
+        (result, self.tracer)
     }
 
     /// Hands over everything that `from` sent and that arrives now.
@@ -141,14 +170,13 @@ impl<T: Tracer> Simulation<T> {
             };
             let Some((_, datagram)) = pipe.pop(self.now) else { break };
             self.tracer.on_packet(self.now, TraceEvent::Delivered, &datagram);
-            let flow = &mut self.flows[datagram.flow as usize];
-            let was_done = flow.is_done();
-            flow.deliver(self.now, &datagram);
-            if flow.is_done() && !was_done {
-                self.unfinished -= 1;
-                self.remember(datagram.flow);
+            let Some(flow) = addressee(&mut self.flows, &datagram) else { continue };
+            let tally = &mut self.clients[flow.client as usize].tally;
+            if flow.deliver(self.now, &datagram, tally) {
+                self.complete(datagram.slot);
             }
-            self.collect(datagram.flow, from.other());
+            self.collect(datagram.slot, from.other());
+            self.settle(datagram.slot);
         }
         self.collect_lost();
     }
@@ -156,11 +184,13 @@ impl<T: Tracer> Simulation<T> {
     fn fire(&mut self) {
         let Some(Reverse((_, timer))) = self.timers.pop() else { return };
         match timer {
-            Timer::Open(flow) => self.open(flow),
-            Timer::Wake(flow, end) => self.wake(flow, if end == 0 { End::Sender } else { End::Receiver }),
+            Timer::Begin(client) => self.begin(client),
+            Timer::Wake(slot, end) => self.wake(slot, if end == 0 { End::Sender } else { End::Receiver }),
             Timer::Sample => {
-                for flow in self.flows.iter_mut().filter(|flow| flow.start <= self.now) {
-                    flow.sample(self.now);
+                for (i, client) in (0..).zip(&mut self.clients) {
+                    if let Some(flow) = current(&self.flows, client, i) {
+                        client.sample(self.now, flow);
+                    }
                 }
                 if let Some(interval) = self.sample_every {
                     self.timers.push(Reverse((self.now + interval, Timer::Sample)));
@@ -169,39 +199,102 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    fn open(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        if flow.shares_reordering
+    /// A client's next transaction begins: on its connection if that takes another, else on a new one.
+    fn begin(&mut self, index: u32) {
+        let client = &self.clients[index as usize];
+        let open = current(&self.flows, client, index).filter(|flow| !flow.application.is_over());
+        let slot = match (client.slot, open) {
+            (Some(slot), Some(_)) => slot,
+            _ => self.connect(index),
+        };
+        let client = &mut self.clients[index as usize];
+        if let Some(flow) = &mut self.flows[slot as usize] {
+            client.begin(self.now, flow);
+        }
+        let opener = Application::opener(&client.spec.workload);
+        self.collect(slot, opener);
+    }
+
+    /// Opens a connection for a client.
+    fn connect(&mut self, index: u32) -> u32 {
+        let client = &mut self.clients[index as usize];
+        let (slot, id) = if client.slot.is_none() {
+            (index, index)
+        } else {
+            self.next_id += 1;
+            let slot = self.free.pop().unwrap_or_else(|| {
+                self.flows.push(None);
+                (self.flows.len() - 1) as u32
+            });
+            (slot, self.next_id - 1)
+        };
+        let mut flow = client.connect(self.now, Place { id, client: index, seed: self.seed });
+        if client.spec.sender.shares_reordering
             && let Some(history) = self.learned.recall(&Peer, self.now)
         {
             flow.ends[End::Sender.index()].begin_with(history);
         }
-        self.collect(index, End::Sender);
+        client.slot = Some(slot);
+        self.connections += 1;
+        self.flows[slot as usize] = Some(flow);
+        slot
     }
 
-    /// A flow is done: those that open later may begin with what it has learned.
-    fn remember(&mut self, index: u32) {
-        let flow = &self.flows[index as usize];
-        if flow.shares_reordering
-            && let Some(history) = flow.ends[End::Sender.index()].reordering_history()
-        {
-            self.learned.remember(Peer, history);
+    /// The transaction under way in `slot` is complete: the client thinks of the next.
+    fn complete(&mut self, slot: u32) {
+        let Some(flow) = &self.flows[slot as usize] else { return };
+        let client = &mut self.clients[flow.client as usize];
+        let transaction = client.complete(self.now, flow.client);
+        self.transactions[client.spec.group as usize].note(&transaction);
+        self.tracer.on_transaction(&transaction);
+        if !client.is_finished() {
+            self.timers.push(Reverse((self.now + client.think(), Timer::Begin(flow.client))));
         }
     }
 
-    fn wake(&mut self, index: u32, end: End) {
-        let flow = &mut self.flows[index as usize];
+    /// Notices what has become of the connection in `slot`.
+    fn settle(&mut self, slot: u32) {
+        let Some(flow) = &mut self.flows[slot as usize] else { return };
+        let client = &mut self.clients[flow.client as usize];
+        if !flow.done && flow.is_done() {
+            flow.done = true;
+            if client.is_finished() && client.slot == Some(slot) {
+                self.unfinished -= 1;
+            }
+            // Those that open later may begin with what it has learned.
+            if client.spec.sender.shares_reordering
+                && let Some(history) = flow.ends[End::Sender.index()].reordering_history()
+            {
+                self.learned.remember(Peer, history);
+            }
+        }
+        let failed = flow.has_failed() && client.tries_again();
+        if failed && flow.application.is_busy() {
+            client.fail();
+            self.transactions[client.spec.group as usize].note_failure();
+            self.timers.push(Reverse((self.now + client.think(), Timer::Begin(flow.client))));
+        }
+        if failed || flow.is_over() {
+            client.absorb(self.now, flow);
+            self.flows[slot as usize] = None;
+            self.free.push(slot);
+        }
+    }
+
+    fn wake(&mut self, slot: u32, end: End) {
+        let Some(flow) = &mut self.flows[slot as usize] else { return };
         if flow.scheduled[end.index()] != self.now {
             return; // superseded by an earlier one
         }
         flow.scheduled[end.index()] = Instant::NEVER;
-        flow.on_timer(self.now, end);
-        self.collect(index, end);
+        flow.on_timer(self.now, end, &mut self.clients[flow.client as usize].tally);
+        self.collect(slot, end);
+        self.settle(slot);
     }
 
     /// Sends what the end wants sent and notes when it wants to be woken.
-    fn collect(&mut self, index: u32, end: End) {
-        let flow = &mut self.flows[index as usize];
+    fn collect(&mut self, slot: u32, end: End) {
+        let Some(flow) = &mut self.flows[slot as usize] else { return };
         let pipe = match end {
             End::Sender => &mut self.forward,
             End::Receiver => &mut self.reverse,
@@ -209,7 +302,7 @@ impl<T: Tracer> Simulation<T> {
         loop {
             match flow.ends[end.index()].poll(self.now) {
                 Output::Send(segment) => {
-                    let datagram = Datagram { segment, flow: index, from: end, copy: false };
+                    let datagram = Datagram { segment, flow: flow.id, from: end, copy: false, slot };
                     self.tracer.on_packet(self.now, TraceEvent::Sent, &datagram);
                     self.packets += 1;
                     pipe.push(self.now, datagram);
@@ -218,7 +311,7 @@ impl<T: Tracer> Simulation<T> {
                     let scheduled = &mut flow.scheduled[end.index()];
                     if at < *scheduled {
                         *scheduled = at;
-                        self.timers.push(Reverse((at, Timer::Wake(index, end.index() as u8))));
+                        self.timers.push(Reverse((at, Timer::Wake(slot, end.index() as u8))));
                     }
                     break;
                 }
@@ -232,8 +325,20 @@ impl<T: Tracer> Simulation<T> {
         for pipe in [&mut self.forward, &mut self.reverse] {
             while let Some(lost) = pipe.pop_lost() {
                 self.tracer.on_packet(self.now, TraceEvent::Lost, &lost.packet);
-                self.flows[lost.packet.flow as usize].on_lost(&lost.packet);
+                if let Some(flow) = addressee(&mut self.flows, &lost.packet) {
+                    flow.on_lost(&lost.packet, &mut self.clients[flow.client as usize].tally);
+                }
             }
         }
     }
+}
+
+/// The latest connection of the client with this number, unless it is gone: its slot may be another's by now.
+fn current<'a>(flows: &'a [Option<Flow>], client: &Client, index: u32) -> Option<&'a Flow> {
+    flows[client.slot? as usize].as_ref().filter(|flow| flow.client == index)
+}
+
+/// The connection that `datagram` belongs to, unless it is gone.
+fn addressee<'a>(flows: &'a mut [Option<Flow>], datagram: &Datagram) -> Option<&'a mut Flow> {
+    flows[datagram.slot as usize].as_mut().filter(|flow| flow.id == datagram.flow)
 }

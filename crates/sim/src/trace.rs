@@ -7,6 +7,8 @@ use reknit_tcp::experiment::Dropped;
 use reknit_tcp::{Segment, SeqNum};
 use reknit_units::{Bytes, Instant};
 
+use crate::transactions::Transaction;
+
 /// Octets of an IPv4 header without options.
 const IP_HEADER: u64 = 20;
 
@@ -48,6 +50,8 @@ pub struct Datagram {
     pub from: End,
     /// A copy that the network made.
     pub copy: bool,
+    /// Where the simulation keeps the connection, as long as it lives.
+    pub(crate) slot: u32,
 }
 
 impl Datagram {
@@ -104,10 +108,13 @@ pub enum TraceEvent {
     Lost,
 }
 
-/// Hears of every packet.
+/// Hears of every packet, and of transactions if it wants to.
 pub trait Tracer {
     /// Something happened to `datagram` at `now`.
     fn on_packet(&mut self, now: Instant, event: TraceEvent, datagram: &Datagram);
+
+    /// A transaction has come to its end.
+    fn on_transaction(&mut self, _transaction: &Transaction) {}
 }
 
 /// Hears nothing, at no cost.

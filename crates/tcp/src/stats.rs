@@ -1,5 +1,7 @@
 //! Counts by cause: what the engine did, and what later turned out to have been needless.
 
+use std::ops::AddAssign;
+
 use reknit_units::{Instant, Segments};
 
 use crate::facts::Trigger;
@@ -49,6 +51,20 @@ impl Sent {
     }
 }
 
+impl AddAssign for Sent {
+    fn add_assign(&mut self, other: Sent) {
+        // Taken apart in full, so that no counter can be forgotten.
+        let Sent { new, limited_transmit, fast_retransmit, timeout, probe, rescue, window_probe } = other;
+        self.new += new;
+        self.limited_transmit += limited_transmit;
+        self.fast_retransmit += fast_retransmit;
+        self.timeout += timeout;
+        self.probe += probe;
+        self.rescue += rescue;
+        self.window_probe += window_probe;
+    }
+}
+
 /// Reductions of the window by trigger.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cuts {
@@ -75,6 +91,16 @@ impl Cuts {
             Trigger::Probe => &mut self.probe,
             Trigger::Ecn => &mut self.ecn,
         } += 1;
+    }
+}
+
+impl AddAssign for Cuts {
+    fn add_assign(&mut self, other: Cuts) {
+        let Cuts { fast_retransmit, timeout, probe, ecn } = other;
+        self.fast_retransmit += fast_retransmit;
+        self.timeout += timeout;
+        self.probe += probe;
+        self.ecn += ecn;
     }
 }
 
@@ -132,6 +158,41 @@ impl SendStats {
     }
 }
 
+/// What connections that followed each other counted: the sum, and the last reduction of the latest.
+impl AddAssign<&SendStats> for SendStats {
+    fn add_assign(&mut self, other: &SendStats) {
+        let SendStats {
+            sent,
+            spurious_retransmissions,
+            network_duplicates,
+            cuts,
+            last_cut,
+            spurious_cuts,
+            undos,
+            timeouts,
+            dup_acks,
+            acks,
+            stale_acks,
+            reordering,
+        } = other;
+        self.sent += *sent;
+        self.spurious_retransmissions += spurious_retransmissions;
+        self.network_duplicates += network_duplicates;
+        self.cuts += *cuts;
+        self.last_cut = last_cut.or(self.last_cut);
+        self.spurious_cuts += spurious_cuts;
+        self.undos += undos;
+        self.timeouts += timeouts;
+        self.dup_acks += dup_acks;
+        self.acks += acks;
+        self.stale_acks += stale_acks;
+        self.reordering.resize(self.reordering.len().max(reordering.len()), 0);
+        for (sum, count) in self.reordering.iter_mut().zip(reordering) {
+            *sum += count;
+        }
+    }
+}
+
 /// What the receiving side counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceiveStats {
@@ -143,4 +204,14 @@ pub struct ReceiveStats {
     pub out_of_order: u64,
     /// Pure ACKs sent.
     pub acks_sent: u64,
+}
+
+impl AddAssign for ReceiveStats {
+    fn add_assign(&mut self, other: ReceiveStats) {
+        let ReceiveStats { segments, duplicates, out_of_order, acks_sent } = other;
+        self.segments += segments;
+        self.duplicates += duplicates;
+        self.out_of_order += out_of_order;
+        self.acks_sent += acks_sent;
+    }
 }

@@ -19,10 +19,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use toml::{Table, Value};
+use reknit_config::{ConfigError, KeyError, text};
+use toml::Table;
 
 use crate::composition::Composition;
-use crate::parts::{Face, KeyError, Library, Parameter, Seam};
+use crate::parts::{Face, Library, Parameter, Seam};
 use crate::registry::{self, Variant};
 use crate::rules;
 
@@ -41,24 +42,16 @@ pub struct Custom {
     pub warnings: Vec<String>,
 }
 
-/// What is wrong with a variant file: one line that names the file, the key and what is allowed.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{place}: {message}")]
-pub struct FileError {
-    place: String,
-    message: String,
-}
-
 impl Custom {
     /// The variant in the file `path`.
     ///
     /// # Errors
     /// If the file cannot be read or does not describe a variant.
-    pub fn load(path: &Path) -> Result<Custom, FileError> {
+    pub fn load(path: &Path) -> Result<Custom, ConfigError> {
         let place = path.display().to_string();
         match std::fs::read_to_string(path) {
             Ok(text) => Custom::parse(&place, &text),
-            Err(error) => Err(FileError { place, message: error.to_string() }),
+            Err(error) => Err(ConfigError::new(place, error.to_string())),
         }
     }
 
@@ -66,14 +59,17 @@ impl Custom {
     ///
     /// # Errors
     /// Names the line (for broken TOML) or the key, and what is allowed.
-    pub fn parse(place: &str, text: &str) -> Result<Custom, FileError> {
-        let table: Table = text.parse().map_err(|error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-            let message = error.message().trim().replace('\n', ", ");
-            FileError { place: format!("{place}:{line}"), message }
-        })?;
-        let refuse = |message: String| FileError { place: place.to_owned(), message };
-        let mut custom = Custom::from_table(table).map_err(|error| refuse(error.to_string()))?;
+    pub fn parse(place: &str, text: &str) -> Result<Custom, ConfigError> {
+        Custom::from_table(place, reknit_config::parse(place, text)?)
+    }
+
+    /// The variant that `table` describes; `place` is named in errors.
+    ///
+    /// # Errors
+    /// Names the key, and what is allowed.
+    pub fn from_table(place: &str, table: Table) -> Result<Custom, ConfigError> {
+        let refuse = |message: String| ConfigError::new(place, message);
+        let mut custom = Custom::read(table).map_err(|error| refuse(error.to_string()))?;
         let findings = rules::check(&custom.composition);
         if let Some(error) = findings.errors.into_iter().next() {
             return Err(refuse(error));
@@ -82,20 +78,14 @@ impl Custom {
         Ok(custom)
     }
 
-    fn from_table(mut table: Table) -> Result<Custom, KeyError> {
+    fn read(mut table: Table) -> Result<Custom, KeyError> {
         let name = name(text(&mut table, "name")?)?;
         let base = text(&mut table, "base")?.unwrap_or_else(|| "sack".to_owned());
         let base = registry::find(&base).map_err(|error| KeyError::new("base", error.to_string()))?;
         let summary = text(&mut table, "summary")?.unwrap_or_else(|| format!("{} with changes", base.name));
         let mut composition = (base.compose)();
         for (key, switch) in switches(&mut composition) {
-            match table.remove(key) {
-                None => {}
-                Some(Value::Boolean(value)) => *switch = value,
-                Some(other) => {
-                    return Err(KeyError::new(key, format!("expected true or false, not {}", other.type_str())));
-                }
-            }
+            *switch = reknit_config::switch(&mut table, key)?.unwrap_or(*switch);
         }
         let library = Library::new();
         for seam in Seam::ALL {
@@ -125,14 +115,6 @@ fn allowed_keys() -> String {
     let switches = switches(&mut any).map(|(key, _)| key);
     let seams = Seam::ALL.iter().map(|seam| seam.key());
     ["name", "base", "summary"].into_iter().chain(switches).chain(seams).collect::<Vec<_>>().join(", ")
-}
-
-fn text(table: &mut Table, key: &str) -> Result<Option<String>, KeyError> {
-    match table.remove(key) {
-        None => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.split_whitespace().collect::<Vec<_>>().join(" "))),
-        Some(other) => Err(KeyError::new(key, format!("expected text, not {}", other.type_str()))),
-    }
 }
 
 /// Names stand in lists, in names of files and beside those of the built-in variants.

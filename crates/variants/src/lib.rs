@@ -53,7 +53,7 @@ pub mod time_delayed;
 pub mod yang;
 
 pub use composition::Composition;
-pub use file::{Custom, FileError};
+pub use file::Custom;
 pub use registry::{Family, Side, Status, UnknownVariant, Variant, find};
 
 /// Lists variants as `file::CONST`, and keeps the texts of their files beside them.

@@ -7,6 +7,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+use reknit_config::KeyError;
 use schemars::generate::SchemaSettings;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -116,30 +117,6 @@ impl fmt::Display for Seam {
     }
 }
 
-/// A key of a file and what is wrong with it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KeyError {
-    pub(crate) key: String,
-    pub(crate) message: String,
-}
-
-impl KeyError {
-    pub(crate) fn new(key: impl Into<String>, message: impl Into<String>) -> KeyError {
-        KeyError { key: key.into(), message: message.into() }
-    }
-
-    pub(crate) fn inside(self, outer: &str) -> KeyError {
-        let key = if self.key.is_empty() { outer.to_owned() } else { format!("{outer}.{}", self.key) };
-        KeyError { key, ..self }
-    }
-}
-
-impl fmt::Display for KeyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.key, self.message)
-    }
-}
-
 /// Makes a part of a table of parameters.
 pub type Parser<S> = fn(Table) -> Result<Shared<S>, KeyError>;
 
@@ -177,12 +154,8 @@ fn parse<S: ?Sized, T: Algorithm + Part<S> + 'static>(mut table: Table) -> Resul
         table.remove("algorithm");
     }
     let only_key = table.keys().find(|key| *key != "algorithm").cloned().unwrap_or_default();
-    let read: Result<T, _> = serde_path_to_error::deserialize(Value::Table(table));
-    let part = read.map_err(|error| {
-        // The members of a family are read from a copy, which loses the path.
-        let key = Some(error.path().to_string()).filter(|path| path != ".").unwrap_or(only_key);
-        KeyError::new(key, error.into_inner().message().trim().replace('\n', " "))
-    })?;
+    // The members of a family are read from a copy, which loses the path.
+    let part: T = reknit_config::read(table).map_err(|error| error.or_about(|| only_key))?;
     Ok(Arc::new(part))
 }
 

@@ -3,11 +3,12 @@
 
 use std::fmt;
 
+use reknit_config::KeyError;
 use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::Deserialize;
 
 use super::{Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
-use crate::error::{KeyError, positive};
+use crate::error::positive;
 use crate::random::{Stream, StreamId};
 
 /// Parameters.

@@ -4,11 +4,11 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Share};
 use serde::{Deserialize, Serialize};
 
 use super::{Exits, Fate, Item, Parameters, Spec, Stage};
-use crate::error::KeyError;
 use crate::random::{Stream, StreamId};
 
 /// Parameters.

@@ -4,11 +4,12 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use reknit_config::KeyError;
 use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
 
 use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
-use crate::error::{KeyError, positive};
+use crate::error::positive;
 use crate::random::{Stream, StreamId};
 
 /// Parameters.

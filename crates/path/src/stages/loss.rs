@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use reknit_config::KeyError;
 use reknit_units::{Instant, Share};
 use serde::{Deserialize, Serialize};
 
 use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
-use crate::error::KeyError;
 use crate::random::{Stream, StreamId};
 
 /// Parameters.

@@ -25,6 +25,7 @@ mod wlan;
 
 use std::fmt::{self, Debug};
 
+use reknit_config::{KeyError, read};
 use reknit_units::{Bytes, Instant, Rate};
 
 pub use self::arq::Arq;
@@ -49,7 +50,6 @@ pub use self::stall::Stall;
 pub use self::stripe::Stripe;
 pub use self::varying::Varying;
 pub use self::wlan::Wlan;
-use crate::error::{KeyError, read};
 use crate::random::StreamId;
 
 /// A packet as a stage sees it.

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::hash::Hasher;
 
+use reknit_config::KeyError;
 use reknit_units::{Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher13;
 
 use super::{Drop, Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
-use crate::error::{KeyError, positive};
+use crate::error::positive;
 use crate::random::{Stream, StreamId, unit_interval};
 
 /// How a packet's path is chosen.

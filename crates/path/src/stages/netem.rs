@@ -8,11 +8,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
 
+use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Rate, Segments};
 use serde::Deserialize;
 
 use super::{Drop, Exits, Fate, Item, Link, Parameters, Spec, Stage};
-use crate::error::KeyError;
 use crate::random::{Stream, StreamId, normal_quantile};
 
 /// Parameters.

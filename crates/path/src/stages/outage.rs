@@ -3,11 +3,11 @@
 
 use std::fmt;
 
+use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
 use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
-use crate::error::KeyError;
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use reknit_config::KeyError;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
 use super::{Drop, Exits, Fate, Item, Link, Parameters, Spec, Stage};
-use crate::error::KeyError;
 use crate::random::StreamId;
 
 /// Parameters.

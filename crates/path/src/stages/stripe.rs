@@ -3,11 +3,12 @@
 
 use std::fmt;
 
+use reknit_config::KeyError;
 use reknit_units::{Bytes, Duration, Instant, Rate, Share};
 use serde::Deserialize;
 
 use super::{Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
-use crate::error::{KeyError, positive};
+use crate::error::positive;
 use crate::random::{Stream, StreamId, Variate};
 
 /// How a packet's link is chosen.

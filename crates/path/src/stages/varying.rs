@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use reknit_config::KeyError;
 use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments};
 use serde::Deserialize;
 
 use super::{Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
-use crate::error::{KeyError, positive};
+use crate::error::positive;
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.

@@ -6,26 +6,30 @@ use std::sync::Arc;
 use reknit_tcp::Info;
 use reknit_variants::{Composition, Custom, VARIANTS, Variant, rules};
 
-use crate::{Failure, input};
+use crate::{Error, names};
 
 /// A variant in a comparison.
 #[derive(Clone, Debug)]
-pub(crate) struct Contestant {
-    pub(crate) name: String,
-    pub(crate) composition: Arc<Composition>,
+pub struct Contestant {
+    /// Its name.
+    pub name: String,
+    /// Its parts.
+    pub composition: Arc<Composition>,
 }
 
 impl Contestant {
-    pub(crate) fn built_in(variant: &Variant) -> Contestant {
+    /// One of ours.
+    pub fn built_in(variant: &Variant) -> Contestant {
         Contestant { name: variant.name.to_owned(), composition: Arc::new((variant.compose)()) }
     }
 
-    pub(crate) fn custom(custom: &Custom) -> Contestant {
+    /// One of the user's.
+    pub fn custom(custom: &Custom) -> Contestant {
         Contestant { name: custom.name.clone(), composition: Arc::new(custom.composition.clone()) }
     }
 
     /// What it did without because the two ends did not agree on it; none before there is a connection.
-    pub(crate) fn fall_backs(&self, info: &Info) -> Vec<String> {
+    pub fn fall_backs(&self, info: &Info) -> Vec<String> {
         if info.state >= reknit_tcp::State::Established {
             rules::fall_backs(&self.composition, info)
         } else {
@@ -34,32 +38,28 @@ impl Contestant {
     }
 }
 
-/// One line about a variant that did without something.
-pub(crate) fn tell_of_fall_back(name: &str, fall_backs: &[String]) {
-    if !fall_backs.is_empty() {
-        eprintln!("note: {name} fell back: {}", fall_backs.join("; "));
-    }
-}
-
-/// Reads the files of `--variant-file`, and tells of what works against itself in them.
-pub(crate) fn load(files: &[PathBuf]) -> Result<Vec<Custom>, Failure> {
+/// Reads the files of `--variant-file`.
+///
+/// # Errors
+/// Names the file, the key and what is allowed.
+pub fn load(files: &[PathBuf]) -> Result<Vec<Custom>, Error> {
     let mut customs: Vec<Custom> = Vec::new();
     for file in files {
-        let custom = Custom::load(file).map_err(|error| Failure::Usage(error.to_string()))?;
+        let custom = Custom::load(file).map_err(|error| Error::Usage(error.to_string()))?;
         if customs.iter().any(|other| other.name == custom.name) {
             let message = format!("{}: name: another file's variant is called `{}` too", file.display(), custom.name);
-            return Err(Failure::Usage(message));
+            return Err(Error::Usage(message));
         }
         customs.push(custom);
-    }
-    for warning in customs.iter().flat_map(|custom| &custom.warnings) {
-        eprintln!("warning: {warning}");
     }
     Ok(customs)
 }
 
 /// The variant called `name`, the user's own first.
-pub(crate) fn find(name: &str, customs: &[Custom]) -> Result<Contestant, String> {
+///
+/// # Errors
+/// If there is none; names those that there are.
+pub fn find(name: &str, customs: &[Custom]) -> Result<Contestant, String> {
     if let Some(custom) = customs.iter().find(|custom| custom.name == name.trim()) {
         return Ok(Contestant::custom(custom));
     }
@@ -68,21 +68,24 @@ pub(crate) fn find(name: &str, customs: &[Custom]) -> Result<Contestant, String>
         Err(error) => error,
     };
     let own: Vec<&str> = customs.iter().map(|custom| custom.name.as_str()).collect();
-    let near = input::nearest(name, VARIANTS.iter().map(|variant| variant.name).chain(own.iter().copied()));
+    let near = names::nearest(name, VARIANTS.iter().map(|variant| variant.name).chain(own.iter().copied()));
     let message =
         if own.is_empty() { error.to_string() } else { format!("{error}, and from files {}", own.join(", ")) };
-    Err(input::with_guess(message, near))
+    Err(names::with_guess(message, near))
 }
 
-/// Who is compared: those that were named and those from files; without names, the files' bases, or all.
-pub(crate) fn choose(names: &[String], customs: &[Custom]) -> Result<Vec<Contestant>, Failure> {
+/// Who is compared: those that were named, at `place`, and those from files; without names, the files' bases, or all.
+///
+/// # Errors
+/// If a name is unknown.
+pub fn choose(place: &str, names: &[String], customs: &[Custom]) -> Result<Vec<Contestant>, Error> {
     let mut chosen: Vec<Contestant> = Vec::new();
     if names.is_empty() {
         let is_wanted = |v: &&Variant| customs.is_empty() || customs.iter().any(|custom| custom.base.name == v.name);
         chosen.extend(VARIANTS.iter().filter(is_wanted).map(Contestant::built_in));
     }
     for name in names {
-        let contestant = find(name, customs).map_err(|error| Failure::Usage(format!("--variants: {error}")))?;
+        let contestant = find(name, customs).map_err(|error| Error::Usage(format!("{place}: {error}")))?;
         if chosen.iter().all(|other| other.name != contestant.name) {
             chosen.push(contestant);
         }

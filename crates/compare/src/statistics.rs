@@ -2,10 +2,11 @@
 
 /// The mean of some values and half the width of its 95 % confidence interval (Student's t).
 #[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
-pub(crate) struct Estimate {
-    pub(crate) mean: f64,
-    /// None for a single value, of which nothing is known.
-    pub(crate) ci95: Option<f64>,
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Half the width; none for a single value, of which nothing is known.
+    pub ci95: Option<f64>,
 }
 
 /// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
@@ -17,7 +18,8 @@ const T95: [f64; 30] = [
 const Z95: f64 = 1.960;
 
 impl Estimate {
-    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Estimate {
+    /// Of `values`.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Estimate {
         let values: Vec<f64> = values.into_iter().collect();
         let n = values.len();
         if n == 0 {

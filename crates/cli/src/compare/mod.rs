@@ -1,0 +1,149 @@
+//! `reknit compare`: variants side by side on one path, in simulation.
+
+mod show;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::ValueEnum;
+use reknit_compare::{Campaign, Job, Question, Setting};
+use reknit_sim::{End, Plan, RunResult, run_unless};
+use reknit_units::{Duration, Share};
+
+use crate::capture::CaptureTracer;
+use crate::{Failure, input, output};
+
+/// Compare variants on a path, in simulation.
+///
+/// Each variant runs once for each seed; all variants meet the same packets' fates. The speed to measure by is that of
+/// `sack` on the same path without whatever reorders.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// A built-in path (`reknit paths` lists them) or a TOML file
+    #[arg(long, value_name = "NAME|FILE.toml", required_unless_present = "scenario")]
+    path: Option<String>,
+    /// Who shares the path and does what: a TOML file (docs/scenarios.md); what other options say counts instead of
+    /// what it says
+    #[arg(long, value_name = "FILE.toml")]
+    scenario: Option<PathBuf>,
+    /// Variants, separated by commas (`reknit variants` lists them); all by default, or those that --variant-file
+    /// starts from
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    variants: Vec<String>,
+    /// A variant of your own (docs/variants.md says how to write one); may be repeated
+    #[arg(long, value_name = "FILE.toml")]
+    variant_file: Vec<PathBuf>,
+    /// Length of each run, in its own time [default: 60 s]
+    #[arg(long, value_name = "TIME", value_parser = input::duration)]
+    duration: Option<Duration>,
+    /// Runs of each variant, with the seeds 1, 2, 3, ... [default: 5]
+    #[arg(long, value_name = "N", value_parser = input::whole::<1, 10_000>, allow_negative_numbers = true)]
+    seeds: Option<u32>,
+    /// Connections that share the path, all of the same variant, opened 100 ms apart
+    #[arg(long, value_name = "N", default_value = "1", value_parser = input::whole::<1, 100_000>,
+          allow_negative_numbers = true, conflicts_with = "scenario")]
+    flows: u32,
+    /// Lose each data packet with this probability
+    #[arg(long, value_name = "SHARE")]
+    loss: Option<Share>,
+    /// Change a value of the path: tcp.KEY=VALUE, forward.STAGE.KEY=VALUE, reverse.STAGE.KEY=VALUE or
+    /// `drop_notices=true`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Take everything off the path that changes the order of packets
+    #[arg(long)]
+    in_order: bool,
+    /// Print all results as JSON (docs/json.md describes it)
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print one line for each run as comma-separated values
+    #[arg(long)]
+    csv: bool,
+    /// Write what happens in the first run of each variant to a pcapng file (several variants: FILE-VARIANT)
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Whose packets go into the capture
+    #[arg(long, value_enum, default_value_t = Side::Sender)]
+    pcap_side: Side,
+    /// No progress bar
+    #[arg(long)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Side {
+    Sender,
+    Receiver,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let campaign = Campaign::new(&question(args)?)?;
+    for warning in &campaign.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let stop = output::on_interrupt();
+    let began = clock();
+    let bar = output::progress(campaign.jobs.len() as u64, "simulating", args.quiet);
+    let comparison = campaign.run(|job| {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let result = simulate(args, &campaign, job, &stop)?;
+        bar.inc(1);
+        Ok::<_, Failure>(result)
+    })?;
+    bar.finish_and_clear();
+    for row in &comparison.variants {
+        output::tell_of_fall_back(&row.variant, &row.fell_back);
+    }
+    show::show(args, &comparison, began)
+}
+
+fn question(args: &Args) -> Result<Question, Failure> {
+    let plan = match &args.scenario {
+        Some(file) => Plan::load(file).map_err(Failure::Usage)?,
+        None => Plan::bulk(args.flows),
+    };
+    Ok(Question {
+        setting: Setting {
+            plan,
+            path: args.path.clone(),
+            set: args.set.clone(),
+            loss: args.loss,
+            in_order: args.in_order,
+            duration: args.duration,
+            variant_files: args.variant_file.clone(),
+        },
+        variants: args.variants.clone(),
+        seeds: args.seeds,
+    })
+}
+
+/// With several variants each has a file of its own: `file-variant.pcapng`.
+fn capture_name(file: &Path, variant: &str, variants: usize) -> PathBuf {
+    if variants == 1 {
+        return file.to_owned();
+    }
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = file.extension().map(|e| format!(".{}", e.to_string_lossy())).unwrap_or_default();
+    file.with_file_name(format!("{stem}-{variant}{extension}"))
+}
+
+/// None if the user has interrupted it. The first run of each variant may go into a capture.
+fn simulate(args: &Args, campaign: &Campaign, job: &Job, stop: &AtomicBool) -> Result<Option<RunResult>, Failure> {
+    let (Some(file), Some(contestant), 1) = (&args.pcap, job.contestant(), job.scenario.seed) else {
+        return Ok(job.simulate(stop));
+    };
+    let file = capture_name(file, &campaign.contestants[contestant].name, campaign.contestants.len());
+    let side = if args.pcap_side == Side::Sender { End::Sender } else { End::Receiver };
+    let failed = |error: std::io::Error| Failure::Failed(format!("{}: {error}", file.display()));
+    let tracer = CaptureTracer::create(&file, side).map_err(failed)?;
+    let Ok((result, tracer)) = run_unless(&job.scenario, tracer, stop) else { return Ok(None) };
+    tracer.finish().map_err(failed)?;
+    Ok(Some(result))
+}
+
+#[expect(clippy::disallowed_methods, reason = "tells people how long it took; no result depends on it")]
+fn clock() -> std::time::Instant {
+    std::time::Instant::now()
+}

@@ -1,0 +1,190 @@
+//! How a comparison is printed: for people, as JSON, as CSV.
+
+use reknit_compare::{Comparison, Completions, Estimate, Row, Run};
+use reknit_units::Duration;
+
+use super::Args;
+use crate::table::{self, Align, Column};
+use crate::{Failure, output};
+
+pub(super) fn show(args: &Args, comparison: &Comparison, began: std::time::Instant) -> Result<(), Failure> {
+    if args.json {
+        let text = serde_json::to_string_pretty(comparison).map_err(|error| Failure::Failed(error.to_string()))?;
+        output::print(&format!("{text}\n"))?;
+    } else if args.csv {
+        output::print(&csv(comparison))?;
+    } else {
+        output::print(&people(comparison, table::terminal_width(), table::may_colour(), began.elapsed()))?;
+    }
+    if comparison.complete {
+        Ok(())
+    } else {
+        let finished: usize = comparison.variants.iter().map(|row| row.runs.len()).sum();
+        let wanted = comparison.variants.len() * comparison.seeds as usize;
+        eprintln!("interrupted: {finished} of {wanted} runs were finished and are shown");
+        Err(Failure::Interrupted)
+    }
+}
+
+fn people(comparison: &Comparison, width: usize, bold: bool, took: std::time::Duration) -> String {
+    let title = format!(
+        "{}: {}; in order {} Mbit/s",
+        comparison.path,
+        comparison.description,
+        output::number(comparison.in_order_mbit_s)
+    );
+    let mut text = table::wrap(&title, width, 2);
+    text.push_str("\n\n");
+    text.push_str(&table::render(&columns(comparison), width, bold));
+    let simulated = comparison.duration_s * f64::from(comparison.seeds) * comparison.variants.len() as f64;
+    let foot = format!(
+        "Means of seeds 1..{} with 95 % intervals, {} s each; {} s of traffic in {:.2} s. reknit {}. All fields: --json. \
+         Look inside: --pcap FILE.",
+        comparison.seeds,
+        output::count(comparison.duration_s),
+        output::count(simulated),
+        took.as_secs_f64(),
+        comparison.reknit
+    );
+    text.push('\n');
+    text.push_str(&table::wrap(&foot, width, 0));
+    text.push('\n');
+    text
+}
+
+fn columns(comparison: &Comparison) -> Vec<Column> {
+    let mut columns = vec![
+        Column::new("variant", 0, Align::Left),
+        Column::new("Mbit/s", 0, Align::Right),
+        Column::new("of in-order", 0, Align::Right),
+        Column::new("resent", 2, Align::Right),
+        Column::new("needlessly", 1, Align::Right),
+        Column::new("window cuts (false)", 1, Align::Right),
+        Column::new("undone", 3, Align::Right),
+        Column::new("RTOs", 1, Align::Right),
+        Column::new("wait p50", 4, Align::Right),
+        Column::new("wait p99", 1, Align::Right),
+        Column::new("packets", 3, Align::Right),
+    ];
+    let shown = Extras::of(comparison);
+    columns.extend(shown.columns());
+    for row in comparison.variants.iter().filter(|row| !row.runs.is_empty()) {
+        let span = |ms: fn(&Run) -> f64| output::milliseconds(Duration::from_secs_f64(row.mean(ms) / 1e3));
+        let mut cells = vec![
+            row.variant.clone(),
+            output::estimate(&row.goodput_mbit_s),
+            output::per_cent(row.of_in_order),
+            output::per_cent(row.share(|r| r.retransmissions.total, |r| r.segments_sent)),
+            output::per_cent(row.share(|r| r.spurious_retransmissions, |r| r.retransmissions.total)),
+            format!(
+                "{} ({})",
+                output::count(row.mean(|r| r.window_cuts.total as f64)),
+                output::count(row.mean(|r| r.false_window_cuts as f64))
+            ),
+            output::count(row.mean(|r| r.undos as f64)),
+            output::count(row.mean(|r| r.timeouts as f64)),
+            span(|r| r.wait_p50_ms),
+            span(|r| r.wait_p99_ms),
+            output::count(row.mean(|r| r.delivered_packets as f64)),
+        ];
+        cells.extend(shown.cells(row));
+        for (column, cell) in columns.iter_mut().zip(cells) {
+            column.cells.push(cell);
+        }
+    }
+    columns
+}
+
+/// Columns that only some comparisons have.
+struct Extras {
+    transactions: bool,
+    others: bool,
+    shares: bool,
+}
+
+impl Extras {
+    fn of(comparison: &Comparison) -> Extras {
+        let mut runs = comparison.variants.iter().flat_map(|row| &row.runs);
+        Extras {
+            transactions: runs.clone().any(|run| run.transactions.is_some()),
+            others: runs.any(|run| run.groups.iter().any(|group| group.variant.is_some())),
+            shares: comparison.flows > 1,
+        }
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        let titles = [
+            (self.transactions, ["transactions", "completion p50", "completion p99"].as_slice()),
+            (self.others, &["others' Mbit/s"]),
+            (self.shares, &["Jain"]),
+        ];
+        let shown = titles.into_iter().filter(|(is_shown, _)| *is_shown);
+        shown.flat_map(|(_, titles)| titles).map(|title| Column::new(title, 0, Align::Right)).collect()
+    }
+
+    fn cells(&self, row: &Row) -> Vec<String> {
+        let mut cells = Vec::new();
+        if self.transactions {
+            // A run in which nothing was completed has no completion time.
+            let of_all = |value: fn(&Completions) -> f64| {
+                Estimate::of(row.runs.iter().filter_map(|run| run.transactions.as_ref()).map(value)).mean
+            };
+            let span = |ms: f64| output::milliseconds(Duration::from_secs_f64(ms / 1e3));
+            cells.push(output::count(of_all(|t| t.completed as f64)));
+            cells.push(span(of_all(|t| t.p50_ms)));
+            cells.push(span(of_all(|t| t.p99_ms)));
+        }
+        if self.others {
+            let others = |run: &Run| {
+                let fixed = run.groups.iter().filter(|group| group.variant.is_some());
+                fixed.map(|group| group.goodput_mbit_s).sum::<f64>()
+            };
+            cells.push(output::number(row.mean(others)));
+        }
+        if self.shares {
+            cells.push(format!("{:.3}", row.mean(|run| run.jain)));
+        }
+        cells
+    }
+}
+
+fn csv(comparison: &Comparison) -> String {
+    let mut text = String::from(
+        "path,variant,seed,goodput_mbit_s,of_in_order,delivered_packets,segments_sent,retransmissions,\
+         spurious_retransmissions,window_cuts,false_window_cuts,undos,timeouts,lost_packets,wait_p50_ms,wait_p99_ms,transactions,\
+         completion_p50_ms,completion_p99_ms,jain\n",
+    );
+    for row in &comparison.variants {
+        for run in &row.runs {
+            // Empty where there are none.
+            let of_transactions =
+                |value: fn(&Completions) -> String| run.transactions.as_ref().map_or(String::new(), value);
+            let share = run.goodput_mbit_s / comparison.in_order_mbit_s;
+            let fields = [
+                comparison.path.clone(),
+                row.variant.clone(),
+                run.seed.to_string(),
+                run.goodput_mbit_s.to_string(),
+                share.to_string(),
+                run.delivered_packets.to_string(),
+                run.segments_sent.to_string(),
+                run.retransmissions.total.to_string(),
+                run.spurious_retransmissions.to_string(),
+                run.window_cuts.total.to_string(),
+                run.false_window_cuts.to_string(),
+                run.undos.to_string(),
+                run.timeouts.to_string(),
+                run.lost_packets.to_string(),
+                run.wait_p50_ms.to_string(),
+                run.wait_p99_ms.to_string(),
+                of_transactions(|t| t.completed.to_string()),
+                of_transactions(|t| t.p50_ms.to_string()),
+                of_transactions(|t| t.p99_ms.to_string()),
+                run.jain.to_string(),
+            ];
+            text.push_str(&fields.join(","));
+            text.push('\n');
+        }
+    }
+    text
+}

@@ -1,0 +1,112 @@
+//! The command `reknit` as a library: the program runs it, and so does the console script of the Python package.
+
+mod capture;
+mod causes;
+mod compare;
+mod doctor;
+mod input;
+mod output;
+mod paths;
+mod plot;
+mod reference;
+mod table;
+mod testbed;
+mod variants;
+
+use std::ffi::OsString;
+
+use clap::{Parser, Subcommand};
+use reknit_compare::names;
+
+/// Keeps TCP fast when the network reorders, delays or stalls packets: see it, compare cures.
+#[derive(Parser, Debug)]
+#[command(name = "reknit", version, arg_required_else_help = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Compare variants on a path, in simulation
+    Compare(compare::Args),
+    /// List the variants, or explain one
+    Variants(variants::Args),
+    /// List the paths, or describe one
+    Paths(paths::Args),
+    /// Transfer data between our engine and this machine's kernel, live, over an emulated path (needs root)
+    Testbed(testbed::Args),
+    /// Say what this machine can run, and what to do about the rest
+    Doctor,
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+enum Failure {
+    /// The question was wrong.
+    Usage(String),
+    /// The answer could not be found.
+    Failed(String),
+    /// Interrupted; what was finished has been shown.
+    Interrupted,
+}
+
+impl From<reknit_compare::Error> for Failure {
+    fn from(error: reknit_compare::Error) -> Failure {
+        match error {
+            reknit_compare::Error::Usage(message) => Failure::Usage(message),
+            reknit_compare::Error::Failed(message) => Failure::Failed(message),
+        }
+    }
+}
+
+/// Runs the command with these arguments, the program's name first. The exit code: 0 done, 1 failed, 2 wrong usage.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    let result = match cli.command {
+        Command::Compare(args) => compare::run(&args),
+        Command::Variants(args) => variants::run(&args),
+        Command::Paths(args) => paths::run(&args),
+        Command::Testbed(args) => testbed::run(&args),
+        Command::Doctor => doctor::run(),
+    };
+    match result {
+        Ok(()) => 0,
+        Err(Failure::Usage(message)) => {
+            eprintln!("error: {}", names::in_words(&message));
+            2
+        }
+        Err(Failure::Failed(message)) => {
+            eprintln!("error: {message}");
+            1
+        }
+        Err(Failure::Interrupted) => 1,
+    }
+}
+
+/// Help and version as they are; what is wrong with the arguments in one line.
+fn refuse(error: &clap::Error) -> u8 {
+    use clap::error::ErrorKind;
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    ) {
+        let _ = error.print(); // nobody reads: nothing to be done
+        return if error.use_stderr() { 2 } else { 0 };
+    }
+    let text = error.render().to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut message = lines.next().unwrap_or("error: wrong arguments").to_owned();
+    let more: Vec<&str> = lines.take_while(|line| !line.starts_with("Usage:")).collect();
+    for line in more {
+        if !line.starts_with("For more information") {
+            message.push_str(if message.ends_with(':') { " " } else { "; " });
+            message.push_str(line);
+        }
+    }
+    eprintln!("{message} (see `reknit --help`)");
+    2
+}

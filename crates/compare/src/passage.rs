@@ -1,0 +1,123 @@
+//! What a path does to a train of packets, as numbers in the terms of RFC 4737.
+
+use reknit_path::{Direction, NAMES, Passage, Profile, Train};
+use reknit_units::{Bytes, Duration, Rate};
+use serde::Serialize;
+
+use crate::Error;
+
+/// Packets of a train.
+pub const PACKETS: u32 = 20_000;
+/// Octets of each.
+pub const SIZE: Bytes = Bytes(1500);
+/// For which `n` the `n`-reordered packets are counted.
+pub const N: [u32; 6] = [1, 2, 3, 5, 10, 20];
+
+/// A built-in path.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub description: String,
+    /// Where it comes from.
+    pub source: String,
+}
+
+/// All built-in paths.
+///
+/// # Errors
+/// If one of them does not describe a path.
+pub fn list() -> Result<Vec<Listed>, Error> {
+    let load = |name: &&str| {
+        let profile = Profile::load(name, &[]).map_err(|error| Error::Failed(error.to_string()))?;
+        Ok(Listed { name: (*name).to_owned(), description: profile.description, source: profile.source })
+    };
+    NAMES.iter().map(load).collect()
+}
+
+/// What one direction did to a train.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Report {
+    /// `forward` or `reverse`.
+    pub direction: &'static str,
+    /// Packets sent.
+    pub packets: u32,
+    /// Octets of each.
+    pub size_bytes: u64,
+    /// Time from one to the next, ms.
+    pub gap_ms: f64,
+    /// One-way delay, ms: median.
+    pub delay_p50_ms: f64,
+    /// 90th percentile.
+    pub delay_p90_ms: f64,
+    /// 99th percentile.
+    pub delay_p99_ms: f64,
+    /// Largest.
+    pub delay_max_ms: f64,
+    /// Packets of which no copy arrived.
+    pub lost: u32,
+    /// Copies beyond the first.
+    pub duplicated: u32,
+    /// Packets that arrived after a later one (RFC 4737 §3.3).
+    pub reordered: u32,
+    /// Their share of those that arrived.
+    pub reordered_ratio: f64,
+    /// Reordering extent of the reordered packets, packets (RFC 4737 §4.2): median; none if nothing was reordered.
+    pub extent_p50: Option<u32>,
+    /// 99th percentile.
+    pub extent_p99: Option<u32>,
+    /// Largest.
+    pub extent_max: Option<u32>,
+    /// For each of [`N`], how many packets are `n`-reordered (RFC 4737 §5).
+    pub n_reordered: [u32; N.len()],
+}
+
+/// A train at 80 % of the path's rate, so that what happens to it is not the queue's doing.
+pub fn train(profile: &Profile, direction: Direction) -> Train {
+    let rate = profile.bottleneck(direction).unwrap_or(Rate::from_bits_per_second(10_000_000));
+    Train { packets: PACKETS, size: SIZE, gap: rate.time_for(SIZE).mul_f64(1.25) }
+}
+
+/// Sends the train through one direction of `profile`.
+pub fn report(profile: &Profile, direction: Direction, seed: u64) -> Report {
+    let train = train(profile, direction);
+    let passage = train.through(profile, direction, seed);
+    let ms = |span: Duration| span.as_secs_f64() * 1e3;
+    let delay = |quantile| ms(passage.delay_quantile(quantile));
+    let extents = extents(&passage);
+    let extent = |per_cent| quantile(&extents, per_cent);
+    Report {
+        direction: match direction {
+            Direction::Forward => "forward",
+            Direction::Reverse => "reverse",
+        },
+        packets: passage.sent,
+        size_bytes: train.size.0,
+        gap_ms: ms(train.gap),
+        delay_p50_ms: delay(0.5),
+        delay_p90_ms: delay(0.9),
+        delay_p99_ms: delay(0.99),
+        delay_max_ms: delay(1.0),
+        lost: passage.lost(),
+        duplicated: passage.duplicates(),
+        reordered: extents.len() as u32,
+        reordered_ratio: passage.reordered_ratio(),
+        extent_p50: extent(50),
+        extent_p99: extent(99),
+        extent_max: extent(100),
+        n_reordered: N.map(|n| passage.n_reordered(n)),
+    }
+}
+
+/// The extents, smallest first.
+pub fn extents(passage: &Passage) -> Vec<u32> {
+    let mut extents = passage.extents();
+    extents.sort_unstable();
+    extents
+}
+
+/// The value below which `per_cent` of the sorted ones lie.
+pub fn quantile(sorted: &[u32], per_cent: usize) -> Option<u32> {
+    sorted.get(sorted.len().checked_sub(1)? * per_cent / 100).copied()
+}

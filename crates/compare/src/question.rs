@@ -1,0 +1,140 @@
+//! What is asked: who meets whom on which path, and what counts instead of what the plan says.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use reknit_path::{Direction, NAMES, Profile, Train};
+use reknit_sim::{Cast, PathSource, Plan, Scenario, tcp_config};
+use reknit_units::{Bytes, Duration, Share};
+use reknit_variants::Custom;
+
+use crate::{Contestant, Error, contestants, names};
+
+/// A plan, and what counts instead of what it says.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Setting {
+    /// Who shares which path and does what there.
+    pub plan: Plan,
+    /// Another path: a built-in one or a TOML file.
+    pub path: Option<String>,
+    /// `KEY=VALUE` each: more values of the path or of the TCP to change.
+    pub set: Vec<String>,
+    /// Each data packet is lost with this probability.
+    pub loss: Option<Share>,
+    /// Whatever reorders is taken off, even if the plan does not say so.
+    pub in_order: bool,
+    /// Another length of each run.
+    pub duration: Option<Duration>,
+    /// Variants of the user's own.
+    pub variant_files: Vec<PathBuf>,
+}
+
+/// A setting that has been looked up.
+#[derive(Clone, Debug)]
+pub(crate) struct Stage {
+    pub(crate) plan: Plan,
+    pub(crate) profile: Arc<Profile>,
+    pub(crate) customs: Vec<Custom>,
+    pub(crate) duration: Duration,
+    cast: Cast,
+    tcp: reknit_tcp::Config,
+}
+
+impl Setting {
+    /// The plan as it is.
+    pub fn of(plan: Plan) -> Setting {
+        Setting {
+            plan,
+            path: None,
+            set: Vec::new(),
+            loss: None,
+            in_order: false,
+            duration: None,
+            variant_files: Vec::new(),
+        }
+    }
+
+    /// How long each run is, in its own time: a minute if nothing is said.
+    pub fn duration(&self) -> Duration {
+        self.duration.or(self.plan.duration).unwrap_or(Duration::from_secs(60))
+    }
+
+    pub(crate) fn look_up(&self) -> Result<Stage, Error> {
+        let plan = self.plan();
+        let profile = plan.profile().map_err(|error| Error::Usage(guess_path(error, &plan)))?;
+        takes_time(&profile)?;
+        takes_time(&profile.in_order())?;
+        let tcp = tcp_config(&profile).map_err(Error::Usage)?;
+        let customs = contestants::load(&self.variant_files)?;
+        let duration = self.duration();
+        if duration.is_zero() {
+            return Err(Error::Usage("--duration must be more than 0".to_owned()));
+        }
+        let find = |name: &str| Ok(contestants::find(name, &customs)?.composition);
+        let cast = plan.cast(&profile, find).map_err(Error::Usage)?;
+        Ok(Stage { plan, profile: Arc::new(profile), customs, duration, cast, tcp })
+    }
+
+    /// The plan with what counts instead.
+    fn plan(&self) -> Plan {
+        let mut plan = self.plan.clone();
+        if let Some(path) = &self.path {
+            plan.path = Some(PathSource::Given(path.clone()));
+        }
+        plan.set.extend(self.set.iter().cloned());
+        plan.loss = self.loss.or(plan.loss);
+        plan.in_order |= self.in_order;
+        plan
+    }
+}
+
+/// `error` with the path that was probably meant.
+fn guess_path(error: String, plan: &Plan) -> String {
+    let near = match &plan.path {
+        Some(PathSource::Named(name) | PathSource::Given(name)) if !NAMES.contains(&name.as_str()) => {
+            names::nearest(name, NAMES.iter().copied())
+        }
+        _ => None,
+    };
+    names::with_guess(error, near)
+}
+
+/// Refuses a path on which data would arrive without any time passing: a simulation of it would not come to an end.
+fn takes_time(profile: &Profile) -> Result<(), Error> {
+    let train = Train { packets: 1000, size: Bytes(1500), gap: Duration::ZERO };
+    let is_instant = |direction| train.through(profile, direction, 1).delay_quantile(1.0).is_zero();
+    if [Direction::Forward, Direction::Reverse].into_iter().all(is_instant) {
+        let message = "data take no time on this path, or none once whatever reorders is taken off; add a link";
+        return Err(Error::Usage(format!("{}: {message} with a `rate` or a `delay`", profile.name)));
+    }
+    Ok(())
+}
+
+impl Stage {
+    /// The same without whatever reorders.
+    pub(crate) fn in_order(&self) -> Stage {
+        Stage { profile: Arc::new(self.profile.in_order()), ..self.clone() }
+    }
+
+    /// What the path or the plan is, in a sentence.
+    pub(crate) fn description(&self) -> String {
+        let described = [&self.plan.description, &self.profile.description].into_iter().find(|text| !text.is_empty());
+        described.cloned().unwrap_or_default()
+    }
+
+    /// What works against itself in the user's files.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.customs.iter().flat_map(|custom| custom.warnings.clone()).collect()
+    }
+
+    pub(crate) fn scenario(&self, variant: &Contestant, seed: u64) -> Scenario {
+        Scenario {
+            profile: self.profile.clone(),
+            tcp: self.tcp.clone(),
+            flows: self.cast.flows(&variant.composition, seed),
+            duration: self.duration,
+            seed,
+            sample_every: None,
+        }
+    }
+}

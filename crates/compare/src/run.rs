@@ -1,0 +1,185 @@
+//! What one run has shown.
+
+use reknit_sim::{FlowResult, Group, Part, Plan, RunResult, TransactionStats, jain};
+use reknit_units::Duration;
+use serde::Serialize;
+
+/// What one run has shown, all its connections together (`docs/json.md`).
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Run {
+    /// Its seed.
+    pub seed: u64,
+    /// Octets that arrived in order, Mbit/s.
+    pub goodput_mbit_s: f64,
+    /// Segments that arrived in order.
+    pub delivered_packets: u64,
+    /// Data segments sent, again or for the first time.
+    pub segments_sent: u64,
+    /// Data segments sent again.
+    pub retransmissions: Retransmissions,
+    /// Segments that arrived although an earlier copy had arrived.
+    pub spurious_retransmissions: u64,
+    /// Reductions of the window.
+    pub window_cuts: Cuts,
+    /// Of these, blamed on a segment of which some copy was not lost.
+    pub false_window_cuts: u64,
+    /// Reductions that the sender undid.
+    pub undos: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Data packets that the path lost.
+    pub lost_packets: u64,
+    /// How long a segment waited at the receiver for those before it, ms: median.
+    pub wait_p50_ms: f64,
+    /// The same, 99th percentile.
+    pub wait_p99_ms: f64,
+    /// Jain's index over the flows' goodputs.
+    pub jain: f64,
+    /// All flows' transactions; none if no flow has any.
+    pub transactions: Option<Completions>,
+    /// What each part of the plan did.
+    pub groups: Vec<GroupRun>,
+}
+
+/// Transactions and how long they took.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Completions {
+    /// How many came to their end.
+    pub completed: u64,
+    /// How many were given up.
+    pub failed: u64,
+    /// Mean time to completion, ms.
+    pub mean_ms: f64,
+    /// Median.
+    pub p50_ms: f64,
+    /// 90th percentile.
+    pub p90_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+    /// Mean of the transactions' own goodputs, Mbit/s.
+    pub each_mbit_s: f64,
+}
+
+/// Flows of one part of a plan.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct GroupRun {
+    /// The part's name.
+    pub group: String,
+    /// The variant of its own; none: the one that is compared.
+    pub variant: Option<String>,
+    /// How many flows.
+    pub flows: usize,
+    /// Octets that arrived in order, all flows together, Mbit/s.
+    pub goodput_mbit_s: f64,
+    /// Jain's index over its flows' goodputs.
+    pub jain: f64,
+    /// None if its flows have none.
+    pub transactions: Option<Completions>,
+}
+
+/// Data segments sent again, by what caused it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Retransmissions {
+    /// All.
+    pub total: u64,
+    /// By the loss detector.
+    pub fast_retransmit: u64,
+    /// By the retransmission timer.
+    pub timeout: u64,
+    /// Tail loss probes.
+    pub probe: u64,
+    /// On suspicion (RFC 6675 rules 3 and 4).
+    pub rescue: u64,
+}
+
+/// Reductions of the window, by what caused them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Cuts {
+    /// All.
+    pub total: u64,
+    /// By the loss detector.
+    pub fast_retransmit: u64,
+    /// By the retransmission timer.
+    pub timeout: u64,
+    /// By a tail loss probe.
+    pub probe: u64,
+    /// By ECN.
+    pub ecn: u64,
+}
+
+impl Completions {
+    /// None if there is nothing to tell.
+    fn of(stats: &TransactionStats) -> Option<Completions> {
+        let ms = |span: Duration| span.as_secs_f64() * 1e3;
+        (stats.completed() + stats.failed() > 0).then(|| Completions {
+            completed: stats.completed(),
+            failed: stats.failed(),
+            mean_ms: ms(stats.mean()),
+            p50_ms: ms(stats.quantile(0.5)),
+            p90_ms: ms(stats.quantile(0.9)),
+            p99_ms: ms(stats.quantile(0.99)),
+            each_mbit_s: stats.goodput() / 1e6,
+        })
+    }
+}
+
+impl GroupRun {
+    /// All parts of `plan`.
+    fn all(plan: &Plan, result: &RunResult) -> Vec<GroupRun> {
+        let one = |(i, (group, part)): (usize, (&Group, &Part))| {
+            let goodputs: Vec<f64> =
+                result.flows.iter().filter(|flow| flow.group as usize == i).map(FlowResult::goodput).collect();
+            GroupRun {
+                group: part.name.clone(),
+                variant: group.variant.clone(),
+                flows: goodputs.len(),
+                goodput_mbit_s: goodputs.iter().sum::<f64>() / 1e6,
+                jain: jain(goodputs),
+                transactions: result.transactions.get(i).and_then(Completions::of),
+            }
+        };
+        plan.parts().enumerate().map(one).collect()
+    }
+}
+
+impl Run {
+    /// All connections of `result` together, and each part of `plan`.
+    pub fn new(seed: u64, plan: &Plan, result: &RunResult) -> Run {
+        let mut transactions = TransactionStats::default();
+        result.transactions.iter().for_each(|group| transactions.add(group));
+        let sum = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum();
+        let worst = |span: fn(&FlowResult) -> Duration| {
+            result.flows.iter().map(span).max().unwrap_or_default().as_secs_f64() * 1e3
+        };
+        Run {
+            seed,
+            goodput_mbit_s: result.flows.iter().map(FlowResult::goodput).sum::<f64>() / 1e6,
+            delivered_packets: sum(FlowResult::packets),
+            segments_sent: sum(|f| f.send.sent.total()),
+            retransmissions: Retransmissions {
+                total: sum(|f| f.send.sent.retransmissions()),
+                fast_retransmit: sum(|f| f.send.sent.fast_retransmit),
+                timeout: sum(|f| f.send.sent.timeout),
+                probe: sum(|f| f.send.sent.probe),
+                rescue: sum(|f| f.send.sent.rescue),
+            },
+            spurious_retransmissions: sum(|f| f.spurious_retransmissions),
+            window_cuts: Cuts {
+                total: sum(|f| f.send.cuts.total()),
+                fast_retransmit: sum(|f| f.send.cuts.fast_retransmit),
+                timeout: sum(|f| f.send.cuts.timeout),
+                probe: sum(|f| f.send.cuts.probe),
+                ecn: sum(|f| f.send.cuts.ecn),
+            },
+            false_window_cuts: sum(|f| f.false_cuts),
+            undos: sum(|f| f.send.undos),
+            timeouts: sum(|f| f.send.timeouts),
+            lost_packets: sum(|f| f.lost),
+            wait_p50_ms: worst(|f| f.wait_p50),
+            wait_p99_ms: worst(|f| f.wait_p99),
+            jain: jain(result.flows.iter().map(FlowResult::goodput)),
+            transactions: Completions::of(&transactions),
+            groups: GroupRun::all(plan, result),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! One run on its own, with its time series.
+
+use std::sync::atomic::AtomicBool;
+
+use reknit_sim::{FlowResult, NoTracer, run_unless};
+use reknit_tcp::facts::Phase;
+use reknit_units::Duration;
+use serde::Serialize;
+
+use crate::campaign::fall_backs;
+use crate::question::Stage;
+use crate::{Contestant, Error, Run, Setting, contestants};
+
+/// What to simulate.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Single {
+    /// On what, for how long.
+    pub setting: Setting,
+    /// The variant's name.
+    pub variant: String,
+    /// Seed of every random decision.
+    pub seed: u64,
+    /// Interval of the time series. None: no series.
+    pub sample_every: Option<Duration>,
+}
+
+/// What one run has shown: its totals and, point by point, the senders' variables.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Trajectory {
+    /// The path's name.
+    pub path: String,
+    /// What it is.
+    pub description: String,
+    /// The variant's name.
+    pub variant: String,
+    /// Length of the run in its own time.
+    pub duration_s: f64,
+    /// The same numbers as in a comparison.
+    pub run: Run,
+    /// What it did without because the two ends did not agree on it.
+    pub fell_back: Vec<String>,
+    /// What works against itself in the user's files.
+    pub warnings: Vec<String>,
+    /// By connection, then by time.
+    pub series: Series,
+}
+
+/// The senders' variables at moments: columns of equal length.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Series {
+    /// Which connection, from 0.
+    pub flow: Vec<u32>,
+    /// When, seconds.
+    pub time_s: Vec<f64>,
+    /// `open`, `disorder`, `recovery` or `loss`.
+    pub phase: Vec<&'static str>,
+    /// Congestion window, octets.
+    pub cwnd_bytes: Vec<u64>,
+    /// Slow start threshold, octets; none before the first loss.
+    pub ssthresh_bytes: Vec<Option<u64>>,
+    /// How many duplicates mean loss, segments.
+    pub dup_thresh_segments: Vec<u32>,
+    /// Smoothed round-trip time, ms; none before the first sample.
+    pub srtt_ms: Vec<Option<f64>>,
+    /// Retransmission timeout without back-off, ms.
+    pub rto_ms: Vec<f64>,
+    /// Sent and not cumulatively acknowledged, octets.
+    pub flight_size_bytes: Vec<u64>,
+    /// Thought to be in the network, octets.
+    pub pipe_bytes: Vec<u64>,
+    /// The peer's receive window, octets.
+    pub snd_wnd_bytes: Vec<u64>,
+    /// Acknowledged so far, octets.
+    pub acknowledged_bytes: Vec<u64>,
+    /// Arrived in order so far, octets.
+    pub delivered_bytes: Vec<u64>,
+}
+
+/// Runs `single`. None if `stop` became true on the way.
+///
+/// # Errors
+/// If the question is wrong: names the file, key or flag, and what is allowed.
+pub fn simulate(single: &Single, stop: &AtomicBool) -> Result<Option<Trajectory>, Error> {
+    let (stage, variant) = single.look_up()?;
+    let mut scenario = stage.scenario(&variant, single.seed);
+    scenario.sample_every = single.sample_every;
+    let Ok((result, NoTracer)) = run_unless(&scenario, NoTracer, stop) else { return Ok(None) };
+    Ok(Some(Trajectory {
+        path: stage.profile.name.clone(),
+        description: stage.description(),
+        duration_s: stage.duration.as_secs_f64(),
+        run: Run::new(single.seed, &stage.plan, &result),
+        fell_back: fall_backs(&variant, &stage.plan, &result).unwrap_or_default(),
+        warnings: stage.warnings(),
+        series: Series::of(&result.flows),
+        variant: variant.name,
+    }))
+}
+
+impl Single {
+    /// Looks everything up without running it.
+    ///
+    /// # Errors
+    /// Those of [`simulate`].
+    pub fn check(&self) -> Result<(), Error> {
+        self.look_up().map(|_| ())
+    }
+
+    fn look_up(&self) -> Result<(Stage, Contestant), Error> {
+        let stage = self.setting.look_up()?;
+        let variant = contestants::find(&self.variant, &stage.customs);
+        let variant = variant.map_err(|error| Error::Usage(format!("--variants: {error}")))?;
+        if self.sample_every.is_some_and(Duration::is_zero) {
+            return Err(Error::Usage("sample_every must be more than 0".to_owned()));
+        }
+        Ok((stage, variant))
+    }
+}
+
+impl Series {
+    fn of(flows: &[FlowResult]) -> Series {
+        let mut series = Series::default();
+        let milliseconds = |span: Duration| span.as_secs_f64() * 1e3;
+        for (flow, sample) in (0..).zip(flows).flat_map(|(i, flow)| flow.series.iter().map(move |s| (i, s))) {
+            let info = &sample.info;
+            series.flow.push(flow);
+            series.time_s.push(sample.at.as_secs_f64());
+            series.phase.push(phase(info.phase));
+            series.cwnd_bytes.push(info.cwnd.0);
+            series.ssthresh_bytes.push(info.ssthresh.map(|ssthresh| ssthresh.0));
+            series.dup_thresh_segments.push(info.dup_thresh.0);
+            series.srtt_ms.push(info.srtt.map(milliseconds));
+            series.rto_ms.push(milliseconds(info.rto));
+            series.flight_size_bytes.push(info.flight_size.0);
+            series.pipe_bytes.push(info.pipe.0);
+            series.snd_wnd_bytes.push(info.snd_wnd.0);
+            series.acknowledged_bytes.push(info.acknowledged);
+            series.delivered_bytes.push(sample.delivered.0);
+        }
+        series
+    }
+}
+
+fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Open => "open",
+        Phase::Disorder => "disorder",
+        Phase::Recovery => "recovery",
+        Phase::Loss => "loss",
+    }
+}

@@ -1,0 +1,146 @@
+//! Whoever uses connections, one after the other: what it does next, and what it has got.
+
+use std::sync::Arc;
+
+use reknit_path::{Stream, StreamId};
+use reknit_tcp::{Config, Info};
+use reknit_units::{Bytes, Duration, Instant};
+
+use crate::application::Application;
+use crate::flow::{Flow, Place};
+use crate::result::{FlowResult, Sample};
+use crate::scenario::{FlowSpec, Scenario};
+use crate::tally::Tally;
+use crate::transactions::Transaction;
+use crate::workload::Workload;
+
+/// Beyond the streams of the path's stages.
+const STREAMS: u32 = 1 << 17;
+
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) spec: FlowSpec,
+    pub(crate) tally: Tally,
+    /// Place of the connection that it uses, or used last.
+    pub(crate) slot: Option<u32>,
+    /// When the transaction under way began.
+    began: Instant,
+    begun: u64,
+    completed: u64,
+    /// When the last of its transactions was complete.
+    finished: Option<Instant>,
+    configs: [Arc<Config>; 2],
+    thinking: Stream,
+    /// The latest connection and its sender's variables, once it is gone.
+    last: Option<(u32, Info)>,
+    series: Vec<Sample>,
+}
+
+impl Client {
+    pub(crate) fn new(scenario: &Scenario, spec: &FlowSpec, index: u32) -> Client {
+        let base = spec.tcp.as_deref().unwrap_or(&scenario.tcp);
+        Client {
+            configs: [&spec.sender, &spec.receiver].map(|end| Arc::new(end.configure(base.clone()))),
+            spec: spec.clone(),
+            tally: Tally::default(),
+            slot: None,
+            began: spec.start,
+            begun: 0,
+            completed: 0,
+            finished: None,
+            thinking: StreamId { seed: scenario.seed, stage: STREAMS }.stream(index),
+            last: None,
+            series: Vec::new(),
+        }
+    }
+
+    /// A connection for its next transactions.
+    pub(crate) fn connect(&self, now: Instant, place: Place) -> Flow {
+        let left = self.spec.workload.transactions().and_then(|transactions| {
+            let remaining = transactions.count.map(|count| count - self.begun);
+            let here = transactions.per_connection.map(|n| u64::from(n.get()));
+            let least = remaining.into_iter().chain(here).min();
+            least.map(|n| u32::try_from(n).unwrap_or(u32::MAX))
+        });
+        let application = Application::new(&self.spec.workload, left);
+        Flow::new(now, place, &self.spec, &self.configs, application)
+    }
+
+    /// Its next transaction begins on `flow`.
+    pub(crate) fn begin(&mut self, now: Instant, flow: &mut Flow) {
+        self.began = now;
+        self.begun += 1;
+        flow.application.begin(&mut flow.ends);
+    }
+
+    /// The transaction under way is complete.
+    pub(crate) fn complete(&mut self, now: Instant, flow: u32) -> Transaction {
+        self.completed += 1;
+        let transactions = self.spec.workload.transactions();
+        if transactions.is_some_and(|transactions| transactions.count == Some(self.completed)) {
+            self.finished = Some(now);
+        }
+        let response = transactions.map_or(Bytes::ZERO, |transactions| transactions.response);
+        Transaction { flow, began: self.began, ended: now, response }
+    }
+
+    /// The transaction under way has failed with its connection. It does not count among those that are wanted.
+    pub(crate) fn fail(&mut self) {
+        self.begun -= 1;
+    }
+
+    /// It tries again after a failure.
+    pub(crate) fn tries_again(&self) -> bool {
+        matches!(self.spec.workload, Workload::Transactions(_)) && !self.is_finished()
+    }
+
+    /// All of its transactions are complete.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished.is_some()
+    }
+
+    /// How long it thinks before its next transaction.
+    pub(crate) fn think(&mut self) -> Duration {
+        let transactions = self.spec.workload.transactions();
+        transactions.map_or(Duration::ZERO, |transactions| transactions.think.draw(&mut self.thinking))
+    }
+
+    pub(crate) fn sample(&mut self, now: Instant, flow: &Flow) {
+        self.series.push(Sample { at: now, info: flow.ends[0].info(now), delivered: self.tally.delivered });
+    }
+
+    /// `flow`, which was its connection, is gone, or the run is over.
+    pub(crate) fn absorb(&mut self, now: Instant, flow: &Flow) {
+        let [sender, receiver] = &flow.ends;
+        self.tally.send += sender.send_stats();
+        self.tally.receive += *receiver.receive_stats();
+        if self.last.is_none_or(|(id, _)| id <= flow.id) {
+            self.last = Some((flow.id, sender.info(now)));
+        }
+    }
+
+    pub(crate) fn into_result(mut self, end: Instant, place: Place) -> FlowResult {
+        if self.last.is_none() {
+            // It never came to open a connection.
+            let flow = self.connect(end, place);
+            self.absorb(end, &flow);
+        }
+        let (_, last) = self.last.expect("it was set");
+        FlowResult {
+            group: self.spec.group,
+            delivered: self.tally.delivered,
+            elapsed: self.finished.unwrap_or(end).since(self.spec.start),
+            completed: self.finished,
+            transactions: self.completed,
+            send: self.tally.send,
+            receive: self.tally.receive,
+            spurious_retransmissions: self.tally.spurious_retransmissions,
+            false_cuts: self.tally.false_cuts,
+            lost: self.tally.lost,
+            wait_p50: self.tally.waits.quantile(0.5),
+            wait_p99: self.tally.waits.quantile(0.99),
+            last,
+            series: self.series,
+        }
+    }
+}

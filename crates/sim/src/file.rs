@@ -1,0 +1,410 @@
+//! Scenario files: plans in TOML (`docs/scenarios.md` describes them).
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use reknit_config::{KeyError, read};
+use reknit_path::Variate;
+use reknit_units::{Bytes, Duration, Share};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, Visitor};
+use toml::{Table, Value};
+
+use crate::plan::{Group, Part, PathSource, Plan, is_possible};
+use crate::workload::{Transactions, Workload};
+
+/// Flows of a group at most, as those of `--flows`.
+const MOST_FLOWS: u32 = 100_000;
+/// Runs of a variant at most, as those of `--seeds`.
+const MOST_SEEDS: u32 = 10_000;
+const KINDS: &str = "bulk, transfer, files, requests";
+
+pub(crate) fn parse(place: &str, text: &str) -> Result<Plan, String> {
+    let table = reknit_config::parse(place, text).map_err(|error| error.to_string())?;
+    from_table(place, table)
+}
+
+pub(crate) fn from_table(place: &str, table: Table) -> Result<Plan, String> {
+    plan(place, table).map_err(|error| format!("{place}: {error}"))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Top {
+    #[serde(default)]
+    description: String,
+    path: Option<Value>,
+    #[serde(default)]
+    set: Table,
+    loss: Option<Share>,
+    #[serde(default)]
+    in_order: bool,
+    duration: Option<Duration>,
+    seeds: Option<u32>,
+    #[serde(default)]
+    variants: Vec<String>,
+    flows: Option<Value>,
+}
+
+fn plan(place: &str, table: Table) -> Result<Plan, KeyError> {
+    let top: Top = read(table)?;
+    if top.duration.is_some_and(Duration::is_zero) {
+        return Err(KeyError::new("duration", "must be more than 0"));
+    }
+    if top.seeds.is_some_and(|seeds| !(1..=MOST_SEEDS).contains(&seeds)) {
+        return Err(KeyError::new("seeds", format!("must lie between 1 and {MOST_SEEDS}")));
+    }
+    let path = match top.path {
+        None => None,
+        Some(Value::String(name)) => Some(PathSource::Named(name)),
+        Some(Value::Table(table)) => Some(PathSource::Inline(table)),
+        Some(other) => {
+            let message = format!("expected the name of a path, of a file, or a table, not {}", other.type_str());
+            return Err(KeyError::new("path", message));
+        }
+    };
+    Ok(Plan {
+        set: top.set.into_iter().map(|(key, value)| format!("{key}={}", unquoted(value))).collect(),
+        loss: top.loss,
+        in_order: top.in_order,
+        place: place.to_owned(),
+        description: top.description.split_whitespace().collect::<Vec<_>>().join(" "),
+        path,
+        duration: top.duration,
+        seeds: top.seeds,
+        variants: top.variants,
+        groups: groups(top.flows)?,
+    })
+}
+
+fn unquoted(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// A number of bulk flows, or a table for each set; one bulk flow if nothing is said.
+fn groups(flows: Option<Value>) -> Result<Vec<Group>, KeyError> {
+    let group = |(i, value): (usize, Value)| {
+        let read = value.try_into().map_err(|_| KeyError::new("", "write it as a [[flows]] table"));
+        read.and_then(|table| group(i, table)).map_err(|error| error.inside(&format!("flows[{i}]")))
+    };
+    match flows {
+        None => Ok(vec![Group::bulk(1)]),
+        Some(Value::Integer(count)) => {
+            let count = u32::try_from(count).ok().filter(|count| (1..=MOST_FLOWS).contains(count));
+            let wrong = || KeyError::new("flows", format!("must lie between 1 and {MOST_FLOWS}"));
+            Ok(vec![Group::bulk(count.ok_or_else(wrong)?)])
+        }
+        Some(Value::Array(tables)) if !tables.is_empty() => tables.into_iter().enumerate().map(group).collect(),
+        Some(_) => Err(KeyError::new("flows", "write a number of bulk flows, or at least one [[flows]] table")),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Flows {
+    name: Option<String>,
+    variant: Option<String>,
+    #[serde(default = "one")]
+    count: u32,
+    #[serde(default)]
+    start: Start,
+    #[serde(default)]
+    interval: Duration,
+    #[serde(default)]
+    tcp: Table,
+    workload: Option<Value>,
+    mix: Option<Vec<Table>>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn group(i: usize, table: Table) -> Result<Group, KeyError> {
+    let flows: Flows = read(table)?;
+    if !(1..=MOST_FLOWS).contains(&flows.count) {
+        return Err(KeyError::new("count", format!("must lie between 1 and {MOST_FLOWS}")));
+    }
+    let name = flows.name.unwrap_or_else(|| format!("flows[{i}]"));
+    let parts = match (flows.workload, flows.mix) {
+        (Some(value), None) => {
+            let workload = workload(value).map_err(|error| error.inside("workload"))?;
+            vec![Part { name, share: Share::ONE, workload }]
+        }
+        (None, Some(mix)) if !mix.is_empty() => {
+            let part = |(j, table)| part(&name, j, table).map_err(|error| error.inside(&format!("mix[{j}]")));
+            mix.into_iter().enumerate().map(part).collect::<Result<_, _>>()?
+        }
+        (Some(_), Some(_)) => return Err(KeyError::new("mix", "give either `workload` or `mix`, not both")),
+        (None, _) => {
+            return Err(KeyError::new("workload", format!("missing; give one of {KINDS}, or several as `mix`")));
+        }
+    };
+    let Start(start) = flows.start;
+    let (variant, count, interval, tcp) = (flows.variant, flows.count, flows.interval, flows.tcp);
+    Ok(Group { variant, count, start, interval, tcp, parts })
+}
+
+/// A workload with its share of the flows.
+fn part(group: &str, j: usize, mut table: Table) -> Result<Part, KeyError> {
+    #[derive(Deserialize)]
+    struct Own {
+        share: Share,
+        name: Option<String>,
+    }
+    let own = ["share", "name"].into_iter().filter_map(|key| table.remove_entry(key)).collect();
+    let Own { share, name } = read(own)?;
+    if share == Share::ZERO {
+        return Err(KeyError::new("share", "must be more than 0"));
+    }
+    let name = format!("{group}/{}", name.unwrap_or_else(|| j.to_string()));
+    Ok(Part { name, share, workload: workload(Value::Table(table))? })
+}
+
+/// A kind alone, or a table with a kind and what belongs to it.
+fn workload(value: Value) -> Result<Workload, KeyError> {
+    let mut table = match value {
+        Value::Table(table) => table,
+        Value::String(kind) => Table::from_iter([("kind".to_owned(), Value::String(kind))]),
+        other => {
+            let message = format!("expected a kind or a table with a `kind`, not {}", other.type_str());
+            return Err(KeyError::new("", message));
+        }
+    };
+    let Some(Value::String(kind)) = table.remove("kind") else {
+        return Err(KeyError::new("kind", format!("missing; allowed are {KINDS}")));
+    };
+    let workload = match kind.as_str() {
+        "bulk" => read::<Nothing>(table).map(|Nothing {}| Workload::Bulk)?,
+        "transfer" => Workload::Transfer(read::<Transfer>(table)?.size),
+        "files" => Workload::Transactions(read::<Files>(table)?.into()),
+        "requests" => Workload::Transactions(read::<Requests>(table)?.into()),
+        _ => return Err(KeyError::new("kind", format!("`{kind}` is no workload; allowed are {KINDS}"))),
+    };
+    check(workload)
+}
+
+/// Sizes that would never arrive, or of which nothing could.
+fn check(workload: Workload) -> Result<Workload, KeyError> {
+    let Some(Transactions { request, response, count, .. }) = workload.transactions() else { return Ok(workload) };
+    let asks = request > Bytes::ZERO;
+    let key = if asks { "response" } else { "size" };
+    for (key, size) in [(key, response), ("request", if asks { request } else { response })] {
+        if !is_possible(size) {
+            return Err(KeyError::new(key, "must be at least 1 B and at most 1024 TiB"));
+        }
+    }
+    if count == Some(0) { Err(KeyError::new("count", "must be at least 1")) } else { Ok(workload) }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Transfer {
+    size: Bytes,
+}
+
+/// Files back to back.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Files {
+    size: Bytes,
+    #[serde(default = "no_time")]
+    think: Variate,
+    #[serde(default)]
+    per_connection: PerConnection,
+    count: Option<u64>,
+}
+
+impl From<Files> for Transactions {
+    fn from(files: Files) -> Transactions {
+        Transactions {
+            think: files.think,
+            per_connection: files.per_connection.0,
+            count: files.count,
+            ..Transactions::files(files.size)
+        }
+    }
+}
+
+/// Requests and responses.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Requests {
+    request: NotZero,
+    response: Bytes,
+    #[serde(default = "no_time")]
+    think: Variate,
+    #[serde(default)]
+    per_connection: PerConnection,
+    count: Option<u64>,
+}
+
+impl From<Requests> for Transactions {
+    fn from(requests: Requests) -> Transactions {
+        let Requests { request: NotZero(request), response, think, per_connection, count } = requests;
+        Transactions { request, response, think, per_connection: per_connection.0, count }
+    }
+}
+
+fn no_time() -> Variate {
+    Variate::Constant(Duration::ZERO)
+}
+
+/// A size of at least an octet: a request of none would not be one.
+struct NotZero(Bytes);
+
+impl<'de> Deserialize<'de> for NotZero {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<NotZero, D::Error> {
+        match Bytes::deserialize(deserializer)? {
+            Bytes::ZERO => Err(D::Error::custom("must be at least 1 B; what is sent unasked is of the kind `files`")),
+            size => Ok(NotZero(size)),
+        }
+    }
+}
+
+/// A time, or a distribution of times.
+struct Start(Variate);
+
+impl Default for Start {
+    fn default() -> Start {
+        Start(no_time())
+    }
+}
+
+impl<'de> Deserialize<'de> for Start {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Start, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.parse::<Duration>() {
+            Ok(time) => Ok(Start(Variate::Constant(time))),
+            Err(_) => text.parse().map(Start).map_err(|error| D::Error::custom(format!("{error}, or a time: `1 s`"))),
+        }
+    }
+}
+
+/// Transactions on a connection: a number, or `all`.
+struct PerConnection(Option<NonZeroU32>);
+
+impl Default for PerConnection {
+    fn default() -> PerConnection {
+        PerConnection(Some(NonZeroU32::MIN))
+    }
+}
+
+impl<'de> Deserialize<'de> for PerConnection {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PerConnection, D::Error> {
+        struct NumberOrAll;
+
+        impl Visitor<'_> for NumberOrAll {
+            type Value = PerConnection;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of at least 1, or \"all\"")
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<PerConnection, E> {
+                let number = u32::try_from(number).ok().and_then(NonZeroU32::new);
+                number.map(|n| PerConnection(Some(n))).ok_or_else(|| E::custom("must be at least 1, or \"all\""))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<PerConnection, E> {
+                match text {
+                    "all" => Ok(PerConnection(None)),
+                    _ => Err(E::custom(format!("`{text}` is neither a number of at least 1 nor \"all\""))),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(NumberOrAll)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "path = \"clean\"\nduration = \"10 s\"\nseeds = 2\nvariants = [\"sack\"]\n\
+                        [[flows]]\nname = \"web\"\ncount = 4\nstart = \"uniform(0 ms, 200 ms)\"\n\
+                        workload = { kind = \"requests\", request = \"300 B\", response = \"5 kB\" }\n\
+                        [[flows]]\nvariant = \"newreno\"\nworkload = \"bulk\"\n";
+
+    fn error(text: &str) -> String {
+        let error = Plan::parse("s.toml", text).unwrap_err();
+        assert!(!error.contains('\n'), "{error:?}");
+        error
+    }
+
+    #[test]
+    fn a_plan_reads() {
+        let plan = Plan::parse("s.toml", GOOD).unwrap();
+        assert_eq!(plan.path, Some(PathSource::Named("clean".to_owned())));
+        assert_eq!((plan.seeds, plan.groups.len()), (Some(2), 2));
+        assert_eq!(plan.groups[0].parts[0].name, "web");
+        let transactions = plan.groups[0].parts[0].workload.transactions().unwrap();
+        assert_eq!((transactions.request, transactions.per_connection), (Bytes(300), Some(NonZeroU32::MIN)));
+        assert_eq!(plan.groups[1].variant.as_deref(), Some("newreno"));
+    }
+
+    #[test]
+    fn errors_name_file_key_and_what_is_allowed() {
+        for (from, to, says) in [
+            ("path", "paths", "s.toml: paths: unknown field `paths`, expected one of `description`, `path`"),
+            ("= 2", "= 0", "s.toml: seeds: must lie between 1 and 10000"),
+            ("\"10 s\"", "\"10\"", "s.toml: duration: `10` is not a duration; write a number and a unit"),
+            ("\"10 s\"", "\"0 s\"", "s.toml: duration: must be more than 0"),
+            ("= 2", "= = 2", "s.toml:3: "),
+            ("count = 4", "count = 0", "s.toml: flows[0].count: must lie between 1 and 100000"),
+            ("uniform", "gauss", "s.toml: flows[0].start: `gauss(0 ms, 200 ms)` is not a distribution"),
+            (
+                "\"bulk\"",
+                "\"bulky\"",
+                "flows[1].workload.kind: `bulky` is no workload; allowed are bulk, transfer, files, r",
+            ),
+            ("workload = \"bulk\"", "", "flows[1].workload: missing; give one of bulk, "),
+            ("response", "size", "flows[0].workload.size: unknown field `size`, expected one of `request`, `response`"),
+            ("\"5 kB\"", "\"0 B\"", "flows[0].workload.response: must be at least 1 B"),
+            ("\"300 B\"", "\"0 B\"", "flows[0].workload.request: must be at least 1 B"),
+            ("\"5 kB\"", "\"5 kB\", per_connection = 0", "flows[0].workload.per_connection: must be at least 1, or"),
+            ("\"5 kB\"", "\"5 kB\", think = \"soon\"", "flows[0].workload.think: `soon` is not a distribution"),
+            ("\"bulk\"", "\"bulk\"\nmix = []", "flows[1].mix: give either `workload` or `mix`, not both"),
+        ] {
+            let error = error(&GOOD.replacen(from, to, 1));
+            assert!(error.contains(says), "{error:?} does not say {says:?}");
+        }
+        let says = "s.toml: flows: write a number of bulk flows, or at least one [[flows]] table";
+        assert_eq!(error("flows = []\n"), says);
+        assert_eq!(error("flows = 0\n"), "s.toml: flows: must lie between 1 and 100000");
+        let mix = "[[flows]]\nmix = [{ share = 0, kind = \"bulk\" }]\n";
+        assert_eq!(error(mix), "s.toml: flows[0].mix[0].share: must be more than 0");
+    }
+
+    #[test]
+    fn flows_may_be_a_number_or_missing() {
+        let count = |text| Plan::parse("s.toml", text).unwrap().groups[0].count;
+        assert_eq!((count("path = \"clean\"\n"), count("flows = 3\n")), (1, 3));
+    }
+
+    #[test]
+    fn the_path_may_be_changed() {
+        let text = "path = \"rr-tcp\"\nloss = \"1 %\"\nset = { \"forward.bottleneck.rate\" = \"2 Mbit/s\" }\n";
+        let changed = Plan::parse("s.toml", text).unwrap().profile().unwrap();
+        assert_eq!(changed.bottleneck(reknit_path::Direction::Forward).unwrap().bits_per_second(), 2_000_000);
+        let wrong = Plan::parse("s.toml", &text.replace("bottleneck", "neck")).unwrap().profile().unwrap_err();
+        assert!(wrong.contains("forward.neck"), "{wrong}");
+    }
+
+    #[test]
+    fn a_mix_has_named_parts() {
+        let mix = "[[flows]]\nname = \"web\"\nmix = [{ share = \"25 %\", name = \"small\", kind = \"files\", \
+                   size = \"5 kB\" }, { share = 0.75, kind = \"bulk\" }]\n";
+        let plan = Plan::parse("s.toml", mix).unwrap();
+        let names: Vec<&str> = plan.parts().map(|(_, part)| part.name.as_str()).collect();
+        assert_eq!(names, ["web/small", "web/1"]);
+    }
+}

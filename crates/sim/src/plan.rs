@@ -1,0 +1,283 @@
+//! A plan: groups of flows on a path, before it is settled who takes part and with which seed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use reknit_path::{Profile, StreamId, Variate};
+use reknit_tcp::Config;
+use reknit_units::{Bytes, Duration, Instant, Share};
+use reknit_variants::Composition;
+use toml::Table;
+
+use crate::file;
+use crate::scenario::{FlowSpec, read_tcp};
+use crate::workload::Workload;
+
+/// Beyond the streams of the path's stages and of the clients.
+const STREAMS: u32 = (1 << 17) + 1;
+
+/// What is to be simulated, for one or several variants and seeds. Whatever is none may be said elsewhere.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// The file that it stands in; named in errors.
+    pub place: String,
+    /// What it is, in a sentence.
+    pub description: String,
+    /// On which path.
+    pub path: Option<PathSource>,
+    /// Values of the path to change, `KEY=VALUE` each.
+    pub set: Vec<String>,
+    /// Each data packet is lost with this probability.
+    pub loss: Option<Share>,
+    /// Whatever reorders is taken off.
+    pub in_order: bool,
+    /// How long.
+    pub duration: Option<Duration>,
+    /// Runs of each variant.
+    pub seeds: Option<u32>,
+    /// Variants to compare.
+    pub variants: Vec<String>,
+    /// Who shares the path.
+    pub groups: Vec<Group>,
+}
+
+/// Where a path is described.
+#[derive(Clone, PartialEq, Debug)]
+pub enum PathSource {
+    /// A built-in path, or a file; a name that is relative to the plan's file.
+    Named(String),
+    /// In the plan itself.
+    Inline(Table),
+    /// The same as `Named`, but said elsewhere: relative to where the program runs.
+    Given(String),
+}
+
+/// A set of flows that open together.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Group {
+    /// The variant at both ends; none: the one that is compared.
+    pub variant: Option<String>,
+    /// How many.
+    pub count: u32,
+    /// When the first one opens; drawn for each.
+    pub start: Variate,
+    /// How much later each following one does.
+    pub interval: Duration,
+    /// Options of both ends, beside those of the path.
+    pub tcp: Table,
+    /// What they do.
+    pub parts: Vec<Part>,
+}
+
+/// The flows of a group that do the same.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Part {
+    /// For people.
+    pub name: String,
+    /// How many of the group's flows, in proportion to those of the other parts.
+    pub share: Share,
+    /// What they do.
+    pub workload: Workload,
+}
+
+impl Group {
+    /// Bulk transfers by the compared variant, opened 100 ms apart.
+    pub fn bulk(count: u32) -> Group {
+        Group {
+            variant: None,
+            count,
+            start: Variate::Constant(Duration::ZERO),
+            interval: Duration::from_millis(100),
+            tcp: Table::new(),
+            parts: vec![Part { name: "flows".to_owned(), share: Share::ONE, workload: Workload::Bulk }],
+        }
+    }
+}
+
+impl Plan {
+    /// The plan in a file.
+    ///
+    /// # Errors
+    /// Names the file, the line (for broken TOML) or the key, what was wrong and what is allowed.
+    pub fn load(path: &Path) -> Result<Plan, String> {
+        let place = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{place}: {error}"))?;
+        Plan::parse(&place, &text)
+    }
+
+    /// The plan that `text` describes; `place` is named in errors.
+    ///
+    /// # Errors
+    /// As [`Plan::load`].
+    pub fn parse(place: &str, text: &str) -> Result<Plan, String> {
+        file::parse(place, text)
+    }
+
+    /// The plan that `table` describes; `place` is named in errors.
+    ///
+    /// # Errors
+    /// As [`Plan::load`].
+    pub fn from_table(place: &str, table: Table) -> Result<Plan, String> {
+        file::from_table(place, table)
+    }
+
+    /// Bulk transfers by the compared variant, opened 100 ms apart.
+    pub fn bulk(flows: u32) -> Plan {
+        Plan {
+            place: String::new(),
+            description: String::new(),
+            path: None,
+            set: Vec::new(),
+            loss: None,
+            in_order: false,
+            duration: None,
+            seeds: None,
+            variants: Vec::new(),
+            groups: vec![Group::bulk(flows)],
+        }
+    }
+
+    /// The path that the plan names, with what the plan changes about it.
+    ///
+    /// # Errors
+    /// Names the file and the key, or the override.
+    pub fn profile(&self) -> Result<Profile, String> {
+        let profile = match &self.path {
+            None => return Err(format!("{}: path: missing; name one here or by --path", self.place)),
+            Some(PathSource::Given(name)) => Profile::load(name, &self.set).map_err(|error| error.to_string()),
+            Some(PathSource::Inline(table)) => {
+                self.own(Profile::from_table_with(&self.place, table.clone(), &self.set))
+            }
+            Some(PathSource::Named(name)) => {
+                let beside = Path::new(&self.place).with_file_name(name);
+                let is_beside = reknit_path::builtin(name).is_none() && beside.is_file();
+                self.own(Profile::load(&if is_beside { beside.display().to_string() } else { name.clone() }, &self.set))
+            }
+        };
+        let mut profile = profile?;
+        if let Some(loss) = self.loss {
+            profile.set_loss(loss);
+        }
+        if self.in_order {
+            profile = profile.in_order();
+            profile.description = format!("{} (taken off: whatever reorders)", profile.description);
+        }
+        Ok(profile)
+    }
+
+    /// The path with its errors placed in this plan's file.
+    fn own<E: std::fmt::Display>(&self, profile: Result<Profile, E>) -> Result<Profile, String> {
+        profile.map_err(|error| {
+            let error = error.to_string();
+            if error.starts_with("--set") {
+                return error;
+            }
+            let own = error.strip_prefix(&format!("{}: ", self.place));
+            own.map_or(format!("{}: path: {error}", self.place), |own| format!("{}: path.{own}", self.place))
+        })
+    }
+
+    /// Settles who takes part on `profile`; `find` knows the variants.
+    ///
+    /// # Errors
+    /// Names the file and the key of what does not work.
+    pub fn cast(
+        &self,
+        profile: &Profile,
+        find: impl Fn(&str) -> Result<Arc<Composition>, String>,
+    ) -> Result<Cast, String> {
+        let mut groups = Vec::new();
+        for (i, group) in self.groups.iter().enumerate() {
+            let refuse = |error: String| format!("{}: flows[{i}].{error}", self.place);
+            let variant = group.variant.as_deref().map(&find).transpose();
+            let variant = variant.map_err(|error| refuse(format!("variant: {error}")))?;
+            let tcp = if group.tcp.is_empty() {
+                None
+            } else {
+                let mut table = profile.tcp.clone();
+                table.extend(group.tcp.clone());
+                Some(Arc::new(read_tcp(table).map_err(|error| refuse(error.to_string()))?))
+            };
+            groups.push(Member { group: group.clone(), variant, tcp });
+        }
+        Ok(Cast { groups })
+    }
+
+    /// Every part of every group, in the order of the numbers that flows carry as their group.
+    pub fn parts(&self) -> impl Iterator<Item = (&Group, &Part)> {
+        self.groups.iter().flat_map(|group| group.parts.iter().map(move |part| (group, part)))
+    }
+}
+
+/// A plan whose variants and options are settled, but for the variant that is compared.
+#[derive(Clone, Debug)]
+pub struct Cast {
+    groups: Vec<Member>,
+}
+
+#[derive(Clone, Debug)]
+struct Member {
+    group: Group,
+    variant: Option<Arc<Composition>>,
+    tcp: Option<Arc<Config>>,
+}
+
+impl Cast {
+    /// The flows of the run with this seed, in which `compared` is compared.
+    pub fn flows(&self, compared: &Arc<Composition>, seed: u64) -> Vec<FlowSpec> {
+        let mut flows: Vec<FlowSpec> = Vec::new();
+        let mut first_part = 0;
+        for Member { group, variant, tcp } in &self.groups {
+            let variant = variant.as_ref().unwrap_or(compared);
+            for (i, part) in (0u64..).zip(deal(&group.parts, group.count)) {
+                let mut stream = StreamId { seed, stage: STREAMS }.stream(flows.len() as u32);
+                flows.push(FlowSpec {
+                    start: Instant::ZERO + group.start.draw(&mut stream) + group.interval * i,
+                    workload: group.parts[part].workload,
+                    tcp: tcp.clone(),
+                    group: first_part + part as u32,
+                    ..FlowSpec::bulk(variant.clone())
+                });
+            }
+            first_part += group.parts.len() as u32;
+        }
+        flows
+    }
+}
+
+/// Which part each of `n` flows belongs to: always the one that is furthest behind its share, so that at any time the
+/// numbers are in proportion to within one, and those that open one after the other are mixed.
+fn deal(parts: &[Part], n: u32) -> Vec<usize> {
+    let whole: f64 = parts.iter().map(|part| part.share.get()).sum();
+    let mut dealt = vec![0.0; parts.len()];
+    let mut order = Vec::with_capacity(n as usize);
+    for i in 1..=n {
+        let behind = |part: usize| parts[part].share.get() / whole * f64::from(i) - dealt[part];
+        let furthest = (0..parts.len()).rev().max_by(|a, b| behind(*a).total_cmp(&behind(*b))).unwrap_or(0);
+        dealt[furthest] += 1.0;
+        order.push(furthest);
+    }
+    order
+}
+
+/// A size that a transaction may have.
+pub(crate) fn is_possible(size: Bytes) -> bool {
+    size > Bytes::ZERO && size <= Bytes(1 << 50)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(share: f64) -> Part {
+        Part { name: String::new(), share: Share::new(share).unwrap(), workload: Workload::Bulk }
+    }
+
+    #[test]
+    fn flows_are_dealt_in_proportion_and_mixed() {
+        let order = deal(&[part(0.125), part(0.125), part(0.75)], 16);
+        let count = |part: usize| order.iter().filter(|p| **p == part).count();
+        assert_eq!([count(0), count(1), count(2)], [2, 2, 12]);
+        assert_eq!(deal(&[part(0.5), part(0.5)], 5), [0, 1, 0, 1, 0]);
+    }
+}

@@ -1,0 +1,29 @@
+"""TCP on paths that reorder packets: compare every published cure in simulation.
+
+The same Rust code as the command ``reknit``: the same question and seed give the same numbers from both.
+
+>>> import reknit
+>>> result = reknit.compare("two-paths-50ms", ["sack", "rack"], duration="20s")
+>>> result.summary  # a row for each variant
+>>> result.runs  # a row for each run
+
+Tables are polars DataFrames, or pandas DataFrames where polars is not installed.
+"""
+
+from reknit._compare import Comparison, Run, compare, path, paths, simulate, variants
+from reknit._native import Error, __version__
+from reknit._sweep import Progress, sweep
+
+__all__ = [
+    "Comparison",
+    "Error",
+    "Progress",
+    "Run",
+    "__version__",
+    "compare",
+    "path",
+    "paths",
+    "simulate",
+    "sweep",
+    "variants",
+]
