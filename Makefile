@@ -45,8 +45,9 @@ bench: build ## Cost per ACK (docs/cost.md), many flows (docs/scale.md), and a c
 doc: ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked
 
-docs: build ## Write docs/algorithms from the headers of the algorithms' files
+docs: build ## Write docs/algorithms from the headers of the algorithms' files, docs/causes.md and docs/pictures
 	@$(REKNIT) variants --docs docs/algorithms
+	@$(REKNIT) paths --docs docs
 
 clean: ## Remove what was built
 	$(CARGO) clean

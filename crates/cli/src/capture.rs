@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use reknit_sim::{Datagram, End, TraceEvent, Tracer};
@@ -37,21 +36,12 @@ impl CaptureTracer {
     }
 
     fn write(&mut self, now: Instant, datagram: &Datagram) -> io::Result<()> {
-        let endpoints = endpoints(datagram.flow);
-        let endpoints = if datagram.from == End::Sender { endpoints } else { endpoints.reversed() };
+        let [source, destination] = datagram.addresses();
+        let endpoints = Endpoints { source, destination };
         let len = usize::from(datagram.segment.len);
         encode(endpoints, &datagram.segment, &self.zeros[..len], &mut self.packet);
         let headers = self.packet.len() - len;
         self.capture.packet(self.interface, now, &self.packet[..headers], self.packet.len())
-    }
-}
-
-/// Flows differ by the sender's port.
-fn endpoints(flow: u32) -> Endpoints {
-    let port = 40_000 + (flow % 20_000) as u16;
-    Endpoints {
-        source: SocketAddr::from((Ipv4Addr::new(10, 0, (flow / 20_000) as u8, 1), port)),
-        destination: SocketAddr::from((Ipv4Addr::new(10, 0, 0, 2), 5001)),
     }
 }
 

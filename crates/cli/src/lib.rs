@@ -1,6 +1,7 @@
 //! The command `reknit` as a library: the program runs it, and so does the console script of the Python package.
 
 mod capture;
+mod causes;
 mod compare;
 mod doctor;
 mod input;

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use reknit_compare::names;
 use reknit_compare::passage::{self, Report};
-use reknit_path::{Direction, Profile};
+use reknit_path::{Direction, Passage, Profile, Train};
 use reknit_units::Duration;
 
-use crate::{Failure, input, output, plot, table};
+use crate::plot::{self, Picture};
+use crate::{Failure, causes, input, output, table};
 
 /// List the paths, or describe one.
 #[derive(clap::Args, Debug)]
@@ -21,20 +22,29 @@ pub(crate) struct Args {
     /// Seed of the packet train
     #[arg(long, value_name = "N", requires = "name", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Draw the delays and extents of the forward direction into this SVG file
-    #[arg(long, value_name = "FILE.svg", requires = "name")]
+    /// Draw the delays and extents into this file, as SVG or PNG; of the way back if only that reorders
+    #[arg(long, value_name = "FILE.svg|png", requires = "name")]
     plot: Option<PathBuf>,
+    /// Write docs/causes.md and docs/pictures
+    #[arg(long, value_name = "DIR", hide = true, conflicts_with = "name")]
+    docs: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(folder) = &args.docs {
+        return causes::write(folder);
+    }
+    if let Some(file) = &args.plot {
+        plot::check(file)?;
+    }
     let width = table::terminal_width();
     match &args.name {
         Some(name) => {
             let profile = names::load_path(name, &args.set)?;
             if let Some(file) = &args.plot {
-                let passage =
-                    passage::train(&profile, Direction::Forward).through(&profile, Direction::Forward, args.seed);
-                plot::passage(&profile.name, &passage, file)?;
+                let (direction, train, passage) = worth_a_picture(&profile, args.seed);
+                let way = if direction == Direction::Forward { "" } else { ", the way back" };
+                picture(format!("{}{way}", profile.name), &profile, train, &passage).save(file)?;
             }
             output::print(&describe_path(&profile, args.seed, width))
         }
@@ -74,6 +84,25 @@ fn describe_path(profile: &Profile, seed: u64, width: usize) -> String {
 
 fn wrap_indented(line: &str, width: usize) -> String {
     format!("  {}", table::wrap(line, width.saturating_sub(2), 6))
+}
+
+/// What is worth a picture: the way forward, unless only the way back reorders.
+pub(crate) fn worth_a_picture(profile: &Profile, seed: u64) -> (Direction, Train, Passage) {
+    let passage = |direction| {
+        let train = passage::train(profile, direction);
+        (direction, train, train.through(profile, direction, seed))
+    };
+    let forward = passage(Direction::Forward);
+    if forward.2.reordered_ratio() > 0.0 {
+        return forward;
+    }
+    let reverse = passage(Direction::Reverse);
+    if reverse.2.reordered_ratio() > 0.0 { reverse } else { forward }
+}
+
+/// Its picture.
+pub(crate) fn picture<'a>(title: String, profile: &'a Profile, train: Train, passage: &'a Passage) -> Picture<'a> {
+    Picture { title, description: &profile.description, train, passage }
 }
 
 /// What one direction does to a train, in the terms of RFC 4737.

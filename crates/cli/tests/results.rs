@@ -1,5 +1,7 @@
 //! What the command prints when all is well.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -250,26 +252,73 @@ fn who_fell_back_is_told_in_one_line() {
     assert_eq!(notes(&with(&[])), "");
 }
 
+/// The files of `folder`, by name.
+fn files(folder: &Path) -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let page = |entry: std::fs::DirEntry| {
+        (entry.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(entry.path()).unwrap())
+    };
+    entries.map(page).collect()
+}
+
+/// What is committed in `folder` is what the command writes now; returns that.
+#[track_caller]
+fn assert_up_to_date(folder: &str, fresh: &Path) -> BTreeMap<String, String> {
+    let (fresh, committed) = (files(fresh), files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)));
+    let names = |pages: &BTreeMap<String, String>| pages.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&committed), names(&fresh), "{folder} is stale: run `make docs`");
+    for (name, page) in &fresh {
+        assert!(committed[name] == *page, "{folder}/{name} is stale: run `make docs`");
+    }
+    fresh
+}
+
 #[test]
 fn the_pages_of_the_algorithms_are_up_to_date() {
     let fresh = std::env::temp_dir().join(format!("reknit-docs-{}", std::process::id()));
     reknit(&["variants", "--docs", &fresh.to_string_lossy()], 80);
-    let committed = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/algorithms");
-    let read = |folder: &std::path::Path| -> std::collections::BTreeMap<String, String> {
-        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
-        let page = |entry: std::fs::DirEntry| {
-            (entry.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(entry.path()).unwrap())
-        };
-        entries.map(page).collect()
-    };
-    let (fresh_pages, committed_pages) = (read(&fresh), read(&committed));
+    let pages = assert_up_to_date("docs/algorithms", &fresh);
     std::fs::remove_dir_all(&fresh).unwrap();
-    let names = |pages: &std::collections::BTreeMap<String, String>| pages.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&committed_pages), names(&fresh_pages), "docs/algorithms is stale: run `make docs`");
-    for (name, page) in &fresh_pages {
-        assert!(committed_pages[name] == *page, "docs/algorithms/{name} is stale: run `make docs`");
+    assert!(pages.contains_key("rack.md") && pages.contains_key("README.md"));
+}
+
+#[test]
+fn the_page_of_the_causes_and_its_pictures_are_up_to_date_and_small() {
+    let fresh = std::env::temp_dir().join(format!("reknit-causes-{}", std::process::id()));
+    reknit(&["paths", "--docs", &fresh.to_string_lossy()], 80);
+    let pictures = assert_up_to_date("docs/pictures", &fresh.join("pictures"));
+    let page = std::fs::read_to_string(fresh.join("causes.md")).unwrap();
+    std::fs::remove_dir_all(&fresh).unwrap();
+    assert!(include_str!("../../../docs/causes.md") == page, "docs/causes.md is stale: run `make docs`");
+    for name in pictures.keys() {
+        assert!(page.contains(&format!("](pictures/{name})")), "{name} is not shown");
     }
-    assert!(fresh_pages.contains_key("rack.md") && fresh_pages.contains_key("README.md"));
+    for cause in 1..=20 {
+        assert!(page.contains(&format!("\n## C{cause}: ")), "C{cause} is missing");
+    }
+    let sizes: Vec<usize> = pictures.values().map(String::len).collect();
+    assert!(sizes.iter().all(|size| *size < 40_000) && sizes.iter().sum::<usize>() < 600_000, "{sizes:?}");
+}
+
+#[test]
+fn a_path_is_drawn_as_the_ending_of_the_file_says() {
+    let folder = std::env::temp_dir().join(format!("reknit-plot-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let draw = |file: &str| {
+        let file = folder.join(file);
+        reknit(&["paths", "drop-bursts", "--plot", &file.to_string_lossy()], 80);
+        std::fs::read(file).unwrap()
+    };
+    let svg = String::from_utf8(draw("path.SVG")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+    for text in ["drop-bursts", "one-way delay, ms", "sent at, s", "reordering extent (RFC 4737), packets", "lost"] {
+        assert!(svg.lines().any(|line| line.trim() == text), "{text}");
+    }
+    let png = draw("path.png");
+    assert!(png.starts_with(b"\x89PNG\r\n") && png == draw("again.png"));
+    let size = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+    assert_eq!((size(16), size(20)), (1800, 1720));
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// The files that the documents show work as they stand.

@@ -39,6 +39,8 @@ fn an_unknown_path() {
 
 #[test]
 fn a_misspelt_path() {
+    assert_says(&["paths", "clean", "--plot", "a.pdf"], &["--plot a.pdf: ", "end the file's name in .svg or .png"]);
+    assert_says(&["paths", "clean", "--plot", "png"], &["--plot png: "]);
     assert_says(&["paths", "two-path-50ms"], &["no path of that name", "did you mean `two-paths-50ms`?"]);
 }
 

@@ -1,6 +1,36 @@
 //! The only place that reads a clock.
 
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
 use reknit_units::Instant;
+
+/// The time by which a path runs: that of the machine, or one that was recorded.
+pub(crate) trait TimeSource {
+    /// The time.
+    fn now(&self) -> Instant;
+
+    /// Returns at `until`, or as soon as one of `readable` is.
+    fn wait(&self, until: Instant, readable: &[BorrowedFd<'_>]) -> io::Result<()>;
+}
+
+impl TimeSource for Clock {
+    fn now(&self) -> Instant {
+        Clock::now(*self)
+    }
+
+    fn wait(&self, until: Instant, readable: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let mut descriptors: Vec<PollFd<'_>> =
+            readable.iter().map(|descriptor| PollFd::new(*descriptor, PollFlags::POLLIN)).collect();
+        let timeout = std::time::Duration::from_nanos(until.since(Clock::now(*self)).as_nanos());
+        match ppoll(&mut descriptors, Some(TimeSpec::from(timeout)), None) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
 
 /// A monotonic clock that starts at zero.
 #[derive(Clone, Copy, Debug)]

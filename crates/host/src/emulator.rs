@@ -2,22 +2,16 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
-use reknit_path::{DropRange, Notice, Packet, Pipe};
+use reknit_path::{DropRange, Notice, Packet, Pipe, flow_hash};
 use reknit_tcp::SeqNum;
 use reknit_tcp::experiment::Dropped;
 use reknit_units::{Bytes, Duration, Instant};
 use reknit_wire::{Capture, DecodeError, Decoded, Interface, set_dropped};
-use tun_rs::SyncDevice;
 
-use crate::clock::Clock;
-use crate::engine_end::EngineEnd;
-use crate::kernel_end::KernelEnd;
-use crate::namespace::MTU;
+use crate::clock::{Clock, TimeSource};
 use crate::observer::Observer;
 
 /// Longest sleep, so that a request to stop is heard.
@@ -26,6 +20,9 @@ const NAP: Duration = Duration::from_millis(50);
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Packets taken from a device before the other side gets its turn.
 const BATCH: usize = 64;
+
+/// Octets of an IPv6 header without extensions.
+const IPV6_HEADER: usize = 40;
 
 /// A packet on the emulated path.
 #[derive(Debug)]
@@ -41,6 +38,24 @@ impl Packet for Wire {
 
     fn copy(&self) -> Wire {
         Wire { octets: self.octets.clone(), copy: true }
+    }
+
+    fn flow(&self) -> u32 {
+        Decoded::read(&self.octets)
+            .map_or(0, |Decoded { endpoints, .. }| flow_hash(endpoints.source, endpoints.destination))
+    }
+
+    /// The headers of IP stay whole: a damaged one would be no matter between the two ends, but for the next router.
+    fn flip(&mut self, bit: u64) -> bool {
+        let ip_header = match self.octets.first() {
+            Some(first) if first >> 4 == 4 => usize::from(first & 0xf) * 4,
+            _ => IPV6_HEADER,
+        };
+        if let Some(covered) = self.octets.get_mut(ip_header..).filter(|octets| !octets.is_empty()) {
+            let bit = bit % (covered.len() as u64 * 8);
+            covered[bit as usize / 8] ^= 1 << (bit % 8);
+        }
+        true
     }
 
     fn notice(&self) -> Option<Notice> {
@@ -61,28 +76,25 @@ impl Packet for Wire {
     }
 }
 
-/// One end of the path.
-pub(crate) enum End {
-    /// A kernel, behind its TUN device.
-    Kernel(KernelEnd),
-    /// Our engine.
-    Engine(Box<EngineEnd>),
-}
+/// What stands at an end of the path.
+pub(crate) trait Endpoint {
+    /// Writes the next packet that it sends into `packet`; false if it sends none now.
+    fn take(&mut self, now: Instant, packet: &mut Vec<u8>) -> io::Result<bool>;
 
-impl End {
-    pub(crate) fn is_finished(&self) -> bool {
-        match self {
-            End::Kernel(end) => end.is_finished(),
-            End::Engine(end) => end.is_finished(),
-        }
-    }
+    /// A packet arrives; `decoded` is what it says, if it is whole.
+    fn put(&mut self, now: Instant, octets: &[u8], decoded: Option<&Decoded<'_>>) -> io::Result<()>;
 
-    fn has_failed(&self) -> bool {
-        match self {
-            End::Kernel(end) => end.has_failed(),
-            End::Engine(end) => end.failure().is_some(),
-        }
-    }
+    /// When it next has something to do on its own.
+    fn deadline(&self) -> Instant;
+
+    /// What becomes readable when it sends something of its own accord.
+    fn readable(&self) -> Option<BorrowedFd<'_>>;
+
+    /// True once it sends and expects nothing more.
+    fn is_finished(&self) -> bool;
+
+    /// True if it gave up.
+    fn has_failed(&self) -> bool;
 }
 
 /// A capture file of one side.
@@ -110,8 +122,8 @@ impl Tap {
 }
 
 /// One side: its end, what that sends into, who looks on.
-pub(crate) struct Side {
-    pub(crate) end: End,
+pub(crate) struct Side<E> {
+    pub(crate) end: E,
     /// The way to the other side.
     pub(crate) pipe: Pipe<Wire>,
     pub(crate) tap: Option<Tap>,
@@ -133,16 +145,16 @@ pub(crate) enum Stopped {
 }
 
 /// Two sides and the path between them.
-pub(crate) struct Emulator<'a> {
-    pub(crate) clock: Clock,
-    pub(crate) sides: [Side; 2],
+pub(crate) struct Emulator<'a, C, E> {
+    pub(crate) clock: C,
+    pub(crate) sides: [Side<E>; 2],
     pub(crate) cancel: &'a AtomicBool,
 }
 
-impl Emulator<'_> {
+impl<C: TimeSource, E: Endpoint> Emulator<'_, C, E> {
     /// Moves packets until the ends are done, or until `limit`.
     pub(crate) fn run(&mut self, limit: Instant) -> io::Result<Stopped> {
-        let mut buffer = vec![0; usize::from(MTU) + 64];
+        let mut buffer = Vec::new();
         let mut farewell = Instant::NEVER;
         loop {
             let now = self.clock.now();
@@ -175,20 +187,8 @@ impl Emulator<'_> {
     /// Takes what a side wants to send. True if there was something.
     fn collect(&mut self, side: usize, now: Instant, buffer: &mut Vec<u8>) -> io::Result<bool> {
         for taken in 0..BATCH {
-            match &mut self.sides[side].end {
-                End::Kernel(kernel) => {
-                    buffer.resize(usize::from(MTU) + 64, 0);
-                    match kernel.device.recv(buffer) {
-                        Ok(n) => buffer.truncate(n),
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(taken > 0),
-                        Err(error) => return Err(error),
-                    }
-                }
-                End::Engine(end) => {
-                    if !end.poll(now, buffer)? {
-                        return Ok(taken > 0);
-                    }
-                }
+            if !self.sides[side].end.take(now, buffer)? {
+                return Ok(taken > 0);
             }
             self.send(side, now, buffer)?;
         }
@@ -221,15 +221,11 @@ impl Emulator<'_> {
             if let Some(tap) = &mut to.tap {
                 tap.see(now, &wire.octets)?;
             }
-            let decoded = Decoded::read(&wire.octets);
-            if let Ok(decoded) = &decoded {
+            let decoded = Decoded::read(&wire.octets).ok();
+            if let Some(decoded) = &decoded {
                 from.observer.on_delivered(decoded, wire.copy);
             }
-            match (&mut to.end, decoded) {
-                (End::Kernel(kernel), _) => put(&kernel.device, &wire.octets)?,
-                (End::Engine(end), Ok(decoded)) => end.on_packet(now, &decoded),
-                (End::Engine(_), Err(_)) => {} // damaged: as if it had never come
-            }
+            to.end.put(now, &wire.octets, decoded.as_ref())?;
         }
         while from.pipe.pop_lost().is_some() {}
         Ok(busy)
@@ -237,39 +233,12 @@ impl Emulator<'_> {
 
     /// Sleeps until something can happen.
     fn sleep(&self, now: Instant) -> io::Result<()> {
-        let mut wake = now + NAP;
-        let mut fds = Vec::with_capacity(2);
-        for side in &self.sides {
-            wake = wake.min(side.pipe.next_at());
-            match &side.end {
-                End::Kernel(kernel) => {
-                    let raw = kernel.device.as_raw_fd();
-                    #[expect(unsafe_code, reason = "the device outlives the poll and owns its descriptor")]
-                    // SAFETY: the device is borrowed for longer than `fd` lives.
-                    let fd = unsafe { BorrowedFd::borrow_raw(raw) };
-                    fds.push(PollFd::new(fd, PollFlags::POLLIN));
-                }
-                End::Engine(end) => wake = wake.min(end.deadline()),
-            }
-        }
-        let timeout = std::time::Duration::from_nanos(wake.since(self.clock.now()).as_nanos());
-        match ppoll(&mut fds, Some(TimeSpec::from(timeout)), None) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        let wake = |wake: Instant, side: &Side<E>| wake.min(side.pipe.next_at()).min(side.end.deadline());
+        let until = self.sides.iter().fold(now + NAP, wake);
+        let readable: Vec<BorrowedFd<'_>> = self.sides.iter().filter_map(|side| side.end.readable()).collect();
+        self.clock.wait(until, &readable)
     }
 }
-
-/// Writes a packet to a device. A device that has no room, or is not up yet, loses it, as any network may.
-fn put(device: &SyncDevice, packet: &[u8]) -> io::Result<()> {
-    match device.send(packet) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(NO_BUFFERS) => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-const NO_BUFFERS: i32 = nix::errno::Errno::ENOBUFS as i32;
 
 #[cfg(test)]
 mod tests {
@@ -298,6 +267,28 @@ mod tests {
         let dropped = DropRange { lowest: u32::MAX, highest: 5 };
         packet.set_dropped(dropped);
         assert_eq!(packet.notice(), Some(Notice { dropped: Some(dropped), ..notice }));
+    }
+
+    #[test]
+    fn a_flipped_bit_is_noticed_wherever_it_is() {
+        let whole = wire(20, None);
+        let bits = 8 * (whole.octets.len() as u64 - 20);
+        for bit in 0..bits {
+            let mut damaged = whole.copy();
+            assert!(damaged.flip(bit + 3 * bits));
+            assert!(Decoded::read(&damaged.octets).is_err(), "bit {bit}");
+            assert_eq!(damaged.octets[..20], whole.octets[..20]);
+            damaged.flip(bit);
+            assert_eq!(damaged.octets, whole.octets);
+        }
+    }
+
+    #[test]
+    fn flows_are_their_addresses_and_ports() {
+        let [source, destination] = ["10.0.0.1:2".parse().unwrap(), "10.0.0.2:3".parse().unwrap()];
+        assert_eq!(wire(100, None).flow(), flow_hash(source, destination));
+        assert_eq!(wire(0, None).flow(), wire(100, None).flow());
+        assert_ne!(wire(0, None).flow(), flow_hash(destination, source));
     }
 
     #[test]

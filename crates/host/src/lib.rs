@@ -6,10 +6,13 @@
 mod clock;
 pub mod doctor;
 mod emulator;
+mod end;
 mod engine_end;
 mod kernel_end;
 mod namespace;
 mod observer;
+#[cfg(test)]
+mod replay;
 pub mod testbed;
 mod workload;
 

@@ -18,7 +18,8 @@ use reknit_variants::{Composition, UnknownVariant};
 use reknit_wire::Endpoints;
 
 use crate::clock::Clock;
-use crate::emulator::{Emulator, End, Side, Stopped, Tap};
+use crate::emulator::{Emulator, Side, Stopped, Tap};
+use crate::end::End;
 use crate::engine_end::{Application, EngineEnd};
 use crate::kernel_end::{KernelCounters, KernelEnd, Task};
 use crate::observer::Observer;
@@ -268,7 +269,7 @@ fn make_side(
     capture: Option<&Path>,
     clock: Clock,
     began: Instant,
-) -> Result<Side, TestbedError> {
+) -> Result<Side<End>, TestbedError> {
     let name = if direction == Direction::Forward { "sender" } else { "receiver" };
     let tap = match capture {
         Some(path) => Some(Tap::new(path, name, clock).map_err(|error| {
@@ -319,7 +320,7 @@ fn finish_end(end: End, now: Instant, stopped: Stopped, what: &'static str) -> R
     }
 }
 
-fn conclude(sides: [Side; 2], began: Instant, now: Instant, stopped: Stopped) -> Result<Outcome, TestbedError> {
+fn conclude(sides: [Side<End>; 2], began: Instant, now: Instant, stopped: Stopped) -> Result<Outcome, TestbedError> {
     let [sender, receiver] = sides;
     for tap in [sender.tap, receiver.tap].into_iter().flatten() {
         tap.finish().map_err(|source| TestbedError::Failed { what: "the capture file", source })?;

@@ -106,6 +106,26 @@ fn one_per_cent_duplicated() {
     transfer("duplicates", 5_000_000);
 }
 
+/// A flipped bit reaches the kernel, whose checksum refuses the packet.
+#[test]
+fn one_per_cent_damaged() {
+    if !can_run() {
+        return;
+    }
+    for ipv6 in [false, true] {
+        for part in PARTS {
+            let spec = Spec { ipv6, ..spec("corrupted", part, 5_000_000) };
+            let what = format!("corrupted {part:?}, IPv6 {ipv6}");
+            let outcome = run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert_clean(&what, &spec, &outcome);
+            assert!(outcome.retransmissions > 0, "{what}: no data segment was refused");
+            if let Some(kernel) = &outcome.kernel {
+                assert!(kernel.get("InCsumErrors") > 0, "{what}: the kernel refused nothing");
+            }
+        }
+    }
+}
+
 #[test]
 fn clean_path_over_ipv6_100_mb() {
     if !can_run() {

@@ -19,6 +19,8 @@ profiles![
     "clean",
     "lossy",
     "reordered-and-lossy",
+    "bursty-loss",
+    "corrupted",
     "random-delay",
     "duplicates",
     "two-paths-50ms",

@@ -8,6 +8,7 @@
 
 mod builtin;
 pub mod error;
+mod flow;
 mod metrics;
 mod pipe;
 mod profile;
@@ -17,6 +18,7 @@ mod runs;
 pub mod stages;
 
 pub use builtin::{NAMES, builtin};
+pub use flow::flow_hash;
 pub use metrics::{Passage, Passed, Train};
 pub use pipe::{Lost, Packet, Pipe};
 pub use profile::{Direction, Profile};

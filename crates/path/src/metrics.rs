@@ -60,13 +60,22 @@ impl Packet for Numbered {
     fn copy(&self) -> Numbered {
         *self
     }
+
+    fn flow(&self) -> u32 {
+        0 // a train is one flow
+    }
 }
 
 impl Train {
+    /// When packet `number` is sent.
+    pub fn departure(self, number: u32) -> Instant {
+        Instant::ZERO + self.gap * u64::from(number)
+    }
+
     /// Sends the train through one direction of `profile`.
     pub fn through(self, profile: &Profile, direction: Direction, seed: u64) -> Passage {
         let mut pipe = Pipe::new(profile, direction, seed);
-        let departure = |number: u32| Instant::ZERO + self.gap * u64::from(number);
+        let departure = |number| self.departure(number);
         let mut passed: Vec<Passed> = Vec::with_capacity(self.packets as usize);
         let mut known = vec![false; self.packets as usize];
         let mut collect = |pipe: &mut Pipe<Numbered>, until: Instant| {
@@ -92,6 +101,14 @@ impl Passage {
     /// Packets of which no copy arrived.
     pub fn lost(&self) -> u32 {
         self.sent - self.arrivals().count() as u32
+    }
+
+    /// Their numbers.
+    pub fn missing(&self) -> Vec<u32> {
+        let mut arrived: Vec<u32> = self.arrivals().map(|packet| packet.number).collect();
+        arrived.sort_unstable();
+        let mut arrived = arrived.into_iter().peekable();
+        (0..self.sent).filter(|number| arrived.next_if_eq(number).is_none()).collect()
     }
 
     /// Copies beyond the first.
@@ -184,6 +201,10 @@ mod tests {
 
     #[test]
     fn in_order_there_is_nothing_to_report() {
+        let passage = arrivals(&[1, 2, 0]);
+        assert_eq!((passage.missing(), passage.lost()), (vec![], 0));
+        let passage = Passage { sent: 5, ..arrivals(&[3, 1]) };
+        assert_eq!((passage.missing(), passage.lost()), (vec![0, 2, 4], 3));
         let passage = arrivals(&[1, 2, 3]);
         assert_eq!((passage.extents(), passage.n_reordered(1), passage.lost()), (vec![], 0, 0));
         assert_eq!(passage.delay_quantile(0.5), Duration::from_millis(2));

@@ -9,7 +9,7 @@ use crate::profile::{Direction, Profile};
 use crate::random::StreamId;
 use crate::router::{DropRange, Notice, Router};
 use crate::runs::Runs;
-use crate::stages::{Drop, Exit, Exits, Fate, Item, Label, Stage};
+use crate::stages::{Drop, Exits, Fate, Item, Label, Stage};
 
 /// What travels through a pipe: a segment in a simulator, octets on a host.
 pub trait Packet: Sized {
@@ -33,6 +33,16 @@ pub trait Packet: Sized {
 
     /// A router writes what was dropped. Only if [`Packet::notice`] says that there is room.
     fn set_dropped(&mut self, _dropped: DropRange) {}
+
+    /// What all packets of a flow have in common and those of other flows mostly do not: a hash of addresses and ports
+    /// ([`flow_hash`](crate::flow_hash)).
+    fn flow(&self) -> u32;
+
+    /// A bit of what the receiver's checksum covers is flipped: this one, counted round and round. False if the packet
+    /// has no octets; then the pipe remembers that it is damaged, and loses it when it arrives.
+    fn flip(&mut self, _bit: u64) -> bool {
+        false
+    }
 }
 
 /// A packet that did not come through.
@@ -40,7 +50,7 @@ pub trait Packet: Sized {
 pub struct Lost<P> {
     /// The packet.
     pub packet: P,
-    /// Which stage lost it, counted from 0.
+    /// Which stage lost or damaged it, counted from 0.
     pub stage: usize,
     /// Why.
     pub why: Drop,
@@ -50,30 +60,41 @@ pub struct Lost<P> {
 ///
 /// Most stages foresee by arithmetic when a packet leaves them, so a packet walks the whole chain the moment it enters.
 /// It pauses only where packets may have overtaken each other before a stage to which their order matters.
+///
+/// What comes out, and when, depends on what was pushed and when, not on how often anybody looks: a clock that jumps from
+/// event to event and one that is read late get the same packets with the same times.
 #[derive(Debug)]
 pub struct Pipe<P> {
     stages: Vec<Placed>,
-    /// The packets that are in a stage or in `later`; items refer to them by index.
-    packets: Vec<Option<P>>,
+    /// The packets that are in a stage, in `later` or in `pauses`; items refer to them by index.
+    packets: Vec<Option<Inside<P>>>,
     free: Vec<u32>,
     /// Deliveries in order of time: where they all are as long as nothing overtakes. Packets lie here side by side, since
     /// nothing costs more than looking for them all over the memory.
     lane: VecDeque<Delivery<P>>,
-    /// A stage has let out packets and copies of some of them, which are yet to be made: what comes out goes to `later`,
-    /// where the copies find it.
-    copying: bool,
-    /// Deliveries and pauses that came out of order, and those beside which copies are made.
+    /// Deliveries that came out of order.
     later: BinaryHeap<Reverse<Pending>>,
+    /// Items that wait for their time before a stage.
+    pauses: BinaryHeap<Reverse<Pending>>,
     /// Numbers everything that is put off, so that equal times keep the order in which they arose.
     serial: u64,
     exits: Exits,
     lost: VecDeque<Lost<P>>,
     /// Some stage has timers of its own.
     timed: bool,
+    /// Some stage tells flows apart.
+    reads_flows: bool,
     /// One for each stage, if those that drop packets tell of it.
     routers: Vec<Router>,
     /// Where runs are counted, if they are.
     counted: Option<(usize, Runs)>,
+}
+
+#[derive(Debug)]
+struct Inside<P> {
+    packet: P,
+    /// The stage that damaged it, if the packet itself does not show that.
+    damaged_by: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -90,7 +111,7 @@ struct Placed {
 struct Delivery<P> {
     at: Instant,
     serial: u64,
-    packet: P,
+    inside: Inside<P>,
 }
 
 /// Something that happens at a moment: an item reaches the stage `at_stage`, or the end if there is none.
@@ -111,6 +132,13 @@ impl PartialOrd for Pending {
 impl Ord for Pending {
     fn cmp(&self, other: &Pending) -> std::cmp::Ordering {
         (self.at, self.serial).cmp(&(other.at, other.serial))
+    }
+}
+
+impl<P: Packet> Inside<P> {
+    /// What a router reads. It trusts nothing in a damaged packet.
+    fn notice(&self) -> Option<Notice> {
+        if self.damaged_by.is_some() { None } else { self.packet.notice() }
     }
 }
 
@@ -135,12 +163,13 @@ impl<P: Packet> Pipe<P> {
         Pipe {
             routers,
             timed: stages.iter().any(|placed| placed.stage.has_timers()),
+            reads_flows: stages.iter().any(|placed| placed.stage.reads_flows()),
             stages,
             packets: Vec::new(),
             free: Vec::new(),
             lane: VecDeque::new(),
-            copying: false,
             later: BinaryHeap::new(),
+            pauses: BinaryHeap::new(),
             serial: 0,
             exits: Exits::default(),
             lost: VecDeque::new(),
@@ -174,48 +203,36 @@ impl<P: Packet> Pipe<P> {
     /// A packet enters at `now`. Times must not run backwards.
     pub fn push(&mut self, now: Instant, packet: P) {
         let size = packet.size();
-        let slot = self.store(packet);
-        self.walk(now, Item { slot, size }, 0);
+        let flow = if self.reads_flows { packet.flow() } else { 0 };
+        let slot = self.store(Inside { packet, damaged_by: None });
+        self.walk(now, Item { slot, flow, size }, 0);
     }
 
     /// When [`Pipe::pop`] has something next.
     pub fn next_at(&self) -> Instant {
-        let mut next = self.lane.front().map_or(Instant::NEVER, |pending| pending.at);
-        if let Some(Reverse(pending)) = self.later.peek() {
-            next = next.min(pending.at);
+        let mut next = self.lane.front().map_or(Instant::NEVER, |delivery| delivery.at);
+        for heap in [&self.later, &self.pauses] {
+            if let Some(Reverse(pending)) = heap.peek() {
+                next = next.min(pending.at);
+            }
         }
-        if self.timed {
-            next = self.stages.iter().map(|placed| placed.stage.deadline()).fold(next, Instant::min);
-        }
-        next
+        self.next_timer().map_or(next, |(at, _)| next.min(at))
     }
 
     /// The next packet that comes out at or before `now`, with the time at which it does.
     pub fn pop(&mut self, now: Instant) -> Option<(Instant, P)> {
+        self.advance(now);
         loop {
-            if self.timed {
-                self.fire_timers(now);
+            let (at, Inside { packet, damaged_by }) = self.earliest(now)?;
+            match damaged_by {
+                None => return Some((at, packet)),
+                Some(stage) => self.lost.push_back(Lost { packet, stage: stage as usize, why: Drop::Checksum }),
             }
-            let lane = self.lane.front().map(|delivery| (delivery.at, delivery.serial));
-            let later = self.later.peek().map(|Reverse(pending)| (pending.at, pending.serial));
-            if let Some((at, _)) = lane
-                && later.is_none_or(|later| lane < Some(later))
-            {
-                let delivery = self.lane.pop_front_if(|_| at <= now)?;
-                return Some((at, delivery.packet));
-            }
-            if later.is_none_or(|(at, _)| at > now) {
-                return None;
-            }
-            let Reverse(pending) = self.later.pop()?;
-            if pending.at_stage == self.stages.len() {
-                return self.take(pending.item).map(|packet| (pending.at, packet));
-            }
-            self.pass(pending.at, pending.item, pending.at_stage);
         }
     }
 
-    /// The next packet that the path has lost. Losses are known as soon as they are certain.
+    /// The next packet that the path has lost. Losses are known as soon as they are certain; a damaged packet without
+    /// octets when it would have arrived.
     pub fn pop_lost(&mut self) -> Option<Lost<P>> {
         self.lost.pop_front()
     }
@@ -245,7 +262,7 @@ impl<P: Packet> Pipe<P> {
         let mut i = i;
         while let Some(placed) = self.stages.get_mut(i) {
             let fate = if placed.reads_labels {
-                let label = self.packets[item.slot as usize].as_ref().and_then(Packet::label);
+                let label = self.packets[item.slot as usize].as_ref().and_then(|inside| inside.packet.label());
                 if let (Some(label), Some((position, runs))) = (label, &mut self.counted)
                     && *position == i
                 {
@@ -261,14 +278,14 @@ impl<P: Packet> Pipe<P> {
                     at = exit;
                 }
                 Fate::Drop(why) => {
-                    if let Some(packet) = self.take(item) {
-                        self.note_drop(at, &packet, i);
-                        self.lost.push_back(Lost { packet, stage: i, why });
+                    if let Some(inside) = self.take(item) {
+                        self.note_drop(at, &inside, i);
+                        self.lost.push_back(Lost { packet: inside.packet, stage: i, why });
                     }
                     return;
                 }
                 Fate::SeeExits => {
-                    self.walk_exits(i + 1);
+                    self.walk_exits(i);
                     return;
                 }
             }
@@ -281,10 +298,10 @@ impl<P: Packet> Pipe<P> {
         self.put_off(at, item, i);
     }
 
-    /// The router at stage `i` has dropped `packet`.
-    fn note_drop(&mut self, at: Instant, packet: &P, i: usize) {
+    /// The router at stage `i` has dropped a packet.
+    fn note_drop(&mut self, at: Instant, dropped: &Inside<P>, i: usize) {
         if let Some(router) = self.routers.get_mut(i)
-            && let Some(notice) = packet.notice()
+            && let Some(notice) = dropped.notice()
         {
             router.on_drop(at, notice);
         }
@@ -293,215 +310,105 @@ impl<P: Packet> Pipe<P> {
     /// The router at stage `i` forwards `item`, and with it the news of what it has dropped of that flow.
     fn tell(&mut self, at: Instant, item: Item, i: usize) {
         if let Some(router) = self.routers.get_mut(i).filter(|router| !router.is_silent())
-            && let Some(packet) = &mut self.packets[item.slot as usize]
-            && let Some(dropped) = packet.notice().and_then(|notice| router.on_forward(at, notice))
+            && let Some(inside) = &mut self.packets[item.slot as usize]
+            && let Some(dropped) = inside.notice().and_then(|notice| router.on_forward(at, notice))
         {
-            packet.set_dropped(dropped);
+            inside.packet.set_dropped(dropped);
         }
     }
 
-    /// Takes on what a stage has let out.
+    /// Takes on what the stage `i` has let out.
     fn walk_exits(&mut self, i: usize) {
         let mut exits = std::mem::take(&mut self.exits.exits);
-        let copying = self.copying;
-        self.copying |= exits.iter().any(|(_, exit)| matches!(exit, Exit::CopyOf(_)));
-        for (at, exit) in exits.drain(..) {
-            match exit {
-                Exit::Packet(item) => self.walk(at, item, i),
-                Exit::CopyOf(item) => {
-                    if let Some(copy) = self.packets[item.slot as usize].as_ref().map(Packet::copy) {
-                        let slot = self.store(copy);
-                        self.walk(at, Item { slot, ..item }, i);
-                    }
-                }
+        // Copies are made before anything happens to the originals further on.
+        for (_, exit) in exits.iter_mut().filter(|(_, exit)| exit.copy) {
+            if let Some(original) = &self.packets[exit.item.slot as usize] {
+                let copy = Inside { packet: original.packet.copy(), damaged_by: original.damaged_by };
+                exit.item.slot = self.store(copy);
             }
         }
-        self.copying = copying;
+        for (at, exit) in exits.drain(..) {
+            if let (Some(bit), Some(inside)) = (exit.flip, &mut self.packets[exit.item.slot as usize])
+                && !inside.packet.flip(bit)
+            {
+                inside.damaged_by = Some(i as u32);
+            }
+            self.walk(at, exit.item, i + 1);
+        }
         self.exits.exits = exits;
     }
 
-    fn fire_timers(&mut self, now: Instant) {
-        for i in 0..self.stages.len() {
-            if self.stages[i].stage.deadline() <= now {
-                self.stages[i].stage.on_timer(now, &mut self.exits);
-                self.walk_exits(i + 1);
+    /// Lets everything inside happen that happens up to `now`, each at its own time; at equal times timers come before
+    /// packets.
+    fn advance(&mut self, now: Instant) {
+        loop {
+            let pause = self.pauses.peek().map_or(Instant::NEVER, |Reverse(pending)| pending.at);
+            match self.next_timer() {
+                Some((at, i)) if at <= pause && at <= now => {
+                    self.stages[i].stage.on_timer(at, &mut self.exits);
+                    self.walk_exits(i);
+                }
+                _ if pause <= now => {
+                    let Some(Reverse(pending)) = self.pauses.pop() else { return };
+                    self.pass(pending.at, pending.item, pending.at_stage);
+                }
+                _ => return,
             }
         }
+    }
+
+    /// When the next timer of a stage is due, and which stage's.
+    fn next_timer(&self) -> Option<(Instant, usize)> {
+        if !self.timed {
+            return None;
+        }
+        let deadlines = self.stages.iter().zip(0..).map(|(placed, i)| (placed.stage.deadline(), i));
+        deadlines.filter(|(at, _)| at.is_set()).min()
     }
 
     fn put_off(&mut self, at: Instant, item: Item, at_stage: usize) {
         self.serial += 1;
         let serial = self.serial;
-        let in_order = self.lane.back().is_none_or(|last| last.at <= at);
-        if !in_order || self.copying || at_stage < self.stages.len() {
+        if at_stage < self.stages.len() {
+            self.pauses.push(Reverse(Pending { at, serial, item, at_stage }));
+        } else if self.lane.back().is_some_and(|last| last.at > at) {
             self.later.push(Reverse(Pending { at, serial, item, at_stage }));
-        } else if let Some(packet) = self.take(item) {
-            self.lane.push_back(Delivery { at, serial, packet });
+        } else if let Some(inside) = self.take(item) {
+            self.lane.push_back(Delivery { at, serial, inside });
         }
     }
 
-    fn store(&mut self, packet: P) -> u32 {
+    /// Takes out what comes out next, if that is at or before `now`.
+    fn earliest(&mut self, now: Instant) -> Option<(Instant, Inside<P>)> {
+        let lane = self.lane.front().map(|delivery| (delivery.at, delivery.serial));
+        let later = self.later.peek().map(|Reverse(pending)| (pending.at, pending.serial));
+        if let Some((at, _)) = lane
+            && later.is_none_or(|later| lane < Some(later))
+        {
+            let delivery = self.lane.pop_front_if(|_| at <= now)?;
+            return Some((at, delivery.inside));
+        }
+        if later.is_none_or(|(at, _)| at > now) {
+            return None;
+        }
+        let Reverse(pending) = self.later.pop()?;
+        self.take(pending.item).map(|inside| (pending.at, inside))
+    }
+
+    fn store(&mut self, inside: Inside<P>) -> u32 {
         if let Some(slot) = self.free.pop() {
-            self.packets[slot as usize] = Some(packet);
+            self.packets[slot as usize] = Some(inside);
             return slot;
         }
-        self.packets.push(Some(packet));
+        self.packets.push(Some(inside));
         (self.packets.len() - 1) as u32
     }
 
-    fn take(&mut self, item: Item) -> Option<P> {
+    fn take(&mut self, item: Item) -> Option<Inside<P>> {
         self.free.push(item.slot);
         self.packets[item.slot as usize].take()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use reknit_units::Duration;
-
-    use super::*;
-
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    struct Numbered(u32);
-
-    impl Packet for Numbered {
-        fn size(&self) -> Bytes {
-            Bytes(1000)
-        }
-
-        fn copy(&self) -> Numbered {
-            *self
-        }
-    }
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Duration::from_millis(ms)
-    }
-
-    fn pipe(toml: &str) -> Pipe<Numbered> {
-        let profile = Profile::parse("test", &format!("description = \"test\"\n{toml}")).unwrap();
-        Pipe::new(&profile, Direction::Forward, 1)
-    }
-
-    /// Sends 1 to `n`, one each `gap` milliseconds; returns what comes out, with the time in milliseconds.
-    fn train(pipe: &mut Pipe<Numbered>, n: u32, gap: u64) -> Vec<(u64, u32)> {
-        let mut out = Vec::new();
-        let mut take = |pipe: &mut Pipe<Numbered>, until| {
-            while let Some((at, packet)) = pipe.pop(until) {
-                out.push((at.as_nanos() / 1_000_000, packet.0));
-            }
-        };
-        for i in 0..n {
-            let now = at(u64::from(i) * gap);
-            take(pipe, now);
-            pipe.push(now, Numbered(i + 1));
-        }
-        take(pipe, at(1_000_000));
-        assert!(pipe.is_empty());
-        assert_eq!(pipe.next_at(), Instant::NEVER);
-        out
-    }
-
-    #[test]
-    fn links_in_series_add_up() {
-        let mut pipe = pipe(
-            "[[forward]]\nkind = \"link\"\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\n\
-             [[forward]]\nkind = \"link\"\nrate = \"4 Mbit/s\"\ndelay = \"20 ms\"\n",
-        );
-        // 1 ms on the first link, 2 ms on the second, which is the bottleneck.
-        assert_eq!(train(&mut pipe, 3, 0), [(33, 1), (35, 2), (37, 3)]);
-    }
-
-    #[test]
-    fn alternating_paths_reorder() {
-        let mut pipe = pipe(
-            "[[forward]]\nkind = \"multipath\"\nchoice = \"round-robin\"\n\
-             paths = [{ delay = \"50 ms\" }, { delay = \"25 ms\" }]\n",
-        );
-        assert_eq!(train(&mut pipe, 4, 10), [(35, 2), (50, 1), (55, 4), (70, 3)]);
-    }
-
-    #[test]
-    fn a_link_behind_a_delay_serves_in_the_order_of_arrival() {
-        let mut pipe = pipe(
-            "[[forward]]\nkind = \"multipath\"\nchoice = \"round-robin\"\n\
-             paths = [{ delay = \"50 ms\" }, { delay = \"25 ms\" }]\n\
-             [[forward]]\nkind = \"link\"\nrate = \"0.8 Mbit/s\"\n",
-        );
-        // Arrivals at the link: 2 at 35, 1 at 50, 4 at 55, 3 at 70; 10 ms each.
-        assert_eq!(train(&mut pipe, 4, 10), [(45, 2), (60, 1), (70, 4), (80, 3)]);
-    }
-
-    #[test]
-    fn skip_two_reorder_four() {
-        // Laor and Gendel's "skip N = 2, reorder M = 4": the third packet behind the sixth.
-        let mut pipe = pipe("[[forward]]\nkind = \"displace\"\npositions = 3\nevery = 6\n");
-        let order: Vec<u32> = train(&mut pipe, 7, 1).into_iter().map(|(_, n)| n).collect();
-        assert_eq!(order, [1, 2, 4, 5, 6, 3, 7]);
-    }
-
-    #[test]
-    fn a_displaced_packet_does_not_wait_for_ever() {
-        let mut pipe = pipe(
-            "[[forward]]\nkind = \"displace\"\npositions = 3\nevery = 4\nrelease = \"500 ms\"\n\
-             [[forward]]\nkind = \"link\"\ndelay = \"1 ms\"\n",
-        );
-        assert_eq!(train(&mut pipe, 2, 1), [(2, 2), (501, 1)]);
-    }
-
-    #[test]
-    fn scripted_packets_are_lost_and_told() {
-        let mut pipe = pipe("[[forward]]\nkind = \"loss\"\npackets = [2, 3]\n");
-        let out: Vec<u32> = train(&mut pipe, 4, 1).into_iter().map(|(_, n)| n).collect();
-        assert_eq!(out, [1, 4]);
-        let lost: Vec<u32> = std::iter::from_fn(|| pipe.pop_lost()).map(|lost| lost.packet.0).collect();
-        assert_eq!(lost, [2, 3]);
-    }
-
-    /// A packet of a flow that is told of drops.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    struct Told(u32, Option<DropRange>);
-
-    impl Packet for Told {
-        fn size(&self) -> Bytes {
-            Bytes(1000)
-        }
-
-        fn copy(&self) -> Told {
-            *self
-        }
-
-        fn notice(&self) -> Option<Notice> {
-            Some(Notice { flow: 7, number: self.0, dropped: self.1 })
-        }
-
-        fn set_dropped(&mut self, dropped: DropRange) {
-            self.1 = Some(dropped);
-        }
-    }
-
-    #[test]
-    fn the_packet_behind_those_that_were_dropped_tells_of_them() {
-        for drop_notices in [true, false] {
-            let toml = format!(
-                "description = \"test\"\ndrop_notices = {drop_notices}\n\
-                 [[forward]]\nkind = \"loss\"\npackets = [2, 4]\n\
-                 [[forward]]\nkind = \"loss\"\npackets = [2]\n"
-            );
-            let mut pipe = Pipe::new(&Profile::parse("test", &toml).unwrap(), Direction::Forward, 1);
-            for n in 1..=6 {
-                pipe.push(at(0), Told(n, None));
-            }
-            let out: Vec<Told> = std::iter::from_fn(|| pipe.pop(at(1))).map(|(_, packet)| packet).collect();
-            // The first stage drops 2 and 4, and tells of them in 3 and 5; the second drops that 3.
-            let told = drop_notices.then_some(DropRange { lowest: 2, highest: 4 });
-            assert_eq!(out, [Told(1, None), Told(5, told), Told(6, None)]);
-        }
-    }
-
-    #[test]
-    fn copies_come_later() {
-        let mut pipe = pipe("[[forward]]\nkind = \"duplicate\"\nprobability = 1\nextra = \"constant(5 ms)\"\n");
-        assert_eq!(train(&mut pipe, 2, 1), [(0, 1), (1, 2), (5, 1), (6, 2)]);
-    }
-}
+mod tests;

@@ -307,7 +307,9 @@ mod tests {
 
     #[test]
     fn overrides_address_stages_by_name_kind_or_position() {
-        let with = |set: &str| Profile::from_table_with("good", reknit_config::parse("good", GOOD).unwrap(), &[set.to_owned()]);
+        let with = |set: &str| {
+            Profile::from_table_with("good", reknit_config::parse("good", GOOD).unwrap(), &[set.to_owned()])
+        };
         let delay = |profile: &Profile| match &profile.forward[0].spec {
             Spec::Link(link) => link.delay,
             other => panic!("{other:?}"),

@@ -38,10 +38,20 @@ impl StreamId {
     }
 }
 
+/// 64 random bits as a number in [0, 1).
+pub(crate) fn unit_interval(bits: u64) -> f64 {
+    (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+}
+
 impl Stream {
     /// Uniform in [0, 1).
     pub fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+        unit_interval(self.bits())
+    }
+
+    /// 64 bits, each as likely 0 as 1.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
     }
 
     /// One of the numbers below `n`, each as likely as the others.

@@ -287,6 +287,19 @@ fn c20_copies_come_late() {
 }
 
 #[test]
+fn damaged_packets_are_their_share_and_nothing_else() {
+    for stage in ["kind = \"corruption\"\nprobability = 0.03\n", "kind = \"netem\"\nrule = \"corrupt 3%\"\n"] {
+        let passage = pass(stage, 100_000, 1000);
+        assert_near(f64::from(passage.lost()) / 1e5, 0.03, 0.0028);
+        assert!(is_in_order(&passage) && delays(&passage).iter().all(|delay| *delay < 1e-9));
+    }
+    // A damaged packet takes its place in the queue: half of what is offered twice as fast as it leaves is dropped, and
+    // of the rest half is damaged.
+    let passage = pass("kind = \"corruption\"\nprobability = 0.5\nkind = \"link\"\nrate = \"8 Mbit/s\"\n", 40_000, 500);
+    assert_near(f64::from(passage.lost()) / 4e4, 0.75, 0.013);
+}
+
+#[test]
 fn bursts_of_gilbert_have_their_length() {
     let passage = pass("kind = \"gilbert\"\nto_bad = 0.01\nto_good = 0.25\n", 400_000, 1000);
     assert_near(f64::from(passage.lost()) / 4e5, 0.01 / 0.26, 0.004);

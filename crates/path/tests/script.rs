@@ -20,6 +20,10 @@ impl Packet for Sent {
         let Sent(flow, segment, transmission) = *self;
         Some(Label { flow, segment, transmission })
     }
+
+    fn flow(&self) -> u32 {
+        0
+    }
 }
 
 /// Sends `packets`, one each 10 ms, through a script; what comes out, with the time in milliseconds, and the pipe.

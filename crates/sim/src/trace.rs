@@ -1,6 +1,8 @@
 //! Looking on: every packet that is sent, delivered or lost.
 
-use reknit_path::{DropRange, Label, Notice, Packet};
+use std::net::{Ipv4Addr, SocketAddr};
+
+use reknit_path::{DropRange, Label, Notice, Packet, flow_hash};
 use reknit_tcp::experiment::Dropped;
 use reknit_tcp::scoreboard::Cause;
 use reknit_tcp::{Connection, Segment, SeqNum};
@@ -69,6 +71,19 @@ pub struct Datagram {
     pub(crate) slot: u32,
 }
 
+impl Datagram {
+    /// Source and destination. Flows differ by the address and port of the end that sends data.
+    pub fn addresses(&self) -> [SocketAddr; 2] {
+        let port = 40_000 + (self.flow % 20_000) as u16;
+        let sender = SocketAddr::from((Ipv4Addr::new(10, 0, (self.flow / 20_000) as u8, 1), port));
+        let receiver = SocketAddr::from((Ipv4Addr::new(10, 0, 0, 2), 5001));
+        match self.from {
+            End::Sender => [sender, receiver],
+            End::Receiver => [receiver, sender],
+        }
+    }
+}
+
 impl Packet for Datagram {
     fn size(&self) -> Bytes {
         Bytes(IP_HEADER + self.segment.header_len() as u64 + u64::from(self.segment.len))
@@ -81,6 +96,11 @@ impl Packet for Datagram {
     fn label(&self) -> Option<Label> {
         let (segment, transmission) = self.transmission.map_or((0, 0), |t| (u64::from(t.segment), t.number));
         Some(Label { flow: self.flow, segment, transmission })
+    }
+
+    fn flow(&self) -> u32 {
+        let [source, destination] = self.addresses();
+        flow_hash(source, destination)
     }
 
     fn notice(&self) -> Option<Notice> {

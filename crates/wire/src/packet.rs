@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{
-    IpEcn, IpNumber, Ipv4Header, Ipv6Header, NetHeaders, PacketHeaders, PayloadSlice, TcpHeader, TcpOptionElement,
-    TcpOptionsIterator, TransportHeader,
+    IpEcn, IpNumber, Ipv4Header, Ipv6Header, NetSlice, SlicedPacket, TcpHeader, TcpOptionElement, TcpOptionsIterator,
+    TransportSlice,
 };
 use reknit_tcp::experiment::KIND;
 use reknit_tcp::segment::{Ecn, Flags, Options, SackBlock, SackBlocks, Timestamps};
@@ -155,34 +155,36 @@ impl Decoded<'_> {
     /// # Errors
     /// If the packet is damaged, or carries no whole TCP segment.
     pub fn read(packet: &[u8]) -> Result<Decoded<'_>, DecodeError> {
-        let headers =
-            PacketHeaders::from_ip_slice(packet).map_err(|error| DecodeError::Malformed(error.to_string()))?;
-        let Some(TransportHeader::Tcp(tcp)) = &headers.transport else { return Err(DecodeError::NotTcp) };
-        let PayloadSlice::Tcp(payload) = headers.payload else { return Err(DecodeError::NotTcp) };
-        let (source, destination, ecn, checksum) = match &headers.net {
-            Some(NetHeaders::Ipv4(ip, _)) => {
-                if ip.header_checksum != ip.calc_header_checksum() {
+        let sliced = SlicedPacket::from_ip(packet).map_err(|error| DecodeError::Malformed(error.to_string()))?;
+        let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { return Err(DecodeError::NotTcp) };
+        // Over the octets as they came: a bit that no field knows counts as any other.
+        let (source, destination, ecn, checksum) = match &sliced.net {
+            Some(NetSlice::Ipv4(ip)) => {
+                let ip = ip.header();
+                if ip.header_checksum() != ip.to_header().calc_header_checksum() {
                     return Err(DecodeError::Checksum("IPv4"));
                 }
-                let checksum = tcp.calc_checksum_ipv4(ip, payload);
-                (IpAddr::from(ip.source), IpAddr::from(ip.destination), ip.ecn.value(), checksum)
+                let checksum = tcp.calc_checksum_ipv4(ip.source(), ip.destination());
+                (IpAddr::from(ip.source()), IpAddr::from(ip.destination()), ip.ecn().value(), checksum)
             }
-            Some(NetHeaders::Ipv6(ip, _)) => {
-                let checksum = tcp.calc_checksum_ipv6(ip, payload);
-                (IpAddr::from(ip.source), IpAddr::from(ip.destination), ip.traffic_class, checksum)
+            Some(NetSlice::Ipv6(ip)) => {
+                let ip = ip.header();
+                let checksum = tcp.calc_checksum_ipv6(ip.source(), ip.destination());
+                (IpAddr::from(ip.source()), IpAddr::from(ip.destination()), ip.traffic_class(), checksum)
             }
             _ => return Err(DecodeError::NotTcp),
         };
-        if checksum != Ok(tcp.checksum) {
+        if checksum != Ok(tcp.checksum()) {
             return Err(DecodeError::Checksum("TCP"));
         }
+        let payload = tcp.payload();
         let len = u16::try_from(payload.len()).map_err(|_| DecodeError::NotTcp)?;
         Ok(Decoded {
             endpoints: Endpoints {
-                source: SocketAddr::new(source, tcp.source_port),
-                destination: SocketAddr::new(destination, tcp.destination_port),
+                source: SocketAddr::new(source, tcp.source_port()),
+                destination: SocketAddr::new(destination, tcp.destination_port()),
             },
-            segment: segment_from_wire(tcp, len, ecn_from_wire(ecn)),
+            segment: segment_from_wire(&tcp.to_header(), len, ecn_from_wire(ecn)),
             payload,
         })
     }
@@ -409,6 +411,30 @@ mod tests {
                     encode(endpoints(v6), &segment, b"", &mut packet);
                     assert_eq!(Decoded::read(&packet).unwrap().segment, segment);
                 }
+            }
+        }
+    }
+
+    /// RFC 9293 §3.1: reserved bits are ignored by those who do not implement what they are for, but the checksum
+    /// covers them.
+    #[test]
+    fn reserved_bits_are_ignored_unless_they_were_flipped() {
+        let mut packet = Vec::new();
+        for v6 in [false, true] {
+            let tcp = if v6 { 40 } else { 20 };
+            let segment = Segment { flags: Flags::ACK, ..Segment::default() };
+            encode(endpoints(v6), &segment, b"", &mut packet);
+            for bit in 0..4 {
+                let mut reserved = packet.clone();
+                reserved[tcp + 12] |= 1 << bit;
+                assert_eq!(Decoded::read(&reserved), Err(DecodeError::Checksum("TCP")));
+                let checksum = u32::from(u16::from_be_bytes([packet[tcp + 16], packet[tcp + 17]]));
+                // RFC 1624: one's complement.
+                let word = 0x100 << bit;
+                let sum = (!checksum & 0xffff) + word;
+                let renewed = !((sum & 0xffff) + (sum >> 16)) as u16;
+                reserved[tcp + 16..tcp + 18].copy_from_slice(&renewed.to_be_bytes());
+                assert_eq!(Decoded::read(&reserved).unwrap().segment, segment);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The stages of which paths are built, one file each.
 
 mod arq;
+mod corruption;
 mod delay;
 mod diffserv;
 mod displace;
@@ -29,6 +30,7 @@ use reknit_config::{KeyError, read};
 use reknit_units::{Bytes, Instant, Rate};
 
 pub use self::arq::Arq;
+pub use self::corruption::Corruption;
 pub use self::delay::Delay;
 pub use self::diffserv::DiffServ;
 pub use self::displace::Displace;
@@ -57,6 +59,9 @@ use crate::random::StreamId;
 pub struct Item {
     /// Which packet of the pipe.
     pub(crate) slot: u32,
+    /// What the packets of its flow have in common ([`Packet::flow`](crate::Packet::flow)), if some stage
+    /// [reads](Stage::reads_flows) it.
+    pub flow: u32,
     /// Octets on the wire.
     pub size: Bytes,
 }
@@ -81,6 +86,8 @@ pub enum Drop {
     Early,
     /// Random or scripted loss.
     Lost,
+    /// It arrived damaged: the receiver's checksum refused it.
+    Checksum,
 }
 
 /// What a stage does with a packet.
@@ -101,9 +108,12 @@ pub struct Exits {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Exit {
-    Packet(Item),
-    CopyOf(Item),
+pub(crate) struct Exit {
+    pub(crate) item: Item,
+    /// A copy of the item leaves, not itself.
+    pub(crate) copy: bool,
+    /// With this bit flipped.
+    pub(crate) flip: Option<u64>,
 }
 
 impl Exits {
@@ -114,18 +124,26 @@ impl Exits {
 
     /// `item` leaves at `at`.
     pub fn push(&mut self, at: Instant, item: Item) {
-        self.exits.push((at, Exit::Packet(item)));
+        self.exits.push((at, Exit { item, copy: false, flip: None }));
     }
 
     /// A copy of `item` leaves at `at`.
     pub fn push_copy(&mut self, at: Instant, item: Item) {
-        self.exits.push((at, Exit::CopyOf(item)));
+        self.exits.push((at, Exit { item, copy: true, flip: None }));
+    }
+
+    /// What was pushed last leaves with a bit flipped: this one, counted round and round.
+    pub fn damage(&mut self, bit: u64) {
+        if let Some((_, exit)) = self.exits.last_mut() {
+            exit.flip = Some(bit);
+        }
     }
 }
 
 /// A stage at work. Packets arrive in the order of time; what leaves need not.
 pub trait Stage: Debug + Send {
-    /// `item` arrives at `at`.
+    /// `item` arrives at `at`, perhaps before anybody looked at the clock: a stage with timers first does what was due until
+    /// then.
     fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate;
 
     /// The same, for a stage that [reads labels](Stage::reads_labels); no label if the packet has none.
@@ -148,6 +166,11 @@ pub trait Stage: Debug + Send {
         false
     }
 
+    /// True if [`Item::flow`] matters to it.
+    fn reads_flows(&self) -> bool {
+        false
+    }
+
     /// True if it may let a packet out although none arrives.
     fn has_timers(&self) -> bool {
         false
@@ -158,7 +181,7 @@ pub trait Stage: Debug + Send {
         Instant::NEVER
     }
 
-    /// The deadline has come.
+    /// The deadline, `now`, has come; it must move on.
     fn on_timer(&mut self, _now: Instant, _exits: &mut Exits) {}
 }
 
@@ -193,6 +216,9 @@ macro_rules! stages {
         pub(crate) const KINDS: &[(&str, ReadSpec)] =
             &[$(($kind, |table| read(table).and_then($name::checked).map(Spec::$name)),)*];
 
+        /// The kinds of stages, as they stand in a profile.
+        pub const KIND_NAMES: &[&str] = &[$($kind),*];
+
         /// The stage in words, for people.
         impl fmt::Display for Spec {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -203,6 +229,13 @@ macro_rules! stages {
         }
 
         impl Spec {
+            /// What a profile calls it.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Spec::$name(_) => $kind,)*
+                }
+            }
+
             /// The stage at work.
             pub fn build(&self, id: StreamId) -> Box<dyn Stage> {
                 match self {
@@ -238,6 +271,7 @@ stages! {
     "outage" => Outage: "Periods in which everything is lost.",
     "delay" => Delay: "An extra delay for some of the packets.",
     "stall" => Stall: "Sudden delays that keep the order.",
+    "corruption" => Corruption: "Some packets arrive with a flipped bit.",
     "duplicate" => Duplicate: "Copies of some of the packets.",
     "multipath" => Multipath: "Several parallel paths, chosen packet by packet.",
     "stripe" => Stripe: "Parallel links of a bundle, with cross traffic.",

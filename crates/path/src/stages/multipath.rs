@@ -1,14 +1,16 @@
-//! Several parallel paths, chosen anew for each packet: load balancing by packet, bonding, spraying.
+//! Several parallel paths, chosen anew for each packet: load balancing by packet, bonding, spraying; or once for each flow.
 
 use std::fmt;
+use std::hash::Hasher;
 
 use reknit_config::KeyError;
 use reknit_units::{Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
+use siphasher::sip::SipHasher13;
 
 use super::{Drop, Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
 use crate::error::positive;
-use crate::random::{Stream, StreamId};
+use crate::random::{Stream, StreamId, unit_interval};
 
 /// How a packet's path is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -21,6 +23,8 @@ pub enum Choice {
     RoundRobin,
     /// As `random`, but only after a pause: packets that follow each other closely stay together.
     Flowlet,
+    /// By weight for each flow, as routers do that hash addresses and ports: a flow keeps its path.
+    PerFlow,
 }
 
 /// One of the paths.
@@ -75,6 +79,7 @@ impl fmt::Display for Multipath {
             Choice::Random => write!(f, "each packet takes one of these at random: ")?,
             Choice::RoundRobin => write!(f, "packets take these in turn: ")?,
             Choice::Flowlet => write!(f, "after a pause of {} packets take one of these at random: ", self.gap)?,
+            Choice::PerFlow => write!(f, "each flow takes one of these, by its hash: ")?,
         }
         for (i, path) in self.paths.iter().enumerate() {
             write!(f, "{}{}", if i == 0 { "" } else { "; " }, path.delay)?;
@@ -118,10 +123,12 @@ impl Parameters for Multipath {
             chance: id.stream(1 + i as u32),
             weight: path.weight,
         });
+        let mut selection = id.stream(0);
         Box::new(Parallel {
             choice: self.choice,
             gap: self.gap,
             last: Instant::ZERO,
+            hasher: SipHasher13::new_with_keys(selection.bits(), selection.bits()),
             selection: id.stream(0),
             total_weight: self.paths.iter().map(|path| path.weight).sum(),
             lanes: branches.collect(),
@@ -150,6 +157,8 @@ struct Parallel {
     gap: Duration,
     /// When the last packet came.
     last: Instant,
+    /// Hashes flows, each router and seed in its own way.
+    hasher: SipHasher13,
     selection: Stream,
     total_weight: u32,
     lanes: Vec<Lane>,
@@ -159,9 +168,14 @@ struct Parallel {
 }
 
 impl Parallel {
-    fn choose(&mut self, at: Instant) -> usize {
+    fn choose(&mut self, at: Instant, flow: u32) -> usize {
         match self.choice {
             Choice::Random => self.draw(),
+            Choice::PerFlow => {
+                let mut hasher = self.hasher;
+                hasher.write(&flow.to_be_bytes());
+                self.lane_at(unit_interval(hasher.finish()))
+            }
             Choice::Flowlet => {
                 if at.since(self.last) > self.gap {
                     self.current = self.draw();
@@ -182,7 +196,13 @@ impl Parallel {
 
     /// One of the lanes by weight.
     fn draw(&mut self) -> usize {
-        let mut ticket = self.selection.uniform() * f64::from(self.total_weight);
+        let share = self.selection.uniform();
+        self.lane_at(share)
+    }
+
+    /// The lane below which this share of the weights ends.
+    fn lane_at(&self, share: f64) -> usize {
+        let mut ticket = share * f64::from(self.total_weight);
         let reached = self.lanes.iter().position(|lane| {
             ticket -= f64::from(lane.weight);
             ticket < 0.0
@@ -193,7 +213,7 @@ impl Parallel {
 
 impl Stage for Parallel {
     fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Fate {
-        let chosen = self.choose(at);
+        let chosen = self.choose(at, item.flow);
         let lane = &mut self.lanes[chosen];
         if lane.loss > Share::ZERO && lane.chance.chance(lane.loss.get()) {
             return Fate::Drop(Drop::Lost);
@@ -206,5 +226,9 @@ impl Stage for Parallel {
 
     fn reorders(&self) -> bool {
         self.lanes.len() > 1
+    }
+
+    fn reads_flows(&self) -> bool {
+        self.choice == Choice::PerFlow
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What a rule does is netem's own behaviour (tc-netem(8), `sch_netem.c` of Linux 6): a delayed packet is queued by the time
 //! at which it leaves, so jitter reorders; `reorder` sends some packets at once, ahead of the delayed ones; `rate` comes
-//! after the delay. Correlated numbers are a moving average of the last one and a new one.
+//! after the delay; `corrupt` flips a bit. Correlated numbers are a moving average of the last one and a new one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -234,6 +234,7 @@ impl Parameters for Netem {
             damages: correlated(2),
             copies: correlated(3),
             orders: correlated(4),
+            bits: id.stream(5),
             bad: false,
             counter: 0,
             last_exit: Instant::ZERO,
@@ -241,10 +242,10 @@ impl Parameters for Netem {
         })
     }
 
-    /// Delay, rate and independent loss.
+    /// Delay, rate, loss and damage.
     fn in_order(&self) -> Option<Spec> {
-        let Rule { delay, rate, loss, .. } = &self.parsed;
-        if loss.probability > 0.0 || self.parsed.bursts.is_some() {
+        let Rule { delay, rate, loss, corrupt, .. } = &self.parsed;
+        if loss.probability > 0.0 || corrupt.probability > 0.0 || self.parsed.bursts.is_some() {
             let plain = Rule {
                 jitter: Duration::ZERO,
                 duplicate: Chance::default(),
@@ -290,6 +291,7 @@ struct Queue {
     delays: Correlated,
     losses: Correlated,
     damages: Correlated,
+    bits: Stream,
     copies: Correlated,
     orders: Correlated,
     /// The state of `loss gemodel`.
@@ -310,6 +312,11 @@ impl Queue {
         let leaves = if self.bad { to_good } else { to_bad };
         self.bad ^= self.losses.draw(0.0) < leaves;
         self.losses.draw(0.0) < if self.bad { loss_bad } else { loss_good }
+    }
+
+    /// The bit that is flipped, if one is.
+    fn damage(&mut self) -> Option<u64> {
+        self.damages.hits(self.rule.corrupt).then(|| self.bits.bits())
     }
 
     /// The delay with its jitter, at least zero.
@@ -353,7 +360,7 @@ impl Queue {
 impl Stage for Queue {
     fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate {
         let copied = self.copies.hits(self.rule.duplicate);
-        let lost = self.is_lost() | self.damages.hits(self.rule.corrupt);
+        let lost = self.is_lost();
         if lost && !copied {
             return Fate::Drop(Drop::Lost);
         }
@@ -362,13 +369,22 @@ impl Stage for Queue {
         }
         let exit = self.exit(at, item);
         self.queued.push(Reverse(exit));
-        if !copied || lost {
+        let damage = self.damage();
+        if (!copied || lost) && damage.is_none() {
             return Fate::Exit(exit);
         }
-        let second = self.exit(at, item);
-        self.queued.push(Reverse(second));
         exits.push(exit, item);
-        exits.push_copy(second, item);
+        if let Some(bit) = damage {
+            exits.damage(bit);
+        }
+        if copied && !lost {
+            let second = self.exit(at, item);
+            self.queued.push(Reverse(second));
+            exits.push_copy(second, item);
+            if let Some(bit) = self.damage() {
+                exits.damage(bit);
+            }
+        }
         Fate::SeeExits
     }
 

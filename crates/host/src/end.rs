@@ -1,0 +1,91 @@
+//! The two kinds of live ends.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use reknit_units::Instant;
+use reknit_wire::Decoded;
+use tun_rs::SyncDevice;
+
+use crate::emulator::Endpoint;
+use crate::engine_end::EngineEnd;
+use crate::kernel_end::KernelEnd;
+use crate::namespace::MTU;
+
+/// One end of the path.
+pub(crate) enum End {
+    /// A kernel, behind its TUN device.
+    Kernel(KernelEnd),
+    /// Our engine.
+    Engine(Box<EngineEnd>),
+}
+
+impl Endpoint for End {
+    fn take(&mut self, now: Instant, packet: &mut Vec<u8>) -> io::Result<bool> {
+        match self {
+            End::Kernel(kernel) => {
+                packet.resize(usize::from(MTU) + 64, 0);
+                match kernel.device.recv(packet) {
+                    Ok(n) => packet.truncate(n),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                    Err(error) => return Err(error),
+                }
+                Ok(true)
+            }
+            End::Engine(end) => end.poll(now, packet),
+        }
+    }
+
+    fn put(&mut self, now: Instant, octets: &[u8], decoded: Option<&Decoded<'_>>) -> io::Result<()> {
+        match (self, decoded) {
+            (End::Kernel(kernel), _) => write(&kernel.device, octets)?,
+            (End::Engine(end), Some(decoded)) => end.on_packet(now, decoded),
+            (End::Engine(_), None) => {} // damaged: as if it had never come
+        }
+        Ok(())
+    }
+
+    fn deadline(&self) -> Instant {
+        match self {
+            End::Kernel(_) => Instant::NEVER,
+            End::Engine(end) => end.deadline(),
+        }
+    }
+
+    fn readable(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            End::Kernel(kernel) => {
+                #[expect(unsafe_code, reason = "the device owns its descriptor")]
+                // SAFETY: the descriptor is open for as long as the device, which the result borrows.
+                let descriptor = unsafe { BorrowedFd::borrow_raw(kernel.device.as_raw_fd()) };
+                Some(descriptor)
+            }
+            End::Engine(_) => None,
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        match self {
+            End::Kernel(end) => end.is_finished(),
+            End::Engine(end) => end.is_finished(),
+        }
+    }
+
+    fn has_failed(&self) -> bool {
+        match self {
+            End::Kernel(end) => end.has_failed(),
+            End::Engine(end) => end.failure().is_some(),
+        }
+    }
+}
+
+/// Writes a packet to a device. A device that has no room, or is not up yet, loses it, as any network may.
+fn write(device: &SyncDevice, packet: &[u8]) -> io::Result<()> {
+    match device.send(packet) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(NO_BUFFERS) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+const NO_BUFFERS: i32 = nix::errno::Errno::ENOBUFS as i32;
