@@ -49,7 +49,10 @@ def live(reknit: str, folder: Path) -> None:
 def papers(folder: Path) -> Path | None:
     """Rerun experiments of the papers, and return where the report is."""
     headline("papers: a part of what five papers published, rerun")
-    if subprocess.run([sys.executable, "tools/python.py", "--quiet"], check=False).returncode != 0:
+    print("building the Python package ...", flush=True)
+    built = subprocess.run([sys.executable, "tools/python.py", "--quiet"], capture_output=True, text=True, check=False)
+    if built.returncode != 0:
+        print(f"{built.stderr}{built.stdout}".strip(), flush=True)
         return None
     report = folder / "papers.html"
     command = [
