@@ -53,14 +53,26 @@ OFFICIAL: dict[str, Variant] = {
     "rto_sack": "sack",
     "rto_newreno": "newreno",
     "frto_sack": "frto-2002",
-    "frto_newreno": {"name": "frto-2002-newreno", "base": "frto-2002", "sack": False},
+    "frto_newreno": {
+        "name": "frto-2002-newreno",
+        "base": "newreno",
+        "timeout_recovery": {"algorithm": "frto", "version": "2002"},
+        "spurious_response": {"algorithm": "halve"},
+    },
     "eifel_sack": "eifel",
-    "eifel_newreno": {"name": "eifel-newreno", "base": "eifel", "sack": False},
+    "eifel_newreno": {
+        "name": "eifel-newreno",
+        "base": "newreno",
+        "timestamps": True,
+        "spurious_detectors": [{"algorithm": "eifel", "evidence": "timestamps", "safe": False}],
+        "spurious_response": {"algorithm": "rfc4015"},
+        "rto_estimator": {"algorithm": "rfc4015"},
+    },
     "eifel_rtxbit_sack": "eifel-rtx",
     "reno_t2": "reno-nt4",
-    "sack_t2": {"name": "sack-t2", "base": "sack", "dup_thresh": {"algorithm": "fixed", "threshold": 2}},
-    "sack_t4": {"name": "sack-t4", "base": "sack", "dup_thresh": {"algorithm": "fixed", "threshold": 4}},
-    "sack_t40": {"name": "sack-t40", "base": "sack", "dup_thresh": {"algorithm": "fixed", "threshold": 40}},
+    "sack_t2": {"name": "sack-t2", "base": "sack", "dup_thresh": {"algorithm": "fixed", "dup_thresh": 2}},
+    "sack_t4": {"name": "sack-t4", "base": "sack", "dup_thresh": {"algorithm": "fixed", "dup_thresh": 4}},
+    "sack_t40": {"name": "sack-t40", "base": "sack", "dup_thresh": {"algorithm": "fixed", "dup_thresh": 40}},
     "sack_t2_wait20": "paxson-snd",
 }
 """Label of a curve, and the variant behind it."""
@@ -106,7 +118,7 @@ def variant(label: str) -> Variant:
 def changed(label: str, name: str, **changes: Mapping[str, Any] | bool | list[Any]) -> dict[str, Any]:
     """Describe a variant that differs from a curve's in some answers, as for a sweep over a parameter.
 
-    >>> changed("dsack_fa", "rr-fa-60", dup_thresh={"ratio": 0.6})
+    >>> changed("dsack_fa", "rr-fa-60", dup_thresh={"fa": 0.6})
     """
     base = variant(label)
     start = {"base": base} if isinstance(base, str) else dict(base)
