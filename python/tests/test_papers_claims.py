@@ -67,8 +67,8 @@ def test_checks_are_known() -> None:
 def test_variants_and_metrics_are_known() -> None:
     """Each label stands for a curve, each metric follows from a run's columns or is listed."""
     assert [label for label in named("variant") if not known(str(label))] == []
-    assert named("metric") <= {*_metrics.METRICS, *_metrics.COMPUTED}
-    assert not set(_metrics.METRICS) & _metrics.COMPUTED
+    assert named("metric") <= {*_metrics.METRICS, *_metrics.BY_EXPERIMENT}
+    assert not set(_metrics.METRICS) & _metrics.BY_EXPERIMENT
 
 
 def test_labels_stand_for_variants(command: object) -> None:
