@@ -161,6 +161,7 @@ class Lab:
             At least so many points in every tier: where a claim asks for the shape of a curve.
         split : callable, optional
             Makes several rows of a run, from its label and its row: flows of a mix, each under a label of its own.
+            Where a tier is only planned, the counts are None.
 
         Returns
         -------
