@@ -12,7 +12,7 @@ import pytest
 
 import reknit
 
-SCENARIO = {"path": "two-paths-50ms", "duration": "100s"}
+SCENARIO = {"path": "two-paths-50ms", "duration": "40s"}
 AXES = {"variant": ["sack", "rack", "newreno"], "loss": [0.0, 0.01]}
 
 

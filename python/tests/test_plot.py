@@ -45,7 +45,7 @@ def comparison() -> reknit.Comparison:
 
 
 def drawn(ax: Axes, file: Path) -> None:
-    """It renders, and not to an empty picture."""
+    """Render it, and not to an empty picture."""
     ax.figure.savefig(file)
     pixels = imread(file)[..., :3]
     assert (pixels != 1).any(axis=-1).mean() > 0.02
@@ -91,7 +91,7 @@ def test_what_else_varies_must_be_chosen(table: pl.DataFrame) -> None:
 
 def test_boxes_have_the_quartiles(comparison: reknit.Comparison, tmp_path: Path) -> None:
     """And the runs themselves, on axes of the caller's."""
-    figure, ours = plt.subplots()
+    ours = plt.subplots()[1]
     ax = reknit.plot.box(comparison, y="wait_p99_ms", ax=ours)
     assert ax is ours
     assert len(ax.patches) == 3

@@ -387,3 +387,37 @@ fn a_scenario_of_bulk_flows_is_what_the_options_say() {
     let by_options = reknit(&[&["compare", "--path", "rr-tcp", "--flows", "3"], &common[..]].concat(), 80);
     assert_eq!(by_file, by_options);
 }
+
+#[test]
+fn sweeps_go_on_where_they_were() {
+    let axes = "path = \"rr-tcp\"\nduration = \"2 s\"\nseeds = 2\nvariant = \"sack\"\n[axes]\nloss = [0, \"1 %\"]\n";
+    let file = file("sweep", axes);
+    let store = std::env::temp_dir().join(format!("reknit-sweep-{}", std::process::id()));
+    let stored = || {
+        let files =
+            std::fs::read_dir(&store).unwrap().map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+        files
+            .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
+            .filter(|line| !line.is_empty())
+            .count()
+    };
+    let sweep = |more: &[&str]| {
+        let arguments = ["sweep", file.as_str(), "--store", store.to_str().unwrap()];
+        reknit(&[&arguments, more].concat(), 80)
+    };
+    let table = sweep(&[]);
+    assert!(table.starts_with("loss  "), "{table}");
+    assert_eq!((table.lines().count(), stored()), (5, 4), "{table}");
+    let csv = sweep(&["--csv"]);
+    assert_eq!((csv.lines().count(), stored()), (5, 4), "{csv}");
+    assert_eq!(sweep(&["--seeds", "3", "--csv"]).lines().count(), 7);
+    assert_eq!(stored(), 6);
+    let document: Value = serde_json::from_str(&sweep(&["--json"])).unwrap();
+    assert_eq!((&document["format"], &document["complete"]), (&Value::from("reknit-sweep-1"), &Value::from(true)));
+    assert_eq!(document["points"][2]["at"]["loss"], "1 %");
+    let compare = "compare --path rr-tcp --variants sack --duration 2s --seeds 2 --loss 1% --json";
+    let compared = reknit(&compare.split(' ').collect::<Vec<_>>(), 80);
+    let compared: Value = serde_json::from_str(&compared).unwrap();
+    assert_eq!(document["points"][3]["run"], compared["variants"][0]["runs"][1]);
+    std::fs::remove_dir_all(&store).unwrap();
+}

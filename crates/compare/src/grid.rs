@@ -280,3 +280,88 @@ fn resolve(place: &str, mut table: Table, variant_files: &[PathBuf]) -> Result<(
     let stage = setting.look_up()?;
     Ok((Point::new(&stage, flows, &variant)?, stage.warnings()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "path = \"two-paths-50ms\"\nduration = \"2 s\"\nseeds = 2\nvariants = [\"sack\", \"rack\"]\n\
+                        [[flows]]\nname = \"web\"\nworkload = { kind = \"files\", size = \"10 kB\" }\n\
+                        [axes]\ntcp.min_rto = [\"200 ms\", \"1 s\"]\nloss = [0, 0.01]\n\"flows.web.count\" = [1, 3]\n";
+
+    fn file(name: &str, text: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("reknit-grid-{}-{name}.toml", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn grid(name: &str, text: &str) -> Result<Grid, Error> {
+        let file = file(name, text);
+        let grid = Sheet::load(&file).and_then(|sheet| Grid::new(sheet, None, &[]));
+        std::fs::remove_file(&file).unwrap();
+        grid
+    }
+
+    #[test]
+    fn axes_stand_in_the_order_of_the_file_and_the_last_varies_fastest() {
+        let grid = grid("order", FILE).unwrap();
+        let keys: Vec<&str> = grid.axes.iter().map(|axis| axis.key.as_str()).collect();
+        assert_eq!(keys, ["variant", "tcp.min_rto", "loss", "flows.web.count"]);
+        assert_eq!((grid.seeds.as_slice(), grid.points.len()), (&[1, 2][..], 32));
+        let labels = |i| grid.labels(i).into_iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        assert_eq!(labels(0), "\"sack\" \"200 ms\" 0 1");
+        assert_eq!(labels(1), labels(0));
+        assert_eq!(labels(2), "\"sack\" \"200 ms\" 0 3");
+        assert_eq!(labels(31), "\"rack\" \"1 s\" 0.01 3");
+    }
+
+    #[test]
+    fn a_point_is_what_its_numbers_depend_on() {
+        let key = |text: &str| grid("point", text).unwrap().points[0].key();
+        let base = "path = \"clean\"\nduration = \"60 s\"\nvariant = \"sack\"\n";
+        let same = [
+            "description = \"other words\"\npath = \"clean\"\nduration = \"1 min\"\nvariant = \" sack\"\nloss = 0\nseeds = 1\n",
+            "path = \"clean\"\nduration = \"60 s\"\nvariants = [\"sack\"]\nloss = \"0 %\"\n",
+        ];
+        assert_eq!(key(same[0]), key(same[1]));
+        for (from, to) in [("60 s", "61 s"), ("clean", "lossy"), ("\"sack\"", "\"rack\"")] {
+            assert_ne!(key(base), key(&base.replace(from, to)), "{to}");
+        }
+        let own = |divisor: u32| {
+            let own =
+                format!("{{ name = \"own\", base = \"rack\", loss_detector = {{ reo_wnd_divisor = {divisor} }} }}");
+            key(&base.replace("\"sack\"", &own))
+        };
+        assert_eq!(own(1), own(1));
+        assert_ne!(own(1), own(2));
+    }
+
+    #[test]
+    fn a_point_is_the_same_after_it_was_sent_somewhere() {
+        let grid = grid("sent", FILE).unwrap();
+        for point in &grid.points {
+            assert_eq!(Point::parse(&point.text()).as_ref(), Ok(point));
+        }
+        let of_another = grid.points[0].text().replace(env!("CARGO_PKG_VERSION"), "0.0.1");
+        let error = Point::parse(&of_another).unwrap_err().to_string();
+        assert!(error.contains("of reknit 0.0.1"), "{error}");
+    }
+
+    #[test]
+    fn errors_name_file_and_key() {
+        for (from, to, says) in [
+            ("loss =", "speed =", "speed: unknown key; what can vary is variant, path,"),
+            ("[0, 0.01]", "[]", "axes: loss: write a list of values, one at least"),
+            ("[0, 0.01]", "[0, 2]", "loss: "),
+            ("web.count", "wbe.count", "flows.wbe.count: there is no `wbe`; there are web"),
+            ("web.count", "web.workload.kind.x", "has no `x`; write it as a table"),
+            ("seeds = 2", "seeds = 0", "seeds: must lie between 1 and 10000"),
+            ("\"rack\"]", "\"rock\"]", "variant: unknown variant `rock`"),
+            ("variants = [\"sack\", \"rack\"]", "", "variant: missing; name one, or an axis"),
+            ("[axes]", "[axes", ":8: "),
+        ] {
+            let error = grid("errors", &FILE.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(says) && error.contains("reknit-grid-"), "{error:?} does not say {says:?}");
+        }
+    }
+}

@@ -412,6 +412,16 @@ mod tests {
     }
 
     #[test]
+    fn variants_may_stand_in_the_plan() {
+        let text = GOOD.replace("[\"sack\"]", "[\"sack\", { name = \"mine\", base = \"rack\" }]");
+        let plan = Plan::parse("s.toml", &text.replace("\"newreno\"", "{ name = \"other\" }")).unwrap();
+        assert_eq!(plan.variants, ["sack", "mine"]);
+        assert_eq!(plan.groups[1].variant.as_deref(), Some("other"));
+        let places: Vec<&str> = plan.own_variants.iter().map(|(place, _)| place.as_str()).collect();
+        assert_eq!(places, ["s.toml: variants[1]", "s.toml: flows[1].variant"]);
+    }
+
+    #[test]
     fn flows_may_be_a_number_or_missing() {
         let count = |text| Plan::parse("s.toml", text).unwrap().groups[0].count;
         assert_eq!((count("path = \"clean\"\n"), count("flows = 3\n")), (1, 3));
