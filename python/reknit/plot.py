@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)), (0, (1, 1)))
+_CAUSES = ("fast retransmit", "timeout", "probe", "rescue", "window probe")
 _GREY = "#5F6368"
 _STYLE = {
     "figure.figsize": (7.0, 4.2),
@@ -323,10 +324,11 @@ def sequence(trace: polars.DataFrame, flow: int = 0, *, ax: Axes | None = None) 
         ax.step(*zip(*acknowledged, strict=True), where="post", color=COLOURS[6], lw=1.2, label="acknowledged")
     again = [kind for kind in sorted(kinds) if kind.startswith("sent again")]
     looks: dict[str, tuple[str, str, float]] = {"sent": (COLOURS[0], ".", 3), "lost": (COLOURS[1], "x", 6)}
-    looks |= {kind: (COLOURS[2 + i % 4], _MARKERS[1 + i % 5], 4.5) for i, kind in enumerate(again)}
+    for i, cause in enumerate(_CAUSES):
+        looks[f"sent again: {cause}"] = COLOURS[2 + i % 4], _MARKERS[1 + i], 4.5
     for kind in ("sent", *again, "lost"):
         if kind in kinds:
-            colour, marker, size = looks[kind]
+            colour, marker, size = looks.get(kind, (_GREY, "*", 5.0))
             ax.plot(*zip(*kinds[kind], strict=True), ls="none", marker=marker, ms=size, color=colour, label=kind)
     ax.set(xlabel="time (s)", ylabel="sequence number (kB)")
     ax.legend(loc="upper left")
