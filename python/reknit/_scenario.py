@@ -21,9 +21,10 @@ Table = Mapping[str, Any]
 # Keys of scenarios, workloads and stages whose value is a span and nothing else: a bare number there is seconds.
 # fmt: off
 SPANS = frozenset({
-    "delay", "down", "drain", "duration", "eviction", "extra", "fast_for", "frame", "gap", "hop", "interval",
-    "length", "life", "lookup", "minimum", "min_rto", "outage", "pause", "release", "retry", "service", "skew",
-    "slot", "slow_for", "slow_service", "start", "think", "up",
+    "ack_delay", "delay", "down", "drain", "duration", "eviction", "extra", "fast_for", "frame", "gap", "hop",
+    "initial_rto", "interval", "length", "life", "lookup", "max_rto", "min_rto", "minimum", "outage", "pause",
+    "release", "retry", "rto_tick", "service", "skew", "slot", "slow_for", "slow_service", "start", "think",
+    "time_wait", "up", "user_timeout",
 })
 # fmt: on
 

@@ -1,6 +1,7 @@
 """Scenarios, paths and variants may be files, names or mappings; all say the same."""
 
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 import pytest
 
 import reknit
+from reknit import _native
+from reknit._scenario import SPANS
 
 from conftest import Command
 
@@ -175,3 +178,16 @@ def test_one_variant_must_be_meant() -> None:
         reknit.simulate(scenario=MAPPING)
     with pytest.raises(reknit.Error, match="path: missing"):
         reknit.compare(variants="sack")
+
+
+def test_a_number_is_seconds_where_only_a_span_can_stand() -> None:
+    """No parameter of a variant has such a name and another unit."""
+    parameters = [
+        parameter
+        for variant in _native.variants()["variants"]
+        for part in variant["parts"]
+        for parameter in part["parameters"]
+        if parameter["name"] in SPANS
+    ]
+    assert parameters
+    assert all(re.fullmatch(r"[0-9.]+ (ns|us|ms|s|min|h)", parameter["value"]) for parameter in parameters)

@@ -274,7 +274,10 @@ fn resolve(place: &str, mut table: Table, variant_files: &[PathBuf]) -> Result<(
             *variant = name;
         }
     }
-    let plan = Plan::from_table(place, table).map_err(Error::Usage)?;
+    let mut plan = Plan::from_table(place, table).map_err(Error::Usage)?;
+    for (own, _) in plan.own_variants.iter_mut().filter(|(own, _)| own.ends_with(": variants[0]")) {
+        *own = format!("{place}: variant");
+    }
     let variant = plan.variants.first().cloned().unwrap_or_default();
     let setting = Setting { variant_files: variant_files.to_vec(), ..Setting::of(plan) };
     let stage = setting.look_up()?;
