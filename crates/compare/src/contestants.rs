@@ -60,7 +60,7 @@ pub fn load(files: &[PathBuf]) -> Result<Vec<Custom>, Error> {
 ///
 /// # Errors
 /// Names the place, the key and what is allowed.
-pub(crate) fn read<'a>(
+pub fn read<'a>(
     tables: impl Iterator<Item = &'a (String, Table)>,
     mut customs: Vec<Custom>,
 ) -> Result<Vec<Custom>, Error> {

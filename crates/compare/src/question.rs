@@ -65,9 +65,18 @@ impl Setting {
         self.duration.or(self.plan.duration).unwrap_or(Duration::from_secs(60))
     }
 
-    pub(crate) fn look_up(&self) -> Result<Stage, Error> {
+    /// The path with all changes.
+    ///
+    /// # Errors
+    /// Names the file and key, or the flag, and what is allowed.
+    pub fn profile(&self) -> Result<Profile, Error> {
         let plan = self.plan();
-        let profile = plan.profile().map_err(|error| Error::Usage(guess_path(error, &plan)))?;
+        plan.profile().map_err(|error| Error::Usage(guess_path(error, &plan)))
+    }
+
+    pub(crate) fn look_up(&self) -> Result<Stage, Error> {
+        let profile = self.profile()?;
+        let plan = self.plan();
         takes_time(&profile)?;
         takes_time(&profile.in_order())?;
         let tcp = tcp_config(&profile).map_err(Error::Usage)?;

@@ -1,16 +1,18 @@
 //! `reknit testbed`: live transfers between our engine and this machine's kernel.
 
+mod live;
+
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use reknit_compare::{Contestant, contestants, names};
+use reknit_compare::Contestant;
 use reknit_host::testbed::Payload;
 use reknit_host::{Opener, Outcome, Spec, Stack, TestbedError};
-use reknit_sim::tcp_config;
 use reknit_units::{Bytes, Duration, Share};
 use reknit_variants::{Custom, rules};
 use serde::Serialize;
 
+use self::live::Live;
 use crate::table::{self, Align, Column};
 use crate::{Failure, input, output};
 
@@ -21,10 +23,15 @@ use crate::{Failure, input, output};
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// A built-in path (`reknit paths` lists them) or a TOML file
-    #[arg(long, value_name = "NAME|FILE.toml")]
-    path: String,
-    /// Senders, separated by commas: variants, or kernel:cubic, kernel:reno, kernel:bbr
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',', default_value = "kernel:cubic,rack")]
+    #[arg(long, value_name = "NAME|FILE.toml", required_unless_present = "scenario")]
+    path: Option<String>,
+    /// A scenario of one flow that transfers data (docs/scenarios.md); what other options say counts instead of what it
+    /// says
+    #[arg(long, value_name = "FILE.toml")]
+    scenario: Option<PathBuf>,
+    /// Senders, separated by commas: variants, or kernel:cubic, kernel:reno, kernel:bbr [default: kernel:cubic, and
+    /// rack or the scenario's]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
     /// A variant of your own as one more sender (docs/variants.md says how to write one); may be repeated
     #[arg(long, value_name = "FILE.toml")]
@@ -41,9 +48,9 @@ pub(crate) struct Args {
     /// Send this file
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Length of each transfer; with --size or --file, the longest that is waited for
-    #[arg(long, value_name = "TIME", default_value = "20 s", value_parser = input::duration)]
-    duration: Duration,
+    /// Length of each transfer; with --size or --file, the longest that is waited for [default: 20 s]
+    #[arg(long, value_name = "TIME", value_parser = input::duration)]
+    duration: Option<Duration>,
     /// Seed of the path's random decisions
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
@@ -96,25 +103,12 @@ struct Report {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let mut profile = names::load_path(&args.path, &args.set)?;
-    if let Some(loss) = args.loss {
-        profile.set_loss(loss);
-    }
-    let tcp = tcp_config(&profile).map_err(Failure::Usage)?;
-    let customs = contestants::load(&args.variant_file)?;
+    let Live { profile, tcp, payload, duration, customs, senders } = Live::new(args)?;
     for warning in customs.iter().flat_map(|custom| &custom.warnings) {
         eprintln!("warning: {warning}");
     }
-    let pairs = pairs(args, &customs)?;
+    let pairs = pairs(args, &senders, &customs)?;
     warn_of_double_waits(&pairs);
-    if let Some(file) = &args.file {
-        std::fs::File::open(file).map_err(|error| Failure::Usage(format!("--file {}: {error}", file.display())))?;
-    }
-    let payload = match (&args.size, &args.file) {
-        (Some(size), _) => Payload::Pattern(*size),
-        (None, Some(file)) => Payload::File(file.clone()),
-        (None, None) => Payload::Endless,
-    };
     let stop = output::on_interrupt();
     let bar = output::progress(pairs.len() as u64, "transferring", args.json);
     let mut report = Report {
@@ -135,7 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             receiver,
             opener: if args.receiver_opens { Opener::Receiver } else { Opener::Sender },
             payload: payload.clone(),
-            duration: args.duration,
+            duration,
             ipv6: args.ipv6,
             seed: args.seed,
             capture_sender: args.pcap_sender.clone(),
@@ -156,7 +150,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Every sender with every receiver.
-fn pairs(args: &Args, customs: &[Custom]) -> Result<Vec<(Stack, Stack)>, Failure> {
+fn pairs(args: &Args, senders: &[String], customs: &[Custom]) -> Result<Vec<(Stack, Stack)>, Failure> {
     let known = available_congestion_controls();
     let parse = |flag: &str, text: &str| {
         let own = customs.iter().find(|custom| custom.name == text).map(Contestant::custom);
@@ -173,11 +167,9 @@ fn pairs(args: &Args, customs: &[Custom]) -> Result<Vec<(Stack, Stack)>, Failure
             _ => Ok(stack),
         }
     };
-    let not_named = customs.iter().filter(|custom| !args.variants.contains(&custom.name));
-    let own: Vec<String> = not_named.map(|custom| custom.name.clone()).collect();
     let mut pairs = Vec::new();
     for receiver in &args.to {
-        for sender in args.variants.iter().chain(&own) {
+        for sender in senders {
             let sender = parse("--variants", sender)?;
             let receiver = if receiver == "same" { sender.clone() } else { parse("--to", receiver)? };
             pairs.push((sender, receiver));

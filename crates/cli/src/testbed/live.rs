@@ -1,0 +1,96 @@
+//! What is transferred on which path: the scenario file and the options that count instead of it.
+
+use reknit_compare::{Setting, contestants};
+use reknit_host::testbed::Payload;
+use reknit_path::Profile;
+use reknit_sim::{PathSource, Plan, Workload, tcp_config};
+use reknit_units::Duration;
+use reknit_variants::Custom;
+
+use super::Args;
+use crate::Failure;
+
+/// Senders if nothing is said.
+const SENDERS: [&str; 2] = ["kernel:cubic", "rack"];
+
+/// All that a transfer needs but its two ends.
+pub(super) struct Live {
+    pub(super) profile: Profile,
+    pub(super) tcp: reknit_tcp::Config,
+    pub(super) payload: Payload,
+    pub(super) duration: Duration,
+    pub(super) customs: Vec<Custom>,
+    pub(super) senders: Vec<String>,
+}
+
+impl Live {
+    pub(super) fn new(args: &Args) -> Result<Live, Failure> {
+        let plan = match &args.scenario {
+            Some(file) => Plan::load(file).map_err(Failure::Usage)?,
+            None => Plan::bulk(1),
+        };
+        let setting = Setting {
+            path: args.path.clone().map(PathSource::Given),
+            set: args.set.clone(),
+            loss: args.loss,
+            ..Setting::of(plan)
+        };
+        let plan = &setting.plan;
+        let mut profile = setting.profile()?;
+        let scenario = only_transfer(plan)?;
+        profile.tcp.extend(plan.groups.iter().flat_map(|group| group.tcp.clone()));
+        let mut customs = contestants::load(&args.variant_file)?;
+        let from_files: Vec<String> = customs.iter().map(|custom| custom.name.clone()).collect();
+        customs = contestants::read(plan.own_variants.iter(), customs)?;
+        Ok(Live {
+            tcp: tcp_config(&profile).map_err(Failure::Usage)?,
+            payload: payload(args)?.or(scenario).unwrap_or(Payload::Endless),
+            duration: args.duration.or(plan.duration).unwrap_or(Duration::from_secs(20)),
+            senders: senders(args, plan, from_files),
+            profile,
+            customs,
+        })
+    }
+}
+
+/// Who sends: whom the option names, or the kernel and whom the scenario names; and those of files.
+fn senders(args: &Args, plan: &Plan, from_files: Vec<String>) -> Vec<String> {
+    let mut senders = args.variants.clone();
+    if senders.is_empty() && plan.variants.is_empty() {
+        senders.extend(SENDERS.map(str::to_owned));
+    } else if senders.is_empty() {
+        senders.push(SENDERS[0].to_owned());
+        senders.extend(plan.variants.iter().cloned());
+    }
+    for name in from_files {
+        if !senders.contains(&name) {
+            senders.push(name);
+        }
+    }
+    senders
+}
+
+/// What the options say.
+fn payload(args: &Args) -> Result<Option<Payload>, Failure> {
+    match (&args.size, &args.file) {
+        (Some(size), _) => Ok(Some(Payload::Pattern(*size))),
+        (None, Some(file)) => {
+            std::fs::File::open(file).map_err(|error| Failure::Usage(format!("--file {}: {error}", file.display())))?;
+            Ok(Some(Payload::File(file.clone())))
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+/// What the scenario says: live, there is one flow at a time, and it transfers data. None for as much as possible.
+fn only_transfer(plan: &Plan) -> Result<Option<Payload>, Failure> {
+    let workloads: Vec<Workload> = plan.parts().map(|(_, part)| part.workload).collect();
+    match (plan.groups.as_slice(), workloads.as_slice()) {
+        ([group], [Workload::Bulk]) if group.count == 1 => Ok(None),
+        ([group], [Workload::Transfer(size)]) if group.count == 1 => Ok(Some(Payload::Pattern(*size))),
+        _ => {
+            let message = "the testbed has one flow at a time, of the workload `bulk` or `transfer`; others: compare";
+            Err(Failure::Usage(format!("{}: flows: {message}", plan.place)))
+        }
+    }
+}
