@@ -390,5 +390,8 @@ fn papers_without_python_say_how_to_get_it() {
 #[test]
 fn a_scenario_that_cannot_be_live() {
     let path = file("s-live", "path = \"clean\"\nflows = 3\n");
-    assert_says(&["testbed", "--scenario", &path], &[&format!("error: {path}: flows: the testbed has one flow at a time")]);
+    assert_says(
+        &["testbed", "--scenario", &path],
+        &[&format!("error: {path}: flows: the testbed has one flow at a time")],
+    );
 }

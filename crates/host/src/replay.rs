@@ -56,6 +56,11 @@ const EXAMPLES: &[(&str, &str)] = &[
         "rule = 'delay 9ms 3ms 20% distribution normal loss 1% corrupt 2% duplicate 2% reorder 20% 50% rate 6mbit'",
     ),
     ("recorded", "packets = ['3 ms', '1 ms', 'lost', '12 ms', '2 ms', '2 ms', '7 ms', '0 ms', '4 ms', '1 ms', '1 ms']"),
+    (
+        "script",
+        "rules = [{ packet = [20, 29], action = 'drop' }, { packet = 50, action = 'delay', by = '30 ms' }, \
+         { packet = 60, action = 'duplicate', by = '5 ms' }, { from = '900 ms', to = '1 s', action = 'hold' }]",
+    ),
 ];
 
 /// A link, delays that reorder, so that packets pause before what follows: the stages, and another link. Both ways.

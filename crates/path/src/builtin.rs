@@ -21,6 +21,7 @@ profiles![
     "reordered-and-lossy",
     "bursty-loss",
     "corrupted",
+    "scripted",
     "random-delay",
     "duplicates",
     "two-paths-50ms",
