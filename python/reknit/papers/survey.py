@@ -26,12 +26,10 @@ paper = Paper(
         "S8e",
         "S8f",
         "ST2",
-        "Q1",
         "Q2",
         "Q3",
         "Q4",
         "Q5",
-        "Q6",
         "S7cong",
     ],
     pending_units=[

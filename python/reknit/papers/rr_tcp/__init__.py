@@ -1,0 +1,16 @@
+"""RR-TCP (Zhang, Karp, Floyd, Peterson; ICSI TR-02-006, 2002): a threshold from the reordering that was seen."""
+
+from reknit.papers.rr_tcp import (  # noqa: F401 - each declares its experiments with the paper
+    ablations,
+    avoidance,
+    costs,
+    estimator,
+    lengths,
+    prior_work,
+    robustness,
+    timelines,
+    timeouts,
+)
+from reknit.papers.rr_tcp._network import paper
+
+__all__ = ["paper"]

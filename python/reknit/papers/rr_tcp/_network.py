@@ -1,0 +1,108 @@
+"""The paper, and the network of its section 5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from reknit.papers._frame import DEFAULT, Paper
+
+if TYPE_CHECKING:
+    from reknit.papers._lab import Lab
+
+paper = Paper(
+    "rr-tcp",
+    "RR-TCP: A Reordering-Robust TCP with DSACK",
+    "Zhang, Karp, Floyd, Peterson: ICSI TR-02-006, 2002",
+)
+
+IDEAL_PKTS = 464_100
+"""Packets of one window per round trip in 1000 s at P = 50 ms, with all links' serialisation."""
+WINDOW = 50
+"""M, packets."""
+PACKET_BITS = 8000
+BA = ("ba_inc", "ba_avg", "ba_ewma", "ba_timedel", "ba_timeinc")
+"""Blanton and Allman's schemes."""
+CAP_LIFTED = {
+    "uncapped": "limited transmit may send beyond the largest window of 50 packets, as section 2.3 allows; by default "
+    "the window is a hard cap, as 'the maximum window size M permitted by the sender' says"
+}
+
+Stage = dict[str, Any]
+
+
+def dumbbell(
+    p_s: float,
+    *events: Stage,
+    acks: Sequence[Stage] = (),
+    window: int = WINDOW,
+    queue: int = 50,
+    tcp: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Describe Fig. 3: S1 - R1 - R2 - S2, where a window of 50 packets fills the link R1 - R2.
+
+    Parameters
+    ----------
+    p_s : float
+        P, the propagation delay of R1 - R2, seconds; its rate is 50 packets per 2P.
+    *events : Stage
+        What happens to data before they cross R1 - R2.
+    acks : sequence of Stage
+        What happens to ACKs before they cross it.
+    window, queue : int
+        The sender's largest window, and the queues; packets.
+    tcp : mapping, optional
+        Further options of both ends.
+    """
+    ends = {"kind": "link", "rate": "10 Mbit/s", "delay": "1 ms", "queue": f"{queue} packets"}
+    rate = WINDOW * PACKET_BITS / (2 * p_s)
+    hop = {"kind": "link", "name": "bottleneck", "rate": f"{rate:.0f} bit/s", "delay": f"{p_s:g} s"}
+    hop["queue"] = f"{queue} packets"
+    return {
+        "path": {
+            "forward": [ends, *events, hop, ends],
+            "reverse": [ends, *acks, hop, ends],
+            "tcp": {**NS2, "max_window": window, **(tcp or {})},
+        }
+    }
+
+
+NS2: dict[str, Any] = {
+    "mss": 960,  # 1000 octets on the wire
+    "initial_window": 2,
+    "max_burst": "none",
+    "timestamps": False,
+    "ack_every": 1,
+    "byte_counting": False,
+    "decrease_of": "cwnd",
+    "initial_rto": "6 s",
+    "min_rto": "1 s",
+    "rto_tick": "100 ms",
+}
+"""ns-2.1b8's defaults, which the paper used; a largest window that caps all that is in flight, one timed segment per
+round trip."""
+
+
+def delayed(share: float, extra: str) -> Stage:
+    """Hold a share of packets for ``extra``, while the rest passes them."""
+    return {"kind": "delay", "name": "delays", "probability": share, "extra": extra}
+
+
+def lost(share: float) -> Stage:
+    """Drop a share of packets."""
+    return {"kind": "loss", "probability": share}
+
+
+def normal(mean_s: float, deviation_s: float) -> str:
+    """Write a normal distribution, in milliseconds."""
+    return f"normal({1000 * mean_s:g} ms, {1000 * deviation_s:g} ms)"
+
+
+def read(lab: Lab, **settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Look up the settings that the reading of the paper asks for; none by default."""
+    return dict(settings.get(lab.reading or "", {}))
+
+
+def affordable(lab: Lab) -> bool:
+    """Tell whether to run whole durations: where a second carries a hundred packets, a tenth of it sees no timeouts."""
+    return lab.tier.duration >= DEFAULT.duration

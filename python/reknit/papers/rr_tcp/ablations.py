@@ -1,0 +1,81 @@
+"""What the paper claims without a figure: limited transmit of any extent, and fairness to SACK."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reknit.papers._figures import Lines
+from reknit.papers._frame import Result
+from reknit.papers._lab import Lab
+from reknit.papers._labels import Variant, changed
+from reknit.papers.rr_tcp._network import delayed, dumbbell, normal, paper
+
+BOUNDS = [0, 0.5, 1, 2]
+
+
+@paper.experiment(
+    "R21",
+    figure="sections 2.3 and 7",
+    title="Throughput against the bound of limited transmit",
+    reports="The gain over SACK is similar with none, one or two windows; RR-TCP beats SACK from a half to two.",
+    setup="As Fig. 4 with 5 % of packets delayed; limited transmit may send x windows, also beyond the largest "
+    "window of 50 packets.",
+    packets=16e6,
+    readings={"two-paths": "as Fig. 16 with a difference of 100 ms"},
+)
+def limited_transmit(lab: Lab) -> Result:
+    """Sweep the bound."""
+    late = delayed(0.5, "constant(100 ms)") if lab.reading == "two-paths" else delayed(0.05, normal(0.025, 0.008))
+    found = lab.sweep(
+        lambda _: dumbbell(0.05, late, tcp={"max_window_caps": "cwnd"}),
+        BOUNDS,
+        {"sack": "sack", "dsack_r": "dsack-r", "dsack_fa": _bounded("dsack_fa"), "dsack_ta": _bounded("dsack_ta")},
+        duration_s=1000,
+        seeds=5,
+        keep=BOUNDS,
+    )
+    return found.drawn(Lines("thr_pkts", "windows that limited transmit may send", "packets in 1000 s"))
+
+
+def _bounded(label: str) -> Any:  # noqa: ANN401
+    return lambda windows: bounded(label, windows)
+
+
+def bounded(label: str, windows: float, **dup_thresh: Any) -> Variant:  # noqa: ANN401
+    """Describe a variant of RR-TCP whose limited transmit may send so many windows."""
+    return changed(
+        label,
+        f"{label.replace('_', '-')}-{10 * windows:.0f}",
+        limited_transmit={"algorithm": "per-sack", "windows": windows},
+        dup_thresh={"windows": windows, **dup_thresh},
+    )
+
+
+@paper.experiment(
+    "R22",
+    figure="sections 4.3.4 and 7",
+    title="What becomes of a SACK flow if the flow beside it turns to RR-TCP",
+    reports="Replacing a competing SACK flow by RR-TCP does not hurt the other one.",
+    setup="As Fig. 4 with windows of up to 200 packets, queues of 100, and two flows: A is SACK, B is SACK "
+    "(partner_sack) or RR-TCP (partner_rr); x is the share of packets delayed. The paper did not measure it.",
+    packets=10e6,
+    quick=True,
+)
+def fairness(lab: Lab) -> Result:
+    """Look at flow A beside either partner."""
+    found = lab.sweep(
+        _shared,
+        [0, 0.01, 0.05],
+        {"partner_sack": "sack", "partner_rr": "rr-taes"},
+        duration_s=1000,
+        seeds=5,
+        keep=[0, 0.01, 0.05],
+        split=lambda label, row: {label: row["groups"]["A"]},
+    )
+    return found.drawn(Lines("thr_a_pkts", "share of packets delayed", "packets of flow A in 1000 s"))
+
+
+def _shared(share: float) -> dict[str, Any]:
+    late = delayed(share, normal(0.025, 0.008))
+    flows = [{"name": "A", "variant": "sack"}, {"name": "B", "start": "100 ms"}]
+    return {**dumbbell(0.05, late, window=200, queue=100), "flows": flows}
