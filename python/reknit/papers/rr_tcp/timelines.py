@@ -163,17 +163,16 @@ def _resets(packets: pl.DataFrame) -> tuple[float, float]:
     Returns
     -------
     tuple
-        The largest threshold between a timeout and the next fast retransmit, so that none is overlooked; and the
-        largest step up.
+        The largest threshold outside recovery between a timeout and the next fast retransmit, so that no timeout is
+        overlooked; and the largest step up.
     """
     sender = at_sender(packets)
     cause = pl.when(pl.col("event") == "send").then(pl.col("cause"))
-    turns = sender.select(
-        "dup_thresh_segments",
-        turn=pl.when(cause.is_in(["timeout", "fast_retransmit"])).then(cause).forward_fill(),
-    )
-    reset = turns.filter(pl.col("turn") == "timeout")["dup_thresh_segments"].max()
-    return float(reset), float(sender["dup_thresh_segments"].diff().max())  # type: ignore[arg-type]
+    turn = pl.when(cause.is_in(["timeout", "fast_retransmit"])).then(cause).forward_fill()
+    # Within recovery the threshold is the one that it was entered with.
+    used = sender.with_columns(turn=turn).filter(pl.col("phase").is_in(["open", "disorder"]))
+    reset = used.filter(pl.col("turn") == "timeout")["dup_thresh_segments"].max()
+    return float(reset), float(used["dup_thresh_segments"].diff().max())  # type: ignore[arg-type]
 
 
 @paper.unit("ba_no_decrease", "R19")
