@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 import reknit
-from reknit import _sweep as _workers
+from reknit import _workers
 from reknit.papers import _metrics
 from reknit.papers._frame import DEFAULT, Paper, Point, Result, Tier, key
 from reknit.papers._labels import Variant, canonical, variant
