@@ -23,11 +23,6 @@ WINDOW = 50
 PACKET_BITS = 8000
 BA = ("ba_inc", "ba_avg", "ba_ewma", "ba_timedel", "ba_timeinc")
 """Blanton and Allman's schemes."""
-CAP_LIFTED = {
-    "uncapped": "limited transmit may send beyond the largest window of 50 packets, as section 2.3 allows; by default "
-    "the window is a hard cap, as 'the maximum window size M permitted by the sender' says"
-}
-
 Stage = dict[str, Any]
 
 
@@ -98,11 +93,9 @@ def normal(mean_s: float, deviation_s: float) -> str:
     return f"normal({1000 * mean_s:g} ms, {1000 * deviation_s:g} ms)"
 
 
-def read(lab: Lab, **settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Look up the settings that the reading of the paper asks for; none by default."""
-    return dict(settings.get(lab.reading or "", {}))
+def as_published(lab: Lab) -> dict[str, Any]:
+    """Ask for the published durations and seeds, except in tiers below the default.
 
-
-def affordable(lab: Lab) -> bool:
-    """Tell whether to run whole durations: where a second carries a hundred packets, a tenth of it sees no timeouts."""
-    return lab.tier.duration >= DEFAULT.duration
+    Where a second carries a hundred packets, a tenth of the time costs little less and sees no timeouts.
+    """
+    return {"whole": True, "least_seeds": 5} if lab.tier.duration >= DEFAULT.duration else {}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from reknit.papers._figures import Lines
 from reknit.papers._frame import Result
 from reknit.papers._lab import Lab
-from reknit.papers.rr_tcp._network import CAP_LIFTED, IDEAL_PKTS, paper, read
-
-UNCAPPED = {"tcp.max_window_caps": "cwnd"}
+from reknit.papers.rr_tcp._network import IDEAL_PKTS, paper
+from reknit.papers.rr_tcp._readings import readings, tcp
 
 
 @paper.experiment(
@@ -20,15 +19,15 @@ UNCAPPED = {"tcp.max_window_caps": "cwnd"}
     "with probability x by N(25 ms, 8 ms); nothing is lost.",
     packets=120e6,
     quick=True,
-    readings=CAP_LIFTED,
+    readings=readings("uncapped"),
 )
 def share_of_delayed_packets(lab: Lab) -> Result:
     """Sweep the share of delayed packets."""
     shares = [0.01, 0.02, 0.05, 0.10, 0.15, 0.20, 0.25, 0.30]
     curves = ["sack", "dsack_r", "dsack_fa_mean", "dsack_fa_rtx", "dsack_ta_mean", "dsack_ta_rtx", "dsack_taes"]
-    keys = read(lab, uncapped=UNCAPPED)
+    options = {f"tcp.{name}": value for name, value in tcp(lab).items()}
     reordered = lab.sweep(
-        lambda share: {**_late(share), **keys}, shares, curves, duration_s=1000, seeds=5, keep=[0.01, 0.05, 0.30]
+        lambda share: {**_late(share), **options}, shares, curves, duration_s=1000, seeds=5, keep=[0.01, 0.05, 0.30]
     )
     ideal = lab.sweep(_late, [0], ["sack_nodelay"], duration_s=1000, seeds=5)
     return (reordered | ideal).drawn(
@@ -52,6 +51,7 @@ def _late(share: float) -> dict[str, object]:
     reports="With the FA ratio fixed at 90 % fewer than 10 % of delayed packets are resent; TA lets still fewer "
     "through, and its FA ratio rises to 99 %.",
     setup="The runs of Fig. 4.",
+    readings=readings("uncapped"),
 )
 def false_fast_retransmits(lab: Lab) -> Result:
     """Show another metric of the same runs."""

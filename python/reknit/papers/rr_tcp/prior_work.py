@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from reknit.papers._figures import Bars, Lines
-from reknit.papers._frame import Result, key
-from reknit.papers._lab import Curves, Lab
-from reknit.papers._labels import changed, variant
-from reknit.papers.rr_tcp._network import BA, CAP_LIFTED, affordable, delayed, dumbbell, lost, normal, paper, read
+from reknit.papers._frame import DEFAULT, Result, key
+from reknit.papers._lab import Lab
+from reknit.papers.rr_tcp import _readings
+from reknit.papers.rr_tcp._network import BA, as_published, delayed, dumbbell, lost, normal, paper
 
 KS = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 2.5, 3, 3.5, 4]
 NAMED = [0.1, 0.5, 1, 2, 3, 4]
-RESTORED = {
-    "instant": "after a needless reduction Blanton and Allman's schemes restore the window at once, as RR-TCP does; by "
-    "default by slow start, as the survey says (5.1.3)",
-}
+OPEN = _readings.readings("instant", "uncapped", "bound-only")
 
 
 @paper.experiment(
@@ -30,7 +26,7 @@ RESTORED = {
     reports="All are alike and better than SACK for short delays; TA is ever further ahead as delays grow.",
     setup="P = 50 ms, 4 Mbit/s; 1 % of packets are delayed by N(kP, kP/3), x = k; nothing is lost.",
     packets=130e6,
-    readings={**RESTORED, **CAP_LIFTED},
+    readings=OPEN,
     share=0.01,
     ks=KS,
     curves=["sack", "ba_r", *BA, "dsack_ta"],
@@ -43,7 +39,7 @@ RESTORED = {
     "than 150 %.",
     setup="As Fig. 17 from k = 0.5 with 2 % of packets delayed. The survey gives no k.",
     packets=110e6,
-    readings={**RESTORED, "one-percent": "1 % of packets are delayed"},
+    readings={**OPEN, "one-percent": "1 % of packets are delayed"},
     share=0.02,
     ks=KS[2:],
     curves=["sack", *BA, "dsack_ta", "dsack_taes"],
@@ -51,29 +47,15 @@ RESTORED = {
 def mean_delay(lab: Lab, share: float, ks: list[float], curves: list[str]) -> Result:
     """Sweep the mean delay, in propagation delays."""
     share = 0.01 if lab.reading == "one-percent" else share
-    tcp = read(lab, uncapped={"max_window_caps": "cwnd"})
     found = lab.sweep(
-        lambda k: dumbbell(0.05, delayed(share, normal(k * 0.05, k * 0.05 / 3)), tcp=tcp),
+        lambda k: dumbbell(0.05, delayed(share, normal(k * 0.05, k * 0.05 / 3)), tcp=_readings.tcp(lab)),
         ks,
-        _restored(lab, curves),
+        _readings.curves(lab, curves),
         duration_s=1000,
         seeds=5,
         keep=NAMED,
     )
     return found.drawn(Lines("thr_pkts", "k; the mean delay is k x 50 ms", "packets in 1000 s"))
-
-
-def _restored(lab: Lab, labels: Sequence[str]) -> Curves:
-    """Describe the curves as the reading has them."""
-    if lab.reading != "instant":
-        return labels
-    instant = {"algorithm": "instant"}
-    return {
-        label: changed(label, f"{label.replace('_', '-')}-instant", spurious_response=instant)
-        if label.startswith("ba_")
-        else variant(label)
-        for label in labels
-    }
 
 
 @paper.experiment(
@@ -82,7 +64,7 @@ def _restored(lab: Lab, labels: Sequence[str]) -> Curves:
     title="Fast retransmits against the mean delay: RR-TCP and Blanton-Allman",
     reports="Those of TA stay near zero; the others' grow, as 0.9 cwnd caps their threshold.",
     setup="The runs of Fig. 17.",
-    readings={**RESTORED, **CAP_LIFTED},
+    readings=OPEN,
 )
 def repairs_by_mean_delay(lab: Lab) -> Result:
     """Show another metric of the same runs."""
@@ -97,6 +79,7 @@ def repairs_by_mean_delay(lab: Lab) -> Result:
     title="Blanton-Allman against a fixed threshold of 3",
     reports="All of their schemes raise throughput and lower needless retransmissions.",
     setup="The runs of Fig. 17 with k from 0.5 to 2.",
+    readings=OPEN,
 )
 def against_a_fixed_threshold(lab: Lab) -> Result:
     """Show a part of the same runs."""
@@ -123,19 +106,18 @@ def _between(found: Result, low: float, high: float) -> Result:
     setup="P = 200 ms, 1 Mbit/s; 2 % of packets are delayed by N(100 ms, 33 ms). drop: each packet starts a burst with "
     "probability 0.0002, within which all packets are lost for U[300, 400] ms.",
     packets=2e6,
-    readings={**RESTORED, **CAP_LIFTED},
+    readings=OPEN,
 )
 def bursts_of_loss(lab: Lab) -> Result:
     """Compare INC and TA with and without bursts."""
-    tcp = read(lab, uncapped={"max_window_caps": "cwnd"})
     found = lab.sweep(
-        lambda x: bursty(x == "drop", tcp),
+        lambda x: bursty(x == "drop", _readings.tcp(lab)),
         ["nodrop", "drop"],
-        _restored(lab, ["ba_inc", "dsack_ta"]),
+        _readings.curves(lab, ["ba_inc", "dsack_ta"]),
         duration_s=1000,
         seeds=5,
         keep=["nodrop", "drop"],
-        whole=affordable(lab),
+        **as_published(lab),
     )
     packets = {"ba_inc": [("nodrop", 97184), ("drop", 60708)], "dsack_ta": [("nodrop", 103770), ("drop", 81916)]}
     shares = {"ba_inc": [("nodrop", 0.0013), ("drop", 0.0048)], "dsack_ta": [("nodrop", 0.0003), ("drop", 0.0019)]}
@@ -183,8 +165,8 @@ def all_conditions(lab: Lab) -> Result:
         ["sack", "dsack_r", "dsack_fa", "dsack_ta", "dsack_taes", "ba_r", *BA],
         duration_s=1000,
         seeds=5,
-        whole=affordable(lab),
-        least_points=24 if affordable(lab) else 0,
+        least_points=40 if lab.tier == DEFAULT else 0,
+        whole=lab.tier == DEFAULT,
     )
     thr = pl.col("thr_pkts")
     gain = (thr / thr.filter(pl.col("variant") == "sack").mean().over("x")).alias("gain")

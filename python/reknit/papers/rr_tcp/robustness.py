@@ -7,7 +7,8 @@ from typing import Any
 from reknit.papers._figures import Lines
 from reknit.papers._frame import Result
 from reknit.papers._lab import Lab
-from reknit.papers.rr_tcp._network import CAP_LIFTED, delayed, dumbbell, paper, read
+from reknit.papers.rr_tcp._network import delayed, dumbbell, paper
+from reknit.papers.rr_tcp._readings import curves, readings, tcp
 
 LATE = "normal(25 ms, 8 ms)"
 DISTRIBUTIONS = {
@@ -76,20 +77,27 @@ def distributions(lab: Lab) -> Result:
     setup="P = 50 ms; each packet is delayed by x with probability 1/2; nothing is lost.",
     packets=60e6,
     quick=True,
-    readings={"alternating": "packets take the two paths in turn; by default each is drawn", **CAP_LIFTED},
+    readings={
+        "alternating": "packets take the two paths in turn; by default each is drawn",
+        **readings("uncapped", "bound-only"),
+    },
 )
 def two_paths(lab: Lab) -> Result:
     """Sweep the difference of the paths' delays."""
     differences = [0, 0.01, 0.025, 0.05, 0.075, 0.10, 0.125, 0.15, 0.175, 0.20]
     found = lab.sweep(
-        lambda x: _two_paths(lab, x), differences, ["sack", "dsack_ta"], duration_s=1000, seeds=5, keep=[0, 0.10, 0.20]
+        lambda x: _two_paths(lab, x),
+        differences,
+        curves(lab, ["sack", "dsack_ta"]),
+        duration_s=1000,
+        seeds=5,
+        keep=[0, 0.10, 0.20],
     )
     return found.drawn(Lines("thr_pkts", "difference of the delays, s", "packets in 1000 s"))
 
 
 def _two_paths(lab: Lab, x: float) -> dict[str, Any]:
-    tcp = read(lab, uncapped={"max_window_caps": "cwnd"})
     if lab.reading == "alternating":
         paths = [{"delay": "0 ms"}, {"delay": f"{1000 * x:g} ms"}]
         return dumbbell(0.05, {"kind": "multipath", "choice": "round-robin", "paths": paths})
-    return dumbbell(0.05, delayed(0.5, f"constant({1000 * x:g} ms)"), tcp=tcp)
+    return dumbbell(0.05, delayed(0.5, f"constant({1000 * x:g} ms)"), tcp=tcp(lab))

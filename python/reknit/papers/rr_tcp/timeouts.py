@@ -8,14 +8,11 @@ from reknit.papers._figures import Lines
 from reknit.papers._frame import Result
 from reknit.papers._lab import Lab
 from reknit.papers._labels import Variant, changed
-from reknit.papers.rr_tcp._network import affordable, delayed, dumbbell, lost, paper, read
+from reknit.papers.rr_tcp import _readings
+from reknit.papers.rr_tcp._network import as_published, delayed, dumbbell, lost, paper
 
 RATIOS = [0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05]
 """The fixed FA ratios of Figs. 8, 12 and 13."""
-HELD_LOST = {
-    "any-hole": "in recovery every hole below the highest SACK is resent, as ns-2's sack1 does; by default only what "
-    "has a threshold's worth SACKed above it (RFC 6675)"
-}
 
 
 def fixed(label: str, ratio: float) -> Variant:
@@ -36,7 +33,7 @@ def link_delay(lab: Lab) -> Result:
     """Sweep the propagation delay."""
     delays = [0.04, 0.06, 0.08, 0.10, 0.12, 0.14, 0.16, 0.18, 0.20]
     curves = ["sack", "dsack_r", "dsack_fa_mean", "dsack_fa_rtx", "dsack_ta_mean", "dsack_ta_rtx"]
-    found = lab.sweep(late_and_lost, delays, curves, duration_s=1000, seeds=5, keep=[0.04, 0.20], whole=affordable(lab))
+    found = lab.sweep(late_and_lost, delays, curves, duration_s=1000, seeds=5, keep=[0.04, 0.20], **as_published(lab))
     return found.drawn(
         Lines("thr_pkts", "propagation delay P, s", "packets in 1000 s"),
         Lines("ffr_per_delayed", "propagation delay P, s", "false fast retransmits per delayed packet"),
@@ -55,19 +52,17 @@ def late_and_lost(p_s: float, tcp: dict[str, Any] | None = None) -> dict[str, An
     reports="TA is above DSACK-R and FA(90 %), and reaches about the most that any fixed ratio gives.",
     setup="As Fig. 7 at P = 100 ms; x is the fixed FA ratio of FA. SACK, DSACK-R and TA are lines.",
     packets=9e6,
-    readings=HELD_LOST,
+    readings=_readings.readings("any-hole"),
 )
 def ratio_and_throughput(lab: Lab) -> Result:
     """Sweep the fixed FA ratio; the adaptive variants have no axis."""
-    tcp = read(lab, **{"any-hole": {"resend": "any-hole"}})
-    whole = affordable(lab)
 
     def at(_: object) -> dict[str, Any]:
-        return late_and_lost(0.1, tcp)
+        return late_and_lost(0.1, _readings.tcp(lab))
 
     swept = {"dsack_fa": lambda ratio: fixed("dsack_fa", ratio)}
-    found = lab.sweep(at, RATIOS, swept, duration_s=1000, seeds=5, whole=whole, least_points=len(RATIOS))
-    lines = lab.sweep(at, ["all"], ["sack", "dsack_r", "dsack_ta"], duration_s=1000, seeds=5, whole=whole)
+    found = lab.sweep(at, RATIOS, swept, duration_s=1000, seeds=5, least_points=len(RATIOS), **as_published(lab))
+    lines = lab.sweep(at, ["all"], ["sack", "dsack_r", "dsack_ta"], duration_s=1000, seeds=5, **as_published(lab))
     return (found | lines).drawn(Lines("thr_pkts", "fixed FA ratio", "packets in 1000 s"))
 
 
@@ -77,6 +72,7 @@ def ratio_and_throughput(lab: Lab) -> Result:
     title="Timeouts against the FA ratio",
     reports="They fall fast from 95 to 60 %, then hardly; TA settles near 60 %.",
     setup="The runs of Fig. 8c.",
+    readings=_readings.readings("any-hole"),
     y="rto_frac",
     label="timeouts per packet sent",
 )
@@ -86,6 +82,7 @@ def ratio_and_throughput(lab: Lab) -> Result:
     title="Fast retransmits against the FA ratio",
     reports="They rise as the ratio falls.",
     setup="The runs of Fig. 8c.",
+    readings=_readings.readings("any-hole"),
     y="fr_frac",
     label="fast retransmits per packet sent",
 )

@@ -1,0 +1,55 @@
+"""What the paper leaves open and what decides outcomes: the other choices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reknit.papers._labels import Variant, changed, variant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reknit.papers._lab import Lab
+
+READINGS = {
+    "uncapped": "limited transmit may send beyond the largest window of 50 packets, as section 2.3 allows; by default "
+    "the window is a hard cap, as 'the maximum window size M permitted by the sender' says",
+    "bound-only": "only its bound of one window exhausts limited transmit, not the largest window of 50 packets, so "
+    "that TA counts no idle periods where cwnd is at its largest",
+    "per-ack": "every ACK gives an RTT sample; by default one segment per round trip is timed, as in ns-2 without "
+    "timestamps",
+    "any-hole": "in recovery every hole below the highest SACK is resent, as ns-2's sack1 does; by default only what "
+    "has a threshold's worth SACKed above it (RFC 6675)",
+    "instant": "after a needless reduction Blanton and Allman's schemes restore the window at once, as RR-TCP does; by "
+    "default by slow start, as the survey says (5.1.3)",
+}
+_TCP: dict[str, dict[str, Any]] = {
+    "uncapped": {"max_window_caps": "cwnd"},
+    "per-ack": {"rtt_samples": "per-ack"},
+    "any-hole": {"resend": "any-hole"},
+}
+ADAPTIVE = ("dsack_ta", "dsack_taes", "dsack_hg")
+
+
+def readings(*names: str) -> dict[str, str]:
+    """Choose some of them for an experiment."""
+    return {name: READINGS[name] for name in names}
+
+
+def tcp(lab: Lab) -> dict[str, Any]:
+    """Look up the ends' options under the reading that is followed; none by default."""
+    return _TCP.get(lab.reading or "", {})
+
+
+def curves(lab: Lab, labels: Sequence[str]) -> dict[str, Variant]:
+    """Describe the curves under the reading that is followed."""
+    return {label: _curve(label, lab.reading) for label in labels}
+
+
+def _curve(label: str, reading: str | None) -> Variant:
+    name = f"{label.replace('_', '-')}-{reading}"
+    if reading == "bound-only" and label in ADAPTIVE:
+        return changed(label, name, dup_thresh={"largest_window_exhausts": False})
+    if reading == "instant" and label.startswith("ba_"):
+        return changed(label, name, spurious_response={"algorithm": "instant"})
+    return variant(label)
