@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from reknit.papers._frame import DEFAULT, Paper
+from reknit.papers._frame import QUICK, Paper, Result
 
 if TYPE_CHECKING:
     from reknit.papers._lab import Lab
@@ -21,6 +22,9 @@ IDEAL_PKTS = 464_100
 WINDOW = 50
 """M, packets."""
 PACKET_BITS = 8000
+WARM_UP_S = 100.0
+MEANS = ("fa_mean", "fa_std", "dupthresh_mean", "dupthresh_std")
+"""Averages over time, which experiments.md takes after the warm-up."""
 BA = ("ba_inc", "ba_avg", "ba_ewma", "ba_timedel", "ba_timeinc")
 """Blanton and Allman's schemes."""
 Stage = dict[str, Any]
@@ -94,8 +98,17 @@ def normal(mean_s: float, deviation_s: float) -> str:
 
 
 def as_published(lab: Lab) -> dict[str, Any]:
-    """Ask for the published durations and seeds, except in tiers below the default.
+    """Ask for the published durations, and in the default tier for the seeds: `Lab.sweep`.
 
     Where a second carries a hundred packets, a tenth of the time costs little less and sees no timeouts.
     """
-    return {"whole": True, "least_seeds": 5} if lab.tier.duration >= DEFAULT.duration else {}
+    if lab.tier.duration < QUICK.duration:
+        return {}
+    return {"whole": True, "least_seeds": 0 if lab.tier == QUICK else 5}
+
+
+def settled(found: Result, later: Result) -> Result:
+    """Take the time averages from the same runs with a warm-up; all that is counted stays that of whole runs."""
+    at = ["variant", "x", "seed"]
+    table = found.table.drop(MEANS).join(later.table.select(*at, *MEANS), on=at, how="left", maintain_order="left")
+    return replace(found, table=table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reknit.papers._figures import Lines
 from reknit.papers._frame import Result
 from reknit.papers._lab import Lab
-from reknit.papers.rr_tcp._network import IDEAL_PKTS, paper
+from reknit.papers.rr_tcp._network import IDEAL_PKTS, WARM_UP_S, paper, settled
 from reknit.papers.rr_tcp._readings import readings, tcp
 
 
@@ -26,11 +26,20 @@ def share_of_delayed_packets(lab: Lab) -> Result:
     shares = [0.01, 0.02, 0.05, 0.10, 0.15, 0.20, 0.25, 0.30]
     curves = ["sack", "dsack_r", "dsack_fa_mean", "dsack_fa_rtx", "dsack_ta_mean", "dsack_ta_rtx", "dsack_taes"]
     options = {f"tcp.{name}": value for name, value in tcp(lab).items()}
-    reordered = lab.sweep(
-        lambda share: {**_late(share), **options}, shares, curves, duration_s=1000, seeds=5, keep=[0.01, 0.05, 0.30]
-    )
+    tracked = ["dsack_fa", "dsack_fa_rtx", "dsack_ta", "dsack_ta_rtx"]
+    warm_up = lab.scaled(WARM_UP_S)
+
+    def late(share: float) -> dict[str, object]:
+        return {**_late(share), **options}
+
+    def later(share: float) -> dict[str, object]:
+        return {**late(share), "warm_up": warm_up}
+
+    keep = [0.01, 0.05, 0.30]
+    reordered = lab.sweep(late, shares, curves, duration_s=1000, seeds=5, keep=keep)
+    means = lab.sweep(later, shares, tracked, duration_s=1000, seeds=5, keep=keep)
     ideal = lab.sweep(_late, [0], ["sack_nodelay"], duration_s=1000, seeds=5)
-    return (reordered | ideal).drawn(
+    return (settled(reordered, means) | ideal).drawn(
         Lines(
             "thr_pkts",
             "share of packets delayed",

@@ -107,6 +107,7 @@ def timeouts_at_severe_delays(lab: Lab) -> Result:
     reports="SACK 1.0 s, DSACK-R 1.0, FA 3.1, TA 1.6, TAES 3.1, HG 2.3.",
     setup="As Fig. 10 at k = 6; the FA ratio of FA is 95 %. The mean is over all times that the timer was set.",
     packets=3e6,
+    quick=True,
     readings=OPEN,
 )
 def mean_timeouts(lab: Lab) -> Result:

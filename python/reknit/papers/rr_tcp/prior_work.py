@@ -106,6 +106,7 @@ def _between(found: Result, low: float, high: float) -> Result:
     setup="P = 200 ms, 1 Mbit/s; 2 % of packets are delayed by N(100 ms, 33 ms). drop: each packet starts a burst with "
     "probability 0.0002, within which all packets are lost for U[300, 400] ms.",
     packets=2e6,
+    quick=True,
     readings=OPEN,
 )
 def bursts_of_loss(lab: Lab) -> Result:

@@ -11,7 +11,7 @@ from reknit.papers._figures import Drawn
 from reknit.papers._frame import Result
 from reknit.papers._lab import Lab
 from reknit.papers._labels import Variant
-from reknit.papers.rr_tcp._network import dumbbell, paper
+from reknit.papers.rr_tcp._network import WARM_UP_S, dumbbell, paper
 from reknit.papers.rr_tcp._scripted import (
     MSS,
     at_sender,
@@ -28,7 +28,7 @@ from reknit.papers.rr_tcp.timeouts import late_and_lost
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WARM_UP = "100 s"
+WARM_UP = f"{WARM_UP_S:g} s"
 SHOWN_FROM_S = 0.6
 """When the window that Fig. 1 shows begins."""
 
@@ -92,6 +92,7 @@ def _packets(packets: pl.DataFrame, shift: float) -> Any:  # noqa: ANN401
     setup="One run of Fig. 8's network; means from 100 s on.",
     kind="trace",
     packets=0.1e6,
+    quick=True,
 )
 def ratio_over_time(lab: Lab) -> Result:
     """Look at DSACK-TA for 1000 s."""

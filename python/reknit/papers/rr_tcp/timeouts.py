@@ -9,7 +9,7 @@ from reknit.papers._frame import Result
 from reknit.papers._lab import Lab
 from reknit.papers._labels import Variant, changed
 from reknit.papers.rr_tcp import _readings
-from reknit.papers.rr_tcp._network import as_published, delayed, dumbbell, lost, paper
+from reknit.papers.rr_tcp._network import WARM_UP_S, as_published, delayed, dumbbell, lost, paper, settled
 
 RATIOS = [0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05]
 """The fixed FA ratios of Figs. 8, 12 and 13."""
@@ -52,6 +52,7 @@ def late_and_lost(p_s: float, tcp: dict[str, Any] | None = None) -> dict[str, An
     reports="TA is above DSACK-R and FA(90 %), and reaches about the most that any fixed ratio gives.",
     setup="As Fig. 7 at P = 100 ms; x is the fixed FA ratio of FA. SACK, DSACK-R and TA are lines.",
     packets=9e6,
+    quick=True,
     readings=_readings.readings("any-hole"),
 )
 def ratio_and_throughput(lab: Lab) -> Result:
@@ -60,10 +61,14 @@ def ratio_and_throughput(lab: Lab) -> Result:
     def at(_: object) -> dict[str, Any]:
         return late_and_lost(0.1, _readings.tcp(lab))
 
+    def later(_: object) -> dict[str, Any]:
+        return {**at(_), "warm_up": f"{WARM_UP_S if as_published(lab) else 0:g} s"}
+
     swept = {"dsack_fa": lambda ratio: fixed("dsack_fa", ratio)}
     found = lab.sweep(at, RATIOS, swept, duration_s=1000, seeds=5, least_points=len(RATIOS), **as_published(lab))
     lines = lab.sweep(at, ["all"], ["sack", "dsack_r", "dsack_ta"], duration_s=1000, seeds=5, **as_published(lab))
-    return (found | lines).drawn(Lines("thr_pkts", "fixed FA ratio", "packets in 1000 s"))
+    means = lab.sweep(later, ["all"], ["dsack_ta"], duration_s=1000, seeds=5, **as_published(lab))
+    return (found | settled(lines, means)).drawn(Lines("thr_pkts", "fixed FA ratio", "packets in 1000 s"))
 
 
 @paper.experiment(
@@ -72,6 +77,7 @@ def ratio_and_throughput(lab: Lab) -> Result:
     title="Timeouts against the FA ratio",
     reports="They fall fast from 95 to 60 %, then hardly; TA settles near 60 %.",
     setup="The runs of Fig. 8c.",
+    quick=True,
     readings=_readings.readings("any-hole"),
     y="rto_frac",
     label="timeouts per packet sent",
@@ -82,6 +88,7 @@ def ratio_and_throughput(lab: Lab) -> Result:
     title="Fast retransmits against the FA ratio",
     reports="They rise as the ratio falls.",
     setup="The runs of Fig. 8c.",
+    quick=True,
     readings=_readings.readings("any-hole"),
     y="fr_frac",
     label="fast retransmits per packet sent",
