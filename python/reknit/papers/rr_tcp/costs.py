@@ -61,7 +61,7 @@ def _timeout_lowers(w: int, t_s: float, r_s: float, k: float) -> bool:
     scenario = scripted(lost, window=w, hop_s=r_s / 2, duration="5 s", tcp={"min_rto": f"{t_s:g} s"})
     totals = reknit.simulate(None, bounded("dsack_ta", k), scenario=scenario).totals
     by = STEP * cost_of_timeout(w, t_s / r_s, k) / cost_of_false_fast_retransmit(w, 1)
-    return totals["timeouts"] == 1 and abs(totals["reordering_coverage_final"] - (START - by)) < EPSILON
+    return bool(totals["timeouts"] == 1 and abs(totals["reordering_coverage_final"] - (START - by)) < EPSILON)
 
 
 @paper.unit("rr_cost_ffr", "R-cost")

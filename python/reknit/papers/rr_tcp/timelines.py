@@ -51,7 +51,7 @@ def one_false_fast_retransmit(lab: Lab) -> Result:
     scenario = {**dumbbell(0.2, script, window=16, tcp={"initial_window": 16}), "duration": "3 s"}
     packets = trace(scenario, "dsack-r")
     data = packets.filter(pl.col("segment").is_not_null())
-    shift = SHOWN_FROM_S - data["time_s"].min()
+    shift = SHOWN_FROM_S - float(data["time_s"][0])
     found = fast_retransmits(packets)[0], duplicate_reports(packets)[0]
     windows = [_cwnd(packets, when) for when in (found[0] - 1e-6, *found)]
     return (
