@@ -21,13 +21,21 @@ ALIASES = {
 }
 """Two labels for one curve."""
 
+_EIFEL_2000 = {"spurious_response": {"algorithm": "instant"}, "rto_estimator": {"algorithm": "rfc6298"}}
+"""What F-RTO's paper says of its Eifel sender: the window is reverted at once; RFC 4015 came later."""
+
 OFFICIAL: dict[str, Variant] = {
     "reno": "reno",
     "newreno": "newreno",
     "sack": "sack",
     "sack_nodelay": "sack",
-    "yang_unmod": {"name": "yang-unmod", "base": "reno", "summary": "the thesis' unmodified FreeBSD 4.1"},
-    "yang_mod": "yang",
+    "yang_unmod": {"name": "yang-unmod", "base": "reno", "limited_transmit": {"algorithm": "off"}},
+    "yang_mod": {
+        "name": "yang-mod",
+        "base": "reno",
+        "limited_transmit": {"algorithm": "off"},
+        "ack_policy": {"algorithm": "yang", "imm": 2, "thr0": 0, "ring": 100, "gain": 8, "min_hold": "20 ms"},
+    },
     "dsack_r": "dsack-r",
     "dsack_fa": "rr-fa",
     "dsack_fa_rtx": "rr-fa-rtx",
@@ -59,16 +67,15 @@ OFFICIAL: dict[str, Variant] = {
         "timeout_recovery": {"algorithm": "frto", "version": "2002"},
         "spurious_response": {"algorithm": "halve"},
     },
-    "eifel_sack": "eifel",
+    "eifel_sack": {"name": "eifel-2000", "base": "eifel", **_EIFEL_2000},
     "eifel_newreno": {
-        "name": "eifel-newreno",
+        "name": "eifel-2000-newreno",
         "base": "newreno",
         "timestamps": True,
-        "spurious_detectors": [{"algorithm": "eifel", "evidence": "timestamps", "safe": False}],
-        "spurious_response": {"algorithm": "rfc4015"},
-        "rto_estimator": {"algorithm": "rfc4015"},
+        "spurious_detectors": [{"algorithm": "eifel"}],
+        **_EIFEL_2000,
     },
-    "eifel_rtxbit_sack": "eifel-rtx",
+    "eifel_rtxbit_sack": {"name": "eifel-2000-rtx", "base": "eifel-rtx", **_EIFEL_2000},
     "reno_t2": "reno-nt4",
     "sack_t2": {"name": "sack-t2", "base": "sack", "dup_thresh": {"algorithm": "fixed", "dup_thresh": 2}},
     "sack_t4": {"name": "sack-t4", "base": "sack", "dup_thresh": {"algorithm": "fixed", "dup_thresh": 4}},

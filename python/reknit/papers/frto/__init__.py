@@ -1,0 +1,6 @@
+"""F-RTO (Sarolahti, Kojo, Raatikainen; Helsinki C-2002-07): timeouts that were needless."""
+
+from reknit.papers.frto import fallback, reordering, spurious, transfers
+from reknit.papers.frto._paper import paper
+
+__all__ = ["fallback", "paper", "reordering", "spurious", "transfers"]

@@ -1,0 +1,55 @@
+"""The small set-up of Figs. 1 to 4: a transfer in a steady state over the wireless link, and one thing that happens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from reknit.papers._labels import Variant, variant
+from reknit.papers._timeline import Rule, TimeLine, hold, script
+from reknit.papers.frto._link import MSS, PROPAGATION, path, queue
+
+DELAY = hold(10, 13)
+"""The link stalls for 3 s once, after seven round trips."""
+
+
+def scene(
+    *rules: Rule, back: tuple[Rule, ...] = (), window: int = 16, segments: int = 300, **tcp: object
+) -> dict[str, Any]:
+    """One transfer with a fixed window, which the link's queue holds; rules apply in front of it."""
+    options: dict[str, Any] = {"initial_window": window, "max_window": window, **tcp}
+    forward = [script(*rules), queue(100), PROPAGATION]
+    return {
+        "path": path(forward, [script(*back), queue(100), PROPAGATION], **options),
+        "duration": "600 s",
+        "flows": [{"workload": {"kind": "transfer", "size": f"{segments * MSS} B"}}],
+    }
+
+
+def run(who: str | Variant, *rules: Rule, **scenery: Any) -> TimeLine:  # noqa: ANN401
+    """Run a curve's variant, or one of one's own."""
+    return TimeLine.of(variant(who) if isinstance(who, str) else who, scene(*rules, **scenery))
+
+
+def timeout(line: TimeLine) -> tuple[float, int]:
+    """Find when the timer first expired, seconds, and which segment was then resent."""
+    first = line.of_cause("timeout")
+    return float(first["time_s"][0]), int(first["segment"][0])
+
+
+def outstanding(line: TimeLine) -> list[int]:
+    """List the segments on the way when the timer first expired."""
+    at, first = timeout(line)
+    sent = line.sent.filter(pl.col("time_s") < at, pl.col("segment") >= first)
+    return sorted(sent["segment"].unique().to_list())
+
+
+def answers(line: TimeLine) -> pl.DataFrame:
+    """List the ACKs that came after the timer first expired."""
+    return line.heard.filter(pl.col("time_s") > timeout(line)[0])
+
+
+def sent_upon(line: TimeLine, number: int) -> list[int]:
+    """List the segments that left upon an ACK after the timer first expired, counted from 1."""
+    return line.sent_at(float(answers(line)["time_s"][number - 1]))

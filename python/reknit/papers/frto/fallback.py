@@ -1,0 +1,94 @@
+"""A timeout for a loss: Figs. 3 and 4."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from reknit.papers._frame import Result
+from reknit.papers._lab import Lab
+from reknit.papers._timeline import TimeLine, drop, same_moment, sequence
+from reknit.papers.frto._link import MSS
+from reknit.papers.frto._paper import paper
+from reknit.papers.frto._scenes import answers, run, sent_upon
+
+TWICE = drop(34, transmission=(1, 2))
+"""A segment and its fast retransmission."""
+BURST = drop((49, 64))
+"""A whole window."""
+
+
+def _both(kind: str, *rules: dict[str, object], **scenery: int) -> tuple[TimeLine, TimeLine]:
+    return run(f"rto_{kind}", *rules, **scenery), run(f"frto_{kind}", *rules, **scenery)
+
+
+@paper.experiment(
+    "F3",
+    figure="Fig. 3",
+    title="A lost retransmission",
+    reports="Both recoveries send two new segments after the ACK of what the timer resent; the difference is negligible.",
+    setup="A window of 8 segments [oc]; one segment is lost, and its fast retransmission, too.",
+    kind="trace",
+    quick=True,
+)
+def lost_retransmission(lab: Lab) -> Result:
+    """Draw the two time lines."""
+    lines = _both("newreno", TWICE, window=8)
+    names = ["conventional", "F-RTO"]
+    return Result().drawn(*[sequence(line, name, 2, 10) for name, line in zip(names, lines, strict=True)])
+
+
+@paper.experiment(
+    "F4",
+    figure="Fig. 4",
+    title="A burst of losses",
+    reports="F-RTO sends two new segments, hears a duplicate, and resends in slow start from three segments, where "
+    "conventional recovery is by then, too.",
+    setup="A window of 16 segments [oc], all of which are lost.",
+    kind="trace",
+    quick=True,
+)
+def burst_of_losses(lab: Lab) -> Result:
+    """Draw the two time lines."""
+    names = ["conventional", "F-RTO"]
+    return Result().drawn(
+        *[sequence(line, name, 3, 14) for name, line in zip(names, _both("newreno", BURST), strict=True)]
+    )
+
+
+@paper.unit("frto_lost_retransmission_equal", "F3")
+def two_new_segments() -> bool:
+    """Check that both send two new segments after the lost retransmission, and end within 5 % of each other."""
+    ends = []
+    for kind in ("newreno", "sack"):
+        for line in _both(kind, TWICE, window=8):
+            new = line.sent.filter(pl.col("time_s") == answers(line)["time_s"][0])["transmission"].to_list()
+            if line.lost != [34, 34] or new != [1, 1]:
+                return False
+            ends.append(line.arrived["time_s"][-1])
+    return all(abs(frto - plain) <= 0.05 * plain for plain, frto in zip(ends[::2], ends[1::2], strict=True))
+
+
+@paper.unit("frto_burst_loss_fallback", "F4")
+def falls_back() -> bool:
+    """Check that a duplicate as the second ACK makes F-RTO resend from three segments on, where the other is as well."""
+    held = []
+    for kind in ("newreno", "sack"):
+        conventional, frto = _both(kind, BURST)
+        second = answers(frto).row(1, named=True)
+        held += [
+            conventional.lost == frto.lost == [*range(49, 65)],
+            sent_upon(frto, 1) == [65, 66],
+            second["ack_bytes"] == frto.start_of(50),
+            second["cwnd_bytes"] == answers(conventional)["cwnd_bytes"][1] == 3 * MSS,
+            sent_upon(frto, 2)[:1] == [50],
+        ]
+    return all(held)
+
+
+@paper.unit("frto_ack_every_segment", "F4")
+def acknowledged_at_once() -> bool:
+    """Check that the receiver acknowledges each resent segment as it arrives while later ones are missing."""
+    line = run("frto_newreno", BURST)
+    again = line.arrived.filter(pl.col("transmission") > 1, pl.col("segment") < 64)["time_s"].to_list()
+    acks = line.acks["time_s"].to_list()
+    return len(again) == 15 and all(any(same_moment(at, ack) for ack in acks) for at in again)

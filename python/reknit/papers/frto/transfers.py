@@ -1,0 +1,260 @@
+"""Transfers over the wireless link: Figs. 6 to 9, Tables 1 to 3."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from reknit.papers._figures import Boxes
+from reknit.papers._frame import Result
+from reknit.papers._lab import Lab
+from reknit.papers._labels import variant
+from reknit.papers._timeline import outage, script
+from reknit.papers.frto._link import PROPAGATION, TIMESTAMPS, path, queue
+from reknit.papers.frto._paper import paper
+
+PLAIN = ["rto_sack", "rto_newreno", "frto_sack", "frto_newreno"]
+EIFEL = ["eifel_sack", "eifel_newreno"]
+REPETITIONS = 30
+LONGEST_S = 20_000
+"""No transfer takes as long; each ends by itself."""
+
+SETUP = (
+    "100 KB [oc: 102,400 octets in segments of 256] over 28.8 kbit/s and 200 ms each way, 7 places in the router and 6 "
+    "in the link's buffer [inferred]. Linux 2.4: limited transmit, at most three segments for each ACK, windows grow by "
+    "ACKs, RTO of 200 ms at least and samples from every ACK [oc], delayed ACKs. Timestamps make packets 12 octets longer."
+)
+READINGS = {"timed": "one segment is timed in each round trip, not every one"}
+Stages = list[dict[str, Any]]
+
+
+def scenario(way: Stages, header: int, reading: str | None, octets: int = 102_400) -> dict[str, Any]:
+    """One transfer; both directions are alike."""
+    samples = {"rtt_samples": "per-round"} if reading == "timed" else {}
+    transfer = {"kind": "transfer", "size": f"{octets} B"}
+    return {"path": path(way, way, header=header, **samples), "flows": [{"name": "transfer", "workload": transfer}]}
+
+
+def _all_variants(lab: Lab, way: Stages) -> Result:
+    def of(curves: list[str], header: int) -> Result:
+        return lab.sweep(
+            lambda _: scenario(way, header, lab.reading),
+            ["all"],
+            curves,
+            duration_s=LONGEST_S,
+            seeds=REPETITIONS,
+            whole=True,
+            least_seeds=REPETITIONS,
+        )
+
+    return of(PLAIN, 0) | of(EIFEL, TIMESTAMPS)
+
+
+def _boxes(published: Mapping[str, tuple[float, float, float]]) -> list[Boxes]:
+    panels = {"elapsed_s": "seconds", "lost": "packets lost", "rexmits": "segments sent again"}
+    return [
+        Boxes(metric, y_label=name, published={label: [("all", row[i])] for label, row in published.items()})
+        for i, (metric, name) in enumerate(panels.items())
+    ]
+
+
+@paper.experiment(
+    "F6",
+    figure="Fig. 6 and Table 1",
+    title="Sudden delays",
+    reports="F-RTO takes 76 and 75 s with SACK and NewReno, conventional recovery 94 and 91, Eifel 78 and 79; F-RTO "
+    "sends 12 and 13 segments again, conventional recovery 57 and 60.",
+    setup=f"{SETUP} Each packet, in both directions [inferred], stalls the link with probability 0.02 for 3.5 s on average, "
+    "exponentially.",
+    packets=81e3,
+    quick=True,
+    readings=READINGS,
+)
+def sudden_delays(lab: Lab) -> Result:
+    """Run all variants with stalls."""
+    stall = {"kind": "stall", "probability": 0.02, "length": "exponential(3.5 s)"}
+    found = _all_variants(lab, [stall, queue(), PROPAGATION])
+    return found.drawn(
+        *_boxes(
+            {
+                "eifel_sack": (77.94, 11, 16),
+                "frto_sack": (76.23, 4, 12),
+                "rto_sack": (94.13, 9, 57),
+                "rto_newreno": (90.72, 10, 60),
+                "frto_newreno": (75.18, 6, 13),
+                "eifel_newreno": (79.21, 11, 19),
+            }
+        )
+    )
+
+
+@paper.experiment(
+    "F7",
+    figure="Fig. 7 and Table 2",
+    title="Random loss of 5 %",
+    reports="76 s with SACK, 82 with NewReno, with F-RTO and without; Eifel 81 and 90.",
+    setup=f"{SETUP} 5 % of packets are lost in both directions.",
+    packets=75e3,
+    quick=True,
+    readings=READINGS,
+    loss=0.05,
+    published={
+        "eifel_sack": (80.68, 39, 26),
+        "frto_sack": (75.69, 36, 24),
+        "rto_sack": (76.18, 36, 22),
+        "rto_newreno": (82.38, 36, 26),
+        "frto_newreno": (81.67, 36, 26),
+        "eifel_newreno": (89.64, 38, 27),
+    },
+)
+@paper.experiment(
+    "F7-2",
+    figure="section 5.2",
+    title="Random loss of 2 %",
+    reports="The same trend as with 5 %.",
+    setup=f"{SETUP} 2 % of packets are lost in both directions.",
+    packets=75e3,
+    readings=READINGS,
+    loss=0.02,
+)
+@paper.experiment(
+    "F7-10",
+    figure="section 5.2",
+    title="Random loss of 10 %",
+    reports="The same trend as with 5 %.",
+    setup=f"{SETUP} 10 % of packets are lost in both directions.",
+    packets=80e3,
+    readings=READINGS,
+    loss=0.10,
+)
+def random_loss(lab: Lab, loss: float, published: Mapping[str, tuple[float, float, float]] | None = None) -> Result:
+    """Run all variants with random loss."""
+    found = _all_variants(lab, [queue(), {"kind": "loss", "probability": loss}, PROPAGATION])
+    return found.drawn(*_boxes(published or {}))
+
+
+@paper.experiment(
+    "F8",
+    figure="Fig. 8 and Table 3",
+    title="Link outages",
+    reports="65 and 68 s with F-RTO, 71 and 74 s without, 124 and 80 s with Eifel, SACK and NewReno.",
+    setup=f"{SETUP} Outages of 3.5 s on average, exponentially, with 0.1 to 20 s between them, lose everything in both "
+    "directions; the link begins well [oc].",
+    packets=100e3,
+    quick=True,
+    readings=READINGS,
+)
+def outages(lab: Lab) -> Result:
+    """Run all variants with outages, the same ones for all variants of a repetition."""
+    parts = [_one_repetition(lab, number) for number in range(1, REPETITIONS + 1)]
+    found = parts[0]
+    for part in parts[1:]:
+        found = found | part
+    return found.drawn(
+        *_boxes(
+            {
+                "eifel_sack": (123.89, 50, 45),
+                "frto_sack": (64.94, 42, 40),
+                "rto_sack": (71.23, 42, 39),
+                "rto_newreno": (74.48, 42, 43),
+                "frto_newreno": (67.80, 39, 43),
+                "eifel_newreno": (80.03, 42, 42),
+            }
+        )
+    )
+
+
+def _one_repetition(lab: Lab, number: int) -> Result:
+    # One schedule for both directions: that is what an outage stage in each would not have.
+    way = [queue(), script(*_schedule(number)), PROPAGATION]
+
+    def of(curves: list[str], header: int) -> Result:
+        made = scenario(way, header, lab.reading)
+        return lab.sweep(lambda _: made, ["all"], curves, duration_s=LONGEST_S, seeds=1, whole=True)
+
+    found = of([*PLAIN, "eifel_rtxbit_sack"], 0) | of(EIFEL, TIMESTAMPS)
+    seed = pl.lit(number, pl.Int64).alias("seed")
+    return replace(found, table=found.table.with_columns(seed), runs=found.runs.with_columns(seed))
+
+
+def _schedule(number: int, until_s: float = 2000) -> list[dict[str, Any]]:
+    """Draw the outages of a repetition."""
+    draw = random.Random(f"F8 {number}")
+    rules, now = [], 0.0
+    while now < until_s:
+        begin = now + draw.uniform(0.1, 20)
+        now = begin + draw.expovariate(1 / 3.5)
+        rules.append(outage(begin, now))
+    return rules
+
+
+FAIRNESS = (
+    "Six transfers of 50 KB share the link of Fig. 6: three conventional NewReno flows from the beginning, and from 3 s on "
+    "three of F-RTO (test A) or of NewReno (test B) [oc: NewReno]."
+)
+
+
+@paper.experiment(
+    "F9a",
+    figure="Fig. 9 (a)",
+    title="Fairness: the fastest flow of each set",
+    reports="Both tests give similar throughputs.",
+    setup=f"{FAIRNESS} With the delays of Fig. 6.",
+    packets=50e3,
+    readings={"sack": "all flows use SACK"},
+    delays=True,
+    which=max,
+)
+@paper.experiment(
+    "F9b",
+    figure="Fig. 9 (b)",
+    title="Fairness: the slowest flow of each set",
+    reports="Both tests give similar throughputs.",
+    setup=f"{FAIRNESS} With the delays of Fig. 6.",
+    readings={"sack": "all flows use SACK"},
+    delays=True,
+    which=min,
+)
+@paper.experiment(
+    "F9n",
+    figure="section 5.4",
+    title="Fairness without delays: the slowest flow of each set",
+    reports="Both tests give similar throughputs.",
+    setup=f"{FAIRNESS} Without delays.",
+    packets=50e3,
+    readings={"sack": "all flows use SACK"},
+    delays=False,
+    which=min,
+)
+def fairness(lab: Lab, delays: bool, which: Callable[[list[float]], float]) -> Result:
+    """Run both tests, and take a flow of each set."""
+    kind = "sack" if lab.reading == "sack" else "newreno"
+    stall = {"kind": "stall", "probability": 0.02, "length": "exponential(3.5 s)"}
+    way = [*([stall] if delays else []), queue(), PROPAGATION]
+    transfer = {"kind": "transfer", "size": "51200 B"}
+    flows = [
+        {"name": "set1", "variant": kind, "count": 3, "workload": transfer},
+        {"name": "set2", "start": "3 s", "count": 3, "workload": transfer},
+    ]
+
+    def sets(label: str, row: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        return {
+            f"{label}_{group['group']}": {"flow_mbit_s": which(group["flow_goodputs_mbit_s"])}
+            for group in row["groups"]
+        }
+
+    found = lab.sweep(
+        lambda _: {"path": path(way, way), "flows": flows},
+        ["all"],
+        {"testA": variant(f"frto_{kind}"), "testB": variant(f"rto_{kind}")},
+        duration_s=LONGEST_S,
+        seeds=20,
+        whole=True,
+        least_seeds=20,
+        split=sets,
+    )
+    return found.with_metric("thr_kbps", 1000 * pl.col("flow_mbit_s")).drawn(Boxes("thr_kbps", y_label="kbit/s"))

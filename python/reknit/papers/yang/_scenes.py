@@ -1,0 +1,64 @@
+"""The small set-up of Figs. 2.1 to 3.3: a window of packets each round trip of 100 ms, one packet each 2 ms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reknit.papers._labels import Variant, changed
+from reknit.papers._timeline import Rule, TimeLine, script
+
+GAP_S = 0.002
+MSS = 500
+
+
+def scene(*rules: Rule, window: int = 8, segments: int = 60, ack_every: int = 1, **tcp: Any) -> dict[str, Any]:  # noqa: ANN401
+    """One transfer of some segments; rules apply behind the link, so that what is late is overtaken there."""
+    link = {"kind": "link", "rate": "2.16 Mbit/s", "delay": "49 ms"}
+    options = {
+        "mss": MSS,
+        "initial_window": window,
+        "max_window": window,
+        "max_burst": "none",
+        "timestamps": False,
+        "ack_every": ack_every,
+        "ack_delay": "100 ms",
+        "byte_counting": False,
+        "initial_rto": "3 s",
+        "min_rto": "1 s",
+        "rto_tick": "10 ms",
+    }
+    return {
+        "path": {
+            "description": "one packet each 2 ms, round trips of 100 ms",
+            "forward": [link, script(*rules)],
+            "reverse": [{"kind": "link", "delay": "49 ms"}],
+            "tcp": {**options, **tcp},
+        },
+        "duration": "60 s",
+        "flows": [{"workload": {"kind": "transfer", "size": f"{segments * MSS} B"}}],
+    }
+
+
+def withholding(**parameters: object) -> Variant:
+    """Describe the modified receiver with some parameters."""
+    return changed("yang_mod", "yang-scene", ack_policy=receiver(**parameters))
+
+
+def receiver(**parameters: object) -> dict[str, object]:
+    """Describe the receiver alone; the silence has no upper bound here, as in the thesis."""
+    return {"algorithm": "yang", "imm": 2, "ring": 100, "gain": 8, "min_hold": "1 ms", "max_hold": "60 s", **parameters}
+
+
+def stock(*rules: Rule, **scenery: Any) -> TimeLine:  # noqa: ANN401
+    """Run the stock receiver."""
+    return TimeLine.of(changed("yang_unmod", "stock-scene"), scene(*rules, **scenery))
+
+
+def modified(thr0: int, *rules: Rule, **scenery: Any) -> TimeLine:  # noqa: ANN401
+    """Run the modified receiver with a threshold to begin with."""
+    return TimeLine.of(withholding(thr0=thr0), scene(*rules, **scenery))
+
+
+def late_by(places: int) -> float:
+    """Tell how late a segment must be for so many others to overtake it, seconds."""
+    return (places + 0.5) * GAP_S
