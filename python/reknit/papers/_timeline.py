@@ -99,7 +99,7 @@ class TimeLine:
         return gone["segment"].to_list()
 
     def of_cause(self, cause: str) -> pl.DataFrame:
-        """Data segments that left for a reason."""
+        """List the data segments that left for a reason."""
         return self.sent.filter(pl.col("cause") == cause)
 
     def start_of(self, segment: int) -> int:

@@ -25,7 +25,7 @@ def _both(kind: str, *rules: dict[str, object], **scenery: int) -> tuple[TimeLin
     "F3",
     figure="Fig. 3",
     title="A lost retransmission",
-    reports="Both recoveries send two new segments after the ACK of what the timer resent; the difference is negligible.",
+    reports="Both recoveries send two new segments once what the timer resent is acknowledged; they hardly differ.",
     setup="A window of 8 segments [oc]; one segment is lost, and its fast retransmission, too.",
     kind="trace",
     quick=True,
@@ -70,7 +70,7 @@ def two_new_segments() -> bool:
 
 @paper.unit("frto_burst_loss_fallback", "F4")
 def falls_back() -> bool:
-    """Check that a duplicate as the second ACK makes F-RTO resend from three segments on, where the other is as well."""
+    """Check that a duplicate as the second ACK makes F-RTO resend with three segments, which the other has by then."""
     held = []
     for kind in ("newreno", "sack"):
         conventional, frto = _both(kind, BURST)

@@ -14,7 +14,7 @@ from reknit.papers.frto._scenes import DELAY, answers, outstanding, run, sent_up
     "F10",
     figure="section 4.4",
     title="Reordering around a timeout",
-    reports="Without a timeout F-RTO changes nothing; duplicates after it mean conventional recovery, new ACKs new data.",
+    reports="Without a timeout F-RTO changes nothing; duplicates after one mean a loss, new ACKs new data.",
     setup="The link of Fig. 2, and a segment that comes after those sent behind it.",
     kind="trace",
     quick=True,

@@ -25,8 +25,9 @@ LONGEST_S = 20_000
 
 SETUP = (
     "100 KB [oc: 102,400 octets in segments of 256] over 28.8 kbit/s and 200 ms each way, 7 places in the router and 6 "
-    "in the link's buffer [inferred]. Linux 2.4: limited transmit, at most three segments for each ACK, windows grow by "
-    "ACKs, RTO of 200 ms at least and samples from every ACK [oc], delayed ACKs. Timestamps make packets 12 octets longer."
+    "in the link's buffer [inferred]. Linux 2.4: limited transmit, at most three segments for each ACK, windows grow "
+    "by ACKs, RTO of 200 ms at least and samples from every ACK [oc], delayed ACKs. Timestamps make packets 12 octets "
+    "longer."
 )
 READINGS = {"timed": "one segment is timed in each round trip, not every one"}
 Stages = list[dict[str, Any]]
@@ -68,8 +69,8 @@ def _boxes(published: Mapping[str, tuple[float, float, float]]) -> list[Boxes]:
     title="Sudden delays",
     reports="F-RTO takes 76 and 75 s with SACK and NewReno, conventional recovery 94 and 91, Eifel 78 and 79; F-RTO "
     "sends 12 and 13 segments again, conventional recovery 57 and 60.",
-    setup=f"{SETUP} Each packet, in both directions [inferred], stalls the link with probability 0.02 for 3.5 s on average, "
-    "exponentially.",
+    setup=f"{SETUP} Each packet, in both directions [inferred], stalls the link with probability 0.02 for 3.5 s on "
+    "average, exponentially.",
     packets=81e3,
     quick=True,
     readings=READINGS,
@@ -193,8 +194,8 @@ def _schedule(number: int, until_s: float = 2000) -> list[dict[str, Any]]:
 
 
 FAIRNESS = (
-    "Six transfers of 50 KB share the link of Fig. 6: three conventional NewReno flows from the beginning, and from 3 s on "
-    "three of F-RTO (test A) or of NewReno (test B) [oc: NewReno]."
+    "Six transfers of 50 KB share the link of Fig. 6: three conventional NewReno flows from the beginning, and from "
+    "3 s on three of F-RTO (test A) or of NewReno (test B) [oc: NewReno]."
 )
 
 

@@ -24,9 +24,9 @@ LONGEST_S = 20_000
 """No transfer takes as long; each ends by itself."""
 
 SETUP = (
-    "ttcp sends 10,000 packets of 500 octets [oc: and 40 of headers] through one server of 1.5 Mbit/s and 50 places [oc], "
-    "then each over one of two delays with probability 1/2; ACKs come back in order. FreeBSD 4.1: Reno [oc] without "
-    "SACK and limited transmit, one segment at first, delayed ACKs [oc: 100 ms], RTO of 1 s at least."
+    "ttcp sends 10,000 packets of 500 octets [oc: and 40 of headers] through one server of 1.5 Mbit/s and 50 places "
+    "[oc], then each over one of two delays with probability 1/2; ACKs come back in order. FreeBSD 4.1: Reno [oc] "
+    "without SACK and limited transmit, one segment at first, delayed ACKs [oc: 100 ms], RTO of 1 s at least."
 )
 READINGS = {
     "newreno": "the sender is NewReno, which the thesis leaves open",
@@ -106,7 +106,7 @@ def _transfers(lab: Lab, delay_ms: int, loss: float) -> Result:
     "Y5.3",
     figure="Fig. 5.3",
     title="Throughput without loss, first path of 200 ms",
-    reports="The stock receiver loses almost 80 %; the modified one moves more than five times as much, as if in order.",
+    reports="The stock receiver loses almost 80 %; the modified one moves more than five times as much as it.",
     setup=SETUP,
     packets=0.3e6,
     quick=True,

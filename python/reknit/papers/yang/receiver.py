@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import polars as pl
 
@@ -108,7 +109,7 @@ def gives_up() -> bool:
 
 def _mean_gap(times: list[float]) -> float:
     """Compute what the receiver takes for the time between arrivals: a gain of 1/8."""
-    gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(times)]
     mean = gaps[0]
     for gap in gaps:
         mean += (gap - mean) / 8

@@ -85,7 +85,7 @@ def halved_twice() -> bool:
 
 @paper.unit("yang_limited_transmit_interaction", "Y-trace")
 def limited_transmit() -> bool:
-    """Check that the two duplicates at once clock out two new packets if the sender transmits so, and none otherwise."""
+    """Check that the two duplicates at once clock out two new packets by limited transmit, and none otherwise."""
 
     def clocked_out(algorithm: str, imm: int) -> int:
         variant = changed(

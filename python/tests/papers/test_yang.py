@@ -1,0 +1,38 @@
+"""Yang's thesis: every experiment runs, and every check holds."""
+
+import pytest
+
+from reknit.papers import papers
+from reknit.papers._frame import Tier
+from reknit.papers._lab import Lab
+from reknit.papers.yang.bulk import CURVES, SECOND_PATH
+
+PAPER = papers()["yang"]
+TINY = Tier("quick", duration=0.01, seeds=1, points=2)
+
+
+@pytest.mark.parametrize("name", PAPER.units)
+def test_checks_hold(name: str) -> None:
+    """Each of them, on a small scripted run."""
+    assert PAPER.units[name].check(), PAPER.units[name].statement
+
+
+@pytest.mark.parametrize("id", ["Y5.1", "Y5.8", "Y-trace", "Y-stride"])
+def test_experiments_run(id: str) -> None:
+    """At the smallest tier; figures can be drawn."""
+    with Lab([], TINY) as lab:
+        lab.experiments = PAPER.experiments
+        found = lab.result(id)
+        for figure in found.figures:
+            assert figure.svg(found).startswith("<svg")
+    if PAPER.experiments[id].kind == "sweep":
+        assert found.table["x"].unique(maintain_order=True).to_list() == [*SECOND_PATH]
+        assert found.table["variant"].unique(maintain_order=True).to_list() == CURVES
+        assert found.table["thr_kbps"].is_not_null().all()
+
+
+def test_nothing_is_left_out() -> None:
+    """All experiments and checks that experiments.md names are there."""
+    ids = {"Y-trace", "Y-stride", *(f"Y5.{figure}" for figure in range(1, 13))}
+    assert set(PAPER.experiments) == ids
+    assert PAPER.pending == PAPER.pending_units == frozenset()
