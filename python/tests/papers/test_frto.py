@@ -21,6 +21,7 @@ def test_checks_hold(name: str) -> None:
 def test_experiments_run(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few repetitions; figures can be drawn."""
     monkeypatch.setattr(transfers, "REPETITIONS", 2)
+    monkeypatch.setattr(transfers, "FAIRNESS_REPETITIONS", 2)
     with Lab([], TINY) as lab:
         lab.experiments = PAPER.experiments
         found = lab.result(id)

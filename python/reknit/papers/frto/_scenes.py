@@ -12,13 +12,17 @@ from reknit.papers.frto._link import MSS, PROPAGATION, path, queue
 
 DELAY = hold(10, 13)
 """The link stalls for 3 s once, after seven round trips."""
+SENT = ["time_s", "segment", "transmission"]
+"""What a sender is known by."""
 
 
 def scene(
     *rules: Rule, back: tuple[Rule, ...] = (), window: int = 16, segments: int = 300, **tcp: object
 ) -> dict[str, Any]:
     """One transfer with a fixed window, which the link's queue holds; rules apply in front of it."""
-    options: dict[str, Any] = {"initial_window": window, "max_window": window, **tcp}
+    # Limited transmit and F-RTO's two new segments may exceed it.
+    capped = {"initial_window": window, "max_window": window, "max_window_caps": "cwnd"}
+    options: dict[str, Any] = {**capped, **tcp}
     forward = [script(*rules), queue(100), PROPAGATION]
     return {
         "path": path(forward, [script(*back), queue(100), PROPAGATION], **options),

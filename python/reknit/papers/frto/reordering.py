@@ -7,7 +7,7 @@ from reknit.papers._lab import Lab
 from reknit.papers._labels import variant
 from reknit.papers._timeline import TimeLine, delay, sequence
 from reknit.papers.frto._paper import paper
-from reknit.papers.frto._scenes import DELAY, answers, outstanding, run, sent_upon, timeout
+from reknit.papers.frto._scenes import DELAY, SENT, answers, outstanding, run, sent_upon, timeout
 
 
 @paper.experiment(
@@ -22,20 +22,20 @@ from reknit.papers.frto._scenes import DELAY, answers, outstanding, run, sent_up
 def around_a_timeout(lab: Lab) -> Result:
     """Draw the two time lines with a timeout."""
     return Result().drawn(
-        sequence(_overtaken("newreno"), "duplicates after the timeout", 8, 22),
+        sequence(_overtaken("frto_newreno"), "duplicates after the timeout", 8, 22),
         sequence(_late("newreno"), "new ACKs after the timeout", 2, 14),
     )
 
 
-def _overtaken(kind: str) -> TimeLine:
-    """Run F-RTO with a stall, after which the oldest segment comes last."""
-    oldest = timeout(run(f"frto_{kind}", DELAY))[1]
-    return run(f"frto_{kind}", delay(oldest, 6), DELAY)
+def _overtaken(label: str) -> TimeLine:
+    """Run with a stall, after which two segments, the oldest among them, come long after the others."""
+    oldest = timeout(run(label, DELAY))[1]
+    return run(label, delay(oldest, 6), delay(oldest + 8, 6), DELAY)
 
 
 def _late(kind: str) -> TimeLine:
     """Run F-RTO with a window that comes so late that the timer expires first."""
-    return run(f"frto_{kind}", delay((41, 44), 3), window=4)
+    return run(f"frto_{kind}", delay((41, 44), 0.6), window=4)
 
 
 @paper.unit("frto_identity_without_rto", "F10")
@@ -52,13 +52,17 @@ def identical_without_timeout() -> bool:
 
 @paper.unit("frto_reordering_dupacks", "F10")
 def duplicates_mean_loss() -> bool:
-    """Check that duplicates after the timeout, of packets out of order, lead to conventional recovery."""
+    """Check that after duplicates of packets out of order F-RTO sends what the conventional sender sends, and when."""
     held = []
     for kind in ("newreno", "sack"):
-        line = _overtaken(kind)
-        first = answers(line).row(0, named=True)
-        duplicate = first["ack_bytes"] == line.start_of(timeout(line)[1])
-        held += [line.lost == [], duplicate, sent_upon(line, 1) == [], len(line.resent) > 1]
+        plain, frto = (_overtaken(f"{who}_{kind}") for who in ("rto", "frto"))
+        duplicate = answers(frto)["ack_bytes"][0] == frto.start_of(timeout(frto)[1])
+        held += [
+            frto.lost == [],
+            duplicate,
+            len(frto.resent) > 1,
+            frto.sent.select(SENT).equals(plain.sent.select(SENT)),
+        ]
     return all(held)
 
 
