@@ -30,6 +30,22 @@ def queue(packets: int = 13) -> dict[str, Any]:
     return {"kind": "link", "name": "radio", "rate": RATE, "queue": f"{packets} packets"}
 
 
+def stalling(header: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Make both directions of a link that stands still now and then, with so many octets of options in each segment.
+
+    What waits in the queue is to wait until the stall is over, and then to leave one by one. A stall in front of the
+    link would let the queue run empty meanwhile, one behind it would let all that waited leave at once. So packets are
+    served before it and once more behind it, and propagate for so much less.
+    """
+    stall = {"kind": "stall", "probability": 0.02, "length": "exponential(3.5 s)"}
+    segment, ack = MSS + 40 + header, 40 + header
+    forward, reverse = (
+        [queue(), stall, {**queue(), "name": "again"}, {"kind": "link", "delay": f"{200 - octets * 8 / 28.8:.3f} ms"}]
+        for octets in (segment, ack)
+    )
+    return forward, reverse
+
+
 def path(
     forward: list[dict[str, Any]], reverse: list[dict[str, Any]], *, header: int = 0, **tcp: object
 ) -> dict[str, Any]:

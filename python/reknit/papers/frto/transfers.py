@@ -15,7 +15,7 @@ from reknit.papers._frame import Result
 from reknit.papers._lab import Lab
 from reknit.papers._labels import Variant, variant
 from reknit.papers._timeline import outage, script
-from reknit.papers.frto._link import PROPAGATION, TIMESTAMPS, path, queue
+from reknit.papers.frto._link import PROPAGATION, TIMESTAMPS, path, queue, stalling
 from reknit.papers.frto._paper import paper
 
 PLAIN = ["rto_sack", "rto_newreno", "frto_sack", "frto_newreno"]
@@ -32,20 +32,21 @@ SETUP = (
     "longer."
 )
 READINGS = {"timed": "one segment is timed in each round trip, not every one"}
-Stages = list[dict[str, Any]]
+Ways = tuple[list[dict[str, Any]], list[dict[str, Any]]]
+"""The stages of both directions."""
 
 
-def scenario(way: Stages, header: int, reading: str | None, octets: int = 102_400) -> dict[str, Any]:
-    """One transfer; both directions are alike."""
+def scenario(ways: Ways, header: int, reading: str | None) -> dict[str, Any]:
+    """One transfer."""
     samples = {"rtt_samples": "per-round"} if reading == "timed" else {}
-    transfer = {"kind": "transfer", "size": f"{octets} B"}
-    return {"path": path(way, way, header=header, **samples), "flows": [{"name": "transfer", "workload": transfer}]}
+    transfer = {"kind": "transfer", "size": "102400 B"}
+    return {"path": path(*ways, header=header, **samples), "flows": [{"name": "transfer", "workload": transfer}]}
 
 
-def _all_variants(lab: Lab, way: Stages) -> Result:
+def _all_variants(lab: Lab, ways: Callable[[int], Ways]) -> Result:
     def of(curves: list[str], header: int) -> Result:
         return lab.sweep(
-            lambda _: scenario(way, header, lab.reading),
+            lambda _: scenario(ways(header), header, lab.reading),
             ["all"],
             curves,
             duration_s=LONGEST_S,
@@ -79,8 +80,7 @@ def _boxes(published: Mapping[str, tuple[float, float, float]]) -> list[Boxes]:
 )
 def sudden_delays(lab: Lab) -> Result:
     """Run all variants with stalls."""
-    stall = {"kind": "stall", "probability": 0.02, "length": "exponential(3.5 s)"}
-    found = _all_variants(lab, [stall, queue(), PROPAGATION])
+    found = _all_variants(lab, stalling)
     return found.drawn(
         *_boxes(
             {
@@ -136,7 +136,8 @@ def sudden_delays(lab: Lab) -> Result:
 )
 def random_loss(lab: Lab, loss: float, published: Mapping[str, tuple[float, float, float]] | None = None) -> Result:
     """Run all variants with random loss."""
-    found = _all_variants(lab, [queue(), {"kind": "loss", "probability": loss}, PROPAGATION])
+    way = [queue(), {"kind": "loss", "probability": loss}, PROPAGATION]
+    found = _all_variants(lab, lambda _: (way, way))
     return found.drawn(*_boxes(published or {}))
 
 
@@ -176,7 +177,7 @@ def _one_repetition(lab: Lab, number: int) -> Result:
     way = [queue(), script(*_schedule(number)), PROPAGATION]
 
     def of(curves: list[str], header: int) -> Result:
-        made = scenario(way, header, lab.reading)
+        made = scenario((way, way), header, lab.reading)
         return lab.sweep(lambda _: made, ["all"], curves, duration_s=LONGEST_S, seeds=1, whole=True)
 
     found = of([*PLAIN, "eifel_rtxbit_sack"], 0) | of(EIFEL, TIMESTAMPS)
@@ -249,13 +250,13 @@ def fairness(lab: Lab, delays: bool, which: Callable[[Iterable[float]], float]) 
 
 def _six_flows(kind: str, later: Variant, delays: bool, seed: int) -> dict[str, list[float]]:
     """Run three flows, then three more; the throughput of each, kbit/s, by set."""
-    stall = {"kind": "stall", "probability": 0.02, "length": "exponential(3.5 s)"}
-    way = [*([stall] if delays else []), queue(), PROPAGATION]
+    calm = [queue(), PROPAGATION]
+    ways = stalling() if delays else (calm, calm)
     transfer = {"kind": "transfer", "size": "51200 B"}
     # Sets of one flow, as results come by sets.
     early = [{"name": f"set1 {i}", "variant": kind, "workload": transfer} for i in range(3)]
     late = [{"name": f"set2 {i}", "start": "3 s", "workload": transfer} for i in range(3)]
-    scenario = {"path": path(way, way), "duration": f"{LONGEST_S} s", "flows": early + late}
+    scenario = {"path": path(*ways), "duration": f"{LONGEST_S} s", "flows": early + late}
     flows = reknit.simulate(None, later, scenario=scenario, seed=seed).groups
     return {
         name: (1000 * flows.filter(pl.col("group").str.starts_with(name))["goodput_mbit_s"]).to_list()
