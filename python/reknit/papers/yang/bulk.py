@@ -30,6 +30,7 @@ SETUP = (
 )
 READINGS = {
     "newreno": "the sender is NewReno, which the thesis leaves open",
+    "patient": "the threshold is 40 before anything was reordered, instead of 0",
     "two-links": "each of the two paths is a link of 1.5 Mbit/s of its own",
     "alternate": "packets take the two paths in turn",
 }
@@ -65,7 +66,10 @@ def scenario(delay_ms: int, point: str, loss: float, reading: str | None = None)
 
 def _curves(reading: str | None) -> dict[str, Variant]:
     base = "newreno" if reading == "newreno" else "reno"
-    return {label: changed(label, f"{label.replace('_', '-')}-{base}", base=base) for label in CURVES}
+    stock, modified = (changed(label, f"{label.replace('_', '-')}-{base}", base=base) for label in CURVES)
+    if reading == "patient":
+        modified["ack_policy"] = {**modified["ack_policy"], "thr0": 40}
+    return dict(zip(CURVES, (stock, modified), strict=True))
 
 
 def _transfers(lab: Lab, delay_ms: int, loss: float) -> Result:
