@@ -149,11 +149,16 @@ def no_bursts() -> bool:
 @paper.unit("frto_ignores_send_high", "F2")
 def fast_retransmit_at_once() -> bool:
     """Check that after a needless timeout duplicates of what was sent before it trigger fast retransmit."""
-    lost = timeout(run("frto_newreno", DELAY))[1] + 6
-    line = run("frto_newreno", drop(lost), DELAY)
-    again = line.resent.filter(pl.col("segment") == lost)["cause"].to_list()
-    conventional = run("rto_newreno", drop(lost), DELAY).of_cause("fast_retransmit")
-    return lost in outstanding(line) and again == ["fast_retransmit"] and conventional.is_empty()
+    oldest = timeout(run("frto_newreno", DELAY))[1]
+
+    def holds(lost: int) -> bool:
+        line = run("frto_newreno", drop(lost), DELAY)
+        again = line.resent.filter(pl.col("segment") == lost)["cause"].to_list()
+        conventional = run("rto_newreno", drop(lost), DELAY).of_cause("fast_retransmit")
+        return lost in outstanding(line) and again == ["fast_retransmit"] and conventional.is_empty()
+
+    # The segment that the second ACK asks for, and a later one.
+    return holds(oldest + 3) and holds(oldest + 6)
 
 
 @paper.unit("frto_first_dupack", "F2")
