@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import polars as pl
 from reknit.papers._figures import Lines
 from reknit.papers._frame import Point, Result
 from reknit.papers._lab import Lab
-from reknit.papers._labels import Variant, changed
+from reknit.papers._labels import Variant, changed, variant
 from reknit.papers.yang._paper import paper
 
 SECOND_PATH = {"ref": 1.0, "25%": 0.75, "50%": 0.5}
@@ -19,6 +20,8 @@ WINDOW = {50: 40, 100: 80, 200: 131}
 """Largest window in packets by the delay of the first path, ms: about a round trip's worth, so that the reference
 loses nothing, as the thesis says [oc]; 131 is the largest window without scaling."""
 CURVES = ["yang_unmod", "yang_mod"]
+SENDERS = ["sack", "dsack_taes"]
+"""What changes at the sender instead, for comparison; the thesis has no such curves."""
 TRANSFER = {"kind": "transfer", "size": "5000000 B"}
 LONGEST_S = 20_000
 """No transfer takes as long; each ends by itself."""
@@ -72,13 +75,20 @@ def _curves(reading: str | None) -> dict[str, Variant]:
     return dict(zip(CURVES, (stock, modified), strict=True))
 
 
-def _transfers(lab: Lab, delay_ms: int, loss: float) -> Result:
+def _transfers(lab: Lab, delay_ms: int, loss: float, curves: Mapping[str, Variant] | None = None) -> Result:
     def at(point: str) -> dict[str, Any]:
         return scenario(delay_ms, point, loss, lab.reading)
 
     points = [*SECOND_PATH]
     return lab.sweep(
-        at, points, _curves(lab.reading), duration_s=LONGEST_S, seeds=5, whole=True, least_seeds=5, keep=points
+        at,
+        points,
+        curves or _curves(lab.reading),
+        duration_s=LONGEST_S,
+        seeds=5,
+        whole=True,
+        least_seeds=5,
+        keep=points,
     )
 
 
@@ -88,7 +98,7 @@ def _transfers(lab: Lab, delay_ms: int, loss: float) -> Result:
     title="Throughput without loss, first path of 50 ms",
     reports="The stock receiver falls from 1217 to about 755 kbit/s, the modified one stays.",
     setup=SETUP,
-    packets=0.3e6,
+    packets=0.6e6,
     quick=True,
     readings=READINGS,
     delay_ms=50,
@@ -100,7 +110,7 @@ def _transfers(lab: Lab, delay_ms: int, loss: float) -> Result:
     title="Throughput without loss, first path of 100 ms",
     reports="The modified receiver keeps 1164 kbit/s at the heaviest reordering, almost three times the stock one.",
     setup=SETUP,
-    packets=0.3e6,
+    packets=0.6e6,
     quick=True,
     readings=READINGS,
     delay_ms=100,
@@ -112,7 +122,7 @@ def _transfers(lab: Lab, delay_ms: int, loss: float) -> Result:
     title="Throughput without loss, first path of 200 ms",
     reports="The stock receiver loses almost 80 %; the modified one moves more than five times as much as it.",
     setup=SETUP,
-    packets=0.3e6,
+    packets=0.6e6,
     quick=True,
     readings=READINGS,
     delay_ms=200,
@@ -121,6 +131,8 @@ def _transfers(lab: Lab, delay_ms: int, loss: float) -> Result:
 def no_loss(lab: Lab, delay_ms: int, published: dict[str, list[tuple[Any, float]]]) -> Result:
     """Sweep the difference of the two delays."""
     found = _transfers(lab, delay_ms, loss=0)
+    if lab.reading is None:
+        found = found | _transfers(lab, delay_ms, loss=0, curves={label: variant(label) for label in SENDERS})
     return found.drawn(Lines("thr_kbps", "delay of the second path, less by", "kbit/s", published=published))
 
 
@@ -213,18 +225,24 @@ def heavy_loss(lab: Lab) -> Result:
     """Run all topologies."""
 
     def at(point: str) -> dict[str, Any]:
-        delay, second = point.split(" ms, ")
-        return scenario(int(delay), second, 0.05, lab.reading)
+        return scenario(*topologies[point], 0.05, lab.reading)
 
-    points = _all_topologies()
+    topologies = _all_topologies()
+    points = [*topologies]
     found = lab.sweep(
         at, points, _curves(lab.reading), duration_s=LONGEST_S, seeds=5, whole=True, least_seeds=5, keep=points
     )
-    return found.drawn(Lines("thr_kbps", "first path, second path less by", "kbit/s"))
+    return found.drawn(Lines("thr_kbps", "delays of the two paths, ms", "kbit/s"))
 
 
-def _all_topologies() -> list[str]:
-    return [f"{delay} ms, {point}" for delay in WINDOW for point in SECOND_PATH]
+def _all_topologies() -> dict[str, tuple[int, str]]:
+    """Name all pairs of paths as the thesis does, by their delays in ms."""
+    pairs = [(delay, point) for delay in WINDOW for point in SECOND_PATH]
+    return {_name(delay, point): (delay, point) for delay, point in pairs}
+
+
+def _name(delay_ms: int, point: str) -> str:
+    return f"{delay_ms}/{SECOND_PATH[point] * delay_ms:g}"
 
 
 @paper.experiment(
@@ -233,7 +251,7 @@ def _all_topologies() -> list[str]:
     title="Needless fast retransmits of the stock receiver",
     reports="2.1 to 5.0 duplicates reach the receiver for 1000 packets.",
     setup="The runs of Figs. 5.1 to 5.3. The thesis counts whole duplicates at the receiver.",
-    variant="yang_unmod",
+    receiver="yang_unmod",
     published=[0, 2.68, 4.08, 0, 2.06, 3.74, 0, 3.18, 4.95],
     quick=True,
 )
@@ -243,22 +261,22 @@ def _all_topologies() -> list[str]:
     title="Needless fast retransmits of the modified receiver",
     reports="0.16 to 1.12 duplicates reach the receiver for 1000 packets.",
     setup="The runs of Figs. 5.1 to 5.3. The thesis counts whole duplicates at the receiver.",
-    variant="yang_mod",
+    receiver="yang_mod",
     published=[0, 0.16, 0.16, 0, 0.20, 0.20, 0, 0.89, 1.12],
     quick=True,
 )
-def duplicates(lab: Lab, variant: str, published: list[float]) -> Result:
+def duplicates(lab: Lab, receiver: str, published: list[float]) -> Result:
     """Show the runs of three figures by the duplicates they caused."""
     parts = [
-        _at_delay(lab.result(id).only(variant), delay)
+        _at_delay(lab.result(id).only(receiver), delay)
         for id, delay in zip(["Y5.1", "Y5.2", "Y5.3"], WINDOW, strict=True)
     ]
     points: list[Point] = [*_all_topologies()]
     found = replace(parts[0] | parts[1] | parts[2], points=tuple(points))
-    marks = {variant: list(zip(points, published, strict=True))}
-    return found.drawn(Lines("sfr_1000", "first path, second path less by", "for 1000 packets", published=marks))
+    marks = {receiver: list(zip(points, published, strict=True))}
+    return found.drawn(Lines("sfr_1000", "delays of the two paths, ms", "for 1000 packets", published=marks))
 
 
 def _at_delay(found: Result, delay_ms: int) -> Result:
-    named = pl.concat_str(pl.lit(f"{delay_ms} ms, "), pl.col("x")).alias("x")
+    named = pl.col("x").replace({point: _name(delay_ms, point) for point in SECOND_PATH})
     return replace(found, table=found.table.with_columns(named), runs=found.runs.with_columns(named))
