@@ -1,0 +1,1 @@
+"""Rules of the schemes that the survey describes, checked on time lines."""
