@@ -25,8 +25,8 @@ MEASURED_S, WARM_UP_S = 60, 10
 
 GAPS = {"periodic": "every n-th packet is displaced, instead of a share of them at random"}
 SETUP = (
-    "{what}, 100 Mbit/s to each client, {delay} ms added each way to 0.3 ms, window of 64 KiB (44 segments), delayed ACKs, no "
-    "congestion loss; a share x of the packets on the backbone is displaced by {shift} positions. 60 s after 10 s."
+    "{what}, 100 Mbit/s to each client, {delay} ms added each way to 0.3 ms, window of 64 KiB (44 segments), delayed "
+    "ACKs, no congestion loss; a share x of the packets on the backbone is displaced by {shift} positions. 60 s after 10 s."
 )
 
 TCP: Mapping[str, object] = {
@@ -120,7 +120,8 @@ def _share_of_throughput(*labels: str) -> Lines:
     figure="Fig. 2",
     title="A long flow, 35 ms, packets displaced by three",
     reports="Slow decline to 0.1-0.2 %, then from 85 % to 10 % of the throughput, flat from 8 %.",
-    setup=SETUP.format(what="A long flow", delay=35, shift=3) + " Also with the senders that the conclusion recommends.",
+    setup=SETUP.format(what="A long flow", delay=35, shift=3)
+    + " Also with the senders that the conclusion recommends.",
     packets=12e6,
     quick=True,
     readings=GAPS,
@@ -181,7 +182,13 @@ def loss_and_reordering(lab: Lab) -> Result:
         return backbone(lab, displaced, 35, loss=lost)
 
     found = lab.sweep(
-        scenario, list(shares), ["reno"], duration_s=MEASURED_S + WARM_UP_S, keep=list(shares), whole=True, least_seeds=5
+        scenario,
+        list(shares),
+        ["reno"],
+        duration_s=MEASURED_S + WARM_UP_S,
+        keep=list(shares),
+        whole=True,
+        least_seeds=5,
     )
     found = found.relative("rel_thr", of="goodput_mbps", to="none")
     return found.drawn(Bars("rel_thr", "", "share of throughput without"))

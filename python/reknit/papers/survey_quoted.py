@@ -14,11 +14,11 @@ TAUS: list[Point] = [1.0, 1.5, 2.0]
     "Q2",
     figure="sec. 5.2.4",
     title="Leung-Ma against Blanton-Allman and RR-TCP",
-    reports="At least 35 % more throughput than Blanton-Allman and 6 % fewer unneeded fast retransmits; like RR-TCP, with "
-    "far less state.",
+    reports="At least 35 % more throughput than Blanton-Allman and 6 % fewer unneeded fast retransmits; like RR-TCP, "
+    "with far less state.",
     setup="As S7 at tau = 1, 1.5 and 2, where the route changes every 50 ms, and every 250 ms (points named so).",
     packets=0.5e9,
-    readings={"leung-ma-4": READINGS["leung-ma-4"]},
+    readings={name: READINGS[name] for name in ("min-rto-1s", "leung-ma-4")},
 )
 def leung_ma_against_others(lab: Lab) -> Result:
     """Sweep tau for both paces of the route."""
@@ -40,8 +40,8 @@ def leung_ma_against_others(lab: Lab) -> Result:
     figure="sec. 6.1.4",
     title="TCP-DCR against SACK where more than 5 % of packets are late",
     reports="Ten times the throughput of SACK TCP.",
-    setup="RR-TCP's path at 10 Mbit/s and 50 ms one way, window of 125 packets, one round trip's worth; a share x of packets "
-    "delayed by N(25 ms, 8 ms), nothing lost (our choice: the source gives neither).",
+    setup="RR-TCP's path at 10 Mbit/s and 50 ms one way, window of 125 packets, one round trip's worth; a share x of "
+    "packets delayed by N(25 ms, 8 ms), nothing lost (our choice: the source gives neither).",
     packets=24e6,
 )
 def delayed_response(lab: Lab) -> Result:
@@ -67,10 +67,10 @@ def delayed_response(lab: Lab) -> Result:
     "Q5",
     figure="Yang, sec. 2.3.2",
     title="Paxson's fixed thresholds",
-    reports="Threshold 4: ratio of needed to unneeded fast retransmits x 2.5, 30 % fewer chances; 2: 70 % more chances, ratio "
-    "/ 3; 2 and a wait of 20 ms: the chances of 2, the ratio of 3.",
-    setup="RR-TCP's path, 1 % of packets lost, 4 % displaced by 1, 2, 3 or 4 positions (our choice: the source counts in "
-    "traces of others); directions only.",
+    reports="Threshold 4: ratio of needed to unneeded fast retransmits x 2.5, 30 % fewer chances; 2: 70 % more "
+    "chances, ratio / 3; 2 and a wait of 20 ms: the chances of 2, the ratio of 3.",
+    setup="RR-TCP's path, 1 % of packets lost, 4 % displaced by 1, 2, 3 or 4 positions (our choice: the source counts "
+    "in traces of others); directions only.",
     packets=10e6,
 )
 def fixed_thresholds(lab: Lab) -> Result:
