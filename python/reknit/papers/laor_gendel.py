@@ -26,7 +26,7 @@ MEASURED_S, WARM_UP_S = 60, 10
 GAPS = {"periodic": "every n-th packet is displaced, instead of a share of them at random"}
 SETUP = (
     "{what}, 100 Mbit/s to each client, {delay} ms added each way to 0.3 ms, window of 64 KiB (44 segments), delayed "
-    "ACKs, no congestion loss; a share x of the packets on the backbone is displaced by {shift} positions. 60 s after 10 s."
+    "ACKs, no congestion loss; a share x of the packets on the backbone is displaced by {shift} positions. 10 s + 60 s."
 )
 
 TCP: Mapping[str, object] = {
@@ -120,8 +120,7 @@ def _share_of_throughput(*labels: str) -> Lines:
     figure="Fig. 2",
     title="A long flow, 35 ms, packets displaced by three",
     reports="Slow decline to 0.1-0.2 %, then from 85 % to 10 % of the throughput, flat from 8 %.",
-    setup=SETUP.format(what="A long flow", delay=35, shift=3)
-    + " Also with the senders that the conclusion recommends.",
+    setup=SETUP.format(what="A long flow", delay=35, shift=3) + " Also senders that the paper recommends.",
     packets=12e6,
     quick=True,
     readings=GAPS,
@@ -129,7 +128,7 @@ def _share_of_throughput(*labels: str) -> Lines:
     curves=["reno", "newreno", "sack", "dsack_r", "dsack_taes"],
 )
 def long_flow(lab: Lab, delay_ms: float, curves: list[str]) -> Result:
-    """Sweep the share of displaced packets for one flow; where a round trip takes long, each run is short of packets."""
+    """Sweep the share of displaced packets for one flow; whole runs where there are few packets in a second."""
     found = lab.sweep(
         lambda share: backbone(lab, share, delay_ms),
         SHARES,

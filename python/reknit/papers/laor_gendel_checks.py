@@ -29,7 +29,7 @@ def _displaced(segment: int, positions: int) -> tuple[int, int]:
 
 @paper.unit("lg_shift_dupacks", "L0")
 def shift_dupacks() -> bool:
-    """Check that s positions draw s duplicate ACKs and three a fast retransmit, one fewer if a delayed ACK is pending."""
+    """Check that s positions draw s duplicate ACKs, three a fast retransmit; one fewer if a delayed ACK is pending."""
     free = [_displaced(3, positions) for positions in (1, 2, 3)]
     # Segment 3 arrived and waits for segment 4: the first that overtakes acknowledges it.
     pending = [_displaced(4, positions) for positions in (1, 2, 3)]

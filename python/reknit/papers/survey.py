@@ -29,7 +29,7 @@ READINGS = {
     "schemes that wait no longer than the timeout allows, Leung-Ma and TCP-DCR, wait longer",
     "leung-ma-4": "Leung-Ma's threshold is the average, of gain 1/8, plus four mean deviations, and only the round "
     "trip of the repair has to fit into the timeout (the survey gives no constants)",
-    "rn-125": "RN-TCP waits for k = 125 more duplicates, half a window at tau = 1, instead of 3 (the survey gives none)",
+    "rn-125": "RN-TCP waits for k = 125 more duplicates, half a window at tau = 1, instead of 3 (no value given)",
 }
 SETUP = (
     "One flow of 1100 s, the first 100 s not counted, 10 Mbit/s, queues of 300 packets, cwnd up to 500; the delay of "

@@ -103,7 +103,7 @@ def tcppr_spike_memory() -> bool:
 
 @paper.unit("ba_inc_17_steps", "Q4")
 def ba_inc_17_steps() -> bool:
-    """Check that 17 needless fast retransmits, each seen, raise BA-INC's threshold from 3 to 20, and the next is spared."""
+    """Check that 17 needless fast retransmits raise BA-INC's threshold from 3 to 20, which then spares one."""
     # Each of these is overtaken by some thirty, far apart; the 18th by nineteen only.
     late = [{"segment": 200 * n, "action": "delay", "by": "30 ms"} for n in range(1, 18)]
     packets = time_line(
