@@ -88,6 +88,8 @@ GROUP: Schema = {
     "jain": "float",
     **{f"transactions_{name}": kind for name, kind in COMPLETIONS.items()},
 }
+ROW: Schema = {**RUN, "groups": GROUP}
+"""What a sweep has of each run."""
 _SUMMARY: Schema = {
     "variant": "str",
     "runs": "int",
@@ -429,6 +431,11 @@ def path(name: File | Table, *, set: Settings | None = None, seed: int = 1) -> p
     for report in reports:
         report.update({f"n_reordered_{n}": count for n, count in zip(_N, report["n_reordered"], strict=True)})
     return _frames.from_rows(reports, _PATH)
+
+
+def row(run: dict[str, Any]) -> dict[str, Any]:
+    """Make the row of a run in a sweep: its counts, and those of its sets of flows in one column."""
+    return {**flat(run), "groups": _groups(run)}
 
 
 def flat(run: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import polars
 
 Kind = Literal["str", "int", "float", "bool", "list"]
-Schema = dict[str, Kind]
+Schema = dict[str, "Kind | Schema"]
+"""Types by column; a schema within one means a list of such rows."""
 
 _PANDAS = {"str": "object", "int": "Int64", "float": "float64", "bool": "bool", "list": "object"}
 
@@ -36,17 +37,24 @@ def frame(columns: Mapping[str, Sequence[Any]], schema: Schema) -> polars.DataFr
     if backend() == "polars":
         import polars as pl
 
-        kinds: dict[str, Any] = {
-            "str": pl.String,
-            "int": pl.Int64,
-            "float": pl.Float64,
-            "bool": pl.Boolean,
-            "list": pl.List(pl.String),
-        }
-        return pl.DataFrame({name: columns[name] for name in schema}, {n: kinds[kind] for n, kind in schema.items()})
+        return pl.DataFrame({name: columns[name] for name in schema}, _polars(schema))
     pd = _pandas()
-    table: Any = pd.DataFrame({name: pd.Series(columns[name], dtype=_PANDAS[kind]) for name, kind in schema.items()})
+    kinds = {name: "object" if isinstance(kind, dict) else _PANDAS[kind] for name, kind in schema.items()}
+    table: Any = pd.DataFrame({name: pd.Series(columns[name], dtype=kind) for name, kind in kinds.items()})
     return table  # type: ignore[no-any-return]
+
+
+def _polars(schema: Schema) -> dict[str, Any]:
+    import polars as pl
+
+    kinds: dict[str, Any] = {
+        "str": pl.String,
+        "int": pl.Int64,
+        "float": pl.Float64,
+        "bool": pl.Boolean,
+        "list": pl.List(pl.String),
+    }
+    return {n: pl.List(pl.Struct(_polars(k))) if isinstance(k, dict) else kinds[k] for n, k in schema.items()}
 
 
 def from_rows(rows: Sequence[Mapping[str, Any]], schema: Schema) -> polars.DataFrame:
@@ -77,4 +85,6 @@ def read_parquet(file: Path, schema: Schema) -> list[dict[str, Any]]:
     if not schema.keys() <= set(frame.columns):
         return []
     rows: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return rows
+    nested = [name for name, kind in schema.items() if isinstance(kind, dict)]
+    # Arrow gives such a list as an array.
+    return [row | {name: list(row[name]) for name in nested} for row in rows]

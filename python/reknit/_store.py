@@ -43,7 +43,7 @@ class Store:
         for file in sorted(self.folder.glob("*.parquet")):
             for row in _frames.read_parquet(file, _schema()):
                 if row["key"] in keys:
-                    rows[row["key"]] = {name: row[name] for name in _compare.RUN}
+                    rows[row["key"]] = {name: row[name] for name in _compare.ROW}
         return rows
 
     def add(self, key: str, point: str, run: dict[str, Any]) -> Row:
@@ -53,7 +53,7 @@ class Store:
             self._journal = file, os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         line = f'{{"key":"{key}","point":{point},"run":{json.dumps(run)}}}\n'
         os.write(self._journal[1], line.encode())
-        row = _compare.flat(run)
+        row = _compare.row(run)
         self._part.append({"key": key, "point": point, **row})
         if len(self._part) == PART:
             self.close()
@@ -71,14 +71,14 @@ class Store:
 
 
 def _schema() -> Schema:
-    return {"key": "str", "point": "str", **_compare.RUN}
+    return {"key": "str", "point": "str", **_compare.ROW}
 
 
 def _read(line: str) -> tuple[str, Row] | None:
     """Read a line; None if it is torn, or of a build that counted less."""
     try:
         entry = json.loads(line)
-        row = _compare.flat(entry["run"])
-        return entry["key"], {name: row[name] for name in _compare.RUN}
+        row = _compare.row(entry["run"])
+        return entry["key"], {name: row[name] for name in _compare.ROW}
     except (ValueError, KeyError, TypeError):
         return None

@@ -94,7 +94,7 @@ def sweep(
     -------
     polars.DataFrame
         A row for each point and seed, in the order of the grid: the axes, ``seed``, and the counts of a run as in
-        ``Run.totals``.
+        ``Run.totals``; and ``groups``, a list with the same for each set of flows, as in ``Run.groups``.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def sweep(
         rows = {} if kept is None else kept.load(points)
         known, began, tell = len(rows), time.monotonic(), _teller(progress)
         for key, run in run_all({key: text for key, text in points.items() if key not in rows}, executor):
-            rows[key] = _compare.flat(run) if kept is None else kept.add(key, points[key], run)
+            rows[key] = _compare.row(run) if kept is None else kept.add(key, points[key], run)
             pace = (time.monotonic() - began) / (len(rows) - known)
             tell(Progress(len(rows), len(points), pace * (len(points) - len(rows))))
     return _table(grid, rows)
@@ -157,7 +157,7 @@ def _table(grid: Sweep, rows: Mapping[str, dict[str, Any]]) -> polars.DataFrame:
         schema[name], columns[name] = _column([place[i] for place in places])
     schema["seed"] = "int"
     columns["seed"] = grid["seeds"] * (len(places) // len(grid["seeds"]))
-    for name, kind in _compare.RUN.items():
+    for name, kind in _compare.ROW.items():
         schema[name], columns[name] = kind, [rows[key][name] for key, _ in grid["points"]]
     return _frames.frame(columns, schema)
 
