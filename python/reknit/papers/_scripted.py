@@ -14,26 +14,25 @@ ONE_WAY_S = 0.05
 Rule = Mapping[str, Any]
 
 
-def time_line(
-    variant: str,
+def scenario(
     *rules: Rule,
     back: Sequence[Rule] = (),
     later: Sequence[Rule] = (),
-    segments: int = 200,
+    octets: int | None = None,
     window: int = 16,
-    seconds: float = 10,
+    seconds: float = 2,
     **tcp: Any,  # noqa: ANN401
-) -> pl.DataFrame:
-    """Send some segments of 1000 octets over 10 Mbit/s and 50 ms each way, from a window that is full from the start.
+) -> dict[str, Any]:
+    """Send segments of 1000 octets over 10 Mbit/s and 50 ms each way, from a window that is full from the start.
 
     Parameters
     ----------
-    variant : str
-        Who sends.
     rules, later, back : rules of a ``script`` stage
-        On the way of data before the link and behind it, and on the way back.
-    segments, window : int
-        How many segments, and the largest window.
+        On the way of data behind the link, behind that, and on the way back.
+    octets : int, optional
+        How much there is to send, and then the connection closes; by default more than the time allows.
+    window : int
+        The largest window, segments.
     seconds : float
         Length of the run.
     tcp
@@ -41,8 +40,8 @@ def time_line(
 
     Returns
     -------
-    polars.DataFrame
-        As of `reknit.trace`.
+    dict
+        The scenario, for `reknit.trace` and `reknit.simulate`.
     """
     link = {"kind": "link", "delay": f"{ONE_WAY_S} s", "queue": "1000 packets"}
     path = {
@@ -51,9 +50,13 @@ def time_line(
         "reverse": [*_script(back), link],
         "tcp": {"mss": MSS, "timestamps": False, "ack_every": 1, "initial_window": window, "max_window": window, **tcp},
     }
-    flows = [{"workload": {"kind": "transfer", "size": f"{MSS * segments} B"}}]
-    scenario = {"path": path, "duration": f"{seconds} s", "flows": flows}
-    packets: pl.DataFrame = reknit.trace(None, variant, scenario=scenario)
+    workload = "bulk" if octets is None else {"kind": "transfer", "size": f"{octets} B"}
+    return {"path": path, "duration": f"{seconds} s", "flows": [{"workload": workload}]}
+
+
+def time_line(variant: str, *rules: Rule, **options: Any) -> pl.DataFrame:  # noqa: ANN401
+    """Record a run of such a `scenario` packet by packet, as `reknit.trace` does."""
+    packets: pl.DataFrame = reknit.trace(None, variant, scenario=scenario(*rules, **options))
     return packets
 
 
@@ -73,6 +76,12 @@ def acks(packets: pl.DataFrame) -> pl.DataFrame:
     return found.with_columns(duplicate=(pl.col("ack_bytes") == pl.col("ack_bytes").shift(1)).fill_null(value=False))
 
 
-def times(packets: pl.DataFrame) -> list[float]:
-    """List when."""
-    return [float(time) for time in packets["time_s"]]
+def numbers(packets: pl.DataFrame, column: str) -> list[float]:
+    """List a column's values, without those that are not there."""
+    return [float(value) for value in packets[column].drop_nulls()]
+
+
+def steps(packets: pl.DataFrame, column: str) -> list[float]:
+    """List the values that a variable takes one after the other."""
+    values = numbers(packets, column)
+    return [value for i, value in enumerate(values) if i == 0 or value != values[i - 1]]
