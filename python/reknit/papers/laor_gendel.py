@@ -54,6 +54,7 @@ def backbone(
     clients: int = 1,
     loss: float = 0,
     before: Sequence[Mapping[str, object]] = (),
+    whole: bool = False,
 ) -> dict[str, object]:
     """Describe server - backbone with the impairment - clients, whose links stand as one of their joint rate."""
     chosen: dict[str, object] = {"probability": share}
@@ -73,7 +74,7 @@ def backbone(
         "reverse": [{"kind": "link", "rate": clients_rate, "delay": added, "queue": "10000 packets"}],
         "tcp": dict(TCP),
     }
-    return {"path": path, "warm_up": lab.scaled(WARM_UP_S)}
+    return {"path": path, "warm_up": f"{WARM_UP_S} s" if whole else lab.scaled(WARM_UP_S)}
 
 
 def mix(sessions: int) -> list[dict[str, object]]:
@@ -136,7 +137,7 @@ def _share_of_throughput(*labels: str) -> Lines:
 def long_flow(lab: Lab, delay_ms: float, curves: list[str]) -> Result:
     """Sweep the share of displaced packets for one flow; whole runs where there are few packets in a second."""
     found = lab.sweep(
-        lambda share: backbone(lab, share, delay_ms),
+        lambda share: backbone(lab, share, delay_ms, whole=delay_ms > 0),
         SHARES,
         curves,
         duration_s=MEASURED_S + WARM_UP_S,
@@ -160,7 +161,7 @@ def long_flow(lab: Lab, delay_ms: float, curves: list[str]) -> Result:
 def long_flow_shifted_by_two(lab: Lab) -> Result:
     """Sweep the share of displaced packets for one flow."""
     found = lab.sweep(
-        lambda share: backbone(lab, share, 35, shift=2),
+        lambda share: backbone(lab, share, 35, shift=2, whole=True),
         SHARES,
         ["reno"],
         duration_s=MEASURED_S + WARM_UP_S,
@@ -184,7 +185,7 @@ def loss_and_reordering(lab: Lab) -> Result:
 
     def scenario(point: str) -> dict[str, object]:
         displaced, lost = shares[point]
-        return backbone(lab, displaced, 35, loss=lost)
+        return backbone(lab, displaced, 35, loss=lost, whole=True)
 
     found = lab.sweep(
         scenario,

@@ -143,7 +143,9 @@ def goodput_over_tau(lab: Lab, delta_ms: float, way: str) -> Result:
     found = lab.sweep(
         fluttering(lab, delta_ms, way), TAUS, curves, duration_s=1100, seeds=30, keep=[0, 0.2, 1.0, 1.4, 2.0]
     )
-    return found.drawn(_goodput(MARKED))
+    # TCP-PR has no retransmission timer but one for each segment: three times its envelope of round-trip times.
+    timer = pl.coalesce("rto_mean_ms", 3 * pl.col("srtt_mean_ms"))
+    return found.with_metric("rto_over_rtt99", timer / pl.col("rtt_p99_ms")).drawn(_goodput(MARKED))
 
 
 def _goodput(labels: list[str]) -> Lines:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from reknit.papers._figures import Bars, Lines
 from reknit.papers._frame import Point, Result
 from reknit.papers._lab import Lab
+from reknit.papers._labels import changed
 from reknit.papers.survey import READINGS, fluttering, paper, survey_curves
 
 TAUS: list[Point] = [1.0, 1.5, 2.0]
+QUOTED_THRESHOLDS = ("sack", "sack_t2", "sack_t4", "sack_t2_wait20")
 
 
 @paper.experiment(
@@ -69,8 +71,8 @@ def delayed_response(lab: Lab) -> Result:
     title="Paxson's fixed thresholds",
     reports="Threshold 4: ratio of needed to unneeded fast retransmits x 2.5, 30 % fewer chances; 2: 70 % more "
     "chances, ratio / 3; 2 and a wait of 20 ms: the chances of 2, the ratio of 3.",
-    setup="RR-TCP's path, 1 % of packets lost, 4 % displaced by 1, 2, 3 or 4 positions (our choice: the source counts "
-    "in traces of others); directions only.",
+    setup="Files of 100 KB one after the other over RR-TCP's path, no limited transmit, 1 % of packets lost, 4 % "
+    "displaced by 1, 2, 3 or 4 positions (our choice: the source counts in traces of others); directions only.",
     packets=10e6,
 )
 def fixed_thresholds(lab: Lab) -> Result:
@@ -82,8 +84,12 @@ def fixed_thresholds(lab: Lab) -> Result:
         "reverse": [bottleneck],
         "tcp": {"mss": 960, "initial_window": 2, "max_window": 50, "timestamps": False, "ack_every": 1},
     }
-    curves = ["sack", "sack_t2", "sack_t4", "sack_t2_wait20"]
-    found = lab.sweep(lambda _: {"path": path}, ["all"], curves, duration_s=1000, seeds=5, least_seeds=5)
+    files = [{"workload": {"kind": "files", "size": "100 kB"}}]
+    off = {"algorithm": "off"}
+    curves = {label: changed(label, f"q5-{label}", limited_transmit=off) for label in QUOTED_THRESHOLDS}
+    found = lab.sweep(
+        lambda _: {"path": path, "flows": files}, ["all"], curves, duration_s=1000, seeds=5, whole=True, least_seeds=5
+    )
     return found.drawn(
         Bars("good_bad_ratio", "", "needed / unneeded fast retransmits"),
         Bars("fr_opportunities", "", "share of losses repaired by fast retransmit"),
