@@ -141,7 +141,7 @@ def long_flow(lab: Lab, delay_ms: float, curves: list[str]) -> Result:
         SHARES,
         curves,
         duration_s=MEASURED_S + WARM_UP_S,
-        keep=[0, 0.01, 0.08, 0.20],
+        keep=[0, 0.01, 0.02, 0.08, 0.20],
         whole=delay_ms > 0,
         least_seeds=5 if lab.tier.name != "quick" else 0,
         least_points=len(SHARES) if lab.tier.name != "quick" else 0,

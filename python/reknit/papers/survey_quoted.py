@@ -6,7 +6,7 @@ from reknit.papers._figures import Bars, Lines
 from reknit.papers._frame import Point, Result
 from reknit.papers._lab import Lab
 from reknit.papers._labels import changed
-from reknit.papers.survey import READINGS, fluttering, paper, survey_curves
+from reknit.papers.survey import MEASURED_S, READINGS, WARM_UP_S, fluttering, paper, survey_curves
 
 TAUS: list[Point] = [1.0, 1.5, 2.0]
 QUOTED_THRESHOLDS = ("sack", "sack_t2", "sack_t4", "sack_t2_wait20")
@@ -33,7 +33,7 @@ def leung_ma_against_others(lab: Lab) -> Result:
         return fluttering(lab, delta_ms)(float(tau))
 
     points = [*TAUS, *slow]
-    found = lab.sweep(scenario, points, curves, duration_s=1100, seeds=30, keep=points)
+    found = lab.sweep(scenario, points, curves, duration_s=WARM_UP_S + MEASURED_S, seeds=30, keep=points)
     return found.drawn(Bars("goodput_mbps", "", "goodput, Mbit/s"), Bars("fr_frac", "", "share of fast retransmits"))
 
 
