@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
 use reknit_path::stages::Spec;
 use reknit_sim::Plan;
-use reknit_units::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toml::{Table, Value};
@@ -16,6 +14,8 @@ use crate::question::Stage;
 use crate::{Error, Run, Setting, Single, contestants};
 
 const FORMAT: &str = "reknit-point-1";
+/// Other sources may give other numbers.
+const SOURCES: &str = env!("REKNIT_SOURCES");
 /// What errors call the scenario of a point.
 const PLACE: &str = "point";
 
@@ -25,8 +25,8 @@ const PLACE: &str = "point";
 pub struct Point {
     format: String,
     reknit: String,
-    /// Digest of the names of all fields of a [`Run`].
-    results: String,
+    /// Digest of the sources that it was built from.
+    sources: String,
     /// With the path's own table, and without what does not change the numbers.
     scenario: Table,
     variant: String,
@@ -54,8 +54,8 @@ impl Point {
     /// If it is none, or that of another version.
     pub fn parse(text: &str) -> Result<Point, Error> {
         let point: Point = serde_json::from_str(text).map_err(|error| Error::Failed(format!("{PLACE}: {error}")))?;
-        let ours = (FORMAT, env!("CARGO_PKG_VERSION"), fields());
-        if (point.format.as_str(), point.reknit.as_str(), point.results.as_str()) == ours {
+        let ours = (FORMAT, env!("CARGO_PKG_VERSION"), SOURCES);
+        if (point.format.as_str(), point.reknit.as_str(), point.sources.as_str()) == ours {
             Ok(point)
         } else {
             let (version, theirs) = (ours.1, &point.reknit);
@@ -108,7 +108,7 @@ impl Point {
         Ok(Point {
             format: FORMAT.to_owned(),
             reknit: env!("CARGO_PKG_VERSION").to_owned(),
-            results: fields().to_owned(),
+            sources: SOURCES.to_owned(),
             scenario,
             own_variants: own_variants(stage, &variant),
             variant,
@@ -157,35 +157,4 @@ fn sha256(content: &[u8]) -> String {
         let _ = write!(text, "{octet:02x}");
         text
     })
-}
-
-/// Digest of the names of all fields of a [`Run`]: what an older build has stored lacks those that have been added since.
-fn fields() -> &'static str {
-    static FIELDS: OnceLock<String> = OnceLock::new();
-    FIELDS.get_or_init(|| {
-        let mut names = Vec::new();
-        collect("", &serde_json::to_value(example()).unwrap_or_default(), &mut names);
-        names.sort();
-        sha256(names.join(",").as_bytes())[..12].to_owned()
-    })
-}
-
-/// A run in which every field has a value.
-fn example() -> Option<Run> {
-    let text = "path = \"clean\"\n[[flows]]\nworkload = { kind = \"transfer\", size = \"1 B\" }\n";
-    let setting = Setting { duration: Some(Duration::from_secs(1)), ..Setting::of(Plan::parse(PLACE, text).ok()?) };
-    let single = Single { setting, variant: "sack".to_owned(), seed: 1, sample_every: None };
-    crate::simulate(&single, &AtomicBool::new(false)).ok().flatten().map(|trajectory| trajectory.run)
-}
-
-fn collect(prefix: &str, value: &serde_json::Value, names: &mut Vec<String>) {
-    match value {
-        serde_json::Value::Object(fields) => {
-            fields.iter().for_each(|(name, value)| collect(&format!("{prefix}.{name}"), value, names));
-        }
-        serde_json::Value::Array(entries) => {
-            entries.iter().take(1).for_each(|entry| collect(prefix, entry, names));
-        }
-        _ => names.push(prefix.to_owned()),
-    }
 }
