@@ -125,9 +125,13 @@ class Lines(Figure):
         curve = sorted((places[at], *stats[at]) for at in stats if at in places)
         if curve:
             x, y, low, high = zip(*curve, strict=True)
-            reach = [[a - b for a, b in zip(y, low, strict=True)], [b - a for a, b in zip(y, high, strict=True)]]
+            # The mean of equal numbers may be off by a rounding.
+            below = [max(0.0, a - b) for a, b in zip(y, low, strict=True)]
+            above = [max(0.0, b - a) for a, b in zip(y, high, strict=True)]
             marker = MARKERS[i % len(MARKERS)]
-            axes.errorbar(x, y, reach, color=colour, marker=marker, markersize=4, linewidth=1.2, capsize=2, label=label)
+            axes.errorbar(
+                x, y, [below, above], color=colour, marker=marker, markersize=4, linewidth=1.2, capsize=2, label=label
+            )
         for point, value in self.published.get(label, ()):
             place = places.get(key(point))
             if place is not None:
