@@ -51,7 +51,7 @@ impl Sender {
             if self.in_episode() {
                 self.leave_episode();
             }
-            self.state.recover = self.state.snd_una;
+            self.state.recover = Offset::SYN; // duplicates of this very ACK may tell of a loss
         }
         if let Some(window) = undo.window.filter(|_| !ack.ece) {
             if !undo.stays_reduced {
