@@ -1,0 +1,408 @@
+use super::*;
+
+fn endpoints(v6: bool) -> Endpoints {
+    let (a, b) = if v6 { ("[fd77::1]:4000", "[fd77::2]:80") } else { ("10.0.0.1:4000", "10.0.0.2:80") };
+    Endpoints { source: a.parse().unwrap(), destination: b.parse().unwrap() }
+}
+
+fn block(left: u32, right: u32) -> SackBlock {
+    SackBlock { left: SeqNum(left), right: SeqNum(right) }
+}
+
+fn samples() -> Vec<(Segment, &'static [u8])> {
+    let timestamps = Some(Timestamps { val: 7, ecr: u32::MAX });
+    let syn =
+        Options { mss: Some(1460), window_scale: Some(7), sack_permitted: true, timestamps, ..Options::default() };
+    let mut sack = SackBlocks::EMPTY;
+    for n in 0..3 {
+        sack.push(block(n * 10, n * 10 + 5));
+    }
+    let mut four = sack;
+    four.push(block(u32::MAX, 3));
+    let base = Segment { seq: SeqNum(u32::MAX), ack: SeqNum(1), window: 512, ..Segment::default() };
+    vec![
+        (Segment { flags: Flags::SYN, options: syn, ..base }, b""),
+        (Segment { flags: Flags::SYN, options: Options { timestamps: None, ..syn }, ..base }, b""),
+        (Segment { flags: Flags::SYN, options: Options { sack_permitted: false, ..syn }, ..base }, b""),
+        (Segment { flags: Flags::ACK | Flags::PSH, len: 5, ecn: Ecn::Capable0, ..base }, b"hello"),
+        (Segment { flags: Flags::ACK, options: Options { timestamps, sack, ..Options::default() }, ..base }, b""),
+        (Segment { flags: Flags::ACK, options: Options { sack: four, ..Options::default() }, ..base }, b""),
+        (Segment { flags: Flags::FIN | Flags::ACK | Flags::ECE | Flags::CWR, ecn: Ecn::Congested, ..base }, b""),
+        (Segment { flags: Flags::RST, ..base }, b""),
+    ]
+}
+
+#[test]
+fn what_was_written_is_read() {
+    let mut packet = Vec::new();
+    for v6 in [false, true] {
+        for (segment, payload) in samples() {
+            encode(endpoints(v6), &segment, payload, &mut packet);
+            let decoded = Decoded::read(&packet).unwrap();
+            assert_eq!(decoded, Decoded { endpoints: endpoints(v6), segment, payload });
+            let ip = if v6 { 40 } else { 20 };
+            assert_eq!(packet.len(), ip + segment.header_len() + payload.len());
+        }
+    }
+}
+
+#[test]
+fn unknown_options_hide_nothing() {
+    // MSS, MPTCP's kind 30, SACK permitted, a broken timestamp of length 4, window scale.
+    let raw = [2, 4, 5, 0xb4, 30, 4, 1, 1, 4, 2, 8, 4, 0, 0, 1, 3, 3, 7, 0, 0];
+    let mut tcp = TcpHeader::default();
+    tcp.set_options_raw(&raw).unwrap();
+    let expected = Options { mss: Some(1460), sack_permitted: true, window_scale: Some(7), ..Options::default() };
+    assert_eq!(options_from_wire(&tcp), expected);
+}
+
+/// What `raw` options say, padded to whole words with ends of the list.
+fn options(raw: &[u8]) -> Options {
+    let mut padded = raw.to_vec();
+    padded.resize(raw.len().next_multiple_of(4), 0);
+    let mut tcp = TcpHeader::default();
+    tcp.set_options_raw(&padded).unwrap();
+    options_from_wire(&tcp)
+}
+
+/// The packet of sample `n`.
+fn packet(v6: bool, n: usize) -> Vec<u8> {
+    let mut packet = Vec::new();
+    let (segment, payload) = samples()[n];
+    encode(endpoints(v6), &segment, payload, &mut packet);
+    packet
+}
+
+/// `packet` with other octets from `at` on, and with the checksums that these ask for.
+fn altered(mut packet: Vec<u8>, at: usize, octets: &[u8]) -> Vec<u8> {
+    let v6 = packet[0] >> 4 == 6;
+    packet[at..at + octets.len()].copy_from_slice(octets);
+    let (header, addresses) = if v6 { (40, 8) } else { (20, 12) };
+    if !v6 {
+        packet[10..12].fill(0);
+        let checksum = internet_checksum(&packet[..20]);
+        packet[10..12].copy_from_slice(&checksum);
+    }
+    packet[header + 16..header + 18].fill(0);
+    let pseudo_len = ((packet.len() - header) as u32).to_be_bytes();
+    let covered = [&packet[addresses..header], &[0, 0, 0, 6], &pseudo_len, &packet[header..]].concat();
+    packet[header + 16..header + 18].copy_from_slice(&internet_checksum(&covered));
+    packet
+}
+
+/// RFC 1071.
+fn internet_checksum(octets: &[u8]) -> [u8; 2] {
+    let words = octets.chunks(2).map(|pair| u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0)));
+    let mut sum: u64 = words.sum();
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    (!(sum as u16)).to_be_bytes()
+}
+
+#[test]
+fn every_flag_and_every_codepoint_is_read_as_written() {
+    let mut packet = Vec::new();
+    for v6 in [false, true] {
+        for bits in 0..=u8::MAX {
+            for ecn in [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::Congested] {
+                let segment = Segment { flags: Flags::from_bits(bits), ecn, ..Segment::default() };
+                encode(endpoints(v6), &segment, b"", &mut packet);
+                assert_eq!(Decoded::read(&packet).unwrap().segment, segment);
+            }
+        }
+    }
+}
+
+/// RFC 9293 §3.1: reserved bits are ignored by those who do not implement what they are for, but the checksum
+/// covers them.
+#[test]
+fn reserved_bits_are_ignored_unless_they_were_flipped() {
+    let mut packet = Vec::new();
+    for v6 in [false, true] {
+        let tcp = if v6 { 40 } else { 20 };
+        let segment = Segment { flags: Flags::ACK, ..Segment::default() };
+        encode(endpoints(v6), &segment, b"", &mut packet);
+        for bit in 0..4 {
+            let mut reserved = packet.clone();
+            reserved[tcp + 12] |= 1 << bit;
+            assert_eq!(Decoded::read(&reserved), Err(DecodeError::Checksum("TCP")));
+            let checksum = u32::from(u16::from_be_bytes([packet[tcp + 16], packet[tcp + 17]]));
+            // RFC 1624: one's complement.
+            let word = 0x100 << bit;
+            let sum = (!checksum & 0xffff) + word;
+            let renewed = !((sum & 0xffff) + (sum >> 16)) as u16;
+            reserved[tcp + 16..tcp + 18].copy_from_slice(&renewed.to_be_bytes());
+            assert_eq!(Decoded::read(&reserved).unwrap().segment, segment);
+        }
+    }
+}
+
+#[test]
+fn a_payload_of_any_length_is_read_as_written() {
+    let octets: Vec<u8> = (0..=u8::MAX).cycle().take(1460).collect();
+    let mut packet = Vec::new();
+    for v6 in [false, true] {
+        for len in [0, 1, 2, 3, 535, 536, 1459, 1460] {
+            let segment = Segment { len: len as u16, flags: Flags::ACK, ..Segment::default() };
+            encode(endpoints(v6), &segment, &octets[..len], &mut packet);
+            let decoded = Decoded::read(&packet).unwrap();
+            assert_eq!((decoded.segment, decoded.payload), (segment, &octets[..len]));
+        }
+    }
+}
+
+#[test]
+fn the_payload_says_how_long_the_segment_is() {
+    let mut packet = Vec::new();
+    encode(endpoints(false), &Segment { len: 100, ..Segment::default() }, b"abc", &mut packet);
+    assert_eq!(Decoded::read(&packet).unwrap().segment.len, 3);
+}
+
+#[test]
+#[should_panic(expected = "different families")]
+fn a_packet_is_of_one_family() {
+    let mixed = Endpoints { source: endpoints(false).source, destination: endpoints(true).destination };
+    encode(mixed, &Segment::default(), b"", &mut Vec::new());
+}
+
+#[test]
+fn one_to_four_blocks_are_read() {
+    for n in 1..=4u8 {
+        let mut raw = vec![1, 1, 5, 2 + 8 * n];
+        let mut expected = SackBlocks::EMPTY;
+        for i in 1..=n {
+            raw.extend([0, 0, 0, i, 0, 0, 1, i]);
+            expected.push(block(u32::from(i), 256 + u32::from(i)));
+        }
+        assert_eq!(options(&raw).sack, expected);
+    }
+}
+
+#[test]
+fn options_need_no_padding_between_them() {
+    let raw = [3, 3, 9, 2, 4, 2, 0, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 4, 2];
+    let expected = Options {
+        mss: Some(512),
+        window_scale: Some(9),
+        sack_permitted: true,
+        timestamps: Some(Timestamps { val: 1, ecr: 2 }),
+        ..Options::default()
+    };
+    assert_eq!(options(&raw), expected);
+}
+
+#[test]
+fn an_option_of_a_wrong_length_is_skipped_by_its_length() {
+    // RFC 9293 §3.2, MUST-7. The MSS behind shows that nothing else was lost.
+    let expected = Options { mss: Some(1460), ..Options::default() };
+    for (kind, right) in [(2, &[4][..]), (3, &[3]), (4, &[2]), (5, &[10, 18, 26, 34]), (8, &[10])] {
+        for len in (2..=36).filter(|len| !right.contains(len)) {
+            let mut raw = vec![0xaa; usize::from(len)];
+            raw[..2].copy_from_slice(&[kind, len]);
+            raw.extend([2, 4, 5, 0xb4]);
+            assert_eq!(options(&raw), expected, "kind {kind}, length {len}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_option_of_any_length_is_skipped() {
+    // RFC 9293 §3.2, MUST-6.
+    for kind in (6..=u8::MAX).filter(|kind| !KNOWN_KINDS.contains(kind)) {
+        for len in 2..=36 {
+            let mut raw = vec![2; usize::from(len)];
+            raw[..2].copy_from_slice(&[kind, len]);
+            raw.extend([2, 4, 5, 0xb4]);
+            assert_eq!(options(&raw), Options { mss: Some(1460), ..Options::default() });
+        }
+    }
+}
+
+#[test]
+fn after_a_length_that_cannot_be_the_rest_is_not_read() {
+    // RFC 9293 §3.2, MUST-7: zero, less than the two octets before it, more than is left, cut off.
+    for broken in [&[30, 0][..], &[30, 1], &[30, 200], &[8, 0], &[2, 1], &[5, 255]] {
+        let raw = [&[3, 3, 7], broken, &[2, 4, 5, 0xb4]].concat();
+        assert_eq!(options(&raw), Options { window_scale: Some(7), ..Options::default() }, "{broken:?}");
+    }
+    assert_eq!(options(&[3, 3, 7, 2]), Options { window_scale: Some(7), ..Options::default() });
+}
+
+#[test]
+fn nothing_is_read_behind_the_end_of_the_list() {
+    assert_eq!(options(&[1, 1, 0, 2, 4, 5, 0xb4]), Options::default());
+    assert_eq!(options(&[1; 40]), Options::default());
+}
+
+#[test]
+fn options_of_any_kind_and_length_break_nothing() {
+    for kind in 0..=u8::MAX {
+        for len in 0..=u8::MAX {
+            let mut raw = [len; 40];
+            raw[0] = kind;
+            options(&raw);
+        }
+    }
+}
+
+#[test]
+fn a_wrong_checksum_is_named() {
+    for v6 in [false, true] {
+        let header = if v6 { 40 } else { 20 };
+        for at in [header + 16, header + 4, header + 20] {
+            let mut damaged = packet(v6, 3);
+            damaged[at] ^= 1;
+            assert_eq!(Decoded::read(&damaged), Err(DecodeError::Checksum("TCP")), "octet {at}");
+        }
+    }
+    let mut damaged = packet(false, 3);
+    damaged[10] ^= 1;
+    assert_eq!(Decoded::read(&damaged), Err(DecodeError::Checksum("IPv4")));
+}
+
+#[test]
+fn a_segment_that_reached_another_host_is_noticed() {
+    // RFC 9293 §3.1: the addresses count in the checksum.
+    for at in 8..40 {
+        let mut damaged = packet(true, 3);
+        damaged[at] ^= 1;
+        assert_eq!(Decoded::read(&damaged), Err(DecodeError::Checksum("TCP")), "octet {at}");
+    }
+}
+
+#[test]
+fn the_checksums_are_those_of_rfc_1071() {
+    for v6 in [false, true] {
+        for n in 0..samples().len() {
+            assert_eq!(altered(packet(v6, n), 0, &[]), packet(v6, n));
+        }
+    }
+}
+
+#[test]
+fn a_packet_that_was_cut_short_is_malformed() {
+    for v6 in [false, true] {
+        for n in 0..samples().len() {
+            let whole = packet(v6, n);
+            for len in 0..whole.len() {
+                assert!(Decoded::read(&whole[..len]).is_err(), "{len} octets");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_follows_the_packet_is_ignored() {
+    // A frame may be longer, as short ones are on an Ethernet.
+    for v6 in [false, true] {
+        let mut padded = packet(v6, 3);
+        padded.extend([0; 7]);
+        assert_eq!(Decoded::read(&padded).unwrap().payload, b"hello");
+    }
+}
+
+#[test]
+fn a_header_longer_than_the_segment_or_shorter_than_itself_is_malformed() {
+    for v6 in [false, true] {
+        let offset = if v6 { 52 } else { 32 };
+        for words in [0, 4, 7, 15] {
+            let odd = altered(packet(v6, 3), offset, &[words << 4]);
+            assert!(matches!(Decoded::read(&odd), Err(DecodeError::Malformed(_))), "{words} words");
+        }
+    }
+}
+
+#[test]
+fn a_longer_header_takes_what_looked_like_payload() {
+    let mut packet = Vec::new();
+    encode(endpoints(false), &Segment::default(), &[2, 4, 5, 0xb4, 7], &mut packet);
+    let decoded = altered(packet, 32, &[6 << 4]);
+    let decoded = Decoded::read(&decoded).unwrap();
+    assert_eq!((decoded.segment.options.mss, decoded.segment.len, decoded.payload), (Some(1460), 1, &[7][..]));
+}
+
+#[test]
+fn a_header_with_ip_options_is_read() {
+    let plain = packet(false, 3);
+    let mut longer = [&plain[..20], &[1, 1, 1, 0], &plain[20..]].concat();
+    longer[0] = 0x46;
+    longer[3] += 4;
+    longer[10..12].fill(0);
+    let checksum = internet_checksum(&longer[..24]);
+    longer[10..12].copy_from_slice(&checksum);
+    assert_eq!(Decoded::read(&longer).unwrap(), Decoded::read(&plain).unwrap());
+}
+
+#[test]
+fn a_fragment_is_no_segment() {
+    for fragment in [[0x20, 0], [0, 1], [0x20, 1]] {
+        assert_eq!(Decoded::read(&altered(packet(false, 3), 6, &fragment)), Err(DecodeError::NotTcp));
+    }
+}
+
+#[test]
+fn another_protocol_is_no_segment() {
+    for (v6, protocol) in [(false, 9), (true, 6)] {
+        for number in [1, 17, 253] {
+            assert!(Decoded::read(&altered(packet(v6, 3), protocol, &[number])).is_err(), "protocol {number}");
+        }
+        assert_eq!(Decoded::read(&altered(packet(v6, 3), protocol, &[253])), Err(DecodeError::NotTcp));
+    }
+}
+
+#[test]
+fn no_octet_of_a_header_can_break_the_reader() {
+    for v6 in [false, true] {
+        for n in 0..samples().len() {
+            let whole = packet(v6, n);
+            for at in 0..whole.len() {
+                for octet in 0..=u8::MAX {
+                    let mut odd = whole.clone();
+                    odd[at] = octet;
+                    let _ = Decoded::read(&odd);
+                    let _ = Decoded::read(&altered(whole.clone(), at, &[octet]));
+                    set_congested(&mut odd);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_packet_is_not_marked() {
+    for octets in [&[][..], &[0x45, 2], &[0x60, 0x20], &[0x15; 60]] {
+        let mut marked = octets.to_vec();
+        assert!(!set_congested(&mut marked));
+        assert_eq!(marked, octets);
+    }
+}
+
+#[test]
+fn no_damaged_octet_goes_unnoticed() {
+    let mut packet = Vec::new();
+    let (segment, payload) = samples()[3];
+    encode(endpoints(false), &segment, payload, &mut packet);
+    for i in 0..packet.len() {
+        let mut damaged = packet.clone();
+        damaged[i] ^= 0x40;
+        assert!(Decoded::read(&damaged).is_err(), "octet {i}");
+    }
+    for len in 0..packet.len() {
+        assert!(Decoded::read(&packet[..len]).is_err(), "{len} octets");
+    }
+}
+
+#[test]
+fn a_router_can_mark_what_is_capable() {
+    let mut packet = Vec::new();
+    for v6 in [false, true] {
+        for (segment, payload) in samples() {
+            encode(endpoints(v6), &segment, payload, &mut packet);
+            let capable = segment.ecn != Ecn::NotCapable;
+            assert_eq!(set_congested(&mut packet), capable);
+            let expected = if capable { Ecn::Congested } else { Ecn::NotCapable };
+            assert_eq!(Decoded::read(&packet).unwrap().segment.ecn, expected);
+        }
+    }
+}
