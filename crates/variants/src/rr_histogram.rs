@@ -58,6 +58,10 @@ impl Histogram {
         if self.events.len() == MAX_EVENTS {
             self.drop_oldest();
         }
+        if self.events.len() == self.events.capacity() {
+            let doubled = self.events.len().clamp(4, MAX_EVENTS - self.events.len());
+            self.events.reserve_exact(doubled); // never room for more than the limit
+        }
         let event = Event::new(at, length.0 as usize);
         self.events.push_back(event);
         self.counts[event.length()] += 1;

@@ -11,15 +11,7 @@ PAPER = papers()["frto"]
 TINY = Tier("quick", duration=0.01, seeds=1, points=2)
 
 
-KNOWN = {"frto_ignores_send_high": "duplicates of the ACK that decides are not enough: `recover` is that very ACK"}
-
-
-def marked(name: str) -> object:
-    """Mark what is known not to hold; explanations.toml has the claims."""
-    return pytest.param(name, marks=pytest.mark.xfail(reason=KNOWN[name])) if name in KNOWN else name
-
-
-@pytest.mark.parametrize("name", [marked(name) for name in PAPER.units])
+@pytest.mark.parametrize("name", list(PAPER.units))
 def test_checks_hold(name: str) -> None:
     """Each of them, on a small scripted run."""
     assert PAPER.units[name].check(), PAPER.units[name].statement
