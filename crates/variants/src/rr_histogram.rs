@@ -59,8 +59,8 @@ impl Histogram {
             self.drop_oldest();
         }
         if self.events.len() == self.events.capacity() {
-            let doubled = self.events.len().clamp(4, MAX_EVENTS - self.events.len());
-            self.events.reserve_exact(doubled); // never room for more than the limit
+            let doubled = (2 * self.events.len()).clamp(4, MAX_EVENTS); // never room for more than the limit
+            self.events.reserve_exact(doubled - self.events.len());
         }
         let event = Event::new(at, length.0 as usize);
         self.events.push_back(event);
