@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from reknit.papers import _claims, _lab, _overview, _report, papers, rr_tcp
+from reknit.papers import _claims, _lab, _overview, _report, papers
 from reknit.papers._frame import Result, Tier
 from reknit.papers._lab import Lab
 from reknit.papers._statistics import bootstrap, jackknife
+from reknit.papers.rr_tcp import avoidance
 
 SMALL = Tier("quick", duration=0.015, seeds=2, points=2)
 
@@ -97,8 +98,8 @@ def outcomes(results: dict[str, Result]) -> dict[str, str]:
 
 def test_a_broken_algorithm_is_seen(fig4: dict[str, Result], monkeypatch: pytest.MonkeyPatch) -> None:
     """Without DSACK no algorithm learns of needless retransmissions, and the claims about them fail; SACK's do not."""
-    as_published, late = outcomes(fig4), rr_tcp._late
-    monkeypatch.setattr(rr_tcp, "_late", lambda share: {**late(share), "tcp.dsack": False})
+    as_published, late = outcomes(fig4), avoidance._late
+    monkeypatch.setattr(avoidance, "_late", lambda share: {**late(share), "tcp.dsack": False})
     broken = outcomes(run_fig4())
     about_dsack, about_sack = {"rr-fig4-1", "rr-fig4-2", "rr-fig4-6"}, {"rr-fig4-3"}
     for id in about_dsack | about_sack:
