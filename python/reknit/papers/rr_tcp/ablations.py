@@ -24,7 +24,7 @@ PAYLOAD_BITS = 8 * 960
     reports="The gain over SACK is similar with none, one or two windows; RR-TCP beats SACK from a half to two.",
     setup="As Fig. 4 with 5 % of packets delayed; limited transmit may send x windows, also beyond the largest "
     "window of 50 packets.",
-    packets=16e6,
+    packets=22e6,
     readings={"two-paths": "as Fig. 16 with a difference of 100 ms"},
 )
 def limited_transmit(lab: Lab) -> Result:
@@ -62,7 +62,7 @@ def bounded(label: str, windows: float, **dup_thresh: Any) -> Variant:  # noqa: 
     reports="Replacing a competing SACK flow by RR-TCP does not hurt the other one.",
     setup="As Fig. 4 with windows of up to 200 packets, queues of 100, and two flows: A is SACK, B is SACK "
     "(partner_sack) or RR-TCP (partner_rr); x is the share of packets delayed. The paper did not measure it.",
-    packets=10e6,
+    packets=12e6,
     quick=True,
 )
 def fairness(lab: Lab) -> Result:

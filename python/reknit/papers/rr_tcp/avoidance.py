@@ -17,7 +17,7 @@ from reknit.papers.rr_tcp._readings import readings, tcp
     "copies apart (MEAN, RTX) matters little.",
     setup="One flow of 1000 s, 4 Mbit/s and 50 ms one way, window of 50 packets of 1000 octets; each packet is delayed "
     "with probability x by N(25 ms, 8 ms); nothing is lost.",
-    packets=120e6,
+    packets=140e6,
     quick=True,
     readings=readings("uncapped"),
 )

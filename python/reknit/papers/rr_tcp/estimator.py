@@ -21,7 +21,7 @@ OPEN = readings("per-ack", "bound-only")
     title="Throughput against the mean delay, beyond the least timeout",
     reports="Beyond k = 5.5, a mean of 1.1 s, TA falls sharply below FA; TAES keeps a high throughput, like HG.",
     setup="P = 200 ms, 1 Mbit/s; 4 % of packets are delayed by N(kP, kP/3), x = k; nothing is lost.",
-    packets=24e6,
+    packets=7.5e6,
     readings=OPEN,
 )
 def severe_delays(lab: Lab) -> Result:
@@ -63,7 +63,7 @@ def timeouts_of_severe_delays(lab: Lab) -> Result:
     title="Throughput against the FA ratio, at severe delays",
     reports="TAES equals the best FAES over all ratios, and HG.",
     setup="As Fig. 10 at k = 6; x is the fixed FA ratio of FA and FAES. The others are lines.",
-    packets=13e6,
+    packets=4.5e6,
     readings=OPEN,
 )
 def ratio_at_severe_delays(lab: Lab) -> Result:
@@ -106,7 +106,7 @@ def timeouts_at_severe_delays(lab: Lab) -> Result:
     title="Mean timeout at severe delays",
     reports="SACK 1.0 s, DSACK-R 1.0, FA 3.1, TA 1.6, TAES 3.1, HG 2.3.",
     setup="As Fig. 10 at k = 6; the FA ratio of FA is 95 %. The mean is over all times that the timer was set.",
-    packets=3e6,
+    packets=1e6,
     quick=True,
     readings=OPEN,
 )

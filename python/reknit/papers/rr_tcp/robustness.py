@@ -29,7 +29,7 @@ DISTRIBUTIONS = {
     reports="No significant effect.",
     setup="P = 50 ms; ACKs are delayed with probability x by N(25 ms, 8 ms), data with probability 0.05 by the same. "
     "The paper gives no parameters.",
-    packets=80e6,
+    packets=25e6,
     readings={"in-order": "data keep their order; by default 5 % of them are delayed, too"},
 )
 def reordered_acks(lab: Lab) -> Result:
@@ -53,7 +53,7 @@ def reordered_acks(lab: Lab) -> Result:
     setup="P = 50 ms, 5 % of packets are delayed, by 25 ms in the mean: N(25, 8) ms; U[0, 50] ms; exponential; "
     "hyperexponential, coefficient of variation 4; Pareto, shape 1.5; Pareto II, shape 1.2. The paper gives no "
     "parameters.",
-    packets=48e6,
+    packets=30e6,
 )
 def distributions(lab: Lab) -> Result:
     """Compare the distributions."""
@@ -75,7 +75,7 @@ def distributions(lab: Lab) -> Result:
     reports="TA is far ahead of SACK; its lead begins to shrink beyond 100 ms, one window, and is still seven-fold at "
     "200 ms.",
     setup="P = 50 ms; each packet is delayed by x with probability 1/2; nothing is lost.",
-    packets=60e6,
+    packets=25e6,
     quick=True,
     readings={
         "alternating": "packets take the two paths in turn; by default each is drawn",

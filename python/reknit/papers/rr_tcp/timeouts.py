@@ -26,7 +26,7 @@ def fixed(label: str, ratio: float) -> Variant:
     title="Throughput against the link's delay, with delays of up to two round trips and losses",
     reports="TA is best, although FA has even fewer false fast retransmits; the lead of TA over FA narrows as P grows.",
     setup="1.4 % of packets are delayed by U[0, 4P], 0.6 % are lost; P is 40 to 200 ms, the rate 50 packets per 2P.",
-    packets=30e6,
+    packets=20e6,
     quick=True,
 )
 def link_delay(lab: Lab) -> Result:
@@ -51,7 +51,7 @@ def late_and_lost(p_s: float, tcp: dict[str, Any] | None = None) -> dict[str, An
     title="Throughput against the FA ratio",
     reports="TA is above DSACK-R and FA(90 %), and reaches about the most that any fixed ratio gives.",
     setup="As Fig. 7 at P = 100 ms; x is the fixed FA ratio of FA. SACK, DSACK-R and TA are lines.",
-    packets=9e6,
+    packets=4.5e6,
     quick=True,
     readings=_readings.readings("any-hole"),
 )
