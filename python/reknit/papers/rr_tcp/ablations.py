@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
-import reknit
 from reknit.papers._figures import Lines
-from reknit.papers._frame import Result, key
-from reknit.papers._lab import MIN_DURATION_S, Lab
+from reknit.papers._frame import Result
+from reknit.papers._lab import Lab
 from reknit.papers._labels import Variant, changed
 from reknit.papers.rr_tcp._network import delayed, dumbbell, normal, paper
 
@@ -67,23 +67,27 @@ def bounded(label: str, windows: float, **dup_thresh: Any) -> Variant:  # noqa: 
 )
 def fairness(lab: Lab) -> Result:
     """Look at flow A beside either partner."""
-    shares, partners = [0, 0.01, 0.05], {"partner_sack": "sack", "partner_rr": "rr-taes"}
-    duration = max(MIN_DURATION_S, 1000 * lab.tier.duration)
-    seeds = range(1, min(5, lab.tier.seeds or 5) + 1)
-    rows = []
-    for share in shares:
-        lab.planned.append(("R22", len(partners) * len(seeds), duration))
-        for label, variant in {} if lab.dry else partners.items():
-            for seed in seeds:
-                scenario = {**_shared(share), "duration": f"{duration:g} s"}
-                groups = reknit.simulate(None, variant, scenario=scenario, seed=seed).groups
-                mbit_s = groups.filter(pl.col("group") == "A")["goodput_mbit_s"][0]
-                thr = 1000 * mbit_s * 1e6 / PAYLOAD_BITS
-                rows.append({"variant": label, "x": key(share), "seed": seed, "thr_a_pkts": thr})
-    table = pl.DataFrame(rows)
-    return Result(tuple(shares), table, table.drop("thr_a_pkts", strict=False)).drawn(
+    shares = [0, 0.01, 0.05]
+    found = lab.sweep(
+        _shared,
+        shares,
+        {"partner_sack": "sack", "partner_rr": "rr-taes"},
+        duration_s=1000,
+        seeds=5,
+        keep=shares,
+        split=_flow_a,
+    )
+    packets = 1000 * 1e6 * pl.col("goodput_mbit_s") / PAYLOAD_BITS
+    return found.with_metric("thr_a_pkts", packets).drawn(
         Lines("thr_a_pkts", "share of packets delayed", "packets of flow A in 1000 s")
     )
+
+
+def _flow_a(label: str, row: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Keep of a run what flow A has got."""
+    rest = dict.fromkeys(name for name in row if name not in ("variant", "x", "seed"))
+    goodputs = {group["group"]: group["goodput_mbit_s"] for group in row.get("groups") or ()}
+    return {label: {**rest, "goodput_mbit_s": goodputs.get("A")}}
 
 
 def _shared(share: float) -> dict[str, Any]:
