@@ -106,7 +106,7 @@ def _share_of_throughput(*labels: str) -> Lines:
     title="A long flow, less than 1 ms, packets displaced by three",
     reports="Slow decline to 0.5-1 %, then from 85 % to 10 % of the throughput, flat from 8 %.",
     setup=SETUP.format(what="A long flow", delay=0, shift=3),
-    packets=30e6,
+    packets=24e6,
     readings=GAPS,
     delay_ms=0,
     curves=["reno"],
@@ -117,7 +117,7 @@ def _share_of_throughput(*labels: str) -> Lines:
     title="A long flow, 15 ms, packets displaced by three",
     reports="Slow decline to 0.1-0.2 %, then from 85 % to 10 % of the throughput, flat from 8 %.",
     setup=SETUP.format(what="A long flow", delay=15, shift=3),
-    packets=3.5e6,
+    packets=3e6,
     readings=GAPS,
     delay_ms=15,
     curves=["reno"],
@@ -128,7 +128,7 @@ def _share_of_throughput(*labels: str) -> Lines:
     title="A long flow, 35 ms, packets displaced by three",
     reports="Slow decline to 0.1-0.2 %, then from 85 % to 10 % of the throughput, flat from 8 %.",
     setup=SETUP.format(what="A long flow", delay=35, shift=3) + " Also senders that the paper recommends.",
-    packets=12e6,
+    packets=8.7e6,
     quick=True,
     readings=GAPS,
     delay_ms=35,
@@ -228,7 +228,7 @@ def _mixed(
     title="The mix, one client, 35 ms, packets displaced by three",
     reports="Three regions as with the single flow, levelling off near half of the throughput.",
     setup=SETUP.format(what="16 sessions, 2 long, 2 of 100 KB, 12 of HTTP", delay=35, shift=3),
-    packets=60e6,
+    packets=14e6,
     quick=True,
     delay_ms=35,
 )
@@ -238,7 +238,7 @@ def _mixed(
     title="The mix, one client, 15 ms, packets displaced by three",
     reports="Degrades less than at 70 ms.",
     setup=SETUP.format(what="16 sessions, 2 long, 2 of 100 KB, 12 of HTTP", delay=15, shift=3),
-    packets=80e6,
+    packets=32e6,
     delay_ms=15,
 )
 @paper.experiment(
@@ -247,7 +247,7 @@ def _mixed(
     title="The mix, one client, 70 ms, packets displaced by three",
     reports="A larger rate of degradation.",
     setup=SETUP.format(what="16 sessions, 2 long, 2 of 100 KB, 12 of HTTP", delay=70, shift=3),
-    packets=40e6,
+    packets=7e6,
     delay_ms=70,
 )
 def one_client(lab: Lab, delay_ms: float) -> Result:
@@ -262,7 +262,7 @@ def one_client(lab: Lab, delay_ms: float) -> Result:
     title="The mix, four clients at once, 15 ms, packets displaced by three",
     reports="A gentler slope than with one client; like 35 ms.",
     setup=SETUP.format(what="64 sessions, 8 long, 8 of 100 KB, 48 of HTTP", delay=15, shift=3),
-    packets=300e6,
+    packets=85e6,
     delay_ms=15,
 )
 @paper.experiment(
@@ -271,7 +271,7 @@ def one_client(lab: Lab, delay_ms: float) -> Result:
     title="The mix, four clients at once, 35 ms, packets displaced by three",
     reports="A gentler slope than with one client; like 15 ms.",
     setup=SETUP.format(what="64 sessions, 8 long, 8 of 100 KB, 48 of HTTP", delay=35, shift=3),
-    packets=150e6,
+    packets=37e6,
     delay_ms=35,
 )
 def four_clients(lab: Lab, delay_ms: float) -> Result:
@@ -307,7 +307,7 @@ def four_clients_absolute(lab: Lab, delay_ms: float) -> Result:
     title="By type of transaction, 70 ms",
     reports="Long flows lose most, short files and HTTP little, sometimes they gain.",
     setup=SETUP.format(what="64 sessions, 8 long, 8 of 100 KB, 48 of HTTP", delay=70, shift=3),
-    packets=80e6,
+    packets=10e6,
 )
 def types_at_70_ms(lab: Lab) -> Result:
     """Split the mix of four clients by the type of transaction."""
@@ -344,7 +344,7 @@ def types(lab: Lab, delay_ms: float) -> Result:
     setup=SETUP.format(what="64 sessions, 8 long, 8 of 100 KB, 48 of HTTP", delay=15, shift=3)
     + " Before that each flow is served at 20 Mbit/s of its own, a little more than its window fills, so that some ten "
     "packets of others come between two of its (our way to interleave).",
-    packets=200e6,
+    packets=70e6,
 )
 def interleaved(lab: Lab) -> Result:
     """Sweep the share of displaced packets for flows whose trains are pulled apart."""
@@ -364,7 +364,7 @@ for _shift, _figure, _curves, _reports in (
             title=f"The mix, four clients, {_delay} ms, packets displaced by {_shift}",
             reports=_reports,
             setup=SETUP.format(what="64 sessions, 8 long, 8 of 100 KB, 48 of HTTP", delay=_delay, shift=_shift),
-            packets=200e6 if _delay == 15 else 120e6,
+            packets=(80e6 if _delay == 15 else 34e6) * _shift,
             delay_ms=_delay,
             shift=_shift,
             curves=_curves,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from reknit.papers._figures import Bars, Lines
 from reknit.papers._frame import Point, Result
-from reknit.papers._lab import Lab
+from reknit.papers._lab import Curves, Lab
 from reknit.papers._labels import changed
-from reknit.papers.survey import MEASURED_S, READINGS, WARM_UP_S, fluttering, paper, survey_curves
+from reknit.papers.survey import MEASURED_S, READINGS, WARM_UP_S, fluttering, paper, sweep_as_read
 
 TAUS: list[Point] = [1.0, 1.5, 2.0]
 QUOTED_THRESHOLDS = ("sack", "sack_t2", "sack_t4", "sack_t2_wait20")
@@ -19,12 +19,12 @@ QUOTED_THRESHOLDS = ("sack", "sack_t2", "sack_t4", "sack_t2_wait20")
     reports="At least 35 % more throughput than Blanton-Allman and 6 % fewer unneeded fast retransmits; like RR-TCP, "
     "with far less state.",
     setup="As S7 at tau = 1, 1.5 and 2, where the route changes every 50 ms, and every 250 ms (points named so).",
-    packets=0.5e9,
+    packets=0.34e9,
     readings={name: READINGS[name] for name in ("min-rto-1s", "leung-ma-4")},
 )
 def leung_ma_against_others(lab: Lab) -> Result:
     """Sweep tau for both paces of the route."""
-    curves = survey_curves(["ba_inc", "ba_avg", "ba_ewma", "ba_timedel", "ba_timeinc", "rr", "leungma"], lab.reading)
+    labels = ["ba_inc", "ba_avg", "ba_ewma", "ba_timedel", "ba_timeinc", "rr", "leungma"]
     slow: list[Point] = [f"{tau:g} at 250 ms" for tau in TAUS]
     at = {**{tau: (50, tau) for tau in TAUS}, **dict(zip(slow, [(250, tau) for tau in TAUS], strict=True))}
 
@@ -33,7 +33,11 @@ def leung_ma_against_others(lab: Lab) -> Result:
         return fluttering(lab, delta_ms)(float(tau))
 
     points = [*TAUS, *slow]
-    found = lab.sweep(scenario, points, curves, duration_s=WARM_UP_S + MEASURED_S, seeds=30, keep=points)
+
+    def sweep(curves: Curves) -> Result:
+        return lab.sweep(scenario, points, curves, duration_s=WARM_UP_S + MEASURED_S, seeds=30, keep=points)
+
+    found = sweep_as_read(lab, "Q2", labels, sweep)
     return found.drawn(Bars("goodput_mbps", "", "goodput, Mbit/s"), Bars("fr_frac", "", "share of fast retransmits"))
 
 
@@ -44,7 +48,7 @@ def leung_ma_against_others(lab: Lab) -> Result:
     reports="Ten times the throughput of SACK TCP.",
     setup="RR-TCP's path at 10 Mbit/s and 50 ms one way, window of 125 packets, one round trip's worth; a share x of "
     "packets delayed by N(25 ms, 8 ms), nothing lost (our choice: the source gives neither).",
-    packets=24e6,
+    packets=16e6,
 )
 def delayed_response(lab: Lab) -> Result:
     """Sweep the share of delayed packets."""
@@ -73,7 +77,7 @@ def delayed_response(lab: Lab) -> Result:
     "chances, ratio / 3; 2 and a wait of 20 ms: the chances of 2, the ratio of 3.",
     setup="Files of 100 KB one after the other over RR-TCP's path, no limited transmit, 1 % of packets lost, 4 % "
     "displaced by 1, 2, 3 or 4 positions (our choice: the source counts in traces of others); directions only.",
-    packets=10e6,
+    packets=1.3e6,
 )
 def fixed_thresholds(lab: Lab) -> Result:
     """Count which fast retransmits were needed, and how many losses they repaired."""
