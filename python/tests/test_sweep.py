@@ -209,3 +209,14 @@ def test_wrong_points_are_refused_before_anything_runs() -> None:
             with pytest.raises(reknit.Error, match=f"^{re.escape(says)}"):
                 reknit.sweep(scenario, axes, 1, executor)
         assert executor.submitted == 0
+
+
+def test_sets_of_flows_have_a_column(tmp_path: Path) -> None:
+    """The same numbers as in `Run.groups`, also from the store."""
+    flows = [{"name": "long", "workload": "bulk"}, {"name": "short", "workload": {"kind": "files", "size": "20 kB"}}]
+    scenario = {"path": "two-paths-50ms", "duration": "3s", "flows": flows}
+    run = reknit.simulate(scenario=scenario, variant="sack")
+    for _ in range(2):
+        with ThreadPoolExecutor(1) as thread:
+            table = reknit.sweep(scenario, {"variant": ["sack"]}, 1, thread, tmp_path)
+        assert table["groups"].to_list() == [run.groups.rows(named=True)]
