@@ -136,15 +136,17 @@ def _share_of_throughput(*labels: str) -> Lines:
 )
 def long_flow(lab: Lab, delay_ms: float, curves: list[str]) -> Result:
     """Sweep the share of displaced packets for one flow; whole runs where there are few packets in a second."""
+    thorough = lab.tier.name != "quick"
+    whole = thorough and delay_ms > 0
     found = lab.sweep(
-        lambda share: backbone(lab, share, delay_ms, whole=delay_ms > 0),
+        lambda share: backbone(lab, share, delay_ms, whole=whole),
         SHARES,
         curves,
         duration_s=MEASURED_S + WARM_UP_S,
         keep=[0, 0.01, 0.02, 0.08, 0.20],
-        whole=delay_ms > 0,
-        least_seeds=5 if lab.tier.name != "quick" else 0,
-        least_points=len(SHARES) if lab.tier.name != "quick" else 0,
+        whole=whole,
+        least_seeds=5 if thorough else 0,
+        least_points=len(SHARES) if thorough else 0,
     )
     return _relative(found).drawn(_share_of_throughput())
 
@@ -160,13 +162,14 @@ def long_flow(lab: Lab, delay_ms: float, curves: list[str]) -> Result:
 )
 def long_flow_shifted_by_two(lab: Lab) -> Result:
     """Sweep the share of displaced packets for one flow."""
+    whole = lab.tier.name != "quick"
     found = lab.sweep(
-        lambda share: backbone(lab, share, 35, shift=2, whole=True),
+        lambda share: backbone(lab, share, 35, shift=2, whole=whole),
         SHARES,
         ["reno"],
         duration_s=MEASURED_S + WARM_UP_S,
         keep=[0.001, 0.01, 0.05],
-        whole=True,
+        whole=whole,
     )
     return _relative(found).drawn(_share_of_throughput())
 
@@ -181,11 +184,12 @@ def long_flow_shifted_by_two(lab: Lab) -> Result:
 )
 def loss_and_reordering(lab: Lab) -> Result:
     """Lose, displace, or do both."""
+    whole = lab.tier.name != "quick"
     shares = {"none": (0.0, 0.0), "loss": (0.0, 0.001), "reorder": (0.001, 0.0), "both": (0.001, 0.001)}
 
     def scenario(point: str) -> dict[str, object]:
         displaced, lost = shares[point]
-        return backbone(lab, displaced, 35, loss=lost, whole=True)
+        return backbone(lab, displaced, 35, loss=lost, whole=whole)
 
     found = lab.sweep(
         scenario,
@@ -193,8 +197,8 @@ def loss_and_reordering(lab: Lab) -> Result:
         ["reno"],
         duration_s=MEASURED_S + WARM_UP_S,
         keep=list(shares),
-        whole=True,
-        least_seeds=5,
+        whole=whole,
+        least_seeds=5 if whole else 0,
     )
     found = found.relative("rel_thr", of="goodput_mbps", to="none")
     return found.drawn(Bars("rel_thr", "", "share of throughput without"))
