@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from reknit.papers._figures import Bars, Lines
-from reknit.papers._frame import Paper, Point, Result
+from reknit.papers._frame import QUICK, Paper, Point, Result
 from reknit.papers._lab import Curves, Lab
 
 paper = Paper(
@@ -96,6 +96,11 @@ def _relative(found: Result) -> Result:
     return found.relative("rel_thr", of="goodput_mbps", to=0)
 
 
+def _is_thorough(lab: Lab) -> bool:
+    """Tell whether runs of few packets are long enough for a knee: in all tiers but what tests run."""
+    return lab.tier.duration >= QUICK.duration
+
+
 def _share_of_throughput(*labels: str) -> Lines:
     return Lines("rel_thr", "share of packets displaced", "share of throughput without", variants=labels, log_x=True)
 
@@ -136,7 +141,7 @@ def _share_of_throughput(*labels: str) -> Lines:
 )
 def long_flow(lab: Lab, delay_ms: float, curves: list[str]) -> Result:
     """Sweep the share of displaced packets for one flow; whole runs where there are few packets in a second."""
-    thorough = lab.tier.name != "quick"
+    thorough = _is_thorough(lab)
     whole = thorough and delay_ms > 0
     found = lab.sweep(
         lambda share: backbone(lab, share, delay_ms, whole=whole),
@@ -162,7 +167,7 @@ def long_flow(lab: Lab, delay_ms: float, curves: list[str]) -> Result:
 )
 def long_flow_shifted_by_two(lab: Lab) -> Result:
     """Sweep the share of displaced packets for one flow."""
-    whole = lab.tier.name != "quick"
+    whole = _is_thorough(lab)
     found = lab.sweep(
         lambda share: backbone(lab, share, 35, shift=2, whole=whole),
         SHARES,
@@ -184,7 +189,7 @@ def long_flow_shifted_by_two(lab: Lab) -> Result:
 )
 def loss_and_reordering(lab: Lab) -> Result:
     """Lose, displace, or do both."""
-    whole = lab.tier.name != "quick"
+    whole = _is_thorough(lab)
     shares = {"none": (0.0, 0.0), "loss": (0.0, 0.001), "reorder": (0.001, 0.0), "both": (0.001, 0.001)}
 
     def scenario(point: str) -> dict[str, object]:
