@@ -6,13 +6,14 @@ import warnings as _warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from reknit import _compare, _frames, _native
+from reknit import _frames, _native
+from reknit._scenario import place, request
 
 if TYPE_CHECKING:
     import polars
 
-    from reknit._compare import File, Settings, Table, Time
     from reknit._frames import Schema
+    from reknit._scenario import File, Settings, Table, Time
 
 _PACKETS: Schema = {
     "time_s": "float",
@@ -81,8 +82,8 @@ def trace(
     Error
         If the question is wrong.
     """
-    where = _compare.place(path, loss, set, in_order, flows, scenario)
-    who = _compare.request(None if variant is None else [variant], variant_files, duration)
+    where = place(path, loss, set, in_order, flows, scenario)
+    who = request(None if variant is None else [variant], variant_files, duration)
     found = _native.trace(where, who, seed)
     for line in found["warnings"]:
         _warnings.warn(line, stacklevel=2)

@@ -122,7 +122,7 @@ def variant(label: str) -> Variant:
         raise KeyError(f"{label}: no such curve; allowed are {', '.join(OFFICIAL)}") from None
 
 
-def changed(label: str, name: str, **changes: Mapping[str, Any] | bool | list[Any]) -> dict[str, Any]:
+def changed(label: str, name: str, **changes: Mapping[str, Any] | bool | str | list[Any]) -> dict[str, Any]:
     """Describe a variant that differs from a curve's in some answers, as for a sweep over a parameter.
 
     >>> changed("dsack_fa", "rr-fa-60", dup_thresh={"fa": 0.6})

@@ -102,7 +102,7 @@ def half_the_rate() -> bool:
         line = run(f"frto_{kind}", DELAY)
         after = answers(line).row(1, named=True)
         half = len(outstanding(line)) * MSS // 2
-        return half == 8 * MSS == after["ssthresh_bytes"] and after["cwnd_bytes"] == half
+        return bool(half == 8 * MSS == after["ssthresh_bytes"] and after["cwnd_bytes"] == half)
 
     return _for_both(holds)
 

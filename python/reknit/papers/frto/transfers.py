@@ -38,7 +38,7 @@ Ways = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 def scenario(ways: Ways, header: int, reading: str | None) -> dict[str, Any]:
     """One transfer."""
-    samples = {"rtt_samples": "per-round"} if reading == "timed" else {}
+    samples: dict[str, Any] = {"rtt_samples": "per-round"} if reading == "timed" else {}
     transfer = {"kind": "transfer", "size": "102400 B"}
     return {"path": path(*ways, header=header, **samples), "flows": [{"name": "transfer", "workload": transfer}]}
 
