@@ -128,10 +128,15 @@ class Lines(Figure):
             # The mean of equal numbers may be off by a rounding.
             below = [max(0.0, a - b) for a, b in zip(y, low, strict=True)]
             above = [max(0.0, b - a) for a, b in zip(y, high, strict=True)]
-            marker = MARKERS[i % len(MARKERS)]
-            axes.errorbar(
-                x, y, [below, above], color=colour, marker=marker, markersize=4, linewidth=1.2, capsize=2, label=label
-            )
+            style: dict[str, Any] = {
+                "marker": MARKERS[i % len(MARKERS)],
+                "markersize": 4,
+                "linewidth": 1.2,
+                "capsize": 2,
+            }
+            if i >= len(COLOURS):  # a colour comes again
+                style |= {"linestyle": "--", "fillstyle": "none"}
+            axes.errorbar(x, y, [below, above], color=colour, label=label, **style)
         for point, value in self.published.get(label, ()):
             place = places.get(key(point))
             if place is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import math
 import platform
 from collections import Counter
@@ -14,9 +13,10 @@ from typing import Any
 
 import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
 
 import reknit
-from reknit.papers import _overview, papers
+from reknit.papers import _overview, _svg, papers
 from reknit.papers._claims import Claim, Measured, Verdict, claims, judge
 from reknit.papers._frame import Experiment, Result, Tier
 from reknit.papers._lab import Lab
@@ -168,11 +168,12 @@ def _block(lab: Lab, name: str, result: Result, verdicts: Sequence[Verdict]) -> 
     experiment = lab.experiments[id]
     mine = [] if reading else [verdict for verdict in verdicts if id in verdict.claim.experiments]
     run = result.table["x"].n_unique() if len(result.table) else 0
+    figures = result.figures if not reading or _decides(id, reading, verdicts) else ()
     return Block(
         experiment,
         reading or None,
         result,
-        [(_embedded(figure.svg(result)), _alternative(experiment, figure.title)) for figure in result.figures],
+        [(Markup(_svg.address(figure.svg(result))), _alternative(experiment, figure.title)) for figure in figures],
         mine,
         _numbers(result),
         [(unit.statement, result.units[unit.name]) for unit in lab.units if unit.name in result.units],
@@ -180,6 +181,12 @@ def _block(lab: Lab, name: str, result: Result, verdicts: Sequence[Verdict]) -> 
         result.table["seed"].n_unique() if len(result.table) else 0,
         f"{run} of {len(result.points)}" if result.points and run < len(result.points) else "all",
     )
+
+
+def _decides(id: str, reading: str, verdicts: Sequence[Verdict]) -> bool:
+    """Tell whether another reading changes what comes out of a claim."""
+    mine = (verdict for verdict in verdicts if id in verdict.claim.experiments)
+    return any(verdict.readings.get(reading, verdict.outcome) != verdict.outcome for verdict in mine)
 
 
 def _curves(result: Result) -> str:
@@ -192,10 +199,6 @@ def _curves(result: Result) -> str:
         if name != label.replace("_", "-"):
             told.append(f"{label}: {name}")
     return "; ".join(told)
-
-
-def _embedded(svg: str) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
 
 
 def _alternative(experiment: Experiment, panel: str) -> str:

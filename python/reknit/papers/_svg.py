@@ -1,0 +1,40 @@
+"""Figures within a page: a report holds hundreds, so each is written as short as it can be."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+_ATTRIBUTE = re.compile(r"=\"[^\"]*\"")
+_NUMBER = re.compile(r"-?\d+\.\d+")
+_RULES = (
+    (re.compile(r"<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL), ""),
+    # Matplotlib names a dozen fonts in every text; the root names the one that counts.
+    (re.compile(r"font-family: [^;\"]*; ?"), ""),
+    (re.compile(r' transform="rotate\(-0 [^"]*"'), ""),
+    (re.compile(r'<g id="[^"]*">'), "<g>"),
+    (re.compile(r"\s*\n\s*"), " "),
+    (re.compile(r"> <"), "><"),
+    (re.compile(r"=\"([^\"']*)\""), r"='\1'"),
+    (re.compile(r"^<svg "), "<svg font-family='sans-serif' "),
+)
+_EMPTY = re.compile(r"<g>\s*</g>")
+
+
+def compact(svg: str) -> str:
+    """Shorten a figure of matplotlib's: places to a tenth of a point, no names of groups, one font."""
+    text = _ATTRIBUTE.sub(lambda found: _NUMBER.sub(_tenths, found.group()), svg)
+    for pattern, by in _RULES:
+        text = pattern.sub(by, text)
+    while text != (shorter := _EMPTY.sub("", text)):
+        text = shorter
+    return text
+
+
+def _tenths(number: re.Match[str]) -> str:
+    return f"{float(number.group()):.1f}".removesuffix(".0")
+
+
+def address(svg: str) -> str:
+    """Make the address of an image that needs no file; it may stand between double quotes in HTML."""
+    return "data:image/svg+xml," + quote(compact(svg), safe=" <>='/:;,.()!?*+-_{}[]|@$~")
