@@ -422,6 +422,9 @@ fn sweeps_go_on_where_they_were() {
     for only_of_single_runs in ["measured", "run_length_mean_packets"] {
         assert!(!run[only_of_single_runs].take().is_null(), "{only_of_single_runs}");
     }
+    for group in run["groups"].as_array_mut().unwrap() {
+        assert!(!group["measured"].take().is_null());
+    }
     assert_eq!(run, compared["variants"][0]["runs"][1]);
     std::fs::remove_dir_all(&store).unwrap();
 }

@@ -12,21 +12,21 @@ const MAX_EVENTS: usize = 1000;
 /// The longest length that is told apart (§4.1.3: 6 bits).
 const MAX_LENGTH: usize = 63;
 
-/// When an event was measured, and its length: 58 bits of nanoseconds, which last nine years, and 6 of segments. The state
-/// of a connection is then half of what two fields would take.
+/// How long after the first event it was measured, and its length: 58 bits of nanoseconds, which last nine years, and 6 of
+/// segments. The state of a connection is then half of what two fields would take.
 #[derive(Clone, Copy, Debug)]
 struct Event(u64);
 
 impl Event {
     const LENGTH_BITS: u32 = 6;
 
-    fn new(at: Instant, length: usize) -> Event {
+    fn new(age: Duration, length: usize) -> Event {
         let latest = u64::MAX >> Event::LENGTH_BITS;
-        Event(at.as_nanos().min(latest) << Event::LENGTH_BITS | length.min(MAX_LENGTH) as u64)
+        Event(age.as_nanos().min(latest) << Event::LENGTH_BITS | length.min(MAX_LENGTH) as u64)
     }
 
-    fn at(self) -> Instant {
-        Instant::from_nanos(self.0 >> Event::LENGTH_BITS)
+    fn age(self) -> Duration {
+        Duration::from_nanos(self.0 >> Event::LENGTH_BITS)
     }
 
     fn length(self) -> usize {
@@ -38,6 +38,8 @@ impl Event {
 pub(crate) struct Histogram {
     /// How long an event counts.
     life: Duration,
+    /// When the first event was measured; never, if there was none.
+    first: Instant,
     /// Oldest first.
     events: VecDeque<Event>,
     /// How many events have each length.
@@ -46,7 +48,7 @@ pub(crate) struct Histogram {
 
 impl Histogram {
     pub(crate) fn new(life: Duration) -> Histogram {
-        Histogram { life, events: VecDeque::new(), counts: [0; MAX_LENGTH + 1] }
+        Histogram { life, first: Instant::NEVER, events: VecDeque::new(), counts: [0; MAX_LENGTH + 1] }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -62,7 +64,10 @@ impl Histogram {
             let doubled = (2 * self.events.len()).clamp(4, MAX_EVENTS); // never room for more than the limit
             self.events.reserve_exact(doubled - self.events.len());
         }
-        let event = Event::new(at, length.0 as usize);
+        if !self.first.is_set() {
+            self.first = at;
+        }
+        let event = Event::new(at.since(self.first), length.0 as usize);
         self.events.push_back(event);
         self.counts[event.length()] += 1;
     }
@@ -70,7 +75,8 @@ impl Histogram {
     /// Drops the events that are older than their life. True if there were any.
     pub(crate) fn expire(&mut self, now: Instant) -> bool {
         let before = self.events.len();
-        while self.events.front().is_some_and(|event| now.since(event.at()) > self.life) {
+        let (first, life) = (self.first, self.life);
+        while self.events.front().is_some_and(|event| now.since(first + event.age()) > life) {
             self.drop_oldest();
         }
         self.events.len() < before
@@ -96,7 +102,7 @@ impl Histogram {
 
     /// The events, oldest first.
     pub(crate) fn events(&self) -> impl Iterator<Item = (Instant, Segments)> {
-        self.events.iter().map(|event| (event.at(), Segments(event.length() as u32)))
+        self.events.iter().map(|event| (self.first + event.age(), Segments(event.length() as u32)))
     }
 
     /// Octets on the heap.
