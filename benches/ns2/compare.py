@@ -99,7 +99,7 @@ def main() -> int:
     lines = [
         "# reknit and ns-2 on the RR-TCP base topology",
         "",
-        "Written by `make bench`. 1000-octet packets, window 50, 3.9 Mbit/s over 50 ms, access links of 10 Mbit/s and",
+        "Written by `make bench`. 1000-byte packets, window 50, 3.9 Mbit/s over 50 ms, access links of 10 Mbit/s and",
         f"1 ms, minimum RTO 1 s, an ACK for each packet, {SECONDS} s. Packets delivered, means of {arguments.seeds}",
         f"seeds; ns-2 {version}.",
         "",

@@ -31,8 +31,8 @@ fn main() -> io::Result<()> {
             digest.update(fs::read(&file)?);
         }
     }
-    let text = digest.finalize().iter().take(8).fold(String::new(), |mut text, octet| {
-        let _ = write!(text, "{octet:02x}");
+    let text = digest.finalize().iter().take(8).fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
         text
     });
     println!("cargo::rustc-env=REKNIT_SOURCES={text}");

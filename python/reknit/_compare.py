@@ -195,10 +195,10 @@ class Run:
         The same numbers as in a row of ``Comparison.runs``, and what takes a look at every event: means over time, true
         round-trip times, bursts, what became of each transmission (docs/json.md has them all).
     series : polars.DataFrame
-        The senders' variables every ``sample_every``: ``time_s`` in seconds, windows in octets (``cwnd_bytes``,
+        The senders' variables every ``sample_every``: ``time_s`` in seconds, windows in bytes (``cwnd_bytes``,
         ``ssthresh_bytes``, ``flight_size_bytes``, ``pipe_bytes``, ``snd_wnd_bytes``), ``dup_thresh_segments``,
         ``reordering_coverage`` (the share of reordering that it is to cover; null if it steers by none), ``srtt_ms``
-        and ``rto_ms``, ``phase`` (open, disorder, recovery, loss), octets of the stream that were
+        and ``rto_ms``, ``phase`` (open, disorder, recovery, loss), bytes of the stream that were
         ``acknowledged_bytes`` and that arrived in order, ``delivered_bytes``. Empty without ``sample_every``.
     groups : polars.DataFrame
         A row for each set of flows, as in `Comparison`.
@@ -417,7 +417,7 @@ def path(name: File | Table, *, set: Settings | None = None, seed: int = 1) -> p
     Returns
     -------
     polars.DataFrame
-        A row for each ``direction``: ``packets`` sent of ``size_bytes`` octets, one each ``gap_ms``; one-way delays in
+        A row for each ``direction``: ``packets`` sent of ``size_bytes`` bytes, one each ``gap_ms``; one-way delays in
         ms (``delay_p50_ms`` to ``delay_max_ms``); packets ``lost``, ``duplicated`` and ``reordered`` (RFC 4737 section
         3.3), their ratio; reordering extents in packets (section 4.2; null if nothing was reordered);
         ``n_reordered_3``: packets that three later ones have overtaken at once (section 5).

@@ -70,7 +70,7 @@ def trace(
         A row for each event at an end, in order: ``time_s``, ``flow``, ``event`` (send, deliver, lost), the ``end``
         (sender or receiver of data; for what was lost the one that had sent it), ``direction`` (forward, reverse),
         ``packet`` (its ordinal in the run, the same at both ends), ``copy`` (made by the network); ``seq_bytes`` and
-        ``ack_bytes``, octets from the initial numbers, ``length_bytes``, ``flags`` as
+        ``ack_bytes``, bytes from the initial numbers, ``length_bytes``, ``flags`` as
         tcpdump writes them (``.`` is ACK), ``sack`` (blocks as
         ``"left-right"``) and ``dsack``; ``segment`` and ``transmission``, which data segment of its end it carries and
         for which time, from 1, and why (``cause``: new, limited_transmit, fast_retransmit, timeout, probe, rescue,

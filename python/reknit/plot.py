@@ -60,8 +60,8 @@ _STYLE = {
 _NAMES = {
     "goodput_mbit_s": "goodput (Mbit/s)",
     "of_in_order": "goodput, share of in-order",
-    "spurious_retransmissions": "needless retransmissions",
-    "false_window_cuts": "needless window cuts",
+    "spurious_retransmissions": "spurious retransmissions",
+    "false_window_cuts": "spurious window cuts",
     "window_cuts": "window cuts",
     "timeouts": "timeouts",
     "wait_p99_ms": "wait at the receiver, 99 % (ms)",
@@ -69,7 +69,7 @@ _NAMES = {
     "transactions_p50_ms": "completion time, median (ms)",
     "jain": "Jain's index",
 }
-# What a unit is in seconds, bit/s or octets; the first word tells which go together.
+# What a unit is in seconds, bit/s or bytes; the first word tells which go together.
 _UNITS = {
     "ns": ("time", 1e-9),
     "us": ("time", 1e-6),
@@ -295,7 +295,7 @@ def sequence(trace: polars.DataFrame, flow: int = 0, *, ax: Axes | None = None) 
     Returns
     -------
     matplotlib.axes.Axes
-        Octets in kB against time in seconds: what was sent for the first time, again (by cause), and lost; the line is
+        Bytes in kB against time in seconds: what was sent for the first time, again (by cause), and lost; the line is
         what has been acknowledged.
 
     Raises

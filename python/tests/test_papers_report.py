@@ -97,7 +97,7 @@ def outcomes(results: dict[str, Result]) -> dict[str, str]:
 
 
 def test_a_broken_algorithm_is_seen(fig4: dict[str, Result], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without DSACK no algorithm learns of needless retransmissions, and the claims about them fail; SACK's do not."""
+    """Without DSACK no algorithm learns of spurious retransmissions, and the claims about them fail; SACK's do not."""
     as_published, late = outcomes(fig4), avoidance._late
     monkeypatch.setattr(avoidance, "_late", lambda share: {**late(share), "tcp.dsack": False})
     broken = outcomes(run_fig4())

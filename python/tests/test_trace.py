@@ -11,7 +11,7 @@ LINK = {"kind": "link", "delay": "50 ms"}
 
 
 def scenario(*rules: dict[str, Any], warm_up: str = "0 s") -> dict[str, Any]:
-    """40 segments of 960 octets, windows of 8, 50 ms each way; ``rules`` say what happens to which packet."""
+    """40 segments of 960 bytes, windows of 8, 50 ms each way; ``rules`` say what happens to which packet."""
     tcp = {"mss": 960, "timestamps": False, "ack_every": 1, "initial_window": 8, "max_window": 8}
     path = {"forward": [{"kind": "script", "rules": list(rules)}, LINK], "reverse": [LINK], "tcp": tcp}
     flows = [{"workload": {"kind": "transfer", "size": "38400 B"}}]
@@ -19,7 +19,7 @@ def scenario(*rules: dict[str, Any], warm_up: str = "0 s") -> dict[str, Any]:
 
 
 def test_a_dropped_segment_can_be_followed() -> None:
-    """It is lost, resent and delivered; the sender's window is halved meanwhile."""
+    """It is lost, retransmitted and delivered; the sender's window is halved meanwhile."""
     packets = reknit.trace(None, "sack", scenario=scenario({"segment": 2, "action": "drop"}))
     second = packets.filter(pl.col("segment") == 2, pl.col("direction") == "forward")
     followed = second.select("event", "end", "transmission", "cause").rows()

@@ -57,7 +57,7 @@ Written by `make docs`. Each cause that the papers name, and of what goes with r
 Peterson: RR-TCP (2002); S, Leung, Li, Yang: the survey of TCP under reordering (2007); L, Laor, Gendel: the effect of
 reordering in a backbone link (2002); F, Sarolahti, Kojo, Raatikainen: F-RTO (2003).
 
-The numbers are those of `reknit paths NAME`: 20,000 packets of 1500 octets at 80 % of the slowest rate, forward (C15: back).
+The numbers are those of `reknit paths NAME`: 20,000 packets of 1500 bytes at 80 % of the slowest rate, forward (C15: back).
 Reordered, extents and n-reordering as RFC 4737 defines them: a packet is reordered if a later one arrives before it, its
 extent is how many arrivals earlier the first of those came, and it is 3-reordered if the three arrivals just before it are all
 later ones, which is what draws three duplicate ACKs.

@@ -119,7 +119,7 @@ fn measure(profile: &Profile, direction: Direction, seed: u64, width: usize) -> 
         lines.push(("n-reordered", n.collect::<Vec<_>>().join(", ")));
     }
     let gap = rounded(report.gap_ms);
-    let mut text = format!("  {} packets of {} octets, one each {gap}:\n", report.packets, report.size_bytes);
+    let mut text = format!("  {} packets of {} bytes, one each {gap}:\n", report.packets, report.size_bytes);
     for (label, value) in lines {
         let wrapped = table::wrap(&value, width.saturating_sub(INDENT), 0).replace('\n', &format!("\n{:INDENT$}", ""));
         let _ = writeln!(text, "    {label:<12}{wrapped}");

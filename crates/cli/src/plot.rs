@@ -79,11 +79,11 @@ impl Picture<'_> {
     /// Writes it into `file`.
     pub(crate) fn save(&self, file: &Path) -> Result<(), Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::Failed(format!("--plot {}: {error}", file.display()));
-        let octets = match Format::of(file)? {
+        let bytes = match Format::of(file)? {
             Format::Svg => self.svg().map(String::into_bytes),
             Format::Png => self.png(),
         };
-        std::fs::write(file, octets.map_err(|error| failed(&error))?).map_err(|error| failed(&error))
+        std::fs::write(file, bytes.map_err(|error| failed(&error))?).map_err(|error| failed(&error))
     }
 
     /// The picture as SVG.
@@ -122,12 +122,12 @@ impl Picture<'_> {
             }
             root.present()?;
         }
-        let mut octets = Vec::new();
-        let mut encoder = png::Encoder::new(&mut octets, width, height);
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, width, height);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
         encoder.write_header()?.write_image_data(&pixels)?;
-        Ok(octets)
+        Ok(bytes)
     }
 
     /// Draws everything but the marks; returns where these belong. `unit` is the size of a pixel of [`SIZE`].

@@ -157,8 +157,8 @@ fn columns(grid: &Grid, runs: &[Option<Run>]) -> Vec<Column> {
     let first = columns.len();
     columns.extend([
         Column::new("Mbit/s", 0, Align::Right),
-        Column::new("resent", 2, Align::Right),
-        Column::new("needlessly", 1, Align::Right),
+        Column::new("retransmitted", 2, Align::Right),
+        Column::new("spuriously", 1, Align::Right),
         Column::new("window cuts (false)", 1, Align::Right),
         Column::new("undone", 3, Align::Right),
         Column::new("RTOs", 1, Align::Right),
@@ -183,11 +183,11 @@ fn means(runs: &[&Run]) -> [String; 6] {
     let count = |value: fn(&Run) -> u64| runs.iter().map(|run| value(run)).sum::<u64>() as f64;
     let share = |part: f64, whole: f64| output::per_cent(if whole > 0.0 { part / whole } else { 0.0 });
     let mean = |sum: f64| output::count(sum / runs.len() as f64);
-    let resent = count(|run| run.retransmissions.total);
+    let retransmitted = count(|run| run.retransmissions.total);
     [
         output::estimate(&estimate(|run| run.goodput_mbit_s)),
-        share(resent, count(|run| run.segments_sent)),
-        share(count(|run| run.spurious_retransmissions), resent),
+        share(retransmitted, count(|run| run.segments_sent)),
+        share(count(|run| run.spurious_retransmissions), retransmitted),
         format!("{} ({})", mean(count(|run| run.window_cuts.total)), mean(count(|run| run.false_window_cuts))),
         mean(count(|run| run.undos)),
         mean(count(|run| run.timeouts)),

@@ -47,7 +47,7 @@ fn tables_fit_the_terminal() {
         }
     }
     let wide = reknit(&with(&[]), 140);
-    for column in ["Mbit/s", "of in-order", "needlessly", "window cuts (false)", "RTOs", "wait p99", "packets"] {
+    for column in ["Mbit/s", "of in-order", "spuriously", "window cuts (false)", "RTOs", "wait p99", "packets"] {
         assert!(wide.contains(column), "{column}\n{wide}");
     }
 }
@@ -119,7 +119,7 @@ fn the_same_seed_gives_the_same_results() {
 }
 
 #[test]
-fn in_order_nothing_is_resent() {
+fn in_order_nothing_is_retransmitted() {
     let document: Value = serde_json::from_str(&reknit(&with(&["--in-order", "--json"]), 80)).unwrap();
     for row in document["variants"].as_array().unwrap() {
         assert!((row["of_in_order"].as_f64().unwrap() - 1.0).abs() < 0.01, "{row}");
@@ -243,7 +243,7 @@ fn who_fell_back_is_told_in_one_line() {
         ["compare", "--path", "clean", "--variants", "newreno,rack", "--duration", "2 s", "--set", "tcp.sack=false"];
     assert_eq!(
         notes(&arguments),
-        "note: rack fell back: without SACK, losses are found and repaired as by `newreno`, and needless retransmissions \
+        "note: rack fell back: without SACK, losses are found and repaired as by `newreno`, and spurious retransmissions \
          go unnoticed\n"
     );
     let document: Value = serde_json::from_str(&reknit(&[&arguments[..], &["--json"]].concat(), 80)).unwrap();

@@ -72,7 +72,7 @@ pub struct Row {
     pub variant: String,
     /// One for each seed.
     pub runs: Vec<Run>,
-    /// Octets that arrived in order, Mbit/s.
+    /// Bytes that arrived in order, Mbit/s.
     pub goodput_mbit_s: Estimate,
     /// Mean goodput as a share of that of `sack` in order.
     pub of_in_order: f64,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Measured {
     /// From the first SYN to the acknowledgment of the last FIN, seconds; none while one is missing.
     pub elapsed_s: Option<f64>,
-    /// Mean congestion window, octets.
+    /// Mean congestion window, bytes.
     pub cwnd_mean_bytes: Option<f64>,
     /// Mean duplicate threshold, segments.
     pub dup_thresh_mean_segments: Option<f64>,
@@ -36,15 +36,15 @@ pub struct Measured {
     pub burst_p99_segments: u64,
     /// The most.
     pub burst_max_segments: u64,
-    /// Segments resent by the loss detector whose earlier copies were all lost.
+    /// Segments retransmitted by the loss detector whose earlier copies were all lost.
     pub needed_fast_retransmissions: u64,
-    /// Segments resent by the loss detector of which an earlier copy was not lost.
+    /// Segments retransmitted by the loss detector of which an earlier copy was not lost.
     pub needless_fast_retransmissions: u64,
-    /// Lost data packets whose segment fast retransmit or fast recovery resent next.
+    /// Lost data packets whose segment fast retransmit or fast recovery retransmitted next.
     pub lost_packets_fast_retransmitted: u64,
-    /// Octets of a data segment on the wire, IP and TCP headers included: mean.
+    /// Bytes of a data segment on the wire, IP and TCP headers included: mean.
     pub wire_bytes_per_segment: Option<f64>,
-    /// The most that the plug-ins of one end of a connection kept beyond those of `sack`, octets.
+    /// The most that the plug-ins of one end of a connection kept beyond those of `sack`, bytes.
     pub reordering_state_bytes: u64,
 }
 

@@ -8,7 +8,7 @@ use crate::Error;
 
 /// Packets of a train.
 pub const PACKETS: u32 = 20_000;
-/// Octets of each.
+/// Bytes of each.
 pub const SIZE: Bytes = Bytes(1500);
 /// For which `n` the `n`-reordered packets are counted.
 pub const N: [u32; 6] = [1, 2, 3, 5, 10, 20];
@@ -43,7 +43,7 @@ pub struct Report {
     pub direction: &'static str,
     /// Packets sent.
     pub packets: u32,
-    /// Octets of each.
+    /// Bytes of each.
     pub size_bytes: u64,
     /// Time from one to the next, ms.
     pub gap_ms: f64,

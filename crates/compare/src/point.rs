@@ -153,8 +153,8 @@ fn digest_of(file: &str) -> Result<String, Error> {
 }
 
 fn sha256(content: &[u8]) -> String {
-    Sha256::digest(content).iter().fold(String::new(), |mut text, octet| {
-        let _ = write!(text, "{octet:02x}");
+    Sha256::digest(content).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
         text
     })
 }

@@ -12,7 +12,7 @@ use crate::Measured;
 pub struct Run {
     /// Its seed.
     pub seed: u64,
-    /// Octets that arrived in order, Mbit/s.
+    /// Bytes that arrived in order, Mbit/s.
     pub goodput_mbit_s: f64,
     /// Segments that arrived in order.
     pub delivered_packets: u64,
@@ -46,7 +46,7 @@ pub struct Run {
     pub lost_acks: u64,
     /// Packets on the way of data that the path held up while it let others through.
     pub delayed_packets: u64,
-    /// Data segments that arrived although all of their octets had arrived, copies made by the network included.
+    /// Data segments that arrived although all of their bytes had arrived, copies made by the network included.
     pub duplicate_packets: u64,
     /// How long a segment waited at the receiver for those before it, ms: median.
     pub wait_p50_ms: f64,
@@ -93,7 +93,7 @@ pub struct GroupRun {
     pub variant: Option<String>,
     /// How many flows.
     pub flows: usize,
-    /// Octets that arrived in order, all flows together, Mbit/s.
+    /// Bytes that arrived in order, all flows together, Mbit/s.
     pub goodput_mbit_s: f64,
     /// Each flow's, in the order of the flows.
     pub flow_goodputs_mbit_s: Vec<f64>,

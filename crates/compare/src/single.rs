@@ -56,9 +56,9 @@ pub struct Series {
     pub time_s: Vec<f64>,
     /// `open`, `disorder`, `recovery` or `loss`.
     pub phase: Vec<&'static str>,
-    /// Congestion window, octets.
+    /// Congestion window, bytes.
     pub cwnd_bytes: Vec<u64>,
-    /// Slow start threshold, octets; none before the first loss.
+    /// Slow start threshold, bytes; none before the first loss.
     pub ssthresh_bytes: Vec<Option<u64>>,
     /// How many duplicates mean loss, segments.
     pub dup_thresh_segments: Vec<u32>,
@@ -68,15 +68,15 @@ pub struct Series {
     pub srtt_ms: Vec<Option<f64>>,
     /// Retransmission timeout without back-off, ms.
     pub rto_ms: Vec<f64>,
-    /// Sent and not cumulatively acknowledged, octets.
+    /// Sent and not cumulatively acknowledged, bytes.
     pub flight_size_bytes: Vec<u64>,
-    /// Thought to be in the network, octets.
+    /// Thought to be in the network, bytes.
     pub pipe_bytes: Vec<u64>,
-    /// The peer's receive window, octets.
+    /// The peer's receive window, bytes.
     pub snd_wnd_bytes: Vec<u64>,
-    /// Acknowledged so far, octets.
+    /// Acknowledged so far, bytes.
     pub acknowledged_bytes: Vec<u64>,
-    /// Arrived in order so far, octets.
+    /// Arrived in order so far, bytes.
     pub delivered_bytes: Vec<u64>,
 }
 

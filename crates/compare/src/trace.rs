@@ -13,8 +13,8 @@ use serde::Serialize;
 use crate::single::phase;
 use crate::{Error, Single};
 
-/// What was sent, delivered and lost in a run: columns of equal length, in the order of events. Sequence numbers are octets
-/// from the initial one: the SYN is 0, the first octet of data 1.
+/// What was sent, delivered and lost in a run: columns of equal length, in the order of events. Sequence numbers are bytes
+/// from the initial one: the SYN is 0, the first byte of data 1.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Packets {
     /// When, seconds.
@@ -35,7 +35,7 @@ pub struct Packets {
     pub seq_bytes: Vec<u64>,
     /// Acknowledgment number; none without an ACK flag.
     pub ack_bytes: Vec<Option<u64>>,
-    /// Octets of payload.
+    /// Bytes of payload.
     pub length_bytes: Vec<u16>,
     /// As tcpdump writes them: `S`, `F`, `R`, `P`, and `.` for ACK.
     pub flags: Vec<String>,
@@ -49,9 +49,9 @@ pub struct Packets {
     pub transmission: Vec<Option<u16>>,
     /// Why it was sent: `new`, `limited_transmit`, `fast_retransmit`, `timeout`, `probe`, `rescue` or `window_probe`.
     pub cause: Vec<Option<&'static str>>,
-    /// The sender's variables after it has dealt with the event; none at the receiver. Congestion window, octets.
+    /// The sender's variables after it has dealt with the event; none at the receiver. Congestion window, bytes.
     pub cwnd_bytes: Vec<Option<u64>>,
-    /// Slow start threshold, octets; none before the first loss.
+    /// Slow start threshold, bytes; none before the first loss.
     pub ssthresh_bytes: Vec<Option<u64>>,
     /// How many duplicates mean loss, segments.
     pub dup_thresh_segments: Vec<Option<u32>>,
@@ -244,7 +244,7 @@ mod tests {
             [(0.1, Some("new")), (0.2, Some("fast_retransmit")),]
         );
         assert!(sent.iter().all(|i| p.seq_bytes[*i] == 1 + 2 * 960 && p.length_bytes[*i] == 960));
-        // The original arrives 30 ms late, the needless copy draws a DSACK.
+        // The original arrives 30 ms late, the spurious copy draws a DSACK.
         let arrived: Vec<f64> = rows("deliver", 3).iter().map(|i| p.time_s[*i]).collect();
         assert_eq!(arrived, [0.18, 0.25]);
         let dsack: Vec<usize> = (0..p.time_s.len()).filter(|i| p.dsack[*i].is_some()).collect();

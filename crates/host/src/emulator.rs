@@ -21,37 +21,37 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// Packets taken from a device before the other side gets its turn.
 const BATCH: usize = 64;
 
-/// Octets of an IPv6 header without extensions.
+/// Bytes of an IPv6 header without extensions.
 const IPV6_HEADER: usize = 40;
 
 /// A packet on the emulated path.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     copy: bool,
 }
 
 impl Packet for Wire {
     fn size(&self) -> Bytes {
-        Bytes(self.octets.len() as u64)
+        Bytes(self.bytes.len() as u64)
     }
 
     fn copy(&self) -> Wire {
-        Wire { octets: self.octets.clone(), copy: true }
+        Wire { bytes: self.bytes.clone(), copy: true }
     }
 
     fn flow(&self) -> u32 {
-        Decoded::read(&self.octets)
+        Decoded::read(&self.bytes)
             .map_or(0, |Decoded { endpoints, .. }| flow_hash(endpoints.source, endpoints.destination))
     }
 
     /// The headers of IP stay whole: a damaged one would be no matter between the two ends, but for the next router.
     fn flip(&mut self, bit: u64) -> bool {
-        let ip_header = match self.octets.first() {
+        let ip_header = match self.bytes.first() {
             Some(first) if first >> 4 == 4 => usize::from(first & 0xf) * 4,
             _ => IPV6_HEADER,
         };
-        if let Some(covered) = self.octets.get_mut(ip_header..).filter(|octets| !octets.is_empty()) {
+        if let Some(covered) = self.bytes.get_mut(ip_header..).filter(|bytes| !bytes.is_empty()) {
             let bit = bit % (covered.len() as u64 * 8);
             covered[bit as usize / 8] ^= 1 << (bit % 8);
         }
@@ -59,7 +59,7 @@ impl Packet for Wire {
     }
 
     fn notice(&self) -> Option<Notice> {
-        let Decoded { endpoints, segment, .. } = Decoded::read(&self.octets).ok()?;
+        let Decoded { endpoints, segment, .. } = Decoded::read(&self.bytes).ok()?;
         let dropped = segment.options.experiment.dropped.filter(|_| segment.len > 0)?;
         let range = DropRange { lowest: dropped.lowest.0, highest: dropped.highest.0 };
         Some(Notice {
@@ -72,7 +72,7 @@ impl Packet for Wire {
 
     fn set_dropped(&mut self, dropped: DropRange) {
         let dropped = Dropped { lowest: SeqNum(dropped.lowest), highest: SeqNum(dropped.highest) };
-        set_dropped(&mut self.octets, dropped);
+        set_dropped(&mut self.bytes, dropped);
     }
 }
 
@@ -82,7 +82,7 @@ pub(crate) trait Endpoint {
     fn take(&mut self, now: Instant, packet: &mut Vec<u8>) -> io::Result<bool>;
 
     /// A packet arrives; `decoded` is what it says, if it is whole.
-    fn put(&mut self, now: Instant, octets: &[u8], decoded: Option<&Decoded<'_>>) -> io::Result<()>;
+    fn put(&mut self, now: Instant, bytes: &[u8], decoded: Option<&Decoded<'_>>) -> io::Result<()>;
 
     /// When it next has something to do on its own.
     fn deadline(&self) -> Instant;
@@ -206,7 +206,7 @@ impl<C: TimeSource, E: Endpoint> Emulator<'_, C, E> {
         if let Some(tap) = &mut side.tap {
             tap.see(now, packet)?;
         }
-        side.pipe.push(now, Wire { octets: packet.to_vec(), copy: false });
+        side.pipe.push(now, Wire { bytes: packet.to_vec(), copy: false });
         while side.pipe.pop_lost().is_some() {}
         Ok(())
     }
@@ -219,13 +219,13 @@ impl<C: TimeSource, E: Endpoint> Emulator<'_, C, E> {
         while let Some((_, wire)) = from.pipe.pop(now) {
             busy = true;
             if let Some(tap) = &mut to.tap {
-                tap.see(now, &wire.octets)?;
+                tap.see(now, &wire.bytes)?;
             }
-            let decoded = Decoded::read(&wire.octets).ok();
+            let decoded = Decoded::read(&wire.bytes).ok();
             if let Some(decoded) = &decoded {
                 from.observer.on_delivered(decoded, wire.copy);
             }
-            to.end.put(now, &wire.octets, decoded.as_ref())?;
+            to.end.put(now, &wire.bytes, decoded.as_ref())?;
         }
         while from.pipe.pop_lost().is_some() {}
         Ok(busy)
@@ -254,9 +254,9 @@ mod tests {
         let options = Options { experiment, ..Options::default() };
         let segment = Segment { seq: SeqNum(77), len, options, ..Segment::default() };
         let endpoints = Endpoints { source: "10.0.0.1:2".parse().unwrap(), destination: "10.0.0.2:3".parse().unwrap() };
-        let mut octets = Vec::new();
-        encode(endpoints, &segment, &vec![0; usize::from(len)], &mut octets);
-        Wire { octets, copy: false }
+        let mut bytes = Vec::new();
+        encode(endpoints, &segment, &vec![0; usize::from(len)], &mut bytes);
+        Wire { bytes, copy: false }
     }
 
     #[test]
@@ -272,14 +272,14 @@ mod tests {
     #[test]
     fn a_flipped_bit_is_noticed_wherever_it_is() {
         let whole = wire(20, None);
-        let bits = 8 * (whole.octets.len() as u64 - 20);
+        let bits = 8 * (whole.bytes.len() as u64 - 20);
         for bit in 0..bits {
             let mut damaged = whole.copy();
             assert!(damaged.flip(bit + 3 * bits));
-            assert!(Decoded::read(&damaged.octets).is_err(), "bit {bit}");
-            assert_eq!(damaged.octets[..20], whole.octets[..20]);
+            assert!(Decoded::read(&damaged.bytes).is_err(), "bit {bit}");
+            assert_eq!(damaged.bytes[..20], whole.bytes[..20]);
             damaged.flip(bit);
-            assert_eq!(damaged.octets, whole.octets);
+            assert_eq!(damaged.bytes, whole.bytes);
         }
     }
 

@@ -36,9 +36,9 @@ impl Endpoint for End {
         }
     }
 
-    fn put(&mut self, now: Instant, octets: &[u8], decoded: Option<&Decoded<'_>>) -> io::Result<()> {
+    fn put(&mut self, now: Instant, bytes: &[u8], decoded: Option<&Decoded<'_>>) -> io::Result<()> {
         match (self, decoded) {
-            (End::Kernel(kernel), _) => write(&kernel.device, octets)?,
+            (End::Kernel(kernel), _) => write(&kernel.device, bytes)?,
             (End::Engine(end), Some(decoded)) => end.on_packet(now, decoded),
             (End::Engine(_), None) => {} // damaged: as if it had never come
         }

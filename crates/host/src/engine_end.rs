@@ -12,9 +12,9 @@ use reknit_wire::{Decoded, Endpoints, encode};
 
 use crate::workload::{Sink, Source, Tally};
 
-/// Octets that the application may write ahead.
+/// Bytes that the application may write ahead.
 const SEND_BUFFER: Bytes = Bytes(4 << 20);
-/// Octets per read and write.
+/// Bytes per read and write.
 const CHUNK: usize = 64 << 10;
 
 /// The application at this end.

@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::namespace;
 use crate::workload::{Payload, Sink, Source, Tally};
 
-/// Octets per read and write.
+/// Bytes per read and write.
 const CHUNK: usize = 64 << 10;
 
 /// What the kernel end has to do.
@@ -57,7 +57,7 @@ impl Shared {
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) tally: Tally,
-    /// When the last octet was read.
+    /// When the last byte was read.
     pub(crate) last_read: Instant,
     pub(crate) counters: KernelCounters,
 }

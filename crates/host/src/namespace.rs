@@ -9,7 +9,7 @@ use std::time::Duration;
 use nix::sched::{CloneFlags, unshare};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// Octets of the largest packet on the device.
+/// Bytes of the largest packet on the device.
 pub(crate) const MTU: u16 = 1500;
 /// The device's name inside its namespace.
 const DEVICE: &str = "reknit0";

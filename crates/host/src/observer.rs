@@ -6,7 +6,7 @@ use reknit_tcp::SeqNum;
 use reknit_tcp::segment::Flags;
 use reknit_wire::Decoded;
 
-/// Octets of one direction's stream that were seen, as disjoint ranges.
+/// Bytes of one direction's stream that were seen, as disjoint ranges.
 #[derive(Debug, Default)]
 struct Seen {
     /// Start to end.
@@ -56,7 +56,7 @@ impl Observer {
         Some(position)
     }
 
-    /// Octets of the stream that were delivered without a gap.
+    /// Bytes of the stream that were delivered without a gap.
     pub(crate) fn in_order(&self) -> u64 {
         // Position 0 is the SYN's.
         self.delivered.ranges.first_key_value().filter(|(start, _)| **start == 1).map_or(0, |(_, end)| end - 1)

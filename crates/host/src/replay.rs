@@ -80,12 +80,12 @@ fn profile(stages: &[(&str, &str)]) -> Profile {
 /// A packet that passed some point, and when.
 type Passed = (Instant, Vec<u8>);
 
-fn octets(datagram: &Datagram) -> Vec<u8> {
+fn bytes(datagram: &Datagram) -> Vec<u8> {
     let [source, destination] = datagram.addresses();
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let payload = vec![0; usize::from(datagram.segment.len)];
-    encode(Endpoints { source, destination }, &datagram.segment, &payload, &mut octets);
-    octets
+    encode(Endpoints { source, destination }, &datagram.segment, &payload, &mut bytes);
+    bytes
 }
 
 /// What each end of a simulation sent and got.
@@ -99,8 +99,8 @@ impl Tracer for Record {
     fn on_packet(&mut self, now: Instant, event: TraceEvent, datagram: &Datagram) {
         let from = datagram.from as usize;
         match event {
-            TraceEvent::Sent => self.sent[from].push((now, octets(datagram))),
-            TraceEvent::Delivered => self.got[1 - from].push((now, octets(datagram))),
+            TraceEvent::Sent => self.sent[from].push((now, bytes(datagram))),
+            TraceEvent::Delivered => self.got[1 - from].push((now, bytes(datagram))),
             TraceEvent::Lost => {}
         }
     }
@@ -154,15 +154,15 @@ impl Endpoint for Replayed {
         if self.deadline() > now {
             return Ok(false);
         }
-        let Some((at, octets)) = self.sends.next() else { return Ok(false) };
+        let Some((at, bytes)) = self.sends.next() else { return Ok(false) };
         assert_eq!(at, now);
-        *packet = octets;
+        *packet = bytes;
         Ok(true)
     }
 
-    fn put(&mut self, now: Instant, octets: &[u8], decoded: Option<&Decoded<'_>>) -> io::Result<()> {
+    fn put(&mut self, now: Instant, bytes: &[u8], decoded: Option<&Decoded<'_>>) -> io::Result<()> {
         if decoded.is_some() {
-            self.got.push((now, octets.to_vec()));
+            self.got.push((now, bytes.to_vec()));
         }
         Ok(())
     }
@@ -207,7 +207,7 @@ fn replay(profile: &Profile, record: &Record, lateness: &'static [Duration]) -> 
 
 /// The recorded arrivals as a clock with these readings shows them, as far as the simulation went.
 fn shown(arrivals: &[Passed], readings: &[Instant]) -> Vec<Passed> {
-    let shown = |(at, octets): &Passed| Some((*readings.get(readings.partition_point(|r| r < at))?, octets.clone()));
+    let shown = |(at, bytes): &Passed| Some((*readings.get(readings.partition_point(|r| r < at))?, bytes.clone()));
     arrivals.iter().filter_map(shown).filter(|(at, _)| *at <= END).collect()
 }
 

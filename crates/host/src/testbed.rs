@@ -105,9 +105,9 @@ pub struct Spec {
 /// What happened.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Octets that arrived in order.
+    /// Bytes that arrived in order.
     pub delivered: Bytes,
-    /// From the opening to the last octet, or to the end of an endless transfer.
+    /// From the opening to the last byte, or to the end of an endless transfer.
     pub elapsed: Duration,
     /// What the sender's application wrote; empty if the transfer was stopped.
     pub sent: Tally,
@@ -132,7 +132,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Octets in order per second, in bits.
+    /// Bytes in order per second, in bits.
     pub fn goodput(&self) -> f64 {
         let seconds = self.elapsed.as_secs_f64();
         if seconds > 0.0 { self.delivered.0 as f64 * 8.0 / seconds } else { 0.0 }

@@ -1,4 +1,4 @@
-//! What is transferred: octets from a file or from a pattern, and the digest of what went by.
+//! What is transferred: bytes from a file or from a pattern, and the digest of what went by.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 /// What the sender sends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Payload {
-    /// This many octets of a pattern.
+    /// This many bytes of a pattern.
     Pattern(Bytes),
     /// A file.
     File(PathBuf),
@@ -19,9 +19,9 @@ pub enum Payload {
     Endless,
 }
 
-/// The octets of a payload, and the digest of those that were taken.
+/// The bytes of a payload, and the digest of those that were taken.
 pub(crate) struct Source {
-    octets: Box<dyn Read + Send>,
+    bytes: Box<dyn Read + Send>,
     stop_at: Instant,
     digest: Sha256,
     taken: u64,
@@ -30,27 +30,27 @@ pub(crate) struct Source {
 impl Source {
     /// `stop_at`: no more is taken from then on.
     pub(crate) fn new(payload: &Payload, stop_at: Instant) -> std::io::Result<Source> {
-        let octets: Box<dyn Read + Send> = match payload {
+        let bytes: Box<dyn Read + Send> = match payload {
             Payload::Pattern(size) => Box::new(Pattern::default().take(size.0)),
             Payload::File(path) => Box::new(BufReader::new(open(path)?)),
             Payload::Endless => Box::new(Pattern::default()),
         };
-        Ok(Source { octets, stop_at, digest: Sha256::new(), taken: 0 })
+        Ok(Source { bytes, stop_at, digest: Sha256::new(), taken: 0 })
     }
 
-    /// The next octets, at most as many as `into` holds; 0 at the end.
+    /// The next bytes, at most as many as `into` holds; 0 at the end.
     pub(crate) fn take(&mut self, now: Instant, into: &mut [u8]) -> std::io::Result<usize> {
         if now >= self.stop_at {
             return Ok(0);
         }
-        let n = self.octets.read(into)?;
+        let n = self.bytes.read(into)?;
         self.digest.update(&into[..n]);
         self.taken += n as u64;
         Ok(n)
     }
 
     pub(crate) fn tally(self) -> Tally {
-        Tally { octets: Bytes(self.taken), digest: hex(&self.digest.finalize()) }
+        Tally { bytes: Bytes(self.taken), digest: hex(&self.digest.finalize()) }
     }
 }
 
@@ -58,7 +58,7 @@ fn open(path: &Path) -> std::io::Result<File> {
     File::open(path).map_err(|error| std::io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
-/// Takes in octets.
+/// Takes in bytes.
 #[derive(Default)]
 pub(crate) struct Sink {
     digest: Sha256,
@@ -66,21 +66,21 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    pub(crate) fn put(&mut self, octets: &[u8]) {
-        self.digest.update(octets);
-        self.taken += octets.len() as u64;
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
+        self.digest.update(bytes);
+        self.taken += bytes.len() as u64;
     }
 
     pub(crate) fn tally(self) -> Tally {
-        Tally { octets: Bytes(self.taken), digest: hex(&self.digest.finalize()) }
+        Tally { bytes: Bytes(self.taken), digest: hex(&self.digest.finalize()) }
     }
 }
 
 /// How much went by, and its SHA-256.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// Octets.
-    pub octets: Bytes,
+    /// Bytes.
+    pub bytes: Bytes,
     /// SHA-256 in hexadecimal.
     pub digest: String,
 }
@@ -92,7 +92,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Octets that do not repeat soon: a misplaced segment changes the digest.
+/// Bytes that do not repeat soon: a misplaced segment changes the digest.
 #[derive(Default)]
 struct Pattern {
     position: u64,
@@ -100,11 +100,11 @@ struct Pattern {
 
 impl Read for Pattern {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        for octet in into.iter_mut() {
-            // splitmix64's finaliser over the position of each group of eight octets
+        for byte in into.iter_mut() {
+            // splitmix64's finaliser over the position of each group of eight bytes
             let mut z = (self.position >> 3).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            *octet = (z >> (8 * (self.position & 7))) as u8;
+            *byte = (z >> (8 * (self.position & 7))) as u8;
             self.position += 1;
         }
         Ok(into.len())

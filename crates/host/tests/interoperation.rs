@@ -58,10 +58,10 @@ fn spec(path: &str, part: Part, size: u64) -> Spec {
     }
 }
 
-/// The transfer came to its end in order, with the same octets at both ends.
+/// The transfer came to its end in order, with the same bytes at both ends.
 fn assert_clean(what: &str, spec: &Spec, outcome: &Outcome) {
     let Payload::Pattern(size) = spec.payload else { panic!("no size") };
-    assert_eq!(outcome.sent.octets, size, "{what}: sent");
+    assert_eq!(outcome.sent.bytes, size, "{what}: sent");
     assert_eq!(outcome.sent, outcome.received, "{what}: digests");
     assert_eq!(outcome.delivered, size, "{what}: delivered");
     assert_eq!(outcome.resets, 0, "{what}: RST");
@@ -176,7 +176,7 @@ fn against_the_kernel(variant: &str, part: Part) -> Result<(), String> {
         Part::ClientReceives | Part::ServerReceives => spec.receiver = ours,
     }
     let outcome = run(&spec, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
-    if outcome.received.octets != size || outcome.sent != outcome.received {
+    if outcome.received.bytes != size || outcome.sent != outcome.received {
         return Err(format!("sent {:?}, received {:?}", outcome.sent, outcome.received));
     }
     // A segment that is so late that it finds the connection closed is answered with a RST, so these are not counted; one

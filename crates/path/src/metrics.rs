@@ -11,7 +11,7 @@ use crate::{Direction, Packet, Pipe, Profile};
 pub struct Train {
     /// How many.
     pub packets: u32,
-    /// Octets of each.
+    /// Bytes of each.
     pub size: Bytes,
     /// Time from one to the next.
     pub gap: Duration,

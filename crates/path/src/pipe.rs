@@ -11,9 +11,9 @@ use crate::router::{DropRange, Notice, Router};
 use crate::runs::Runs;
 use crate::stages::{Drop, Exits, Fate, Item, Label, Stage};
 
-/// What travels through a pipe: a segment in a simulator, octets on a host.
+/// What travels through a pipe: a segment in a simulator, bytes on a host.
 pub trait Packet: Sized {
-    /// Octets on the wire.
+    /// Bytes on the wire.
     fn size(&self) -> Bytes;
 
     /// The copy that a duplicating network makes.
@@ -39,7 +39,7 @@ pub trait Packet: Sized {
     fn flow(&self) -> u32;
 
     /// A bit of what the receiver's checksum covers is flipped: this one, counted round and round. False if the packet
-    /// has no octets; then the pipe remembers that it is damaged, and loses it when it arrives.
+    /// has no bytes; then the pipe remembers that it is damaged, and loses it when it arrives.
     fn flip(&mut self, _bit: u64) -> bool {
         false
     }
@@ -232,7 +232,7 @@ impl<P: Packet> Pipe<P> {
     }
 
     /// The next packet that the path has lost. Losses are known as soon as they are certain; a damaged packet without
-    /// octets when it would have arrived.
+    /// bytes when it would have arrived.
     pub fn pop_lost(&mut self) -> Option<Lost<P>> {
         self.lost.pop_front()
     }

@@ -45,7 +45,7 @@ impl DropRange {
 pub struct Notice {
     /// Which flow the packet belongs to.
     pub flow: u64,
-    /// Its number: that of its first octet of data.
+    /// Its number: that of its first byte of data.
     pub number: u32,
     /// What routers before have written.
     pub dropped: Option<DropRange>,

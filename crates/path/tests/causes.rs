@@ -4,7 +4,7 @@
 use reknit_path::{Direction, Passage, Profile, Train};
 use reknit_units::{Bytes, Duration, Instant};
 
-/// Sends `packets` of 1000 octets, one each `gap_us` microseconds, through the stages of `toml`.
+/// Sends `packets` of 1000 bytes, one each `gap_us` microseconds, through the stages of `toml`.
 fn pass(toml: &str, packets: u32, gap_us: u64) -> Passage {
     let text = format!("description = \"test\"\n{}", toml.replace("kind", "[[forward]]\nkind"));
     let profile = Profile::parse("test", &text).unwrap();
@@ -191,7 +191,7 @@ fn c10_outages_lose_their_share_of_time() {
 
 #[test]
 fn c11_a_shared_link_carries_the_mean_of_its_rates() {
-    // Saturated: 1000 octets every 4 ms offer 2 Mbit/s; 1 Mbit/s four fifths of the time, 0.25 Mbit/s the rest.
+    // Saturated: 1000 bytes every 4 ms offer 2 Mbit/s; 1 Mbit/s four fifths of the time, 0.25 Mbit/s the rest.
     let passage = pass(
         "kind = \"varying-link\"\nrate = \"1 Mbit/s\"\nslow_rate = \"0.25 Mbit/s\"\nfast_for = \"exponential(2 s)\"\n\
          slow_for = \"exponential(0.5 s)\"\nqueue = \"10 packets\"\n",

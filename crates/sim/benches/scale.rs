@@ -54,7 +54,7 @@ fn processor_time() -> f64 {
     std::time::Duration::from(time).as_secs_f64()
 }
 
-/// The largest that this process has been, in octets.
+/// The largest that this process has been, in bytes.
 fn peak_memory() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -67,7 +67,7 @@ fn peak_memory() -> f64 {
 struct Measured {
     /// Per second of processor time.
     packets: f64,
-    /// Octets.
+    /// Bytes.
     memory: f64,
     /// Share of the data packets that were lost.
     lost: f64,

@@ -15,9 +15,9 @@ pub(crate) struct Application {
     response: Bytes,
     /// Transactions that may still begin here; none: without limit.
     left: Option<u32>,
-    /// Octets of requests, up to the one under way.
+    /// Bytes of requests, up to the one under way.
     requested: u64,
-    /// Octets of responses, up to the one under way.
+    /// Bytes of responses, up to the one under way.
     promised: u64,
     stage: Stage,
 }

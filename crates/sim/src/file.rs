@@ -284,7 +284,7 @@ fn no_time() -> Variate {
     Variate::Constant(Duration::ZERO)
 }
 
-/// A size of at least an octet: a request of none would not be one.
+/// A size of at least a byte: a request of none would not be one.
 struct NotZero(Bytes);
 
 impl<'de> Deserialize<'de> for NotZero {

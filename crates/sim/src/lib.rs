@@ -3,7 +3,7 @@
 //! A [`Scenario`] says what to run; [`run`] runs it and returns a [`RunResult`]. Time is an integer, ties have an order,
 //! every random decision has its own stream: the same scenario and seed give the same bytes on every machine.
 //!
-//! The simulator sees more than any host can: it knows which packets the path dropped, so it can tell a needless
+//! The simulator sees more than any host can: it knows which packets the path dropped, so it can tell a spurious
 //! retransmission and a false reduction of the window from a deserved one.
 
 mod application;

@@ -49,7 +49,7 @@ impl TimeMean {
 /// What was measured of some connections, after the warm-up.
 #[derive(Clone, Debug)]
 pub struct Measures {
-    /// Congestion window, octets.
+    /// Congestion window, bytes.
     pub cwnd: TimeMean,
     /// Duplicate threshold, segments.
     pub dup_thresh: TimeMean,
@@ -65,15 +65,15 @@ pub struct Measures {
     pub(crate) rtt_total: Duration,
     /// Sums over connections of the coverage at their end, and how many they were.
     pub(crate) coverage_at_end: (f64, u32),
-    /// Segments resent by the loss detector whose earlier copies were all lost.
+    /// Segments retransmitted by the loss detector whose earlier copies were all lost.
     pub needed_fast_retransmissions: u64,
-    /// Segments resent by the loss detector of which an earlier copy was not lost.
+    /// Segments retransmitted by the loss detector of which an earlier copy was not lost.
     pub needless_fast_retransmissions: u64,
-    /// Lost data packets whose segment the loss detector resent next, or fast recovery on suspicion.
+    /// Lost data packets whose segment the loss detector retransmitted next, or fast recovery on suspicion.
     pub repaired_by_fast_retransmit: u64,
     /// Data segments sent.
     pub segments: u64,
-    /// Octets of these on the wire, IP and TCP headers included.
+    /// Bytes of these on the wire, IP and TCP headers included.
     pub wire: Bytes,
     /// The most that the plug-ins of one end kept beyond those of `sack`.
     pub reordering_state: Bytes,

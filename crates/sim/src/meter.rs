@@ -60,7 +60,7 @@ pub struct Meter {
     /// The group of each flow of the scenario.
     group_of: Vec<usize>,
     connections: BTreeMap<u32, Watched>,
-    /// Octets that the plug-ins of `sack` keep.
+    /// Bytes that the plug-ins of `sack` keep.
     base_state: Bytes,
 }
 
@@ -184,9 +184,9 @@ impl Watched {
         let lost = self.lost.get(&carried.segment).copied().unwrap_or_default();
         let before = carried.number - 1;
         if carried.cause == Cause::FastRetransmit {
-            let needless = lost.copies < before;
-            measures.needless_fast_retransmissions += u64::from(needless);
-            measures.needed_fast_retransmissions += u64::from(!needless);
+            let spurious = lost.copies < before;
+            measures.needless_fast_retransmissions += u64::from(spurious);
+            measures.needed_fast_retransmissions += u64::from(!spurious);
         }
         let repairs = matches!(carried.cause, Cause::FastRetransmit | Cause::Rescue) && lost.latest == before;
         measures.repaired_by_fast_retransmit += u64::from(repairs);

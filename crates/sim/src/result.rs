@@ -16,7 +16,7 @@ pub struct Sample {
     pub info: Info,
     /// The share of measured reordering that the duplicate threshold is to cover, if its algorithm steers by one.
     pub coverage: Option<f64>,
-    /// Octets that have arrived in order.
+    /// Bytes that have arrived in order.
     pub delivered: Bytes,
 }
 
@@ -25,7 +25,7 @@ pub struct Sample {
 pub struct FlowResult {
     /// Its group.
     pub group: u32,
-    /// Octets that arrived in order. This and all counts: after the warm-up.
+    /// Bytes that arrived in order. This and all counts: after the warm-up.
     pub delivered: Bytes,
     /// From its start, or from the end of the warm-up, to its completion, or to the end of the run.
     pub elapsed: Duration,
@@ -37,7 +37,7 @@ pub struct FlowResult {
     pub send: SendStats,
     /// What the receiver counted.
     pub receive: ReceiveStats,
-    /// Segments that arrived although an earlier copy of theirs had arrived: their resending was needless. Copies that
+    /// Segments that arrived although an earlier copy of theirs had arrived: their retransmitting was spurious. Copies that
     /// the network made do not count.
     pub spurious_retransmissions: u64,
     /// Reductions of the window because of a segment of which some copy was not lost.
@@ -61,7 +61,7 @@ pub struct FlowResult {
 }
 
 impl FlowResult {
-    /// Octets in order per second, in bits.
+    /// Bytes in order per second, in bits.
     pub fn goodput(&self) -> f64 {
         let seconds = self.elapsed.as_secs_f64();
         if seconds > 0.0 { self.delivered.0 as f64 * 8.0 / seconds } else { 0.0 }

@@ -7,7 +7,7 @@ use crate::waits::Waits;
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Octets that arrived in order, from the beginning.
+    /// Bytes that arrived in order, from the beginning.
     pub(crate) delivered: Bytes,
     /// Of these, before anything counted.
     pub(crate) uncounted: Bytes,

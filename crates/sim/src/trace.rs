@@ -10,7 +10,7 @@ use reknit_units::{Bytes, Instant};
 
 use crate::transactions::Transaction;
 
-/// Octets of an IPv4 header without options.
+/// Bytes of an IPv4 header without options.
 const IP_HEADER: u64 = 20;
 
 /// Which end of a connection.

@@ -10,9 +10,9 @@ pub struct Transaction {
     pub flow: u32,
     /// When it began: before the handshake, if it is the first of its connection.
     pub began: Instant,
-    /// When the last octet of the response was there.
+    /// When the last byte of the response was there.
     pub ended: Instant,
-    /// Octets of the response.
+    /// Bytes of the response.
     pub response: Bytes,
 }
 
@@ -22,7 +22,7 @@ impl Transaction {
         self.ended.since(self.began)
     }
 
-    /// Octets of the response per second of its completion time, in bits.
+    /// Bytes of the response per second of its completion time, in bits.
     pub fn goodput(&self) -> f64 {
         let seconds = self.completion().as_secs_f64();
         if seconds > 0.0 { self.response.0 as f64 * 8.0 / seconds } else { 0.0 }

@@ -19,10 +19,10 @@ pub enum Workload {
 /// Requests and responses, or files that are sent unasked.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Transactions {
-    /// Octets that the receiver of data asks with, and for which it opens the connection. None: the sender of data opens
+    /// Bytes that the receiver of data asks with, and for which it opens the connection. None: the sender of data opens
     /// it, and sends unasked.
     pub request: Bytes,
-    /// Octets of data; at least one.
+    /// Bytes of data; at least one.
     pub response: Bytes,
     /// From the end of one to the beginning of the next.
     pub think: Variate,

@@ -159,7 +159,7 @@ fn word() -> impl Strategy<Value = Word> {
         })
 }
 
-/// Where the peer stands: the next octet that either end is to send.
+/// Where the peer stands: the next byte that either end is to send.
 struct Standing {
     peer: u32,
     own: u32,
@@ -187,7 +187,7 @@ impl Word {
             SeqNum(at.peer.wrapping_add(u32::from_be_bytes([high & 1, middle & low, middle, low])))
         };
         let experiment = Experiment {
-            resent: says(0).then_some(any[0] < 100),
+            retransmitted: says(0).then_some(any[0] < 100),
             transmission: says(1).then_some(u16::from_be_bytes([any[1], any[10]])),
             ack_ordinal: says(2).then_some(AckOrdinal { repetition: any[10], overtaken: any[11] < 100 }),
             dropped: says(3).then_some(Dropped { lowest: number(4), highest: number(7) }),

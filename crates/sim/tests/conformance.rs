@@ -83,7 +83,7 @@ struct Bounds {
     thresholds: (Segments, Segments),
     bursts: [Option<Segments>; 2],
     time_waits: [Duration; 2],
-    /// Octets that reach each end.
+    /// Bytes that reach each end.
     receives: [usize; 2],
     keeps_alive: [bool; 2],
     before: Before,
@@ -301,7 +301,7 @@ fn in_order() -> impl Strategy<Value = Case> {
 struct Baseline {
     /// `sack` with the same options on the wire.
     composition: Composition,
-    /// Octets of options that the variant keeps free in each segment with data, if both ends do.
+    /// Bytes of options that the variant keeps free in each segment with data, if both ends do.
     stamps: u16,
 }
 

@@ -1,4 +1,4 @@
-//! Every measure of a run, on runs small enough to compute it by hand: 50 ms each way, windows of 8 segments of 1000 octets
+//! Every measure of a run, on runs small enough to compute it by hand: 50 ms each way, windows of 8 segments of 1000 bytes
 //! on the wire, an ACK for each, and a script that says what happens to which packet. Rounds begin at 0.1 s.
 
 use std::sync::Arc;
@@ -85,7 +85,7 @@ fn a_lost_retransmission_is_left_to_the_timer() {
 }
 
 #[test]
-fn a_delayed_packet_is_resent_needlessly() {
+fn a_delayed_packet_is_retransmitted_needlessly() {
     let mut scenario =
         scenario(&script("forward", "{ segment = 3, action = \"delay\", by = \"30 ms\" }"), "sack", ms(60_000));
     scenario.flows[0].workload = Workload::Transfer(Bytes(960 * 40));
@@ -157,7 +157,7 @@ fn the_coverage_is_that_of_the_variant() {
     assert_near(fixed.coverage.deviation(), 0.0);
     let (_, moving) = measure(&scenario(delay, "rr-ta", Duration::from_secs(30)));
     assert!(moving.coverage.deviation().unwrap() > 0.0 && moving.coverage_at_end() != Some(0.9));
-    // The histogram of lengths is what they keep: 16 octets an event, at most 1000 events. Leung-Ma keeps two means.
+    // The histogram of lengths is what they keep: 16 bytes an event, at most 1000 events. Leung-Ma keeps two means.
     let (_, averages) = measure(&scenario(delay, "leung-ma", Duration::from_secs(30)));
     assert!((2_000..20_000).contains(&fixed.reordering_state.0), "{}", fixed.reordering_state);
     assert!((1..500).contains(&averages.reordering_state.0), "{}", averages.reordering_state);

@@ -1,4 +1,4 @@
-//! Any network, any options, any variant: the receiver reads exactly the octets that were written, or the connection ends
+//! Any network, any options, any variant: the receiver reads exactly the bytes that were written, or the connection ends
 //! with an error.
 //!
 //! Two engines exchange real packets over a network that loses, delays, reorders, duplicates and damages them at random.

@@ -14,10 +14,10 @@ pub enum RttSamples {
     PerAck,
 }
 
-/// Which holes may be resent during fast recovery.
+/// Which holes may be retransmitted during fast recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Resend {
+pub enum Retransmit {
     /// Lost segments, then new data, then other holes (RFC 6675 §4, `NextSeg`).
     #[default]
     Lost,
@@ -63,7 +63,7 @@ pub struct KeepAlive {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Maximum segment size announced and kept to, in octets: payload and options together (RFC 9293 §3.7.1).
+    /// Maximum segment size announced and kept to, in bytes: payload and options together (RFC 9293 §3.7.1).
     pub mss: u16,
     /// Initial window (RFC 6928).
     pub initial_window: Segments,
@@ -101,12 +101,12 @@ pub struct Config {
     pub rto_tick: Duration,
     /// When the RTT is measured.
     pub rtt_samples: RttSamples,
-    /// Grow the window by octets acknowledged (RFC 3465) rather than by ACKs.
+    /// Grow the window by bytes acknowledged (RFC 3465) rather than by ACKs.
     pub byte_counting: bool,
     /// What a multiplicative decrease is taken of.
     pub decrease_of: DecreaseOf,
-    /// Which holes fast recovery resends.
-    pub resend: Resend,
+    /// Which holes fast recovery retransmits.
+    pub retransmit: Retransmit,
     /// Fall back to the initial window after an idle RTO (RFC 5681 §4.1).
     pub idle_restart: bool,
     /// Probing of an idle connection. None: off.
@@ -140,7 +140,7 @@ impl Default for Config {
             rtt_samples: RttSamples::PerRound,
             byte_counting: true,
             decrease_of: DecreaseOf::FlightSize,
-            resend: Resend::Lost,
+            retransmit: Retransmit::Lost,
             idle_restart: true,
             keep_alive: None,
             user_timeout: Duration::from_secs(300),
@@ -212,7 +212,7 @@ pub struct ConfigError {
 }
 
 impl Config {
-    /// The buffer in octets; a count of segments is taken at `mss`.
+    /// The buffer in bytes; a count of segments is taken at `mss`.
     pub fn receive_buffer_size(&self) -> Bytes {
         self.receive_buffer.in_bytes(Bytes(u64::from(self.mss)))
     }
@@ -226,7 +226,7 @@ impl Config {
             Err(ConfigError { key, value: value.to_string(), allowed })
         }
         if !(64..=65_495).contains(&self.mss) {
-            return refuse("mss", self.mss, "must lie between 64 and 65495 octets");
+            return refuse("mss", self.mss, "must lie between 64 and 65495 bytes");
         }
         if self.initial_window == Segments::ZERO {
             return refuse("initial_window", 0, "must be at least 1 segment");

@@ -10,10 +10,10 @@ use crate::seq::SeqNum;
 pub const KIND: u8 = 253;
 /// The experiment's identifier (RFC 6994 §3). It is registered with nobody, so nothing of this is on by default.
 pub const EXPERIMENT_ID: u16 = 0x5252;
-/// Octets before the first field: kind, length, identifier.
+/// Bytes before the first field: kind, length, identifier.
 pub const HEADER_LEN: usize = 4;
 
-/// A set of features, as the SYN offers it in one octet.
+/// A set of features, as the SYN offers it in one byte.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Features(u8);
 
@@ -32,19 +32,19 @@ impl Features {
     pub const REPEATS: Features = Features(16);
 
     const NAMES: [(Features, &str); 5] = [
-        (Features::RESENT, "resent"),
+        (Features::RESENT, "retransmitted"),
         (Features::ORDINALS, "ordinals"),
         (Features::DROPS, "drops"),
         (Features::DUP_THRESH, "dup-thresh"),
         (Features::REPEATS, "repeats"),
     ];
 
-    /// The octet on the wire.
+    /// The byte on the wire.
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// The octet `bits` of a SYN.
+    /// The byte `bits` of a SYN.
     pub const fn from_bits(bits: u8) -> Features {
         Features(bits)
     }
@@ -76,7 +76,7 @@ impl Features {
         Features::NAMES.into_iter().map(|(feature, _)| feature).filter(move |feature| self.has(*feature))
     }
 
-    /// Octets of options to keep free in every data segment.
+    /// Bytes of options to keep free in every data segment.
     pub const fn data_len(self) -> usize {
         let fields = if self.has(Features::RESENT) { 2 } else { 0 }
             + if self.has(Features::ORDINALS) { 3 } else { 0 }
@@ -84,7 +84,7 @@ impl Features {
         padded(fields)
     }
 
-    /// Octets of options to keep free in every ACK.
+    /// Bytes of options to keep free in every ACK.
     pub const fn ack_len(self) -> usize {
         let fields = if self.has(Features::RESENT) { 2 } else { 0 }
             + if self.has(Features::ORDINALS) { 3 } else { 0 }
@@ -94,7 +94,7 @@ impl Features {
     }
 }
 
-/// The option's length with `fields` octets of fields, in whole 32-bit words; nothing if there are none.
+/// The option's length with `fields` bytes of fields, in whole 32-bit words; nothing if there are none.
 const fn padded(fields: usize) -> usize {
     if fields == 0 { 0 } else { (HEADER_LEN + fields).next_multiple_of(4) }
 }
@@ -142,9 +142,9 @@ pub struct AckOrdinal {
 /// The sequence numbers of what routers dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Dropped {
-    /// First octet of the lowest segment.
+    /// First byte of the lowest segment.
     pub lowest: SeqNum,
-    /// First octet of the highest segment.
+    /// First byte of the highest segment.
     pub highest: SeqNum,
 }
 
@@ -158,33 +158,33 @@ impl Dropped {
     }
 }
 
-/// The experimental option of one segment. Each field is a sub-option: one octet of type, then its content.
+/// The experimental option of one segment. Each field is a sub-option: one byte of type, then its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Experiment {
-    /// On a SYN: what is offered. Type 0, one octet.
+    /// On a SYN: what is offered. Type 0, one byte.
     pub features: Option<Features>,
-    /// With data: this is a retransmission. On an ACK: what the acknowledged segment said. Type 1, one octet.
-    pub resent: Option<bool>,
-    /// With data: how many data segments were sent before it, modulo 2^16, retransmissions counted. Type 2, two octets.
+    /// With data: this is a retransmission. On an ACK: what the acknowledged segment said. Type 1, one byte.
+    pub retransmitted: Option<bool>,
+    /// With data: how many data segments were sent before it, modulo 2^16, retransmissions counted. Type 2, two bytes.
     pub transmission: Option<u16>,
-    /// On an ACK. Type 3, two octets.
+    /// On an ACK. Type 3, two bytes.
     pub ack_ordinal: Option<AckOrdinal>,
-    /// With data: room that the sender leaves, filled by routers. Type 4, eight octets.
+    /// With data: room that the sender leaves, filled by routers. Type 4, eight bytes.
     pub dropped: Option<Dropped>,
-    /// On an ACK: the first gap is due to reordering. Type 5, one octet.
+    /// On an ACK: the first gap is due to reordering. Type 5, one byte.
     pub reordered: Option<bool>,
-    /// On an ACK: the duplicate threshold that the receiver advises. Type 6, one octet.
+    /// On an ACK: the duplicate threshold that the receiver advises. Type 6, one byte.
     pub dup_thresh: Option<u8>,
 }
 
 impl Experiment {
     /// The option's length on the wire, padded to whole 32-bit words; 0 if it says nothing.
     pub fn wire_len(&self) -> usize {
-        let Experiment { features, resent, transmission, ack_ordinal, dropped, reordered, dup_thresh } = self;
+        let Experiment { features, retransmitted, transmission, ack_ordinal, dropped, reordered, dup_thresh } = self;
         let field = |present: bool, len: usize| if present { 1 + len } else { 0 };
         padded(
             field(features.is_some(), 1)
-                + field(resent.is_some(), 1)
+                + field(retransmitted.is_some(), 1)
                 + field(transmission.is_some(), 2)
                 + field(ack_ordinal.is_some(), 2)
                 + field(dropped.is_some(), 8)
@@ -207,13 +207,13 @@ mod tests {
     fn room_is_kept_for_all_that_may_travel() {
         let all = Features::RESENT | Features::ORDINALS | Features::DROPS | Features::DUP_THRESH | Features::REPEATS;
         let data = Experiment {
-            resent: Some(true),
+            retransmitted: Some(true),
             transmission: Some(1),
             dropped: Some(Dropped { lowest: SeqNum(1), highest: SeqNum(2) }),
             ..Experiment::default()
         };
         let ack = Experiment {
-            resent: Some(false),
+            retransmitted: Some(false),
             ack_ordinal: Some(AckOrdinal { repetition: 1, overtaken: false }),
             reordered: Some(true),
             dup_thresh: Some(9),
@@ -226,6 +226,6 @@ mod tests {
 
     #[test]
     fn a_set_reads_as_a_list() {
-        assert_eq!((Features::DROPS | Features::RESENT).to_string(), "resent, drops");
+        assert_eq!((Features::DROPS | Features::RESENT).to_string(), "retransmitted, drops");
     }
 }

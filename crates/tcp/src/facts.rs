@@ -33,15 +33,15 @@ pub struct Window {
 /// The send side's state variables, under their RFC names.
 #[derive(Clone, Debug)]
 pub struct SendState {
-    /// Oldest unacknowledged octet (RFC 9293 §3.3.1).
+    /// Oldest unacknowledged byte (RFC 9293 §3.3.1).
     pub snd_una: Offset,
-    /// Next octet to be sent for the first time.
+    /// Next byte to be sent for the first time.
     pub snd_nxt: Offset,
     /// The peer's receive window.
     pub snd_wnd: Bytes,
     /// Largest window the peer has offered.
     pub max_snd_wnd: Bytes,
-    /// Sender maximum segment size: payload octets of a full-sized segment (RFC 5681 §2).
+    /// Sender maximum segment size: payload bytes of a full-sized segment (RFC 5681 §2).
     pub smss: Bytes,
     /// Congestion window.
     pub cwnd: Bytes,
@@ -59,7 +59,7 @@ pub struct SendState {
     pub dup_acks: Segments,
     /// How many duplicates mean loss; frozen during recovery.
     pub dup_thresh: Segments,
-    /// Octets in flight that limited transmit sent in this episode.
+    /// Bytes in flight that limited transmit sent in this episode.
     pub limited_transmit: Bytes,
     /// FlightSize when the disorder under way, or the last one, began.
     pub flight_before_disorder: Bytes,
@@ -118,7 +118,7 @@ impl SendState {
         }
     }
 
-    /// `FlightSize`: octets sent and not cumulatively acknowledged (RFC 5681 §2).
+    /// `FlightSize`: bytes sent and not cumulatively acknowledged (RFC 5681 §2).
     pub fn flight_size(&self) -> Bytes {
         self.snd_nxt.since(self.snd_una)
     }
@@ -147,12 +147,12 @@ pub struct Context<'a> {
     pub board: &'a Scoreboard,
 }
 
-/// A DSACK report (RFC 2883): the receiver got some octets again.
+/// A DSACK report (RFC 2883): the receiver got some bytes again.
 #[derive(Clone, Copy, Debug)]
 pub struct Dsack<'a> {
-    /// First octet reported.
+    /// First byte reported.
     pub left: Offset,
-    /// One past the last octet reported.
+    /// One past the last byte reported.
     pub right: Offset,
     /// The segments that the report covers whole and that are still known.
     pub segments: &'a [Duplicate],
@@ -188,7 +188,7 @@ pub struct AckFacts<'a> {
     pub newly: &'a [SegId],
     /// How many of them were SACKed.
     pub newly_sacked: Segments,
-    /// Octets ACKed or SACKed for the first time.
+    /// Bytes ACKed or SACKed for the first time.
     pub delivered: Bytes,
     /// The highest segment ACKed or SACKed so far, this ACK included.
     pub highest: Option<SegId>,
@@ -250,15 +250,15 @@ pub struct Snapshot {
     pub flight_size: Bytes,
     /// Duplicate ACKs that had arrived.
     pub dup_acks: Segments,
-    /// The first segment that was held lost.
+    /// The first segment that was marked lost.
     pub hole: SegId,
     /// SND.NXT then.
     pub snd_nxt: Offset,
     /// Retransmissions since.
-    pub resent: u32,
+    pub retransmitted: u32,
 }
 
-/// News that a reduction was needless.
+/// News that a reduction was spurious.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spurious {
     /// The fast retransmit.
@@ -283,6 +283,6 @@ pub enum Turn {
         /// True for the first expiry of a series without an ACK in between.
         first: bool,
     },
-    /// A reduction turned out to be needless; the response follows.
+    /// A reduction turned out to be spurious; the response follows.
     Spurious(Spurious),
 }

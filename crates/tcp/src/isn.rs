@@ -16,7 +16,7 @@ pub struct IsnKey {
 }
 
 impl IsnKey {
-    /// A host's key: 16 random octets, drawn once.
+    /// A host's key: 16 random bytes, drawn once.
     pub const fn new(key: [u8; 16]) -> IsnKey {
         IsnKey { key }
     }

@@ -5,7 +5,7 @@
 //!
 //! * [`Connection`] is the state machine of RFC 9293 around two halves, the sender and the receiver. It takes
 //!   [`Segment`]s and moments, and gives [`Output`]s.
-//! * [`Stream`] puts buffers around a connection: write octets, read octets. A simulator leaves it away.
+//! * [`Stream`] puts buffers around a connection: write bytes, read bytes. A simulator leaves it away.
 //! * [`scoreboard`] is what the sender knows of each outstanding segment, with the packet algebra at its top.
 //! * [`facts`] is what one event told; [`seams`] are the questions that plug-ins answer from facts. The engine itself
 //!   names no algorithm.

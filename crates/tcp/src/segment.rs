@@ -1,4 +1,4 @@
-//! The segment: what a header says, without the payload's octets.
+//! The segment: what a header says, without the payload's bytes.
 
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
@@ -103,12 +103,12 @@ pub struct Timestamps {
     pub ecr: u32,
 }
 
-/// One received block: from its first octet to one past its last (RFC 2018 §3).
+/// One received block: from its first byte to one past its last (RFC 2018 §3).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SackBlock {
-    /// First octet of the block.
+    /// First byte of the block.
     pub left: SeqNum,
-    /// One past the last octet.
+    /// One past the last byte.
     pub right: SeqNum,
 }
 
@@ -174,7 +174,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Octets of the options on the wire, padded to whole 32-bit words as most stacks lay them out.
+    /// Bytes of the options on the wire, padded to whole 32-bit words as most stacks lay them out.
     pub fn wire_len(&self) -> usize {
         let mut len = 0;
         if self.mss.is_some() {
@@ -196,25 +196,25 @@ impl Options {
     }
 }
 
-/// Octets that the timestamps option takes in every segment, with its two NOPs.
+/// Bytes that the timestamps option takes in every segment, with its two NOPs.
 pub const TIMESTAMPS_LEN: usize = 12;
 
-/// The octets of options that a header can hold.
+/// The bytes of options that a header can hold.
 pub const MAX_OPTIONS_LEN: usize = 40;
 
 /// One TCP segment: the header's meaning and the payload's length.
 ///
-/// The payload's octets stay with the caller: [`crate::Stream`] keeps them on a host, nobody does in a simulator. A
+/// The payload's bytes stay with the caller: [`crate::Stream`] keeps them on a host, nobody does in a simulator. A
 /// segment is a plain value, so passing it on never allocates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {
-    /// Sequence number of the first octet (of the SYN, if that is set).
+    /// Sequence number of the first byte (of the SYN, if that is set).
     pub seq: SeqNum,
     /// Next sequence number expected; significant if `flags` has ACK.
     pub ack: SeqNum,
     /// Receive window, not yet scaled.
     pub window: u16,
-    /// Octets of payload.
+    /// Bytes of payload.
     pub len: u16,
     /// Control bits.
     pub flags: Flags,
@@ -235,7 +235,7 @@ impl Segment {
         self.seq_len() == 0 && !self.flags.has(Flags::RST)
     }
 
-    /// Octets of the TCP header with its options.
+    /// Bytes of the TCP header with its options.
     pub fn header_len(&self) -> usize {
         20 + self.options.wire_len()
     }
@@ -263,6 +263,6 @@ mod tests {
 
     #[test]
     fn segments_stay_small() {
-        assert!(size_of::<Segment>() <= 112, "{} octets", size_of::<Segment>());
+        assert!(size_of::<Segment>() <= 112, "{} bytes", size_of::<Segment>());
     }
 }

@@ -1,4 +1,4 @@
-//! Positions in the octet stream: 32 bits that wrap on the wire, 64 bits that do not inside.
+//! Positions in the byte stream: 32 bits that wrap on the wire, 64 bits that do not inside.
 
 use std::ops::{Add, AddAssign, Sub};
 
@@ -14,28 +14,28 @@ impl SeqNum {
         self.0.wrapping_sub(other.0).cast_signed() < 0
     }
 
-    /// `self` advanced by `n` octets.
+    /// `self` advanced by `n` bytes.
     #[must_use]
     pub const fn plus(self, n: u32) -> SeqNum {
         SeqNum(self.0.wrapping_add(n))
     }
 
-    /// The octets from `earlier` to `self`, going forward.
+    /// The bytes from `earlier` to `self`, going forward.
     pub const fn distance_from(self, earlier: SeqNum) -> u32 {
         self.0.wrapping_sub(earlier.0)
     }
 }
 
-/// A position in one direction's sequence space that never wraps: the SYN is 0, the first octet of data 1.
+/// A position in one direction's sequence space that never wraps: the SYN is 0, the first byte of data 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Offset(pub u64);
 
 impl Offset {
     /// Where the SYN is.
     pub const SYN: Offset = Offset(0);
-    /// Where the application's first octet is.
+    /// Where the application's first byte is.
     pub const DATA: Offset = Offset(1);
-    /// Beyond every octet.
+    /// Beyond every byte.
     pub const MAX: Offset = Offset(u64::MAX);
 
     /// The sequence number at this position of a stream that began with `isn`.
@@ -54,7 +54,7 @@ impl Offset {
         }
     }
 
-    /// The octets from `earlier` to `self`, or none if `earlier` is later.
+    /// The bytes from `earlier` to `self`, or none if `earlier` is later.
     pub const fn since(self, earlier: Offset) -> Bytes {
         Bytes(self.0.saturating_sub(earlier.0))
     }

@@ -1,4 +1,4 @@
-//! Counts by cause: what the engine did, and what later turned out to have been needless.
+//! Counts by cause: what the engine did, and what later turned out to have been spurious.
 
 use std::ops::AddAssign;
 
@@ -14,13 +14,13 @@ pub struct Sent {
     pub new: u64,
     /// New data beyond the window.
     pub limited_transmit: u64,
-    /// Resent by the loss detector.
+    /// Retransmitted by the loss detector.
     pub fast_retransmit: u64,
-    /// Resent by the retransmission timer.
+    /// Retransmitted by the retransmission timer.
     pub timeout: u64,
-    /// Tail loss probes that resent something.
+    /// Tail loss probes that retransmitted something.
     pub probe: u64,
-    /// Resent on suspicion.
+    /// Retransmitted on suspicion.
     pub rescue: u64,
     /// Probes of a closed window.
     pub window_probe: u64,
@@ -111,7 +111,7 @@ pub struct Cut {
     pub trigger: Trigger,
     /// When.
     pub at: Instant,
-    /// Where the segment that was held lost begins: octets of the stream before it.
+    /// Where the segment that was marked lost begins: bytes of the stream before it.
     pub position: u64,
     /// How often that segment had been sent by then.
     pub transmissions: u16,
@@ -156,7 +156,7 @@ pub const LONGEST_LENGTH: usize = 255;
 pub struct SendStats {
     /// Data segments sent, by cause.
     pub sent: Sent,
-    /// Retransmissions that a DSACK proved needless.
+    /// Retransmissions that a DSACK proved spurious.
     pub spurious_retransmissions: u64,
     /// DSACKs of segments that had been sent once: the network duplicated them.
     pub network_duplicates: u64,
@@ -164,7 +164,7 @@ pub struct SendStats {
     pub cuts: Cuts,
     /// The last of them.
     pub last_cut: Option<Cut>,
-    /// Reductions found needless by a spurious detector.
+    /// Reductions found spurious by a spurious detector.
     pub spurious_cuts: u64,
     /// Of these, the ones that the response undid, wholly or in part.
     pub undos: u64,

@@ -1,4 +1,4 @@
-//! A connection with its octets: a send buffer and a receive buffer around a [`Connection`].
+//! A connection with its bytes: a send buffer and a receive buffer around a [`Connection`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Stream {
     fn new(connection: Connection, config: &Config, send_buffer: Bytes) -> Stream {
         Stream {
             connection,
-            send: SendBuffer { octets: VecDeque::new(), first: 0, limit: send_buffer.0 as usize },
+            send: SendBuffer { bytes: VecDeque::new(), first: 0, limit: send_buffer.0 as usize },
             receive: ReceiveBuffer::new(config.receive_buffer_size().0 as usize),
         }
     }
@@ -54,25 +54,25 @@ impl Stream {
         &self.connection
     }
 
-    /// Writes as much of `octets` as the buffer takes; returns how many.
-    pub fn write(&mut self, octets: &[u8]) -> usize {
+    /// Writes as much of `bytes` as the buffer takes; returns how many.
+    pub fn write(&mut self, bytes: &[u8]) -> usize {
         if self.connection.is_write_closed() {
             return 0;
         }
-        let taken = octets.len().min(self.writable());
-        self.send.octets.extend(&octets[..taken]);
+        let taken = bytes.len().min(self.writable());
+        self.send.bytes.extend(&bytes[..taken]);
         if taken > 0 {
             self.connection.write(Bytes(taken as u64));
         }
         taken
     }
 
-    /// Octets that [`Stream::write`] would take.
+    /// Bytes that [`Stream::write`] would take.
     pub fn writable(&self) -> usize {
-        self.send.limit.saturating_sub(self.send.octets.len())
+        self.send.limit.saturating_sub(self.send.bytes.len())
     }
 
-    /// Reads what has arrived in order into `into`; returns how many octets.
+    /// Reads what has arrived in order into `into`; returns how many bytes.
     pub fn read(&mut self, now: Instant, into: &mut [u8]) -> usize {
         let n = into.len().min(self.connection.readable().0 as usize);
         self.receive.take(&mut into[..n]);
@@ -92,7 +92,7 @@ impl Stream {
         self.connection.abort();
     }
 
-    /// Takes a segment with its payload. Octets beyond `segment.len` are ignored; a payload that is shorter than the
+    /// Takes a segment with its payload. Bytes beyond `segment.len` are ignored; a payload that is shorter than the
     /// header says is refused.
     pub fn on_segment(&mut self, now: Instant, segment: &Segment, payload: &[u8]) {
         if payload.len() < usize::from(segment.len) {
@@ -123,10 +123,10 @@ impl Stream {
     }
 }
 
-/// Octets that were written and are not acknowledged.
+/// Bytes that were written and are not acknowledged.
 #[derive(Debug)]
 struct SendBuffer {
-    octets: VecDeque<u8>,
+    bytes: VecDeque<u8>,
     /// Position of the first of them in the stream.
     first: u64,
     limit: usize,
@@ -135,7 +135,7 @@ struct SendBuffer {
 impl SendBuffer {
     fn copy(&self, position: u64, len: usize, into: &mut Vec<u8>) {
         let from = position.saturating_sub(self.first) as usize;
-        let (front, back) = self.octets.as_slices();
+        let (front, back) = self.bytes.as_slices();
         let in_front = front.len().saturating_sub(from).min(len);
         if in_front > 0 {
             into.extend_from_slice(&front[from..from + in_front]);
@@ -146,62 +146,62 @@ impl SendBuffer {
     }
 
     fn release(&mut self, first_needed: u64) {
-        let n = (first_needed.saturating_sub(self.first) as usize).min(self.octets.len());
-        self.octets.drain(..n);
+        let n = (first_needed.saturating_sub(self.first) as usize).min(self.bytes.len());
+        self.bytes.drain(..n);
         self.first += n as u64;
     }
 }
 
-/// A window on the incoming stream: octets are put anywhere in it and taken from its start.
+/// A window on the incoming stream: bytes are put anywhere in it and taken from its start.
 #[derive(Debug)]
 struct ReceiveBuffer {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     capacity: usize,
-    /// Position of the next octet to be taken.
+    /// Position of the next byte to be taken.
     first: u64,
 }
 
 impl ReceiveBuffer {
     fn new(capacity: usize) -> ReceiveBuffer {
         // Grows with use: most connections never fill their window.
-        ReceiveBuffer { octets: Vec::new(), capacity: capacity.next_power_of_two(), first: 0 }
+        ReceiveBuffer { bytes: Vec::new(), capacity: capacity.next_power_of_two(), first: 0 }
     }
 
-    fn put(&mut self, position: u64, octets: &[u8]) {
-        let end = (position + octets.len() as u64).saturating_sub(self.first) as usize;
+    fn put(&mut self, position: u64, bytes: &[u8]) {
+        let end = (position + bytes.len() as u64).saturating_sub(self.first) as usize;
         self.grow(end);
-        let mask = self.octets.len() - 1;
+        let mask = self.bytes.len() - 1;
         let at = position as usize & mask;
-        let in_front = octets.len().min(self.octets.len() - at);
-        self.octets[at..at + in_front].copy_from_slice(&octets[..in_front]);
-        self.octets[..octets.len() - in_front].copy_from_slice(&octets[in_front..]);
+        let in_front = bytes.len().min(self.bytes.len() - at);
+        self.bytes[at..at + in_front].copy_from_slice(&bytes[..in_front]);
+        self.bytes[..bytes.len() - in_front].copy_from_slice(&bytes[in_front..]);
     }
 
     fn take(&mut self, into: &mut [u8]) {
         if into.is_empty() {
             return;
         }
-        let mask = self.octets.len() - 1;
+        let mask = self.bytes.len() - 1;
         let at = self.first as usize & mask;
-        let in_front = into.len().min(self.octets.len() - at);
+        let in_front = into.len().min(self.bytes.len() - at);
         let (front, back) = into.split_at_mut(in_front);
-        front.copy_from_slice(&self.octets[at..at + in_front]);
-        back.copy_from_slice(&self.octets[..back.len()]);
+        front.copy_from_slice(&self.bytes[at..at + in_front]);
+        back.copy_from_slice(&self.bytes[..back.len()]);
         self.first += into.len() as u64;
     }
 
-    /// Makes room for `needed` octets from `first`; the ring's length stays a power of two.
+    /// Makes room for `needed` bytes from `first`; the ring's length stays a power of two.
     fn grow(&mut self, needed: usize) {
         let needed = needed.max(4096).next_power_of_two().min(self.capacity);
-        if needed <= self.octets.len() {
+        if needed <= self.bytes.len() {
             return;
         }
         let mut larger = vec![0; needed];
-        let old = self.octets.len();
+        let old = self.bytes.len();
         for i in 0..old {
             let position = self.first as usize + i;
-            larger[position & (needed - 1)] = self.octets[position & (old - 1)];
+            larger[position & (needed - 1)] = self.bytes[position & (old - 1)];
         }
-        self.octets = larger;
+        self.bytes = larger;
     }
 }

@@ -1,6 +1,6 @@
 //! A sender under test and a receiver that the test plays by hand.
 //!
-//! Segments are numbered 1, 2, 3, … as in the algorithms' worked examples; each has [`SMSS`] octets. `arrive(n)` lets
+//! Segments are numbered 1, 2, 3, … as in the algorithms' worked examples; each has [`SMSS`] bytes. `arrive(n)` lets
 //! segment `n` reach the receiver and returns the ACK that it would send; `deliver(ack)` hands that to the sender. In
 //! between a test may lose, delay, or alter the ACK.
 pub mod network;
@@ -19,7 +19,7 @@ use reknit_variants::Composition;
 /// What is sent by a sender that has nothing to send.
 pub const NOTHING: [u32; 0] = [];
 
-/// Octets of every segment.
+/// Bytes of every segment.
 pub const SMSS: u64 = 1460;
 /// Where the peer's sequence space begins.
 const PEER_ISN: u32 = 700;
@@ -309,7 +309,7 @@ impl Script {
         numbers.into_iter().flat_map(|n| self.pass(n)).collect()
     }
 
-    /// The next segment comes behind the `behind` segments after it, and then its copy if it was resent meanwhile.
+    /// The next segment comes behind the `behind` segments after it, and then its copy if it was retransmitted meanwhile.
     pub fn pass_late(&mut self, behind: u32) -> Vec<u32> {
         let late = self.cum + 1;
         let mut sent = self.pass_all((late + 1..=late + behind).chain([late]));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use reknit_path::{Stream as Random, StreamId};
-use reknit_tcp::config::{DecreaseOf, KeepAlive, MaxWindowCaps, Resend, RttSamples};
+use reknit_tcp::config::{DecreaseOf, KeepAlive, MaxWindowCaps, Retransmit, RttSamples};
 use reknit_tcp::segment::Ecn;
 use reknit_tcp::{CloseReason, Config, Connection, Identity, Output, Segment, SeqNum, State, Stream};
 use reknit_units::{Bytes, Capacity, Duration, Instant, Segments};
@@ -20,7 +20,7 @@ pub struct Network {
     pub loss: f64,
     /// Share of packets that arrive twice.
     pub duplication: f64,
-    /// Share of packets that arrive with a wrong octet.
+    /// Share of packets that arrive with a wrong byte.
     pub damage: f64,
     /// One way, for every packet.
     pub delay_ms: u64,
@@ -33,9 +33,9 @@ pub struct Network {
 /// What one end's application does.
 #[derive(Clone, Copy, Debug)]
 pub struct Application {
-    /// Octets that it sends.
+    /// Bytes that it sends.
     pub sends: usize,
-    /// Octets per write.
+    /// Bytes per write.
     pub chunk: usize,
     /// It reads only every so many milliseconds; 0 at once.
     pub reads_every_ms: u64,
@@ -116,7 +116,7 @@ fn config() -> impl Strategy<Value = Config> {
             rtt_samples: if per_ack { RttSamples::PerAck } else { RttSamples::PerRound },
             byte_counting: bytes,
             decrease_of: if cwnd { DecreaseOf::Cwnd } else { DecreaseOf::FlightSize },
-            resend: if any_hole { Resend::AnyHole } else { Resend::Lost },
+            retransmit: if any_hole { Retransmit::AnyHole } else { Retransmit::Lost },
             keep_alive: keep.then_some(KeepAlive {
                 idle: Duration::from_secs(5),
                 interval: Duration::from_secs(5),
@@ -190,8 +190,8 @@ struct End {
     next_read: Instant,
 }
 
-/// Octet number `i` that end `end` sends.
-fn octet(end: usize, i: usize) -> u8 {
+/// Byte number `i` that end `end` sends.
+fn byte(end: usize, i: usize) -> u8 {
     ((i * 7 + i / 251 + end * 101) % 256) as u8
 }
 
@@ -201,7 +201,7 @@ impl End {
         let application = self.application;
         while self.written < application.sends {
             let until = (self.written + application.chunk).min(application.sends);
-            let chunk: Vec<u8> = (self.written..until).map(|i| octet(end, i)).collect();
+            let chunk: Vec<u8> = (self.written..until).map(|i| byte(end, i)).collect();
             let taken = self.stream.write(&chunk);
             self.written += taken;
             if taken < chunk.len() {
@@ -247,7 +247,7 @@ pub struct Model<W = ()> {
     polling: Polling,
     /// What the network decides about the packets of each end.
     random: [Random; 2],
-    /// Packets on their way, by time and order: to which end, which octets.
+    /// Packets on their way, by time and order: to which end, which bytes.
     flying: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
     serial: u64,
     payload: Vec<u8>,
@@ -318,7 +318,7 @@ impl<W: Watch> Model<W> {
     /// True if both streams arrived whole.
     ///
     /// # Errors
-    /// If octets are wrong, or some are missing and no end has failed.
+    /// If bytes are wrong, or some are missing and no end has failed.
     pub fn verify(&self) -> Result<bool, String> {
         let has_failed = |end: &End| end.stream.connection().close_reason().is_some_and(|r| r != CloseReason::Finished);
         let failed = self.ends.iter().any(has_failed);
@@ -326,11 +326,11 @@ impl<W: Watch> Model<W> {
         for end in 0..2 {
             let got = &self.ends[end].read;
             let expected = self.ends[1 - end].application.sends;
-            if got.iter().enumerate().any(|(i, o)| *o != octet(1 - end, i)) {
+            if got.iter().enumerate().any(|(i, o)| *o != byte(1 - end, i)) {
                 return Err("the stream is damaged".to_owned());
             }
             if got.len() != expected && !failed {
-                return Err(format!("{} of {expected} octets, and no error: {:?}", got.len(), self.states()));
+                return Err(format!("{} of {expected} bytes, and no error: {:?}", got.len(), self.states()));
             }
             whole &= got.len() == expected;
         }
@@ -359,7 +359,7 @@ impl<W: Watch> Model<W> {
         let output = self.ends[end].stream.poll(self.now, &mut payload);
         let sends = if let Output::Send(mut segment) = output {
             if payload.len() != usize::from(segment.len) {
-                return Err(format!("{} octets of payload in {segment:?}", payload.len()));
+                return Err(format!("{} bytes of payload in {segment:?}", payload.len()));
             }
             self.watch.sent(self.now, end, &segment);
             let marking = self.network.marking;

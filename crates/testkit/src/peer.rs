@@ -1,6 +1,6 @@
 //! A connection under test and a peer that the test plays segment by segment.
 //!
-//! All numbers are relative, as in packetdrill: a SYN is 0, the first octet of data 1. What the connection sends reads in
+//! All numbers are relative, as in packetdrill: a SYN is 0, the first byte of data 1. What the connection sends reads in
 //! the same notation: `P. 1:1001(1000) ack 1`, with flags S, F, R, P, `.` (ACK), U, E, W.
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -65,7 +65,7 @@ pub fn ack(seq: u32, ack: u32) -> Segment {
     segment(Flags::ACK, seq, ack, 0)
 }
 
-/// `len` octets of data.
+/// `len` bytes of data.
 pub fn data(seq: u32, ack: u32, len: u16) -> Segment {
     segment(Flags::ACK, seq, ack, len)
 }
@@ -181,7 +181,7 @@ impl Peer {
         peer
     }
 
-    /// A connection in `state`, reached with no octet of data sent or received.
+    /// A connection in `state`, reached with no byte of data sent or received.
     ///
     /// # Panics
     /// If the connection does not get there.
@@ -232,7 +232,7 @@ impl Peer {
         self
     }
 
-    /// The peer sends `segment`. Returns how many new octets the connection takes of it.
+    /// The peer sends `segment`. Returns how many new bytes the connection takes of it.
     ///
     /// # Panics
     /// If an invariant of the connection does not hold afterwards.
@@ -243,13 +243,13 @@ impl Peer {
         delivery.map_or(0, |delivery| delivery.len)
     }
 
-    /// The application writes `n` octets.
+    /// The application writes `n` bytes.
     pub fn write(&mut self, n: u64) {
         self.connection.write(Bytes(n));
         self.pump();
     }
 
-    /// The application reads `n` octets.
+    /// The application reads `n` bytes.
     pub fn read(&mut self, n: u64) {
         self.connection.read(self.now, Bytes(n));
         self.pump();

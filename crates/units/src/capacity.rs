@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Bytes, Segments};
 
-/// How much a queue or a buffer holds: octets (`64 KiB`) or packets of any size (`50 packets`, `44 segments`).
+/// How much a queue or a buffer holds: bytes (`64 KiB`) or packets of any size (`50 packets`, `44 segments`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Capacity {
-    /// Counted in octets.
+    /// Counted in bytes.
     Bytes(Bytes),
     /// Counted in packets or segments.
     Count(Segments),
 }
 
 impl Capacity {
-    /// The capacity in octets if every packet had `size` octets.
+    /// The capacity in bytes if every packet had `size` bytes.
     pub const fn in_bytes(self, size: Bytes) -> Bytes {
         match self {
             Capacity::Bytes(bytes) => bytes,
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn capacities_count_packets_or_octets() {
+    fn capacities_count_packets_or_bytes() {
         assert_eq!("50 packets".parse(), Ok(Capacity::Count(Segments(50))));
         assert_eq!("1 segment".parse(), Ok(Capacity::Count(Segments(1))));
         assert_eq!("64 KiB".parse(), Ok(Capacity::Bytes(Bytes(65_536))));

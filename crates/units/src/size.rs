@@ -22,24 +22,24 @@ static SYNTAX: Syntax = Syntax {
     example: "64 KiB",
 };
 
-/// A number of octets. Subtraction saturates at zero.
+/// A number of bytes. Subtraction saturates at zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bytes(pub u64);
 
 quantity!(Bytes, SYNTAX);
 
 impl Bytes {
-    /// No octets.
+    /// No bytes.
     pub const ZERO: Bytes = Bytes(0);
     /// More than any buffer holds: no limit.
     pub const MAX: Bytes = Bytes(u64::MAX);
 
-    /// How many segments of `size` octets this is, the last one possibly partial.
+    /// How many segments of `size` bytes this is, the last one possibly partial.
     pub const fn in_segments(self, size: Bytes) -> Segments {
         Segments(self.0.div_ceil(size.0) as u32)
     }
 
-    /// How many whole segments of `size` octets fit.
+    /// How many whole segments of `size` bytes fit.
     pub const fn whole_segments(self, size: Bytes) -> Segments {
         Segments((self.0 / size.0) as u32)
     }
@@ -93,7 +93,7 @@ impl Segments {
     /// No segments.
     pub const ZERO: Segments = Segments(0);
 
-    /// The octets of this many segments of `size` each.
+    /// The bytes of this many segments of `size` each.
     pub const fn of(self, size: Bytes) -> Bytes {
         Bytes(size.0.saturating_mul(self.0 as u64))
     }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_and_segments_convert_by_an_explicit_size() {
+    fn bytes_and_segments_convert_by_an_explicit_size() {
         let smss = Bytes(1000);
         assert_eq!(Bytes(2500).in_segments(smss), Segments(3));
         assert_eq!(Bytes(2500).whole_segments(smss), Segments(2));

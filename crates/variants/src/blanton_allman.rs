@@ -3,7 +3,7 @@
 //! Blanton, Allman: On Making TCP More Robust to Packet Reordering. ACM CCR 32(1), 2002; by the descriptions in RR-TCP
 //! (Zhang, Karp, Floyd, Peterson, ICSI TR-02-006, §3, "DSACK-BL-*") and in the survey of Leung, Li, Yang (§5.2.2).
 //!
-//! **What it changes.** Each fast retransmit that a DSACK proves needless raises dupthresh.
+//! **What it changes.** Each fast retransmit that a DSACK proves spurious raises dupthresh.
 //!
 //! **State.** `dup_thresh` (INC, AVG) or `avg` (EWMA), and N of the last episode's hole: how many segments had been
 //! SACKed above it when it was covered, which is how many duplicates it would have taken to tell reordering from loss.
@@ -41,7 +41,7 @@ use crate::rules;
 pub(crate) const INC: Variant = Variant {
     name: "ba-inc",
     aliases: &["dsack-bl-inc"],
-    summary: "each needless fast retransmit raises the threshold by one; a timeout resets it",
+    summary: "each spurious fast retransmit raises the threshold by one; a timeout resets it",
     source: "Blanton and Allman 2002; RR-TCP section 3; survey section 5.2.2",
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
@@ -53,7 +53,7 @@ pub(crate) const INC: Variant = Variant {
 pub(crate) const AVG: Variant = Variant {
     name: "ba-avg",
     aliases: &["dsack-bl-avg"],
-    summary: "each needless fast retransmit raises the threshold halfway to the duplicates that it needed",
+    summary: "each spurious fast retransmit raises the threshold halfway to the duplicates that it needed",
     compose: || with_threshold(Rule::Avg),
     ..INC
 };
@@ -147,7 +147,7 @@ impl BlantonAllman {
         BlantonAllman { config, dup_thresh: DT0, avg: f64::from(DT0.0), episode: Lesson::default() }
     }
 
-    /// Rules 1 and 2: a fast retransmit was needless; `n` duplicates would have told.
+    /// Rules 1 and 2: a fast retransmit was spurious; `n` duplicates would have told.
     fn learn_from_needless(&mut self, n: Segments) {
         match self.config.rule {
             Rule::Inc => self.dup_thresh += self.config.step,
@@ -192,8 +192,8 @@ fn sacked_above_when_covered(cx: &Context<'_>, ack: &AckFacts<'_>, hole: SegId) 
 
 impl DupThresh for BlantonAllman {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
-        let needless = self.episode.on_ack(ack, |hole| sacked_above_when_covered(cx, ack, hole));
-        if let Some(n) = needless {
+        let spurious = self.episode.on_ack(ack, |hole| sacked_above_when_covered(cx, ack, hole));
+        if let Some(n) = spurious {
             self.learn_from_needless(n);
         }
         let filled = ack.reordering.map(|event| event.segment);

@@ -45,7 +45,7 @@ pub struct Composition {
     pub dup_thresh: Shared<dyn DupThresh>,
     /// How much longer to wait.
     pub postponements: Vec<Shared<dyn Postponement>>,
-    /// Whether the last reduction was needless.
+    /// Whether the last reduction was spurious.
     pub spurious_detectors: Vec<Shared<dyn SpuriousDetector>>,
     /// The window after such news.
     pub spurious_response: Shared<dyn SpuriousResponse>,

@@ -4,7 +4,7 @@
 //! and Yang (IEEE TPDS 2007), §6.1.4, and by RFC 4653 §1 and §2, which continues it.
 //!
 //! **What it changes.** Duplicates are not counted. The first one starts a clock, and only if the hole is still open
-//! when the clock has run for τ, one round trip, is the segment held lost. Until then each duplicate sends a new segment.
+//! when the clock has run for τ, one round trip, is the segment marked lost. Until then each duplicate sends a new segment.
 //!
 //! **State.** The first hole and when its wait ends. When the first duplicate above a hole came is in its record.
 //!
@@ -163,7 +163,7 @@ impl LossDetector for DelayedResponse {
         self.wait.filter(|wait| !wait.told).map_or(Instant::NEVER, |wait| wait.until)
     }
 
-    fn resends_on_suspicion(&self) -> bool {
+    fn retransmits_on_suspicion(&self) -> bool {
         true
     }
 

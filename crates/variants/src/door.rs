@@ -170,7 +170,7 @@ impl Door {
 }
 
 impl SpuriousDetector for Door {
-    fn on_resent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
+    fn on_retransmitted(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
         if !self.is_overtaking(cx, ack) {

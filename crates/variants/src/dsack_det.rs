@@ -1,18 +1,18 @@
-//! # DSACK detection of needless retransmissions
+//! # DSACK detection of spurious retransmissions
 //!
 //! Floyd, Mahdavi, Mathis, Podolsky: RFC 2883, 2000. Blanton, Allman: RFC 3708, 2004. Zhang, Karp, Floyd, Peterson:
 //! RR-TCP, ICSI TR-02-006, 2002, §3 ("DSACK-R").
 //!
-//! **What it changes.** If the receiver reports every segment that an episode resent as a duplicate, nothing was lost:
-//! the reduction was needless. What the window becomes is the response's business (`base/undo.rs`).
+//! **What it changes.** If the receiver reports every segment that an episode retransmitted as a duplicate, nothing was lost:
+//! the reduction was spurious. What the window becomes is the response's business (`base/undo.rs`).
 //!
-//! **State.** `unproven`: segments resent in this episode that no DSACK has reported; they were last sent between
+//! **State.** `unproven`: segments retransmitted in this episode that no DSACK has reported; they were last sent between
 //! `began` and `ended`. `no_undo`: this episode cannot be judged. `off`: the network itself duplicates, so that DSACKs prove nothing (whole connection).
 //!
 //! **Rules**, on an ACK with a DSACK. 1: off, or an unknown segment: nothing. 2: nothing was SACKed and the report
 //! begins at SND.UNA: a whole window of ACKs was lost; no undo. 3: the segment was sent once: the network duplicated
 //! it; off (RFC 3708) or ignored, by `duplication`. 4: sent more than twice: ambiguous; no undo. 5: proven; nothing
-//! more to decide if no undo or if the ACK carries an ECN echo. 6: every resent segment proven: the verdict, also after
+//! more to decide if no undo or if the ACK carries an ECN echo. 6: every retransmitted segment proven: the verdict, also after
 //! another detector's, if the response to that left the reduction open.
 //!
 //! **Status.** Faithful.
@@ -49,7 +49,7 @@ pub struct Config {
 impl Algorithm for Config {
     const NAME: &'static str = "dsack";
     const SOURCE: &'static str = include_str!("dsack_det.rs");
-    const RULES: &'static [Rule] = &[Rule::Needs(Need::Sack, "needless retransmissions go unnoticed")];
+    const RULES: &'static [Rule] = &[Rule::Needs(Need::Sack, "spurious retransmissions go unnoticed")];
 }
 
 impl Part<dyn SpuriousDetector> for Config {
@@ -85,18 +85,18 @@ impl DsackDetection {
         self.unproven = Segments::ZERO;
     }
 
-    /// The episode goes on: what is resent belongs to it.
+    /// The episode goes on: what is retransmitted belongs to it.
     fn is_live(&self) -> bool {
         self.began.is_set() && !self.ended.is_set()
     }
 
     /// True if the last transmission of `segment` was a retransmission of this episode.
-    fn resent_in_episode(&self, segment: &Duplicate) -> bool {
+    fn retransmitted_in_episode(&self, segment: &Duplicate) -> bool {
         let when = segment.last_sent;
         self.began <= when && when <= self.ended && segment.cause != Cause::WindowProbe
     }
 
-    /// Rules 3 to 5 for one segment. True if it is now proven needless.
+    /// Rules 3 to 5 for one segment. True if it is now proven spurious.
     fn prove(&mut self, segment: &Duplicate) -> bool {
         match segment.transmissions {
             0 | 1 => {
@@ -104,14 +104,14 @@ impl DsackDetection {
                 false
             }
             2 => {
-                let proven = self.resent_in_episode(segment) && segment.reports == 1;
+                let proven = self.retransmitted_in_episode(segment) && segment.reports == 1;
                 if proven {
                     self.unproven -= Segments(1);
                 }
                 proven
             }
             _ => {
-                self.no_undo |= self.resent_in_episode(segment);
+                self.no_undo |= self.retransmitted_in_episode(segment);
                 false
             }
         }
@@ -133,7 +133,7 @@ impl DsackDetection {
 }
 
 impl SpuriousDetector for DsackDetection {
-    fn on_resent(&mut self, cx: &Context<'_>, id: SegId, cause: Cause) {
+    fn on_retransmitted(&mut self, cx: &Context<'_>, id: SegId, cause: Cause) {
         match cx.board.get(id).map(|record| record.transmissions) {
             _ if !self.is_live() || cause == Cause::WindowProbe => {}
             Some(2) => self.unproven += Segments(1),

@@ -2,7 +2,7 @@
 //!
 //! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §3 and Table 1.
 //!
-//! **What it changes.** `sack` that notices a needless fast retransmit by DSACK and restores the old window at once.
+//! **What it changes.** `sack` that notices a spurious fast retransmit by DSACK and restores the old window at once.
 //!
 //! **Rules.** Detection as in `dsack_det.rs`; response: cwnd and ssthresh at least what they were (the burst limit of
 //! the connection applies). dupthresh stays 3.
@@ -22,7 +22,7 @@ use crate::registry::{Side, Status, Variant};
 pub(crate) const VARIANT: Variant = Variant {
     name: "dsack-r",
     aliases: &[],
-    summary: "sack + DSACK detection; the old window back at once after a needless fast retransmit",
+    summary: "sack + DSACK detection; the old window back at once after a spurious fast retransmit",
     source: "RR-TCP, ICSI TR-02-006, section 3",
     side: Side::Sender,
     peer_needs: "SACK, DSACK",

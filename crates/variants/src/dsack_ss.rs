@@ -2,7 +2,7 @@
 //!
 //! Floyd, Mahdavi, Mathis, Podolsky: RFC 2883, 2000, §5.2; Leung, Li, Yang: survey §5.1.3.
 //!
-//! **What it changes.** `sack` that notices a needless fast retransmit by DSACK and slow-starts back to the old window.
+//! **What it changes.** `sack` that notices a spurious fast retransmit by DSACK and slow-starts back to the old window.
 //!
 //! **Rules.** Detection as in `dsack_det.rs`; response: ssthresh at least the old cwnd, cwnd unchanged. dupthresh stays 3.
 //!
@@ -21,7 +21,7 @@ use crate::registry::{Side, Status, Variant};
 pub(crate) const VARIANT: Variant = Variant {
     name: "dsack-ss",
     aliases: &["dsack-tcp"],
-    summary: "sack + DSACK detection; slow start back to the old window after a needless fast retransmit",
+    summary: "sack + DSACK detection; slow start back to the old window after a spurious fast retransmit",
     source: "RFC 2883 section 5.2; survey section 5.1.3",
     side: Side::Sender,
     peer_needs: "SACK, DSACK",

@@ -4,11 +4,11 @@
 //! Meyer: The Eifel Detection Algorithm for TCP. RFC 3522, 2003. Ludwig, Gurtov: RFC 4015, 2005 (the response).
 //!
 //! **What it changes.** The first ACK after a retransmission tells by its timestamp, or by an echoed bit, which of the two
-//! copies it answers. If it is the original, nothing was lost: the reduction was needless, and after a timeout the rest is
-//! not resent. What the window becomes is the response's business (`base/undo.rs`: `rfc4015`, or `oldest-only` as the
+//! copies it answers. If it is the original, nothing was lost: the reduction was spurious, and after a timeout the rest is
+//! not retransmitted. What the window becomes is the response's business (`base/undo.rs`: `rfc4015`, or `oldest-only` as the
 //! survey §5.1.1 describes it); the timeout becomes more careful (`base/rfc4015.rs`).
 //!
-//! **State.** `resent`: when the first retransmission of the episode left (`RetransmitTS`) and when its original did, until
+//! **State.** `retransmitted`: when the first retransmission of the episode left (`RetransmitTS`) and when its original did, until
 //! it is judged. `begun`: the episode's first retransmission is about to leave. `live`: an episode goes on. `seen_dsack`:
 //! the receiver reports duplicates (whole connection).
 //!
@@ -19,7 +19,7 @@
 //! spurious.
 //!
 //! **Departures.** With the bit, rule 4 holds as well. Without the bit in the ACK at hand (the peer does not know it, or
-//! data travels along) timestamps decide. RFC 4015 answers timeouts only; here its window answers a needless fast
+//! data travels along) timestamps decide. RFC 4015 answers timeouts only; here its window answers a spurious fast
 //! retransmit too, its timer does not.
 //!
 //! **Reproduces.** "Eifel" of F-RTO §5 and of the survey's Fig. 7.
@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::{rfc4015, undo};
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
-use crate::resent;
+use crate::retransmitted;
 
 /// Eifel as the RFCs have it.
 pub(crate) const EIFEL: Variant = Variant {
@@ -61,9 +61,12 @@ pub(crate) const EIFEL_RTX: Variant = Variant {
     summary: "eifel with an echoed retransmission bit",
     source: "RR-TCP, ICSI TR-02-006, section 3; RFC 3522 section 3.2",
     side: Side::Both,
-    peer_needs: "SACK, the experimental option `resent`; without it timestamps",
+    peer_needs: "SACK, the experimental option `retransmitted`; without it timestamps",
     status: Status::Faithful,
-    compose: || Composition { header_support: vec![Arc::new(resent::Config {})], ..compose(Evidence::Resent) },
+    compose: || Composition {
+        header_support: vec![Arc::new(retransmitted::Config {})],
+        ..compose(Evidence::Retransmitted)
+    },
 };
 
 fn compose(evidence: Evidence) -> Composition {
@@ -83,7 +86,7 @@ pub enum Evidence {
     #[default]
     Timestamps,
     /// The echoed retransmission bit; timestamps where there is none.
-    Resent,
+    Retransmitted,
 }
 
 /// Parameters.
@@ -104,13 +107,13 @@ impl Algorithm for Config {
 
 impl Part<dyn SpuriousDetector> for Config {
     fn build(&self) -> Box<dyn SpuriousDetector> {
-        Box::new(Eifel { config: self.clone(), live: false, begun: false, resent: None, seen_dsack: false })
+        Box::new(Eifel { config: self.clone(), live: false, begun: false, retransmitted: None, seen_dsack: false })
     }
 }
 
 /// The first retransmission of an episode, in ticks of the timestamp clock.
 #[derive(Clone, Copy, Debug)]
-struct Resent {
+struct Retransmitted {
     /// `RetransmitTS`.
     at: Instant,
     original: Instant,
@@ -121,7 +124,7 @@ struct Eifel {
     config: Config,
     live: bool,
     begun: bool,
-    resent: Option<Resent>,
+    retransmitted: Option<Retransmitted>,
     seen_dsack: bool,
 }
 
@@ -129,22 +132,22 @@ impl Eifel {
     fn begin(&mut self) {
         self.live = true;
         self.begun = true;
-        self.resent = None;
+        self.retransmitted = None;
     }
 
     fn end(&mut self) {
         self.live = false;
         self.begun = false;
-        self.resent = None;
+        self.retransmitted = None;
     }
 
     /// Rule 3.
-    fn answers_original(&self, cx: &Context<'_>, ack: &AckFacts<'_>, resent: Resent) -> bool {
-        let has_bit = self.config.evidence == Evidence::Resent && cx.snd.features.has(Features::RESENT);
-        match (ack.experiment.resent, ack.echoed) {
+    fn answers_original(&self, cx: &Context<'_>, ack: &AckFacts<'_>, retransmitted: Retransmitted) -> bool {
+        let has_bit = self.config.evidence == Evidence::Retransmitted && cx.snd.features.has(Features::RESENT);
+        match (ack.experiment.retransmitted, ack.echoed) {
             (Some(again), _) if has_bit => !again,
-            (_, Some(echoed)) if self.config.safe => echoed == resent.original,
-            (_, Some(echoed)) => echoed < resent.at,
+            (_, Some(echoed)) if self.config.safe => echoed == retransmitted.original,
+            (_, Some(echoed)) => echoed < retransmitted.at,
             (_, None) => false,
         }
     }
@@ -158,11 +161,11 @@ impl Eifel {
 
 impl SpuriousDetector for Eifel {
     /// Rule 1.
-    fn on_resent(&mut self, cx: &Context<'_>, id: SegId, _cause: Cause) {
+    fn on_retransmitted(&mut self, cx: &Context<'_>, id: SegId, _cause: Cause) {
         if std::mem::take(&mut self.begun) {
             let tick = |at: Instant| at.floor_to(TIMESTAMP_TICK);
             let original = cx.board.get(id).map(|record| tick(record.first_sent));
-            self.resent = original.map(|original| Resent { at: tick(cx.now), original });
+            self.retransmitted = original.map(|original| Retransmitted { at: tick(cx.now), original });
         }
     }
 
@@ -172,8 +175,8 @@ impl SpuriousDetector for Eifel {
         if !ack.advances() {
             return None;
         }
-        let resent = self.resent.take()?;
-        let spurious = self.answers_original(cx, ack, resent) && !Eifel::may_be_ack_loss(cx, ack, seen_dsack);
+        let retransmitted = self.retransmitted.take()?;
+        let spurious = self.answers_original(cx, ack, retransmitted) && !Eifel::may_be_ack_loss(cx, ack, seen_dsack);
         let snapshot = cx.snd.snapshot.as_ref().filter(|_| spurious)?;
         Some(match snapshot.trigger {
             Trigger::Timeout => Spurious::Timeout,

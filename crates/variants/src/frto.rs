@@ -3,18 +3,18 @@
 //! Sarolahti, Kojo, Raatikainen: F-RTO: A New Recovery Algorithm for TCP Retransmission Timeouts. Helsinki C-2002-07,
 //! 2002 (`2002`). Sarolahti, Kojo, Yamamoto, Hata: RFC 5682, 2009, §2 (`basic`) and §3 (`sack`).
 //!
-//! **What it changes.** After a timeout only the first segment is resent. If the first ACK advances, new data follows
+//! **What it changes.** After a timeout only the first segment is retransmitted. If the first ACK advances, new data follows
 //! instead of more retransmissions; if the second one advances too, it answers an original: the timeout was spurious, and
-//! nothing else is resent.
+//! nothing else is retransmitted.
 //!
 //! **State.** `step`: what the next ACK is. `recover`: SND.NXT when the first ACK came (`recover`, `RecoveryPoint`).
-//! `resent_end`: where the retransmitted segment ends.
+//! `retransmitted_end`: where the retransmitted segment ends.
 //!
-//! **Rules.** 1: the timer expires: resend the first segment and wait; `basic` and `sack` do so only if no recovery
+//! **Rules.** 1: the timer expires: retransmit the first segment and wait; `basic` and `sack` do so only if no recovery
 //! from an earlier loss is pending. 2: the first ACK. It advances: send up to two new segments; a duplicate, or no new
-//! data: it was a loss, resend everything in slow start, from one segment after a duplicate, else from two. `basic` and
+//! data: it was a loss, retransmit everything in slow start, from one segment after a duplicate, else from two. `basic` and
 //! `sack` also take it for a loss if the ACK covers all that was sent, `basic` also if it does not cover all that was
-//! resent. `sack` waits through duplicates. 3: the second ACK. It advances: spurious. A duplicate: a loss, slow start
+//! retransmitted. `sack` waits through duplicates. 3: the second ACK. It advances: spurious. A duplicate: a loss, slow start
 //! from three segments. `sack` looks instead at what is acknowledged: data from before the timeout: spurious; the new
 //! data, or nothing new: a loss.
 //!
@@ -24,7 +24,7 @@
 //! **Departures.** While the timeout is undecided cwnd stands at one segment, as in RFC 5682, where the paper leaves it
 //! as it was; nothing is sent by it. Nagle is not overridden. SACK marks survive the timeout (RFC 6675 §5.1). With SACK
 //! `basic`, too, leaves a timeout in fast recovery alone; without SACK `sack` does as `basic`. After a loss the new
-//! segments of step 2 count as under way, so that slow start from three segments resends fewer at first. The hard cap
+//! segments of step 2 count as under way, so that slow start from three segments retransmits fewer at first. The hard cap
 //! on what is in flight holds for the two new segments too.
 //!
 //! **Reproduces.** F-RTO Figs. 2 to 4 and the curves "F-RTO" of its §5.
@@ -62,7 +62,7 @@ pub(crate) const FRTO_2002: Variant = Variant {
 pub(crate) const FRTO_2002_DSACK: Variant = Variant {
     name: "frto-2002+dsack",
     aliases: &["frto-2002-dsack"],
-    summary: "frto-2002; the halving is undone by slow start once DSACK proves the timeout needless",
+    summary: "frto-2002; the halving is undone by slow start once DSACK proves the timeout spurious",
     source: "Sarolahti, Kojo, Raatikainen, Helsinki C-2002-07, section 6",
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
@@ -139,7 +139,12 @@ impl Algorithm for Config {
 
 impl Part<dyn TimeoutRecovery> for Config {
     fn build(&self) -> Box<dyn TimeoutRecovery> {
-        Box::new(Frto { version: self.version, step: Step::First, recover: Offset::SYN, resent_end: Offset::SYN })
+        Box::new(Frto {
+            version: self.version,
+            step: Step::First,
+            recover: Offset::SYN,
+            retransmitted_end: Offset::SYN,
+        })
     }
 }
 
@@ -155,7 +160,7 @@ struct Frto {
     version: Version,
     step: Step,
     recover: Offset,
-    resent_end: Offset,
+    retransmitted_end: Offset,
 }
 
 impl Frto {
@@ -186,7 +191,7 @@ impl Frto {
         let covers_all = ack.ack == self.recover;
         let says_nothing = match version {
             Version::Paper2002 => false,
-            Version::Basic => covers_all || ack.ack < self.resent_end,
+            Version::Basic => covers_all || ack.ack < self.retransmitted_end,
             Version::Sack => covers_all,
         };
         if says_nothing || !cx.snd.can_send_new {
@@ -227,7 +232,7 @@ impl TimeoutRecovery for Frto {
             return AfterTimeout::Conventional;
         }
         let first = cx.board.get(cx.board.first());
-        self.resent_end = first.map_or(cx.snd.snd_una, Record::end);
+        self.retransmitted_end = first.map_or(cx.snd.snd_una, Record::end);
         AfterTimeout::Probe
     }
 
@@ -257,7 +262,7 @@ mod tests {
     use crate::base::given::{self, SMSS};
 
     #[test]
-    fn an_ack_of_part_of_what_was_resent_says_nothing_by_the_rfc() {
+    fn an_ack_of_part_of_what_was_retransmitted_says_nothing_by_the_rfc() {
         let half = Offset::DATA + Bytes(SMSS.0 / 2);
         let (board, config) = (Scoreboard::default(), reknit_tcp::Config::default());
         let snd = SendState { snd_una: half, phase: Phase::Loss, ..given::state() };
@@ -268,8 +273,8 @@ mod tests {
             (Version::Basic, TimeoutStep::FallBack(SMSS * 2)),
             (Version::Sack, TimeoutStep::SendNew(Segments(2), SMSS * 2)),
         ] {
-            let resent_end = Offset::DATA + SMSS;
-            let mut frto = Frto { version, step: Step::First, recover: Offset::SYN, resent_end };
+            let retransmitted_end = Offset::DATA + SMSS;
+            let mut frto = Frto { version, step: Step::First, recover: Offset::SYN, retransmitted_end };
             assert_eq!(frto.on_ack(&cx, &ack), step, "{version:?}");
         }
     }

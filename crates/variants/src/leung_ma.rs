@@ -9,7 +9,7 @@
 //! **State.** `avg` and `mdev`; the length of the last episode's hole.
 //!
 //! **Rules.** 1, a length x is measured when a segment that was sent once comes late, or when a fast retransmit turns out
-//! to have been needless (the length of its first delivery). The first x sets avg; each later one moves mdev towards
+//! to have been spurious (the length of its first delivery). The first x sets avg; each later one moves mdev towards
 //! |avg - x|, then avg towards x. 2, dupthresh is avg + lambda mdev, rounded up; at least 3, and at most each of:
 //! cwnd (kappa RTO / SRTT - 2), one less than what the window and limited transmit can have in flight, 64. Why the
 //! bound: the first duplicate comes one RTT after the segment was sent, the rest take dupthresh / cwnd of an RTT and the
@@ -18,7 +18,7 @@
 //!
 //! **Departures.** The survey gives no constants. Gain, lambda, kappa and the shares of rule 3 are those of an
 //! implementation by others. With them the threshold lies close to the average, so that about every second late segment
-//! is still resent; and where RTO is less than 2 / kappa round trips, the bound leaves 3. The bounds are taken when the
+//! is still retransmitted; and where RTO is less than 2 / kappa round trips, the bound leaves 3. The bounds are taken when the
 //! threshold is used. In-order traffic never lowers it.
 //!
 //! **Reproduces.** Meant for survey Fig. 7 c, d; with these constants it stays behind what is shown there.
@@ -163,11 +163,11 @@ impl LeungMa {
 impl DupThresh for LeungMa {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
         // An ACK that covers more than the hole tells no length: an ACK before it was lost or overtaken.
-        let needless = self.episode.on_ack(ack, |hole| match ack.newly {
+        let spurious = self.episode.on_ack(ack, |hole| match ack.newly {
             [_] => ack.highest.map(|highest| highest.beyond(hole)),
             _ => None,
         });
-        if let Some(length) = needless.flatten() {
+        if let Some(length) = spurious.flatten() {
             self.learn(length);
         }
         let sent_once = |id| cx.board.get(id).is_some_and(|record| record.transmissions == 1);

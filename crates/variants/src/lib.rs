@@ -36,7 +36,7 @@ pub mod rack;
 pub mod registry;
 pub mod reno;
 mod reno_nt4;
-pub mod resent;
+pub mod retransmitted;
 pub mod rn;
 pub mod rr;
 mod rr_costs;

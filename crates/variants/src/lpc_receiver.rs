@@ -17,7 +17,7 @@
 //! timestamp, else by the age of the gap (`base/arrivals.rs`). The timer is 40 ms, not the delayed ACK's 200, which
 //! would stall small windows.
 //!
-//! A sender with SACK sees four segments above the gap in the second duplicate, and RFC 6675 lets it resend by octets:
+//! A sender with SACK sees four segments above the gap in the second duplicate, and RFC 6675 lets it retransmit by bytes:
 //! the scheme helps mainly senders without SACK.
 //!
 //! **Reproduces.** Nothing: the survey gives no numbers for it.
@@ -104,11 +104,11 @@ impl AckPolicy for DelayedDuplicates {
         if rx.arrival == Arrival::InOrder {
             return self.in_order.on_data(rx);
         }
-        let resent = self.arrivals.is_retransmission(rx);
+        let retransmitted = self.arrivals.is_retransmission(rx);
         self.arrivals.note(rx);
         self.arrivals.forget_below(rx.rcv_nxt);
         match rx.arrival {
-            Arrival::OutOfOrder if !resent => self.on_out_of_order(rx),
+            Arrival::OutOfOrder if !retransmitted => self.on_out_of_order(rx),
             _ => AckAction::Now, // rules 1 to 3
         }
     }

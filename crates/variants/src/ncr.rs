@@ -7,7 +7,7 @@
 //! segment ("careful", the rate of a halved window) or for each ("aggressive").
 //!
 //! **State.** `FlightSizePrev` is the FlightSize at the start of ELT, which is the start of disorder: the engine keeps
-//! it. `Skipped`: SACKed octets that shall send nothing. The threshold needs no state: the ACK before left it as a
+//! it. `Skipped`: SACKed bytes that shall send nothing. The threshold needs no state: the ACK before left it as a
 //! function of FlightSize, and FlightSize is what that ACK left too.
 //!
 //! **Rules.** §3.1 (I) and §3.3 (E.6): `DupThresh = max(LT_F * FlightSize, 3)`. §3.2 (T): an ACK that advances shows
@@ -17,7 +17,7 @@
 //! **Departures.** (T.1) leaves alone the part of a segment by which cwnd has grown, because FlightSize cannot show it;
 //! otherwise frequent reordering would keep the window from ever growing. The threshold is rounded up to whole segments.
 //! A timeout in ELT also reduces from `FlightSizePrev`. Disorder that is left when a recovery ends is ELT at once; the RFC
-//! waits for an ACK without SACK. Nagle may be off, because records, not octets, are counted. Without SACK the RFC does
+//! waits for an ACK without SACK. Nagle may be off, because records, not bytes, are counted. Without SACK the RFC does
 //! not apply and the base takes over.
 //!
 //! **Reproduces.** Nothing yet: the RFC has no figures. Under reordering that never ends the window stays at the
@@ -152,7 +152,7 @@ struct Extended {
     mode: Mode,
     /// `Skipped`.
     skipped: Bytes,
-    /// The last (E) steps allowed so many segments from this octet on.
+    /// The last (E) steps allowed so many segments from this byte on.
     steps: Segments,
     from: Offset,
 }

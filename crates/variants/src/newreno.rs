@@ -3,10 +3,10 @@
 //! Henderson, Floyd, Gurtov, Nishida: The NewReno Modification to TCP's Fast Recovery Algorithm. RFC 6582, 2012.
 //!
 //! **What it changes.** Reno's fast recovery without SACK: a partial ACK means that the next segment was lost too, so it
-//! is resent at once and recovery goes on until everything outstanding at its start (`recover`) is acknowledged.
+//! is retransmitted at once and recovery goes on until everything outstanding at its start (`recover`) is acknowledged.
 //!
 //! **Rules** (§3.2). 2: the dupthresh-th duplicate, if the ACK covers more than `recover`. 3: each further duplicate
-//! adds a segment to cwnd. 4: a full ACK ends with `min(ssthresh, max(FlightSize, SMSS) + SMSS)`; a partial ACK resends,
+//! adds a segment to cwnd. 4: a full ACK ends with `min(ssthresh, max(FlightSize, SMSS) + SMSS)`; a partial ACK retransmits,
 //! deflates cwnd by what it acknowledges plus one segment, and restarts the timer the first time only ("impatient").
 //! 5: after a timeout, no fast retransmit before `recover`.
 //!

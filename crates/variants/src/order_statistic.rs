@@ -145,7 +145,7 @@ impl OrderStatistic {
         }
     }
 
-    /// Octets on the heap.
+    /// Bytes on the heap.
     pub(crate) fn heap_size(&self) -> usize {
         let heaps: usize = self.heaps.iter().map(Vec::capacity).sum();
         self.slots.capacity() * size_of::<Slot>() + heaps * size_of::<u16>()

@@ -27,7 +27,7 @@ pub enum Seam {
     DupThresh,
     /// How much longer to wait.
     Postponements,
-    /// Whether the last reduction was needless.
+    /// Whether the last reduction was spurious.
     SpuriousDetectors,
     /// The window after such news.
     SpuriousResponse,
@@ -92,7 +92,7 @@ impl Seam {
             Seam::LossDetector => "which segments are lost",
             Seam::DupThresh => "how many duplicates mean loss",
             Seam::Postponements => "how much longer to wait",
-            Seam::SpuriousDetectors => "whether the last reduction was needless",
+            Seam::SpuriousDetectors => "whether the last reduction was spurious",
             Seam::SpuriousResponse => "the window after such news",
             Seam::LossResponse => "the window after a loss",
             Seam::FastRecovery => "how fast recovery spends the window",

@@ -37,7 +37,7 @@ use crate::rules::Rule;
 pub(crate) const VARIANT: Variant = Variant {
     name: "paxson-rcv",
     aliases: &[],
-    summary: "two duplicates resend; the receiver sends the second one 20 ms after the first",
+    summary: "two duplicates retransmit; the receiver sends the second one 20 ms after the first",
     source: "Paxson 1999; Yang 2001, section 2.3.2; survey section 6.1.2",
     side: Side::Both,
     peer_needs: "SACK",

@@ -4,8 +4,8 @@
 //! 2001, §2.3.2), which moves the wait from the receiver to the sender. Survey of Leung, Li, Yang, §6.1.2.
 //!
 //! **What it changes.** Two duplicates are evidence enough, but fast retransmit follows 20 ms later, and only if the hole
-//! is still open. Paxson measured that two without a wait give 70 % more chances to resend fast and three times as many
-//! needless ones; the wait keeps the chances and takes back most of the rest.
+//! is still open. Paxson measured that two without a wait give 70 % more chances to retransmit fast and three times as many
+//! spurious ones; the wait keeps the chances and takes back most of the rest.
 //!
 //! **Rules.** Once the threshold is reached, wait w; an ACK past the hole ends the wait. Nothing adapts.
 //!
@@ -31,7 +31,7 @@ use crate::rules::Rule;
 pub(crate) const VARIANT: Variant = Variant {
     name: "paxson-snd",
     aliases: &[],
-    summary: "two duplicates resend, 20 ms later",
+    summary: "two duplicates retransmit, 20 ms later",
     source: "Paxson 1999; Yang 2001, section 2.3.2",
     side: Side::Sender,
     peer_needs: "SACK",

@@ -351,7 +351,7 @@ impl FastRecovery for Flush {
     }
 
     /// Without SACK nobody else has a clock while the first segment waits.
-    fn resends_at_once(&self, cx: &Context<'_>) -> bool {
+    fn retransmits_at_once(&self, cx: &Context<'_>) -> bool {
         !cx.snd.sack
     }
 }
@@ -380,7 +380,7 @@ impl Part<dyn CongestionControl> for GrowthConfig {
 
 #[derive(Debug)]
 struct Growth {
-    /// What division has left, in octets times cwnd: the window is a real number in the paper.
+    /// What division has left, in bytes times cwnd: the window is a real number in the paper.
     rest: u64,
 }
 

@@ -181,7 +181,7 @@ impl Rack {
         }
     }
 
-    /// §6.2 step 2: a resent segment that is acknowledged too early was not delivered by its retransmission.
+    /// §6.2 step 2: a retransmitted segment that is acknowledged too early was not delivered by its retransmission.
     fn is_ambiguous(&self, cx: &Context<'_>, ack: &AckFacts<'_>, record: &Record) -> bool {
         let echo_is_older = ack.echoed.is_some_and(|at| at < record.last_sent.floor_to(TIMESTAMP_TICK));
         let rtt = cx.now.since(record.last_sent);
@@ -375,7 +375,7 @@ impl LossDetector for Rack {
                 self.decay_reo_wnd();
                 self.left_episode = true;
             }
-            // Segments that were held lost are under way again.
+            // Segments that were marked lost are under way again.
             Turn::Spurious(_) => self.suspects_until = Suspects::Unknown,
         }
     }

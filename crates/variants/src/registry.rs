@@ -104,11 +104,11 @@ impl Variant {
 pub enum Family {
     /// Nothing.
     Base,
-    /// It notices needless reductions and undoes them.
+    /// It notices spurious reductions and undoes them.
     Undo,
     /// It adapts the number of duplicates that mean loss.
     Threshold,
-    /// It waits for a time before it resends.
+    /// It waits for a time before it retransmits.
     Wait,
     /// Its own detector judges by time instead of counts.
     Time,
@@ -122,9 +122,9 @@ impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Family::Base => "without any cure",
-            Family::Undo => "notice a needless reduction and undo it",
+            Family::Undo => "notice a spurious reduction and undo it",
             Family::Threshold => "adapt the threshold",
-            Family::Wait => "wait before resending",
+            Family::Wait => "wait before retransmitting",
             Family::Time => "judge by time instead of counts",
             Family::Receiver => "hide reordering at the receiver",
             Family::Other => "others",

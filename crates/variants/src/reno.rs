@@ -6,7 +6,7 @@
 //! weakness explains them: the first partial ACK ends recovery, so two losses in one window halve twice and three stall
 //! until the timer (Laor and Gendel, "Reno").
 //!
-//! **Rules.** The dupthresh-th duplicate ACK resends the first segment and sets `cwnd = ssthresh + duplicates` (by the
+//! **Rules.** The dupthresh-th duplicate ACK retransmits the first segment and sets `cwnd = ssthresh + duplicates` (by the
 //! duplicates that have arrived, which generalises the "+3"); each further duplicate adds a segment; any ACK that
 //! advances ends it with `cwnd = ssthresh`.
 //!

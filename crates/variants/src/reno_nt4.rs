@@ -2,7 +2,7 @@
 //!
 //! Laor, Gendel: The Effect of Packet Reordering in a Backbone Link on Application Throughput. IEEE Network, 2002.
 //!
-//! **What it changes.** The second duplicate ACK resends already, which the authors saw in traces of NT 4.0 servers:
+//! **What it changes.** The second duplicate ACK retransmits already, which the authors saw in traces of NT 4.0 servers:
 //! those lost speed under shifts of two positions where others needed three. No limited transmit.
 //!
 //! **Rules.** As `reno`, with dupthresh 2.

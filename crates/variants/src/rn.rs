@@ -13,7 +13,7 @@
 //! **Rules.** Routers: `reknit-path`, `router.rs`. Receiver: 1: a new gap is due to reordering; 2: what lies in the
 //! range of a notice was dropped, and stays so; 3: what arrives is no gap; 4: an ACK says "reordered" if nothing of the
 //! first gap was dropped. Sender: a third duplicate that says so calls for `k` more that say so, one that does not
-//! resends at once.
+//! retransmits at once.
 //!
 //! **Departures.** The survey gives neither sizes nor the marking of gaps nor k. The sender leaves room in each
 //! segment, since packets cannot grow on their way; routers write nowhere else. A notice that overtakes the gap it
@@ -132,7 +132,7 @@ impl Part<dyn HeaderSupport> for MarksConfig {
 /// Pieces of gaps remembered at most; what is not remembered counts as dropped.
 const MAX_PIECES: usize = 1024;
 
-/// Octets that are missing, all for the same reason.
+/// Bytes that are missing, all for the same reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Piece {
     start: Offset,
@@ -145,7 +145,7 @@ struct Piece {
 struct Marks {
     /// In order, disjoint.
     gaps: VecDeque<Piece>,
-    /// One past the highest octet received.
+    /// One past the highest byte received.
     highest: Offset,
     rcv_nxt: Offset,
     /// A range of drops at or above `highest`.
@@ -173,7 +173,7 @@ impl Marks {
         }
     }
 
-    /// The pieces that octets of `start..end` belong to.
+    /// The pieces that bytes of `start..end` belong to.
     fn pieces(&mut self, start: Offset, end: Offset) -> std::ops::Range<usize> {
         self.split(start);
         self.split(end);
@@ -182,7 +182,7 @@ impl Marks {
         first..last.max(first)
     }
 
-    /// Rule 2, for the octets from `lowest` to `highest`.
+    /// Rule 2, for the bytes from `lowest` to `highest`.
     fn mark_dropped(&mut self, (lowest, highest): (Offset, Offset)) {
         let marked = self.pieces(lowest, highest + Bytes(1));
         for piece in self.gaps.range_mut(marked) {

@@ -137,7 +137,9 @@ impl ReorderingRobust {
         let record = cx.board.get(segment)?;
         match record.transmissions {
             1 => ack.reordering.filter(|event| event.segment == segment).map(|event| event.length),
-            2 if ack.experiment.resent == Some(false) => record.first_length.filter(|length| *length > Segments::ZERO),
+            2 if ack.experiment.retransmitted == Some(false) => {
+                record.first_length.filter(|length| *length > Segments::ZERO)
+            }
             _ => None,
         }
     }

@@ -105,7 +105,7 @@ impl Histogram {
         self.events.iter().map(|event| (self.first + event.age(), Segments(event.length() as u32)))
     }
 
-    /// Octets on the heap.
+    /// Bytes on the heap.
     pub(crate) fn heap_size(&self) -> usize {
         self.events.capacity() * size_of::<Event>()
     }

@@ -7,7 +7,7 @@
 //! `fa -= S * C(timeout) / C(false fast retransmit)`. 6: limited transmit was exhausted and SND.UNA advances: the
 //! same with C(limited transmit), if that is the larger cost. The costs are in `rr_costs.rs`.
 //!
-//! **Departures.** A false fast retransmit is an episode whose every retransmission a DSACK proves needless, not each
+//! **Departures.** A false fast retransmit is an episode whose every retransmission a DSACK proves spurious, not each
 //! such segment: one reduction, one cost. The paper (§5.7) has W an EWMA without more; it gets the gain of D. W is
 //! sampled outside recovery and outside slow start after a timeout, in disorder too: limited transmit leaves cwnd
 //! alone, and under persistent reordering there is little else than disorder. The ratio stays between 0 and 0.99 (the
@@ -125,7 +125,7 @@ impl FaRatio {
         }
     }
 
-    /// Rule 5, for each expiry, needless or not.
+    /// Rule 5, for each expiry, spurious or not.
     fn on_timeout(&mut self, cx: &Context<'_>, expired: Duration) {
         let w = self.steady_window(cx);
         let ratio = rtt(cx).map_or(1.0, |r| {
@@ -251,7 +251,7 @@ mod tests {
             dup_acks: Segments(3),
             hole: SegId(0),
             snd_nxt: Offset::DATA,
-            resent: 1,
+            retransmitted: 1,
         };
         let snd = SendState { srtt: Some(ms(srtt_ms)), snapshot: Some(snapshot), ..given::state() };
         let (board, config) = (Scoreboard::default(), reknit_tcp::Config::default());

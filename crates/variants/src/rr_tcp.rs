@@ -16,7 +16,7 @@
 //! | `rr-hg` | DSACK-HG | adaptive | 99.8th percentile of RTTs (`rtt_histogram.rs`) |
 //!
 //! `-mean`, the default, takes the mean length of a segment's two copies; `-rtx` that of the original, told by a bit
-//! (`resent.rs`).
+//! (`retransmitted.rs`).
 //!
 //! **Departures.** See the parts.
 //!
@@ -32,7 +32,7 @@ use std::sync::Arc;
 use crate::base::{limited_transmit, undo};
 use crate::composition::Composition;
 use crate::registry::{Side, Status, Variant};
-use crate::{dsack_det, enhanced_sampling, resent, rr, rtt_histogram};
+use crate::{dsack_det, enhanced_sampling, retransmitted, rr, rtt_histogram};
 
 /// DSACK-FA.
 pub(crate) const FA: Variant = Variant {
@@ -48,7 +48,7 @@ pub(crate) const FA: Variant = Variant {
 pub(crate) const FAES: Variant = Variant {
     name: "rr-faes",
     aliases: &["rr-faes-mean", "dsack-faes"],
-    summary: "rr-fa + RTT samples of needlessly resent segments",
+    summary: "rr-fa + RTT samples of spuriously retransmitted segments",
     status: Status::Faithful,
     compose: || Composition { rto_estimator: Arc::new(enhanced_sampling::Config::default()), ..fa() },
     ..TAES
@@ -67,7 +67,7 @@ pub(crate) const TA: Variant = Variant {
 pub(crate) const TAES: Variant = Variant {
     name: "rr-taes",
     aliases: &["rr-taes-mean", "dsack-taes", "rr-tcp"],
-    summary: "RR-TCP: rr-ta + RTT samples of needlessly resent segments",
+    summary: "RR-TCP: rr-ta + RTT samples of spuriously retransmitted segments",
     source: "RR-TCP, ICSI TR-02-006, section 4",
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
@@ -139,7 +139,7 @@ fn with_bit(base: Composition, adaptive: bool) -> Composition {
     let sampling = rr::Sampling::Rtx;
     Composition {
         dup_thresh: Arc::new(rr::Config { adaptive, sampling, ..rr::Config::default() }),
-        header_support: vec![Arc::new(resent::Config::default())],
+        header_support: vec![Arc::new(retransmitted::Config::default())],
         ..base
     }
 }

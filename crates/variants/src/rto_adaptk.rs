@@ -3,7 +3,7 @@
 //! Proposed by Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §6:
 //! "a control loop to increase k dynamically in response to spurious timeouts, and decay k back to a minimum of 4".
 //!
-//! **What it changes.** K of RTO = SRTT + max(G, K RTTVAR) grows with each timeout that turns out to have been needless.
+//! **What it changes.** K of RTO = SRTT + max(G, K RTTVAR) grows with each timeout that turns out to have been spurious.
 //!
 //! **State.** K, and how many samples the estimator has taken since the last such news or step.
 //!

@@ -78,7 +78,7 @@ struct RttHistogram {
 impl RttHistogram {
     /// The RTTs of all segments that this ACK delivers and that were sent once. True if there is one.
     ///
-    /// Without SACK a cumulative ACK may cover segments that arrived long ago behind a hole; if any of them was resent,
+    /// Without SACK a cumulative ACK may cover segments that arrived long ago behind a hole; if any of them was retransmitted,
     /// none of them says anything.
     fn sample_each(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         let records = || ack.newly.iter().filter_map(|id| cx.board.get(*id));

@@ -18,7 +18,7 @@ pub enum Rule {
     Only(Seam, &'static [&'static str]),
     /// It holds acknowledgments back. At most one part of an end may.
     Withholds,
-    /// It waits for a time to pass before it holds a segment lost, which adds to what a receiver holds back.
+    /// It waits for a time to pass before it marks a segment lost, which adds to what a receiver holds back.
     Waits,
     /// Its threshold may exceed the window, so that only limited transmit keeps ACKs coming.
     MayExceedWindow,
@@ -106,7 +106,7 @@ pub fn between(sender: &Composition, receiver: &Composition) -> Option<String> {
     let (seam, waits) = with_rule(&at_sender, Rule::Waits)?;
     let (other, withholds) = with_rule(&at_receiver, Rule::Withholds)?;
     Some(format!(
-        "{seam}: `{}` waits before it resends, and the receiver's `{}` ({other}) holds back the acknowledgments that it \
+        "{seam}: `{}` waits before it retransmits, and the receiver's `{}` ({other}) holds back the acknowledgments that it \
          waits for: the times add up",
         waits.algorithm, withholds.algorithm
     ))

@@ -3,21 +3,21 @@
 //! Blanton, Allman, Wang, Jarvinen, Kojo, Nishida: A Conservative Loss Recovery Algorithm Based on Selective
 //! Acknowledgment (SACK) for TCP. RFC 6675, 2012.
 //!
-//! **What it changes.** Loss is found from what is SACKed above a hole, and during recovery the number of octets thought
+//! **What it changes.** Loss is found from what is SACKed above a hole, and during recovery the number of bytes thought
 //! to be in the network (`pipe`) replaces the inflated window.
 //!
 //! **State.** The detector keeps a frontier: every segment below it has been judged in this recovery. SACKed data above
 //! a position only grows while the threshold is frozen, so the frontier only moves up and no segment is judged twice.
 //!
 //! **Rules.** Trigger (§5): `DupAcks >= DupThresh` or `IsLost(HighACK + 1)`. `IsLost` (§4): `DupThresh` discontiguous
-//! SACKed runs above it, or more than `(DupThresh - 1) * SMSS` SACKed octets. `NextSeg` and `SetPipe` are the engine's
+//! SACKed runs above it, or more than `(DupThresh - 1) * SMSS` SACKed bytes. `NextSeg` and `SetPipe` are the engine's
 //! (`sender/transmit.rs`, `scoreboard/`).
 //!
 //! **Departures.** `guard = "er"` adds Early Retransmit (RFC 5827, segment-based): with fewer than four segments
 //! outstanding and nothing to send, all but one SACKed is evidence enough. Off by default: variants that learn from
 //! timeouts need them.
 //!
-//! **Reproduces.** ns-2's `Agent/TCP/Sack1`, with `resend = "any-hole"` (`benches/ns2`).
+//! **Reproduces.** ns-2's `Agent/TCP/Sack1`, with `retransmit = "any-hole"` (`benches/ns2`).
 //!
 //! **Status.** Faithful.
 
@@ -76,7 +76,7 @@ impl Part<dyn LossDetector> for Config {
     }
 }
 
-/// Everything below `next` has been judged; `above` octets are SACKed at or above it.
+/// Everything below `next` has been judged; `above` bytes are SACKed at or above it.
 #[derive(Clone, Copy, Debug)]
 struct Frontier {
     next: SegId,
@@ -88,7 +88,7 @@ struct Frontier {
 pub(crate) struct SackedAbove {
     config: Config,
     frontier: Option<Frontier>,
-    /// What was resent below this, before the last undo, is under way and no new evidence.
+    /// What was retransmitted below this, before the last undo, is under way and no new evidence.
     excused: SegId,
 }
 
@@ -159,7 +159,7 @@ impl SackedAbove {
                 frontier.above = above;
             } else if is_lost(cx, frontier.next, frontier.above) {
                 if record.is_retransmitted() {
-                    verdicts.original_lost(frontier.next); // resent by rule 3 before it was held lost
+                    verdicts.original_lost(frontier.next); // retransmitted by rule 3 before it was marked lost
                 } else if record.is_open() {
                     verdicts.lost(frontier.next, Why::SackedAbove);
                 }
@@ -171,14 +171,14 @@ impl SackedAbove {
     }
 }
 
-/// RFC 6675 §4, `IsLost`, for a hole with `above` SACKed octets above it.
+/// RFC 6675 §4, `IsLost`, for a hole with `above` SACKed bytes above it.
 fn is_lost(cx: &Context<'_>, hole: SegId, above: Bytes) -> bool {
     let dup_thresh = cx.snd.dup_thresh;
     above > (dup_thresh - Segments(1)).of(cx.snd.smss) || has_runs_above(cx, hole, dup_thresh, above)
 }
 
 /// True if at least `wanted` discontiguous runs are SACKed above `hole`. Only segments smaller than SMSS can make this
-/// true when the octets do not suffice, so it is seldom worth counting.
+/// true when the bytes do not suffice, so it is seldom worth counting.
 fn has_runs_above(cx: &Context<'_>, hole: SegId, wanted: Segments, above: Bytes) -> bool {
     if above == Bytes::ZERO || cx.board.sacked_runs() < wanted.0 || cx.board.short_sacked() == 0 {
         return false;
@@ -213,7 +213,7 @@ impl LossDetector for SackedAbove {
         }
     }
 
-    fn resends_on_suspicion(&self) -> bool {
+    fn retransmits_on_suspicion(&self) -> bool {
         true
     }
 
@@ -221,7 +221,7 @@ impl LossDetector for SackedAbove {
         match turn {
             Turn::EnterRecovery => {}
             Turn::LeaveRecovery | Turn::Timeout { .. } => self.frontier = None,
-            // News of a needless reduction may leave the recovery under way.
+            // News of a spurious reduction may leave the recovery under way.
             Turn::Spurious(_) => self.excused = cx.board.next_id(),
         }
     }

@@ -3,8 +3,8 @@
 //! Blanton, Allman: On Making TCP More Robust to Packet Reordering. ACM CCR 32(1), 2002; by the descriptions in RR-TCP
 //! (Zhang, Karp, Floyd, Peterson, ICSI TR-02-006, §3) and in the survey of Leung, Li, Yang (§6.1.3).
 //!
-//! **What it changes.** Three duplicates do not yet resend: a while later they do, if the hole is still open. The while
-//! grows with each fast retransmit that a DSACK proves needless.
+//! **What it changes.** Three duplicates do not yet retransmit: a while later they do, if the hole is still open. The while
+//! grows with each fast retransmit that a DSACK proves spurious.
 //!
 //! **State.** `delay`; and how long the last episode's hole took, from the first duplicate to the ACK that covered it.
 //!
@@ -39,7 +39,7 @@ use crate::rules::Rule;
 pub(crate) const TIMEDEL: Variant = Variant {
     name: "ba-timedel",
     aliases: &["dsack-bl-timedel"],
-    summary: "three duplicates wait as long as the latest of the falsely resent segments took",
+    summary: "three duplicates wait as long as the latest of the falsely retransmitted segments took",
     source: "Blanton and Allman 2002; RR-TCP section 3",
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
@@ -51,7 +51,7 @@ pub(crate) const TIMEDEL: Variant = Variant {
 pub(crate) const TIMEINC: Variant = Variant {
     name: "ba-timeinc",
     aliases: &["dsack-bl-timeinc"],
-    summary: "three duplicates wait 10 ms longer after each needless fast retransmit",
+    summary: "three duplicates wait 10 ms longer after each spurious fast retransmit",
     source: "Blanton and Allman 2002; RR-TCP section 3; survey section 6.1.3",
     compose: || delayed(Growth::Step),
     ..TIMEDEL
@@ -143,8 +143,8 @@ impl Postponement for TimeDelayed {
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
         let took = |record: &Record| record.delivered.since(record.first_above);
-        let needless = self.episode.on_ack(ack, |hole| cx.board.get(hole).map_or(Duration::ZERO, took));
-        if let Some(took) = needless {
+        let spurious = self.episode.on_ack(ack, |hole| cx.board.get(hole).map_or(Duration::ZERO, took));
+        if let Some(took) = spurious {
             self.learn_from_needless(took, cx.snd.srtt);
         }
     }

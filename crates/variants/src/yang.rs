@@ -8,7 +8,7 @@
 //!
 //! **State.** `count`: segments out of order in this epoch (the thesis's reordering counter); `old_nxt` and `first`:
 //! RCV.NXT and the time when it began; `hole`: since when the first gap is open. `strides`: how far ahead of RCV.NXT
-//! the highest octet was, in segments, at each of the last arrivals out of order; `thresh`: the largest of them.
+//! the highest byte was, in segments, at each of the last arrivals out of order; `thresh`: the largest of them.
 //! `inter_arrival`: mean time between segments. `queue`: what is paced out.
 //!
 //! **Rules.** An arrival out of order counts; the first `imm` are told at once, the others are withheld. More than
@@ -197,7 +197,7 @@ impl Yang {
         self.last_arrival = now;
     }
 
-    /// §3.2.2, Fig. 3.2: how far the highest octet is ahead of the next one expected.
+    /// §3.2.2, Fig. 3.2: how far the highest byte is ahead of the next one expected.
     fn note_stride(&mut self, rx: &RxFacts<'_>) {
         let stride = rx.highest.since(rx.rcv_nxt).0.div_ceil(rx.rmss.0.max(1));
         push_bounded(&mut self.pending, stride as u32, self.config.ring);

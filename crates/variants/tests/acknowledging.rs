@@ -12,7 +12,7 @@ fn established() -> Peer {
     Peer::established(plain())
 }
 
-/// The peer sends 100 octets at each of `starts`; the last answer.
+/// The peer sends 100 bytes at each of `starts`; the last answer.
 fn scattered(peer: &mut Peer, starts: &[u32]) -> String {
     for seq in starts {
         peer.send(data(*seq, 1, 100));
@@ -50,7 +50,7 @@ fn the_delay_counts_from_the_first_segment() {
 }
 
 #[test]
-fn segments_shorter_than_the_first_count_by_their_octets() {
+fn segments_shorter_than_the_first_count_by_their_bytes() {
     // A path that shrinks the segments must not silence the ACKs: at least every second full segment.
     let mut peer = established();
     peer.send(data(1, 1, 1460));

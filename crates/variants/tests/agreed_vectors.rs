@@ -12,8 +12,8 @@ fn segment(n: u32) -> Segment {
     data(1 + (n - 1) * SMSS, 1, SMSS as u16)
 }
 
-/// 2, 3, 4 overtake 1, which is resent; the original and everything else arrive. The ACK that reports the copy is next.
-fn needlessly_resent(isn: u32, name: &str) -> (Script, Ack) {
+/// 2, 3, 4 overtake 1, which is retransmitted; the original and everything else arrive. The ACK that reports the copy is next.
+fn spuriously_retransmitted(isn: u32, name: &str) -> (Script, Ack) {
     let mut s = Script::new(isn, &variant(name), config(8), 100);
     s.sent();
     assert!(s.pass_all([2, 3, 4]).contains(&1));
@@ -24,21 +24,21 @@ fn needlessly_resent(isn: u32, name: &str) -> (Script, Ack) {
     (s, report)
 }
 
-/// What the sender has taken for needless retransmissions, for duplicates by the network, and undone.
+/// What the sender has taken for spurious retransmissions, for duplicates by the network, and undone.
 fn counts(s: &Script) -> (u64, u64, u64) {
     let stats = s.connection.send_stats();
     (stats.spurious_retransmissions, stats.network_duplicates, stats.undos)
 }
 
 vector!(repeat_the_second_report_suffices, |isn| {
-    let (mut s, report) = needlessly_resent(isn, "dsack-repeat");
+    let (mut s, report) = spuriously_retransmitted(isn, "dsack-repeat");
     // The first ACK is lost.
     s.deliver(&report);
     assert_eq!(counts(&s), (1, 0, 1));
 });
 
 vector!(repeat_three_reports_are_one, |isn| {
-    let (mut s, report) = needlessly_resent(isn, "dsack-repeat");
+    let (mut s, report) = spuriously_retransmitted(isn, "dsack-repeat");
     for _ in 0..3 {
         s.deliver(&report);
     }
@@ -46,7 +46,7 @@ vector!(repeat_three_reports_are_one, |isn| {
 });
 
 vector!(repeat_without_agreement_a_second_report_is_a_second_duplicate, |isn| {
-    let (mut s, report) = needlessly_resent(isn, "dsack-r");
+    let (mut s, report) = spuriously_retransmitted(isn, "dsack-r");
     s.deliver(&report);
     s.deliver(&report);
     assert_eq!(counts(&s), (1, 1, 1));

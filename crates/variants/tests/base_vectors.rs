@@ -265,8 +265,8 @@ vector!(the_hard_cap_holds_limited_transmit_back, |isn| {
     assert_eq!(s.pass(4), [1]);
 });
 
-vector!(any_hole_is_resent_before_new_data, |isn| {
-    let any = Config { resend: reknit_tcp::config::Resend::AnyHole, ..config(12) };
+vector!(any_hole_is_retransmitted_before_new_data, |isn| {
+    let any = Config { retransmit: reknit_tcp::config::Retransmit::AnyHole, ..config(12) };
     let mut s = Script::new(isn, &variant("sack"), any, 100);
     s.sent();
     // 1 and 10 are missing; below the highest SACK 10 is a hole, but nothing is SACKed thrice above it.
@@ -275,7 +275,7 @@ vector!(any_hole_is_resent_before_new_data, |isn| {
     assert_eq!(s.pass(11)[0], 10);
 });
 
-vector!(a_timeout_resends_in_slow_start, |isn| {
+vector!(a_timeout_retransmits_in_slow_start, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(8), 100);
     s.sent();
     s.at(1099);

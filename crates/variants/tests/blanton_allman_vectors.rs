@@ -94,8 +94,8 @@ vector!(n_does_not_count_what_the_same_ack_brings, |isn| {
 vector!(n_is_that_of_the_first_of_several_holes, |isn| {
     let mut s = Script::new(isn, &only_the_latest(), config(10), 100);
     s.sent();
-    let resent = s.pass_all([2, 4, 5, 6, 7, 8, 9]);
-    assert!(resent.contains(&1) && resent.contains(&3), "{resent:?}");
+    let retransmitted = s.pass_all([2, 4, 5, 6, 7, 8, 9]);
+    assert!(retransmitted.contains(&1) && retransmitted.contains(&3), "{retransmitted:?}");
     s.pass_all([1, 3]); // seven were SACKed above 1, six above 3
     s.pass(1);
     assert_eq!(s.connection.send_stats().spurious_cuts, 0);

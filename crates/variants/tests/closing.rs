@@ -242,7 +242,7 @@ fn text_beyond_a_fin_that_waits_is_ignored() {
 }
 
 #[test]
-fn a_fin_below_octets_that_have_arrived_counts_for_nothing() {
+fn a_fin_below_bytes_that_have_arrived_counts_for_nothing() {
     let mut peer = Peer::established(plain());
     assert_eq!(peer.send(data(1001, 1, 1000)), 1000);
     assert_eq!(peer.send(segment(Flags::FIN | Flags::ACK, 1, 1, 10)), 10);
@@ -256,14 +256,14 @@ fn a_contradicting_fin_leaves_the_stream_whole() {
     let now = Instant::ZERO + Duration::from_secs(1);
     let mut stream =
         Stream::connect(now, &Arc::new(plain()), variant("sack").build(), Identity::default(), Bytes(1 << 20));
-    let octets = [7; 2000];
+    let bytes = [7; 2000];
     for segment in [syn_ack(), data(1001, 1, 1000), segment(Flags::FIN | Flags::ACK, 1, 1, 10), data(11, 1, 990)] {
-        stream.on_segment(now, &segment, &octets[..usize::from(segment.len)]);
+        stream.on_segment(now, &segment, &bytes[..usize::from(segment.len)]);
         while let Output::Send(_) = stream.poll(now, &mut Vec::new()) {}
     }
     let mut read = [0; 3000];
     assert_eq!(stream.read(now, &mut read), 2000);
-    assert_eq!(read[..2000], octets);
+    assert_eq!(read[..2000], bytes);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use reknit_variants::base::fixed_threshold;
 use reknit_variants::base::limited_transmit;
 use reknit_variants::dsack_det::{Config, Duplication};
 
-/// 2, 3, 4 overtake 1, which is resent; then the original and everything else arrive, at last the copy.
+/// 2, 3, 4 overtake 1, which is retransmitted; then the original and everything else arrive, at last the copy.
 fn needless_fast_retransmit(isn: u32, name: &str) -> Script {
     let mut s = Script::new(isn, &variant(name), config(8), 100);
     assert_eq!(s.sent(), [1, 2, 3, 4, 5, 6, 7, 8]);
@@ -66,9 +66,9 @@ vector!(v2_genuine_losses_are_not_undone, |isn| {
 vector!(v2_one_of_two_is_not_enough, |isn| {
     let mut s = Script::new(isn, &variant("dsack-r"), config(8), 100);
     s.sent();
-    // 5 is lost, 1 only late: both are resent.
-    let resent = s.pass_all([2, 3, 4, 6, 7, 8, 9, 10]);
-    assert!(resent.contains(&1) && resent.contains(&5), "{resent:?}");
+    // 5 is lost, 1 only late: both are retransmitted.
+    let retransmitted = s.pass_all([2, 3, 4, 6, 7, 8, 9, 10]);
+    assert!(retransmitted.contains(&1) && retransmitted.contains(&5), "{retransmitted:?}");
     s.pass(1); // the original
     s.pass(1); // its copy: D1
     assert_eq!(s.connection.send_stats().spurious_retransmissions, 1);
@@ -119,7 +119,7 @@ vector!(v5_sent_thrice_is_ambiguous, |isn| {
     let mut s = Script::new(isn, &variant("dsack-r"), config(8), 100);
     s.sent();
     assert_eq!(s.pass_all([2, 3, 4]), [9, 10, 1]);
-    s.at(2500); // the timer resends it again
+    s.at(2500); // the timer retransmits it again
     assert!(s.sent().contains(&1));
     s.pass(1);
     s.pass(1);

@@ -50,7 +50,7 @@ fn cuts(peer: &Peer) -> Cuts {
     peer.connection.send_stats().cuts
 }
 
-/// The first octets of the segments that say CWR, of those sent since the last look.
+/// The first bytes of the segments that say CWR, of those sent since the last look.
 fn reductions_told(peer: &mut Peer) -> Vec<u32> {
     peer.take().iter().filter(|segment| segment.flags.has(Flags::CWR)).map(|segment| segment.seq.0).collect()
 }
@@ -70,7 +70,7 @@ fn acknowledge(peer: &mut Peer, first: u32, last: u32) {
     }
 }
 
-/// The peer reports that the first segment in flight is missing, until it is resent.
+/// The peer reports that the first segment in flight is missing, until it is retransmitted.
 fn report_loss(peer: &mut Peer) {
     for n in 2..=4 {
         peer.send(sacking(ack(1, 1), &[(1 + SEG, 1 + n * SEG)]));
@@ -206,7 +206,7 @@ fn new_data_are_capable() {
 }
 
 #[test]
-fn data_that_the_timer_resends_are_not_capable() {
+fn data_that_the_timer_retransmits_are_not_capable() {
     // RFC 3168 §6.1.5.
     let mut peer = established();
     peer.write(1000);
@@ -215,7 +215,7 @@ fn data_that_the_timer_resends_are_not_capable() {
 }
 
 #[test]
-fn data_that_are_held_lost_are_resent_not_capable() {
+fn data_that_are_marked_lost_are_retransmitted_not_capable() {
     // RFC 3168 §6.1.5.
     let mut peer = sending();
     report_loss(&mut peer);
@@ -269,7 +269,7 @@ fn an_echo_on_data_halves_the_window() {
 }
 
 #[test]
-fn an_echo_resends_nothing() {
+fn an_echo_retransmits_nothing() {
     let mut peer = sending();
     peer.send(echoing(ack(1, 1 + SEG)));
     assert_eq!(peer.connection.send_stats().sent.retransmissions(), 0);
@@ -327,7 +327,7 @@ fn the_next_new_data_tell_of_the_reduction() {
 
 #[test]
 fn new_data_tell_of_a_reduction_after_a_loss() {
-    // RFC 3168 §6.1.2: "for any reason"; §6.1.5: not what is resent.
+    // RFC 3168 §6.1.2: "for any reason"; §6.1.5: not what is retransmitted.
     let mut peer = sending();
     report_loss(&mut peer);
     for n in 5..=10 {
@@ -348,7 +348,7 @@ fn new_data_tell_of_a_timeout() {
 }
 
 #[test]
-fn told_is_told_even_if_the_segment_is_resent() {
+fn told_is_told_even_if_the_segment_is_retransmitted() {
     let mut peer = established();
     peer.write(100);
     peer.send(echoing(ack(1, 101)));

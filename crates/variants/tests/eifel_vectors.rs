@@ -22,15 +22,15 @@ fn cum(n: u32, ms: u32) -> Ack {
     Ack { cum: n, ecr: Some(clock(ms)), ..Ack::default() }
 }
 
-fn with_bit(n: u32, resent: bool) -> Ack {
-    Ack { experiment: Experiment { resent: Some(resent), ..Experiment::default() }, ..cum(n, 120) }
+fn with_bit(n: u32, retransmitted: bool) -> Ack {
+    Ack { experiment: Experiment { retransmitted: Some(retransmitted), ..Experiment::default() }, ..cum(n, 120) }
 }
 
 fn spurious_cuts(s: &Script) -> u64 {
     s.connection.send_stats().spurious_cuts
 }
 
-/// Ten segments left at 50 ms; 2, 3 and 4 have overtaken 1, which is resent at 100 ms.
+/// Ten segments left at 50 ms; 2, 3 and 4 have overtaken 1, which is retransmitted at 100 ms.
 fn fast_retransmit(isn: u32, composition: &Composition) -> Script {
     let mut s = Script::new(isn, composition, stamped(10), 50);
     assert_eq!(s.sent().len(), 10);
@@ -41,7 +41,7 @@ fn fast_retransmit(isn: u32, composition: &Composition) -> Script {
     s
 }
 
-/// `window` segments and no more left at 50 ms, the timer resends the first at 1050 ms.
+/// `window` segments and no more left at 50 ms, the timer retransmits the first at 1050 ms.
 fn timeout(isn: u32, name: &str, window: u32) -> Script {
     let composition = variant(name);
     let mut s = Script::idle(isn, composition.build(), composition.configure(stamped(window)), 50);
@@ -138,7 +138,7 @@ vector!(only_the_originals_own_stamp_is_safe, |isn| {
     }
 });
 
-vector!(the_survey_restores_if_only_the_oldest_was_resent, |isn| {
+vector!(the_survey_restores_if_only_the_oldest_was_retransmitted, |isn| {
     let composition = Composition { spurious_response: Arc::new(undo::Config::OldestOnly), ..variant("eifel") };
     let mut s = fast_retransmit(isn, &composition);
     s.deliver(&cum(4, 90));
@@ -160,9 +160,9 @@ vector!(without_timestamps_nothing_is_judged, |isn| {
 });
 
 vector!(v1_v2_by_the_bit, |isn| {
-    for (resent, verdicts) in [(false, 1), (true, 0)] {
+    for (retransmitted, verdicts) in [(false, 1), (true, 0)] {
         let mut s = fast_retransmit(isn, &variant("eifel-rtx"));
-        s.deliver(&with_bit(4, resent)); // its timestamp says the opposite, or nothing
+        s.deliver(&with_bit(4, retransmitted)); // its timestamp says the opposite, or nothing
         assert_eq!(spurious_cuts(&s), verdicts);
     }
 });
@@ -178,21 +178,21 @@ vector!(without_the_bit_timestamps_decide, |isn| {
 
 vector!(retransmissions_carry_the_bit, |isn| {
     let mut s = Script::new(isn, &variant("eifel-rtx"), Config { mss: 2000, ..config(4) }, 50);
-    assert!(s.take().iter().all(|segment| segment.options.experiment.resent == Some(false)));
+    assert!(s.take().iter().all(|segment| segment.options.experiment.retransmitted == Some(false)));
     s.pass_all([2, 3]);
     let ack = s.arrive(4);
     s.deliver(&ack);
-    let resent: Vec<_> = s.take().iter().map(|segment| segment.options.experiment.resent).collect();
-    assert_eq!(resent, [Some(true)]);
+    let retransmitted: Vec<_> = s.take().iter().map(|segment| segment.options.experiment.retransmitted).collect();
+    assert_eq!(retransmitted, [Some(true)]);
 });
 
 vector!(acks_echo_the_bit_of_the_segment_that_they_answer, |isn| {
     let composition = variant("eifel-rtx");
     let config = Config { mss: 2000, ..config(4) };
     let mut s = Script::idle(isn, composition.build(), composition.configure(config), 50);
-    let mut echo = |n, resent| {
-        let answer = s.peer_sends(n, Experiment { resent: Some(resent), ..Experiment::default() });
-        answer.iter().map(|ack| ack.options.experiment.resent).collect::<Vec<_>>()
+    let mut echo = |n, retransmitted| {
+        let answer = s.peer_sends(n, Experiment { retransmitted: Some(retransmitted), ..Experiment::default() });
+        answer.iter().map(|ack| ack.options.experiment.retransmitted).collect::<Vec<_>>()
     };
     assert_eq!(echo(1, false), []); // delayed
     assert_eq!(echo(2, true), [Some(false)]); // the first of the two

@@ -9,7 +9,7 @@ use reknit_units::Bytes;
 const BASIC: [&str; 2] = ["frto-2002", "frto"];
 const ALL: [&str; 3] = ["frto-2002", "frto", "frto-sack"];
 
-/// Eight segments are on the way when the timer resends the first.
+/// Eight segments are on the way when the timer retransmits the first.
 fn timed_out(isn: u32, name: &str) -> Script {
     let mut s = Script::new(isn, &variant(name), config(8), 100);
     assert_eq!(s.sent(), [1, 2, 3, 4, 5, 6, 7, 8]);
@@ -64,7 +64,7 @@ vector!(v2_with_sack_a_duplicate_first_only_waits, |isn| {
     assert_eq!(spurious_cuts(&s), 1);
 });
 
-/// The vector has 2, 3 and 4 resent at once. 10 is still under way, so that a window of three has room for two.
+/// The vector has 2, 3 and 4 retransmitted at once. 10 is still under way, so that a window of three has room for two.
 fn falls_back_from_three(isn: u32, name: &str) {
     let mut s = timed_out(isn, name);
     assert_eq!(s.pass(1), [9, 10]);
@@ -157,7 +157,7 @@ vector!(a_repeated_timeout_probes_again, |isn| {
 vector!(a_timeout_while_another_is_repaired_is_conventional, |isn| {
     for name in ["frto", "frto-sack"] {
         let mut s = timed_out(isn, name);
-        s.pass_all([1, 9]); // a loss after all: 2 and 3 are resent
+        s.pass_all([1, 9]); // a loss after all: 2 and 3 are retransmitted
         s.at(5000);
         assert_eq!(s.sent(), [2], "{name}");
         assert_eq!(s.pass(2), [3, 4]); // and not 11
@@ -188,7 +188,7 @@ vector!(without_sack_the_rules_look_at_the_cumulative_field, |isn| {
     }
 });
 
-vector!(an_ecn_echo_leaves_the_window_but_nothing_is_resent, |isn| {
+vector!(an_ecn_echo_leaves_the_window_but_nothing_is_retransmitted, |isn| {
     let mut s = Script::new(isn, &variant("frto"), Config { ecn: true, ..config(8) }, 100);
     s.sent();
     s.at(1100);

@@ -36,7 +36,7 @@ vector!(v3_a_series_of_timeouts_counts_once, |isn| {
     }
 });
 
-vector!(a_falsely_resent_hole_counts_with_the_length_of_its_original, |isn| {
+vector!(a_falsely_retransmitted_hole_counts_with_the_length_of_its_original, |isn| {
     let mut s = start(isn);
     s.pass_all((2..=11).chain([1]));
     s.pass_all(12..=15);

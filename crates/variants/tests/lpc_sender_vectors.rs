@@ -19,7 +19,7 @@ vector!(v2_eight_duplicates_are_not_enough_on_four_paths, |isn| {
     assert_eq!(s.connection.send_stats().cuts.total(), 0);
 });
 
-vector!(v3_the_ninth_duplicate_resends, |isn| {
+vector!(v3_the_ninth_duplicate_retransmits, |isn| {
     let mut s = four_paths(isn);
     assert!(!s.pass_all(2..=9).contains(&1));
     assert_eq!(s.pass(10), [1]);

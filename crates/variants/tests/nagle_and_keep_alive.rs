@@ -26,7 +26,7 @@ fn kept_alive() -> Config {
     Config { keep_alive: Some(keep_alive), ..plain() }
 }
 
-/// Established with a peer that has room for `window` octets.
+/// Established with a peer that has room for `window` bytes.
 fn peer_with_window(config: Config, window: u16) -> Peer {
     let mut peer = Peer::of_active_open(config);
     peer.send(Segment { window, ..syn_ack() });
@@ -34,7 +34,7 @@ fn peer_with_window(config: Config, window: u16) -> Peer {
     peer
 }
 
-/// Established, and 100 octets are in flight.
+/// Established, and 100 bytes are in flight.
 fn in_flight(config: Config) -> Peer {
     let mut peer = Peer::established(config);
     peer.write(100);
@@ -339,7 +339,7 @@ fn time_wait_is_not_probed() {
 
 #[test]
 fn a_probe_of_the_peer_is_answered() {
-    // RFC 9293 §3.8.4, with and without MAY-6's octet of garbage.
+    // RFC 9293 §3.8.4, with and without MAY-6's byte of garbage.
     for len in [0, 1] {
         for state in [State::Established, State::FinWait1, State::FinWait2] {
             let mut peer = Peer::in_state(state);

@@ -23,8 +23,8 @@ fn segment(n: u32) -> Segment {
 }
 
 /// `segment` with the bit that tells retransmissions.
-fn marked(segment: Segment, resent: bool) -> Segment {
-    let experiment = Experiment { resent: Some(resent), ..Experiment::default() };
+fn marked(segment: Segment, retransmitted: bool) -> Segment {
+    let experiment = Experiment { retransmitted: Some(retransmitted), ..Experiment::default() };
     Segment { options: Options { experiment, ..segment.options }, ..segment }
 }
 

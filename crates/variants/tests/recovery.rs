@@ -32,7 +32,7 @@ vector!(a_probes_duplicate_does_not_excuse_an_earlier_loss, |isn| {
     s.at(200).pass_all(2..=20); // 1 is lost
     s.at(400).pass(1);
     assert_eq!((s.cwnd(), stats(&s).cuts.fast_retransmit), (14.0, 1));
-    // Much later a probe is needless, because the ACK was only slow.
+    // Much later a probe is spurious, because the ACK was only slow.
     s.at(5000);
     assert_eq!(s.write(1), [21]);
     s.at(5600);
@@ -154,7 +154,7 @@ vector!(time_based_recovery_leaves_holes_alone_that_are_not_overdue, |isn| {
     assert_eq!(stats(&s).sent.retransmissions(), 1);
 });
 
-/// Holds every reduction needless as soon as anything more arrives.
+/// Holds every reduction spurious as soon as anything more arrives.
 #[derive(Debug)]
 struct Optimist;
 
@@ -167,7 +167,7 @@ impl Part<dyn SpuriousDetector> for Optimist {
 }
 
 impl SpuriousDetector for Optimist {
-    fn on_resent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
+    fn on_retransmitted(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
         (!ack.newly.is_empty() && cx.snd.snapshot.is_some()).then_some(Spurious::FastRetransmit)
@@ -185,7 +185,7 @@ vector!(after_an_undo_segments_that_are_open_again_are_timed, |isn| {
         s.at(1000 + n);
         s.write(1); // 2 to 11
     }
-    // Without reordering ever, three SACKed are enough: 2 to 8 are held lost.
+    // Without reordering ever, three SACKed are enough: 2 to 8 are marked lost.
     assert_eq!(s.at(1110).pass_all([9, 10, 11]), [2, 3]);
     s.at(1112).pass(5);
     assert_eq!((s.info().phase, stats(&s).undos), (Phase::Disorder, 1));
@@ -197,7 +197,7 @@ vector!(after_an_undo_segments_that_are_open_again_are_timed, |isn| {
     assert_eq!(s.sent(), [4]);
 });
 
-vector!(a_copy_sent_on_suspicion_counts_once_when_the_original_is_held_lost, |isn| {
+vector!(a_copy_sent_on_suspicion_counts_once_when_the_original_is_marked_lost, |isn| {
     // RFC 6675 section 4, SetPipe.
     let mut s = idle(isn, "sack", config(12));
     assert_eq!(s.write(12).len(), 12);
@@ -215,8 +215,8 @@ vector!(without_sack_every_variant_recovers_as_newreno, |isn| {
         let mut s = idle(isn, name, Config { sack: false, ..config(12) });
         assert_eq!(s.write(12).len(), 12);
         s.at(200);
-        let resent = s.pass_all([2, 3, 4, 6, 7, 8, 9, 10, 11, 12]); // 1 and 5 are lost
-        assert_eq!(resent, [1], "{name}");
+        let retransmitted = s.pass_all([2, 3, 4, 6, 7, 8, 9, 10, 11, 12]); // 1 and 5 are lost
+        assert_eq!(retransmitted, [1], "{name}");
         assert_eq!(s.at(300).pass(1), [5], "{name}");
         s.at(400).pass(5);
         assert_eq!((s.info().acknowledged, stats(&s).timeouts), (12 * reknit_testkit::SMSS, 0), "{name}");
@@ -288,7 +288,7 @@ vector!(oldest_only_does_not_restore_after_two_retransmissions, |isn| {
     let composition = Composition { spurious_response: Arc::new(undo::Config::OldestOnly), ..variant("dsack-r") };
     let mut s = Script::new(isn, &composition, config(12), 100);
     s.sent();
-    s.pass_all([2, 3, 4, 6, 7, 8, 9, 10]); // 1 and 5 are late; both are resent
+    s.pass_all([2, 3, 4, 6, 7, 8, 9, 10]); // 1 and 5 are late; both are retransmitted
     s.pass_all([1, 5, 1, 5]);
     assert_eq!((stats(&s).spurious_cuts, stats(&s).undos, s.cwnd()), (1, 0, 6.0));
 });

@@ -3,7 +3,7 @@
 use reknit_testkit::{Script, config, variant, vector};
 
 vector!(v1_one_late_segment, |isn| {
-    // A threshold of 3 would resend the segment; limited to what is measured, any larger one does.
+    // A threshold of 3 would retransmit the segment; limited to what is measured, any larger one does.
     let mut s = patient(isn, 6);
     s.pass_all([2, 3, 4, 5, 1, 6]);
     assert_eq!(s.lengths(), [4]);
@@ -45,7 +45,7 @@ vector!(v5_delayed_acks_in_order, |isn| {
     assert!(s.lengths().is_empty());
 });
 
-vector!(v6_both_copies_of_a_resent_segment, |isn| {
+vector!(v6_both_copies_of_a_retransmitted_segment, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(9), 100);
     s.sent();
     assert!(s.pass_all([2, 3, 4]).contains(&1));
@@ -66,7 +66,7 @@ vector!(v7_a_lost_segment_is_no_event, |isn| {
     assert!(s.lengths().is_empty());
 });
 
-/// A sender that does not resend in these examples.
+/// A sender that does not retransmit in these examples.
 fn patient(isn: u32, window: u32) -> Script {
     let composition = reknit_variants::Composition {
         dup_thresh: std::sync::Arc::new(reknit_variants::base::fixed_threshold::Config {

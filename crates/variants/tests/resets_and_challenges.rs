@@ -23,7 +23,7 @@ const LIMIT_MS: u64 = 5000;
 /// Right edge of the window that [`Peer::established`] announces.
 const RIGHT_EDGE: u32 = 1 + 0xffff;
 
-/// What the peer's next octet is in `state` as [`Peer::in_state`] reaches it.
+/// What the peer's next byte is in `state` as [`Peer::in_state`] reaches it.
 fn rcv_nxt(state: State) -> u32 {
     match state {
         State::Established | State::FinWait1 | State::FinWait2 => 1,
@@ -158,13 +158,13 @@ fn an_ack_of_what_was_never_sent_is_challenged_and_its_data_dropped() {
     }
 }
 
-/// A connection whose peer never announced more than 1000 octets and has acknowledged 5000.
+/// A connection whose peer never announced more than 1000 bytes and has acknowledged 5000.
 fn with_a_small_window() -> Peer {
     let mut peer = Peer::of_active_open(plain());
     peer.send(Segment { window: 1000, flags: Flags::SYN | Flags::ACK, ack: SeqNum(1), ..syn() });
     peer.write(5000);
-    for octets in (1000..=5000).step_by(1000) {
-        peer.send(Segment { window: 1000, ..ack(1, 1 + octets) });
+    for bytes in (1000..=5000).step_by(1000) {
+        peer.send(Segment { window: 1000, ..ack(1, 1 + bytes) });
     }
     assert_eq!(peer.connection.acknowledged(), 5000);
     peer.hear();

@@ -6,7 +6,7 @@ use reknit_testkit::peer::{Peer, data, plain};
 use reknit_testkit::{Ack, SMSS, Script, config, variant, vector};
 use reknit_units::Segments;
 
-/// Octets of the segments that reach the receiver under test.
+/// Bytes of the segments that reach the receiver under test.
 const LEN: u16 = 1000;
 
 /// A sender of ten segments whose peer has agreed. Beside each there is room for the option.
@@ -35,7 +35,7 @@ vector!(v1_six_duplicates_if_all_speak_of_reordering, |isn| {
     assert!(pass(&mut s, 11, true).contains(&5));
 });
 
-vector!(v2_the_first_that_does_not_resends, |isn| {
+vector!(v2_the_first_that_does_not_retransmits, |isn| {
     let mut s = sender(isn);
     s.pass_all(1..=4);
     for n in 6..=8 {

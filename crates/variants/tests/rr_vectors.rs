@@ -192,7 +192,7 @@ vector!(es_v2_a_segment_sent_thrice_gives_no_sample, |isn| {
     s.sent();
     s.at(300);
     assert!(s.pass_all([2, 3, 4]).contains(&1));
-    s.at(1400); // the timer resends it again
+    s.at(1400); // the timer retransmits it again
     assert!(s.sent().contains(&1));
     s.pass(1);
     s.pass(1);

@@ -1,5 +1,5 @@
 //! The worked examples of the time-delayed fast retransmit (V1 to V5 of `time_delayed.rs`) and of the fixed wait (V1 of
-//! `paxson_snd.rs`). V4 lies beside the rule: a hole that was resent after a wait cannot have taken less.
+//! `paxson_snd.rs`). V4 lies beside the rule: a hole that was retransmitted after a wait cannot have taken less.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use reknit_units::{Duration, Segments};
 use reknit_variants::base::{fixed_threshold, limited_transmit};
 use reknit_variants::{Composition, paxson_snd};
 
-/// V1: the first duplicate at 300 ms, the hole resent at once at 310, covered at 328, its copy reported at 350.
+/// V1: the first duplicate at 300 ms, the hole retransmitted at once at 310, covered at 328, its copy reported at 350.
 fn after_one_verdict(isn: u32, name: &str, rtt_ms: u64) -> Script {
     let mut s = Script::new(isn, &variant(name), config(20), rtt_ms);
     s.sent();
@@ -20,7 +20,7 @@ fn after_one_verdict(isn: u32, name: &str, rtt_ms: u64) -> Script {
     s
 }
 
-/// How many milliseconds after the third duplicate, which comes at `at`, segment 5 is resent.
+/// How many milliseconds after the third duplicate, which comes at `at`, segment 5 is retransmitted.
 fn wait(s: &mut Script, at: u64) -> u64 {
     assert!(!s.at(at).pass_all([6, 7, 8]).contains(&5));
     (1..100).find(|ms| s.at(at + ms).sent().contains(&5)).unwrap()
@@ -40,7 +40,7 @@ vector!(v2_half_of_srtt_is_the_longest_wait, |isn| {
     assert_eq!(wait(&mut s, 700), 20);
 });
 
-vector!(v3_a_hole_that_closes_is_not_resent, |isn| {
+vector!(v3_a_hole_that_closes_is_not_retransmitted, |isn| {
     let mut s = after_one_verdict(isn, "ba-timedel", 200);
     s.at(700).pass_all([6, 7, 8]);
     let cwnd = s.info().cwnd;
@@ -110,7 +110,7 @@ vector!(v1_paxson_waits_20_ms_behind_the_second_duplicate, |isn| {
     assert_eq!(s.info().dup_thresh, Segments(2));
 });
 
-vector!(v1_paxson_does_not_resend_a_hole_that_closes, |isn| {
+vector!(v1_paxson_does_not_retransmit_a_hole_that_closes, |isn| {
     let mut s = two_duplicates_at_100(isn, &variant("paxson-snd"));
     s.at(115).pass(1);
     s.at(200);
@@ -118,7 +118,7 @@ vector!(v1_paxson_does_not_resend_a_hole_that_closes, |isn| {
     assert_eq!(s.connection.send_stats().cuts.total(), 0);
 });
 
-vector!(v4_without_a_wait_two_duplicates_resend_at_once, |isn| {
+vector!(v4_without_a_wait_two_duplicates_retransmit_at_once, |isn| {
     let at_once = paxson_snd::Config { wait: Duration::ZERO };
     let composition = Composition { postponements: vec![Arc::new(at_once)], ..variant("paxson-snd") };
     let mut s = Script::new(isn, &composition, config(10), 10);

@@ -333,7 +333,7 @@ fn a_threshold_beyond_the_window_without_limited_transmit_starves() {
 fn a_sender_and_a_receiver_that_both_wait_are_warned_of() {
     let sender = particular(limited_transmit::Config::PerSack { windows: 1.0 });
     let receiver = Composition { ack_policy: Arc::new(Miser {}), ..Composition::default() };
-    let warning = "dup_thresh: `particular` waits before it resends, and the receiver's `miser` (ack_policy) holds back the \
+    let warning = "dup_thresh: `particular` waits before it retransmits, and the receiver's `miser` (ack_policy) holds back the \
                    acknowledgments that it waits for: the times add up";
     assert_eq!(rules::between(&sender, &receiver).as_deref(), Some(warning));
     assert_eq!(rules::between(&receiver, &sender), None);

@@ -14,7 +14,7 @@ fn with_window(segment: Segment, window: u16) -> Segment {
     Segment { window, ..segment }
 }
 
-/// Established, and the peer has room for `window` octets.
+/// Established, and the peer has room for `window` bytes.
 fn peer_with_window(window: u16) -> Peer {
     let mut peer = Peer::of_active_open(plain());
     peer.at(HANDSHAKE_MS).send(with_window(syn_ack(), window));
@@ -22,16 +22,16 @@ fn peer_with_window(window: u16) -> Peer {
     peer
 }
 
-/// Established, and the connection has room for `octets`.
-fn with_room_for(octets: u64) -> Peer {
-    Peer::established(Config { receive_buffer: Capacity::Bytes(Bytes(octets)), ..plain() })
+/// Established, and the connection has room for `bytes`.
+fn with_room_for(bytes: u64) -> Peer {
+    Peer::established(Config { receive_buffer: Capacity::Bytes(Bytes(bytes)), ..plain() })
 }
 
-/// The peer sends full segments until `octets` have arrived; nobody reads.
-fn fill(peer: &mut Peer, octets: u32) {
+/// The peer sends full segments until `bytes` have arrived; nobody reads.
+fn fill(peer: &mut Peer, bytes: u32) {
     let mut seq = 1;
-    while seq <= octets {
-        let len = (octets + 1 - seq).min(u32::from(MSS)) as u16;
+    while seq <= bytes {
+        let len = (bytes + 1 - seq).min(u32::from(MSS)) as u16;
         assert_eq!(peer.send(data(seq, 1, len)), usize::from(len));
         seq += u32::from(len);
     }
@@ -49,7 +49,7 @@ fn the_window_is_filled_exactly() {
 }
 
 #[test]
-fn a_window_update_lets_the_next_octets_go() {
+fn a_window_update_lets_the_next_bytes_go() {
     let mut peer = peer_with_window(2920);
     peer.write(10_000);
     peer.hear();
@@ -125,7 +125,7 @@ fn a_closed_window_is_probed_with_back_off() {
 }
 
 #[test]
-fn a_probe_is_one_octet_beyond_the_window() {
+fn a_probe_is_one_byte_beyond_the_window() {
     let mut peer = peer_with_window(0);
     peer.write(1000);
     assert_eq!(peer.hear(), SILENCE);
@@ -134,7 +134,7 @@ fn a_probe_is_one_octet_beyond_the_window() {
 }
 
 #[test]
-fn an_accepted_probe_is_followed_by_the_next_octet() {
+fn an_accepted_probe_is_followed_by_the_next_byte() {
     let mut peer = peer_with_window(0);
     peer.write(1000);
     assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 1:2(1) ack 1"]);
@@ -154,7 +154,7 @@ fn an_answer_does_not_reset_the_back_off() {
 }
 
 #[test]
-fn a_refused_octet_goes_again_when_the_window_opens() {
+fn a_refused_byte_goes_again_when_the_window_opens() {
     let mut peer = peer_with_window(0);
     peer.write(2921);
     peer.at(FIRST_PROBE_MS).send(with_window(ack(1, 1), 0));
@@ -246,7 +246,7 @@ fn a_window_that_shrinks_stops_new_data() {
 
 #[test]
 fn our_acks_stay_within_a_window_that_was_probed() {
-    // One octet beyond and the peer would drop them with what they acknowledge.
+    // One byte beyond and the peer would drop them with what they acknowledge.
     let mut peer = peer_with_window(0);
     peer.write(1000);
     assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 1:2(1) ack 1"]);

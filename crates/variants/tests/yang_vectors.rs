@@ -79,7 +79,7 @@ fn v3_more_than_the_threshold_release_the_duplicates() {
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10]);
     peer.at(begin + 1000);
-    // The third duplicate, which lets the sender resend, leaves at once; the fourth a quarter of 30 ms later.
+    // The third duplicate, which lets the sender retransmit, leaves at once; the fourth a quarter of 30 ms later.
     assert_eq!(acks(&mut peer, begin), [(0, 6), (10, 6), (30, 6), (37, 6)]);
 }
 
@@ -198,7 +198,7 @@ fn data_that_leave_meanwhile_do_not_run_ahead() {
 
 #[test]
 fn an_ack_number_is_the_end_of_a_segment() {
-    // Three ACKs for 6000 octets: 2000 lies within a segment, so nothing is left for the first, and 4000 ends one.
+    // Three ACKs for 6000 bytes: 2000 lies within a segment, so nothing is left for the first, and 4000 ends one.
     let config = Config { mss: 4000, ..every_segment() };
     let mut peer = receiver(yang::Config { imm: 0, thr0: 9, ..yang::Config::default() }, config);
     peer.at(BEGIN).send(data(3001, 1, 1000));

@@ -1,4 +1,4 @@
-//! The experimental option as octets (RFC 6994 §3): kind, length, experiment identifier, then fields of one octet of
+//! The experimental option as bytes (RFC 6994 §3): kind, length, experiment identifier, then fields of one byte of
 //! type and a content whose length the type tells.
 //!
 //! What cannot be read ends the reading of this option and of nothing else: a field of an unknown type has no known
@@ -40,12 +40,12 @@ pub(crate) fn append(experiment: &Experiment, raw: &mut Vec<u8>) {
 }
 
 fn append_fields(experiment: &Experiment, option: &mut Vec<u8>) {
-    let Experiment { features, resent, transmission, ack_ordinal, dropped, reordered, dup_thresh } = *experiment;
+    let Experiment { features, retransmitted, transmission, ack_ordinal, dropped, reordered, dup_thresh } = *experiment;
     if let Some(features) = features {
         option.extend([field::FEATURES, features.bits()]);
     }
-    if let Some(resent) = resent {
-        option.extend([field::RESENT, u8::from(resent)]);
+    if let Some(retransmitted) = retransmitted {
+        option.extend([field::RESENT, u8::from(retransmitted)]);
     }
     if let Some(transmission) = transmission {
         option.push(field::TRANSMISSION);
@@ -81,7 +81,7 @@ pub(crate) fn read(option: &[u8]) -> Option<Experiment> {
     for (_, field) in fields(option)? {
         match *field {
             [field::FEATURES, bits] => experiment.features = Some(Features::from_bits(bits)),
-            [field::RESENT, flag] => experiment.resent = Some(flag != 0),
+            [field::RESENT, flag] => experiment.retransmitted = Some(flag != 0),
             [field::TRANSMISSION, high, low] => experiment.transmission = Some(u16::from_be_bytes([high, low])),
             [field::ACK_ORDINAL, repetition, flag] => {
                 experiment.ack_ordinal = Some(AckOrdinal { repetition, overtaken: flag != 0 });
@@ -176,7 +176,7 @@ mod tests {
         let one = Experiment::default();
         let alone = [
             Experiment { features: Some(Features::RESENT | Features::REPEATS), ..one },
-            Experiment { resent: Some(true), ..one },
+            Experiment { retransmitted: Some(true), ..one },
             Experiment { transmission: Some(0xfffe), ..one },
             Experiment { ack_ordinal: Some(ORDINAL), ..one },
             Experiment { dropped: Some(DROPPED), ..one },
@@ -185,7 +185,7 @@ mod tests {
         ];
         let both = |a: Experiment, b: Experiment| Experiment {
             features: a.features.or(b.features),
-            resent: a.resent.or(b.resent),
+            retransmitted: a.retransmitted.or(b.retransmitted),
             transmission: a.transmission.or(b.transmission),
             ack_ordinal: a.ack_ordinal.or(b.ack_ordinal),
             dropped: a.dropped.or(b.dropped),
@@ -227,7 +227,7 @@ mod tests {
         sack.push(SackBlock { left: SeqNum(1), right: SeqNum(2) });
         let timestamps = Some(Timestamps { val: 7, ecr: 9 });
         let experiment = Experiment {
-            resent: Some(true),
+            retransmitted: Some(true),
             ack_ordinal: Some(ORDINAL),
             reordered: Some(true),
             ..Experiment::default()
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_octets_are_those_of_rfc_6994() {
+    fn the_bytes_are_those_of_rfc_6994() {
         let experiment = Experiment { transmission: Some(0x1234), dup_thresh: Some(9), ..Experiment::default() };
         let mut raw = Vec::new();
         append(&experiment, &mut raw);
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn what_stands_before_a_broken_field_is_read() {
-        let expected = Experiment { resent: Some(true), ..Experiment::default() };
+        let expected = Experiment { retransmitted: Some(true), ..Experiment::default() };
         for broken in [&[99, 1, 1][..], &[2, 1], &[4, 1, 2, 3, 4, 5, 6, 7], &[6]] {
             let option = [&[KIND, 0, 0x52, 0x52, 1, 1], broken].concat();
             assert_eq!(read(&option), Some(expected), "{broken:?}");
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn no_octets_can_break_the_reader() {
+    fn no_bytes_can_break_the_reader() {
         for kind in 0..=u8::MAX {
             for len in 0..40 {
                 let mut option = vec![kind; len];
@@ -306,9 +306,9 @@ mod tests {
             &mut packet,
         );
         for at in 0..packet.len() {
-            for octet in 0..=u8::MAX {
+            for byte in 0..=u8::MAX {
                 let mut odd = packet.clone();
-                odd[at] = octet;
+                odd[at] = byte;
                 let before = odd.clone();
                 if odd != packet && set_dropped(&mut odd, DROPPED) {
                     assert!(Decoded::read(&odd).is_ok());

@@ -1,4 +1,4 @@
-//! Segments as octets: IP packets that any host understands, and capture files that any analyser opens.
+//! Segments as bytes: IP packets that any host understands, and capture files that any analyser opens.
 //!
 //! [`encode`] and [`Decoded::read`] translate between [`reknit_tcp::Segment`] with its payload and an IPv4 or IPv6 packet, with
 //! every checksum. [`Capture`] writes packets to a pcapng file.

@@ -157,7 +157,7 @@ impl Decoded<'_> {
     pub fn read(packet: &[u8]) -> Result<Decoded<'_>, DecodeError> {
         let sliced = SlicedPacket::from_ip(packet).map_err(|error| DecodeError::Malformed(error.to_string()))?;
         let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { return Err(DecodeError::NotTcp) };
-        // Over the octets as they came: a bit that no field knows counts as any other.
+        // Over the bytes as they came: a bit that no field knows counts as any other.
         let (source, destination, ecn, checksum) = match &sliced.net {
             Some(NetSlice::Ipv4(ip)) => {
                 let ip = ip.header();
@@ -226,7 +226,7 @@ impl<'a> RawOptions<'a> {
         RawOptions { rest: raw }
     }
 
-    /// Octets behind the last option that was read.
+    /// Bytes behind the last option that was read.
     pub(crate) fn rest_len(&self) -> usize {
         self.rest.len()
     }

@@ -52,7 +52,7 @@ METRICS: dict[str, Callable[[Row], float]] = {
     "spurious_1000": _sent("spurious_retransmissions", 1000),
     "burst_p99": _column("burst_p99_segments"),
     "burst_max": _column("burst_max_segments"),
-    # Octets.
+    # Bytes.
     "cwnd_mean": _column("cwnd_mean_bytes"),
     "srtt_mean": _seconds("srtt_mean_ms"),
     "true_rtt_mean": _seconds("rtt_mean_ms"),

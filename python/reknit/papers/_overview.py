@@ -33,7 +33,7 @@ REFERENCE = "two-paths-50ms"
 PROPERTIES = {
     "spurious_1000": "needless resends per 1000 packets",
     "burst_max": "largest burst per ACK, packets",
-    "cwnd_mean": "mean window, octets",
+    "cwnd_mean": "mean window, bytes",
     "rto_over_rtt99": "RTO against the 99th percentile of the RTT",
 }
 """The survey's Table 2 as measurement, on its path."""

@@ -18,18 +18,18 @@ def scenario(
     *rules: Rule,
     back: Sequence[Rule] = (),
     later: Sequence[Rule] = (),
-    octets: int | None = None,
+    bytes: int | None = None,
     window: int = 16,
     seconds: float = 2,
     **tcp: Any,  # noqa: ANN401
 ) -> dict[str, Any]:
-    """Send segments of 1000 octets over 10 Mbit/s and 50 ms each way, from a window that is full from the start.
+    """Send segments of 1000 bytes over 10 Mbit/s and 50 ms each way, from a window that is full from the start.
 
     Parameters
     ----------
     rules, later, back : rules of a ``script`` stage
         On the way of data behind the link, behind that, and on the way back.
-    octets : int, optional
+    bytes : int, optional
         How much there is to send, and then the connection closes; by default more than the time allows.
     window : int
         The largest window, segments.
@@ -50,7 +50,7 @@ def scenario(
         "reverse": [*_script(back), link],
         "tcp": {"mss": MSS, "timestamps": False, "ack_every": 1, "initial_window": window, "max_window": window, **tcp},
     }
-    workload = "bulk" if octets is None else {"kind": "transfer", "size": f"{octets} B"}
+    workload = "bulk" if bytes is None else {"kind": "transfer", "size": f"{bytes} B"}
     return {"path": path, "duration": f"{seconds} s", "flows": [{"workload": workload}]}
 
 

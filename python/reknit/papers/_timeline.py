@@ -103,7 +103,7 @@ class TimeLine:
         return self.sent.filter(pl.col("cause") == cause)
 
     def start_of(self, segment: int) -> int:
-        """Look up a segment's first octet."""
+        """Look up a segment's first byte."""
         return int(self.sent.filter(pl.col("segment") == segment)["seq_bytes"][0])
 
     def arrival_of(self, segment: int) -> float:

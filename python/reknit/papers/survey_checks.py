@@ -53,7 +53,7 @@ def rntcp_ack_order_sensitivity() -> bool:
     permuted: list[Rule] = [{"packet": 6, "action": "delay", "by": "20 ms"}]
     resent = []
     for back in ([], permuted):
-        packets = time_line("rn", *lost, later=overtaken, back=back, octets=7 * (MSS - 16), window=7)
+        packets = time_line("rn", *lost, later=overtaken, back=back, bytes=7 * (MSS - 16), window=7)
         resent.append(set(sent(packets, "fast_retransmit")["segment"]))
     return resent == [{2, 3}, {3}]
 

@@ -234,7 +234,7 @@ fn warn_of_double_waits(pairs: &[(Stack, Stack)]) {
     }
 }
 
-/// What was received is what was sent, to the last octet.
+/// What was received is what was sent, to the last byte.
 fn verify(spec: &Spec, outcome: &Outcome) -> Result<Option<String>, String> {
     if spec.payload == Payload::Endless {
         Ok(None)
@@ -261,8 +261,8 @@ fn show(args: &Args, report: &Report) -> Result<(), Failure> {
         Column::new("Mbit/s", 0, Align::Right),
         Column::new("MB", 2, Align::Right),
         Column::new("seconds", 2, Align::Right),
-        Column::new("resent", 1, Align::Right),
-        Column::new("needlessly", 1, Align::Right),
+        Column::new("retransmitted", 1, Align::Right),
+        Column::new("spuriously", 1, Align::Right),
         Column::new("RTOs", 1, Align::Right),
         Column::new("SHA-256", 1, Align::Left),
     ];

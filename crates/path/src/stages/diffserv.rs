@@ -19,7 +19,7 @@ pub struct DiffServ {
     pub rate: Rate,
     /// Tokens come at this rate.
     pub profile: Rate,
-    /// Packets of 1500 octets that the bucket holds.
+    /// Packets of 1500 bytes that the bucket holds.
     #[serde(default = "ten")]
     pub depth: u32,
     /// Others' share of the best effort.
@@ -83,7 +83,7 @@ impl Parameters for DiffServ {
 #[derive(Debug)]
 struct Marking {
     spec: DiffServ,
-    /// Octets.
+    /// Bytes.
     tokens: f64,
     refilled: Instant,
     priority: Server,
@@ -94,9 +94,9 @@ struct Marking {
 
 impl Marking {
     fn is_in_profile(&mut self, at: Instant, size: Bytes) -> bool {
-        let per_octet = self.spec.profile.time_for(Bytes(1_000_000)).as_secs_f64() / 1e6;
+        let per_byte = self.spec.profile.time_for(Bytes(1_000_000)).as_secs_f64() / 1e6;
         let depth = (FULL * u64::from(self.spec.depth)).0 as f64;
-        self.tokens = (self.tokens + at.since(self.refilled).as_secs_f64() / per_octet).min(depth);
+        self.tokens = (self.tokens + at.since(self.refilled).as_secs_f64() / per_byte).min(depth);
         self.refilled = at;
         let enough = self.tokens >= size.0 as f64;
         if enough {

@@ -136,7 +136,7 @@ impl Server {
         }
     }
 
-    /// A packet of `size` octets arrives at `at`: when it is at the other end.
+    /// A packet of `size` bytes arrives at `at`: when it is at the other end.
     ///
     /// # Errors
     /// [`Drop::QueueFull`] if it does not fit the queue.
@@ -267,7 +267,7 @@ mod tests {
     }
 
     fn link(queue: Capacity) -> Server {
-        let rate = Some(Rate::from_bits_per_second(8_000_000)); // an octet per microsecond
+        let rate = Some(Rate::from_bits_per_second(8_000_000)); // a byte per microsecond
         Server::new(&Link { rate, delay: Duration::from_micros(100), queue, red: None })
     }
 
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_counts_octets() {
+    fn the_queue_counts_bytes() {
         let mut link = link(Capacity::Bytes(Bytes(1500)));
         link.pass(at(0), Bytes(1000)).unwrap();
         link.pass(at(0), Bytes(1000)).unwrap();

@@ -62,7 +62,7 @@ pub struct Item {
     /// What the packets of its flow have in common ([`Packet::flow`](crate::Packet::flow)), if some stage
     /// [reads](Stage::reads_flows) it.
     pub flow: u32,
-    /// Octets on the wire.
+    /// Bytes on the wire.
     pub size: Bytes,
 }
 

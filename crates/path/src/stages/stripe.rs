@@ -33,7 +33,7 @@ pub struct Stripe {
     /// How a packet's link is chosen.
     #[serde(default)]
     pub arbitration: Arbitration,
-    /// Share of the bundle that others' packets take: half of 40 octets, a fifth of 576, three tenths of 1500.
+    /// Share of the bundle that others' packets take: half of 40 bytes, a fifth of 576, three tenths of 1500.
     #[serde(default)]
     pub load: Share,
     /// Propagation delay of each link beyond the shortest.

@@ -89,7 +89,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// When `size` octets are through that begin at `start`.
+    /// When `size` bytes are through that begin at `start`.
     fn serve(&mut self, start: Instant, size: Bytes) -> Instant {
         let mut at = start;
         let mut left = size.0 as f64;

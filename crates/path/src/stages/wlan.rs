@@ -75,7 +75,7 @@ impl Parameters for Wlan {
         Some(Spec::Wlan(Wlan { probability: Share::ZERO, ..self.clone() }))
     }
 
-    /// In frames of 1500 octets, each with the mean of the first back-off as often as it fails.
+    /// In frames of 1500 bytes, each with the mean of the first back-off as often as it fails.
     fn rate(&self) -> Option<Rate> {
         let attempt = self.frame + self.slot * u64::from(self.cw_min) / 2;
         let per_second = (1.0 - self.probability.get()) / attempt.as_secs_f64();

@@ -115,7 +115,7 @@ impl Connection {
     }
 
     /// The SYN was not answered in time (RFC 9293 §3.8.1, RFC 6298 §5.7).
-    pub(super) fn resend_syn(&mut self, now: Instant) {
+    pub(super) fn retransmit_syn(&mut self, now: Instant) {
         if now.since(self.handshake.first_sent) >= self.config.user_timeout {
             self.finish(super::CloseReason::TimedOut);
             return;

@@ -19,7 +19,7 @@ pub struct Info {
     pub cwnd: Bytes,
     /// Slow start threshold; none before the first loss.
     pub ssthresh: Option<Bytes>,
-    /// cwnd before the last reduction, as long as that may still turn out to have been needless.
+    /// cwnd before the last reduction, as long as that may still turn out to have been spurious.
     pub cwnd_before_cut: Option<Bytes>,
     /// How many duplicates mean loss.
     pub dup_thresh: Segments,
@@ -27,13 +27,13 @@ pub struct Info {
     pub srtt: Option<Duration>,
     /// Retransmission timeout without back-off.
     pub rto: Duration,
-    /// Octets sent and not cumulatively acknowledged.
+    /// Bytes sent and not cumulatively acknowledged.
     pub flight_size: Bytes,
-    /// Octets thought to be in the network.
+    /// Bytes thought to be in the network.
     pub pipe: Bytes,
     /// The peer's receive window.
     pub snd_wnd: Bytes,
-    /// Octets of the stream acknowledged.
+    /// Bytes of the stream acknowledged.
     pub acknowledged: u64,
     /// Both ends agreed on SACK.
     pub sack: bool,

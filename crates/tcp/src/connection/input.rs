@@ -19,7 +19,7 @@ const GO_ON: Verdict = Verdict::Continue(());
 
 impl Connection {
     /// Takes a segment. If part of its payload is new, says which part and where it belongs; the caller keeps the
-    /// octets.
+    /// bytes.
     ///
     /// A timer that is due at `now` fires first, so that an event and a timer of the same moment always come in the
     /// same order.

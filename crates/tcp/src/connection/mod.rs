@@ -149,7 +149,7 @@ impl Connection {
         }
     }
 
-    /// The application has `n` more octets to send. Ignored after [`Connection::close`].
+    /// The application has `n` more bytes to send. Ignored after [`Connection::close`].
     pub fn write(&mut self, n: Bytes) {
         if self.sender.fin().is_none() {
             self.sender.write(n);
@@ -157,7 +157,7 @@ impl Connection {
         }
     }
 
-    /// The application took `n` octets of what [`Connection::readable`] offers.
+    /// The application took `n` bytes of what [`Connection::readable`] offers.
     pub fn read(&mut self, now: Instant, n: Bytes) {
         if self.receiver.on_read(n) && self.is_synchronised() {
             self.receiver.owe_now();
@@ -170,7 +170,7 @@ impl Connection {
         self.receiver.read_at_once();
     }
 
-    /// The application has no more to send: a FIN follows the last octet. Before the connection is established that
+    /// The application has no more to send: a FIN follows the last byte. Before the connection is established that
     /// waits, rather than deleting the connection as RFC 9293 §3.10.4 has it: what was written is still sent.
     pub fn close(&mut self) {
         if self.sender.fin().is_some() {
@@ -227,7 +227,7 @@ impl Connection {
         self.close_reason
     }
 
-    /// Octets that arrived in order and were not read.
+    /// Bytes that arrived in order and were not read.
     pub fn readable(&self) -> Bytes {
         self.receiver.readable()
     }
@@ -237,30 +237,30 @@ impl Connection {
         self.receiver.fin_received() && self.receiver.readable() == Bytes::ZERO
     }
 
-    /// Octets written and not yet acknowledged: what a send buffer must keep.
+    /// Bytes written and not yet acknowledged: what a send buffer must keep.
     pub fn unacknowledged(&self) -> Bytes {
         self.sender.written().since(self.sender.state.snd_una.max(Offset::DATA))
     }
 
-    /// Octets of the stream that the peer has acknowledged.
+    /// Bytes of the stream that the peer has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.sender.state.snd_una.min(self.sender.written()).since(Offset::DATA).0
     }
 
-    /// Position of the first octet of the stream that may still have to be sent: not acknowledged, or in a segment that
+    /// Position of the first byte of the stream that may still have to be sent: not acknowledged, or in a segment that
     /// [`Connection::poll`] has yet to hand out.
     pub fn first_needed(&self) -> u64 {
         let queued = self.out.iter().filter(|segment| segment.len > 0).filter_map(|s| self.position_sent(s.seq));
         queued.fold(self.acknowledged(), u64::min)
     }
 
-    /// Octets of the stream that have arrived in order.
+    /// Bytes of the stream that have arrived in order.
     pub fn received(&self) -> u64 {
         let fin = u64::from(self.receiver.fin_received());
         self.receiver.rcv_nxt().since(Offset::DATA).0.saturating_sub(fin)
     }
 
-    /// True if octets are missing below some that have arrived.
+    /// True if bytes are missing below some that have arrived.
     pub fn has_gaps(&self) -> bool {
         self.receiver.has_gaps()
     }
@@ -296,14 +296,14 @@ impl Connection {
         self.sender.reordering_coverage()
     }
 
-    /// Octets that the plug-ins of this end keep.
+    /// Bytes that the plug-ins of this end keep.
     pub fn plugin_state_size(&self) -> Bytes {
         let sizes = |support: &dyn HeaderSupport| size_of_val(support) + support.heap_size();
         let header_support: usize = self.header_support.iter().map(|support| sizes(&**support)).sum();
         Bytes((self.sender.plugin_state_size() + self.receiver.policy_size() + header_support) as u64)
     }
 
-    /// Position of `seq`, a sequence number that this end sent, in its stream: octets of data before it.
+    /// Position of `seq`, a sequence number that this end sent, in its stream: bytes of data before it.
     pub fn position_sent(&self, seq: SeqNum) -> Option<u64> {
         let offset = self.sender.state.snd_una.nearest(seq, self.identity.isn)?;
         offset.0.checked_sub(Offset::DATA.0)

@@ -12,7 +12,7 @@ use crate::seq::Offset;
 /// What a connection wants of its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// Send this segment. Payload octets are those of the stream from [`Connection::position_sent`] of its number.
+    /// Send this segment. Payload bytes are those of the stream from [`Connection::position_sent`] of its number.
     Send(Segment),
     /// Call [`Connection::on_timer`] then, if nothing happens before.
     WakeAt(Instant),
@@ -98,7 +98,7 @@ impl Connection {
         segment
     }
 
-    /// Blocks that fit beside the other options and a payload of `len` octets. A FIN without payload has the options of
+    /// Blocks that fit beside the other options and a payload of `len` bytes. A FIN without payload has the options of
     /// data.
     fn sack_room(&self, flags: Flags, len: u16) -> usize {
         let timestamps = if self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
@@ -109,7 +109,7 @@ impl Connection {
         (MAX_OPTIONS_LEN - others).min(payload_left).saturating_sub(4) / 8
     }
 
-    /// A segment with `len` octets of payload that tells the peer what `disclosure` allows. A full-sized one has no room
+    /// A segment with `len` bytes of payload that tells the peer what `disclosure` allows. A full-sized one has no room
     /// for SACK blocks; the pure ACK that disorder calls for carries them.
     pub(super) fn segment(
         &mut self,

@@ -69,7 +69,7 @@ impl Connection {
         }
         match self.state {
             State::Closed | State::Listen => {}
-            State::SynSent | State::SynReceived => self.resend_syn(now),
+            State::SynSent | State::SynReceived => self.retransmit_syn(now),
             State::TimeWait if self.time_wait_expires <= now => self.finish(CloseReason::Finished),
             _ => {
                 if self.sender.on_timer(now) == TimerVerdict::GiveUp {

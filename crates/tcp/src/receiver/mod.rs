@@ -19,21 +19,21 @@ use crate::stats::ReceiveStats;
 /// The part of a segment's payload that the receiver takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Delivery {
-    /// Where its first octet belongs: octets of the stream before it.
+    /// Where its first byte belongs: bytes of the stream before it.
     pub position: u64,
-    /// Octets of the payload to skip.
+    /// Bytes of the payload to skip.
     pub skip: usize,
-    /// Octets to keep.
+    /// Bytes to keep.
     pub len: usize,
 }
 
-/// A segment with octets, as the connection read it.
+/// A segment with bytes, as the connection read it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived<'a> {
     pub(crate) now: Instant,
     pub(crate) start: Offset,
     pub(crate) end: Offset,
-    /// The last octet is a FIN.
+    /// The last byte is a FIN.
     pub(crate) fin: bool,
     pub(crate) timestamp: Option<u32>,
     pub(crate) experiment: &'a Experiment,
@@ -132,13 +132,13 @@ impl Receiver {
         self.fin.is_some_and(|fin| self.rcv_nxt() > fin)
     }
 
-    /// Octets that the application can read.
+    /// Bytes that the application can read.
     pub(crate) fn readable(&self) -> Bytes {
         let end = if self.fin_received() { self.rcv_nxt() - Bytes(1) } else { self.rcv_nxt() };
         end.since(self.read)
     }
 
-    /// True if octets are missing below some that have arrived.
+    /// True if bytes are missing below some that have arrived.
     pub(crate) fn has_gaps(&self) -> bool {
         self.reassembly.has_gaps()
     }
@@ -159,7 +159,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a segment's octets. Returns the part of the payload to keep.
+    /// Takes a segment's bytes. Returns the part of the payload to keep.
     pub(crate) fn on_data(
         &mut self,
         arrived: &Arrived<'_>,
@@ -171,7 +171,7 @@ impl Receiver {
         let had_gaps = self.reassembly.has_gaps();
         let within = self.admit(start, end, fin);
         let arrival = if within <= start.max(before) {
-            self.on_old_octets(start, end.min(before));
+            self.on_old_bytes(start, end.min(before));
             Arrival::Duplicate
         } else {
             self.insert(start, within, before, had_gaps)
@@ -262,7 +262,7 @@ impl Receiver {
     }
 
     /// Nothing of a segment may be taken; what lies below RCV.NXT is a duplicate.
-    fn on_old_octets(&mut self, start: Offset, end: Offset) {
+    fn on_old_bytes(&mut self, start: Offset, end: Offset) {
         self.stats.duplicates += 1;
         if start < end {
             self.report_duplicate(start..end, None);
@@ -290,7 +290,7 @@ impl Receiver {
         self.owed = Owed::Now { alone: true };
     }
 
-    /// Octets that the policy keeps.
+    /// Bytes that the policy keeps.
     pub(crate) fn policy_size(&self) -> usize {
         size_of_val(&*self.policy) + self.policy.heap_size()
     }
@@ -373,7 +373,7 @@ impl Receiver {
         self.reads_at_once = true;
     }
 
-    /// The application took `n` octets. True if the peer should hear of the room.
+    /// The application took `n` bytes. True if the peer should hear of the room.
     pub(crate) fn on_read(&mut self, n: Bytes) -> bool {
         self.read += n.min(self.readable());
         let half = Bytes(self.config.receive_buffer_size().0 / 2);

@@ -1,4 +1,4 @@
-//! Which octets have arrived.
+//! Which bytes have arrived.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -32,17 +32,17 @@ impl Reassembly {
         self.rcv_nxt
     }
 
-    /// True if octets are missing below some that have arrived.
+    /// True if bytes are missing below some that have arrived.
     pub(crate) fn has_gaps(&self) -> bool {
         !self.blocks.is_empty()
     }
 
-    /// One past the highest octet that has arrived.
+    /// One past the highest byte that has arrived.
     pub(crate) fn highest(&self) -> Offset {
         self.blocks.back().map_or(self.rcv_nxt, |block| block.end)
     }
 
-    /// Takes the octets `range`; RCV.NXT moves if they are the next ones.
+    /// Takes the bytes `range`; RCV.NXT moves if they are the next ones.
     pub(crate) fn insert(&mut self, range: Range<Offset>) -> Inserted {
         if range.end <= self.rcv_nxt {
             return Inserted { duplicate: Some(range), new: false, block: None };
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_octets_move_rcv_nxt() {
+    fn the_next_bytes_move_rcv_nxt() {
         let mut queue = Reassembly::new(Offset(1));
         assert_eq!(queue.insert(r(1, 11)), Inserted { duplicate: None, new: true, block: None });
         assert_eq!(queue.rcv_nxt(), Offset(11));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn old_octets_are_all_duplicate() {
+    fn old_bytes_are_all_duplicate() {
         let mut queue = Reassembly::new(Offset(100));
         assert_eq!(queue.insert(r(50, 60)), Inserted { duplicate: Some(r(50, 60)), new: false, block: None });
         let partly = queue.insert(r(90, 110));

@@ -8,7 +8,7 @@ use reknit_units::{Duration, Instant, Segments};
 use super::{Cause, Record, Scoreboard, SegId};
 use crate::seq::Offset;
 
-/// A record that was resent and has left the scoreboard; a late DSACK can still be matched with it.
+/// A record that was retransmitted and has left the scoreboard; a late DSACK can still be matched with it.
 #[derive(Clone, Debug)]
 pub(super) struct Ghost {
     id: SegId,
@@ -42,7 +42,7 @@ const MAX_GHOSTS: usize = 256;
 pub(super) type Ghosts = VecDeque<Ghost>;
 
 impl Scoreboard {
-    /// Drops the records that the ACK at hand covered. Resent ones live on as ghosts until `ghosts_expire`.
+    /// Drops the records that the ACK at hand covered. Retransmitted ones live on as ghosts until `ghosts_expire`.
     pub(crate) fn retire(&mut self, ghosts_expire: Instant) {
         for _ in 0..self.acked {
             if let Some(record) = self.records.pop_front() {
@@ -114,9 +114,9 @@ mod tests {
         found.len()
     }
 
-    fn resend(board: &mut Scoreboard) {
+    fn retransmit(board: &mut Scoreboard) {
         board.mark_lost(SegId(0));
-        board.resent(SegId(0), Instant::ZERO, Bytes(1000), Cause::Timeout);
+        board.on_retransmit(SegId(0), Instant::ZERO, Bytes(1000), Cause::Timeout);
     }
 
     #[test]
@@ -126,9 +126,9 @@ mod tests {
             Instant::ZERO,
             New { start: Offset(1), len: 1000, smss: Bytes(1000), cwnd: Bytes(1000), cause: Cause::New },
         );
-        resend(&mut board);
+        retransmit(&mut board);
         assert_eq!([told(&mut board, true), told(&mut board, true), told(&mut board, true)], [1, 0, 0]);
-        resend(&mut board);
+        retransmit(&mut board);
         assert_eq!([told(&mut board, true), told(&mut board, true)], [1, 0]);
         assert_eq!([told(&mut board, false), told(&mut board, false)], [1, 1]);
     }

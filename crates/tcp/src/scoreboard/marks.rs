@@ -1,4 +1,4 @@
-//! Writing the scoreboard, for the referee alone: what is sent, acknowledged, held lost, sent again.
+//! Writing the scoreboard, for the referee alone: what is sent, acknowledged, marked lost, sent again.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -15,9 +15,9 @@ use crate::seq::Offset;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct New {
     pub(crate) start: Offset,
-    /// Octets, a FIN counting as one.
+    /// Bytes, a FIN counting as one.
     pub(crate) len: u32,
-    /// Octets of a full segment.
+    /// Bytes of a full segment.
     pub(crate) smss: Bytes,
     pub(crate) cwnd: Bytes,
     pub(crate) cause: Cause,
@@ -165,7 +165,7 @@ impl Scoreboard {
         record.marks.clear(Marks::RETRANSMITTED);
     }
 
-    /// Marks the latest transmission of `id` as lost. False if it was delivered or is already waiting to be resent.
+    /// Marks the latest transmission of `id` as lost. False if it was delivered or is already waiting to be retransmitted.
     pub(crate) fn mark_lost(&mut self, id: SegId) -> bool {
         let Some(i) = self.index(id) else { return false };
         let one = Tally::one(&self.records[i]);
@@ -184,7 +184,7 @@ impl Scoreboard {
         let record = &mut self.records[i];
         record.marks.set(Marks::LOST);
         record.marks.clear(Marks::RETRANSMITTED);
-        self.to_resend.push(Reverse(id.0));
+        self.to_retransmit.push(Reverse(id.0));
         true
     }
 
@@ -199,32 +199,32 @@ impl Scoreboard {
         }
     }
 
-    /// Forgets every verdict that has not been acted on: lost segments that were not resent count as under way again.
+    /// Forgets every verdict that has not been acted on: lost segments that were not retransmitted count as under way again.
     pub(crate) fn clear_lost(&mut self) {
         let mut before = None;
-        while let Some(id) = self.lowest_to_resend() {
+        while let Some(id) = self.lowest_to_retransmit() {
             let i = (id.0 - self.front) as usize;
             self.lost = self.lost - Tally::one(&self.records[i]);
             self.records[i].marks.clear(Marks::LOST);
             self.link_in_order(id, before);
             before = Some(id);
-            self.to_resend.pop();
+            self.to_retransmit.pop();
         }
     }
 
-    /// The lowest lost segment that waits to be resent.
-    pub(crate) fn lowest_to_resend(&mut self) -> Option<SegId> {
-        while let Some(&Reverse(id)) = self.to_resend.peek() {
+    /// The lowest lost segment that waits to be retransmitted.
+    pub(crate) fn lowest_to_retransmit(&mut self) -> Option<SegId> {
+        while let Some(&Reverse(id)) = self.to_retransmit.peek() {
             if self.waits(SegId(id)) {
                 return Some(SegId(id));
             }
-            self.to_resend.pop();
+            self.to_retransmit.pop();
         }
         None
     }
 
     /// Notes that `id` is being sent again; false if it has been delivered, so that there is nothing to send.
-    pub(crate) fn resent(&mut self, id: SegId, now: Instant, cwnd: Bytes, cause: Cause) -> bool {
+    pub(crate) fn on_retransmit(&mut self, id: SegId, now: Instant, cwnd: Bytes, cause: Cause) -> bool {
         let Some(i) = self.index(id) else { return false };
         let marks = self.records[i].marks;
         if marks.has(Marks::SACKED) || marks.has(Marks::ACKED) {

@@ -11,16 +11,16 @@
 //! pipe = sent - sacked - lost + retransmitted                  (RFC 6675 §4, `SetPipe`)
 //! ```
 //!
-//! A segment that is neither sacked nor lost but was resent all the same (a probe, a rescue) counts twice: both copies
-//! may be in the network. Each term is kept both in segments and in octets, and [`Scoreboard::check`] recomputes all
+//! A segment that is neither sacked nor lost but was retransmitted all the same (a probe, a rescue) counts twice: both copies
+//! may be in the network. Each term is kept both in segments and in bytes, and [`Scoreboard::check`] recomputes all
 //! of them from the records after every event in debug builds.
 //!
 //! # Cost
 //!
-//! Records lie in a ring in the order of their octets. Three indexes make every operation cost what it changes, not
+//! Records lie in a ring in the order of their bytes. Three indexes make every operation cost what it changes, not
 //! what is outstanding: *skips* jump over runs of sacked records (path-compressed, as in union-find), a doubly linked
 //! list keeps the records whose fate is open in the order of their last transmission, and a heap yields the lowest
-//! record that waits to be resent.
+//! record that waits to be retransmitted.
 
 mod check;
 mod ghosts;
@@ -59,7 +59,7 @@ pub struct Scoreboard {
     short_sacked: u32,
     transmissions: Ends,
     /// Lost and not under way again, lowest first. Stale entries are skipped when they come up.
-    to_resend: BinaryHeap<Reverse<u64>>,
+    to_retransmit: BinaryHeap<Reverse<u64>>,
     ghosts: Ghosts,
 }
 
@@ -138,7 +138,7 @@ impl Scoreboard {
         self.unsacked_at_or_after(from).map(|i| self.id(i))
     }
 
-    /// The lowest segment that is held lost, whether it was sent again or not. Visits the holes below it.
+    /// The lowest segment that is marked lost, whether it was sent again or not. Visits the holes below it.
     pub fn lowest_lost(&self) -> Option<SegId> {
         let mut at = self.next_unsacked(self.first());
         while let Some(id) = at.filter(|id| !self.get(*id).is_some_and(Record::is_lost)) {

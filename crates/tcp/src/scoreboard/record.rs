@@ -46,9 +46,9 @@ pub enum Cause {
 /// One segment.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// First octet.
+    /// First byte.
     pub start: Offset,
-    /// Octets, a FIN counting as one.
+    /// Bytes, a FIN counting as one.
     pub len: u32,
     /// When it was first sent.
     pub first_sent: Instant,
@@ -58,7 +58,7 @@ pub struct Record {
     pub first_above: Instant,
     /// When it was first ACKed or SACKed.
     pub delivered: Instant,
-    /// cwnd at its last transmission, in octets.
+    /// cwnd at its last transmission, in bytes.
     pub cwnd_at_sent: u32,
     /// Its reordering length at its first delivery, if it had been sent twice by then (RR-TCP §4.1).
     pub first_length: Option<Segments>,
@@ -79,7 +79,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// One past the last octet.
+    /// One past the last byte.
     pub fn end(&self) -> Offset {
         self.start + Bytes(u64::from(self.len))
     }
@@ -99,7 +99,7 @@ impl Record {
         self.marks.has(Marks::RETRANSMITTED)
     }
 
-    /// Its latest transmission is neither known to have arrived nor held lost.
+    /// Its latest transmission is neither known to have arrived nor marked lost.
     pub fn is_open(&self) -> bool {
         !self.marks.has(Marks::SACKED) && !self.marks.has(Marks::ACKED) && (!self.is_lost() || self.is_retransmitted())
     }
@@ -134,7 +134,7 @@ impl Marks {
 pub struct Tally {
     /// In segments.
     pub segments: Segments,
-    /// In octets.
+    /// In bytes.
     pub bytes: Bytes,
 }
 

@@ -1,6 +1,6 @@
 //! The records whose fate is open, in the order of their last transmission: a doubly linked list through the records.
 //!
-//! Of segments that were sent at the same moment the one with the lower octets counts as the earlier (RFC 8985 §6.2).
+//! Of segments that were sent at the same moment the one with the lower bytes counts as the earlier (RFC 8985 §6.2).
 
 use reknit_units::Instant;
 
@@ -22,7 +22,7 @@ pub(super) struct Ends {
 }
 
 impl Scoreboard {
-    /// The segments whose fate is open (neither SACKed, nor lost unless resent), oldest transmission first.
+    /// The segments whose fate is open (neither SACKed, nor lost unless retransmitted), oldest transmission first.
     pub fn in_send_order(&self) -> impl Iterator<Item = (SegId, &Record)> {
         let mut next = self.transmissions.oldest;
         std::iter::from_fn(move || {

@@ -7,7 +7,7 @@ use reknit_units::{Instant, Segments};
 use crate::facts::{AckFacts, Context, Spurious, Turn};
 use crate::scoreboard::{Cause, SegId};
 
-/// Why a segment is held lost.
+/// Why a segment is marked lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
     /// Enough duplicate ACKs (RFC 5681 §3.2).
@@ -100,9 +100,9 @@ pub trait LossDetector: Debug + Send {
     /// A segment was sent, for the first time or again.
     fn on_sent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
 
-    /// True if recovery may also resend holes that are not held lost when there is nothing else to send (RFC 6675 §4,
+    /// True if recovery may also retransmit holes that are not marked lost when there is nothing else to send (RFC 6675 §4,
     /// `NextSeg` rules 3 and 4).
-    fn resends_on_suspicion(&self) -> bool {
+    fn retransmits_on_suspicion(&self) -> bool {
         false
     }
 
@@ -115,7 +115,7 @@ pub trait LossDetector: Debug + Send {
     /// A turn in the connection's recovery: state that belongs to one episode ends here.
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn);
 
-    /// Octets that it keeps outside of itself, on the heap.
+    /// Bytes that it keeps outside of itself, on the heap.
     fn heap_size(&self) -> usize {
         0
     }
@@ -145,7 +145,7 @@ pub trait DupThresh: Debug + Send {
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 
-    /// Octets that it keeps outside of itself, on the heap.
+    /// Bytes that it keeps outside of itself, on the heap.
     fn heap_size(&self) -> usize {
         0
     }
@@ -171,7 +171,7 @@ pub enum Entry {
 
 /// How much longer to wait once the evidence is in.
 pub trait Postponement: Debug + Send {
-    /// Asked when the detector first holds `hole` lost.
+    /// Asked when the detector first marks `hole` lost.
     fn may_enter(&mut self, cx: &Context<'_>, hole: SegId) -> Entry;
 
     /// Learns from an ACK.
@@ -180,16 +180,16 @@ pub trait Postponement: Debug + Send {
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 
-    /// Octets that it keeps outside of itself, on the heap.
+    /// Bytes that it keeps outside of itself, on the heap.
     fn heap_size(&self) -> usize {
         0
     }
 }
 
-/// Whether the last reduction was needless.
+/// Whether the last reduction was spurious.
 pub trait SpuriousDetector: Debug + Send {
     /// A segment was sent again.
-    fn on_resent(&mut self, cx: &Context<'_>, id: SegId, cause: Cause);
+    fn on_retransmitted(&mut self, cx: &Context<'_>, id: SegId, cause: Cause);
 
     /// Learns from an ACK, and judges the last reduction (`cx.snd.snapshot`) if there is one. The first verdict of an
     /// episode counts.
@@ -204,7 +204,7 @@ pub trait SpuriousDetector: Debug + Send {
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn);
 
-    /// Octets that it keeps outside of itself, on the heap.
+    /// Bytes that it keeps outside of itself, on the heap.
     fn heap_size(&self) -> usize {
         0
     }

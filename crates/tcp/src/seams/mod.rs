@@ -41,7 +41,7 @@ pub struct SenderPlugins {
     pub dup_thresh: Box<dyn DupThresh>,
     /// How much longer to wait; all must agree.
     pub postponements: Vec<Box<dyn Postponement>>,
-    /// Whether the last reduction was needless; the first verdict counts.
+    /// Whether the last reduction was spurious; the first verdict counts.
     pub spurious_detectors: Vec<Box<dyn SpuriousDetector>>,
     /// The window after such news.
     pub spurious_response: Box<dyn SpuriousResponse>,
@@ -60,7 +60,7 @@ pub struct SenderPlugins {
 }
 
 impl SenderPlugins {
-    /// Octets that the plug-ins keep.
+    /// Bytes that the plug-ins keep.
     pub(crate) fn state_size(&self) -> usize {
         macro_rules! size {
             ($($plugin:expr),*) => { 0 $(+ size_of_val(&*$plugin) + $plugin.heap_size())* };

@@ -30,13 +30,13 @@ pub struct RxFacts<'a> {
     pub config: &'a Config,
     /// How the segment fits.
     pub arrival: Arrival,
-    /// First octet of the segment.
+    /// First byte of the segment.
     pub start: Offset,
-    /// One past its last octet.
+    /// One past its last byte.
     pub end: Offset,
-    /// Next octet expected, after this segment.
+    /// Next byte expected, after this segment.
     pub rcv_nxt: Offset,
-    /// One past the highest octet received.
+    /// One past the highest byte received.
     pub highest: Offset,
     /// True if something is still missing below `highest`.
     pub gaps: bool,
@@ -114,7 +114,7 @@ pub trait AckPolicy: Debug + Send {
         Disclosure::FULL
     }
 
-    /// Octets that it keeps outside of itself, on the heap.
+    /// Bytes that it keeps outside of itself, on the heap.
     fn heap_size(&self) -> usize {
         0
     }
@@ -125,7 +125,7 @@ pub trait HeaderSupport: Debug + Send {
     /// What both ends must know.
     fn features(&self) -> Features;
 
-    /// A segment with data leaves, `again` if its octets were sent before.
+    /// A segment with data leaves, `again` if its bytes were sent before.
     fn annotate_data(&mut self, _again: bool, _experiment: &mut Experiment) {}
 
     /// A segment with data arrived.
@@ -139,7 +139,7 @@ pub trait HeaderSupport: Debug + Send {
         1
     }
 
-    /// Octets that it keeps outside of itself, on the heap.
+    /// Bytes that it keeps outside of itself, on the heap.
     fn heap_size(&self) -> usize {
         0
     }

@@ -8,18 +8,18 @@ use crate::config::Config;
 use crate::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn, Window};
 use crate::scoreboard::SegId;
 
-/// What becomes of a needless reduction.
+/// What becomes of a spurious reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Undo {
     /// The new window; None leaves it as it is.
     pub window: Option<Window>,
     /// A later verdict on the same reduction may undo more.
     pub stays_open: bool,
-    /// The timer's back-off was needless too.
+    /// The timer's back-off was spurious too.
     pub ends_back_off: bool,
     /// The reduction itself stands, so the congestion control keeps what it made of it.
     pub stays_reduced: bool,
-    /// Fast recovery goes on repairing what is held lost, with the new window if there is one.
+    /// Fast recovery goes on repairing what is marked lost, with the new window if there is one.
     pub goes_on: bool,
 }
 
@@ -29,7 +29,7 @@ impl From<Window> for Undo {
     }
 }
 
-/// The window after the news that a reduction was needless.
+/// The window after the news that a reduction was spurious.
 pub trait SpuriousResponse: Debug + Send {
     /// What to do about it. `snapshot` is the window before the reduction.
     fn respond(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, spurious: Spurious, snapshot: &Snapshot) -> Undo;
@@ -37,7 +37,7 @@ pub trait SpuriousResponse: Debug + Send {
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 
-    /// Octets that it keeps outside of itself, on the heap.
+    /// Bytes that it keeps outside of itself, on the heap.
     fn heap_size(&self) -> usize {
         0
     }
@@ -48,7 +48,7 @@ pub trait SpuriousResponse: Debug + Send {
 pub struct Reduction {
     /// What sets it off.
     pub trigger: Trigger,
-    /// The segment that is held lost; the first outstanding one if none is.
+    /// The segment that is marked lost; the first outstanding one if none is.
     pub hole: SegId,
     /// The FlightSize that met congestion, without what limited transmit had added (RFC 5681 eq. 4).
     pub flight_size: Bytes,
@@ -69,7 +69,7 @@ pub trait LossResponse: Debug + Send {
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 
-    /// Octets that it keeps outside of itself, on the heap.
+    /// Bytes that it keeps outside of itself, on the heap.
     fn heap_size(&self) -> usize {
         0
     }
@@ -87,7 +87,7 @@ pub trait FastRecovery: Debug + Send {
     /// `bytes` were sent in recovery.
     fn on_sent(&mut self, _bytes: Bytes) {}
 
-    /// How many octets may be sent now.
+    /// How many bytes may be sent now.
     fn allowance(&self, cx: &Context<'_>) -> Bytes;
 
     /// True if the ACK ends recovery. By the RFCs, when everything outstanding at its start is acknowledged.
@@ -105,7 +105,7 @@ pub trait FastRecovery: Debug + Send {
 
     /// True if the first retransmission that a verdict asks for goes out at once, even if the window has no room for it
     /// (RFC 6675 §5 step 4.3).
-    fn resends_at_once(&self, _cx: &Context<'_>) -> bool {
+    fn retransmits_at_once(&self, _cx: &Context<'_>) -> bool {
         true
     }
 
@@ -117,7 +117,7 @@ pub trait FastRecovery: Debug + Send {
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 
-    /// Octets that it keeps outside of itself, on the heap.
+    /// Bytes that it keeps outside of itself, on the heap.
     fn heap_size(&self) -> usize {
         0
     }
@@ -126,9 +126,9 @@ pub trait FastRecovery: Debug + Send {
 /// What to do about data that may only seem lost, after the retransmission timer expired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AfterTimeout {
-    /// Give up what the detector gives up and resend it in slow start (RFC 5681 §3.1).
+    /// Give up what the detector gives up and retransmit it in slow start (RFC 5681 §3.1).
     Conventional,
-    /// Resend only the first segment, hold nothing else lost, send nothing else, and wait for ACKs to tell more.
+    /// Retransmit only the first segment, hold nothing else lost, send nothing else, and wait for ACKs to tell more.
     Probe,
 }
 
@@ -139,7 +139,7 @@ pub enum TimeoutStep {
     Pass,
     /// Send up to this many new segments whatever the window says, then continue with this cwnd.
     SendNew(Segments, Bytes),
-    /// It was a loss: resend what was outstanding when the timer expired, in slow start from this cwnd.
+    /// It was a loss: retransmit what was outstanding when the timer expired, in slow start from this cwnd.
     FallBack(Bytes),
     /// It was spurious.
     Spurious,
@@ -156,7 +156,7 @@ pub trait TimeoutRecovery: Debug + Send {
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 
-    /// Octets that it keeps outside of itself, on the heap.
+    /// Bytes that it keeps outside of itself, on the heap.
     fn heap_size(&self) -> usize {
         0
     }
@@ -179,7 +179,7 @@ pub trait RtoEstimator: Debug + Send {
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 
-    /// Octets that it keeps outside of itself, on the heap.
+    /// Bytes that it keeps outside of itself, on the heap.
     fn heap_size(&self) -> usize {
         0
     }
@@ -200,7 +200,7 @@ pub trait LimitedTransmit: Debug + Send {
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 
-    /// Octets that it keeps outside of itself, on the heap.
+    /// Bytes that it keeps outside of itself, on the heap.
     fn heap_size(&self) -> usize {
         0
     }
@@ -209,7 +209,7 @@ pub trait LimitedTransmit: Debug + Send {
 /// How disorder ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DisorderEnd {
-    /// SND.UNA advanced: the hole was filled before anything was held lost.
+    /// SND.UNA advanced: the hole was filled before anything was marked lost.
     Advance,
     /// Fast recovery begins.
     Recovery,
@@ -232,13 +232,13 @@ pub trait CongestionControl: Debug + Send {
     /// Keeps what a reduction is about to change; one state is kept.
     fn save(&mut self);
 
-    /// Returns to the state that was kept, because the reduction was needless.
+    /// Returns to the state that was kept, because the reduction was spurious.
     fn restore(&mut self, cx: &Context<'_>);
 
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 
-    /// Octets that it keeps outside of itself, on the heap.
+    /// Bytes that it keeps outside of itself, on the heap.
     fn heap_size(&self) -> usize {
         0
     }

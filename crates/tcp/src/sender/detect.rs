@@ -67,7 +67,7 @@ impl Sender {
         let event = verdicts.event.or(first_lost);
         for &id in &verdicts.repairs {
             self.board.mark_lost(id);
-            self.forced |= self.plugins.fast_recovery.resends_at_once(&context!(self, now));
+            self.forced |= self.plugins.fast_recovery.retransmits_at_once(&context!(self, now));
         }
         if let Some(hole) = event {
             if self.must_wait(now, hole) {
@@ -100,7 +100,7 @@ impl Sender {
         self.state.recovery_window = self.state.cwnd;
         self.high_rxt = None;
         self.rescue = None;
-        self.forced = self.plugins.fast_recovery.resends_at_once(&context!(self, now));
+        self.forced = self.plugins.fast_recovery.retransmits_at_once(&context!(self, now));
         self.postponed = None;
         let cwnd = self.plugins.fast_recovery.enter(&context!(self, now), ack);
         self.set_cwnd(cwnd);

@@ -45,7 +45,7 @@ impl Sender {
 
     /// Step 6: the RTT of what this ACK delivers, and the estimator's sample if one is due.
     ///
-    /// `echoed` is the RTT by the echoed timestamp, which is valid for resent segments too (RFC 7323 §4.1).
+    /// `echoed` is the RTT by the echoed timestamp, which is valid for retransmitted segments too (RFC 7323 §4.1).
     pub(super) fn measure_rtt(&mut self, now: Instant, ack: &mut AckFacts<'_>, echoed: Option<Duration>) {
         ack.rtt = self.unambiguous_rtt(now, ack);
         let rtt = ack.rtt.or(echoed.filter(|_| ack.advances()));
@@ -64,7 +64,7 @@ impl Sender {
 
     /// RTT of the latest segment that this ACK newly delivers and that was sent once (Karn).
     ///
-    /// Without SACK a cumulative ACK may cover segments that arrived long ago behind a hole; if any of them was resent,
+    /// Without SACK a cumulative ACK may cover segments that arrived long ago behind a hole; if any of them was retransmitted,
     /// none of them says anything.
     fn unambiguous_rtt(&self, now: Instant, ack: &AckFacts<'_>) -> Option<Duration> {
         let records = || ack.newly.iter().filter_map(|id| self.board.get(*id));

@@ -1,7 +1,7 @@
 //! The sending side: what is outstanding, what the ACKs mean for it, what to send next.
 //!
 //! Each file is one room, and an ACK walks through them in this order: [`sack`] reads its blocks, [`ack`] runs the
-//! pipeline, [`undo`] asks whether the last reduction was needless and responds, [`measure`] takes reordering and RTT,
+//! pipeline, [`undo`] asks whether the last reduction was spurious and responds, [`measure`] takes reordering and RTT,
 //! [`detect`] asks what is lost and moves between the phases, [`transmit`] sends. [`timeout`] does the same for timers.
 
 mod ack;
@@ -27,13 +27,13 @@ use crate::seams::{ReorderingHistory, SenderPlugins, Verdicts};
 use crate::seq::Offset;
 use crate::stats::SendStats;
 
-/// Octets to put on the wire: header fields are the connection's business.
+/// Bytes to put on the wire: header fields are the connection's business.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outgoing {
     pub(crate) start: Offset,
     /// Sequence space, a FIN counting as one.
     pub(crate) len: u32,
-    /// These octets were sent before.
+    /// These bytes were sent before.
     pub(crate) again: bool,
     pub(crate) cause: Cause,
 }
@@ -74,12 +74,12 @@ pub(crate) struct Sender {
     pub(crate) board: Scoreboard,
     plugins: SenderPlugins,
     without_sack: Option<fn(&mut SenderPlugins)>,
-    /// One past the last octet that the application has written.
+    /// One past the last byte that the application has written.
     written: Offset,
-    /// The application has closed: a FIN follows the last octet.
+    /// The application has closed: a FIN follows the last byte.
     closing: bool,
 
-    /// Segments resent in this recovery lie at or below this one (`HighRxt` of RFC 6675).
+    /// Segments retransmitted in this recovery lie at or below this one (`HighRxt` of RFC 6675).
     high_rxt: Option<SegId>,
     /// `RescueRxt` of RFC 6675.
     rescue: Option<Offset>,
@@ -103,7 +103,7 @@ pub(crate) struct Sender {
     pub(crate) send_cwr: bool,
 
     timed: Option<Timed>,
-    /// With timestamps: one sample per round trip, the next when this octet is acknowledged.
+    /// With timestamps: one sample per round trip, the next when this byte is acknowledged.
     round_end: Offset,
     backoff: u32,
     /// SND.UNA when the timer last expired.
@@ -218,7 +218,7 @@ impl Sender {
         self.state.cwnd = self.state.smss;
     }
 
-    /// The application wrote `n` octets.
+    /// The application wrote `n` bytes.
     pub(crate) fn write(&mut self, n: Bytes) {
         self.written += n;
     }
@@ -228,7 +228,7 @@ impl Sender {
         self.closing = true;
     }
 
-    /// One past the last octet that the application has written.
+    /// One past the last byte that the application has written.
     pub(crate) fn written(&self) -> Offset {
         self.written
     }
@@ -258,7 +258,7 @@ impl Sender {
         self.plugins.dup_thresh.coverage()
     }
 
-    /// Octets that the plug-ins keep.
+    /// Bytes that the plug-ins keep.
     pub(crate) fn plugin_state_size(&self) -> usize {
         self.plugins.state_size()
     }
@@ -285,7 +285,7 @@ impl Sender {
         context!(self, now)
     }
 
-    /// One past the last octet of the stream so far, a queued FIN included.
+    /// One past the last byte of the stream so far, a queued FIN included.
     fn end(&self) -> Offset {
         if self.closing { self.written + Bytes(1) } else { self.written }
     }

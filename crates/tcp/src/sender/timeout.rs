@@ -118,7 +118,7 @@ impl Sender {
         self.probing_timeout = plan == AfterTimeout::Probe;
         self.granted = Segments::ZERO;
         if self.probing_timeout {
-            self.board.clear_lost(); // what an earlier recovery had yet to resend
+            self.board.clear_lost(); // what an earlier recovery had yet to retransmit
         }
         self.board.mark_lost(head);
         if plan == AfterTimeout::Conventional {
@@ -126,7 +126,7 @@ impl Sender {
         }
     }
 
-    /// Whatever was outstanding when the timer expired, as far as the detector holds it lost, beginning at `from`.
+    /// Whatever was outstanding when the timer expired, as far as the detector marks it lost, beginning at `from`.
     fn give_up(&mut self, now: Instant, from: SegId) {
         let mut next = self.board.next_unsacked(from);
         while let Some(id) = next {
@@ -155,10 +155,10 @@ impl Sender {
             TimeoutStep::FallBack(cwnd) => {
                 self.probing_timeout = false;
                 self.set_cwnd(cwnd);
-                // What the timer has resent is still under way.
+                // What the timer has retransmitted is still under way.
                 let head = self.board.first();
-                let resent = self.timer_retransmitted == Some(self.state.snd_una);
-                self.give_up(now, if resent { head.next() } else { head });
+                let retransmitted = self.timer_retransmitted == Some(self.state.snd_una);
+                self.give_up(now, if retransmitted { head.next() } else { head });
                 None
             }
             TimeoutStep::Spurious => {

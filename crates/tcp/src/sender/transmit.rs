@@ -3,7 +3,7 @@
 use reknit_units::{Bytes, Instant, Segments};
 
 use super::{Outgoing, Sender, context};
-use crate::config::{MaxWindowCaps, Resend};
+use crate::config::{MaxWindowCaps, Retransmit};
 use crate::facts::Phase;
 use crate::scoreboard::{Cause, New, SegId};
 
@@ -69,18 +69,18 @@ impl Sender {
 
     fn send_one(&mut self, now: Instant) -> Result<(), Stop> {
         let forced = std::mem::take(&mut self.forced);
-        if let Some(id) = self.board.lowest_to_resend() {
-            if !forced && !self.has_room_to_resend(now, id) {
+        if let Some(id) = self.board.lowest_to_retransmit() {
+            if !forced && !self.has_room_to_retransmit(now, id) {
                 return Err(Stop::NoRoom);
             }
             let cause = if self.state.phase == Phase::Loss { Cause::Timeout } else { Cause::FastRetransmit };
-            self.resend(now, id, cause);
+            self.retransmit(now, id, cause);
             return Ok(());
         }
         if self.probing_timeout {
             return self.send_granted(now);
         }
-        if self.config.resend == Resend::AnyHole && self.resend_hole(now) {
+        if self.config.retransmit == Retransmit::AnyHole && self.retransmit_hole(now) {
             return Ok(());
         }
         if let Some(new) = self.next_new() {
@@ -90,8 +90,8 @@ impl Sender {
             self.send_new(now, new);
             return Ok(());
         }
-        let suspects = self.plugins.loss_detector.resends_on_suspicion();
-        if suspects && (self.resend_hole(now) || self.rescue(now)) {
+        let suspects = self.plugins.loss_detector.retransmits_on_suspicion();
+        if suspects && (self.retransmit_hole(now) || self.rescue(now)) {
             return Ok(());
         }
         Err(Stop::NothingToSend)
@@ -108,15 +108,15 @@ impl Sender {
         Ok(())
     }
 
-    /// `NextSeg` rule 3: a hole above everything resent so far and below the highest SACK that is not (yet) held lost.
-    fn resend_hole(&mut self, now: Instant) -> bool {
+    /// `NextSeg` rule 3: a hole above everything retransmitted so far and below the highest SACK that is not (yet) marked lost.
+    fn retransmit_hole(&mut self, now: Instant) -> bool {
         if self.state.phase != Phase::Recovery {
             return false;
         }
         let from = self.high_rxt.map_or(self.board.first(), SegId::next);
         let hole = self.board.next_unsacked(from).filter(|id| Some(*id) < self.board.highest_sacked());
-        let Some(hole) = hole.filter(|id| self.has_room_to_resend(now, *id)) else { return false };
-        self.resend(now, hole, Cause::Rescue);
+        let Some(hole) = hole.filter(|id| self.has_room_to_retransmit(now, *id)) else { return false };
+        self.retransmit(now, hole, Cause::Rescue);
         true
     }
 
@@ -128,11 +128,11 @@ impl Sender {
         let due = self.rescue.is_some_and(|rescue| self.state.snd_una > rescue);
         let last = SegId(self.board.next_id().0.saturating_sub(1));
         let open = self.board.get(last).is_some_and(|r| !r.is_sacked() && !r.is_retransmitted());
-        if !due || !open || !self.has_room_to_resend(now, last) {
+        if !due || !open || !self.has_room_to_retransmit(now, last) {
             return false;
         }
         let high_rxt = self.high_rxt;
-        self.resend(now, last, Cause::Rescue);
+        self.retransmit(now, last, Cause::Rescue);
         self.high_rxt = high_rxt;
         self.rescue = Some(self.state.recover);
         true
@@ -146,7 +146,7 @@ impl Sender {
             self.send_new_because(now, new, Cause::Probe);
             self.probed = true;
         } else if self.board.get(last).is_some_and(|r| !r.is_sacked()) {
-            self.resend(now, last, Cause::Probe);
+            self.retransmit(now, last, Cause::Probe);
         }
         self.restart_rto_timer(now);
     }
@@ -188,7 +188,7 @@ impl Sender {
         !caps_flight || self.cap(Bytes::MAX) >= self.state.flight_size() + len
     }
 
-    fn has_room_to_resend(&mut self, now: Instant, id: SegId) -> bool {
+    fn has_room_to_retransmit(&mut self, now: Instant, id: SegId) -> bool {
         let pipe = self.board.pipe().bytes;
         let room = match self.state.phase {
             Phase::Recovery => self.plugins.fast_recovery.allowance(&context!(self, now)),
@@ -221,20 +221,20 @@ impl Sender {
         self.outbox.push(Outgoing { start, len: new.len, again: false, cause });
     }
 
-    pub(super) fn resend(&mut self, now: Instant, id: SegId, cause: Cause) {
-        if !self.board.resent(id, now, self.state.cwnd, cause) {
+    pub(super) fn retransmit(&mut self, now: Instant, id: SegId, cause: Cause) {
+        if !self.board.on_retransmit(id, now, self.state.cwnd, cause) {
             return;
         }
         let Some(record) = self.board.get(id) else { return };
         let (start, end) = (record.start, record.end());
         if let Some(snapshot) = &mut self.state.snapshot {
-            snapshot.resent += 1;
+            snapshot.retransmitted += 1;
         }
         self.stop_timing();
         self.high_rxt = self.high_rxt.max(Some(id));
         self.rescue = self.rescue.or(Some(end));
         for detector in &mut self.plugins.spurious_detectors {
-            detector.on_resent(&context!(self, now), id, cause);
+            detector.on_retransmitted(&context!(self, now), id, cause);
         }
         self.put(now, id, cause, true);
         // The segment size may have shrunk since the record was made; a FIN rides on a full segment.
@@ -257,12 +257,12 @@ impl Sender {
         self.plugins.loss_detector.on_sent(&context!(self, now), id, cause);
     }
 
-    /// A probe beyond a closed window: one octet of new data, or the last probe again.
+    /// A probe beyond a closed window: one byte of new data, or the last probe again.
     pub(super) fn probe_window(&mut self, now: Instant) {
         let first = self.board.first();
         self.forget_sacks_if_reneged();
         if self.board.get(first).is_some() {
-            self.resend(now, first, Cause::WindowProbe);
+            self.retransmit(now, first, Cause::WindowProbe);
         } else {
             let usable = (self.state.snd_una + self.state.snd_wnd).since(self.state.snd_nxt);
             let unsent = self.end().since(self.state.snd_nxt).min(self.state.smss);

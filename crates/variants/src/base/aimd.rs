@@ -1,4 +1,4 @@
-//! Slow start, congestion avoidance, halving (RFC 5681 §3.1), by octets acknowledged (RFC 3465) or by ACKs.
+//! Slow start, congestion avoidance, halving (RFC 5681 §3.1), by bytes acknowledged (RFC 3465) or by ACKs.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Window};
 use reknit_tcp::seams::{CongestionControl, Reduction};
@@ -26,7 +26,7 @@ impl Part<dyn CongestionControl> for Config {
 
 #[derive(Debug)]
 struct Aimd {
-    /// Progress towards the next segment of congestion avoidance: octets acknowledged with byte counting, else
+    /// Progress towards the next segment of congestion avoidance: bytes acknowledged with byte counting, else
     /// segments' squares over cwnd.
     acked: u64,
 }

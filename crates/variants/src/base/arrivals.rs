@@ -76,14 +76,14 @@ impl Arrivals {
     /// sent on their ACKs: a loss that is taken for reordering does more harm than the reverse.
     pub(crate) fn is_retransmission(&self, rx: &RxFacts<'_>) -> bool {
         let fills = rx.end < rx.highest;
-        match (rx.experiment.resent, rx.timestamp, self.newest) {
-            (Some(resent), _, _) => resent,
+        match (rx.experiment.retransmitted, rx.timestamp, self.newest) {
+            (Some(retransmitted), _, _) => retransmitted,
             (None, Some(stamp), Some(newest)) => fills && !is_newer(newest, stamp),
             _ => fills && self.oldest().is_some_and(|since| is_longer_than_a_round_trip(rx, since)),
         }
     }
 
-    /// Octets on the heap.
+    /// Bytes on the heap.
     pub(crate) fn heap_size(&self) -> usize {
         self.held.capacity() * size_of::<Held>()
     }

@@ -1,7 +1,7 @@
 //! The receiver of RFC 5681 §4.2: an ACK for every second full-sized segment at once, for the rest within a delay, and for
 //! anything out of the ordinary (a gap, a gap that closes, a duplicate) at once.
 //!
-//! "Every second" counts octets: more than one full segment is unacknowledged (RFC 9293 §3.8.6.3), so a peer whose later
+//! "Every second" counts bytes: more than one full segment is unacknowledged (RFC 9293 §3.8.6.3), so a peer whose later
 //! segments are smaller than its first is served alike.
 
 use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, RxFacts};
@@ -29,7 +29,7 @@ impl Part<dyn AckPolicy> for Config {
 
 #[derive(Debug)]
 struct DelayedAck {
-    /// Octets since the last ACK.
+    /// Bytes since the last ACK.
     unacknowledged: Bytes,
 }
 

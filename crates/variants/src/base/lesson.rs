@@ -1,4 +1,4 @@
-//! What the hole of a fast retransmit teaches, should the retransmission turn out to have been needless.
+//! What the hole of a fast retransmit teaches, should the retransmission turn out to have been spurious.
 //!
 //! The measurement is made when the hole is covered for the first time, which is when the original came; the verdict
 //! follows up to a round trip later, by the DSACK of the copy. One lesson for each episode, from its first hole.
@@ -13,12 +13,12 @@ use reknit_tcp::scoreboard::SegId;
 pub(crate) struct Lesson<T> {
     hole: Option<SegId>,
     measured: Option<T>,
-    needless: bool,
+    spurious: bool,
 }
 
 impl<T> Default for Lesson<T> {
     fn default() -> Lesson<T> {
-        Lesson { hole: None, measured: None, needless: false }
+        Lesson { hole: None, measured: None, spurious: false }
     }
 }
 
@@ -28,7 +28,7 @@ impl<T> Lesson<T> {
         let hole = cx.snd.snapshot.map(|snapshot| snapshot.hole);
         match turn {
             Turn::EnterRecovery => *self = Lesson { hole, ..Lesson::default() },
-            Turn::Spurious(Spurious::FastRetransmit) => self.needless = hole.is_some() && hole == self.hole,
+            Turn::Spurious(Spurious::FastRetransmit) => self.spurious = hole.is_some() && hole == self.hole,
             _ => {}
         }
     }
@@ -39,6 +39,6 @@ impl<T> Lesson<T> {
         if let Some(hole) = self.hole.filter(|hole| ack.newly.contains(hole)) {
             self.measured = Some(measure(hole));
         }
-        if mem::take(&mut self.needless) { self.measured.take() } else { None }
+        if mem::take(&mut self.spurious) { self.measured.take() } else { None }
     }
 }

@@ -52,13 +52,13 @@ impl Part<dyn FastRecovery> for Config {
 #[derive(Debug)]
 struct Prr {
     config: Config,
-    /// `prr_delivered`: octets delivered in this recovery.
+    /// `prr_delivered`: bytes delivered in this recovery.
     delivered: u64,
-    /// `prr_out`: octets sent in this recovery.
+    /// `prr_out`: bytes sent in this recovery.
     out: u64,
     /// `RecoverFS`: FlightSize at its start.
     recover_fs: u64,
-    /// `sndcnt`: octets that may still be sent.
+    /// `sndcnt`: bytes that may still be sent.
     send: u64,
 }
 

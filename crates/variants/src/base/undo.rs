@@ -1,4 +1,4 @@
-//! What the window becomes when a reduction turns out to have been needless.
+//! What the window becomes when a reduction turns out to have been spurious.
 //!
 //! | response | window afterwards | source |
 //! |---|---|---|
@@ -9,7 +9,7 @@
 //! | `halve` | stays halved, in congestion avoidance, and lets out at most three segments | F-RTO §3 |
 //! | `halve-then-slow-start` | as `halve` after F-RTO's verdict, as `slow-start` after any later one | F-RTO §6 |
 //! | `restore` | as `instant`, the timer as it was; fast recovery goes on | TCP-DOOR, by the survey §5.1.2 |
-//! | `oldest-only` | restored if exactly the oldest segment was resent | Ludwig and Katz, by the survey §5.1.1 |
+//! | `oldest-only` | restored if exactly the oldest segment was retransmitted | Ludwig and Katz, by the survey §5.1.1 |
 
 use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Window};
 use reknit_tcp::seams::{SpuriousResponse, Undo};
@@ -33,7 +33,7 @@ pub enum Config {
     Rfc4015,
     /// F-RTO's.
     Halve,
-    /// F-RTO's, while DSACK may still prove that the retransmission was needless.
+    /// F-RTO's, while DSACK may still prove that the retransmission was spurious.
     HalveThenSlowStart,
     /// TCP-DOOR's instant recovery.
     Restore,
@@ -65,7 +65,7 @@ impl SpuriousResponse for Response {
             Config::SlowStart | Config::HalveThenSlowStart => slow_start(cx, snapshot).into(),
             Config::Restore => Undo { ends_back_off: true, goes_on: true, ..instant(cx, snapshot).into() },
             // The first retransmission of an episode is that of the oldest segment.
-            Config::OldestOnly if snapshot.resent == 1 => instant(cx, snapshot).into(),
+            Config::OldestOnly if snapshot.retransmitted == 1 => instant(cx, snapshot).into(),
             // A reduction that stands is not to be made once more for what is still being repaired.
             Config::None | Config::OldestOnly => Undo { goes_on: true, ..Undo::default() },
         }
@@ -131,7 +131,7 @@ mod tests {
             dup_acks: Segments(3),
             hole: SegId(0),
             snd_nxt: Offset::DATA,
-            resent: 1,
+            retransmitted: 1,
         }
     }
 

@@ -73,10 +73,10 @@ fn packet(v6: bool, n: usize) -> Vec<u8> {
     packet
 }
 
-/// `packet` with other octets from `at` on, and with the checksums that these ask for.
-fn altered(mut packet: Vec<u8>, at: usize, octets: &[u8]) -> Vec<u8> {
+/// `packet` with other bytes from `at` on, and with the checksums that these ask for.
+fn altered(mut packet: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
     let v6 = packet[0] >> 4 == 6;
-    packet[at..at + octets.len()].copy_from_slice(octets);
+    packet[at..at + bytes.len()].copy_from_slice(bytes);
     let (header, addresses) = if v6 { (40, 8) } else { (20, 12) };
     if !v6 {
         packet[10..12].fill(0);
@@ -91,8 +91,8 @@ fn altered(mut packet: Vec<u8>, at: usize, octets: &[u8]) -> Vec<u8> {
 }
 
 /// RFC 1071.
-fn internet_checksum(octets: &[u8]) -> [u8; 2] {
-    let words = octets.chunks(2).map(|pair| u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0)));
+fn internet_checksum(bytes: &[u8]) -> [u8; 2] {
+    let words = bytes.chunks(2).map(|pair| u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0)));
     let mut sum: u64 = words.sum();
     while sum > 0xffff {
         sum = (sum >> 16) + (sum & 0xffff);
@@ -140,14 +140,14 @@ fn reserved_bits_are_ignored_unless_they_were_flipped() {
 
 #[test]
 fn a_payload_of_any_length_is_read_as_written() {
-    let octets: Vec<u8> = (0..=u8::MAX).cycle().take(1460).collect();
+    let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(1460).collect();
     let mut packet = Vec::new();
     for v6 in [false, true] {
         for len in [0, 1, 2, 3, 535, 536, 1459, 1460] {
             let segment = Segment { len: len as u16, flags: Flags::ACK, ..Segment::default() };
-            encode(endpoints(v6), &segment, &octets[..len], &mut packet);
+            encode(endpoints(v6), &segment, &bytes[..len], &mut packet);
             let decoded = Decoded::read(&packet).unwrap();
-            assert_eq!((decoded.segment, decoded.payload), (segment, &octets[..len]));
+            assert_eq!((decoded.segment, decoded.payload), (segment, &bytes[..len]));
         }
     }
 }
@@ -221,7 +221,7 @@ fn an_unknown_option_of_any_length_is_skipped() {
 
 #[test]
 fn after_a_length_that_cannot_be_the_rest_is_not_read() {
-    // RFC 9293 §3.2, MUST-7: zero, less than the two octets before it, more than is left, cut off.
+    // RFC 9293 §3.2, MUST-7: zero, less than the two bytes before it, more than is left, cut off.
     for broken in [&[30, 0][..], &[30, 1], &[30, 200], &[8, 0], &[2, 1], &[5, 255]] {
         let raw = [&[3, 3, 7], broken, &[2, 4, 5, 0xb4]].concat();
         assert_eq!(options(&raw), Options { window_scale: Some(7), ..Options::default() }, "{broken:?}");
@@ -253,7 +253,7 @@ fn a_wrong_checksum_is_named() {
         for at in [header + 16, header + 4, header + 20] {
             let mut damaged = packet(v6, 3);
             damaged[at] ^= 1;
-            assert_eq!(Decoded::read(&damaged), Err(DecodeError::Checksum("TCP")), "octet {at}");
+            assert_eq!(Decoded::read(&damaged), Err(DecodeError::Checksum("TCP")), "byte {at}");
         }
     }
     let mut damaged = packet(false, 3);
@@ -267,7 +267,7 @@ fn a_segment_that_reached_another_host_is_noticed() {
     for at in 8..40 {
         let mut damaged = packet(true, 3);
         damaged[at] ^= 1;
-        assert_eq!(Decoded::read(&damaged), Err(DecodeError::Checksum("TCP")), "octet {at}");
+        assert_eq!(Decoded::read(&damaged), Err(DecodeError::Checksum("TCP")), "byte {at}");
     }
 }
 
@@ -286,7 +286,7 @@ fn a_packet_that_was_cut_short_is_malformed() {
         for n in 0..samples().len() {
             let whole = packet(v6, n);
             for len in 0..whole.len() {
-                assert!(Decoded::read(&whole[..len]).is_err(), "{len} octets");
+                assert!(Decoded::read(&whole[..len]).is_err(), "{len} bytes");
             }
         }
     }
@@ -352,16 +352,16 @@ fn another_protocol_is_no_segment() {
 }
 
 #[test]
-fn no_octet_of_a_header_can_break_the_reader() {
+fn no_byte_of_a_header_can_break_the_reader() {
     for v6 in [false, true] {
         for n in 0..samples().len() {
             let whole = packet(v6, n);
             for at in 0..whole.len() {
-                for octet in 0..=u8::MAX {
+                for byte in 0..=u8::MAX {
                     let mut odd = whole.clone();
-                    odd[at] = octet;
+                    odd[at] = byte;
                     let _ = Decoded::read(&odd);
-                    let _ = Decoded::read(&altered(whole.clone(), at, &[octet]));
+                    let _ = Decoded::read(&altered(whole.clone(), at, &[byte]));
                     set_congested(&mut odd);
                 }
             }
@@ -371,25 +371,25 @@ fn no_octet_of_a_header_can_break_the_reader() {
 
 #[test]
 fn what_is_no_packet_is_not_marked() {
-    for octets in [&[][..], &[0x45, 2], &[0x60, 0x20], &[0x15; 60]] {
-        let mut marked = octets.to_vec();
+    for bytes in [&[][..], &[0x45, 2], &[0x60, 0x20], &[0x15; 60]] {
+        let mut marked = bytes.to_vec();
         assert!(!set_congested(&mut marked));
-        assert_eq!(marked, octets);
+        assert_eq!(marked, bytes);
     }
 }
 
 #[test]
-fn no_damaged_octet_goes_unnoticed() {
+fn no_damaged_byte_goes_unnoticed() {
     let mut packet = Vec::new();
     let (segment, payload) = samples()[3];
     encode(endpoints(false), &segment, payload, &mut packet);
     for i in 0..packet.len() {
         let mut damaged = packet.clone();
         damaged[i] ^= 0x40;
-        assert!(Decoded::read(&damaged).is_err(), "octet {i}");
+        assert!(Decoded::read(&damaged).is_err(), "byte {i}");
     }
     for len in 0..packet.len() {
-        assert!(Decoded::read(&packet[..len]).is_err(), "{len} octets");
+        assert!(Decoded::read(&packet[..len]).is_err(), "{len} bytes");
     }
 }
 

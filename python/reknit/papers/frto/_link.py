@@ -7,7 +7,7 @@ from typing import Any
 RATE = "28.8 kbit/s"
 MSS = 256
 TIMESTAMPS = 12
-"""Octets that timestamps add to each packet; the payload stays."""
+"""Bytes that timestamps add to each packet; the payload stays."""
 PROPAGATION = {"kind": "link", "delay": "200 ms"}
 LINUX = {
     "initial_window": 2,
@@ -26,12 +26,12 @@ trip from every ACK, as Linux 2.4; no DSACK, which the Eifel of 2000 does not kn
 
 
 def queue(packets: int = 13) -> dict[str, Any]:
-    """Make the link: 7 places in the router, and 6 in the link's own buffer, which holds 1776 octets."""
+    """Make the link: 7 places in the router, and 6 in the link's own buffer, which holds 1776 bytes."""
     return {"kind": "link", "name": "radio", "rate": RATE, "queue": f"{packets} packets"}
 
 
 def stalling(header: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Make both directions of a link that stands still now and then, with so many octets of options in each segment.
+    """Make both directions of a link that stands still now and then, with so many bytes of options in each segment.
 
     What waits in the queue is to wait until the stall is over, and then to leave one by one. A stall in front of the
     link would let the queue run empty meanwhile, one behind it would let all that waited leave at once. So packets are
@@ -40,8 +40,8 @@ def stalling(header: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, Any]
     stall = {"kind": "stall", "probability": 0.02, "length": "exponential(3.5 s)"}
     segment, ack = MSS + 40 + header, 40 + header
     forward, reverse = (
-        [queue(), stall, {**queue(), "name": "again"}, {"kind": "link", "delay": f"{200 - octets * 8 / 28.8:.3f} ms"}]
-        for octets in (segment, ack)
+        [queue(), stall, {**queue(), "name": "again"}, {"kind": "link", "delay": f"{200 - bytes * 8 / 28.8:.3f} ms"}]
+        for bytes in (segment, ack)
     )
     return forward, reverse
 
@@ -49,7 +49,7 @@ def stalling(header: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, Any]
 def path(
     forward: list[dict[str, Any]], reverse: list[dict[str, Any]], *, header: int = 0, **tcp: object
 ) -> dict[str, Any]:
-    """Make the path, with so many octets of options in each segment."""
+    """Make the path, with so many bytes of options in each segment."""
     return {
         "description": "the wireless link of F-RTO's experiments",
         "forward": forward,

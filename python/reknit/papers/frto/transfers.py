@@ -26,9 +26,9 @@ LONGEST_S = 20_000
 """No transfer takes as long; each ends by itself."""
 
 SETUP = (
-    "100 KB [oc: 102,400 octets in segments of 256] over 28.8 kbit/s and 200 ms each way, 7 places in the router and 6 "
+    "100 KB [oc: 102,400 bytes in segments of 256] over 28.8 kbit/s and 200 ms each way, 7 places in the router and 6 "
     "in the link's buffer [inferred]. Linux 2.4: limited transmit, at most three segments for each ACK, windows grow "
-    "by ACKs, RTO of 200 ms at least and samples from every ACK [oc], delayed ACKs. Timestamps make packets 12 octets "
+    "by ACKs, RTO of 200 ms at least and samples from every ACK [oc], delayed ACKs. Timestamps make packets 12 bytes "
     "longer."
 )
 READINGS = {"timed": "one segment is timed in each round trip, not every one"}

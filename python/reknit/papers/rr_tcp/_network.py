@@ -67,7 +67,7 @@ def dumbbell(
 
 
 NS2: dict[str, Any] = {
-    "mss": 960,  # 1000 octets on the wire
+    "mss": 960,  # 1000 bytes on the wire
     "initial_window": 2,
     "max_burst": "none",
     "timestamps": False,

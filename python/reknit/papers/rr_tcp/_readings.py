@@ -26,7 +26,7 @@ READINGS = {
 _TCP: dict[str, dict[str, Any]] = {
     "uncapped": {"max_window_caps": "cwnd"},
     "per-ack": {"rtt_samples": "per-ack"},
-    "any-hole": {"resend": "any-hole"},
+    "any-hole": {"retransmit": "any-hole"},
 }
 ADAPTIVE = ("dsack_ta", "dsack_taes", "dsack_hg")
 

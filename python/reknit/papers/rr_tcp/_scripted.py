@@ -36,7 +36,7 @@ def scripted(
     acks : sequence of Rule
         What happens to ACKs.
     window : int
-        Packets of 1000 octets.
+        Packets of 1000 bytes.
     spaced : bool
         Whether packets of a window follow each other by 1 ms, instead of all at once.
     hop_s : float

@@ -15,7 +15,7 @@ from reknit.papers.rr_tcp._readings import readings, tcp
     title="Throughput against the share of packets that are delayed",
     reports="SACK falls fast; FA and TA stay far above it; TA is best, above 71 % of the ideal at 30 %; what tells "
     "copies apart (MEAN, RTX) matters little.",
-    setup="One flow of 1000 s, 4 Mbit/s and 50 ms one way, window of 50 packets of 1000 octets; each packet is delayed "
+    setup="One flow of 1000 s, 4 Mbit/s and 50 ms one way, window of 50 packets of 1000 bytes; each packet is delayed "
     "with probability x by N(25 ms, 8 ms); nothing is lost.",
     packets=140e6,
     quick=True,

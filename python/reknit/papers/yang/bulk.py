@@ -27,7 +27,7 @@ LONGEST_S = 20_000
 """No transfer takes as long; each ends by itself."""
 
 SETUP = (
-    "ttcp sends 10,000 packets of 500 octets [oc: and 40 of headers] through one server of 1.5 Mbit/s and 50 places "
+    "ttcp sends 10,000 packets of 500 bytes [oc: and 40 of headers] through one server of 1.5 Mbit/s and 50 places "
     "[oc], then each over one of two delays with probability 1/2; ACKs come back in order. FreeBSD 4.1: Reno [oc] "
     "without SACK and limited transmit, one segment at first, delayed ACKs [oc: 100 ms], RTO of 1 s at least."
 )

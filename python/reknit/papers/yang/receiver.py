@@ -70,7 +70,7 @@ def half_as_many() -> bool:
 
 @paper.unit("yang_pacing", "Y-trace")
 def paced() -> bool:
-    """Check that the ACKs released are evenly spaced over the hold and over the octets, up to the last one in order."""
+    """Check that the ACKs released are evenly spaced over the hold and over the bytes, up to the last one in order."""
     line = modified(6, delay(18, late_by(5)), window=16)
     passed = line.overtaken_by(18)
     filled = line.arrival_of(18)

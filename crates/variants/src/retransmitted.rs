@@ -7,7 +7,7 @@
 //!
 //! **State.** Receiver: `echo`, the bit that the next ACK echoes; `alone`, whether that ACK leaves on its own.
 //!
-//! **Rules.** 1: data is marked when its octets were sent before. 2: an ACK echoes the bit of the segment that it answers,
+//! **Rules.** 1: data is marked when its bytes were sent before. 2: an ACK echoes the bit of the segment that it answers,
 //! a delayed one that of the first (as RFC 7323 §4.3 has it for timestamps). 3: an ACK that answers nothing echoes
 //! nothing.
 //!
@@ -31,45 +31,45 @@ use crate::rules::{Need, Rule};
 pub struct Config {}
 
 impl Algorithm for Config {
-    const NAME: &'static str = "resent";
-    const SOURCE: &'static str = include_str!("resent.rs");
+    const NAME: &'static str = "retransmitted";
+    const SOURCE: &'static str = include_str!("retransmitted.rs");
     const RULES: &'static [Rule] =
         &[Rule::Needs(Need::Feature(Features::RESENT), "timestamps, if there are any, tell copies apart")];
 }
 
 impl Part<dyn HeaderSupport> for Config {
     fn build(&self) -> Box<dyn HeaderSupport> {
-        Box::new(ResentBit { echo: None, alone: false })
+        Box::new(RetransmittedBit { echo: None, alone: false })
     }
 }
 
 #[derive(Debug)]
-struct ResentBit {
+struct RetransmittedBit {
     echo: Option<bool>,
     alone: bool,
 }
 
-impl HeaderSupport for ResentBit {
+impl HeaderSupport for RetransmittedBit {
     fn features(&self) -> Features {
         Features::RESENT
     }
 
     /// Rule 1. Data also acknowledges what a delayed ACK would have; news about order still gets an ACK of its own.
     fn annotate_data(&mut self, again: bool, experiment: &mut Experiment) {
-        experiment.resent = Some(again);
+        experiment.retransmitted = Some(again);
         if !self.alone {
             self.echo = None;
         }
     }
 
     fn on_data(&mut self, rx: &RxFacts<'_>) {
-        self.echo = self.echo.or(rx.experiment.resent);
+        self.echo = self.echo.or(rx.experiment.retransmitted);
         self.alone |= rx.arrival != Arrival::InOrder;
     }
 
     /// Rules 2 and 3.
     fn annotate_ack(&mut self, _ack: Offset, experiment: &mut Experiment) {
-        experiment.resent = self.echo.take();
+        experiment.retransmitted = self.echo.take();
         self.alone = false;
     }
 }
