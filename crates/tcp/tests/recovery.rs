@@ -1,5 +1,5 @@
-//! The worked examples of the base: B1 to B13. (B5 lies beside the estimator, B8 beside the SACK reader, B14 beside the
-//! responses.)
+//! The standard answers to loss, one rule at a time: limited transmit, fast retransmit, pipe, NewReno, PRR, byte counting,
+//! postponement, timeout.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn dup_thresh(dup_thresh: u32, limited_transmit: limited_transmit::Config, base:
     }
 }
 
-vector!(b1_limited_transmit_then_fast_retransmit, |isn| {
+vector!(limited_transmit_then_fast_retransmit, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(4), 100);
     assert_eq!(s.sent(), [1, 2, 3, 4]);
     assert_eq!(s.pass(2), [5]);
@@ -33,7 +33,7 @@ vector!(b1_limited_transmit_then_fast_retransmit, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh()), (2.0, 2.0));
 });
 
-vector!(b2_no_data_for_limited_transmit, |isn| {
+vector!(without_new_data_limited_transmit_sends_nothing, |isn| {
     let composition = variant("sack");
     let mut s = Script::idle(isn, composition.build(), config(4), 100);
     s.connection.write(reknit_units::Bytes(4 * SMSS));
@@ -42,7 +42,7 @@ vector!(b2_no_data_for_limited_transmit, |isn| {
     assert_eq!(s.pass(4), [1]);
 });
 
-vector!(b3_pipe_governs_recovery, |isn| {
+vector!(pipe_governs_recovery, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(10), 100);
     assert_eq!(s.sent().len(), 10);
     assert_eq!(s.pass(2), [11]);
@@ -56,7 +56,7 @@ vector!(b3_pipe_governs_recovery, |isn| {
     assert_eq!(s.pass(9), [13]);
 });
 
-vector!(b4_newreno_stays_in_recovery_on_a_partial_ack, |isn| {
+vector!(newreno_stays_in_recovery_on_a_partial_ack, |isn| {
     let mut s = Script::new(isn, &variant("newreno"), config(10), 100);
     assert_eq!(s.sent().len(), 10);
     assert_eq!(s.pass_all([2, 3]), [11, 12]); // limited transmit
@@ -66,28 +66,28 @@ vector!(b4_newreno_stays_in_recovery_on_a_partial_ack, |isn| {
     s.pass_all([6, 7, 8, 9, 10, 11, 12]);
     let before = s.cwnd();
     assert_eq!(before, 15.0);
-    assert_eq!(s.pass(1)[0], 4); // C3
+    assert_eq!(s.pass(1)[0], 4); // the partial ACK
     assert_eq!(s.cwnd(), before - 3.0 + 1.0);
     s.pass(4); // covers everything up to 12
     assert_eq!(s.connection.send_stats().cuts.total(), 1);
     assert_eq!(s.info().phase, reknit_tcp::facts::Phase::Open);
 });
 
-vector!(b4_reno_leaves_on_a_partial_ack_and_halves_again, |isn| {
+vector!(reno_leaves_on_a_partial_ack_and_halves_again, |isn| {
     let mut s = Script::new(isn, &variant("reno"), config(10), 100);
     assert_eq!(s.sent().len(), 10);
     assert_eq!(s.pass_all([2, 3]), [11, 12]);
     assert_eq!(s.pass(5), [1]);
     assert_eq!(s.ssthresh(), 5.0);
     s.pass_all([6, 7, 8, 9, 10]);
-    s.pass(1); // C3 ends recovery
+    s.pass(1); // the partial ACK ends recovery
     assert_eq!((s.cwnd(), s.connection.send_stats().cuts.total()), (5.0, 1));
     // What is in flight behind the second loss makes three more duplicates.
     assert_eq!(s.pass_all([11, 12, 13]), [4]);
     assert_eq!(s.connection.send_stats().cuts.total(), 2);
 });
 
-vector!(b6_byte_counting, |isn| {
+vector!(slow_start_counts_bytes_up_to_two_segments_and_one_after_a_timeout, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(10), 100);
     s.sent();
     // Slow start: an ACK of three segments adds two.
@@ -107,7 +107,7 @@ vector!(b6_byte_counting, |isn| {
     assert_eq!(s.cwnd(), 2.0);
 });
 
-vector!(b6_congestion_avoidance_adds_one_segment_per_window, |isn| {
+vector!(congestion_avoidance_adds_one_segment_per_window, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(20), 100);
     assert_eq!(s.sent().len(), 20);
     s.pass_all(2..=22);
@@ -125,7 +125,7 @@ vector!(b6_congestion_avoidance_adds_one_segment_per_window, |isn| {
     assert_eq!(s.cwnd(), 11.0);
 });
 
-vector!(b7_prr_sends_every_second_time, |isn| {
+vector!(prr_sends_every_second_time, |isn| {
     let composition = Composition {
         fast_recovery: Arc::new(prr::Config::default()),
         limited_transmit: Arc::new(limited_transmit::Config::Off),
@@ -139,7 +139,7 @@ vector!(b7_prr_sends_every_second_time, |isn| {
     assert_eq!(s.ssthresh(), 10.0);
 });
 
-vector!(b9_one_late_segment, |isn| {
+vector!(a_late_segment_that_was_sent_twice_measures_no_reordering, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(6), 100);
     assert_eq!(s.sent(), [1, 2, 3, 4, 5, 6]);
     assert_eq!(s.pass(2), [7]);
@@ -152,7 +152,7 @@ vector!(b9_one_late_segment, |isn| {
     assert_eq!(s.info().acknowledged, 6 * SMSS);
 });
 
-vector!(b10_every_second_duplicate, |isn| {
+vector!(limited_transmit_for_every_second_duplicate, |isn| {
     let composition = dup_thresh(20, limited_transmit::Config::EverySecond, Composition::default());
     let mut s = Script::new(isn, &composition, config(20), 100);
     assert_eq!(s.sent().len(), 20);
@@ -160,7 +160,7 @@ vector!(b10_every_second_duplicate, |isn| {
     assert_eq!(sent, [1, 1, 0, 1, 0, 1, 0, 1]);
 });
 
-vector!(b10_one_for_each_sack_up_to_a_window, |isn| {
+vector!(limited_transmit_for_each_sack_up_to_a_window, |isn| {
     let composition = dup_thresh(20, limited_transmit::Config::PerSack { windows: 1.0 }, Composition::default());
     let mut s = Script::new(isn, &composition, config(6), 100);
     assert_eq!(s.sent().len(), 6);
@@ -168,7 +168,7 @@ vector!(b10_one_for_each_sack_up_to_a_window, |isn| {
     assert_eq!(sent, [1, 1, 1, 1, 1, 1, 0]);
 });
 
-vector!(b10_one_for_each_sack_below_the_threshold_is_rfc_3042, |isn| {
+vector!(limited_transmit_for_each_sack_below_the_threshold_is_rfc_3042, |isn| {
     let per_sack = limited_transmit::Config::PerSack { windows: 1.0 };
     let run = |limited_transmit| {
         let composition = dup_thresh(3, limited_transmit, Composition::default());
@@ -179,7 +179,7 @@ vector!(b10_one_for_each_sack_below_the_threshold_is_rfc_3042, |isn| {
     assert_eq!(run(per_sack), run(limited_transmit::Config::Rfc3042));
 });
 
-vector!(b11_early_retransmit, |isn| {
+vector!(early_retransmit_needs_a_small_flight_and_nothing_to_send, |isn| {
     let run = |guard, more| {
         let composition = Composition { loss_detector: Arc::new(sack::Config { guard }), ..Composition::default() };
         let mut s = Script::idle(isn, composition.build(), config(3), 100);
@@ -194,7 +194,7 @@ vector!(b11_early_retransmit, |isn| {
     assert_eq!(run(sack::Guard::Er, true), (vec![4], vec![5]));
 });
 
-vector!(b12_inflation_by_the_duplicates_that_arrived, |isn| {
+vector!(inflation_by_the_duplicates_that_arrived, |isn| {
     let per_dup = limited_transmit::Config::PerSack { windows: 1.0 };
     let composition = dup_thresh(6, per_dup, variant("newreno"));
     let mut s = Script::new(isn, &composition, config(12), 100);
@@ -236,7 +236,7 @@ fn postponed() -> Composition {
     }
 }
 
-vector!(b13_the_longest_postponement_counts, |isn| {
+vector!(the_longest_postponement_counts, |isn| {
     let mut s = Script::new(isn, &postponed(), config(10), 10);
     s.sent();
     s.at(100).pass_all([2, 3, 4]);
@@ -247,7 +247,7 @@ vector!(b13_the_longest_postponement_counts, |isn| {
     assert_eq!(s.cwnd(), 5.0);
 });
 
-vector!(b13_a_hole_that_closes_is_never_repaired, |isn| {
+vector!(a_postponed_hole_that_closes_is_never_retransmitted, |isn| {
     let mut s = Script::new(isn, &postponed(), config(10), 10);
     s.sent();
     s.at(100).pass_all([2, 3, 4]);
