@@ -72,7 +72,7 @@ MEASURED: Schema = {
     "burst_p99_segments": "int",
     "burst_max_segments": "int",
     "needed_fast_retransmissions": "int",
-    "needless_fast_retransmissions": "int",
+    "spurious_fast_retransmissions": "int",
     "lost_packets_fast_retransmitted": "int",
     "wire_bytes_per_segment": "float",
     "reordering_state_bytes": "int",
@@ -238,8 +238,8 @@ def compare(
 ) -> Comparison:
     """Compare variants on a path, in simulation, on all processors.
 
-    Each variant runs once for each seed; all variants meet the same packets' fates. What the arguments say counts
-    instead of what the scenario says.
+    Each variant runs once for each seed; for a given seed every variant sees the same losses and delays. Arguments
+    override the scenario.
 
     Parameters
     ----------

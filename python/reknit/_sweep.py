@@ -62,7 +62,7 @@ def sweep(
 ) -> polars.DataFrame:
     """Run a grid of scenarios, each with each seed.
 
-    The same seed is the same fate of the same packets whatever the variant: compare variants within a seed. The command
+    For a given seed every variant sees the same losses and delays: compare variants within a seed. The command
     ``reknit sweep`` does the same with a file.
 
     Parameters

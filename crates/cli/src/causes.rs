@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use reknit_path::{Direction, Passage, Profile};
+use reknit_path::{Direction, Profile, TrainResult};
 use reknit_units::Duration;
 
 use crate::{Failure, paths};
@@ -75,12 +75,12 @@ pub(crate) fn write(folder: &Path) -> Result<(), Failure> {
     let mut sections = String::new();
     for (number, cause) in (1..).zip(&CAUSES) {
         let profile = Profile::load(cause.path, &[]).map_err(|error| Failure::Failed(error.to_string()))?;
-        let (direction, train, passage) = paths::worth_a_picture(&profile, 1);
+        let (direction, train, result) = paths::worth_a_picture(&profile, 1);
         debug_assert!(profile.stages(direction).iter().any(|named| named.spec.kind() == cause.stage));
-        let _ = writeln!(table, "{}", row(number, cause, &passage));
+        let _ = writeln!(table, "{}", row(number, cause, &result));
         let title = format!("C{number}: {} ({})", cause.what, cause.path);
         let file = pictures.join(format!("{}.svg", cause.path));
-        paths::picture(title, &profile, train, &passage).save(&file)?;
+        paths::picture(title, &profile, train, &result).save(&file)?;
         let Cause { what, path, .. } = cause;
         let way = if direction == Direction::Forward { "" } else { ", the way back" };
         let _ = write!(
@@ -93,9 +93,9 @@ pub(crate) fn write(folder: &Path) -> Result<(), Failure> {
     std::fs::write(&page, format!("{HEAD}{table}{sections}")).map_err(|error| failed(&page, error))
 }
 
-fn row(number: u32, cause: &Cause, passage: &Passage) -> String {
-    let share = |n: u32| format!("{:.2} %", 100.0 * f64::from(n) / f64::from(passage.sent));
-    let mut extents = passage.extents();
+fn row(number: u32, cause: &Cause, result: &TrainResult) -> String {
+    let share = |n: u32| format!("{:.2} %", 100.0 * f64::from(n) / f64::from(result.sent));
+    let mut extents = result.extents();
     extents.sort_unstable();
     let extent = extents.last().map_or_else(
         || "-".to_owned(),
@@ -105,13 +105,13 @@ fn row(number: u32, cause: &Cause, passage: &Passage) -> String {
         },
     );
     let Cause { what, named_by, stage, path } = cause;
-    let delay = |quantile| passage.delay_quantile(quantile).round_to(Duration::from_micros(1));
+    let delay = |quantile| result.delay_quantile(quantile).round_to(Duration::from_micros(1));
     format!(
         "| [C{number}](pictures/{path}.svg) | {what} | {named_by} | `{stage}` | `{path}` | {} | {extent} | {} | {} | {} | {}, {} |",
         share(extents.len() as u32),
-        share(passage.n_reordered(3)),
-        share(passage.lost()),
-        share(passage.duplicates()),
+        share(result.n_reordered(3)),
+        share(result.lost()),
+        share(result.duplicates()),
         delay(0.5),
         delay(0.99),
     )

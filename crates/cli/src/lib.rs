@@ -49,9 +49,9 @@ enum Command {
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
 enum Failure {
-    /// The question was wrong.
+    /// The input was wrong.
     Usage(String),
-    /// The answer could not be found.
+    /// It could not be done.
     Failed(String),
     /// Interrupted; what was finished has been shown.
     Interrupted,

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use reknit_compare::names;
-use reknit_compare::passage::{self, Report};
-use reknit_path::{Direction, Passage, Profile, Train};
+use reknit_compare::path_report::{self, Report};
+use reknit_path::{Direction, Profile, Train, TrainResult};
 use reknit_units::Duration;
 
 use crate::plot::{self, Picture};
@@ -42,9 +42,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Some(name) => {
             let profile = names::load_path(name, &args.set)?;
             if let Some(file) = &args.plot {
-                let (direction, train, passage) = worth_a_picture(&profile, args.seed);
+                let (direction, train, result) = worth_a_picture(&profile, args.seed);
                 let way = if direction == Direction::Forward { "" } else { ", the way back" };
-                picture(format!("{}{way}", profile.name), &profile, train, &passage).save(file)?;
+                picture(format!("{}{way}", profile.name), &profile, train, &result).save(file)?;
             }
             output::print(&describe_path(&profile, args.seed, width))
         }
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn list_paths(width: usize) -> Result<String, Failure> {
-    let items: Vec<_> = passage::list()?.into_iter().map(|listed| (listed.name, listed.description)).collect();
+    let items: Vec<_> = path_report::list()?.into_iter().map(|listed| (listed.name, listed.description)).collect();
     let more = "More about one: reknit paths NAME. Your own: a TOML file (docs/paths.md).";
     Ok(format!("{}\n{}\n", table::definitions(&items, width), table::wrap(more, width, 0)))
 }
@@ -87,27 +87,27 @@ fn wrap_indented(line: &str, width: usize) -> String {
 }
 
 /// What is worth a picture: the way forward, unless only the way back reorders.
-pub(crate) fn worth_a_picture(profile: &Profile, seed: u64) -> (Direction, Train, Passage) {
-    let passage = |direction| {
-        let train = passage::train(profile, direction);
+pub(crate) fn worth_a_picture(profile: &Profile, seed: u64) -> (Direction, Train, TrainResult) {
+    let result = |direction| {
+        let train = path_report::train(profile, direction);
         (direction, train, train.through(profile, direction, seed))
     };
-    let forward = passage(Direction::Forward);
+    let forward = result(Direction::Forward);
     if forward.2.reordered_ratio() > 0.0 {
         return forward;
     }
-    let reverse = passage(Direction::Reverse);
+    let reverse = result(Direction::Reverse);
     if reverse.2.reordered_ratio() > 0.0 { reverse } else { forward }
 }
 
 /// Its picture.
-pub(crate) fn picture<'a>(title: String, profile: &'a Profile, train: Train, passage: &'a Passage) -> Picture<'a> {
-    Picture { title, description: &profile.description, train, passage }
+pub(crate) fn picture<'a>(title: String, profile: &'a Profile, train: Train, result: &'a TrainResult) -> Picture<'a> {
+    Picture { title, description: &profile.description, train, result }
 }
 
 /// What one direction does to a train, in the terms of RFC 4737.
 fn measure(profile: &Profile, direction: Direction, seed: u64, width: usize) -> String {
-    let report = passage::report(profile, direction, seed);
+    let report = path_report::report(profile, direction, seed);
     let share = |n: u32| 100.0 * f64::from(n) / f64::from(report.packets);
     let mut lines = vec![
         ("delay", delays(&report)),
@@ -115,7 +115,7 @@ fn measure(profile: &Profile, direction: Direction, seed: u64, width: usize) -> 
         ("reordered", reordering(&report)),
     ];
     if report.reordered > 0 {
-        let n = passage::N.iter().zip(report.n_reordered).map(|(n, count)| format!("{n}: {:.2} %", share(count)));
+        let n = path_report::N.iter().zip(report.n_reordered).map(|(n, count)| format!("{n}: {:.2} %", share(count)));
         lines.push(("n-reordered", n.collect::<Vec<_>>().join(", ")));
     }
     let gap = rounded(report.gap_ms);

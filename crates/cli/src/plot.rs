@@ -8,7 +8,7 @@ use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use reknit_path::{Passage, Passed, Train};
+use reknit_path::{Arrival, Train, TrainResult};
 
 use crate::{Failure, output, table};
 
@@ -45,7 +45,7 @@ pub(crate) struct Picture<'a> {
     /// What was sent.
     pub(crate) train: Train,
     /// What arrived.
-    pub(crate) passage: &'a Passage,
+    pub(crate) result: &'a TrainResult,
 }
 
 /// How a picture is stored.
@@ -157,9 +157,9 @@ impl Picture<'_> {
         let closer =
             format!("packets {} to {}", output::count(close.start.into()), output::count((close.end - 1).into()));
         let marks = [self.delays(&upper, unit, all, &title)?, self.delays(&middle, unit, close, &closer)?];
-        let extents = self.passage.extents();
+        let extents = self.result.extents();
         if extents.is_empty() {
-            let delays: Vec<f64> = self.passage.arrivals().map(|packet| dot(packet).1).collect();
+            let delays: Vec<f64> = self.result.arrivals().map(|packet| dot(packet).1).collect();
             let title = "no packet is reordered; how long they took";
             histogram(&lower, unit, &Bars::of_delays(&delays), title, "one-way delay, ms", IN_ORDER)?;
         } else {
@@ -172,9 +172,9 @@ impl Picture<'_> {
 
     /// The packets to draw one by one: around the first that was reordered, lost or copied, whichever there is.
     fn close(&self) -> Range<u32> {
-        let late = lateness(self.passage).into_iter().filter_map(|(packet, late)| late.then_some(packet.number)).min();
-        let missing = self.passage.missing();
-        let copy = self.passage.passed.iter().find(|packet| !packet.first).map(|packet| packet.number);
+        let late = lateness(self.result).into_iter().filter_map(|(packet, late)| late.then_some(packet.number)).min();
+        let missing = self.result.missing();
+        let copy = self.result.copies.iter().find(|packet| !packet.first).map(|packet| packet.number);
         let first = late.or(missing.first().copied()).or(copy).unwrap_or(0);
         let start = first.saturating_sub(BEFORE).min(self.train.packets.saturating_sub(CLOSE));
         start..(start + CLOSE).min(self.train.packets)
@@ -191,14 +191,14 @@ impl Picture<'_> {
     where
         DB::ErrorType: 'static,
     {
-        let shown = || self.passage.passed.iter().filter(|packet| numbers.contains(&packet.number));
+        let shown = || self.result.copies.iter().filter(|packet| numbers.contains(&packet.number));
         let sent = |number: u32| self.train.departure(number).as_secs_f64();
         let (bottom, top) = span(shown().map(|packet| dot(packet).1));
         let times = sent(numbers.start)..sent(numbers.end);
         let chart = axes(area, unit, title, (times, bottom..top), ("sent at, s", "one-way delay, ms"))?;
-        let place = |packet: &Passed| chart.backend_coord(&dot(packet));
+        let place = |packet: &Arrival| chart.backend_coord(&dot(packet));
         let mut marks = Marks::default();
-        for (packet, late) in lateness(self.passage) {
+        for (packet, late) in lateness(self.result) {
             if numbers.contains(&packet.number) {
                 let layer = if late { &mut marks.reordered } else { &mut marks.in_order };
                 layer.push(place(packet));
@@ -206,7 +206,7 @@ impl Picture<'_> {
         }
         marks.copied = shown().filter(|packet| !packet.first).map(place).collect();
         let floor = chart.backend_coord(&(0.0, bottom)).1 - TICK * unit;
-        let lost = self.passage.missing().into_iter().filter(|number| numbers.contains(number));
+        let lost = self.result.missing().into_iter().filter(|number| numbers.contains(number));
         marks.lost = lost.map(|number| (chart.backend_coord(&(sent(number), bottom)).0, floor)).collect();
         marks.thin_out();
         legend(area, unit, &marks)?;
@@ -215,14 +215,14 @@ impl Picture<'_> {
 }
 
 /// The first copies, in the order of arrival, and whether each is reordered.
-fn lateness(passage: &Passage) -> Vec<(&Passed, bool)> {
+fn lateness(result: &TrainResult) -> Vec<(&Arrival, bool)> {
     let mut highest = None;
     let mut late = |number| {
         let late = highest.is_some_and(|highest| number < highest);
         highest = highest.max(Some(number));
         late
     };
-    passage.arrivals().map(|packet| (packet, late(packet.number))).collect()
+    result.arrivals().map(|packet| (packet, late(packet.number))).collect()
 }
 
 /// The part of an axis that `values` need: from zero, unless all would then lie in a thin band.
@@ -237,7 +237,7 @@ fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 /// When a packet was sent, in seconds, and its delay in milliseconds.
-fn dot(packet: &Passed) -> (f64, f64) {
+fn dot(packet: &Arrival) -> (f64, f64) {
     (packet.sent.as_secs_f64(), packet.delay().as_secs_f64() * 1e3)
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
-use reknit_compare::{Error, Estimate, Grid, Point, Run, Sheet, Store};
+use reknit_compare::{Error, Estimate, Grid, GridFile, Point, RunSummary, Store};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ use crate::{Failure, input, output};
 /// Run a grid of scenarios, each with each seed.
 ///
 /// The file is a scenario (docs/scenarios.md) with a table `[axes]`: keys of the scenario or of the path, each with a list of
-/// values. The same seed is the same fate of the same packets for every variant.
+/// values. For a given seed every variant sees the same losses and delays.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// A scenario with axes: a TOML file
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let seeds = args.seeds.map(|n| (1..=u64::from(n)).collect());
-    let grid = Grid::new(Sheet::load(&args.file)?, seeds, &args.variant_file)?;
+    let grid = Grid::new(GridFile::load(&args.file)?, seeds, &args.variant_file)?;
     for warning in &grid.warnings {
         eprintln!("warning: {warning}");
     }
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Of each point; none if it was interrupted.
-fn simulate(grid: &Grid, store: Option<&Store>, quiet: bool) -> Result<Vec<Option<Run>>, Failure> {
+fn simulate(grid: &Grid, store: Option<&Store>, quiet: bool) -> Result<Vec<Option<RunSummary>>, Failure> {
     let stop = output::on_interrupt();
     let bar = output::progress(grid.points.len() as u64, "simulating", quiet);
     let one = |point: &Point| {
@@ -105,12 +105,12 @@ struct Document<'a> {
 #[derive(Serialize)]
 struct Entry<'a> {
     at: Map<String, Value>,
-    run: &'a Run,
+    run: &'a RunSummary,
 }
 
 impl<'a> Document<'a> {
-    fn of(grid: &'a Grid, runs: &'a [Option<Run>]) -> Document<'a> {
-        let entry = |(i, run): (usize, &'a Option<Run>)| {
+    fn of(grid: &'a Grid, runs: &'a [Option<RunSummary>]) -> Document<'a> {
+        let entry = |(i, run): (usize, &'a Option<RunSummary>)| {
             let label = |value| serde_json::to_value(value).unwrap_or_default();
             let names = grid.axes.iter().map(|axis| axis.key.clone());
             Some(Entry { at: names.zip(grid.labels(i).into_iter().map(label)).collect(), run: run.as_ref()? })
@@ -131,7 +131,7 @@ fn labels(grid: &Grid, point: usize) -> Vec<String> {
     grid.labels(point).into_iter().map(text).collect()
 }
 
-fn csv(grid: &Grid, runs: &[Option<Run>]) -> String {
+fn csv(grid: &Grid, runs: &[Option<RunSummary>]) -> String {
     let quoted = |text: String| {
         if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
     };
@@ -152,7 +152,7 @@ fn csv(grid: &Grid, runs: &[Option<Run>]) -> String {
 }
 
 /// A line for each place in the grid: means over the seeds.
-fn columns(grid: &Grid, runs: &[Option<Run>]) -> Vec<Column> {
+fn columns(grid: &Grid, runs: &[Option<RunSummary>]) -> Vec<Column> {
     let mut columns: Vec<Column> = grid.axes.iter().map(|axis| Column::new(axis.key.clone(), 0, Align::Left)).collect();
     let first = columns.len();
     columns.extend([
@@ -164,7 +164,7 @@ fn columns(grid: &Grid, runs: &[Option<Run>]) -> Vec<Column> {
         Column::new("RTOs", 1, Align::Right),
     ]);
     for (i, of_seeds) in runs.chunks(grid.seeds.len()).enumerate() {
-        let finished: Vec<&Run> = of_seeds.iter().flatten().collect();
+        let finished: Vec<&RunSummary> = of_seeds.iter().flatten().collect();
         if finished.is_empty() {
             continue;
         }
@@ -178,9 +178,9 @@ fn columns(grid: &Grid, runs: &[Option<Run>]) -> Vec<Column> {
     columns
 }
 
-fn means(runs: &[&Run]) -> [String; 6] {
-    let estimate = |value: fn(&Run) -> f64| Estimate::of(runs.iter().map(|run| value(run)));
-    let count = |value: fn(&Run) -> u64| runs.iter().map(|run| value(run)).sum::<u64>() as f64;
+fn means(runs: &[&RunSummary]) -> [String; 6] {
+    let estimate = |value: fn(&RunSummary) -> f64| Estimate::of(runs.iter().map(|run| value(run)));
+    let count = |value: fn(&RunSummary) -> u64| runs.iter().map(|run| value(run)).sum::<u64>() as f64;
     let share = |part: f64, whole: f64| output::per_cent(if whole > 0.0 { part / whole } else { 0.0 });
     let mean = |sum: f64| output::count(sum / runs.len() as f64);
     let retransmitted = count(|run| run.retransmissions.total);

@@ -182,13 +182,13 @@ pub(crate) fn parts_by_seam(composition: &Composition) -> Vec<(String, String)> 
 }
 
 /// A parameter with the value that a variant gives it.
-pub(crate) struct Setting {
+pub(crate) struct ScenarioOptions {
     pub(crate) seam: Seam,
     pub(crate) parameter: Parameter,
     pub(crate) value: String,
 }
 
-impl Setting {
+impl ScenarioOptions {
     /// The value with its unit, and the default where it is another.
     pub(crate) fn shown(&self) -> String {
         let value = self.parameter.show(&self.value);
@@ -209,20 +209,20 @@ impl Setting {
 }
 
 /// All parameters of all parts.
-pub(crate) fn parameters(composition: &Composition) -> Vec<Setting> {
+pub(crate) fn parameters(composition: &Composition) -> Vec<ScenarioOptions> {
     let mut settings = Vec::new();
     for (seam, face) in Seam::ALL.iter().flat_map(|seam| composition.faces(*seam).into_iter().map(|f| (*seam, f))) {
         let Form { parameters, .. } = face.form();
         for parameter in parameters {
             let value = face.parameters.get(&parameter.name).map_or(String::new(), parts::plain);
-            settings.push(Setting { seam, parameter, value });
+            settings.push(ScenarioOptions { seam, parameter, value });
         }
     }
     settings
 }
 
-fn parameter_list(settings: &[Setting], width: usize) -> String {
-    let line = |setting: &Setting| {
+fn parameter_list(settings: &[ScenarioOptions], width: usize) -> String {
+    let line = |setting: &ScenarioOptions| {
         let key = format!("{}.{}", setting.seam, setting.parameter.name);
         (format!("{key} = {}", setting.shown()), setting.meaning())
     };

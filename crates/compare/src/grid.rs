@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
 use crate::point::Point;
-use crate::{Error, Setting};
+use crate::{Error, ScenarioOptions};
 
 /// Points of a grid at most.
 const MOST_POINTS: usize = 1_000_000;
@@ -20,9 +20,9 @@ const KEYS: &str = "variant, path, duration, loss, in_order, flows, parts of flo
 
 /// A scenario with axes.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Sheet {
+pub struct GridFile {
     /// The file that it stands in, or what errors call it.
-    pub place: String,
+    pub location: String,
     /// The scenario.
     pub table: Table,
     /// What varies; the last varies fastest.
@@ -38,7 +38,7 @@ pub struct Axis {
     pub values: Vec<(Value, Value)>,
 }
 
-/// All runs of a sheet.
+/// All runs of a grid file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grid {
     /// What varies.
@@ -88,27 +88,27 @@ fn label(i: usize, value: &Value) -> Value {
     }
 }
 
-impl Sheet {
+impl GridFile {
     /// A scenario file with a table `[axes]`.
     ///
     /// # Errors
     /// Names the file, the line (for broken TOML) or the key.
-    pub fn load(file: &Path) -> Result<Sheet, Error> {
-        let place = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(|error| Error::Usage(format!("{place}: {error}")))?;
+    pub fn load(file: &Path) -> Result<GridFile, Error> {
+        let location = file.display().to_string();
+        let text = std::fs::read_to_string(file).map_err(|error| Error::Usage(format!("{location}: {error}")))?;
         let refuse = |error: toml::de::Error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-            Error::Usage(format!("{place}:{line}: {}", error.message().trim().replace('\n', ", ")))
+            Error::Usage(format!("{location}:{line}: {}", error.message().trim().replace('\n', ", ")))
         };
         let mut table: Table = text.parse().map_err(refuse)?;
         let axes = match table.remove("axes") {
             None => Vec::new(),
             Some(Value::Table(axes)) => sorted(axes, &text),
-            Some(_) => return Err(Error::Usage(format!("{place}: axes: write it as a table [axes]"))),
+            Some(_) => return Err(Error::Usage(format!("{location}: axes: write it as a table [axes]"))),
         };
         let axes = axes.into_iter().map(|(key, values)| Axis::new(&key, values));
-        let axes = axes.collect::<Result<_, _>>().map_err(|error| Error::Usage(format!("{place}: {error}")))?;
-        Ok(Sheet { place, table, axes })
+        let axes = axes.collect::<Result<_, _>>().map_err(|error| Error::Usage(format!("{location}: {error}")))?;
+        Ok(GridFile { location, table, axes })
     }
 }
 
@@ -118,10 +118,10 @@ fn sorted(axes: Table, text: &str) -> Vec<(String, Value)> {
     struct Order {
         axes: BTreeMap<Spanned<String>, Value>,
     }
-    let places = toml::from_str::<Order>(text).map(|order| order.axes).unwrap_or_default();
-    let place = |key: &str| places.keys().find(|known| known.get_ref() == key).map(|known| known.span().start);
+    let positions = toml::from_str::<Order>(text).map(|order| order.axes).unwrap_or_default();
+    let position = |key: &str| positions.keys().find(|known| known.get_ref() == key).map(|known| known.span().start);
     let mut axes: Vec<(String, Value)> = axes.into_iter().collect();
-    axes.sort_by_key(|(key, _)| place(key));
+    axes.sort_by_key(|(key, _)| position(key));
     axes.into_iter().flat_map(|(key, value)| flat(key, value)).collect()
 }
 
@@ -141,8 +141,8 @@ impl Grid {
     ///
     /// # Errors
     /// If any point is wrong.
-    pub fn new(sheet: Sheet, seeds: Option<Vec<u64>>, variant_files: &[PathBuf]) -> Result<Grid, Error> {
-        let Sheet { place, mut table, mut axes } = sheet;
+    pub fn new(grid_file: GridFile, seeds: Option<Vec<u64>>, variant_files: &[PathBuf]) -> Result<Grid, Error> {
+        let GridFile { location, mut table, mut axes } = grid_file;
         let seeds = match (seeds, table.remove("seeds")) {
             (Some(seeds), _) => seeds,
             (None, None) => (1..=5).collect(),
@@ -150,11 +150,11 @@ impl Grid {
                 let number = number.as_integer().and_then(|n| u64::try_from(n).ok());
                 let number = number.filter(|n| (1..=MOST_SEEDS).contains(n));
                 let message = format!("must lie between 1 and {MOST_SEEDS}");
-                (1..=number.ok_or_else(|| wrong(&place, "seeds", &message))?).collect()
+                (1..=number.ok_or_else(|| wrong(&location, "seeds", &message))?).collect()
             }
         };
         if seeds.is_empty() || seeds.len() as u64 > MOST_SEEDS {
-            return Err(wrong(&place, "seeds", &format!("give 1 to {MOST_SEEDS} of them")));
+            return Err(wrong(&location, "seeds", &format!("give 1 to {MOST_SEEDS} of them")));
         }
         if let Some(variants) = table.remove("variants")
             && axes.iter().all(|axis| axis.key != "variant")
@@ -165,13 +165,13 @@ impl Grid {
         let size = axes.iter().try_fold(1, |size: usize, axis| size.checked_mul(axis.values.len()));
         let all = size.and_then(|size| size.checked_mul(seeds.len())).filter(|all| *all <= MOST_POINTS);
         let (Some(size), Some(_)) = (size, all) else {
-            return Err(wrong(&place, "axes", &format!("they make more than {MOST_POINTS} points")));
+            return Err(wrong(&location, "axes", &format!("they make more than {MOST_POINTS} points")));
         };
-        let resolve = |i: usize| resolve(&place, chosen(&place, &table, &axes, i)?, variant_files);
-        let places: Vec<(Point, Vec<String>)> = (0..size).into_par_iter().map(resolve).collect::<Result<_, Error>>()?;
+        let resolve = |i: usize| resolve(&location, chosen(&location, &table, &axes, i)?, variant_files);
+        let cells: Vec<(Point, Vec<String>)> = (0..size).into_par_iter().map(resolve).collect::<Result<_, Error>>()?;
         let of_seeds = |point: &Point| seeds.iter().map(|seed| point.with_seed(*seed)).collect::<Vec<_>>();
-        let points = places.iter().flat_map(|(point, _)| of_seeds(point)).collect();
-        let warnings: BTreeSet<String> = places.into_iter().flat_map(|(_, warnings)| warnings).collect();
+        let points = cells.iter().flat_map(|(point, _)| of_seeds(point)).collect();
+        let warnings: BTreeSet<String> = cells.into_iter().flat_map(|(_, warnings)| warnings).collect();
         Ok(Grid { axes, seeds, points, warnings: warnings.into_iter().collect() })
     }
 
@@ -182,8 +182,8 @@ impl Grid {
     }
 }
 
-fn wrong(place: &str, key: &str, message: &str) -> Error {
-    Error::Usage(format!("{place}: {key}: {message}"))
+fn wrong(location: &str, key: &str, message: &str) -> Error {
+    Error::Usage(format!("{location}: {key}: {message}"))
 }
 
 /// Which value of each axis; the last axis varies fastest.
@@ -196,18 +196,18 @@ fn picks(axes: &[Axis], mut i: usize) -> Vec<usize> {
     picks
 }
 
-/// The scenario at one place of the grid.
-fn chosen(place: &str, table: &Table, axes: &[Axis], i: usize) -> Result<Table, Error> {
+/// The scenario at one cell of the grid.
+fn chosen(location: &str, table: &Table, axes: &[Axis], i: usize) -> Result<Table, Error> {
     let mut table = table.clone();
     // Keys of the path may stand beside those of the scenario.
     for key in table.keys().filter(|key| is_of_path(key)).cloned().collect::<Vec<_>>() {
         if let Some(value) = table.remove(&key) {
-            insert(&mut table, &key, value).map_err(|message| wrong(place, &key, &message))?;
+            insert(&mut table, &key, value).map_err(|message| wrong(location, &key, &message))?;
         }
     }
     for (axis, pick) in axes.iter().zip(picks(axes, i)) {
         insert(&mut table, &axis.key, axis.values[pick].1.clone())
-            .map_err(|message| wrong(place, &axis.key, &message))?;
+            .map_err(|message| wrong(location, &axis.key, &message))?;
     }
     Ok(table)
 }
@@ -262,9 +262,9 @@ fn put(at: &mut Value, keys: &[&str], value: Value) -> Result<(), String> {
     }
 }
 
-fn resolve(place: &str, mut table: Table, variant_files: &[PathBuf]) -> Result<(Point, Vec<String>), Error> {
-    let variant = table.remove("variant").ok_or_else(|| wrong(place, "variant", "missing; name one, or an axis"))?;
-    // The plan finds variants that are described in place, and leaves their names.
+fn resolve(location: &str, mut table: Table, variant_files: &[PathBuf]) -> Result<(Point, Vec<String>), Error> {
+    let variant = table.remove("variant").ok_or_else(|| wrong(location, "variant", "missing; name one, or an axis"))?;
+    // The plan finds variants that are described inline, and leaves their names.
     table.insert("variants".to_owned(), Value::Array(vec![variant]));
     let mut flows = table.get("flows").cloned();
     for set in flows.as_mut().and_then(Value::as_array_mut).into_iter().flatten() {
@@ -274,14 +274,14 @@ fn resolve(place: &str, mut table: Table, variant_files: &[PathBuf]) -> Result<(
             *variant = name;
         }
     }
-    let mut plan = Plan::from_table(place, table).map_err(Error::Usage)?;
+    let mut plan = Plan::from_table(location, table).map_err(Error::Usage)?;
     for (own, _) in plan.own_variants.iter_mut().filter(|(own, _)| own.ends_with(": variants[0]")) {
-        *own = format!("{place}: variant");
+        *own = format!("{location}: variant");
     }
     let variant = plan.variants.first().cloned().unwrap_or_default();
-    let setting = Setting { variant_files: variant_files.to_vec(), ..Setting::of(plan) };
-    let stage = setting.look_up()?;
-    Ok((Point::new(&stage, flows, &variant)?, stage.warnings()))
+    let options = ScenarioOptions { variant_files: variant_files.to_vec(), ..ScenarioOptions::of(plan) };
+    let setup = options.look_up()?;
+    Ok((Point::new(&setup, flows, &variant)?, setup.warnings()))
 }
 
 #[cfg(test)]
@@ -300,7 +300,7 @@ mod tests {
 
     fn grid(name: &str, text: &str) -> Result<Grid, Error> {
         let file = file(name, text);
-        let grid = Sheet::load(&file).and_then(|sheet| Grid::new(sheet, None, &[]));
+        let grid = GridFile::load(&file).and_then(|grid_file| Grid::new(grid_file, None, &[]));
         std::fs::remove_file(&file).unwrap();
         grid
     }

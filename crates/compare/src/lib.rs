@@ -1,45 +1,45 @@
-//! What the command `reknit` and the Python package compute, in one place: the same question and seed give the same
-//! numbers from both.
+//! What the command `reknit` and the Python package compute, once for both: the same options and seed give the same
+//! numbers from either.
 //!
-//! A [`Campaign`] is made from a [`Question`]: it loads the path, finds the variants and lists the simulations to run. The
-//! caller runs them ([`Campaign::run`]) and gets a [`Comparison`], which is also the JSON document. [`simulate`] is one of these
-//! simulations on its own, with its time series. [`catalogue`] lists the variants, [`passage`] says what a path does to a
-//! train of packets.
+//! An [`Experiment`] is made from [`CompareOptions`]: it loads the path, finds the variants and lists the simulations to run.
+//! The caller runs them ([`Experiment::run`]) and gets a [`Comparison`], which is also the JSON document. [`simulate`] runs one
+//! of these simulations on its own and keeps its time series. [`catalogue`] lists the variants, [`path_report`] says what a
+//! path does to a train of packets.
 
-mod campaign;
 pub mod catalogue;
-pub mod contestants;
+mod experiment;
 mod grid;
 mod measured;
+pub mod named_variant;
 pub mod names;
-pub mod passage;
+pub mod path_report;
 mod point;
-mod question;
-mod run;
-mod single;
+mod run_summary;
+mod setup;
+mod simulate;
 mod statistics;
 mod store;
 mod trace;
 
-pub use campaign::{Campaign, Comparison, Job, Question, Row};
-pub use contestants::Contestant;
-pub use grid::{Axis, Grid, Sheet};
+pub use experiment::{CompareOptions, Comparison, Experiment, Job, Row};
+pub use grid::{Axis, Grid, GridFile};
 pub use measured::Measured;
+pub use named_variant::NamedVariant;
 pub use point::Point;
-pub use question::Setting;
-pub use run::{Completions, Cuts, GroupRun, Retransmissions, Run};
-pub use single::{Single, Trajectory, simulate};
+pub use run_summary::{Completions, Cuts, GroupSummary, Retransmissions, RunSummary};
+pub use setup::ScenarioOptions;
+pub use simulate::{SimulateOptions, Trajectory, simulate};
 pub use statistics::Estimate;
 pub use store::Store;
 pub use trace::{Packets, Trace, trace};
 
-/// Why there is no answer: one line that names the place, what was wrong and what is allowed.
+/// Why there is no result: one line that names the file, key or flag, what was wrong and what is allowed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Error {
-    /// The question was wrong.
+    /// The input was wrong.
     #[error("{}", names::in_words(.0))]
     Usage(String),
-    /// The answer could not be found.
+    /// It could not be computed.
     #[error("{0}")]
     Failed(String),
 }

@@ -39,7 +39,7 @@ pub struct Measured {
     /// Segments retransmitted by the loss detector whose earlier copies were all lost.
     pub needed_fast_retransmissions: u64,
     /// Segments retransmitted by the loss detector of which an earlier copy was not lost.
-    pub needless_fast_retransmissions: u64,
+    pub spurious_fast_retransmissions: u64,
     /// Lost data packets whose segment fast retransmit or fast recovery retransmitted next.
     pub lost_packets_fast_retransmitted: u64,
     /// Bytes of a data segment on the wire, IP and TCP headers included: mean.
@@ -68,7 +68,7 @@ impl Measured {
             burst_p99_segments: measures.burst_quantile(0.99),
             burst_max_segments: measures.burst_quantile(1.0),
             needed_fast_retransmissions: measures.needed_fast_retransmissions,
-            needless_fast_retransmissions: measures.needless_fast_retransmissions,
+            spurious_fast_retransmissions: measures.spurious_fast_retransmissions,
             lost_packets_fast_retransmitted: measures.repaired_by_fast_retransmit,
             wire_bytes_per_segment: (measures.segments > 0).then_some(per_segment),
             reordering_state_bytes: measures.reordering_state.0,

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
-use crate::question::Stage;
-use crate::{Error, Run, Setting, Single, contestants};
+use crate::setup::Setup;
+use crate::{Error, RunSummary, ScenarioOptions, SimulateOptions, named_variant};
 
 const FORMAT: &str = "reknit-point-1";
 /// Other sources may give other numbers.
@@ -68,17 +68,17 @@ impl Point {
     ///
     /// # Errors
     /// If a file that its path reads is not there, or another one.
-    pub fn run(&self, stop: &AtomicBool) -> Result<Option<Run>, Error> {
+    pub fn run(&self, stop: &AtomicBool) -> Result<Option<RunSummary>, Error> {
         let plan = Plan::from_table(PLACE, self.scenario.clone()).map_err(Error::Usage)?;
         let tables = self.own_variants.iter().map(|(name, table)| (name.clone(), table.clone()));
-        let setting = Setting { variant_tables: tables.collect(), ..Setting::of(plan) };
-        let single = Single { setting, variant: self.variant.clone(), seed: self.seed, sample_every: None };
+        let scenario = ScenarioOptions { variant_tables: tables.collect(), ..ScenarioOptions::of(plan) };
+        let options = SimulateOptions { scenario, variant: self.variant.clone(), seed: self.seed, sample_every: None };
         for (file, digest) in &self.files {
             if digest_of(file)? != *digest {
                 return Err(Error::Failed(format!("{file}: not the same as where the sweep was begun")));
             }
         }
-        Ok(crate::simulate(&single, stop)?.map(|trajectory| trajectory.run))
+        Ok(crate::simulate(&options, stop)?.map(|trajectory| trajectory.run))
     }
 
     pub(crate) fn with_seed(&self, seed: u64) -> Point {
@@ -86,12 +86,12 @@ impl Point {
     }
 
     /// The run of `variant` with the first seed, in a scenario that has been looked up. `flows` are those of its table.
-    pub(crate) fn new(stage: &Stage, flows: Option<Value>, variant: &str) -> Result<Point, Error> {
-        let plan = &stage.plan;
+    pub(crate) fn new(setup: &Setup, flows: Option<Value>, variant: &str) -> Result<Point, Error> {
+        let plan = &setup.plan;
         let mut scenario = Table::new();
         let path = plan.path_table().map_err(Error::Usage)?;
         scenario.insert("path".to_owned(), Value::Table(numbers_only(path)));
-        scenario.insert("duration".to_owned(), Value::String(format!("{} ns", stage.duration.as_nanos())));
+        scenario.insert("duration".to_owned(), Value::String(format!("{} ns", setup.duration.as_nanos())));
         scenario.insert("warm_up".to_owned(), Value::String(format!("{} ns", plan.warm_up.as_nanos())));
         scenario.insert("in_order".to_owned(), Value::Boolean(plan.in_order));
         if let Some(loss) = plan.loss {
@@ -103,16 +103,16 @@ impl Point {
         if let Some(flows) = flows {
             scenario.insert("flows".to_owned(), flows);
         }
-        let variant = contestants::find(variant, &stage.customs);
-        let variant = variant.map_err(|error| Error::Usage(format!("{}: variant: {error}", plan.place)))?.name;
+        let variant = named_variant::find(variant, &setup.customs);
+        let variant = variant.map_err(|error| Error::Usage(format!("{}: variant: {error}", plan.location)))?.name;
         Ok(Point {
             format: FORMAT.to_owned(),
             reknit: env!("CARGO_PKG_VERSION").to_owned(),
             sources: SOURCES.to_owned(),
             scenario,
-            own_variants: own_variants(stage, &variant),
+            own_variants: own_variants(setup, &variant),
             variant,
-            files: files(stage)?,
+            files: files(setup)?,
             seed: 1,
         })
     }
@@ -126,17 +126,17 @@ fn numbers_only(mut path: Table) -> Table {
 }
 
 /// Those that take part, as tables.
-fn own_variants(stage: &Stage, compared: &str) -> BTreeMap<String, Table> {
+fn own_variants(setup: &Setup, compared: &str) -> BTreeMap<String, Table> {
     let takes_part = |name: &str| {
-        name == compared || stage.plan.groups.iter().any(|group| group.variant.as_deref().map(str::trim) == Some(name))
+        name == compared || setup.plan.groups.iter().any(|group| group.variant.as_deref().map(str::trim) == Some(name))
     };
-    let used = stage.customs.iter().filter(|custom| takes_part(&custom.name));
+    let used = setup.customs.iter().filter(|custom| takes_part(&custom.name));
     used.map(|custom| (custom.name.clone(), custom.table.clone())).collect()
 }
 
-fn files(stage: &Stage) -> Result<BTreeMap<String, String>, Error> {
+fn files(setup: &Setup) -> Result<BTreeMap<String, String>, Error> {
     let mut found = BTreeMap::new();
-    for named in stage.profile.forward.iter().chain(&stage.profile.reverse) {
+    for named in setup.profile.forward.iter().chain(&setup.profile.reverse) {
         if let Spec::Recorded(recorded) = &named.spec
             && let Some(file) = &recorded.file
         {

@@ -10,13 +10,13 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Point, Run};
+use crate::{Error, Point, RunSummary};
 
 /// A folder with finished runs.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    known: BTreeMap<String, Run>,
+    known: BTreeMap<String, RunSummary>,
     journal: Mutex<Option<File>>,
 }
 
@@ -24,13 +24,13 @@ pub struct Store {
 struct NewLine<'a> {
     key: String,
     point: &'a Point,
-    run: &'a Run,
+    run: &'a RunSummary,
 }
 
 #[derive(Deserialize)]
 struct Line {
     key: String,
-    run: Run,
+    run: RunSummary,
 }
 
 impl Store {
@@ -54,7 +54,7 @@ impl Store {
     }
 
     /// The run of the point with this key, if it is finished.
-    pub fn run(&self, key: &str) -> Option<&Run> {
+    pub fn run(&self, key: &str) -> Option<&RunSummary> {
         self.known.get(key)
     }
 
@@ -62,7 +62,7 @@ impl Store {
     ///
     /// # Errors
     /// Names the file.
-    pub fn add(&self, point: &Point, run: &Run) -> Result<(), Error> {
+    pub fn add(&self, point: &Point, run: &RunSummary) -> Result<(), Error> {
         let name = self.folder.join(format!("runs-{}.jsonl", std::process::id()));
         let failed = |error: io::Error| Error::Failed(format!("{}: {error}", name.display()));
         let line = serde_json::to_string(&NewLine { key: point.key(), point, run });
@@ -84,7 +84,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Axis, Grid, Sheet};
+    use crate::{Axis, Grid, GridFile};
     use std::sync::atomic::AtomicBool;
     use toml::Value;
 
@@ -93,10 +93,10 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("reknit-store-{}", std::process::id()));
         let table = "path = \"clean\"\nduration = \"1 s\"\nvariant = \"sack\"\n".parse().unwrap();
         let axes = vec![Axis::new("loss", Value::Array(vec![Value::Float(0.0), Value::Float(0.01)])).unwrap()];
-        let sheet = Sheet { place: "s".to_owned(), table, axes };
-        let grid = Grid::new(sheet, Some(vec![1]), &[]).unwrap();
+        let grid_file = GridFile { location: "s".to_owned(), table, axes };
+        let grid = Grid::new(grid_file, Some(vec![1]), &[]).unwrap();
         let store = Store::open(&folder).unwrap();
-        let runs: Vec<Run> =
+        let runs: Vec<RunSummary> =
             grid.points.iter().map(|point| point.run(&AtomicBool::new(false)).unwrap().unwrap()).collect();
         for (point, run) in grid.points.iter().zip(&runs) {
             assert!(store.run(&point.key()).is_none());

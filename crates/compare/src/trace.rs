@@ -10,8 +10,8 @@ use reknit_tcp::segment::{Flags, SackBlock};
 use reknit_units::Instant;
 use serde::Serialize;
 
-use crate::single::phase;
-use crate::{Error, Single};
+use crate::simulate::phase;
+use crate::{Error, SimulateOptions};
 
 /// What was sent, delivered and lost in a run: columns of equal length, in the order of events. Sequence numbers are bytes
 /// from the initial one: the SYN is 0, the first byte of data 1.
@@ -70,15 +70,15 @@ pub struct Trace {
     pub packets: Packets,
 }
 
-/// Runs `single` and records every packet; its series is not wanted. None if `stop` became true on the way.
+/// Runs it and records every packet; its series is not wanted. None if `stop` became true on the way.
 ///
 /// # Errors
-/// If the question is wrong: names the file, key or flag, and what is allowed.
-pub fn trace(single: &Single, stop: &AtomicBool) -> Result<Option<Trace>, Error> {
-    let (stage, variant) = single.look_up()?;
-    let scenario = stage.scenario(&variant, single.seed);
+/// If the options are wrong: names the file, key or flag, and what is allowed.
+pub fn trace(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<Trace>, Error> {
+    let (setup, variant) = options.look_up()?;
+    let scenario = setup.scenario(&variant, options.seed);
     let Ok((_, recorder)) = run_unless(&scenario, Recorder::default(), stop) else { return Ok(None) };
-    Ok(Some(Trace { warnings: stage.warnings(), packets: recorder.packets }))
+    Ok(Some(Trace { warnings: setup.warnings(), packets: recorder.packets }))
 }
 
 /// Makes offsets of the sequence numbers of one end, which wrap.
@@ -218,7 +218,7 @@ mod tests {
     use reknit_sim::Plan;
 
     use super::*;
-    use crate::Setting;
+    use crate::ScenarioOptions;
 
     const PLAN: &str = "duration = \"2 s\"\n[[flows]]\nworkload = { kind = \"transfer\", size = \"38400 B\" }\n\
         [path]\ndescription = \"test\"\n[path.tcp]\nmss = 960\ntimestamps = false\nack_every = 1\n\
@@ -227,9 +227,9 @@ mod tests {
         [[path.forward]]\nkind = \"link\"\ndelay = \"50 ms\"\n[[path.reverse]]\nkind = \"link\"\ndelay = \"50 ms\"\n";
 
     fn recorded() -> Packets {
-        let setting = Setting::of(Plan::parse("s.toml", PLAN).unwrap());
-        let single = Single { setting, variant: "dsack-r".to_owned(), seed: 1, sample_every: None };
-        trace(&single, &AtomicBool::new(false)).unwrap().unwrap().packets
+        let scenario = ScenarioOptions::of(Plan::parse("s.toml", PLAN).unwrap());
+        let options = SimulateOptions { scenario, variant: "dsack-r".to_owned(), seed: 1, sample_every: None };
+        trace(&options, &AtomicBool::new(false)).unwrap().unwrap().packets
     }
 
     #[test]

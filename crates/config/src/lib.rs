@@ -6,16 +6,16 @@ use toml::{Table, Value};
 
 /// What is wrong in a file.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{place}: {message}")]
+#[error("{location}: {message}")]
 pub struct ConfigError {
-    place: String,
+    location: String,
     message: String,
 }
 
 impl ConfigError {
-    /// `place` is the file, or the file and the line; `message` says what is wrong and what is allowed.
-    pub fn new(place: impl Into<String>, message: impl Into<String>) -> ConfigError {
-        ConfigError { place: place.into(), message: message.into() }
+    /// `location` is the file, or the file and the line; `message` says what is wrong and what is allowed.
+    pub fn new(location: impl Into<String>, message: impl Into<String>) -> ConfigError {
+        ConfigError { location: location.into(), message: message.into() }
     }
 }
 
@@ -53,14 +53,14 @@ impl KeyError {
     }
 }
 
-/// The table that `text` is; `place` is the file's name.
+/// The table that `text` is; `location` is the file's name.
 ///
 /// # Errors
 /// If it is not TOML: names the line.
-pub fn parse(place: &str, text: &str) -> Result<Table, ConfigError> {
+pub fn parse(location: &str, text: &str) -> Result<Table, ConfigError> {
     text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-        ConfigError::new(format!("{place}:{line}"), error.message().trim().replace('\n', ", "))
+        ConfigError::new(format!("{location}:{line}"), error.message().trim().replace('\n', ", "))
     })
 }
 

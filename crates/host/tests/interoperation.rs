@@ -13,16 +13,16 @@ use reknit_tcp::Config;
 use reknit_units::{Bytes, Duration};
 use reknit_variants::{UnknownVariant, VARIANTS};
 
-/// Our part in a transfer.
+/// Our role in a transfer.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum Role {
     ClientSends,
     ClientReceives,
     ServerSends,
     ServerReceives,
 }
 
-const PARTS: [Part; 4] = [Part::ClientSends, Part::ClientReceives, Part::ServerSends, Part::ServerReceives];
+const ROLES: [Role; 4] = [Role::ClientSends, Role::ClientReceives, Role::ServerSends, Role::ServerReceives];
 
 /// False, with a word to the reader, where live transfers cannot run.
 fn can_run() -> bool {
@@ -34,20 +34,20 @@ fn can_run() -> bool {
     can
 }
 
-fn spec(path: &str, part: Part, size: u64) -> Spec {
+fn spec(path: &str, role: Role, size: u64) -> Spec {
     let profile = Profile::load(path, &[]).unwrap();
     let kernel: Stack = "kernel:cubic".parse().unwrap();
     let ours: Stack = "rack".parse().unwrap();
-    let we_send = matches!(part, Part::ClientSends | Part::ServerSends);
+    let we_send = matches!(role, Role::ClientSends | Role::ServerSends);
     let (sender, receiver) = if we_send { (ours, kernel) } else { (kernel, ours) };
     Spec {
         profile,
         tcp: Config { min_rto: Duration::from_millis(200), ..Config::default() },
         sender,
         receiver,
-        opener: match part {
-            Part::ClientSends | Part::ServerReceives => Opener::Sender,
-            Part::ClientReceives | Part::ServerSends => Opener::Receiver,
+        opener: match role {
+            Role::ClientSends | Role::ServerReceives => Opener::Sender,
+            Role::ClientReceives | Role::ServerSends => Opener::Receiver,
         },
         payload: Payload::Pattern(Bytes(size)),
         duration: Duration::from_secs(90),
@@ -74,10 +74,10 @@ fn transfer(path: &str, size: u64) {
     if !can_run() {
         return;
     }
-    for part in PARTS {
-        let spec = spec(path, part, size);
-        let outcome = run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{path} {part:?}: {error}"));
-        assert_clean(&format!("{path} {part:?}"), &spec, &outcome);
+    for role in ROLES {
+        let spec = spec(path, role, size);
+        let outcome = run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{path} {role:?}: {error}"));
+        assert_clean(&format!("{path} {role:?}"), &spec, &outcome);
     }
 }
 
@@ -113,9 +113,9 @@ fn one_per_cent_damaged() {
         return;
     }
     for ipv6 in [false, true] {
-        for part in PARTS {
-            let spec = Spec { ipv6, ..spec("corrupted", part, 5_000_000) };
-            let what = format!("corrupted {part:?}, IPv6 {ipv6}");
+        for role in ROLES {
+            let spec = Spec { ipv6, ..spec("corrupted", role, 5_000_000) };
+            let what = format!("corrupted {role:?}, IPv6 {ipv6}");
             let outcome = run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{what}: {error}"));
             assert_clean(&what, &spec, &outcome);
             assert!(outcome.retransmissions > 0, "{what}: no data segment was refused");
@@ -131,10 +131,10 @@ fn clean_path_over_ipv6_100_mb() {
     if !can_run() {
         return;
     }
-    for part in PARTS {
-        let spec = Spec { ipv6: true, ..spec("clean", part, 100_000_000) };
-        let outcome = run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("IPv6 {part:?}: {error}"));
-        assert_clean(&format!("IPv6 {part:?}"), &spec, &outcome);
+    for role in ROLES {
+        let spec = Spec { ipv6: true, ..spec("clean", role, 100_000_000) };
+        let outcome = run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("IPv6 {role:?}: {error}"));
+        assert_clean(&format!("IPv6 {role:?}"), &spec, &outcome);
     }
 }
 
@@ -148,16 +148,16 @@ fn every_variant_against_the_kernel() {
     if !can_run() {
         return;
     }
-    let parts = [Part::ClientSends, Part::ClientReceives];
-    let transfers: Vec<_> = VARIANTS.iter().flat_map(|variant| parts.map(|part| (variant.name, part))).collect();
+    let roles = [Role::ClientSends, Role::ClientReceives];
+    let transfers: Vec<_> = VARIANTS.iter().flat_map(|variant| roles.map(|role| (variant.name, role))).collect();
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
-                while let Some((name, part)) = transfers.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(error) = against_the_kernel(name, *part) {
-                        failures.lock().unwrap().push(format!("{name} {part:?}: {error}"));
+                while let Some((name, role)) = transfers.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(error) = against_the_kernel(name, *role) {
+                        failures.lock().unwrap().push(format!("{name} {role:?}: {error}"));
                     }
                 }
             });
@@ -167,13 +167,13 @@ fn every_variant_against_the_kernel() {
     assert!(failures.is_empty(), "{} of {} transfers\n{}", failures.len(), transfers.len(), failures.join("\n"));
 }
 
-fn against_the_kernel(variant: &str, part: Part) -> Result<(), String> {
+fn against_the_kernel(variant: &str, role: Role) -> Result<(), String> {
     let size = Bytes(1_000_000);
-    let mut spec = spec("reordered-and-lossy", part, size.0);
+    let mut spec = spec("reordered-and-lossy", role, size.0);
     let ours: Stack = variant.parse().map_err(|error: UnknownVariant| error.to_string())?;
-    match part {
-        Part::ClientSends | Part::ServerSends => spec.sender = ours,
-        Part::ClientReceives | Part::ServerReceives => spec.receiver = ours,
+    match role {
+        Role::ClientSends | Role::ServerSends => spec.sender = ours,
+        Role::ClientReceives | Role::ServerReceives => spec.receiver = ours,
     }
     let outcome = run(&spec, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
     if outcome.received.bytes != size || outcome.sent != outcome.received {
@@ -197,8 +197,8 @@ fn wireshark_reads_our_captures() {
     }
     let folder = std::env::temp_dir().join(format!("reknit-capture-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    for part in PARTS {
-        let mut spec = spec("lossy", part, 1_000_000);
+    for role in ROLES {
+        let mut spec = spec("lossy", role, 1_000_000);
         spec.capture_sender = Some(folder.join("sender.pcapng"));
         spec.capture_receiver = Some(folder.join("receiver.pcapng"));
         let outcome = run(&spec, &AtomicBool::new(false)).unwrap();
@@ -213,10 +213,10 @@ fn wireshark_reads_our_captures() {
                 assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
                 String::from_utf8_lossy(&output.stdout).lines().count() as u64
             };
-            assert!(count("tcp") >= outcome.delivered.0 / 1460, "{part:?}: too few packets");
-            assert_eq!(count("_ws.malformed"), 0, "{part:?}: malformed packets");
-            assert_eq!(count("ip.checksum.status == \"Bad\" || tcp.checksum.status == \"Bad\""), 0, "{part:?}");
-            assert_eq!(count("!tcp"), 0, "{part:?}: packets of someone else");
+            assert!(count("tcp") >= outcome.delivered.0 / 1460, "{role:?}: too few packets");
+            assert_eq!(count("_ws.malformed"), 0, "{role:?}: malformed packets");
+            assert_eq!(count("ip.checksum.status == \"Bad\" || tcp.checksum.status == \"Bad\""), 0, "{role:?}");
+            assert_eq!(count("!tcp"), 0, "{role:?}: packets of someone else");
         }
     }
     std::fs::remove_dir_all(&folder).unwrap();

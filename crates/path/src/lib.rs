@@ -9,20 +9,20 @@
 mod builtin;
 pub mod error;
 mod flow;
-mod metrics;
 mod pipe;
 mod profile;
 mod random;
 mod router;
-mod runs;
+mod run_length;
 pub mod stages;
+mod train;
 
 pub use builtin::{NAMES, builtin};
 pub use flow::flow_hash;
-pub use metrics::{Passage, Passed, Train};
 pub use pipe::{Lost, Packet, Pipe};
 pub use profile::{Direction, Profile};
 pub use random::{Stream, StreamId, Variate};
 pub use router::{DropRange, Notice};
-pub use runs::Runs;
+pub use run_length::RunLengths;
 pub use stages::Label;
+pub use train::{Arrival, Train, TrainResult};

@@ -8,8 +8,8 @@ use reknit_units::{Bytes, Instant};
 use crate::profile::{Direction, Profile};
 use crate::random::StreamId;
 use crate::router::{DropRange, Notice, Router};
-use crate::runs::Runs;
-use crate::stages::{Drop, Exits, Fate, Item, Label, Stage};
+use crate::run_length::RunLengths;
+use crate::stages::{Drop, Exits, Item, Label, Outcome, Stage};
 
 /// What travels through a pipe: a segment in a simulator, bytes on a host.
 pub trait Packet: Sized {
@@ -86,8 +86,8 @@ pub struct Pipe<P> {
     reads_flows: bool,
     /// One for each stage, if those that drop packets tell of it.
     routers: Vec<Router>,
-    /// Where runs are counted, if they are.
-    counted: Option<(usize, Runs)>,
+    /// The stage before which run lengths are counted, if they are.
+    counted: Option<(usize, RunLengths)>,
 }
 
 #[derive(Debug)]
@@ -186,13 +186,13 @@ impl<P: Packet> Pipe<P> {
     pub fn count_runs(&mut self, position: usize) {
         if let Some(placed) = self.stages.get_mut(position) {
             placed.reads_labels = true;
-            self.counted = Some((position, Runs::default()));
+            self.counted = Some((position, RunLengths::default()));
         }
     }
 
     /// What [`Pipe::count_runs`] has counted.
-    pub fn runs(&self) -> Runs {
-        self.counted.map_or_else(Runs::default, |(_, runs)| runs)
+    pub fn run_lengths(&self) -> RunLengths {
+        self.counted.map_or_else(RunLengths::default, |(_, runs)| runs)
     }
 
     /// Packets that stages have held up so far, while they let others through at once.
@@ -261,7 +261,7 @@ impl<P: Packet> Pipe<P> {
         let mut at = at;
         let mut i = i;
         while let Some(placed) = self.stages.get_mut(i) {
-            let fate = if placed.reads_labels {
+            let outcome = if placed.reads_labels {
                 let label = self.packets[item.slot as usize].as_ref().and_then(|inside| inside.packet.label());
                 if let (Some(label), Some((position, runs))) = (label, &mut self.counted)
                     && *position == i
@@ -272,19 +272,19 @@ impl<P: Packet> Pipe<P> {
             } else {
                 placed.stage.on_packet(at, item, &mut self.exits)
             };
-            match fate {
-                Fate::Exit(exit) => {
+            match outcome {
+                Outcome::Exit(exit) => {
                     self.tell(at, item, i);
                     at = exit;
                 }
-                Fate::Drop(why) => {
+                Outcome::Drop(why) => {
                     if let Some(inside) = self.take(item) {
                         self.note_drop(at, &inside, i);
                         self.lost.push_back(Lost { packet: inside.packet, stage: i, why });
                     }
                     return;
                 }
-                Fate::SeeExits => {
+                Outcome::SeeExits => {
                     self.walk_exits(i);
                     return;
                 }

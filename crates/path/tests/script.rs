@@ -80,5 +80,5 @@ fn segments_by_ordinal_transmission_and_flow() {
 fn runs_are_those_of_data() {
     let train = [Sent(0, 1, 1), Sent(0, 0, 0), Sent(0, 2, 1), Sent(1, 1, 1), Sent(1, 0, 0), Sent(0, 3, 1)];
     let (_, pipe) = pass("", &train);
-    assert_eq!((pipe.runs().packets, pipe.runs().runs), (4, 3));
+    assert_eq!((pipe.run_lengths().packets, pipe.run_lengths().runs), (4, 3));
 }

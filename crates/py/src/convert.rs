@@ -1,4 +1,4 @@
-//! From what Python says to a question. What the command's options refuse is refused here in the same words.
+//! From Python's arguments to options. What the command's options refuse is refused here in the same words.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use pyo3::types::PyDict;
 use pyo3::{Bound, FromPyObject, PyAny};
-use reknit_compare::{Axis, Error, Question, Setting, Sheet, Single, names};
+use reknit_compare::{Axis, CompareOptions, Error, GridFile, ScenarioOptions, SimulateOptions, names};
 use reknit_path::Profile;
 use reknit_sim::{Group, PathSource, Plan};
 use reknit_units::{Duration, Share};
@@ -22,9 +22,9 @@ const PATH: &str = "path";
 /// Where, and who else is there: a dictionary. Without a scenario there is one bulk flow.
 #[derive(FromPyObject, Debug)]
 #[pyo3(from_item_all)]
-pub(crate) struct Place<'py> {
-    path: Option<Named<'py>>,
-    scenario: Option<Described<'py>>,
+pub(crate) struct SetupArgs<'py> {
+    path: Option<NameOrTable<'py>>,
+    scenario: Option<FileOrTable<'py>>,
     set: Vec<String>,
     loss: Option<String>,
     in_order: Option<bool>,
@@ -33,78 +33,83 @@ pub(crate) struct Place<'py> {
 
 /// A scenario: the name of a file, or what would stand in it.
 #[derive(FromPyObject, Debug)]
-pub(crate) enum Described<'py> {
+pub(crate) enum FileOrTable<'py> {
     File(PathBuf),
-    Here(Bound<'py, PyDict>),
+    Table(Bound<'py, PyDict>),
 }
 
 /// A path or a variant: its name, or what would stand in a file.
 #[derive(FromPyObject, Debug)]
-pub(crate) enum Named<'py> {
+pub(crate) enum NameOrTable<'py> {
     Name(String),
-    Here(Bound<'py, PyDict>),
+    Table(Bound<'py, PyDict>),
 }
 
 /// Who, and for how long: a dictionary.
 #[derive(FromPyObject, Debug)]
 #[pyo3(from_item_all)]
-pub(crate) struct Request<'py> {
-    variants: Vec<Named<'py>>,
+pub(crate) struct RunArgs<'py> {
+    variants: Vec<NameOrTable<'py>>,
     variant_files: Vec<PathBuf>,
     duration: Option<String>,
 }
 
-impl Request<'_> {
-    pub(crate) fn question(self, place: Place<'_>, seeds: Option<i64>) -> Result<Question, Error> {
+impl RunArgs<'_> {
+    pub(crate) fn compare_options(self, setup: SetupArgs<'_>, seeds: Option<i64>) -> Result<CompareOptions, Error> {
         let seeds = seeds.map(|seeds| within(seeds, MOST_SEEDS, "--seeds <N>")).transpose()?;
-        let (setting, variants) = self.setting(place)?;
-        Ok(Question { setting, variants, seeds })
+        let (scenario, variants) = self.scenario_options(setup)?;
+        Ok(CompareOptions { scenario, variants, seeds })
     }
 
     /// Of the first variant, or else of the only one that the scenario names.
-    pub(crate) fn single(self, place: Place<'_>, seed: u64, sample_every: Option<&str>) -> Result<Single, Error> {
+    pub(crate) fn simulate_options(
+        self,
+        setup: SetupArgs<'_>,
+        seed: u64,
+        sample_every: Option<&str>,
+    ) -> Result<SimulateOptions, Error> {
         let sample_every = sample_every.map(|text| read(text, "sample_every")).transpose()?;
-        let (setting, variants) = self.setting(place)?;
-        let variant = match (&variants[..], &setting.plan.variants[..]) {
+        let (scenario, variants) = self.scenario_options(setup)?;
+        let variant = match (&variants[..], &scenario.plan.variants[..]) {
             ([variant, ..], _) | ([], [variant]) => variant.clone(),
             _ => return Err(Error::Usage("variant: missing; name one, or let the scenario name only one".to_owned())),
         };
-        Ok(Single { setting, variant, seed, sample_every })
+        Ok(SimulateOptions { scenario, variant, seed, sample_every })
     }
 
     /// Where and for how long, and the names of the variants.
-    fn setting(self, place: Place<'_>) -> Result<(Setting, Vec<String>), Error> {
-        let mut plan = place.scenario.map_or_else(|| Ok(Plan::bulk(1)), plan)?;
-        if let Some(flows) = place.flows {
+    fn scenario_options(self, setup: SetupArgs<'_>) -> Result<(ScenarioOptions, Vec<String>), Error> {
+        let mut plan = setup.scenario.map_or_else(|| Ok(Plan::bulk(1)), plan)?;
+        if let Some(flows) = setup.flows {
             plan.groups = vec![Group::bulk(within(flows, MOST_FLOWS, "--flows <N>")?)];
         }
-        if plan.place.is_empty() && place.path.is_none() {
+        if plan.location.is_empty() && setup.path.is_none() {
             return Err(Error::Usage("path: missing; name one, or give a scenario".to_owned()));
         }
         let (variants, variant_tables) = variants(self.variants)?;
-        let setting = Setting {
+        let scenario = ScenarioOptions {
             plan,
-            path: place.path.map(path).transpose()?,
-            set: place.set,
-            loss: place.loss.map(|text| read::<Share>(&text, "--loss <SHARE>")).transpose()?,
-            in_order: place.in_order,
+            path: setup.path.map(path).transpose()?,
+            set: setup.set,
+            loss: setup.loss.map(|text| read::<Share>(&text, "--loss <SHARE>")).transpose()?,
+            in_order: setup.in_order,
             duration: self.duration.as_deref().map(duration).transpose()?,
             variant_files: self.variant_files,
             variant_tables,
         };
-        Ok((setting, variants))
+        Ok((scenario, variants))
     }
 }
 
 /// A key, what results call its values, and the values.
-pub(crate) type Varied<'py> = (String, Bound<'py, PyAny>, Bound<'py, PyAny>);
+pub(crate) type AxisArg<'py> = (String, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 /// A scenario with axes.
-pub(crate) fn sheet(scenario: Described<'_>, axes: Vec<Varied<'_>>) -> Result<Sheet, Error> {
-    let mut sheet = match scenario {
-        Described::File(file) => Sheet::load(&file)?,
-        Described::Here(mapping) => {
-            Sheet { place: SCENARIO.to_owned(), table: table(SCENARIO, &mapping)?, axes: Vec::new() }
+pub(crate) fn grid_file(scenario: FileOrTable<'_>, axes: Vec<AxisArg<'_>>) -> Result<GridFile, Error> {
+    let mut grid_file = match scenario {
+        FileOrTable::File(file) => GridFile::load(&file)?,
+        FileOrTable::Table(mapping) => {
+            GridFile { location: SCENARIO.to_owned(), table: table(SCENARIO, &mapping)?, axes: Vec::new() }
         }
     };
     for (key, labels, values) in axes {
@@ -112,10 +117,10 @@ pub(crate) fn sheet(scenario: Described<'_>, axes: Vec<Varied<'_>>) -> Result<Sh
             pythonize::depythonize::<Vec<Value>>(list).map_err(|error| Error::Usage(format!("axes: {key}: {error}")))
         };
         let varied = Axis::labelled(&key, read(&labels)?.into_iter().zip(read(&values)?).collect())?;
-        sheet.axes.retain(|other| other.key != key);
-        sheet.axes.push(varied);
+        grid_file.axes.retain(|other| other.key != key);
+        grid_file.axes.push(varied);
     }
-    Ok(sheet)
+    Ok(grid_file)
 }
 
 /// The seeds from 1 to a number, or these.
@@ -134,25 +139,25 @@ impl Seeds {
     }
 }
 
-fn plan(scenario: Described<'_>) -> Result<Plan, Error> {
+fn plan(scenario: FileOrTable<'_>) -> Result<Plan, Error> {
     match scenario {
-        Described::File(file) => Plan::load(&file).map_err(Error::Usage),
-        Described::Here(mapping) => Plan::from_table(SCENARIO, table(SCENARIO, &mapping)?).map_err(Error::Usage),
+        FileOrTable::File(file) => Plan::load(&file).map_err(Error::Usage),
+        FileOrTable::Table(mapping) => Plan::from_table(SCENARIO, table(SCENARIO, &mapping)?).map_err(Error::Usage),
     }
 }
 
-fn path(path: Named<'_>) -> Result<PathSource, Error> {
+fn path(path: NameOrTable<'_>) -> Result<PathSource, Error> {
     match path {
-        Named::Name(name) => Ok(PathSource::Given(name)),
-        Named::Here(mapping) => Ok(PathSource::GivenInline(table(PATH, &mapping)?)),
+        NameOrTable::Name(name) => Ok(PathSource::Given(name)),
+        NameOrTable::Table(mapping) => Ok(PathSource::GivenInline(table(PATH, &mapping)?)),
     }
 }
 
 /// A path on its own, with these changes.
-pub(crate) fn profile(path: Named<'_>, set: &[String]) -> Result<Profile, Error> {
+pub(crate) fn profile(path: NameOrTable<'_>, set: &[String]) -> Result<Profile, Error> {
     match path {
-        Named::Name(name) => names::load_path(&name, set),
-        Named::Here(mapping) => {
+        NameOrTable::Name(name) => names::load_path(&name, set),
+        NameOrTable::Table(mapping) => {
             Profile::from_table_with(PATH, table(PATH, &mapping)?, set).map_err(|error| Error::Usage(error.to_string()))
         }
     }
@@ -161,26 +166,26 @@ pub(crate) fn profile(path: Named<'_>, set: &[String]) -> Result<Profile, Error>
 type Own = (String, Table);
 
 /// Their names, and those that are described here.
-fn variants(given: Vec<Named<'_>>) -> Result<(Vec<String>, Vec<Own>), Error> {
+fn variants(given: Vec<NameOrTable<'_>>) -> Result<(Vec<String>, Vec<Own>), Error> {
     let (mut names, mut own) = (Vec::new(), Vec::new());
     for (i, variant) in given.into_iter().enumerate() {
         match variant {
-            Named::Name(name) => names.push(name),
-            Named::Here(mapping) => {
-                let place = format!("variants[{i}]");
-                let table = table(&place, &mapping)?;
+            NameOrTable::Name(name) => names.push(name),
+            NameOrTable::Table(mapping) => {
+                let location = format!("variants[{i}]");
+                let table = table(&location, &mapping)?;
                 // One without a name is refused when it is read.
                 names.push(table.get("name").and_then(Value::as_str).unwrap_or_default().to_owned());
-                own.push((place, table));
+                own.push((location, table));
             }
         }
     }
     Ok((names, own))
 }
 
-/// What would stand in a file; `place` is what errors call it.
-fn table(place: &str, mapping: &Bound<'_, PyDict>) -> Result<Table, Error> {
-    pythonize::depythonize(mapping).map_err(|error| Error::Usage(format!("{place}: {error}")))
+/// What would stand in a file; `location` is what errors call it.
+fn table(location: &str, mapping: &Bound<'_, PyDict>) -> Result<Table, Error> {
+    pythonize::depythonize(mapping).map_err(|error| Error::Usage(format!("{location}: {error}")))
 }
 
 fn duration(text: &str) -> Result<Duration, Error> {

@@ -11,17 +11,17 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 use reknit_compare::catalogue::Document;
-use reknit_compare::{Axis, Campaign, Estimate, Grid, Point, passage};
+use reknit_compare::{Axis, Estimate, Experiment, Grid, Point, path_report};
 use reknit_path::Direction;
 use reknit_variants::VARIANTS;
 
-use convert::{Described, Named, Place, Request, Seeds, Varied};
+use convert::{AxisArg, FileOrTable, NameOrTable, RunArgs, Seeds, SetupArgs};
 
 pyo3::create_exception!(
     reknit,
     Error,
     PyValueError,
-    "What was asked for is wrong, or could not be done: one line that names the place and what is allowed."
+    "What was asked for is wrong, or could not be done: one line that names the argument or file and what is allowed."
 );
 
 /// The one map of errors: all of them are `reknit.Error`, with the same text as the command's.
@@ -33,15 +33,15 @@ fn raise(error: impl std::fmt::Display) -> PyErr {
 #[pyfunction]
 fn compare<'py>(
     py: Python<'py>,
-    place: Place<'py>,
-    request: Request<'py>,
+    setup: SetupArgs<'py>,
+    request: RunArgs<'py>,
     seeds: Option<i64>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let question = request.question(place, seeds).map_err(raise)?;
+    let options = request.compare_options(setup, seeds).map_err(raise)?;
     let (comparison, warnings) = interrupt::while_running(py, move |stop: &AtomicBool| {
-        let campaign = Campaign::new(&question)?;
-        let comparison = campaign.run(|job| Ok::<_, reknit_compare::Error>(job.simulate(stop)))?;
-        Ok((comparison, campaign.warnings))
+        let experiment = Experiment::new(&options)?;
+        let comparison = experiment.run(|job| Ok::<_, reknit_compare::Error>(job.simulate(stop)))?;
+        Ok((comparison, experiment.warnings))
     })?;
     Ok(pythonize::pythonize(py, &(comparison, warnings))?)
 }
@@ -51,21 +51,21 @@ fn compare<'py>(
 #[expect(clippy::needless_pass_by_value, reason = "Python's values are converted, not borrowed")]
 fn simulate<'py>(
     py: Python<'py>,
-    place: Place<'py>,
-    request: Request<'py>,
+    setup: SetupArgs<'py>,
+    request: RunArgs<'py>,
     seed: u64,
     sample_every: Option<String>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let single = request.single(place, seed, sample_every.as_deref()).map_err(raise)?;
-    let trajectory = interrupt::while_running(py, move |stop: &AtomicBool| reknit_compare::simulate(&single, stop))?;
+    let options = request.simulate_options(setup, seed, sample_every.as_deref()).map_err(raise)?;
+    let trajectory = interrupt::while_running(py, move |stop: &AtomicBool| reknit_compare::simulate(&options, stop))?;
     Ok(pythonize::pythonize(py, &trajectory)?)
 }
 
 /// One run, packet by packet.
 #[pyfunction]
-fn trace<'py>(py: Python<'py>, place: Place<'py>, request: Request<'py>, seed: u64) -> PyResult<Bound<'py, PyAny>> {
-    let single = request.single(place, seed, None).map_err(raise)?;
-    let trace = interrupt::while_running(py, move |stop: &AtomicBool| reknit_compare::trace(&single, stop))?;
+fn trace<'py>(py: Python<'py>, setup: SetupArgs<'py>, request: RunArgs<'py>, seed: u64) -> PyResult<Bound<'py, PyAny>> {
+    let options = request.simulate_options(setup, seed, None).map_err(raise)?;
+    let trace = interrupt::while_running(py, move |stop: &AtomicBool| reknit_compare::trace(&options, stop))?;
     Ok(pythonize::pythonize(py, &trace)?)
 }
 
@@ -85,16 +85,16 @@ struct Sweep<'py> {
 #[expect(clippy::needless_pass_by_value, reason = "Python's values are converted, not borrowed")]
 fn grid<'py>(
     py: Python<'py>,
-    scenario: Described<'py>,
-    axes: Vec<Varied<'py>>,
+    scenario: FileOrTable<'py>,
+    axes: Vec<AxisArg<'py>>,
     seeds: Option<Seeds>,
     variant_files: Vec<PathBuf>,
 ) -> PyResult<Sweep<'py>> {
-    let sheet = convert::sheet(scenario, axes).map_err(raise)?;
+    let grid_file = convert::grid_file(scenario, axes).map_err(raise)?;
     let seeds = seeds.map(Seeds::list).transpose().map_err(raise)?;
     let (grid, points) = py
         .detach(|| {
-            let grid = Grid::new(sheet, seeds, &variant_files)?;
+            let grid = Grid::new(grid_file, seeds, &variant_files)?;
             let points = grid.points.iter().map(|point| (point.key(), point.text())).collect();
             Ok::<_, reknit_compare::Error>((grid, points))
         })
@@ -131,16 +131,16 @@ fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 /// Name, description and source of all built-in paths.
 #[pyfunction]
 fn paths(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    Ok(pythonize::pythonize(py, &passage::list().map_err(raise)?)?)
+    Ok(pythonize::pythonize(py, &path_report::list().map_err(raise)?)?)
 }
 
 /// What a path does to a train of packets, each direction.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python's values are converted, not borrowed")]
-fn path<'py>(py: Python<'py>, path: Named<'py>, set: Vec<String>, seed: u64) -> PyResult<Bound<'py, PyAny>> {
+fn path<'py>(py: Python<'py>, path: NameOrTable<'py>, set: Vec<String>, seed: u64) -> PyResult<Bound<'py, PyAny>> {
     let profile = convert::profile(path, &set).map_err(raise)?;
     let reports = py.detach(|| {
-        [Direction::Forward, Direction::Reverse].map(|direction| passage::report(&profile, direction, seed))
+        [Direction::Forward, Direction::Reverse].map(|direction| path_report::report(&profile, direction, seed))
     });
     Ok(pythonize::pythonize(py, &reports)?)
 }

@@ -19,12 +19,12 @@ pub(crate) struct Application {
     requested: u64,
     /// Bytes of responses, up to the one under way.
     promised: u64,
-    stage: Stage,
+    state: TransactionState,
 }
 
 /// Where the transaction under way is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+enum TransactionState {
     /// There is none.
     Idle,
     /// The request is on its way.
@@ -39,8 +39,8 @@ impl Application {
     pub(crate) fn new(workload: &Workload, left: Option<u32>) -> Application {
         let transactions = workload.transactions();
         let (request, response) = transactions.map_or((Bytes::ZERO, WITHOUT_END), |t| (t.request, t.response));
-        let stage = if transactions.is_some() { Stage::Idle } else { Stage::Bulk };
-        Application { request, response, left, requested: 0, promised: 0, stage }
+        let state = if transactions.is_some() { TransactionState::Idle } else { TransactionState::Bulk };
+        Application { request, response, left, requested: 0, promised: 0, state }
     }
 
     /// The end that writes first, and that opens the connection.
@@ -53,13 +53,13 @@ impl Application {
 
     /// A transaction begins.
     pub(crate) fn begin(&mut self, ends: &mut [Connection; 2]) {
-        if self.stage == Stage::Bulk {
+        if self.state == TransactionState::Bulk {
             ends[0].write(self.response);
             return;
         }
         self.left = self.left.map(|left| left.saturating_sub(1));
         if self.request > Bytes::ZERO {
-            self.stage = Stage::Asking;
+            self.state = TransactionState::Asking;
             self.requested += self.request.0;
             ends[1].write(self.request);
         } else {
@@ -69,17 +69,17 @@ impl Application {
 
     /// Something has arrived at the sender of data: a request, perhaps.
     pub(crate) fn on_arrival_at_sender(&mut self, sender: &mut Connection) {
-        if self.stage == Stage::Asking && sender.received() >= self.requested {
+        if self.state == TransactionState::Asking && sender.received() >= self.requested {
             self.answer(sender);
         }
     }
 
     /// Data has arrived at the receiver: true if it completes the transaction.
     pub(crate) fn on_arrival_at_receiver(&mut self, receiver: &mut Connection) -> bool {
-        if self.stage != Stage::Answering || receiver.received() < self.promised {
+        if self.state != TransactionState::Answering || receiver.received() < self.promised {
             return false;
         }
-        self.stage = Stage::Idle;
+        self.state = TransactionState::Idle;
         if self.is_over() {
             receiver.close();
         }
@@ -88,16 +88,16 @@ impl Application {
 
     /// A transaction is under way.
     pub(crate) fn is_busy(&self) -> bool {
-        self.stage != Stage::Idle
+        self.state != TransactionState::Idle
     }
 
     /// All that this connection was for is done.
     pub(crate) fn is_over(&self) -> bool {
-        self.stage == Stage::Idle && self.left == Some(0)
+        self.state == TransactionState::Idle && self.left == Some(0)
     }
 
     fn answer(&mut self, sender: &mut Connection) {
-        self.stage = Stage::Answering;
+        self.state = TransactionState::Answering;
         self.promised += self.response.0;
         sender.write(self.response);
         if self.left == Some(0) {

@@ -7,7 +7,7 @@ use reknit_tcp::{Config, Info};
 use reknit_units::{Bytes, Duration, Instant};
 
 use crate::application::Application;
-use crate::flow::{Flow, Place};
+use crate::flow::{Flow, FlowIds};
 use crate::result::{FlowResult, Sample};
 use crate::scenario::{FlowSpec, Scenario};
 use crate::tally::Tally;
@@ -21,7 +21,7 @@ const STREAMS: u32 = 1 << 17;
 pub(crate) struct Client {
     pub(crate) spec: FlowSpec,
     pub(crate) tally: Tally,
-    /// Place of the connection that it uses, or used last.
+    /// Slot of the connection that it uses, or used last.
     pub(crate) slot: Option<u32>,
     /// When the transaction under way began.
     began: Instant,
@@ -67,7 +67,7 @@ impl Client {
     }
 
     /// A connection for its next transactions.
-    pub(crate) fn connect(&self, now: Instant, place: Place) -> Flow {
+    pub(crate) fn connect(&self, now: Instant, ids: FlowIds) -> Flow {
         let left = self.spec.workload.transactions().and_then(|transactions| {
             let remaining = transactions.count.map(|count| count - self.begun);
             let here = transactions.per_connection.map(|n| u64::from(n.get()));
@@ -75,7 +75,7 @@ impl Client {
             least.map(|n| u32::try_from(n).unwrap_or(u32::MAX))
         });
         let application = Application::new(&self.spec.workload, left);
-        Flow::new(now, place, &self.spec, &self.configs, application)
+        Flow::new(now, ids, &self.spec, &self.configs, application)
     }
 
     /// Its next transaction begins on `flow`.
@@ -140,10 +140,10 @@ impl Client {
     }
 
     /// The run, of which everything from `warm` on counts, is over at `end`.
-    pub(crate) fn into_result(mut self, warm: Instant, end: Instant, place: Place) -> FlowResult {
+    pub(crate) fn into_result(mut self, warm: Instant, end: Instant, ids: FlowIds) -> FlowResult {
         if self.last.is_none() {
             // It never came to open a connection.
-            let flow = self.connect(end, place);
+            let flow = self.connect(end, ids);
             self.absorb(end, &flow);
         }
         let (_, last) = self.last.expect("it was set");

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use toml::{Table, Value};
 
-use crate::plan::{Group, Part, PathSource, Plan, is_possible};
+use crate::plan::{Group, PathSource, Plan, WorkloadShare, is_possible};
 use crate::workload::{Transactions, Workload};
 
 /// Flows of a group at most, as those of `--flows`.
@@ -19,13 +19,13 @@ const MOST_FLOWS: u32 = 100_000;
 const MOST_SEEDS: u32 = 10_000;
 const KINDS: &str = "bulk, transfer, files, requests";
 
-pub(crate) fn parse(place: &str, text: &str) -> Result<Plan, String> {
-    let table = reknit_config::parse(place, text).map_err(|error| error.to_string())?;
-    from_table(place, table)
+pub(crate) fn parse(location: &str, text: &str) -> Result<Plan, String> {
+    let table = reknit_config::parse(location, text).map_err(|error| error.to_string())?;
+    from_table(location, table)
 }
 
-pub(crate) fn from_table(place: &str, table: Table) -> Result<Plan, String> {
-    plan(place, table).map_err(|error| format!("{place}: {error}"))
+pub(crate) fn from_table(location: &str, table: Table) -> Result<Plan, String> {
+    plan(location, table).map_err(|error| format!("{location}: {error}"))
 }
 
 #[derive(Deserialize)]
@@ -48,8 +48,8 @@ struct Top {
     flows: Option<Value>,
 }
 
-fn plan(place: &str, mut table: Table) -> Result<Plan, KeyError> {
-    let own_variants = own_variants(place, &mut table);
+fn plan(location: &str, mut table: Table) -> Result<Plan, KeyError> {
+    let own_variants = own_variants(location, &mut table);
     let top: Top = read(table)?;
     if top.duration.is_some_and(Duration::is_zero) {
         return Err(KeyError::new("duration", "must be more than 0"));
@@ -70,7 +70,7 @@ fn plan(place: &str, mut table: Table) -> Result<Plan, KeyError> {
         set: top.set.into_iter().map(|(key, value)| format!("{key}={}", unquoted(value))).collect(),
         loss: top.loss,
         in_order: top.in_order,
-        place: place.to_owned(),
+        location: location.to_owned(),
         description: top.description.split_whitespace().collect::<Vec<_>>().join(" "),
         path,
         duration: top.duration,
@@ -83,14 +83,14 @@ fn plan(place: &str, mut table: Table) -> Result<Plan, KeyError> {
 }
 
 /// Takes out the variants that stand here as tables, and leaves their names.
-fn own_variants(place: &str, table: &mut Table) -> Vec<(String, Table)> {
+fn own_variants(location: &str, table: &mut Table) -> Vec<(String, Table)> {
     let mut found = Vec::new();
     let mut take = |key: String, value: &mut Value| {
         if let Value::Table(own) = value {
             let own = std::mem::take(own);
             // One without a name is refused when it is read.
             *value = own.get("name").cloned().unwrap_or_else(|| Value::String(String::new()));
-            found.push((format!("{place}: {key}"), own));
+            found.push((format!("{location}: {key}"), own));
         }
     };
     for (i, value) in table.get_mut("variants").and_then(Value::as_array_mut).into_iter().flatten().enumerate() {
@@ -156,14 +156,15 @@ fn group(i: usize, table: Table) -> Result<Group, KeyError> {
         return Err(KeyError::new("count", format!("must lie between 1 and {MOST_FLOWS}")));
     }
     let name = flows.name.unwrap_or_else(|| format!("flows[{i}]"));
-    let parts = match (flows.workload, flows.mix) {
+    let workloads = match (flows.workload, flows.mix) {
         (Some(value), None) => {
             let workload = workload(value).map_err(|error| error.inside("workload"))?;
-            vec![Part { name, share: Share::ONE, workload }]
+            vec![WorkloadShare { name, share: Share::ONE, workload }]
         }
         (None, Some(mix)) if !mix.is_empty() => {
-            let part = |(j, table)| part(&name, j, table).map_err(|error| error.inside(&format!("mix[{j}]")));
-            mix.into_iter().enumerate().map(part).collect::<Result<_, _>>()?
+            let share =
+                |(j, table)| workload_share(&name, j, table).map_err(|error| error.inside(&format!("mix[{j}]")));
+            mix.into_iter().enumerate().map(share).collect::<Result<_, _>>()?
         }
         (Some(_), Some(_)) => return Err(KeyError::new("mix", "give either `workload` or `mix`, not both")),
         (None, _) => {
@@ -172,11 +173,11 @@ fn group(i: usize, table: Table) -> Result<Group, KeyError> {
     };
     let Start(start) = flows.start;
     let (variant, count, interval, tcp) = (flows.variant, flows.count, flows.interval, flows.tcp);
-    Ok(Group { variant, count, start, interval, tcp, parts })
+    Ok(Group { variant, count, start, interval, tcp, workloads })
 }
 
 /// A workload with its share of the flows.
-fn part(group: &str, j: usize, mut table: Table) -> Result<Part, KeyError> {
+fn workload_share(group: &str, j: usize, mut table: Table) -> Result<WorkloadShare, KeyError> {
     #[derive(Deserialize)]
     struct Own {
         share: Share,
@@ -188,7 +189,7 @@ fn part(group: &str, j: usize, mut table: Table) -> Result<Part, KeyError> {
         return Err(KeyError::new("share", "must be more than 0"));
     }
     let name = format!("{group}/{}", name.unwrap_or_else(|| j.to_string()));
-    Ok(Part { name, share, workload: workload(Value::Table(table))? })
+    Ok(WorkloadShare { name, share, workload: workload(Value::Table(table))? })
 }
 
 /// A kind alone, or a table with a kind and what belongs to it.
@@ -372,8 +373,8 @@ mod tests {
         let plan = Plan::parse("s.toml", GOOD).unwrap();
         assert_eq!(plan.path, Some(PathSource::Named("clean".to_owned())));
         assert_eq!((plan.seeds, plan.groups.len()), (Some(2), 2));
-        assert_eq!(plan.groups[0].parts[0].name, "web");
-        let transactions = plan.groups[0].parts[0].workload.transactions().unwrap();
+        assert_eq!(plan.groups[0].workloads[0].name, "web");
+        let transactions = plan.groups[0].workloads[0].workload.transactions().unwrap();
         assert_eq!((transactions.request, transactions.per_connection), (Bytes(300), Some(NonZeroU32::MIN)));
         assert_eq!(plan.groups[1].variant.as_deref(), Some("newreno"));
     }
@@ -417,8 +418,8 @@ mod tests {
         let plan = Plan::parse("s.toml", &text.replace("\"newreno\"", "{ name = \"other\" }")).unwrap();
         assert_eq!(plan.variants, ["sack", "mine"]);
         assert_eq!(plan.groups[1].variant.as_deref(), Some("other"));
-        let places: Vec<&str> = plan.own_variants.iter().map(|(place, _)| place.as_str()).collect();
-        assert_eq!(places, ["s.toml: variants[1]", "s.toml: flows[1].variant"]);
+        let locations: Vec<&str> = plan.own_variants.iter().map(|(location, _)| location.as_str()).collect();
+        assert_eq!(locations, ["s.toml: variants[1]", "s.toml: flows[1].variant"]);
     }
 
     #[test]
@@ -437,11 +438,11 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_has_named_parts() {
+    fn a_mix_has_named_workloads() {
         let mix = "[[flows]]\nname = \"web\"\nmix = [{ share = \"25 %\", name = \"small\", kind = \"files\", \
                    size = \"5 kB\" }, { share = 0.75, kind = \"bulk\" }]\n";
         let plan = Plan::parse("s.toml", mix).unwrap();
-        let names: Vec<&str> = plan.parts().map(|(_, part)| part.name.as_str()).collect();
+        let names: Vec<&str> = plan.workloads().map(|(_, share)| share.name.as_str()).collect();
         assert_eq!(names, ["web/small", "web/1"]);
     }
 }

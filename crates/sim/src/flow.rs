@@ -41,7 +41,7 @@ struct Truth {
 
 /// What the connection is called and whose it is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct FlowIds {
     pub(crate) id: u32,
     pub(crate) client: u32,
     pub(crate) seed: u64,
@@ -50,13 +50,13 @@ pub(crate) struct Place {
 impl Flow {
     pub(crate) fn new(
         now: Instant,
-        place: Place,
+        ids: FlowIds,
         spec: &FlowSpec,
         configs: &[Arc<Config>; 2],
         application: Application,
     ) -> Flow {
         // Any numbers do: no decision depends on them.
-        let mixed = (place.seed ^ u64::from(place.id) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (ids.seed ^ u64::from(ids.id) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let identity = |salt: u64| Identity { isn: SeqNum((mixed >> salt) as u32), timestamp_offset: mixed as u32 };
         let opener = Application::opener(&spec.workload);
         let end = |end: End, plugins, salt| {
@@ -66,8 +66,8 @@ impl Flow {
             connection
         };
         Flow {
-            id: place.id,
-            client: place.client,
+            id: ids.id,
+            client: ids.client,
             ends: [end(End::Sender, spec.sender.build(), 16), end(End::Receiver, spec.receiver.build(), 32)],
             scheduled: [Instant::NEVER; 2],
             application,

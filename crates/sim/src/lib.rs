@@ -26,7 +26,7 @@ mod workload;
 pub use fairness::jain;
 pub use measures::{Measures, TimeMean};
 pub use meter::Meter;
-pub use plan::{Cast, Group, Part, PathSource, Plan};
+pub use plan::{FlowSetup, Group, PathSource, Plan, WorkloadShare};
 pub use result::{FlowResult, RunResult, Sample};
 pub use scenario::{FlowSpec, Scenario, tcp_config};
 pub use simulation::{Interrupted, run, run_traced, run_unless};

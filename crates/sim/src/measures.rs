@@ -68,7 +68,7 @@ pub struct Measures {
     /// Segments retransmitted by the loss detector whose earlier copies were all lost.
     pub needed_fast_retransmissions: u64,
     /// Segments retransmitted by the loss detector of which an earlier copy was not lost.
-    pub needless_fast_retransmissions: u64,
+    pub spurious_fast_retransmissions: u64,
     /// Lost data packets whose segment the loss detector retransmitted next, or fast recovery on suspicion.
     pub repaired_by_fast_retransmit: u64,
     /// Data segments sent.
@@ -95,7 +95,7 @@ impl Default for Measures {
             rtt_total: Duration::ZERO,
             coverage_at_end: (0.0, 0),
             needed_fast_retransmissions: 0,
-            needless_fast_retransmissions: 0,
+            spurious_fast_retransmissions: 0,
             repaired_by_fast_retransmit: 0,
             segments: 0,
             wire: Bytes::ZERO,
@@ -120,7 +120,7 @@ impl Measures {
         self.coverage_at_end.0 += other.coverage_at_end.0;
         self.coverage_at_end.1 += other.coverage_at_end.1;
         self.needed_fast_retransmissions += other.needed_fast_retransmissions;
-        self.needless_fast_retransmissions += other.needless_fast_retransmissions;
+        self.spurious_fast_retransmissions += other.spurious_fast_retransmissions;
         self.repaired_by_fast_retransmit += other.repaired_by_fast_retransmit;
         self.segments += other.segments;
         self.wire += other.wire;

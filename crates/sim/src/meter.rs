@@ -185,7 +185,7 @@ impl Watched {
         let before = carried.number - 1;
         if carried.cause == Cause::FastRetransmit {
             let spurious = lost.copies < before;
-            measures.needless_fast_retransmissions += u64::from(spurious);
+            measures.spurious_fast_retransmissions += u64::from(spurious);
             measures.needed_fast_retransmissions += u64::from(!spurious);
         }
         let repairs = matches!(carried.cause, Cause::FastRetransmit | Cause::Rescue) && lost.latest == before;

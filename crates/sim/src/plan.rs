@@ -1,4 +1,4 @@
-//! A plan: groups of flows on a path, before it is settled who takes part and with which seed.
+//! A plan: groups of flows on a path, before the compared variant and the seed are chosen.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const STREAMS: u32 = (1 << 17) + 1;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
     /// The file that it stands in; named in errors.
-    pub place: String,
+    pub location: String,
     /// What it is, in a sentence.
     pub description: String,
     /// On which path.
@@ -72,15 +72,15 @@ pub struct Group {
     /// Options of both ends, beside those of the path.
     pub tcp: Table,
     /// What they do.
-    pub parts: Vec<Part>,
+    pub workloads: Vec<WorkloadShare>,
 }
 
 /// The flows of a group that do the same.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Part {
+pub struct WorkloadShare {
     /// For people.
     pub name: String,
-    /// How many of the group's flows, in proportion to those of the other parts.
+    /// How many of the group's flows, in proportion to those of the other workloads.
     pub share: Share,
     /// What they do.
     pub workload: Workload,
@@ -95,7 +95,7 @@ impl Group {
             start: Variate::Constant(Duration::ZERO),
             interval: Duration::from_millis(100),
             tcp: Table::new(),
-            parts: vec![Part { name: "flows".to_owned(), share: Share::ONE, workload: Workload::Bulk }],
+            workloads: vec![WorkloadShare { name: "flows".to_owned(), share: Share::ONE, workload: Workload::Bulk }],
         }
     }
 }
@@ -106,31 +106,31 @@ impl Plan {
     /// # Errors
     /// Names the file, the line (for broken TOML) or the key, what was wrong and what is allowed.
     pub fn load(path: &Path) -> Result<Plan, String> {
-        let place = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{place}: {error}"))?;
-        Plan::parse(&place, &text)
+        let location = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{location}: {error}"))?;
+        Plan::parse(&location, &text)
     }
 
-    /// The plan that `text` describes; `place` is named in errors.
+    /// The plan that `text` describes; `location` is named in errors.
     ///
     /// # Errors
     /// As [`Plan::load`].
-    pub fn parse(place: &str, text: &str) -> Result<Plan, String> {
-        file::parse(place, text)
+    pub fn parse(location: &str, text: &str) -> Result<Plan, String> {
+        file::parse(location, text)
     }
 
-    /// The plan that `table` describes; `place` is named in errors.
+    /// The plan that `table` describes; `location` is named in errors.
     ///
     /// # Errors
     /// As [`Plan::load`].
-    pub fn from_table(place: &str, table: Table) -> Result<Plan, String> {
-        file::from_table(place, table)
+    pub fn from_table(location: &str, table: Table) -> Result<Plan, String> {
+        file::from_table(location, table)
     }
 
     /// Bulk transfers by the compared variant, opened 100 ms apart.
     pub fn bulk(flows: u32) -> Plan {
         Plan {
-            place: String::new(),
+            location: String::new(),
             description: String::new(),
             path: None,
             set: Vec::new(),
@@ -157,7 +157,7 @@ impl Plan {
                 Profile::from_table_with("path", table.clone(), &self.set).map_err(|error| error.to_string())
             }
             Some(PathSource::Inline(table)) => {
-                self.own(Profile::from_table_with(&self.place, table.clone(), &self.set))
+                self.own(Profile::from_table_with(&self.location, table.clone(), &self.set))
             }
             Some(PathSource::Named(name)) => self.own(Profile::load(&self.beside(name), &self.set)),
         };
@@ -186,12 +186,12 @@ impl Plan {
     }
 
     fn no_path(&self) -> String {
-        format!("{}: path: missing; name one here or by --path", self.place)
+        format!("{}: path: missing; name one here or by --path", self.location)
     }
 
     /// The file of this name beside the plan's, if there is one.
     fn beside(&self, name: &str) -> String {
-        let beside = Path::new(&self.place).with_file_name(name);
+        let beside = Path::new(&self.location).with_file_name(name);
         let is_beside = reknit_path::builtin(name).is_none() && beside.is_file();
         if is_beside { beside.display().to_string() } else { name.to_owned() }
     }
@@ -203,23 +203,23 @@ impl Plan {
             if error.starts_with("--set") {
                 return error;
             }
-            let own = error.strip_prefix(&format!("{}: ", self.place));
-            own.map_or(format!("{}: path: {error}", self.place), |own| format!("{}: path.{own}", self.place))
+            let own = error.strip_prefix(&format!("{}: ", self.location));
+            own.map_or(format!("{}: path: {error}", self.location), |own| format!("{}: path.{own}", self.location))
         })
     }
 
-    /// Settles who takes part on `profile`; `find` knows the variants.
+    /// Looks up the variants and TCP options of all flows on `profile`; `find` knows the variants.
     ///
     /// # Errors
     /// Names the file and the key of what does not work.
-    pub fn cast(
+    pub fn flow_setup(
         &self,
         profile: &Profile,
         find: impl Fn(&str) -> Result<Arc<Composition>, String>,
-    ) -> Result<Cast, String> {
+    ) -> Result<FlowSetup, String> {
         let mut groups = Vec::new();
         for (i, group) in self.groups.iter().enumerate() {
-            let refuse = |error: String| format!("{}: flows[{i}].{error}", self.place);
+            let refuse = |error: String| format!("{}: flows[{i}].{error}", self.location);
             let variant = group.variant.as_deref().map(&find).transpose();
             let variant = variant.map_err(|error| refuse(format!("variant: {error}")))?;
             let tcp = if group.tcp.is_empty() {
@@ -229,62 +229,62 @@ impl Plan {
                 table.extend(group.tcp.clone());
                 Some(Arc::new(read_tcp(table).map_err(|error| refuse(error.to_string()))?))
             };
-            groups.push(Member { group: group.clone(), variant, tcp });
+            groups.push(GroupSetup { group: group.clone(), variant, tcp });
         }
-        Ok(Cast { groups })
+        Ok(FlowSetup { groups })
     }
 
-    /// Every part of every group, in the order of the numbers that flows carry as their group.
-    pub fn parts(&self) -> impl Iterator<Item = (&Group, &Part)> {
-        self.groups.iter().flat_map(|group| group.parts.iter().map(move |part| (group, part)))
+    /// Every workload of every group, in the order of the numbers that flows carry as their group.
+    pub fn workloads(&self) -> impl Iterator<Item = (&Group, &WorkloadShare)> {
+        self.groups.iter().flat_map(|group| group.workloads.iter().map(move |share| (group, share)))
     }
 }
 
-/// A plan whose variants and options are settled, but for the variant that is compared.
+/// The flows of a plan with variants and options looked up, except for the variant that is compared.
 #[derive(Clone, Debug)]
-pub struct Cast {
-    groups: Vec<Member>,
+pub struct FlowSetup {
+    groups: Vec<GroupSetup>,
 }
 
 #[derive(Clone, Debug)]
-struct Member {
+struct GroupSetup {
     group: Group,
     variant: Option<Arc<Composition>>,
     tcp: Option<Arc<Config>>,
 }
 
-impl Cast {
+impl FlowSetup {
     /// The flows of the run with this seed, in which `compared` is compared.
     pub fn flows(&self, compared: &Arc<Composition>, seed: u64) -> Vec<FlowSpec> {
         let mut flows: Vec<FlowSpec> = Vec::new();
-        let mut first_part = 0;
-        for Member { group, variant, tcp } in &self.groups {
+        let mut first_group = 0;
+        for GroupSetup { group, variant, tcp } in &self.groups {
             let variant = variant.as_ref().unwrap_or(compared);
-            for (i, part) in (0u64..).zip(deal(&group.parts, group.count)) {
+            for (i, workload) in (0u64..).zip(deal(&group.workloads, group.count)) {
                 let mut stream = StreamId { seed, stage: STREAMS }.stream(flows.len() as u32);
                 flows.push(FlowSpec {
                     start: Instant::ZERO + group.start.draw(&mut stream) + group.interval * i,
-                    workload: group.parts[part].workload,
+                    workload: group.workloads[workload].workload,
                     tcp: tcp.clone(),
-                    group: first_part + part as u32,
+                    group: first_group + workload as u32,
                     ..FlowSpec::bulk(variant.clone())
                 });
             }
-            first_part += group.parts.len() as u32;
+            first_group += group.workloads.len() as u32;
         }
         flows
     }
 }
 
-/// Which part each of `n` flows belongs to: always the one that is furthest behind its share, so that at any time the
+/// Which workload each of `n` flows belongs to: always the one that is furthest behind its share, so that at any time the
 /// numbers are in proportion to within one, and those that open one after the other are mixed.
-fn deal(parts: &[Part], n: u32) -> Vec<usize> {
-    let whole: f64 = parts.iter().map(|part| part.share.get()).sum();
-    let mut dealt = vec![0.0; parts.len()];
+fn deal(workloads: &[WorkloadShare], n: u32) -> Vec<usize> {
+    let whole: f64 = workloads.iter().map(|workload| workload.share.get()).sum();
+    let mut dealt = vec![0.0; workloads.len()];
     let mut order = Vec::with_capacity(n as usize);
     for i in 1..=n {
-        let behind = |part: usize| parts[part].share.get() / whole * f64::from(i) - dealt[part];
-        let furthest = (0..parts.len()).rev().max_by(|a, b| behind(*a).total_cmp(&behind(*b))).unwrap_or(0);
+        let behind = |w: usize| workloads[w].share.get() / whole * f64::from(i) - dealt[w];
+        let furthest = (0..workloads.len()).rev().max_by(|a, b| behind(*a).total_cmp(&behind(*b))).unwrap_or(0);
         dealt[furthest] += 1.0;
         order.push(furthest);
     }
@@ -300,15 +300,15 @@ pub(crate) fn is_possible(size: Bytes) -> bool {
 mod tests {
     use super::*;
 
-    fn part(share: f64) -> Part {
-        Part { name: String::new(), share: Share::new(share).unwrap(), workload: Workload::Bulk }
+    fn share(share: f64) -> WorkloadShare {
+        WorkloadShare { name: String::new(), share: Share::new(share).unwrap(), workload: Workload::Bulk }
     }
 
     #[test]
     fn flows_are_dealt_in_proportion_and_mixed() {
-        let order = deal(&[part(0.125), part(0.125), part(0.75)], 16);
-        let count = |part: usize| order.iter().filter(|p| **p == part).count();
+        let order = deal(&[share(0.125), share(0.125), share(0.75)], 16);
+        let count = |w: usize| order.iter().filter(|dealt| **dealt == w).count();
         assert_eq!([count(0), count(1), count(2)], [2, 2, 12]);
-        assert_eq!(deal(&[part(0.5), part(0.5)], 5), [0, 1, 0, 1, 0]);
+        assert_eq!(deal(&[share(0.5), share(0.5)], 5), [0, 1, 0, 1, 0]);
     }
 }

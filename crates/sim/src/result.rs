@@ -1,6 +1,6 @@
 //! What a run has shown.
 
-use reknit_path::Runs;
+use reknit_path::RunLengths;
 use reknit_tcp::Info;
 use reknit_tcp::stats::{ReceiveStats, SendStats};
 use reknit_units::{Bytes, Duration, Instant};
@@ -88,7 +88,7 @@ pub struct RunResult {
     pub delayed: u64,
     /// How data packets of several connections followed each other when they came to the slowest stage on their way; nothing
     /// unless the tracer [watches](crate::Tracer::WATCHES).
-    pub runs: Runs,
+    pub run_lengths: RunLengths,
     /// Events that the simulator dealt with.
     pub events: u64,
 }

@@ -11,7 +11,7 @@ use reknit_variants::rr_share::ReorderingCache;
 
 use crate::application::Application;
 use crate::client::Client;
-use crate::flow::{Flow, Place};
+use crate::flow::{Flow, FlowIds};
 use crate::result::RunResult;
 use crate::scenario::Scenario;
 use crate::trace::{Datagram, End, Look, NoTracer, TraceEvent, Tracer, Transmission};
@@ -176,15 +176,15 @@ impl<T: Tracer> Simulation<T> {
             self.clients[flow.client as usize].absorb(end, flow);
         }
         self.tracer.on_over(end);
-        let place = |client| Place { id: client, client, seed: self.seed };
-        let flows = (0..).zip(self.clients).map(|(i, client)| client.into_result(self.warm, end, place(i))).collect();
+        let ids = |client| FlowIds { id: client, client, seed: self.seed };
+        let flows = (0..).zip(self.clients).map(|(i, client)| client.into_result(self.warm, end, ids(i))).collect();
         let result = RunResult {
             flows,
             transactions: self.transactions,
             connections: self.connections,
             packets: self.packets,
             delayed: self.forward.delayed() - self.delayed_before,
-            runs: self.forward.runs(),
+            run_lengths: self.forward.run_lengths(),
             events: self.events,
         };
         (result, self.tracer)
@@ -270,7 +270,7 @@ impl<T: Tracer> Simulation<T> {
             });
             (slot, self.next_id - 1)
         };
-        let mut flow = client.connect(self.now, Place { id, client: index, seed: self.seed });
+        let mut flow = client.connect(self.now, FlowIds { id, client: index, seed: self.seed });
         if client.spec.sender.shares_reordering
             && let Some(history) = self.learned.recall(&Peer, self.now)
         {

@@ -71,7 +71,7 @@ fn a_transfer_without_events() {
 #[test]
 fn a_lost_packet_is_repaired_by_a_needed_fast_retransmission() {
     let (flow, measures) = transfer("{ segment = 3, action = \"drop\" }", "sack", 40);
-    assert_eq!((measures.needed_fast_retransmissions, measures.needless_fast_retransmissions), (1, 0));
+    assert_eq!((measures.needed_fast_retransmissions, measures.spurious_fast_retransmissions), (1, 0));
     assert_eq!((flow.lost, flow.queue_drops, measures.repaired_by_fast_retransmit), (1, 0, 1));
     assert_eq!((flow.send.cuts.fast_retransmit, flow.false_fast_retransmits, flow.receive.duplicates), (1, 0, 0));
 }
@@ -81,7 +81,7 @@ fn a_lost_retransmission_is_left_to_the_timer() {
     let rules = "{ segment = 3, transmission = [1, 2], action = \"drop\" }";
     let (flow, measures) = transfer(rules, "sack", 40);
     assert_eq!((flow.lost, measures.repaired_by_fast_retransmit, flow.send.timeouts), (2, 1, 1));
-    assert_eq!((measures.needed_fast_retransmissions, measures.needless_fast_retransmissions), (1, 0));
+    assert_eq!((measures.needed_fast_retransmissions, measures.spurious_fast_retransmissions), (1, 0));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_delayed_packet_is_retransmitted_needlessly() {
     scenario.flows[0].workload = Workload::Transfer(Bytes(960 * 40));
     let (result, measures) = measure(&scenario);
     let flow = &result.flows[0];
-    assert_eq!((measures.needed_fast_retransmissions, measures.needless_fast_retransmissions), (0, 1));
+    assert_eq!((measures.needed_fast_retransmissions, measures.spurious_fast_retransmissions), (0, 1));
     assert_eq!((flow.false_cuts, flow.false_fast_retransmits, flow.receive.duplicates), (1, 1, 1));
     assert_eq!((result.delayed, flow.lost, flow.spurious_retransmissions), (1, 0, 1));
     // Its own ACK, at 230 ms, although the sender cannot tell.
@@ -146,7 +146,7 @@ fn packets_of_two_flows_come_in_runs_of_a_window() {
     scenario.flows.push(second);
     let (result, _) = measure(&scenario);
     // From 0.1 s and from 0.13 s on, a window of 8 each 0.1 s: 10 of each.
-    assert_eq!((result.runs.packets, result.runs.runs), (160, 20));
+    assert_eq!((result.run_lengths.packets, result.run_lengths.runs), (160, 20));
 }
 
 #[test]
@@ -186,9 +186,9 @@ fn the_warm_up_is_what_is_missing() {
             flow.spurious_retransmissions,
             flow.receive.duplicates,
             result.delayed,
-            result.runs.packets,
+            result.run_lengths.packets,
             m.segments,
-            m.needless_fast_retransmissions,
+            m.spurious_fast_retransmissions,
             flow.elapsed.as_nanos(),
         ];
         (sums, m.cwnd.mean().unwrap() * flow.elapsed.as_secs_f64())

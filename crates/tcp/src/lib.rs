@@ -1,7 +1,7 @@
 //! A TCP engine without I/O, without a clock and without randomness, whose loss detection, response and undo are
 //! plug-ins.
 //!
-//! # The house
+//! # Layout
 //!
 //! * [`Connection`] is the state machine of RFC 9293 around two halves, the sender and the receiver. It takes
 //!   [`Segment`]s and moments, and gives [`Output`]s.

@@ -342,7 +342,7 @@ impl<W: Watch> Model<W> {
         self.ends[end].stream.connection()
     }
 
-    /// The application works, and everything that the end wants to send meets its fate.
+    /// The application works, and everything that the end wants to send is delivered or dropped.
     fn collect(&mut self, end: usize) -> Result<(), String> {
         self.watch.before(self.now, end, Event::Poll, self.ends[end].stream.connection());
         self.ends[end].run_application(end, self.now);

@@ -1,4 +1,4 @@
-"""Small scenarios in which each packet's fate is written down, and their time lines."""
+"""Small scenarios that script the delay or loss of each packet, and their time lines."""
 
 from __future__ import annotations
 

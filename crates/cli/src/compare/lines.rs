@@ -1,6 +1,6 @@
 //! A run as comma-separated values.
 
-use reknit_compare::{Completions, Run};
+use reknit_compare::{Completions, RunSummary};
 
 /// Names of [`cells`].
 pub(crate) const TITLES: [&str; 16] = [
@@ -23,7 +23,7 @@ pub(crate) const TITLES: [&str; 16] = [
 ];
 
 /// The run's numbers; empty where there are none.
-pub(crate) fn cells(run: &Run) -> [String; TITLES.len()] {
+pub(crate) fn cells(run: &RunSummary) -> [String; TITLES.len()] {
     let of_transactions = |value: fn(&Completions) -> String| run.transactions.as_ref().map_or(String::new(), value);
     [
         run.goodput_mbit_s.to_string(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
-use reknit_compare::{Campaign, Job, Question, Setting};
+use reknit_compare::{CompareOptions, Experiment, Job, ScenarioOptions};
 use reknit_sim::{End, PathSource, Plan, RunResult, run_unless};
 use reknit_units::{Duration, Share};
 
@@ -16,8 +16,8 @@ use crate::{Failure, input, output};
 
 /// Compare variants on a path, in simulation.
 ///
-/// Each variant runs once for each seed; all variants meet the same packets' fates. The speed to measure by is that of
-/// `sack` on the same path without whatever reorders.
+/// Each variant runs once for each seed; for a given seed every variant sees the same losses and delays. The reference is
+/// `sack` on the same path without reordering.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// A built-in path (`reknit paths` lists them) or a TOML file
@@ -78,18 +78,18 @@ enum Side {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let campaign = Campaign::new(&question(args)?)?;
-    for warning in &campaign.warnings {
+    let experiment = Experiment::new(&options(args)?)?;
+    for warning in &experiment.warnings {
         eprintln!("warning: {warning}");
     }
     let stop = output::on_interrupt();
     let began = clock();
-    let bar = output::progress(campaign.jobs.len() as u64, "simulating", args.quiet);
-    let comparison = campaign.run(|job| {
+    let bar = output::progress(experiment.jobs.len() as u64, "simulating", args.quiet);
+    let comparison = experiment.run(|job| {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let result = simulate(args, &campaign, job, &stop)?;
+        let result = simulate(args, &experiment, job, &stop)?;
         bar.inc(1);
         Ok::<_, Failure>(result)
     })?;
@@ -100,13 +100,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     show::show(args, &comparison, began)
 }
 
-fn question(args: &Args) -> Result<Question, Failure> {
+fn options(args: &Args) -> Result<CompareOptions, Failure> {
     let plan = match &args.scenario {
         Some(file) => Plan::load(file).map_err(Failure::Usage)?,
         None => Plan::bulk(args.flows),
     };
-    Ok(Question {
-        setting: Setting {
+    Ok(CompareOptions {
+        scenario: ScenarioOptions {
             plan,
             path: args.path.clone().map(PathSource::Given),
             set: args.set.clone(),
@@ -132,11 +132,11 @@ fn capture_name(file: &Path, variant: &str, variants: usize) -> PathBuf {
 }
 
 /// None if the user has interrupted it. The first run of each variant may go into a capture.
-fn simulate(args: &Args, campaign: &Campaign, job: &Job, stop: &AtomicBool) -> Result<Option<RunResult>, Failure> {
-    let (Some(file), Some(contestant), 1) = (&args.pcap, job.contestant(), job.scenario.seed) else {
+fn simulate(args: &Args, experiment: &Experiment, job: &Job, stop: &AtomicBool) -> Result<Option<RunResult>, Failure> {
+    let (Some(file), Some(variant), 1) = (&args.pcap, job.variant(), job.scenario.seed) else {
         return Ok(job.simulate(stop));
     };
-    let file = capture_name(file, &campaign.contestants[contestant].name, campaign.contestants.len());
+    let file = capture_name(file, &experiment.variants[variant].name, experiment.variants.len());
     let side = if args.pcap_side == Side::Sender { End::Sender } else { End::Receiver };
     let failed = |error: std::io::Error| Failure::Failed(format!("{}: {error}", file.display()));
     let tracer = CaptureTracer::create(&file, side).map_err(failed)?;

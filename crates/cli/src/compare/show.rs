@@ -1,6 +1,6 @@
 //! How a comparison is printed: for people, as JSON, as CSV.
 
-use reknit_compare::{Comparison, Completions, Estimate, Row, Run};
+use reknit_compare::{Comparison, Completions, Estimate, Row, RunSummary};
 use reknit_units::Duration;
 
 use super::{Args, lines};
@@ -69,7 +69,7 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
     let shown = Extras::of(comparison);
     columns.extend(shown.columns());
     for row in comparison.variants.iter().filter(|row| !row.runs.is_empty()) {
-        let span = |ms: fn(&Run) -> f64| output::milliseconds(Duration::from_secs_f64(row.mean(ms) / 1e3));
+        let span = |ms: fn(&RunSummary) -> f64| output::milliseconds(Duration::from_secs_f64(row.mean(ms) / 1e3));
         let mut cells = vec![
             row.variant.clone(),
             output::estimate(&row.goodput_mbit_s),
@@ -135,7 +135,7 @@ impl Extras {
             cells.push(span(of_all(|t| t.p99_ms)));
         }
         if self.others {
-            let others = |run: &Run| {
+            let others = |run: &RunSummary| {
                 let fixed = run.groups.iter().filter(|group| group.variant.is_some());
                 fixed.map(|group| group.goodput_mbit_s).sum::<f64>()
             };

@@ -1,6 +1,6 @@
 //! What is transferred on which path: the scenario file and the options that count instead of it.
 
-use reknit_compare::{Setting, contestants};
+use reknit_compare::{ScenarioOptions, named_variant};
 use reknit_host::testbed::Payload;
 use reknit_path::Profile;
 use reknit_sim::{PathSource, Plan, Workload, tcp_config};
@@ -29,19 +29,19 @@ impl Live {
             Some(file) => Plan::load(file).map_err(Failure::Usage)?,
             None => Plan::bulk(1),
         };
-        let setting = Setting {
+        let options = ScenarioOptions {
             path: args.path.clone().map(PathSource::Given),
             set: args.set.clone(),
             loss: args.loss,
-            ..Setting::of(plan)
+            ..ScenarioOptions::of(plan)
         };
-        let plan = &setting.plan;
-        let mut profile = setting.profile()?;
+        let plan = &options.plan;
+        let mut profile = options.profile()?;
         let scenario = only_transfer(plan)?;
         profile.tcp.extend(plan.groups.iter().flat_map(|group| group.tcp.clone()));
-        let mut customs = contestants::load(&args.variant_file)?;
+        let mut customs = named_variant::load(&args.variant_file)?;
         let from_files: Vec<String> = customs.iter().map(|custom| custom.name.clone()).collect();
-        customs = contestants::read(plan.own_variants.iter(), customs)?;
+        customs = named_variant::read(plan.own_variants.iter(), customs)?;
         Ok(Live {
             tcp: tcp_config(&profile).map_err(Failure::Usage)?,
             payload: payload(args)?.or(scenario).unwrap_or(Payload::Endless),
@@ -84,13 +84,13 @@ fn payload(args: &Args) -> Result<Option<Payload>, Failure> {
 
 /// What the scenario says: live, there is one flow at a time, and it transfers data. None for as much as possible.
 fn only_transfer(plan: &Plan) -> Result<Option<Payload>, Failure> {
-    let workloads: Vec<Workload> = plan.parts().map(|(_, part)| part.workload).collect();
+    let workloads: Vec<Workload> = plan.workloads().map(|(_, share)| share.workload).collect();
     match (plan.groups.as_slice(), workloads.as_slice()) {
         ([group], [Workload::Bulk]) if group.count == 1 => Ok(None),
         ([group], [Workload::Transfer(size)]) if group.count == 1 => Ok(Some(Payload::Pattern(*size))),
         _ => {
             let message = "the testbed has one flow at a time, of the workload `bulk` or `transfer`; others: compare";
-            Err(Failure::Usage(format!("{}: flows: {message}", plan.place)))
+            Err(Failure::Usage(format!("{}: flows: {message}", plan.location)))
         }
     }
 }

@@ -5,7 +5,7 @@ mod live;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use reknit_compare::Contestant;
+use reknit_compare::NamedVariant;
 use reknit_host::testbed::Payload;
 use reknit_host::{Opener, Outcome, Spec, Stack, TestbedError};
 use reknit_units::{Bytes, Duration, Share};
@@ -153,7 +153,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 fn pairs(args: &Args, senders: &[String], customs: &[Custom]) -> Result<Vec<(Stack, Stack)>, Failure> {
     let known = available_congestion_controls();
     let parse = |flag: &str, text: &str| {
-        let own = customs.iter().find(|custom| custom.name == text).map(Contestant::custom);
+        let own = customs.iter().find(|custom| custom.name == text).map(NamedVariant::custom);
         let stack = match own {
             Some(own) => Stack::Engine(own.name, own.composition),
             None => text.parse::<Stack>().map_err(|error| {
@@ -212,9 +212,9 @@ fn fall_backs(spec: &Spec, outcome: &Outcome) -> Vec<String> {
     let mut all = Vec::new();
     for stack in [&spec.sender, &spec.receiver] {
         let Stack::Engine(name, composition) = stack else { continue };
-        let contestant = Contestant { name: name.clone(), composition: composition.clone() };
+        let variant = NamedVariant { name: name.clone(), composition: composition.clone() };
         if !told.contains(&name) {
-            let lines = contestant.fall_backs(info);
+            let lines = variant.fall_backs(info);
             output::tell_of_fall_back(name, &lines);
             all.extend(lines.into_iter().map(|line| format!("{name}: {line}")));
             told.push(name);

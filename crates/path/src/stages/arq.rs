@@ -6,7 +6,7 @@ use std::fmt;
 use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
+use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -59,11 +59,11 @@ struct Persistent {
 }
 
 impl Stage for Persistent {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
         let mut failed = 0;
         while self.failures.chance(self.spec.probability.get()) {
             if failed == self.spec.retries {
-                return Fate::Drop(Drop::Lost);
+                return Outcome::Drop(Drop::Lost);
             }
             failed += 1;
         }
@@ -72,7 +72,7 @@ impl Stage for Persistent {
             exit = exit.max(self.last);
             self.last = exit;
         }
-        Fate::Exit(exit)
+        Outcome::Exit(exit)
     }
 
     fn reorders(&self) -> bool {

@@ -8,7 +8,7 @@ use std::fmt;
 use reknit_units::{Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Fate, Item, Parameters, Spec, Stage};
+use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -43,12 +43,12 @@ struct Corrupting {
 }
 
 impl Stage for Corrupting {
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
         if !self.selection.chance(self.spec.probability.get()) {
-            return Fate::Exit(at);
+            return Outcome::Exit(at);
         }
         exits.push(at, item);
         exits.damage(self.bits.bits());
-        Fate::SeeExits
+        Outcome::SeeExits
     }
 }

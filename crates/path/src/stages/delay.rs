@@ -6,7 +6,7 @@ use std::fmt;
 use reknit_units::{Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Fate, Item, Parameters, Spec, Stage};
+use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -49,12 +49,12 @@ struct Delayed {
 }
 
 impl Stage for Delayed {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
         if self.selection.chance(self.spec.probability.get()) {
             self.held_up += 1;
-            Fate::Exit(at + self.spec.extra.draw(&mut self.length))
+            Outcome::Exit(at + self.spec.extra.draw(&mut self.length))
         } else {
-            Fate::Exit(at)
+            Outcome::Exit(at)
         }
     }
 

@@ -8,7 +8,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Share};
 use serde::{Deserialize, Serialize};
 
-use super::{Exits, Fate, Item, Parameters, Spec, Stage};
+use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -94,16 +94,16 @@ impl Displaced {
 }
 
 impl Stage for Displaced {
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
         // An arrival may be known before its time; what must leave earlier leaves earlier.
         self.on_timer(at, exits);
         if self.is_selected() {
             self.delayed += 1;
             self.held.push_back(Held { item, passes: self.spec.positions, release: at + self.spec.release });
-            return Fate::SeeExits;
+            return Outcome::SeeExits;
         }
         if self.held.is_empty() && exits.is_empty() {
-            return Fate::Exit(at);
+            return Outcome::Exit(at);
         }
         exits.push(at, item);
         for held in &mut self.held {
@@ -113,7 +113,7 @@ impl Stage for Displaced {
             exits.push(at, held.item);
             self.held.pop_front();
         }
-        Fate::SeeExits
+        Outcome::SeeExits
     }
 
     fn reorders(&self) -> bool {

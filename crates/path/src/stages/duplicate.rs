@@ -5,7 +5,7 @@ use std::fmt;
 use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Fate, Item, Parameters, Spec, Stage};
+use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -47,13 +47,13 @@ struct Duplicated {
 }
 
 impl Stage for Duplicated {
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
         if !self.selection.chance(self.spec.probability.get()) {
-            return Fate::Exit(at);
+            return Outcome::Exit(at);
         }
         exits.push(at, item);
         exits.push_copy(at + self.spec.extra.draw(&mut self.length), item);
-        Fate::SeeExits
+        Outcome::SeeExits
     }
 
     fn reorders(&self) -> bool {

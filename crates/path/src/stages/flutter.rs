@@ -6,7 +6,7 @@ use std::fmt;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Exits, Fate, Item, Link, Parameters, Spec, Stage};
+use super::{Exits, Item, Link, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -70,14 +70,14 @@ impl Fluttering {
 }
 
 impl Stage for Fluttering {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
         while self.next_change <= at {
             // An interval of zero would never end.
             let interval = self.spec.interval.draw(&mut self.changes).max(Duration::from_nanos(1));
             self.next_change = self.next_change + interval;
             self.delay = self.draw();
         }
-        Fate::Exit(at + self.delay)
+        Outcome::Exit(at + self.delay)
     }
 
     fn reorders(&self) -> bool {

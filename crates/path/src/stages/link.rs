@@ -8,7 +8,7 @@ use reknit_config::KeyError;
 use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
 
-use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
+use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::error::positive;
 use crate::random::{Stream, StreamId};
 
@@ -202,10 +202,10 @@ impl Server {
 }
 
 impl Stage for Server {
-    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Outcome {
         match self.pass(at, item.size) {
-            Ok(exit) => Fate::Exit(exit),
-            Err(drop) => Fate::Drop(drop),
+            Ok(exit) => Outcome::Exit(exit),
+            Err(drop) => Outcome::Drop(drop),
         }
     }
 }
@@ -252,9 +252,9 @@ impl Managed {
 }
 
 impl Stage for Managed {
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
         self.update_average(at, item.size);
-        if self.drops() { Fate::Drop(Drop::Early) } else { self.server.on_packet(at, item, exits) }
+        if self.drops() { Outcome::Drop(Drop::Early) } else { self.server.on_packet(at, item, exits) }
     }
 }
 
@@ -283,8 +283,8 @@ mod tests {
     fn the_queue_counts_packets_that_wait() {
         let mut link = link(Capacity::Count(Segments(2)));
         // One is being serialised, two wait, the fourth does not fit.
-        let fates: Vec<_> = (0..4).map(|_| link.pass(at(0), Bytes(1000))).collect();
-        assert_eq!(fates, [Ok(at(1100)), Ok(at(2100)), Ok(at(3100)), Err(Drop::QueueFull)]);
+        let outcomes: Vec<_> = (0..4).map(|_| link.pass(at(0), Bytes(1000))).collect();
+        assert_eq!(outcomes, [Ok(at(1100)), Ok(at(2100)), Ok(at(3100)), Err(Drop::QueueFull)]);
         // After a millisecond the first that waited is being serialised, so there is room for one.
         assert_eq!(link.pass(at(1000), Bytes(1000)), Ok(at(4100)));
         assert_eq!(link.pass(at(1000), Bytes(1000)), Err(Drop::QueueFull));

@@ -6,7 +6,7 @@ use reknit_config::KeyError;
 use reknit_units::{Instant, Share};
 use serde::{Deserialize, Serialize};
 
-use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
+use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -66,13 +66,13 @@ impl Lossy {
 }
 
 impl Stage for Lossy {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
         let scripted = self.is_scripted();
         let probability = self.spec.probability.get();
         if scripted || (probability > 0.0 && self.chance.chance(probability)) {
-            Fate::Drop(Drop::Lost)
+            Outcome::Drop(Drop::Lost)
         } else {
-            Fate::Exit(at)
+            Outcome::Exit(at)
         }
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Exits, Fate, Item, Parameters, Spec, Stage};
+use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -86,22 +86,22 @@ impl Pausing {
 }
 
 impl Stage for Pausing {
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
         self.on_timer(at, exits);
         self.catch_up(at);
         if at < self.until {
             self.backlog.push_back(item);
             self.release = self.until;
-            return Fate::SeeExits;
+            return Outcome::SeeExits;
         }
         if self.backlog.is_empty() && exits.is_empty() {
-            return Fate::Exit(at);
+            return Outcome::Exit(at);
         }
         exits.push(at, item);
         if !self.backlog.is_empty() {
             self.release_one(at, exits);
         }
-        Fate::SeeExits
+        Outcome::SeeExits
     }
 
     fn has_timers(&self) -> bool {

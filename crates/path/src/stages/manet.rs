@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Fate, Item, Link, Parameters, Spec, Stage};
+use super::{Drop, Exits, Item, Link, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -103,9 +103,9 @@ impl Roaming {
 }
 
 impl Stage for Roaming {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
         self.catch_up(at);
-        if at < self.outage_until { Fate::Drop(Drop::Lost) } else { Fate::Exit(at + self.delay) }
+        if at < self.outage_until { Outcome::Drop(Drop::Lost) } else { Outcome::Exit(at + self.delay) }
     }
 
     fn reorders(&self) -> bool {

@@ -92,7 +92,7 @@ pub enum Drop {
 
 /// What a stage does with a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum Outcome {
     /// It leaves then, and nothing else does.
     Exit(Instant),
     /// It is gone.
@@ -144,10 +144,10 @@ impl Exits {
 pub trait Stage: Debug + Send {
     /// `item` arrives at `at`, perhaps before anybody looked at the clock: a stage with timers first does what was due until
     /// then.
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate;
+    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome;
 
     /// The same, for a stage that [reads labels](Stage::reads_labels); no label if the packet has none.
-    fn on_labelled(&mut self, at: Instant, item: Item, _label: Option<Label>, exits: &mut Exits) -> Fate {
+    fn on_labelled(&mut self, at: Instant, item: Item, _label: Option<Label>, exits: &mut Exits) -> Outcome {
         self.on_packet(at, item, exits)
     }
 

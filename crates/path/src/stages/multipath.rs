@@ -8,7 +8,7 @@ use reknit_units::{Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher13;
 
-use super::{Drop, Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
+use super::{Drop, Exits, Item, Link, Outcome, Parameters, Server, Spec, Stage};
 use crate::error::positive;
 use crate::random::{Stream, StreamId, unit_interval};
 
@@ -212,15 +212,15 @@ impl Parallel {
 }
 
 impl Stage for Parallel {
-    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Outcome {
         let chosen = self.choose(at, item.flow);
         let lane = &mut self.lanes[chosen];
         if lane.loss > Share::ZERO && lane.chance.chance(lane.loss.get()) {
-            return Fate::Drop(Drop::Lost);
+            return Outcome::Drop(Drop::Lost);
         }
         match lane.server.pass(at, item.size) {
-            Ok(exit) => Fate::Exit(exit),
-            Err(drop) => Fate::Drop(drop),
+            Ok(exit) => Outcome::Exit(exit),
+            Err(drop) => Outcome::Drop(drop),
         }
     }
 

@@ -12,7 +12,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Rate, Segments};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Fate, Item, Link, Parameters, Spec, Stage};
+use super::{Drop, Exits, Item, Link, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, normal_quantile};
 
 /// Parameters.
@@ -358,20 +358,20 @@ impl Queue {
 }
 
 impl Stage for Queue {
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
         let copied = self.copies.hits(self.rule.duplicate);
         let lost = self.is_lost();
         if lost && !copied {
-            return Fate::Drop(Drop::Lost);
+            return Outcome::Drop(Drop::Lost);
         }
         if self.is_full(at) {
-            return Fate::Drop(Drop::QueueFull);
+            return Outcome::Drop(Drop::QueueFull);
         }
         let exit = self.exit(at, item);
         self.queued.push(Reverse(exit));
         let damage = self.damage();
         if (!copied || lost) && damage.is_none() {
-            return Fate::Exit(exit);
+            return Outcome::Exit(exit);
         }
         exits.push(exit, item);
         if let Some(bit) = damage {
@@ -385,7 +385,7 @@ impl Stage for Queue {
                 exits.damage(bit);
             }
         }
-        Fate::SeeExits
+        Outcome::SeeExits
     }
 
     fn reorders(&self) -> bool {

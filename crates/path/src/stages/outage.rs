@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
+use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -74,13 +74,13 @@ impl Interrupted {
 }
 
 impl Stage for Interrupted {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
         self.catch_up(at);
         let sets_off = self.spec.probability.is_some_and(|p| self.selection.chance(p.get()));
         if sets_off && self.until <= at {
             self.until = at + self.spec.down.draw(&mut self.times);
-            return Fate::Drop(Drop::Lost);
+            return Outcome::Drop(Drop::Lost);
         }
-        if at < self.until { Fate::Drop(Drop::Lost) } else { Fate::Exit(at) }
+        if at < self.until { Outcome::Drop(Drop::Lost) } else { Outcome::Exit(at) }
     }
 }

@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Fate, Item, Link, Parameters, Spec, Stage};
+use super::{Drop, Exits, Item, Link, Outcome, Parameters, Spec, Stage};
 use crate::random::StreamId;
 
 /// Parameters.
@@ -23,7 +23,7 @@ pub struct Recorded {
     #[serde(default = "yes")]
     pub repeat: bool,
     #[serde(skip)]
-    fates: Vec<Option<Duration>>,
+    delays: Vec<Option<Duration>>,
 }
 
 fn yes() -> bool {
@@ -32,13 +32,13 @@ fn yes() -> bool {
 
 impl fmt::Display for Recorded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lost = self.fates.iter().filter(|fate| fate.is_none()).count();
-        write!(f, "a record of {} packets, {lost} of them lost", self.fates.len())?;
+        let lost = self.delays.iter().filter(|delay| delay.is_none()).count();
+        write!(f, "a record of {} packets, {lost} of them lost", self.delays.len())?;
         f.write_str(if self.repeat { ", again and again" } else { "" })
     }
 }
 
-fn fate(text: &str) -> Result<Option<Duration>, String> {
+fn delay_or_lost(text: &str) -> Result<Option<Duration>, String> {
     match text.trim() {
         "lost" => Ok(None),
         delay => delay.parse().map(Some).map_err(|error| format!("{error}, or `lost`")),
@@ -48,17 +48,17 @@ fn fate(text: &str) -> Result<Option<Duration>, String> {
 impl Parameters for Recorded {
     fn checked(mut self) -> Result<Recorded, KeyError> {
         for (i, text) in self.packets.iter().enumerate() {
-            self.fates.push(fate(text).map_err(|message| KeyError::new(format!("packets[{i}]"), message))?);
+            self.delays.push(delay_or_lost(text).map_err(|message| KeyError::new(format!("packets[{i}]"), message))?);
         }
         if let Some(file) = &self.file {
             let refuse = |message: String| KeyError::new("file", format!("{}: {message}", file.display()));
             let text = std::fs::read_to_string(file).map_err(|error| refuse(error.to_string()))?;
             let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
             for (i, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
-                self.fates.push(fate(line).map_err(|message| refuse(format!("line {}: {message}", i + 1)))?);
+                self.delays.push(delay_or_lost(line).map_err(|message| refuse(format!("line {}: {message}", i + 1)))?);
             }
         }
-        match (self.fates.is_empty(), self.packets.is_empty() || self.file.is_none()) {
+        match (self.delays.is_empty(), self.packets.is_empty() || self.file.is_none()) {
             (true, _) => Err(KeyError::new("packets", "give the packets, or a `file` with at least one")),
             (false, false) => Err(KeyError::new("file", "give either `packets` or `file`")),
             (false, true) => Ok(self),
@@ -71,7 +71,7 @@ impl Parameters for Recorded {
 
     /// The smallest delay of the record.
     fn in_order(&self) -> Option<Spec> {
-        let delay = self.fates.iter().flatten().min().copied()?;
+        let delay = self.delays.iter().flatten().min().copied()?;
         Some(Spec::Link(Link { delay, ..Link::default() }))
     }
 }
@@ -83,16 +83,16 @@ struct Replay {
 }
 
 impl Stage for Replay {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
-        if self.next == self.spec.fates.len() {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
+        if self.next == self.spec.delays.len() {
             if !self.spec.repeat {
-                return Fate::Exit(at);
+                return Outcome::Exit(at);
             }
             self.next = 0;
         }
-        let fate = self.spec.fates[self.next];
+        let recorded = self.spec.delays[self.next];
         self.next += 1;
-        fate.map_or(Fate::Drop(Drop::Lost), |delay| Fate::Exit(at + delay))
+        recorded.map_or(Outcome::Drop(Drop::Lost), |delay| Outcome::Exit(at + delay))
     }
 
     fn reorders(&self) -> bool {

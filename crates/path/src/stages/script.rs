@@ -5,7 +5,7 @@ use std::fmt;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Fate, Item, Label, Parameters, Spec, Stage};
+use super::{Drop, Exits, Item, Label, Outcome, Parameters, Spec, Stage};
 use crate::random::StreamId;
 use reknit_config::KeyError;
 
@@ -155,24 +155,24 @@ struct Scripted {
 }
 
 impl Stage for Scripted {
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
         self.on_labelled(at, item, None, exits)
     }
 
-    fn on_labelled(&mut self, at: Instant, item: Item, label: Option<Label>, exits: &mut Exits) -> Fate {
+    fn on_labelled(&mut self, at: Instant, item: Item, label: Option<Label>, exits: &mut Exits) -> Outcome {
         self.seen += 1;
         let rule = self.script.rules.iter().find(|rule| rule.fits(at, self.seen, label));
-        let Some(Rule { action, by, to, .. }) = rule else { return Fate::Exit(at) };
+        let Some(Rule { action, by, to, .. }) = rule else { return Outcome::Exit(at) };
         let by = by.unwrap_or(Duration::ZERO);
         self.delayed += u64::from(matches!(action, Action::Delay | Action::Hold));
         match action {
-            Action::Drop => Fate::Drop(Drop::Lost),
-            Action::Delay => Fate::Exit(at + by),
-            Action::Hold => Fate::Exit(Instant::ZERO + to.unwrap_or(Duration::ZERO)),
+            Action::Drop => Outcome::Drop(Drop::Lost),
+            Action::Delay => Outcome::Exit(at + by),
+            Action::Hold => Outcome::Exit(Instant::ZERO + to.unwrap_or(Duration::ZERO)),
             Action::Duplicate => {
                 exits.push(at, item);
                 exits.push_copy(at + by, item);
-                Fate::SeeExits
+                Outcome::SeeExits
             }
         }
     }

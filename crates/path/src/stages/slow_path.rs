@@ -6,7 +6,7 @@ use std::fmt;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Exits, Fate, Item, Parameters, Spec, Stage};
+use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -57,16 +57,16 @@ struct Cache {
 }
 
 impl Stage for Cache {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
         if self.evicted_at <= at {
             self.found_at = at + self.spec.lookup;
             self.evicted_at = self.found_at + self.spec.eviction.draw(&mut self.lives);
         }
         if self.found_at <= at {
-            return Fate::Exit(at);
+            return Outcome::Exit(at);
         }
         self.slow_free_at = self.slow_free_at.max(self.found_at) + self.spec.service;
-        Fate::Exit(self.slow_free_at)
+        Outcome::Exit(self.slow_free_at)
     }
 
     fn reorders(&self) -> bool {

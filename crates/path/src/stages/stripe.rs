@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Bytes, Duration, Instant, Rate, Share};
 use serde::Deserialize;
 
-use super::{Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
+use super::{Exits, Item, Link, Outcome, Parameters, Server, Spec, Stage};
 use crate::error::positive;
 use crate::random::{Stream, StreamId, Variate};
 
@@ -138,11 +138,11 @@ impl Bundle {
 }
 
 impl Stage for Bundle {
-    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Outcome {
         self.serve_others(at);
         match self.choose().pass(at, item.size) {
-            Ok(exit) => Fate::Exit(exit),
-            Err(drop) => Fate::Drop(drop),
+            Ok(exit) => Outcome::Exit(exit),
+            Err(drop) => Outcome::Drop(drop),
         }
     }
 

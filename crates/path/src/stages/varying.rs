@@ -6,7 +6,7 @@ use reknit_config::KeyError;
 use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments};
 use serde::Deserialize;
 
-use super::{Exits, Fate, Item, Link, Parameters, Server, Spec, Stage};
+use super::{Exits, Item, Link, Outcome, Parameters, Server, Spec, Stage};
 use crate::error::positive;
 use crate::random::{Stream, StreamId, Variate};
 
@@ -113,11 +113,11 @@ impl Pace {
 }
 
 impl Stage for Changing {
-    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Outcome {
         let pace = &mut self.pace;
         match self.server.pass_served(at, item.size, |start| pace.serve(start, item.size)) {
-            Ok(exit) => Fate::Exit(exit),
-            Err(drop) => Fate::Drop(drop),
+            Ok(exit) => Outcome::Exit(exit),
+            Err(drop) => Outcome::Drop(drop),
         }
     }
 }

@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Rate, Share};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Fate, Item, Parameters, Spec, Stage};
+use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -117,14 +117,14 @@ impl Hop {
 }
 
 impl Stage for Chain {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Fate {
+    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
         let mut now = at;
         for hop in &mut self.hops {
             match hop.pass(&self.spec, now) {
                 Some(through) => now = through,
-                None => return Fate::Drop(Drop::Lost),
+                None => return Outcome::Drop(Drop::Lost),
             }
         }
-        Fate::Exit(now)
+        Outcome::Exit(now)
     }
 }

@@ -13,9 +13,9 @@ use crate::seq::Offset;
 const OUTDATED: Duration = Duration::from_secs(24 * 24 * 3600);
 
 /// Whether the rest of the segment counts.
-type Verdict = std::ops::ControlFlow<()>;
-const DROP: Verdict = Verdict::Break(());
-const GO_ON: Verdict = Verdict::Continue(());
+type SegmentCheck = std::ops::ControlFlow<()>;
+const DROP: SegmentCheck = SegmentCheck::Break(());
+const GO_ON: SegmentCheck = SegmentCheck::Continue(());
 
 impl Connection {
     /// Takes a segment. If part of its payload is new, says which part and where it belongs; the caller keeps the
@@ -73,7 +73,7 @@ impl Connection {
     }
 
     /// First check: PAWS and the window. What lies outside is answered and dropped.
-    fn check_acceptable(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> Verdict {
+    fn check_acceptable(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> SegmentCheck {
         if segment.flags.has(Flags::SYN) && self.state == State::SynReceived && start == Offset::SYN {
             self.on_syn_again(now, segment, start);
             return DROP;
@@ -147,7 +147,7 @@ impl Connection {
     }
 
     /// Second check, RFC 5961 §3.2: only the exact sequence number resets.
-    fn check_rst(&mut self, now: Instant, segment: &Segment, start: Offset) -> Verdict {
+    fn check_rst(&mut self, now: Instant, segment: &Segment, start: Offset) -> SegmentCheck {
         if !segment.flags.has(Flags::RST) {
             return GO_ON;
         }
@@ -169,7 +169,7 @@ impl Connection {
     }
 
     /// Fourth check, RFC 5961 §4.2: a SYN has no business here.
-    fn check_syn(&mut self, now: Instant, segment: &Segment) -> Verdict {
+    fn check_syn(&mut self, now: Instant, segment: &Segment) -> SegmentCheck {
         if !segment.flags.has(Flags::SYN) {
             return GO_ON;
         }
@@ -178,7 +178,7 @@ impl Connection {
     }
 
     /// Fifth check: the acknowledgment.
-    fn take_ack(&mut self, now: Instant, segment: &Segment, start: Offset) -> Verdict {
+    fn take_ack(&mut self, now: Instant, segment: &Segment, start: Offset) -> SegmentCheck {
         if !segment.flags.has(Flags::ACK) {
             return DROP;
         }

@@ -19,7 +19,7 @@
 //!
 //! Records lie in a ring in the order of their bytes. Three indexes make every operation cost what it changes, not
 //! what is outstanding: *skips* jump over runs of sacked records (path-compressed, as in union-find), a doubly linked
-//! list keeps the records whose fate is open in the order of their last transmission, and a heap yields the lowest
+//! list keeps the records still in doubt in the order of their last transmission, and a heap yields the lowest
 //! record that waits to be retransmitted.
 
 mod check;

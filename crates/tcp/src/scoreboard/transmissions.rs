@@ -1,4 +1,5 @@
-//! The records whose fate is open, in the order of their last transmission: a doubly linked list through the records.
+//! The records still in doubt (neither SACKed, nor lost unless retransmitted), in the order of their last transmission:
+//! a doubly linked list through the records.
 //!
 //! Of segments that were sent at the same moment the one with the lower bytes counts as the earlier (RFC 8985 §6.2).
 
@@ -22,7 +23,7 @@ pub(super) struct Ends {
 }
 
 impl Scoreboard {
-    /// The segments whose fate is open (neither SACKed, nor lost unless retransmitted), oldest transmission first.
+    /// The segments still in doubt (neither SACKed, nor lost unless retransmitted), oldest transmission first.
     pub fn in_send_order(&self) -> impl Iterator<Item = (SegId, &Record)> {
         let mut next = self.transmissions.oldest;
         std::iter::from_fn(move || {
@@ -33,7 +34,7 @@ impl Scoreboard {
         })
     }
 
-    /// Of the segments whose fate is open, the one whose last transmission came closest before that of `id`.
+    /// Of the segments still in doubt, the one whose last transmission came closest before that of `id`.
     ///
     /// A record keeps its link to the older neighbour when it leaves the list, so this also answers for a segment that
     /// was just delivered, in as many steps as neighbours left with it.

@@ -1,6 +1,6 @@
 //! The sending side: what is outstanding, what the ACKs mean for it, what to send next.
 //!
-//! Each file is one room, and an ACK walks through them in this order: [`sack`] reads its blocks, [`ack`] runs the
+//! Each file has one job, and an ACK passes through them in this order: [`sack`] reads its blocks, [`ack`] runs the
 //! pipeline, [`undo`] asks whether the last reduction was spurious and responds, [`measure`] takes reordering and RTT,
 //! [`detect`] asks what is lost and moves between the phases, [`transmit`] sends. [`timeout`] does the same for timers.
 

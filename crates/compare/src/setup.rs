@@ -1,19 +1,19 @@
-//! What is asked: who meets whom on which path, and what counts instead of what the plan says.
+//! What to simulate: a plan, the options that override it, and both looked up.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use reknit_path::{Direction, NAMES, Profile, Train};
-use reknit_sim::{Cast, PathSource, Plan, Scenario, tcp_config};
+use reknit_sim::{FlowSetup, PathSource, Plan, Scenario, tcp_config};
 use reknit_units::{Bytes, Duration, Share};
 use reknit_variants::Custom;
 use toml::Table;
 
-use crate::{Contestant, Error, contestants, names};
+use crate::{Error, NamedVariant, named_variant, names};
 
-/// A plan, and what counts instead of what it says.
+/// A plan and the options that override it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Setting {
+pub struct ScenarioOptions {
     /// Who shares which path and does what there.
     pub plan: Plan,
     /// Another path.
@@ -28,27 +28,27 @@ pub struct Setting {
     pub duration: Option<Duration>,
     /// Files with variants of the user's own.
     pub variant_files: Vec<PathBuf>,
-    /// More of them: what errors call their place, and what would stand in a file.
+    /// More of them: their locations in errors, and what would stand in a file.
     pub variant_tables: Vec<(String, Table)>,
 }
 
-/// A setting that has been looked up.
+/// Scenario options with everything looked up.
 #[derive(Clone, Debug)]
-pub(crate) struct Stage {
+pub(crate) struct Setup {
     pub(crate) plan: Plan,
     pub(crate) profile: Arc<Profile>,
     /// The user's own variants, those of files first.
     pub(crate) customs: Vec<Custom>,
     files: usize,
     pub(crate) duration: Duration,
-    cast: Cast,
+    flows: FlowSetup,
     tcp: reknit_tcp::Config,
 }
 
-impl Setting {
+impl ScenarioOptions {
     /// The plan as it is.
-    pub fn of(plan: Plan) -> Setting {
-        Setting {
+    pub fn of(plan: Plan) -> ScenarioOptions {
+        ScenarioOptions {
             plan,
             path: None,
             set: Vec::new(),
@@ -74,31 +74,31 @@ impl Setting {
         plan.profile().map_err(|error| Error::Usage(guess_path(error, &plan)))
     }
 
-    pub(crate) fn look_up(&self) -> Result<Stage, Error> {
+    pub(crate) fn look_up(&self) -> Result<Setup, Error> {
         let profile = self.profile()?;
         let plan = self.plan();
         takes_time(&profile)?;
         takes_time(&profile.in_order())?;
         let tcp = tcp_config(&profile).map_err(Error::Usage)?;
-        let from_files = contestants::load(&self.variant_files)?;
+        let from_files = named_variant::load(&self.variant_files)?;
         let files = from_files.len();
-        let customs = contestants::read(self.variant_tables.iter().chain(&plan.own_variants), from_files)?;
+        let customs = named_variant::read(self.variant_tables.iter().chain(&plan.own_variants), from_files)?;
         let duration = self.duration();
         if duration.is_zero() {
             return Err(Error::Usage("--duration must be more than 0".to_owned()));
         }
         if plan.warm_up >= duration {
-            let (warm_up, place) = (plan.warm_up, &plan.place);
+            let (warm_up, location) = (plan.warm_up, &plan.location);
             let message =
-                format!("{place}: warm_up: {warm_up} leaves nothing of the run of {duration}; must be shorter");
+                format!("{location}: warm_up: {warm_up} leaves nothing of the run of {duration}; must be shorter");
             return Err(Error::Usage(message));
         }
-        let find = |name: &str| Ok(contestants::find(name, &customs)?.composition);
-        let cast = plan.cast(&profile, find).map_err(Error::Usage)?;
-        Ok(Stage { plan, profile: Arc::new(profile), customs, files, duration, cast, tcp })
+        let find = |name: &str| Ok(named_variant::find(name, &customs)?.composition);
+        let flows = plan.flow_setup(&profile, find).map_err(Error::Usage)?;
+        Ok(Setup { plan, profile: Arc::new(profile), customs, files, duration, flows, tcp })
     }
 
-    /// The plan with what counts instead.
+    /// The plan with the options applied.
     fn plan(&self) -> Plan {
         let mut plan = self.plan.clone();
         if let Some(path) = &self.path {
@@ -133,15 +133,15 @@ fn takes_time(profile: &Profile) -> Result<(), Error> {
     Ok(())
 }
 
-impl Stage {
+impl Setup {
     /// Variants of files take part even if nobody names them.
     pub(crate) fn of_files(&self) -> &[Custom] {
         &self.customs[..self.files]
     }
 
     /// The same without whatever reorders.
-    pub(crate) fn in_order(&self) -> Stage {
-        Stage { profile: Arc::new(self.profile.in_order()), ..self.clone() }
+    pub(crate) fn in_order(&self) -> Setup {
+        Setup { profile: Arc::new(self.profile.in_order()), ..self.clone() }
     }
 
     /// What the path or the plan is, in a sentence.
@@ -155,11 +155,11 @@ impl Stage {
         self.customs.iter().flat_map(|custom| custom.warnings.clone()).collect()
     }
 
-    pub(crate) fn scenario(&self, variant: &Contestant, seed: u64) -> Scenario {
+    pub(crate) fn scenario(&self, variant: &NamedVariant, seed: u64) -> Scenario {
         Scenario {
             profile: self.profile.clone(),
             tcp: self.tcp.clone(),
-            flows: self.cast.flows(&variant.composition, seed),
+            flows: self.flows.flows(&variant.composition, seed),
             duration: self.duration,
             warm_up: self.plan.warm_up,
             seed,

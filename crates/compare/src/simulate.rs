@@ -7,15 +7,15 @@ use reknit_tcp::facts::Phase;
 use reknit_units::Duration;
 use serde::Serialize;
 
-use crate::campaign::fall_backs;
-use crate::question::Stage;
-use crate::{Contestant, Error, Run, Setting, contestants};
+use crate::experiment::fall_backs;
+use crate::setup::Setup;
+use crate::{Error, NamedVariant, RunSummary, ScenarioOptions, named_variant};
 
 /// What to simulate.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Single {
+pub struct SimulateOptions {
     /// On what, for how long.
-    pub setting: Setting,
+    pub scenario: ScenarioOptions,
     /// The variant's name.
     pub variant: String,
     /// Seed of every random decision.
@@ -38,7 +38,7 @@ pub struct Trajectory {
     /// For so long nothing counted.
     pub warm_up_s: f64,
     /// The same numbers as in a comparison.
-    pub run: Run,
+    pub run: RunSummary,
     /// What it did without because the two ends did not agree on it.
     pub fell_back: Vec<String>,
     /// What works against itself in the user's files.
@@ -80,37 +80,37 @@ pub struct Series {
     pub delivered_bytes: Vec<u64>,
 }
 
-/// Runs `single`. None if `stop` became true on the way.
+/// Runs it. None if `stop` became true on the way.
 ///
 /// # Errors
-/// If the question is wrong: names the file, key or flag, and what is allowed.
-pub fn simulate(single: &Single, stop: &AtomicBool) -> Result<Option<Trajectory>, Error> {
-    let (stage, variant) = single.look_up()?;
-    let mut scenario = stage.scenario(&variant, single.seed);
-    scenario.sample_every = single.sample_every;
+/// If the options are wrong: names the file, key or flag, and what is allowed.
+pub fn simulate(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<Trajectory>, Error> {
+    let (setup, variant) = options.look_up()?;
+    let mut scenario = setup.scenario(&variant, options.seed);
+    scenario.sample_every = options.sample_every;
     let Ok((result, meter)) = run_unless(&scenario, Meter::new(&scenario), stop) else { return Ok(None) };
     Ok(Some(Trajectory {
-        path: stage.profile.name.clone(),
-        description: stage.description(),
-        duration_s: stage.duration.as_secs_f64(),
-        warm_up_s: stage.plan.warm_up.as_secs_f64(),
-        run: Run::new(single.seed, &stage.plan, &result).with(&meter, &result),
-        fell_back: fall_backs(&variant, &stage.plan, &result).unwrap_or_default(),
-        warnings: stage.warnings(),
+        path: setup.profile.name.clone(),
+        description: setup.description(),
+        duration_s: setup.duration.as_secs_f64(),
+        warm_up_s: setup.plan.warm_up.as_secs_f64(),
+        run: RunSummary::new(options.seed, &setup.plan, &result).with(&meter, &result),
+        fell_back: fall_backs(&variant, &setup.plan, &result).unwrap_or_default(),
+        warnings: setup.warnings(),
         series: Series::of(&result.flows),
         variant: variant.name,
     }))
 }
 
-impl Single {
-    pub(crate) fn look_up(&self) -> Result<(Stage, Contestant), Error> {
-        let stage = self.setting.look_up()?;
-        let variant = contestants::find(&self.variant, &stage.customs);
+impl SimulateOptions {
+    pub(crate) fn look_up(&self) -> Result<(Setup, NamedVariant), Error> {
+        let setup = self.scenario.look_up()?;
+        let variant = named_variant::find(&self.variant, &setup.customs);
         let variant = variant.map_err(|error| Error::Usage(format!("--variants: {error}")))?;
         if self.sample_every.is_some_and(Duration::is_zero) {
             return Err(Error::Usage("sample_every must be more than 0".to_owned()));
         }
-        Ok((stage, variant))
+        Ok((setup, variant))
     }
 }
 

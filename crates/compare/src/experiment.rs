@@ -6,44 +6,44 @@ use rayon::prelude::*;
 use reknit_sim::{NoTracer, Plan, RunResult, Scenario, run_unless};
 use serde::Serialize;
 
-use crate::contestants::{self, Contestant};
-use crate::question::{Setting, Stage};
-use crate::{Error, Estimate, Run};
+use crate::named_variant::{self, NamedVariant};
+use crate::setup::{ScenarioOptions, Setup};
+use crate::{Error, Estimate, RunSummary};
 
 /// What to compare.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Question {
+pub struct CompareOptions {
     /// On what, for how long.
-    pub setting: Setting,
+    pub scenario: ScenarioOptions,
     /// Names of variants; none: those of the plan, or else all, or those that the files start from.
     pub variants: Vec<String>,
     /// Runs of each variant, with the seeds from 1 to this; none: as the plan says, or else 5.
     pub seeds: Option<u32>,
 }
 
-impl Question {
-    fn contestants(&self, stage: &Stage) -> Result<Vec<Contestant>, Error> {
-        let plan = &self.setting.plan;
+impl CompareOptions {
+    fn variants(&self, setup: &Setup) -> Result<Vec<NamedVariant>, Error> {
+        let plan = &self.scenario.plan;
         if !self.variants.is_empty() || plan.variants.is_empty() {
-            return contestants::choose("--variants", &self.variants, &stage.customs, stage.of_files());
+            return named_variant::choose("--variants", &self.variants, &setup.customs, setup.of_files());
         }
-        let place = format!("{}: variants", plan.place);
-        contestants::choose(&place, &plan.variants, &stage.customs, stage.of_files())
+        let location = format!("{}: variants", plan.location);
+        named_variant::choose(&location, &plan.variants, &setup.customs, setup.of_files())
     }
 }
 
 /// One simulation to run.
 #[derive(Clone, Debug)]
 pub struct Job {
-    contestant: Option<usize>,
+    variant: Option<usize>,
     /// What is simulated.
     pub scenario: Scenario,
 }
 
 impl Job {
-    /// Its place among the contestants; none for the reference, `sack` on the path in order.
-    pub fn contestant(&self) -> Option<usize> {
-        self.contestant
+    /// Its index among the variants; none for the reference, `sack` on the path in order.
+    pub fn variant(&self) -> Option<usize> {
+        self.variant
     }
 
     /// Runs it. None if `stop` became true on the way.
@@ -52,16 +52,16 @@ impl Job {
     }
 }
 
-/// A question with everything looked up.
+/// A comparison with everything looked up.
 #[derive(Clone, Debug)]
-pub struct Campaign {
-    stage: Stage,
+pub struct Experiment {
+    setup: Setup,
     seeds: u32,
     /// Who takes part, in the order asked for.
-    pub contestants: Vec<Contestant>,
+    pub variants: Vec<NamedVariant>,
     /// What works against itself in the user's files.
     pub warnings: Vec<String>,
-    /// The simulations: first the reference, then each contestant's by seed.
+    /// The simulations: first the reference, then each variant's by seed.
     pub jobs: Vec<Job>,
 }
 
@@ -71,7 +71,7 @@ pub struct Row {
     /// Its name.
     pub variant: String,
     /// One for each seed.
-    pub runs: Vec<Run>,
+    pub runs: Vec<RunSummary>,
     /// Bytes that arrived in order, Mbit/s.
     pub goodput_mbit_s: Estimate,
     /// Mean goodput as a share of that of `sack` in order.
@@ -109,22 +109,22 @@ pub struct Comparison {
     pub variants: Vec<Row>,
 }
 
-impl Campaign {
+impl Experiment {
     /// Looks everything up.
     ///
     /// # Errors
-    /// If the question is wrong: names the file, key or flag, and what is allowed.
-    pub fn new(question: &Question) -> Result<Campaign, Error> {
-        let stage = question.setting.look_up()?;
-        let contestants = question.contestants(&stage)?;
-        let seeds = question.seeds.or(stage.plan.seeds).unwrap_or(5);
-        let reference = contestants::find("sack", &[]).map_err(Error::Failed)?;
-        let mut jobs = vec![Job { contestant: None, scenario: stage.in_order().scenario(&reference, 1) }];
-        for (i, variant) in contestants.iter().enumerate() {
-            let of_seed = |seed| Job { contestant: Some(i), scenario: stage.scenario(variant, seed) };
+    /// If the options are wrong: names the file, key or flag, and what is allowed.
+    pub fn new(options: &CompareOptions) -> Result<Experiment, Error> {
+        let setup = options.scenario.look_up()?;
+        let variants = options.variants(&setup)?;
+        let seeds = options.seeds.or(setup.plan.seeds).unwrap_or(5);
+        let reference = named_variant::find("sack", &[]).map_err(Error::Failed)?;
+        let mut jobs = vec![Job { variant: None, scenario: setup.in_order().scenario(&reference, 1) }];
+        for (i, variant) in variants.iter().enumerate() {
+            let of_seed = |seed| Job { variant: Some(i), scenario: setup.scenario(variant, seed) };
             jobs.extend((1..=u64::from(seeds)).map(of_seed));
         }
-        Ok(Campaign { warnings: stage.warnings(), stage, seeds, contestants, jobs })
+        Ok(Experiment { warnings: setup.warnings(), setup, seeds, variants, jobs })
     }
 
     /// Runs all simulations by `simulate`, on all processors, and collects what was finished: `simulate` returns none for
@@ -141,23 +141,23 @@ impl Campaign {
     }
 
     fn collect(&self, results: &[Option<RunResult>]) -> Comparison {
-        let Campaign { jobs, stage, .. } = self;
-        let plan = &stage.plan;
-        let finished = |i: usize| Some(Run::new(jobs[i].scenario.seed, plan, results[i].as_ref()?));
+        let Experiment { jobs, setup, .. } = self;
+        let plan = &setup.plan;
+        let finished = |i: usize| Some(RunSummary::new(jobs[i].scenario.seed, plan, results[i].as_ref()?));
         let in_order = finished(0).map_or(0.0, |run| run.goodput_mbit_s);
-        let rows = self.contestants.iter().enumerate().map(|(n, variant)| {
-            let of_this = || (0..jobs.len()).filter(|i| jobs[*i].contestant == Some(n));
+        let rows = self.variants.iter().enumerate().map(|(n, variant)| {
+            let of_this = || (0..jobs.len()).filter(|i| jobs[*i].variant == Some(n));
             let fell_back = of_this().find_map(|i| fall_backs(variant, plan, results[i].as_ref()?));
             Row::new(&variant.name, of_this().filter_map(finished).collect(), in_order, fell_back.unwrap_or_default())
         });
         Comparison {
             format: "reknit-compare-1",
             reknit: env!("CARGO_PKG_VERSION"),
-            path: stage.profile.name.clone(),
-            description: stage.description(),
-            duration_s: stage.duration.as_secs_f64(),
+            path: setup.profile.name.clone(),
+            description: setup.description(),
+            duration_s: setup.duration.as_secs_f64(),
             warm_up_s: plan.warm_up.as_secs_f64(),
-            scenario: (!plan.place.is_empty()).then(|| plan.place.clone()),
+            scenario: (!plan.location.is_empty()).then(|| plan.location.clone()),
             seeds: self.seeds,
             flows: jobs[0].scenario.flows.len(),
             in_order_mbit_s: in_order,
@@ -168,26 +168,26 @@ impl Campaign {
 }
 
 /// What `variant` did without; none if no flow of it took part, for flows with a variant of their own do not tell.
-pub(crate) fn fall_backs(variant: &Contestant, plan: &Plan, result: &RunResult) -> Option<Vec<String>> {
-    let is_fixed: Vec<bool> = plan.parts().map(|(group, _)| group.variant.is_some()).collect();
+pub(crate) fn fall_backs(variant: &NamedVariant, plan: &Plan, result: &RunResult) -> Option<Vec<String>> {
+    let is_fixed: Vec<bool> = plan.workloads().map(|(group, _)| group.variant.is_some()).collect();
     let flow = result.flows.iter().find(|flow| !is_fixed[flow.group as usize])?;
     Some(variant.fall_backs(&flow.last))
 }
 
 impl Row {
-    fn new(variant: &str, runs: Vec<Run>, in_order: f64, fell_back: Vec<String>) -> Row {
+    fn new(variant: &str, runs: Vec<RunSummary>, in_order: f64, fell_back: Vec<String>) -> Row {
         let goodput = Estimate::of(runs.iter().map(|run| run.goodput_mbit_s));
         let of_in_order = if in_order > 0.0 { goodput.mean / in_order } else { 0.0 };
         Row { variant: variant.to_owned(), runs, goodput_mbit_s: goodput, of_in_order, fell_back }
     }
 
     /// The mean of a value over the runs.
-    pub fn mean(&self, value: impl Fn(&Run) -> f64) -> f64 {
+    pub fn mean(&self, value: impl Fn(&RunSummary) -> f64) -> f64 {
         Estimate::of(self.runs.iter().map(value)).mean
     }
 
     /// Of all runs' events of one kind, the share that is also of another.
-    pub fn share(&self, part: impl Fn(&Run) -> u64, whole: impl Fn(&Run) -> u64) -> f64 {
+    pub fn share(&self, part: impl Fn(&RunSummary) -> u64, whole: impl Fn(&RunSummary) -> u64) -> f64 {
         let whole: u64 = self.runs.iter().map(whole).sum();
         if whole == 0 { 0.0 } else { self.runs.iter().map(part).sum::<u64>() as f64 / whole as f64 }
     }

@@ -19,8 +19,8 @@ pub struct Train {
 
 /// A packet that came through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Passed {
-    /// Its place in the train, from 0.
+pub struct Arrival {
+    /// Its position in the train, from 0.
     pub number: u32,
     /// When it left the sender.
     pub sent: Instant,
@@ -30,18 +30,18 @@ pub struct Passed {
     pub first: bool,
 }
 
-impl Passed {
+impl Arrival {
     /// Its one-way delay.
     pub fn delay(&self) -> Duration {
         self.arrived.since(self.sent)
     }
 }
 
-/// A train that has passed a path.
+/// What became of a train of packets.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Passage {
-    /// What arrived, in the order of arrival.
-    pub passed: Vec<Passed>,
+pub struct TrainResult {
+    /// Every copy that arrived, in the order of arrival.
+    pub copies: Vec<Arrival>,
     /// What was sent.
     pub sent: u32,
 }
@@ -73,15 +73,15 @@ impl Train {
     }
 
     /// Sends the train through one direction of `profile`.
-    pub fn through(self, profile: &Profile, direction: Direction, seed: u64) -> Passage {
+    pub fn through(self, profile: &Profile, direction: Direction, seed: u64) -> TrainResult {
         let mut pipe = Pipe::new(profile, direction, seed);
         let departure = |number| self.departure(number);
-        let mut passed: Vec<Passed> = Vec::with_capacity(self.packets as usize);
+        let mut copies: Vec<Arrival> = Vec::with_capacity(self.packets as usize);
         let mut known = vec![false; self.packets as usize];
         let mut collect = |pipe: &mut Pipe<Numbered>, until: Instant| {
             while let Some((arrived, Numbered { number, .. })) = pipe.pop(until) {
                 let first = !std::mem::replace(&mut known[number as usize], true);
-                passed.push(Passed { number, sent: departure(number), arrived, first });
+                copies.push(Arrival { number, sent: departure(number), arrived, first });
             }
             while pipe.pop_lost().is_some() {}
         };
@@ -93,11 +93,11 @@ impl Train {
             let next = pipe.next_at();
             collect(&mut pipe, next);
         }
-        Passage { passed, sent: self.packets }
+        TrainResult { copies, sent: self.packets }
     }
 }
 
-impl Passage {
+impl TrainResult {
     /// Packets of which no copy arrived.
     pub fn lost(&self) -> u32 {
         self.sent - self.arrivals().count() as u32
@@ -113,12 +113,12 @@ impl Passage {
 
     /// Copies beyond the first.
     pub fn duplicates(&self) -> u32 {
-        (self.passed.len() - self.arrivals().count()) as u32
+        (self.copies.len() - self.arrivals().count()) as u32
     }
 
     /// First copies, in the order of arrival.
-    pub fn arrivals(&self) -> impl Iterator<Item = &Passed> {
-        self.passed.iter().filter(|p| p.first)
+    pub fn arrivals(&self) -> impl Iterator<Item = &Arrival> {
+        self.copies.iter().filter(|p| p.first)
     }
 
     /// The reordering extent of each reordered packet: from the earliest arrival with a larger number to its own (RFC 4737
@@ -162,7 +162,7 @@ impl Passage {
 
     /// The delay below which a share `quantile` of the arrived packets lies.
     pub fn delay_quantile(&self, quantile: f64) -> Duration {
-        let mut delays: Vec<Duration> = self.arrivals().map(Passed::delay).collect();
+        let mut delays: Vec<Duration> = self.arrivals().map(Arrival::delay).collect();
         if delays.is_empty() {
             return Duration::ZERO;
         }
@@ -177,36 +177,36 @@ impl Passage {
 mod tests {
     use super::*;
 
-    /// A passage in which these packets arrived in this order, a millisecond apart.
-    fn arrivals(order: &[u32]) -> Passage {
-        let passed = order.iter().zip(1..).map(|(number, ms)| Passed {
+    /// A train of which these packets arrived in this order, a millisecond apart.
+    fn arrivals(order: &[u32]) -> TrainResult {
+        let copies = order.iter().zip(1..).map(|(number, ms)| Arrival {
             number: *number,
             sent: Instant::ZERO,
             arrived: Instant::ZERO + Duration::from_millis(ms),
             first: true,
         });
-        Passage { passed: passed.collect(), sent: order.len() as u32 }
+        TrainResult { copies: copies.collect(), sent: order.len() as u32 }
     }
 
     #[test]
     fn the_rfcs_examples() {
         // RFC 4737 §4.2.3 and §10.1: 7 and 8 overtaken by 9 and 10.
-        let passage = arrivals(&[1, 2, 3, 4, 5, 6, 9, 10, 7, 8]);
-        assert_eq!(passage.extents(), [2, 3]);
-        assert!((passage.reordered_ratio() - 0.2).abs() < 1e-12);
+        let result = arrivals(&[1, 2, 3, 4, 5, 6, 9, 10, 7, 8]);
+        assert_eq!(result.extents(), [2, 3]);
+        assert!((result.reordered_ratio() - 0.2).abs() < 1e-12);
         // §5.4: 3-reordering of 1 after 2, 3, 4; and then of nothing else.
-        let passage = arrivals(&[2, 3, 4, 1, 5]);
-        assert_eq!((passage.n_reordered(1), passage.n_reordered(3), passage.n_reordered(4)), (1, 1, 0));
+        let result = arrivals(&[2, 3, 4, 1, 5]);
+        assert_eq!((result.n_reordered(1), result.n_reordered(3), result.n_reordered(4)), (1, 1, 0));
     }
 
     #[test]
     fn in_order_there_is_nothing_to_report() {
-        let passage = arrivals(&[1, 2, 0]);
-        assert_eq!((passage.missing(), passage.lost()), (vec![], 0));
-        let passage = Passage { sent: 5, ..arrivals(&[3, 1]) };
-        assert_eq!((passage.missing(), passage.lost()), (vec![0, 2, 4], 3));
-        let passage = arrivals(&[1, 2, 3]);
-        assert_eq!((passage.extents(), passage.n_reordered(1), passage.lost()), (vec![], 0, 0));
-        assert_eq!(passage.delay_quantile(0.5), Duration::from_millis(2));
+        let result = arrivals(&[1, 2, 0]);
+        assert_eq!((result.missing(), result.lost()), (vec![], 0));
+        let result = TrainResult { sent: 5, ..arrivals(&[3, 1]) };
+        assert_eq!((result.missing(), result.lost()), (vec![0, 2, 4], 3));
+        let result = arrivals(&[1, 2, 3]);
+        assert_eq!((result.extents(), result.n_reordered(1), result.lost()), (vec![], 0, 0));
+        assert_eq!(result.delay_quantile(0.5), Duration::from_millis(2));
     }
 }

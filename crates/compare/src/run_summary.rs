@@ -1,6 +1,6 @@
 //! What one run has shown.
 
-use reknit_sim::{FlowResult, Group, Meter, Part, Plan, RunResult, TransactionStats, jain};
+use reknit_sim::{FlowResult, Group, Meter, Plan, RunResult, TransactionStats, WorkloadShare, jain};
 use reknit_tcp::stats::Armings;
 use reknit_units::Duration;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::Measured;
 
 /// What one run has shown, all its connections together (`docs/json.md`).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Run {
+pub struct RunSummary {
     /// Its seed.
     pub seed: u64,
     /// Bytes that arrived in order, Mbit/s.
@@ -61,8 +61,8 @@ pub struct Run {
     /// Mean number of data packets of one connection that followed each other when they came to the slowest stage of the
     /// path; none as above.
     pub run_length_mean_packets: Option<f64>,
-    /// What each part of the plan did.
-    pub groups: Vec<GroupRun>,
+    /// What each workload of the plan did.
+    pub groups: Vec<GroupSummary>,
 }
 
 /// Transactions and how long they took.
@@ -84,10 +84,10 @@ pub struct Completions {
     pub each_mbit_s: f64,
 }
 
-/// Flows of one part of a plan.
+/// Flows with one workload of a plan.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct GroupRun {
-    /// The part's name.
+pub struct GroupSummary {
+    /// The workload's name.
     pub group: String,
     /// The variant of its own; none: the one that is compared.
     pub variant: Option<String>,
@@ -167,15 +167,15 @@ impl Completions {
     }
 }
 
-impl GroupRun {
-    /// All parts of `plan`.
-    fn all(plan: &Plan, result: &RunResult) -> Vec<GroupRun> {
-        let one = |(i, (group, part)): (usize, (&Group, &Part))| {
+impl GroupSummary {
+    /// All workloads of `plan`.
+    fn all(plan: &Plan, result: &RunResult) -> Vec<GroupSummary> {
+        let one = |(i, (group, share)): (usize, (&Group, &WorkloadShare))| {
             let flows: Vec<&FlowResult> = result.flows.iter().filter(|flow| flow.group as usize == i).collect();
             let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput()).collect();
             let sum = |count: fn(&FlowResult) -> u64| flows.iter().map(|flow| count(flow)).sum();
-            GroupRun {
-                group: part.name.clone(),
+            GroupSummary {
+                group: share.name.clone(),
                 variant: group.variant.clone(),
                 flows: goodputs.len(),
                 goodput_mbit_s: goodputs.iter().sum::<f64>() / 1e6,
@@ -193,13 +193,13 @@ impl GroupRun {
                 measured: None,
             }
         };
-        plan.parts().enumerate().map(one).collect()
+        plan.workloads().enumerate().map(one).collect()
     }
 }
 
-impl Run {
-    /// All connections of `result` together, and each part of `plan`.
-    pub fn new(seed: u64, plan: &Plan, result: &RunResult) -> Run {
+impl RunSummary {
+    /// All connections of `result` together, and each workload of `plan`.
+    pub fn new(seed: u64, plan: &Plan, result: &RunResult) -> RunSummary {
         let mut transactions = TransactionStats::default();
         result.transactions.iter().for_each(|group| transactions.add(group));
         let sum = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum();
@@ -210,7 +210,7 @@ impl Run {
         let worst = |span: fn(&FlowResult) -> Duration| {
             result.flows.iter().map(span).max().unwrap_or_default().as_secs_f64() * 1e3
         };
-        Run {
+        RunSummary {
             seed,
             goodput_mbit_s: result.flows.iter().map(FlowResult::goodput).sum::<f64>() / 1e6,
             delivered_packets: sum(FlowResult::packets),
@@ -248,16 +248,16 @@ impl Run {
             transactions: Completions::of(&transactions),
             measured: None,
             run_length_mean_packets: None,
-            groups: GroupRun::all(plan, result),
+            groups: GroupSummary::all(plan, result),
         }
     }
 
     /// With what `meter` has measured of `result`.
     #[must_use]
-    pub fn with(mut self, meter: &Meter, result: &RunResult) -> Run {
-        let runs = result.runs;
+    pub fn with(mut self, meter: &Meter, result: &RunResult) -> RunSummary {
+        let lengths = result.run_lengths;
         self.measured = Some(Measured::of(&meter.total()));
-        self.run_length_mean_packets = (runs.runs > 0).then(|| runs.packets as f64 / runs.runs as f64);
+        self.run_length_mean_packets = (lengths.runs > 0).then(|| lengths.packets as f64 / lengths.runs as f64);
         for (group, measures) in self.groups.iter_mut().zip(meter.groups()) {
             group.measured = Some(Measured::of(measures));
         }

@@ -11,22 +11,22 @@ use crate::{Error, names};
 
 /// A variant in a comparison.
 #[derive(Clone, Debug)]
-pub struct Contestant {
+pub struct NamedVariant {
     /// Its name.
     pub name: String,
     /// Its parts.
     pub composition: Arc<Composition>,
 }
 
-impl Contestant {
+impl NamedVariant {
     /// One of ours.
-    pub fn built_in(variant: &Variant) -> Contestant {
-        Contestant { name: variant.name.to_owned(), composition: Arc::new((variant.compose)()) }
+    pub fn built_in(variant: &Variant) -> NamedVariant {
+        NamedVariant { name: variant.name.to_owned(), composition: Arc::new((variant.compose)()) }
     }
 
     /// One of the user's.
-    pub fn custom(custom: &Custom) -> Contestant {
-        Contestant { name: custom.name.clone(), composition: Arc::new(custom.composition.clone()) }
+    pub fn custom(custom: &Custom) -> NamedVariant {
+        NamedVariant { name: custom.name.clone(), composition: Arc::new(custom.composition.clone()) }
     }
 
     /// What it did without because the two ends did not agree on it; none before there is a connection.
@@ -56,22 +56,22 @@ pub fn load(files: &[PathBuf]) -> Result<Vec<Custom>, Error> {
     Ok(customs)
 }
 
-/// Reads variants that stand in a scenario, each with its place, beside those of files.
+/// Reads variants that stand in a scenario, each with its location, beside those of files.
 ///
 /// # Errors
-/// Names the place, the key and what is allowed.
+/// Names the location, the key and what is allowed.
 pub fn read<'a>(
     tables: impl Iterator<Item = &'a (String, Table)>,
     mut customs: Vec<Custom>,
 ) -> Result<Vec<Custom>, Error> {
     let mut known: Vec<&Table> = Vec::new();
-    for (place, table) in tables {
+    for (location, table) in tables {
         if known.contains(&table) {
             continue;
         }
-        let custom = Custom::from_table(place, table.clone()).map_err(|error| Error::Usage(error.to_string()))?;
+        let custom = Custom::from_table(location, table.clone()).map_err(|error| Error::Usage(error.to_string()))?;
         if customs.iter().any(|other| other.name == custom.name) {
-            return Err(Error::Usage(format!("{place}: name: another variant is called `{}` too", custom.name)));
+            return Err(Error::Usage(format!("{location}: name: another variant is called `{}` too", custom.name)));
         }
         customs.push(custom);
         known.push(table);
@@ -83,12 +83,12 @@ pub fn read<'a>(
 ///
 /// # Errors
 /// If there is none; names those that there are.
-pub fn find(name: &str, customs: &[Custom]) -> Result<Contestant, String> {
+pub fn find(name: &str, customs: &[Custom]) -> Result<NamedVariant, String> {
     if let Some(custom) = customs.iter().find(|custom| custom.name == name.trim()) {
-        return Ok(Contestant::custom(custom));
+        return Ok(NamedVariant::custom(custom));
     }
     let error = match reknit_variants::find(name) {
-        Ok(variant) => return Ok(Contestant::built_in(variant)),
+        Ok(variant) => return Ok(NamedVariant::built_in(variant)),
         Err(error) => error,
     };
     let own: Vec<&str> = customs.iter().map(|custom| custom.name.as_str()).collect();
@@ -98,32 +98,32 @@ pub fn find(name: &str, customs: &[Custom]) -> Result<Contestant, String> {
     Err(names::with_guess(message, near))
 }
 
-/// Who is compared: those that were named, at `place`, of ours and of `known`, and those `from_files`; without names, the
+/// Who is compared: those that were named, at `location`, of ours and of `known`, and those `from_files`; without names, the
 /// files' bases, or all.
 ///
 /// # Errors
 /// If a name is unknown.
 pub fn choose(
-    place: &str,
+    location: &str,
     names: &[String],
     known: &[Custom],
     from_files: &[Custom],
-) -> Result<Vec<Contestant>, Error> {
-    let mut chosen: Vec<Contestant> = Vec::new();
+) -> Result<Vec<NamedVariant>, Error> {
+    let mut chosen: Vec<NamedVariant> = Vec::new();
     if names.is_empty() {
         let is_base = |v: &&Variant| from_files.iter().any(|custom| custom.base.name == v.name);
         let is_wanted = |v: &&Variant| from_files.is_empty() || is_base(v);
-        chosen.extend(VARIANTS.iter().filter(is_wanted).map(Contestant::built_in));
+        chosen.extend(VARIANTS.iter().filter(is_wanted).map(NamedVariant::built_in));
     }
     for name in names {
-        let contestant = find(name, known).map_err(|error| Error::Usage(format!("{place}: {error}")))?;
-        if chosen.iter().all(|other| other.name != contestant.name) {
-            chosen.push(contestant);
+        let variant = find(name, known).map_err(|error| Error::Usage(format!("{location}: {error}")))?;
+        if chosen.iter().all(|other| other.name != variant.name) {
+            chosen.push(variant);
         }
     }
     for custom in from_files {
         if chosen.iter().all(|other| other.name != custom.name) {
-            chosen.push(Contestant::custom(custom));
+            chosen.push(NamedVariant::custom(custom));
         }
     }
     Ok(chosen)

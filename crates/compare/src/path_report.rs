@@ -1,6 +1,6 @@
 //! What a path does to a train of packets, as numbers in the terms of RFC 4737.
 
-use reknit_path::{Direction, NAMES, Passage, Profile, Train};
+use reknit_path::{Direction, NAMES, Profile, Train, TrainResult};
 use reknit_units::{Bytes, Duration, Rate};
 use serde::Serialize;
 
@@ -82,37 +82,37 @@ pub fn train(profile: &Profile, direction: Direction) -> Train {
 /// Sends the train through one direction of `profile`.
 pub fn report(profile: &Profile, direction: Direction, seed: u64) -> Report {
     let train = train(profile, direction);
-    let passage = train.through(profile, direction, seed);
+    let result = train.through(profile, direction, seed);
     let ms = |span: Duration| span.as_secs_f64() * 1e3;
-    let delay = |quantile| ms(passage.delay_quantile(quantile));
-    let extents = extents(&passage);
+    let delay = |quantile| ms(result.delay_quantile(quantile));
+    let extents = extents(&result);
     let extent = |per_cent| quantile(&extents, per_cent);
     Report {
         direction: match direction {
             Direction::Forward => "forward",
             Direction::Reverse => "reverse",
         },
-        packets: passage.sent,
+        packets: result.sent,
         size_bytes: train.size.0,
         gap_ms: ms(train.gap),
         delay_p50_ms: delay(0.5),
         delay_p90_ms: delay(0.9),
         delay_p99_ms: delay(0.99),
         delay_max_ms: delay(1.0),
-        lost: passage.lost(),
-        duplicated: passage.duplicates(),
+        lost: result.lost(),
+        duplicated: result.duplicates(),
         reordered: extents.len() as u32,
-        reordered_ratio: passage.reordered_ratio(),
+        reordered_ratio: result.reordered_ratio(),
         extent_p50: extent(50),
         extent_p99: extent(99),
         extent_max: extent(100),
-        n_reordered: N.map(|n| passage.n_reordered(n)),
+        n_reordered: N.map(|n| result.n_reordered(n)),
     }
 }
 
 /// The extents, smallest first.
-pub fn extents(passage: &Passage) -> Vec<u32> {
-    let mut extents = passage.extents();
+pub fn extents(result: &TrainResult) -> Vec<u32> {
+    let mut extents = result.extents();
     extents.sort_unstable();
     extents
 }

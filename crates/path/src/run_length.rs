@@ -4,7 +4,7 @@ use crate::stages::Label;
 
 /// How packets of several connections follow each other at some point of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Runs {
+pub struct RunLengths {
     /// Packets of data.
     pub packets: u64,
     /// Groups of them that follow each other and belong to one connection.
@@ -12,7 +12,7 @@ pub struct Runs {
     last: Option<u32>,
 }
 
-impl Runs {
+impl RunLengths {
     pub(crate) fn note(&mut self, label: Label) {
         if label.segment == 0 {
             return;
