@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use reknit_path::{Direction, Pipe, Profile};
 use reknit_tcp::{Connection, Output, Segment};
 use reknit_units::{Duration, Instant};
-use reknit_variants::rr_share::ReorderingCache;
+use reknit_variants::threshold::rr::share::ReorderingCache;
 
 use crate::application::Application;
 use crate::client::Client;

@@ -11,10 +11,10 @@ use reknit_tcp::seams::{Entry, Postponement};
 use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::{Duration, Instant, Segments};
 use reknit_variants::Composition;
+use reknit_variants::base::sack;
 use reknit_variants::base::{fixed_threshold, limited_transmit, prr};
 use reknit_variants::composition::Part;
 use reknit_variants::parts::Described;
-use reknit_variants::sack;
 
 fn dup_thresh(dup_thresh: u32, limited_transmit: limited_transmit::Config, base: Composition) -> Composition {
     Composition {

@@ -12,7 +12,7 @@ use reknit_tcp::stats::{Cuts, SendStats};
 use reknit_testkit::{Ack, NOTHING, Script, config, variant, vector};
 use reknit_units::{Duration, Segments};
 use reknit_variants::Composition;
-use reknit_variants::base::{cubic, undo};
+use reknit_variants::base::{cubic, spurious_response};
 use reknit_variants::composition::Part;
 use reknit_variants::parts::Described;
 
@@ -285,7 +285,8 @@ vector!(one_copy_is_needless_once_however_often_it_arrives, |isn| {
 });
 
 vector!(oldest_only_does_not_restore_after_two_retransmissions, |isn| {
-    let composition = Composition { spurious_response: Arc::new(undo::Config::OldestOnly), ..variant("dsack-r") };
+    let composition =
+        Composition { spurious_response: Arc::new(spurious_response::Config::OldestOnly), ..variant("dsack-r") };
     let mut s = Script::new(isn, &composition, config(12), 100);
     s.sent();
     s.pass_all([2, 3, 4, 6, 7, 8, 9, 10]); // 1 and 5 are late; both are retransmitted

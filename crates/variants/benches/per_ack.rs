@@ -14,7 +14,7 @@ use std::sync::Arc;
 use reknit_tcp::{Connection, Segment};
 use reknit_units::{Duration, Instant, Segments};
 use reknit_variants::base::{fixed_threshold, limited_transmit};
-use reknit_variants::{Composition, rack};
+use reknit_variants::{Composition, time::rack};
 
 /// Every how many segments one is late.
 const PERIOD: u64 = 50;

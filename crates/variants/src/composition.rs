@@ -12,10 +12,12 @@ use reknit_tcp::seams::{
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::base::{aimd, delayed_ack, fixed_threshold, limited_transmit, respond_at_once, rfc6298, timeout, undo};
+use crate::base::{
+    aimd, delayed_ack, fixed_threshold, limited_transmit, respond_at_once, rfc6298, spurious_response, timeout,
+};
+use crate::base::{newreno, sack};
 use crate::parts::{Described, Face, Seam, Slot};
 use crate::rules::{Need, Rule};
-use crate::{newreno, sack};
 
 /// The parameters of an algorithm as people see and set them.
 pub trait Algorithm: Serialize + DeserializeOwned + JsonSchema {
@@ -83,7 +85,7 @@ impl Default for Composition {
             dup_thresh: Arc::new(fixed_threshold::Config::default()),
             postponements: Vec::new(),
             spurious_detectors: Vec::new(),
-            spurious_response: Arc::new(undo::Config::None),
+            spurious_response: Arc::new(spurious_response::Config::None),
             loss_response: Arc::new(respond_at_once::Config::default()),
             fast_recovery: Arc::new(sack::PipeConfig::default()),
             timeout_recovery: Arc::new(timeout::Config::default()),

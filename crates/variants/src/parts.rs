@@ -373,7 +373,7 @@ pub struct Library(Vec<Composition>);
 impl Library {
     /// What there is.
     pub fn new() -> Library {
-        Library(crate::VARIANTS.iter().map(|variant| (variant.compose)()).collect())
+        Library(crate::registry::VARIANTS.iter().map(|variant| (variant.compose)()).collect())
     }
 
     /// Each kind of part that fills `seam` somewhere, once.

@@ -1,10 +1,8 @@
-//! What a variant is, and every one by its name. The list itself stands in `lib.rs`, beside the files.
+//! What a variant is, the list of all by family, and every one by its name.
 
 use std::fmt;
 
 use crate::composition::Composition;
-use crate::parts::Seam;
-use crate::{FILES, VARIANTS};
 
 /// Which end of a connection a variant changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,8 +46,9 @@ impl fmt::Display for Status {
     }
 }
 
-/// A named combination of plug-ins.
+/// A named combination of plug-ins. Only this crate makes them: each is in [`VARIANTS`].
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Variant {
     /// The official name.
     pub name: &'static str,
@@ -70,65 +69,137 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// The name of the file in `crates/variants/src` that states it, and the file's text; the header explains it.
-    pub fn file(&self) -> (&'static str, &'static str) {
-        VARIANTS.iter().zip(FILES).find(|(variant, _)| variant.name == self.name).map_or(("", ""), |(_, file)| *file)
+    /// Where it stands in the list.
+    fn place(&self) -> &'static Place {
+        let at = VARIANTS.iter().position(|variant| variant.name == self.name);
+        &PLACES[at.expect("every variant is in the list")]
     }
 
-    /// What it does about reordering, for lists: its first deviation from the base.
+    /// The file that states it, below `crates/variants/src`, and the file's text; the header explains it.
+    pub fn file(&self) -> (&'static str, &'static str) {
+        (self.place().file, self.place().text)
+    }
+
+    /// What it does about reordering: the family in whose folder its file stands.
     pub fn family(&self) -> Family {
-        let (base, own) = (Composition::default(), (self.compose)());
-        let differs = |seam| own.faces(seam) != base.faces(seam);
-        if self.side == Side::Receiver || differs(Seam::AckPolicy) {
-            Family::Receiver
-        } else if !own.sack {
-            Family::Base
-        } else if differs(Seam::LossDetector) {
-            Family::Time
-        } else if differs(Seam::Postponements) {
-            Family::Wait
-        } else if differs(Seam::DupThresh) {
-            Family::Threshold
-        } else if differs(Seam::SpuriousDetectors) || differs(Seam::TimeoutRecovery) || differs(Seam::LossResponse) {
-            Family::Undo
-        } else if Seam::ALL.into_iter().any(differs) {
-            Family::Other
-        } else {
-            Family::Base
-        }
+        self.place().family
     }
 }
 
-/// What a variant does about reordering, in the order of lists.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Family {
+/// Where a variant stands.
+struct Place {
+    family: Family,
+    file: &'static str,
+    text: &'static str,
+}
+
+/// The file of a variant, given the names in its path: a family's folder, perhaps one inside, the file, the constant.
+macro_rules! file {
+    ($folder:ident $file:ident $name:ident) => {
+        concat!(stringify!($folder), "/", stringify!($file), ".rs")
+    };
+    ($folder:ident $inner:ident $file:ident $name:ident) => {
+        concat!(stringify!($folder), "/", stringify!($inner), "/", stringify!($file), ".rs")
+    };
+}
+
+/// Lists the families with their folders, and the variants in each.
+macro_rules! families {
+    ($($(#[$doc:meta])* $family:ident, $folder:ident, $title:literal { $($($part:ident)::+,)+ })+) => {
+        /// What a variant does about reordering, in the order of lists. Each has a folder.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Family {
+            $($(#[$doc])* $family,)+
+        }
+
+        impl Family {
+            /// A line about it, for lists.
+            pub const fn title(self) -> &'static str {
+                match self {
+                    $(Family::$family => $title,)+
+                }
+            }
+        }
+
+        /// All variants, in the order in which they are listed.
+        pub const VARIANTS: &[Variant] = &[$($(crate::$folder$(::$part)+,)+)+];
+
+        /// For each variant where it stands.
+        const PLACES: &[Place] = &[$($(Place {
+            family: Family::$family,
+            file: file!($folder $($part)+),
+            text: include_str!(file!($folder $($part)+)),
+        },)+)+];
+    };
+}
+
+families! {
     /// Nothing.
-    Base,
-    /// It notices spurious reductions and undoes them.
-    Undo,
-    /// It adapts the number of duplicates that mean loss.
-    Threshold,
-    /// It waits for a time before it retransmits.
-    Wait,
+    Base, base, "do nothing about reordering" {
+        reno::VARIANT,
+        reno_nt4::VARIANT,
+        newreno::VARIANT,
+        sack::VARIANT,
+    }
+    /// It detects spurious reductions and undoes them.
+    Undo, undo, "detect a spurious reduction and undo it" {
+        dsack_ss::VARIANT,
+        dsack_r::VARIANT,
+        dsack_repeat::VARIANT,
+        ba_r::VARIANT,
+        eifel::EIFEL,
+        eifel::EIFEL_RTX,
+        frto::FRTO_2002,
+        frto::FRTO_2002_DSACK,
+        frto::FRTO,
+        frto::FRTO_SACK,
+        door::VARIANT,
+        rto_adaptk::VARIANT,
+    }
+    /// It adapts the number of duplicate ACKs that mean loss.
+    Threshold, threshold, "adapt the threshold" {
+        lpc_sender::VARIANT,
+        blanton_allman::INC,
+        blanton_allman::AVG,
+        blanton_allman::EWMA,
+        rr::variants::FA,
+        rr::variants::FA_RTX,
+        rr::variants::FAES,
+        rr::variants::TA,
+        rr::variants::TA_RTX,
+        rr::variants::TAES,
+        rr::variants::TAES_RTX,
+        rr::variants::HG,
+        rr::share::VARIANT,
+        rr::receiver::VARIANT,
+        leung_ma::VARIANT,
+        ncr::CAREFUL,
+        ncr::AGGRESSIVE,
+        rn::VARIANT,
+    }
+    /// It waits before a fast retransmit.
+    Wait, wait, "wait before retransmitting" {
+        time_delayed::TIMEDEL,
+        time_delayed::TIMEINC,
+        paxson_snd::VARIANT,
+    }
     /// Its own detector judges by time instead of counts.
-    Time,
+    Time, time, "judge by time instead of counts" {
+        dcr::VARIANT,
+        pr::VARIANT,
+        rack::VARIANT,
+    }
     /// The receiver hides reordering.
-    Receiver,
-    /// Something else.
-    Other,
+    Receiver, receiver, "hide reordering at the receiver" {
+        yang::VARIANT,
+        paxson_rcv::VARIANT,
+        lpc_receiver::VARIANT,
+    }
 }
 
 impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Family::Base => "without any cure",
-            Family::Undo => "notice a spurious reduction and undo it",
-            Family::Threshold => "adapt the threshold",
-            Family::Wait => "wait before retransmitting",
-            Family::Time => "judge by time instead of counts",
-            Family::Receiver => "hide reordering at the receiver",
-            Family::Other => "others",
-        })
+        f.pad(self.title())
     }
 }
 

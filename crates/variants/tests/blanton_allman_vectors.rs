@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reknit_testkit::{Script, config, variant, vector};
 use reknit_units::Share;
 use reknit_variants::Composition;
-use reknit_variants::blanton_allman::{Config, Rule};
+use reknit_variants::threshold::blanton_allman::{Config, Rule};
 
 fn start(isn: u32, composition: &Composition) -> Script {
     let mut s = Script::new(isn, composition, config(50), 100);
@@ -110,7 +110,7 @@ vector!(n_of_a_hole_that_is_filled_above_another, |isn| {
         isn,
         &Composition {
             dup_thresh: Arc::new(Config { rule: Rule::Ewma, gain: Share::ONE, ..Config::default() }),
-            postponements: vec![Arc::new(reknit_variants::paxson_snd::Config::default())],
+            postponements: vec![Arc::new(reknit_variants::wait::paxson_snd::Config::default())],
             ..variant("ba-ewma")
         },
     );

@@ -8,7 +8,7 @@ use reknit_tcp::experiment::{AckOrdinal, Experiment};
 use reknit_tcp::facts::Phase;
 use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::{Bytes, Duration};
-use reknit_variants::{Composition, door};
+use reknit_variants::{Composition, undo::door};
 
 fn ordinal(repetition: u8, overtaken: bool) -> Experiment {
     Experiment { ack_ordinal: Some(AckOrdinal { repetition, overtaken }), ..Experiment::default() }

@@ -9,7 +9,7 @@ use reknit_units::{Duration, Segments};
 use reknit_variants::Composition;
 use reknit_variants::base::fixed_threshold;
 use reknit_variants::base::limited_transmit;
-use reknit_variants::dsack_det::{Config, Duplication};
+use reknit_variants::undo::dsack_det::{Config, Duplication};
 
 /// 2, 3, 4 overtake 1, which is retransmitted; then the original and everything else arrive, at last the copy.
 fn needless_fast_retransmit(isn: u32, name: &str) -> Script {

@@ -7,7 +7,7 @@ use reknit_tcp::experiment::Experiment;
 use reknit_tcp::facts::Phase;
 use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::{Bytes, Duration};
-use reknit_variants::{Composition, base::undo, eifel};
+use reknit_variants::{Composition, base::spurious_response, undo::eifel};
 
 fn stamped(window: u32) -> Config {
     Config { timestamps: true, mss: 2000, ..config(window) }
@@ -139,7 +139,8 @@ vector!(only_the_originals_own_stamp_is_safe, |isn| {
 });
 
 vector!(the_survey_restores_if_only_the_oldest_was_retransmitted, |isn| {
-    let composition = Composition { spurious_response: Arc::new(undo::Config::OldestOnly), ..variant("eifel") };
+    let composition =
+        Composition { spurious_response: Arc::new(spurious_response::Config::OldestOnly), ..variant("eifel") };
     let mut s = fast_retransmit(isn, &composition);
     s.deliver(&cum(4, 90));
     assert_eq!((s.cwnd(), s.ssthresh()), (10.0, f64::INFINITY));

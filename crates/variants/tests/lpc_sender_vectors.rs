@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reknit_testkit::{Script, config, variant, vector};
-use reknit_variants::{Composition, lpc_sender};
+use reknit_variants::{Composition, threshold::lpc_sender};
 
 fn four_paths(isn: u32) -> Script {
     let paths = lpc_sender::Config { paths: 4, ..lpc_sender::Config::default() };

@@ -8,7 +8,7 @@ use reknit_tcp::segment::Options;
 use reknit_testkit::peer::{PEER_TSVAL, Peer, SILENCE, START_MS, data, plain, stamped};
 use reknit_testkit::variant;
 use reknit_units::Duration;
-use reknit_variants::{Composition, paxson_rcv};
+use reknit_variants::{Composition, receiver::paxson_rcv};
 
 const SMSS: u32 = 1000;
 /// When the examples begin, after the handshake, whose round trip is 10 ms.

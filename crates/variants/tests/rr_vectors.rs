@@ -9,7 +9,7 @@ use reknit_tcp::facts::Phase;
 use reknit_tcp::seams::ReorderingHistory;
 use reknit_testkit::{NOTHING, Script, config, variant, vector};
 use reknit_units::{Duration, Instant, Segments};
-use reknit_variants::{Composition, rr};
+use reknit_variants::{Composition, threshold::rr::dup_thresh};
 
 /// A connection that begins with these reordering lengths and FA ratio.
 fn knowing(isn: u32, name: &str, window: u32, lengths: &[u32], coverage: f64) -> Script {
@@ -127,7 +127,7 @@ vector!(v7_an_exhausted_limited_transmit_is_measured, |isn| {
 
 /// As before, but the window of 4 is the largest that the connection may have: nothing is sent beyond it.
 fn idle_at_the_largest_window(isn: u32, largest_window_exhausts: bool) -> Script {
-    let threshold = rr::Config { largest_window_exhausts, ..rr::Config::default() };
+    let threshold = dup_thresh::Config { largest_window_exhausts, ..dup_thresh::Config::default() };
     let composition = Composition { dup_thresh: Arc::new(threshold), ..variant("rr-ta") };
     let capped = reknit_tcp::Config { max_window: Some(Segments(4)), ..config(4) };
     let mut s = Script::new(isn, &composition, capped, 100);

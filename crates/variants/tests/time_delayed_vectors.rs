@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reknit_testkit::{NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::{Duration, Segments};
 use reknit_variants::base::{fixed_threshold, limited_transmit};
-use reknit_variants::{Composition, paxson_snd};
+use reknit_variants::{Composition, wait::paxson_snd};
 
 /// V1: the first duplicate at 300 ms, the hole retransmitted at once at 310, covered at 328, its copy reported at 350.
 fn after_one_verdict(isn: u32, name: &str, rtt_ms: u64) -> Script {

@@ -6,7 +6,7 @@ use reknit_tcp::Config;
 use reknit_testkit::peer::{Peer, data, fin, plain};
 use reknit_testkit::variant;
 use reknit_units::Segments;
-use reknit_variants::{Composition, yang};
+use reknit_variants::{Composition, receiver::yang};
 
 const SMSS: u32 = 1000;
 /// When the first segment arrives, after the handshake.

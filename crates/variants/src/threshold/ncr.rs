@@ -36,9 +36,9 @@ use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::newreno;
 use crate::base::{fixed_threshold, limited_transmit, respond_at_once};
 use crate::composition::{Algorithm, Composition, Part};
-use crate::newreno;
 use crate::parts::Seam;
 use crate::registry::{Side, Status, Variant};
 use crate::rules::{Need, Rule};

@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 use reknit_units::Segments;
 
+use crate::base::reno;
 use crate::base::{fixed_threshold, limited_transmit};
 use crate::composition::Composition;
 use crate::registry::{Side, Status, Variant};
-use crate::reno;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {

@@ -21,9 +21,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::composition::{Algorithm, Composition, Part};
-use crate::dsack_r;
 use crate::registry::{Side, Status, Variant};
 use crate::rules::{Need, Rule};
+use crate::undo::dsack_r;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {

@@ -25,10 +25,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::rfc6298::{self, Rfc6298};
-use crate::base::undo;
+use crate::base::spurious_response;
 use crate::composition::{Algorithm, Composition, Part};
-use crate::dsack_det;
 use crate::registry::{Side, Status, Variant};
+use crate::undo::dsack_det;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -42,7 +42,7 @@ pub(crate) const VARIANT: Variant = Variant {
     compose: || Composition {
         rto_estimator: Arc::new(Config::default()),
         spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        spurious_response: Arc::new(undo::Config::Instant),
+        spurious_response: Arc::new(spurious_response::Config::Instant),
         ..Composition::default()
     },
 };

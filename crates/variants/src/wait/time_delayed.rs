@@ -30,10 +30,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::lesson::Lesson;
-use crate::blanton_allman;
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
 use crate::rules::Rule;
+use crate::threshold::blanton_allman;
 
 /// TIMEDEL.
 pub(crate) const TIMEDEL: Variant = Variant {

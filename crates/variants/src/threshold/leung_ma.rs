@@ -34,11 +34,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::lesson::Lesson;
-use crate::base::{limited_transmit, undo};
+use crate::base::{limited_transmit, spurious_response};
 use crate::composition::{Algorithm, Composition, Part};
-use crate::dsack_det;
 use crate::registry::{Side, Status, Variant};
 use crate::rules::{Need, Rule};
+use crate::undo::dsack_det;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -53,7 +53,7 @@ pub(crate) const VARIANT: Variant = Variant {
         let config = Config::default();
         Composition {
             spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-            spurious_response: Arc::new(undo::Config::SlowStart),
+            spurious_response: Arc::new(spurious_response::Config::SlowStart),
             limited_transmit: Arc::new(limited_transmit::Config::PerSack { windows: config.windows }),
             dup_thresh: Arc::new(config),
             ..Composition::default()

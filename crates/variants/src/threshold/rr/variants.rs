@@ -2,7 +2,7 @@
 //!
 //! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, Table 1.
 //!
-//! **What it changes.** DSACK-R (`dsack_r.rs`) with a threshold that follows the measured reordering (`rr.rs`), and
+//! **What it changes.** DSACK-R (`dsack_r.rs`) with a threshold that follows the measured reordering (`dup_thresh.rs`), and
 //! limited transmit of up to one window, without which a large threshold could never be reached (§2.3).
 //!
 //! **Rules.**
@@ -25,14 +25,15 @@
 //! (`max_window_caps = "flight"`) and where one segment per round trip is timed (`rtt_samples = "per-round"`); both are
 //! the defaults.
 //!
-//! **Status.** `rr-fa` and `rr-faes` faithful, the others partial: see `rr.rs` and `rtt_histogram.rs`.
+//! **Status.** `rr-fa` and `rr-faes` faithful, the others partial: see `dup_thresh.rs` and `rtt_histogram.rs`.
 
 use std::sync::Arc;
 
-use crate::base::{limited_transmit, undo};
+use crate::base::{limited_transmit, spurious_response};
 use crate::composition::Composition;
 use crate::registry::{Side, Status, Variant};
-use crate::{dsack_det, enhanced_sampling, retransmitted, rr, rtt_histogram};
+use crate::threshold::rr::{dup_thresh, enhanced_sampling, rtt_histogram};
+use crate::undo::{dsack_det, retransmitted};
 
 /// DSACK-FA.
 pub(crate) const FA: Variant = Variant {
@@ -118,16 +119,16 @@ pub(crate) const TAES_RTX: Variant = Variant {
 
 fn fa() -> Composition {
     Composition {
-        dup_thresh: Arc::new(rr::Config { adaptive: false, ..rr::Config::default() }),
+        dup_thresh: Arc::new(dup_thresh::Config { adaptive: false, ..dup_thresh::Config::default() }),
         spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        spurious_response: Arc::new(undo::Config::Instant),
+        spurious_response: Arc::new(spurious_response::Config::Instant),
         limited_transmit: Arc::new(limited_transmit::Config::PerSack { windows: 1.0 }),
         ..Composition::default()
     }
 }
 
 fn ta() -> Composition {
-    Composition { dup_thresh: Arc::new(rr::Config::default()), ..fa() }
+    Composition { dup_thresh: Arc::new(dup_thresh::Config::default()), ..fa() }
 }
 
 /// RR-TCP as a whole.
@@ -136,9 +137,9 @@ pub(crate) fn taes() -> Composition {
 }
 
 fn with_bit(base: Composition, adaptive: bool) -> Composition {
-    let sampling = rr::Sampling::Rtx;
+    let sampling = dup_thresh::Sampling::Rtx;
     Composition {
-        dup_thresh: Arc::new(rr::Config { adaptive, sampling, ..rr::Config::default() }),
+        dup_thresh: Arc::new(dup_thresh::Config { adaptive, sampling, ..dup_thresh::Config::default() }),
         header_support: vec![Arc::new(retransmitted::Config::default())],
         ..base
     }

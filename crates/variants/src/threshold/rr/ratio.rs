@@ -5,7 +5,7 @@
 //!
 //! **Rules.** 3: W is sampled once per round trip. 4: a false fast retransmit is a sample of D; `fa += S`. 5: a timeout:
 //! `fa -= S * C(timeout) / C(false fast retransmit)`. 6: limited transmit was exhausted and SND.UNA advances: the
-//! same with C(limited transmit), if that is the larger cost. The costs are in `rr_costs.rs`.
+//! same with C(limited transmit), if that is the larger cost. The costs are in `costs.rs`.
 //!
 //! **Departures.** A false fast retransmit is an episode whose every retransmission a DSACK proves spurious, not each
 //! such segment: one reduction, one cost. The paper (§5.7) has W an EWMA without more; it gets the gain of D. W is
@@ -25,8 +25,8 @@ use reknit_tcp::scoreboard::SegId;
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
-use crate::rr::Config;
-use crate::rr_costs as cost;
+use crate::threshold::rr::costs as cost;
+use crate::threshold::rr::dup_thresh::Config;
 
 /// The ratio never promises to avoid every false fast retransmit (§5.1.1).
 const MAX_FA: f64 = 0.99;

@@ -31,11 +31,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::lesson::Lesson;
-use crate::base::{limited_transmit, undo};
+use crate::base::{limited_transmit, spurious_response};
 use crate::composition::{Algorithm, Composition, Part, Shared};
-use crate::dsack_det;
 use crate::registry::{Side, Status, Variant};
 use crate::rules;
+use crate::undo::dsack_det;
 
 /// INC.
 pub(crate) const INC: Variant = Variant {
@@ -77,7 +77,7 @@ pub(crate) fn repaired() -> Composition {
     let dsack: Shared<dyn reknit_tcp::seams::SpuriousDetector> = Arc::new(dsack_det::Config::default());
     Composition {
         spurious_detectors: vec![dsack],
-        spurious_response: Arc::new(undo::Config::SlowStart),
+        spurious_response: Arc::new(spurious_response::Config::SlowStart),
         limited_transmit: Arc::new(limited_transmit::Config::EverySecond),
         ..Composition::default()
     }

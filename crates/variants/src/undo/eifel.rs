@@ -5,7 +5,7 @@
 //!
 //! **What it changes.** The first ACK after a retransmission tells by its timestamp, or by an echoed bit, which of the two
 //! copies it answers. If it is the original, nothing was lost: the reduction was spurious, and after a timeout the rest is
-//! not retransmitted. What the window becomes is the response's business (`base/undo.rs`: `rfc4015`, or `oldest-only` as the
+//! not retransmitted. What the window becomes is the response's business (`base/spurious_response.rs`: `rfc4015`, or `oldest-only` as the
 //! survey §5.1.1 describes it); the timeout becomes more careful (`base/rfc4015.rs`).
 //!
 //! **State.** `retransmitted`: when the first retransmission of the episode left (`RetransmitTS`) and when its original did, until
@@ -37,10 +37,10 @@ use reknit_units::{Bytes, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::{rfc4015, undo};
+use crate::base::{rfc4015, spurious_response};
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
-use crate::retransmitted;
+use crate::undo::retransmitted;
 
 /// Eifel as the RFCs have it.
 pub(crate) const EIFEL: Variant = Variant {
@@ -72,7 +72,7 @@ pub(crate) const EIFEL_RTX: Variant = Variant {
 fn compose(evidence: Evidence) -> Composition {
     Composition {
         spurious_detectors: vec![Arc::new(Config { evidence, ..Config::default() })],
-        spurious_response: Arc::new(undo::Config::Rfc4015),
+        spurious_response: Arc::new(spurious_response::Config::Rfc4015),
         rto_estimator: Arc::new(rfc4015::Config::default()),
         ..Composition::default()
     }

@@ -18,7 +18,7 @@
 //! from three segments. `sack` looks instead at what is acknowledged: data from before the timeout: spurious; the new
 //! data, or nothing new: a loss.
 //!
-//! What the window becomes is the response's business (`base/undo.rs`): `2002` stays halved, the RFC leaves it open; here
+//! What the window becomes is the response's business (`base/spurious_response.rs`): `2002` stays halved, the RFC leaves it open; here
 //! that of RFC 4015. With DSACK even the halving can be undone later (§6 of the paper): `frto-2002+dsack`.
 //!
 //! **Departures.** While the timeout is undecided cwnd stands at one segment, as in RFC 5682, where the paper leaves it
@@ -41,10 +41,10 @@ use reknit_units::Segments;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::{rfc4015, undo};
+use crate::base::{rfc4015, spurious_response};
 use crate::composition::{Algorithm, Composition, Part};
-use crate::dsack_det;
 use crate::registry::{Side, Status, Variant};
+use crate::undo::dsack_det;
 
 /// The paper of 2002.
 pub(crate) const FRTO_2002: Variant = Variant {
@@ -55,7 +55,10 @@ pub(crate) const FRTO_2002: Variant = Variant {
     side: Side::Sender,
     peer_needs: "SACK, for loss recovery only",
     status: Status::Faithful,
-    compose: || Composition { spurious_response: Arc::new(undo::Config::Halve), ..compose(Version::Paper2002) },
+    compose: || Composition {
+        spurious_response: Arc::new(spurious_response::Config::Halve),
+        ..compose(Version::Paper2002)
+    },
 };
 
 /// The paper's proposal for further work.
@@ -69,7 +72,7 @@ pub(crate) const FRTO_2002_DSACK: Variant = Variant {
     status: Status::Partial,
     compose: || Composition {
         spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        spurious_response: Arc::new(undo::Config::HalveThenSlowStart),
+        spurious_response: Arc::new(spurious_response::Config::HalveThenSlowStart),
         ..compose(Version::Paper2002)
     },
 };
@@ -104,7 +107,7 @@ fn compose(version: Version) -> Composition {
 
 fn with_rfc4015(version: Version) -> Composition {
     Composition {
-        spurious_response: Arc::new(undo::Config::Rfc4015),
+        spurious_response: Arc::new(spurious_response::Config::Rfc4015),
         rto_estimator: Arc::new(rfc4015::Config::default()),
         ..compose(version)
     }

@@ -12,10 +12,10 @@
 
 use std::sync::Arc;
 
-use crate::base::undo;
+use crate::base::spurious_response;
 use crate::composition::Composition;
-use crate::dsack_det;
 use crate::registry::{Side, Status, Variant};
+use crate::undo::dsack_det;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -28,7 +28,7 @@ pub(crate) const VARIANT: Variant = Variant {
     status: Status::Faithful,
     compose: || Composition {
         spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        spurious_response: Arc::new(undo::Config::SlowStart),
+        spurious_response: Arc::new(spurious_response::Config::SlowStart),
         ..Composition::default()
     },
 };

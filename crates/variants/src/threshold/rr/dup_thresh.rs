@@ -6,14 +6,14 @@
 //! histogram, the FA ratio, of false fast retransmits is avoided. With `adaptive` (DSACK-TA) the ratio rises by a step
 //! with each false fast retransmit and falls with each timeout and idle period by what these cost in comparison.
 //!
-//! **State.** The histogram (`rr_histogram.rs`), the FA ratio and what moves it (`rr_ratio.rs`).
+//! **State.** The histogram (`histogram.rs`), the FA ratio and what moves it (`ratio.rs`).
 //!
 //! **Rules.** 1: each measured length enters the histogram. 2: the threshold is the percentile plus one, from 3 to 64.
-//! 3 to 6: the ratio's, in `rr_ratio.rs`.
+//! 3 to 6: the ratio's, in `ratio.rs`.
 //!
 //! **Departures.** The text says that the threshold equals the percentile, its example (8 packets or fewer, so 9) adds
 //! one: we add one. Events are expired at each ACK, exactly, rather than by a coarse timer. Without SACK the threshold
-//! is 3. For those of the ratio see `rr_ratio.rs`.
+//! is 3. For those of the ratio see `ratio.rs`.
 //!
 //! **Reproduces.** RR-TCP Figs. 4, 7 and 10 in shape; `sampling = "rtx"` the order of -RTX and -MEAN in Fig. 4.
 //!
@@ -28,9 +28,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::composition::{Algorithm, Part};
 use crate::parts::at_least_one;
-use crate::rr_histogram::Histogram;
-use crate::rr_ratio::FaRatio;
 use crate::rules::{Need, Rule};
+use crate::threshold::rr::histogram::Histogram;
+use crate::threshold::rr::ratio::FaRatio;
 
 /// Which length counts for a segment that was sent twice (§4.1.1, §5.1.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -93,7 +93,7 @@ impl Default for Config {
 
 impl Algorithm for Config {
     const NAME: &'static str = "rr-tcp";
-    const SOURCE: &'static str = include_str!("rr.rs");
+    const SOURCE: &'static str = include_str!("dup_thresh.rs");
     const RULES: &'static [Rule] = &[Rule::MayExceedWindow, Rule::Needs(Need::Sack, "its threshold stays at 3")];
 }
 

@@ -39,7 +39,7 @@ use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::undo;
+use crate::base::spurious_response;
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
 use crate::rules::{Need, Rule};
@@ -55,7 +55,7 @@ pub(crate) const VARIANT: Variant = Variant {
     status: Status::Partial,
     compose: || Composition {
         spurious_detectors: vec![Arc::new(Config::default())],
-        spurious_response: Arc::new(undo::Config::Restore),
+        spurious_response: Arc::new(spurious_response::Config::Restore),
         header_support: vec![Arc::new(OrdinalsConfig {})],
         ..Composition::default()
     },

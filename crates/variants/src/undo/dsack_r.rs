@@ -13,10 +13,10 @@
 
 use std::sync::Arc;
 
-use crate::base::undo;
+use crate::base::spurious_response;
 use crate::composition::Composition;
-use crate::dsack_det;
 use crate::registry::{Side, Status, Variant};
+use crate::undo::dsack_det;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -29,7 +29,7 @@ pub(crate) const VARIANT: Variant = Variant {
     status: Status::Faithful,
     compose: || Composition {
         spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        spurious_response: Arc::new(undo::Config::Instant),
+        spurious_response: Arc::new(spurious_response::Config::Instant),
         ..Composition::default()
     },
 };

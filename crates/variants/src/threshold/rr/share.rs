@@ -23,7 +23,7 @@ use reknit_units::{Duration, Instant};
 
 use crate::composition::Composition;
 use crate::registry::{Side, Status, Variant};
-use crate::rr_tcp;
+use crate::threshold::rr::variants;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -34,7 +34,7 @@ pub(crate) const VARIANT: Variant = Variant {
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Partial,
-    compose: || Composition { shares_reordering: true, ..rr_tcp::taes() },
+    compose: || Composition { shares_reordering: true, ..variants::taes() },
 };
 
 /// Peers remembered at most.

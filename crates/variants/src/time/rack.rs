@@ -28,12 +28,12 @@ use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::{cubic, limited_transmit, prr, undo};
+use crate::base::{cubic, limited_transmit, prr, spurious_response};
 use crate::composition::{Algorithm, Composition, Part};
-use crate::dsack_det;
 use crate::parts::{Seam, at_least_one};
 use crate::registry::{Side, Status, Variant};
 use crate::rules::{NEEDS_SACK, Rule};
+use crate::undo::dsack_det;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -47,7 +47,7 @@ pub(crate) const VARIANT: Variant = Variant {
     compose: || Composition {
         loss_detector: Arc::new(Config::default()),
         spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        spurious_response: Arc::new(undo::Config::Instant),
+        spurious_response: Arc::new(spurious_response::Config::Instant),
         fast_recovery: Arc::new(prr::Config::default()),
         limited_transmit: Arc::new(limited_transmit::Config::Pipe),
         congestion_control: Arc::new(cubic::Config::default()),

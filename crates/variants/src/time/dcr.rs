@@ -35,12 +35,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::limited_transmit;
+use crate::base::reno::in_episode;
+use crate::base::sack::{self, SackedAbove};
 use crate::composition::{Algorithm, Composition, Part};
 use crate::parts::Seam;
 use crate::registry::{Side, Status, Variant};
-use crate::reno::in_episode;
 use crate::rules::{NEEDS_SACK, Rule};
-use crate::sack::{self, SackedAbove};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {

@@ -16,10 +16,10 @@
 
 use std::sync::Arc;
 
-use crate::base::{limited_transmit, undo};
+use crate::base::{limited_transmit, spurious_response};
 use crate::composition::Composition;
-use crate::dsack_det;
 use crate::registry::{Side, Status, Variant};
+use crate::undo::dsack_det;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -32,7 +32,7 @@ pub(crate) const VARIANT: Variant = Variant {
     status: Status::Faithful,
     compose: || Composition {
         spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        spurious_response: Arc::new(undo::Config::SlowStart),
+        spurious_response: Arc::new(spurious_response::Config::SlowStart),
         limited_transmit: Arc::new(limited_transmit::Config::EverySecond),
         ..Composition::default()
     },

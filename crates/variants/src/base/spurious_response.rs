@@ -43,7 +43,7 @@ pub enum Config {
 
 impl Algorithm for Config {
     const NAME: &'static str = "undo";
-    const SOURCE: &'static str = include_str!("undo.rs");
+    const SOURCE: &'static str = include_str!("spurious_response.rs");
 }
 
 impl Part<dyn SpuriousResponse> for Config {

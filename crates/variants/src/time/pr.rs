@@ -39,9 +39,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::composition::{Algorithm, Composition, Part};
 use crate::parts::Seam;
-use crate::pr_envelope::{self, samples};
 use crate::registry::{Side, Status, Variant};
 use crate::rules::Rule;
+use crate::time::pr_envelope::{self, samples};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {

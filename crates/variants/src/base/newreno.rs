@@ -25,9 +25,9 @@ use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::reno::{in_episode, inflated};
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
-use crate::reno::{in_episode, inflated};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {

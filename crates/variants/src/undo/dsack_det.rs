@@ -4,7 +4,7 @@
 //! RR-TCP, ICSI TR-02-006, 2002, §3 ("DSACK-R").
 //!
 //! **What it changes.** If the receiver reports every segment that an episode retransmitted as a duplicate, nothing was lost:
-//! the reduction was spurious. What the window becomes is the response's business (`base/undo.rs`).
+//! the reduction was spurious. What the window becomes is the response's business (`base/spurious_response.rs`).
 //!
 //! **State.** `unproven`: segments retransmitted in this episode that no DSACK has reported; they were last sent between
 //! `began` and `ended`. `no_undo`: this episode cannot be judged. `off`: the network itself duplicates, so that DSACKs prove nothing (whole connection).

@@ -28,9 +28,9 @@ use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::reno::in_episode;
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
-use crate::reno::in_episode;
 use crate::rules::{NEEDS_SACK, Rule};
 
 /// The registry's entry.

@@ -30,8 +30,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::rfc6298;
 use crate::composition::{Algorithm, Part};
-use crate::enhanced_sampling::mean_of_both;
-use crate::order_statistic::OrderStatistic;
+use crate::threshold::rr::enhanced_sampling::mean_of_both;
+use crate::threshold::rr::order_statistic::OrderStatistic;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -31,8 +31,8 @@ use crate::base::arrivals::Arrivals;
 use crate::base::limited_transmit;
 use crate::composition::{Algorithm, Composition, Part};
 use crate::registry::{Side, Status, Variant};
-use crate::rr_histogram::Histogram;
 use crate::rules::{Need, Rule};
+use crate::threshold::rr::histogram::Histogram;
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -80,7 +80,7 @@ impl Default for Config {
 
 impl Algorithm for Config {
     const NAME: &'static str = "advise-dup-thresh";
-    const SOURCE: &'static str = include_str!("rr_rcv.rs");
+    const SOURCE: &'static str = include_str!("receiver.rs");
     const RULES: &'static [Rule] = &[Rule::Needs(Need::Feature(Features::DUP_THRESH), "the threshold stays at 3")];
 }
 
@@ -163,7 +163,7 @@ pub struct Advised {}
 
 impl Algorithm for Advised {
     const NAME: &'static str = "advised";
-    const SOURCE: &'static str = include_str!("rr_rcv.rs");
+    const SOURCE: &'static str = include_str!("receiver.rs");
     const RULES: &'static [Rule] = &[Rule::MayExceedWindow];
 }
 

@@ -1,0 +1,8 @@
+//! Adapt the number of duplicate ACKs that mean loss.
+
+pub mod blanton_allman;
+pub mod leung_ma;
+pub mod lpc_sender;
+pub mod ncr;
+pub mod rn;
+pub mod rr;

@@ -1,0 +1,12 @@
+//! Detect that a reduction of the window was spurious, and undo it.
+
+pub(crate) mod ba_r;
+pub mod door;
+pub mod dsack_det;
+pub(crate) mod dsack_r;
+pub mod dsack_repeat;
+pub(crate) mod dsack_ss;
+pub mod eifel;
+pub mod frto;
+pub mod retransmitted;
+pub mod rto_adaptk;
