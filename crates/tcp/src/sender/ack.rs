@@ -76,7 +76,7 @@ impl Sender {
             rtt_sample: None,
         };
         self.advance(now, &ack);
-        let timeout_was_open = self.probing_timeout;
+        let timeout_was_open = self.is_probing_timeout();
         let spurious = self.judge_last_reduction(now, &ack); // step 4
         self.measure_reordering(now, &mut ack); // step 5
         self.measure_rtt(now, &mut ack, input.echo_age); // step 6

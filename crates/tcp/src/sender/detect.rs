@@ -1,19 +1,10 @@
-//! Step 8: what is lost, and the moves between the phases.
-//!
-//! ```text
-//!            duplicate              verdict, postponements agree
-//!   Open <------------> Disorder -------------------------------> Recovery
-//!    ^     advance                                                   |
-//!    |                                            everything outstanding at its start is ACKed
-//!    +---------------------------------------------------------------+
-//!    |                                                               |
-//!    +-------------------------- Loss <---- timer, from any phase ---+
-//! ```
+//! Step 8: what is lost, and what that means for the phase.
 
 use std::mem;
 
 use reknit_units::{Bytes, Instant, Segments};
 
+use super::reaction::{Disorder, Reaction, Recovery};
 use super::{Sender, context};
 use crate::facts::{AckFacts, Context, Phase, Trigger, Turn};
 use crate::scoreboard::SegId;
@@ -94,12 +85,9 @@ impl Sender {
 
     fn enter_recovery(&mut self, now: Instant, ack: Option<&AckFacts<'_>>) {
         self.end_disorder(now, DisorderEnd::Recovery);
-        self.probing_timeout = false;
-        self.state.phase = Phase::Recovery;
+        self.enter(Reaction::Recovery(Recovery::default()));
         self.state.recover = self.state.snd_nxt;
         self.state.recovery_window = self.state.cwnd;
-        self.high_rxt = None;
-        self.rescue = None;
         self.forced = self.plugins.fast_recovery.retransmits_at_once(&context!(self, now));
         self.postponed = None;
         let cwnd = self.plugins.fast_recovery.enter(&context!(self, now), ack);
@@ -119,20 +107,13 @@ impl Sender {
                 !self.plugins.fast_recovery.grows_on_exit()
             }
             // While the timeout is probed, the plug-in says when it is over.
-            Phase::Loss if self.state.snd_una >= self.state.recover && !self.probing_timeout => {
+            Phase::Loss if self.state.snd_una >= self.state.recover && !self.is_probing_timeout() => {
                 self.leave_episode();
                 self.plugins.on_turn(&context!(self, now), Turn::LeaveRecovery);
                 false
             }
             _ => false,
         }
-    }
-
-    /// Back to [`Phase::Open`] from wherever the sender is.
-    pub(super) fn leave_episode(&mut self) {
-        self.state.phase = Phase::Open;
-        self.forced = false;
-        self.probing_timeout = false;
     }
 
     fn count_duplicate(&mut self, now: Instant, ack: &AckFacts<'_>) {
@@ -143,32 +124,38 @@ impl Sender {
             return;
         }
         let disorder = self.state.dup_acks > Segments::ZERO || self.board.sacked().segments > Segments::ZERO;
-        if disorder && self.state.phase == Phase::Open {
-            self.state.flight_before_disorder = self.state.flight_size();
+        match self.reaction {
+            Reaction::Open if disorder => {
+                self.state.flight_before_disorder = self.state.flight_size();
+                self.enter(Reaction::Disorder(Disorder::default()));
+            }
+            Reaction::Disorder(_) if !disorder => self.enter(Reaction::Open),
+            _ => {}
         }
-        self.state.phase = if disorder { Phase::Disorder } else { Phase::Open };
         self.state.dup_thresh = self.plugins.dup_thresh.dup_thresh(&context!(self, now));
     }
 
     /// How far FlightSize may exceed cwnd while the ACKs are in disorder.
     fn allow_limited_transmit(&mut self, now: Instant, ack: &AckFacts<'_>) {
-        if self.state.phase == Phase::Disorder {
-            self.flight_limit = self.plugins.limited_transmit.flight_limit(&context!(self, now), ack);
+        if let Reaction::Disorder(disorder) = &mut self.reaction {
+            disorder.flight_limit = self.plugins.limited_transmit.flight_limit(&context!(self, now), ack);
         }
     }
 
     /// What was allowed beyond the window ends. After measuring, so that an ACK is measured in the episode that it ends.
     /// True if that set the window.
     pub(super) fn end_disorder(&mut self, now: Instant, end: DisorderEnd) -> bool {
-        let window = match self.state.phase {
-            Phase::Disorder => self.plugins.limited_transmit.on_disorder_end(&context!(self, now), end),
+        let window = match &mut self.reaction {
+            Reaction::Disorder(disorder) => {
+                disorder.flight_limit = Bytes::ZERO;
+                self.plugins.limited_transmit.on_disorder_end(&context!(self, now), end)
+            }
             _ => None,
         };
         if let Some(window) = window {
             self.set_window(window);
         }
         self.state.limited_transmit = Bytes::ZERO;
-        self.flight_limit = Bytes::ZERO;
         if self.postponed.is_some_and(|(hole, _)| hole < self.board.first()) {
             self.postponed = None;
         }

@@ -2,11 +2,13 @@
 //!
 //! Each file has one job, and an ACK passes through them in this order: [`sack`] reads its blocks, [`ack`] runs the
 //! pipeline, [`undo`] asks whether the last reduction was spurious and responds, [`measure`] takes reordering and RTT,
-//! [`detect`] asks what is lost and moves between the phases, [`transmit`] sends. [`timeout`] does the same for timers.
+//! [`detect`] asks what is lost, [`transmit`] sends. [`timeout`] does the same for timers. [`reaction`] has the states between
+//! which they move.
 
 mod ack;
 mod detect;
 mod measure;
+mod reaction;
 mod sack;
 mod timeout;
 mod transmit;
@@ -17,6 +19,7 @@ use std::sync::Arc;
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
 pub(crate) use self::ack::AckInput;
+use self::reaction::Reaction;
 pub(crate) use self::sack::SackReport;
 pub(crate) use self::timeout::TimerVerdict;
 use crate::config::Config;
@@ -58,6 +61,26 @@ struct Timed {
     sent: Instant,
 }
 
+/// The last expiry of the retransmission timer.
+#[derive(Clone, Copy, Debug)]
+struct Expiry {
+    /// SND.UNA then: the timer may expire for it again.
+    una: Offset,
+    /// The window was reduced for this SND.UNA; not where the reduction was frozen or has turned out to be spurious.
+    reduced: bool,
+}
+
+/// What has become of the segments that one ACK or timer may send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Burst {
+    /// All that could be sent was.
+    Done,
+    /// The detector's probe has sent the first.
+    Begun,
+    /// The limit holds something back, which leaves with the next ACK or timer.
+    HeldBack,
+}
+
 /// The persist timer (RFC 9293 §3.8.6.1).
 #[derive(Clone, Copy, Debug)]
 struct Persist {
@@ -79,21 +102,14 @@ pub(crate) struct Sender {
     /// The application has closed: a FIN follows the last byte.
     closing: bool,
 
-    /// Segments retransmitted in this recovery lie at or below this one (`HighRxt` of RFC 6675).
-    high_rxt: Option<SegId>,
-    /// `RescueRxt` of RFC 6675.
-    rescue: Option<Offset>,
-    /// The next retransmission goes out whatever the window says: the first of a recovery, or the one that a partial
-    /// ACK asks for.
-    forced: bool,
-    /// How large FlightSize may become in disorder.
-    flight_limit: Bytes,
-    /// The hole whose fast retransmit was put off, and until when.
+    reaction: Reaction,
+    /// The hole whose fast retransmit was put off, and until when. It may come in the middle of an episode, as a
+    /// congestion event of its own.
     postponed: Option<(SegId, Instant)>,
-    /// The burst limit holds something back, which leaves with the next ACK or timer.
-    held_back: bool,
-    /// The detector's probe has sent one segment of the burst.
-    probed: bool,
+    /// The next retransmission goes out whatever the window says: the first after a verdict or a timeout, or the one that
+    /// a partial ACK asks for.
+    forced: bool,
+    burst: Burst,
     /// Nothing is sent before this moment.
     gate: Instant,
     /// SND.NXT when the window was last full.
@@ -106,13 +122,7 @@ pub(crate) struct Sender {
     /// With timestamps: one sample per round trip, the next when this byte is acknowledged.
     round_end: Offset,
     backoff: u32,
-    /// SND.UNA when the timer last expired.
-    timer_retransmitted: Option<Offset>,
-    /// SND.UNA when the timer last reduced the window; not the same where a reduction was frozen.
-    timer_reduced: Option<Offset>,
-    /// A timeout whose nature is still open is being probed, with so many new segments.
-    probing_timeout: bool,
-    granted: Segments,
+    last_expiry: Option<Expiry>,
     persist: Persist,
     last_activity: Instant,
     /// When the peer last showed progress (or data was first sent after quiet).
@@ -151,13 +161,10 @@ impl Sender {
             without_sack,
             written: Offset::DATA,
             closing: false,
-            high_rxt: None,
-            rescue: None,
-            forced: false,
-            flight_limit: Bytes::ZERO,
+            reaction: Reaction::Open,
             postponed: None,
-            held_back: false,
-            probed: false,
+            forced: false,
+            burst: Burst::Done,
             gate: Instant::ZERO,
             full_until: Offset::SYN,
             ecn_recover: Offset::SYN,
@@ -165,10 +172,7 @@ impl Sender {
             timed: None,
             round_end: Offset::SYN,
             backoff: 0,
-            timer_retransmitted: None,
-            timer_reduced: None,
-            probing_timeout: false,
-            granted: Segments::ZERO,
+            last_expiry: None,
             persist: Persist { expires: Instant::NEVER, backoff: 0, probing: false },
             last_activity: now,
             last_progress: now,

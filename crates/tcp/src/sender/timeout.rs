@@ -2,7 +2,8 @@
 
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
-use super::{SackReport, Sender, context};
+use super::reaction::{Loss, Reaction};
+use super::{Expiry, SackReport, Sender, context};
 use crate::facts::{AckFacts, Phase, Spurious, Trigger, Turn, Window};
 use crate::scoreboard::{Cause, Record, SegId};
 use crate::seams::{AfterTimeout, DisorderEnd, TimeoutStep};
@@ -71,34 +72,35 @@ impl Sender {
     fn on_rto(&mut self, now: Instant) {
         let expired = self.backed_off(self.backoff);
         let head = self.board.first();
-        let first = self.timer_retransmitted != Some(self.state.snd_una);
+        let again = self.last_expiry.filter(|expiry| expiry.una == self.state.snd_una);
         self.stats.timeouts += 1;
         self.stats.armings.expired += expired;
         self.forget_sacks_if_reneged();
-        self.timer_retransmitted = Some(self.state.snd_una);
+        let mut reduced = again.is_some_and(|expiry| expiry.reduced);
         if !self.is_frozen(now) {
-            self.reduce_on_timeout(now, head);
+            self.reduce_on_timeout(now, head, reduced);
+            reduced = true;
             self.backoff += 1;
         }
+        self.last_expiry = Some(Expiry { una: self.state.snd_una, reduced });
         self.end_disorder(now, DisorderEnd::Timeout);
         self.state.recover = self.state.snd_nxt;
-        self.give_up_on_timeout(now, head);
-        self.state.phase = Phase::Loss;
+        let loss = self.give_up_on_timeout(now, head);
+        self.enter(Reaction::Loss(loss));
         self.state.dup_acks = Segments::ZERO;
         self.postponed = None;
-        self.plugins.on_turn(&context!(self, now), Turn::Timeout { expired, first });
+        self.plugins.on_turn(&context!(self, now), Turn::Timeout { expired, first: again.is_none() });
         self.forced = true;
         self.restart_rto_timer(now);
         self.transmit(now);
     }
 
     /// The same segment again is no second congestion signal (RFC 5681 §3.1).
-    fn reduce_on_timeout(&mut self, now: Instant, head: SegId) {
-        if self.timer_reduced == Some(self.state.snd_una) {
+    fn reduce_on_timeout(&mut self, now: Instant, head: SegId, again: bool) {
+        if again {
             let ssthresh = self.state.ssthresh;
             self.set_window(Window { cwnd: self.state.smss, ssthresh });
         } else {
-            self.timer_reduced = Some(self.state.snd_una);
             self.reduce(now, Trigger::Timeout, head, None);
         }
     }
@@ -113,16 +115,18 @@ impl Sender {
     }
 
     /// Marks what the timeout means is lost.
-    fn give_up_on_timeout(&mut self, now: Instant, head: SegId) {
-        let plan = self.plugins.timeout_recovery.on_timeout(&context!(self, now));
-        self.probing_timeout = plan == AfterTimeout::Probe;
-        self.granted = Segments::ZERO;
-        if self.probing_timeout {
-            self.board.clear_lost(); // what an earlier recovery had yet to retransmit
-        }
-        self.board.mark_lost(head);
-        if plan == AfterTimeout::Conventional {
-            self.give_up(now, head);
+    fn give_up_on_timeout(&mut self, now: Instant, head: SegId) -> Loss {
+        match self.plugins.timeout_recovery.on_timeout(&context!(self, now)) {
+            AfterTimeout::Probe => {
+                self.board.clear_lost(); // what an earlier recovery had yet to retransmit
+                self.board.mark_lost(head);
+                Loss { probing: Some(Segments::ZERO) }
+            }
+            AfterTimeout::Conventional => {
+                self.board.mark_lost(head);
+                self.give_up(now, head);
+                Loss { probing: None }
+            }
         }
     }
 
@@ -142,27 +146,27 @@ impl Sender {
 
     /// An ACK while a timeout is being probed.
     pub(super) fn step_timeout_recovery(&mut self, now: Instant, ack: &AckFacts<'_>) -> Option<Spurious> {
-        if !self.probing_timeout {
+        if !self.is_probing_timeout() {
             return None;
         }
         match self.plugins.timeout_recovery.on_ack(&context!(self, now), ack) {
             TimeoutStep::Pass => None,
             TimeoutStep::SendNew(segments, cwnd) => {
-                self.granted = segments;
+                self.enter(Reaction::Loss(Loss { probing: Some(segments) }));
                 self.set_cwnd(cwnd);
                 None
             }
             TimeoutStep::FallBack(cwnd) => {
-                self.probing_timeout = false;
+                self.enter(Reaction::Loss(Loss { probing: None }));
                 self.set_cwnd(cwnd);
                 // What the timer has retransmitted is still under way.
                 let head = self.board.first();
-                let retransmitted = self.timer_retransmitted == Some(self.state.snd_una);
+                let retransmitted = self.last_expiry.is_some_and(|expiry| expiry.una == self.state.snd_una);
                 self.give_up(now, if retransmitted { head.next() } else { head });
                 None
             }
             TimeoutStep::Spurious => {
-                self.probing_timeout = false;
+                self.enter(Reaction::Loss(Loss { probing: None }));
                 Some(Spurious::Timeout)
             }
         }

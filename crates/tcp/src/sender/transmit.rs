@@ -2,7 +2,8 @@
 
 use reknit_units::{Bytes, Instant, Segments};
 
-use super::{Outgoing, Sender, context};
+use super::reaction::{Loss, Reaction, Recovery};
+use super::{Burst, Outgoing, Sender, context};
 use crate::config::{MaxWindowCaps, Retransmit};
 use crate::facts::Phase;
 use crate::scoreboard::{Cause, New, SegId};
@@ -27,13 +28,14 @@ impl Sender {
     /// At most a burst for one ACK or timer; what is held back leaves with the next.
     pub(super) fn transmit(&mut self, now: Instant) {
         let burst = self.config.max_burst.map_or(u32::MAX, |max| max.0);
-        let probes = u32::from(std::mem::take(&mut self.probed));
-        self.held_back = self.send_up_to(now, burst - probes);
+        let sent = u32::from(self.burst == Burst::Begun);
+        let more = self.send_up_to(now, burst - sent);
+        self.burst = if more { Burst::HeldBack } else { Burst::Done };
     }
 
     /// The application has written, read or closed. That is no way around the burst limit.
     pub(crate) fn transmit_written(&mut self, now: Instant) {
-        if !self.held_back {
+        if self.burst != Burst::HeldBack {
             self.send_up_to(now, u32::MAX);
         }
     }
@@ -77,8 +79,8 @@ impl Sender {
             self.retransmit(now, id, cause);
             return Ok(());
         }
-        if self.probing_timeout {
-            return self.send_granted(now);
+        if let Reaction::Loss(Loss { probing: Some(granted) }) = self.reaction {
+            return self.send_granted(now, granted);
         }
         if self.config.retransmit == Retransmit::AnyHole && self.retransmit_hole(now) {
             return Ok(());
@@ -98,22 +100,20 @@ impl Sender {
     }
 
     /// While a timeout is being probed, only what the probe asks for.
-    fn send_granted(&mut self, now: Instant) -> Result<(), Stop> {
-        let granted = self.granted > Segments::ZERO;
-        let Some(new) = self.next_new().filter(|new| granted && self.is_within_cap(*new)) else {
+    fn send_granted(&mut self, now: Instant, granted: Segments) -> Result<(), Stop> {
+        let some = granted > Segments::ZERO;
+        let Some(new) = self.next_new().filter(|new| some && self.is_within_cap(*new)) else {
             return Err(Stop::NoRoom);
         };
-        self.granted -= Segments(1);
+        self.enter(Reaction::Loss(Loss { probing: Some(granted - Segments(1)) }));
         self.send_new_because(now, new, Cause::New);
         Ok(())
     }
 
     /// `NextSeg` rule 3: a hole above everything retransmitted so far and below the highest SACK that is not (yet) marked lost.
     fn retransmit_hole(&mut self, now: Instant) -> bool {
-        if self.state.phase != Phase::Recovery {
-            return false;
-        }
-        let from = self.high_rxt.map_or(self.board.first(), SegId::next);
+        let Reaction::Recovery(recovery) = self.reaction else { return false };
+        let from = recovery.high_rxt.map_or(self.board.first(), SegId::next);
         let hole = self.board.next_unsacked(from).filter(|id| Some(*id) < self.board.highest_sacked());
         let Some(hole) = hole.filter(|id| self.has_room_to_retransmit(now, *id)) else { return false };
         self.retransmit(now, hole, Cause::Rescue);
@@ -122,19 +122,15 @@ impl Sender {
 
     /// `NextSeg` rule 4: the last unSACKed segment, once per recovery.
     fn rescue(&mut self, now: Instant) -> bool {
-        if self.state.phase != Phase::Recovery || !self.state.sack {
-            return false;
-        }
-        let due = self.rescue.is_some_and(|rescue| self.state.snd_una > rescue);
+        let Reaction::Recovery(recovery) = self.reaction else { return false };
+        let due = self.state.sack && recovery.rescue_rxt.is_some_and(|rescue_rxt| self.state.snd_una > rescue_rxt);
         let last = SegId(self.board.next_id().0.saturating_sub(1));
         let open = self.board.get(last).is_some_and(|r| !r.is_sacked() && !r.is_retransmitted());
         if !due || !open || !self.has_room_to_retransmit(now, last) {
             return false;
         }
-        let high_rxt = self.high_rxt;
         self.retransmit(now, last, Cause::Rescue);
-        self.high_rxt = high_rxt;
-        self.rescue = Some(self.state.recover);
+        self.enter(Reaction::Recovery(Recovery { rescue_rxt: Some(self.state.recover), ..recovery }));
         true
     }
 
@@ -144,7 +140,7 @@ impl Sender {
         let new = self.next_new().filter(|new| self.is_within_cap(*new));
         if let Some(new) = new {
             self.send_new_because(now, new, Cause::Probe);
-            self.probed = true;
+            self.burst = Burst::Begun;
         } else if self.board.get(last).is_some_and(|r| !r.is_sacked()) {
             self.retransmit(now, last, Cause::Probe);
         }
@@ -171,11 +167,11 @@ impl Sender {
     fn has_room_for_new(&mut self, now: Instant, new: NewData) -> bool {
         let len = Bytes(u64::from(new.len)).min(self.state.smss);
         let flight_size = self.state.flight_size();
-        let room = match self.state.phase {
-            Phase::Recovery => self.plugins.fast_recovery.allowance(&context!(self, now)),
-            Phase::Loss => self.state.cwnd - self.board.pipe().bytes,
-            Phase::Open => self.state.cwnd - flight_size,
-            Phase::Disorder => self.state.cwnd.max(self.flight_limit) - flight_size,
+        let room = match self.reaction {
+            Reaction::Recovery(_) => self.plugins.fast_recovery.allowance(&context!(self, now)),
+            Reaction::Loss(_) => self.state.cwnd - self.board.pipe().bytes,
+            Reaction::Open => self.state.cwnd - flight_size,
+            Reaction::Disorder(disorder) => self.state.cwnd.max(disorder.flight_limit) - flight_size,
         };
         room >= len && self.is_within_cap(new)
     }
@@ -231,8 +227,10 @@ impl Sender {
             snapshot.retransmitted += 1;
         }
         self.stop_timing();
-        self.high_rxt = self.high_rxt.max(Some(id));
-        self.rescue = self.rescue.or(Some(end));
+        if let Reaction::Recovery(recovery) = &mut self.reaction {
+            recovery.high_rxt = recovery.high_rxt.max(Some(id));
+            recovery.rescue_rxt = recovery.rescue_rxt.or(Some(end));
+        }
         for detector in &mut self.plugins.spurious_detectors {
             detector.on_retransmitted(&context!(self, now), id, cause);
         }

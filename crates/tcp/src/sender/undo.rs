@@ -43,7 +43,9 @@ impl Sender {
             self.backoff = 0;
             self.restart_rto_timer(now);
         }
-        self.timer_reduced = None; // a further timeout is a signal of its own
+        if let Some(expiry) = &mut self.last_expiry {
+            expiry.reduced = false; // a further timeout is a signal of its own
+        }
         let goes_on = undo.goes_on && self.state.phase == Phase::Recovery;
         if !goes_on {
             self.board.clear_lost();
@@ -158,9 +160,5 @@ impl Sender {
                 self.gate = now + self.patience();
             }
         }
-    }
-
-    pub(super) fn in_episode(&self) -> bool {
-        matches!(self.state.phase, Phase::Recovery | Phase::Loss)
     }
 }
