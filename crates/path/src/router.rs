@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn v4_the_next_packet_carries_what_was_dropped() {
+    fn the_next_packet_carries_what_was_dropped() {
         let mut router = Router::default();
         router.on_drop(at(0), packet(1, 10));
         router.on_drop(at(0), packet(1, 14));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn v4_what_a_router_before_has_written_is_kept() {
+    fn what_a_router_before_has_written_is_kept() {
         let mut router = Router::default();
         router.on_drop(at(0), packet(1, 10));
         router.on_drop(at(0), packet(1, 14));

@@ -38,7 +38,7 @@ fn is_in_order(result: &TrainResult) -> bool {
 }
 
 #[test]
-fn c1_multipath_divides_by_weight() {
+fn multipath_divides_by_weight() {
     let result = pass(
         "kind = \"multipath\"\npaths = [{ delay = \"50 ms\", weight = 3 }, { delay = \"25 ms\" }]\n",
         40_000,
@@ -50,7 +50,7 @@ fn c1_multipath_divides_by_weight() {
 }
 
 #[test]
-fn c1_flowlets_stay_together() {
+fn flowlets_stay_together() {
     // Bursts of ten packets 0.1 ms apart, 20 ms between bursts: the train of one pace cannot show it, so use two paces.
     let toml = "kind = \"multipath\"\nchoice = \"flowlet\"\ngap = \"5 ms\"\npaths = [{ delay = \"50 ms\" }, { delay = \"25 ms\" }]\n";
     assert!(is_in_order(&pass(toml, 10_000, 100)));
@@ -59,7 +59,7 @@ fn c1_flowlets_stay_together() {
 }
 
 #[test]
-fn c2_flutter_redraws_the_delay_at_its_pace() {
+fn flutter_redraws_the_delay_at_its_pace() {
     let result = pass(
         "kind = \"flutter\"\ninterval = \"exponential(50 ms)\"\ndelay = \"normal(250 ms, 66.7 ms)\"\nminimum = \"50 ms\"\n",
         200_000,
@@ -78,7 +78,7 @@ fn c2_flutter_redraws_the_delay_at_its_pace() {
 }
 
 #[test]
-fn c2_two_routes_are_two_delays() {
+fn two_routes_are_two_delays() {
     let result = pass(
         "kind = \"flutter\"\ninterval = \"exponential(10 s)\"\ndelay = \"either(50 ms, 80 ms)\"\nminimum = \"50 ms\"\n",
         200_000,
@@ -89,7 +89,7 @@ fn c2_two_routes_are_two_delays() {
 }
 
 #[test]
-fn c3_a_bundle_reorders_where_its_queues_are_unequal() {
+fn a_bundle_reorders_where_its_queues_are_unequal() {
     let bundle = |more: &str| {
         pass(&format!("kind = \"stripe\"\nlinks = 4\nrate = \"10 Mbit/s\"\n{more}"), 50_000, 400).reordered_ratio()
     };
@@ -103,7 +103,7 @@ fn c3_a_bundle_reorders_where_its_queues_are_unequal() {
 }
 
 #[test]
-fn c4_engines_finish_in_their_own_order() {
+fn engines_finish_in_their_own_order() {
     let result = pass(
         "kind = \"engines\"\nservice = \"lognormal(0.01 ms, 1)\"\nslow = 0.001\nslow_service = \"constant(1 ms)\"\n",
         100_000,
@@ -116,7 +116,7 @@ fn c4_engines_finish_in_their_own_order() {
 }
 
 #[test]
-fn c5_a_miss_holds_up_those_who_wait_and_others_overtake_them() {
+fn a_miss_holds_up_those_who_wait_and_others_overtake_them() {
     let result =
         pass("kind = \"slow-path\"\nlookup = \"5 ms\"\nservice = \"1 ms\"\neviction = \"constant(1 s)\"\n", 5000, 500);
     let by_number = |n: u32| ms(result.copies.iter().find(|p| p.number == n).unwrap().delay());
@@ -130,7 +130,7 @@ fn c5_a_miss_holds_up_those_who_wait_and_others_overtake_them() {
 }
 
 #[test]
-fn c6_the_backlog_of_a_lull_leaves_between_new_packets() {
+fn the_backlog_of_a_lull_leaves_between_new_packets() {
     let result = pass(
         "kind = \"lull\"\ninterval = \"constant(100 ms)\"\npause = \"constant(10 ms)\"\ndrain = \"5 ms\"\n",
         125,
@@ -143,7 +143,7 @@ fn c6_the_backlog_of_a_lull_leaves_between_new_packets() {
 }
 
 #[test]
-fn c7_each_failure_of_the_link_costs_a_retry() {
+fn each_failure_of_the_link_costs_a_retry() {
     let result = pass("kind = \"arq\"\nprobability = 0.2\nretry = \"20 ms\"\nretries = 3\n", 100_000, 1000);
     assert_near(f64::from(result.lost()) / 1e5, 0.0016, 0.0007);
     let survived = 1.0 - 0.0016;
@@ -155,7 +155,7 @@ fn c7_each_failure_of_the_link_costs_a_retry() {
 }
 
 #[test]
-fn c8_a_satellite_displaces_by_what_it_sends_meanwhile() {
+fn a_satellite_displaces_by_what_it_sends_meanwhile() {
     let result = pass("kind = \"arq\"\nprobability = 0.01\nretry = \"540 ms\"\n", 20_000, 8000);
     let mut extents = result.extents();
     extents.sort_unstable();
@@ -164,7 +164,7 @@ fn c8_a_satellite_displaces_by_what_it_sends_meanwhile() {
 }
 
 #[test]
-fn c9_stalls_keep_the_order() {
+fn stalls_keep_the_order() {
     let result = pass("kind = \"stall\"\nprobability = 0.02\nlength = \"exponential(3.5 s)\"\n", 20_000, 1_000_000);
     assert!(is_in_order(&result));
     let mut last = Instant::ZERO;
@@ -182,7 +182,7 @@ fn c9_stalls_keep_the_order() {
 }
 
 #[test]
-fn c10_outages_lose_their_share_of_time() {
+fn outages_lose_their_share_of_time() {
     let result =
         pass("kind = \"outage\"\nup = \"uniform(0.1 s, 20 s)\"\ndown = \"exponential(3.5 s)\"\n", 400_000, 100_000);
     let share_down = 3.5 / (3.5 + 10.05);
@@ -190,7 +190,7 @@ fn c10_outages_lose_their_share_of_time() {
 }
 
 #[test]
-fn c11_a_shared_link_carries_the_mean_of_its_rates() {
+fn a_shared_link_carries_the_mean_of_its_rates() {
     // Saturated: 1000 bytes every 4 ms offer 2 Mbit/s; 1 Mbit/s four fifths of the time, 0.25 Mbit/s the rest.
     let result = pass(
         "kind = \"varying-link\"\nrate = \"1 Mbit/s\"\nslow_rate = \"0.25 Mbit/s\"\nfast_for = \"exponential(2 s)\"\n\
@@ -204,7 +204,7 @@ fn c11_a_shared_link_carries_the_mean_of_its_rates() {
 }
 
 #[test]
-fn c12_what_exceeds_the_profile_is_demoted() {
+fn what_exceeds_the_profile_is_demoted() {
     // 8 Mbit/s against a profile of 4 Mbit/s: half of the packets go out of profile.
     let result = pass(
         "kind = \"diffserv\"\nrate = \"20 Mbit/s\"\nprofile = \"4 Mbit/s\"\ndepth = 2\nload = 0.7\n",
@@ -218,7 +218,7 @@ fn c12_what_exceeds_the_profile_is_demoted() {
 }
 
 #[test]
-fn c13_routes_of_a_mobile_network_change_length_and_break() {
+fn routes_of_a_mobile_network_change_length_and_break() {
     let result = pass(
         "kind = \"manet\"\nhop = \"uniform(5 ms, 20 ms)\"\nlife = \"exponential(2 s)\"\noutage = \"uniform(0.1 s, 1 s)\"\n",
         400_000,
@@ -232,7 +232,7 @@ fn c13_routes_of_a_mobile_network_change_length_and_break() {
 }
 
 #[test]
-fn c14_wireless_hops_vary_the_delay_and_keep_the_order() {
+fn wireless_hops_vary_the_delay_and_keep_the_order() {
     let result = pass("kind = \"wlan\"\nhops = 1\nprobability = 0.2\n", 50_000, 20_000);
     assert!(is_in_order(&result));
     // Tries: 1 + p + p^2 + ...; back-off of try k: half of 32 * 2^k - 1 slots.
@@ -243,7 +243,7 @@ fn c14_wireless_hops_vary_the_delay_and_keep_the_order() {
 }
 
 #[test]
-fn c16_displacement_is_exact() {
+fn displacement_is_exact() {
     let result = pass("kind = \"displace\"\npositions = 3\nprobability = 0.05\n", 100_000, 1000);
     let extents = result.extents();
     assert_near(extents.len() as f64 / 1e5, 0.05, 0.005);
@@ -254,7 +254,7 @@ fn c16_displacement_is_exact() {
 }
 
 #[test]
-fn c17_the_selected_share_is_delayed_by_the_distribution() {
+fn the_selected_share_is_delayed_by_the_distribution() {
     let result = pass("kind = \"delay\"\nprobability = 0.1\nextra = \"normal(25 ms, 8 ms)\"\n", 100_000, 1000);
     let extra: Vec<f64> = delays(&result).into_iter().filter(|delay| *delay > 0.0).collect();
     assert_near(extra.len() as f64 / 1e5, 0.1, 0.005);
@@ -262,7 +262,7 @@ fn c17_the_selected_share_is_delayed_by_the_distribution() {
 }
 
 #[test]
-fn c18_points_in_series_add_up_or_cancel() {
+fn points_in_series_add_up_or_cancel() {
     let one = "kind = \"displace\"\npositions = 2\nprobability = 0.05\n";
     let three = pass(&one.repeat(3), 100_000, 1000);
     // Most packets are displaced by one point at most; some by two, further; some displacements cancel.
@@ -271,14 +271,14 @@ fn c18_points_in_series_add_up_or_cancel() {
 }
 
 #[test]
-fn c19_bursts_of_loss_begin_with_a_packet() {
+fn bursts_of_loss_begin_with_a_packet() {
     let result = pass("kind = \"outage\"\nprobability = 0.0002\ndown = \"uniform(300 ms, 400 ms)\"\n", 1_000_000, 2000);
     // Each burst takes 350 ms, 175 packets, and begins after 5000 that passed.
     assert_near(f64::from(result.lost()) / 1e6, 175.0 / 5175.0, 0.015);
 }
 
 #[test]
-fn c20_copies_come_late() {
+fn copies_come_late() {
     let result = pass("kind = \"duplicate\"\nprobability = 0.01\nextra = \"uniform(0 ms, 20 ms)\"\n", 100_000, 1000);
     assert_near(f64::from(result.duplicates()) / 1e5, 0.01, 0.002);
     let late: Vec<f64> = result.copies.iter().filter(|p| !p.first).map(|p| ms(p.delay())).collect();

@@ -72,7 +72,7 @@ class Result:
     points : tuple
         The axis as published, also what was left out in this tier.
     table : polars.DataFrame
-        A row for each run: ``variant`` (the paper's label), ``x``, ``seed``, and the metrics of experiments.md.
+        A row for each run: ``variant`` (the paper's label), ``x``, ``seed``, and the metrics that it reports.
     runs : polars.DataFrame
         The same runs with the columns of `reknit.sweep`.
     traces : dict
@@ -148,7 +148,7 @@ class Experiment:
     Attributes
     ----------
     id, paper : str
-        Its id in experiments.md, and the paper's name.
+        Its id, by which claims name it, and the paper's name.
     figure, title, reports : str
         Where in the paper, what it is, and what the paper reports.
     setup : str

@@ -64,7 +64,7 @@ METRICS: dict[str, Callable[[Row], float]] = {
     "mean_run_length": _column("run_length_mean_packets"),
     "wire_bytes_per_segment": _column("wire_bytes_per_segment"),
 }
-"""Metric of experiments.md, and how it follows from a run. What is not here, no claim is judged by."""
+"""Metric by which claims are judged, and how it follows from a run. What is not here, no claim is judged by."""
 
 BY_EXPERIMENT = frozenset({"rel_thr", "thr_a_pkts"})
 """Metrics that experiments compute themselves: from other runs, or from sets of flows."""

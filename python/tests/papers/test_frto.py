@@ -43,7 +43,7 @@ def test_outages_are_those_of_both_directions_and_differ_between_repetitions() -
 
 
 def test_nothing_is_left_out() -> None:
-    """All experiments and checks that experiments.md names are there."""
+    """All experiments and checks of the paper are there."""
     ids = {"F1", "F2", "F3", "F4", "F6", "F7", "F7-2", "F7-10", "F8", "F9a", "F9b", "F9n", "F10"}
     assert set(PAPER.experiments) == ids
     assert PAPER.pending == PAPER.pending_units == frozenset()

@@ -33,7 +33,7 @@ def test_experiments_run(id: str) -> None:
 
 
 def test_nothing_is_left_out() -> None:
-    """All experiments and checks that experiments.md names are there."""
+    """All experiments and checks of the paper are there."""
     ids = {"Y-trace", "Y-stride", *(f"Y5.{figure}" for figure in range(1, 13))}
     assert set(PAPER.experiments) == ids
     assert PAPER.pending == PAPER.pending_units == frozenset()

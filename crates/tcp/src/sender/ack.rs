@@ -1,5 +1,8 @@
 //! The ACK pipeline. Its order is part of the specification: a verdict before a measurement before the RTT before the
 //! response before detection, so that one ACK is judged with the newest threshold but an unmodified window.
+//!
+//! The steps are numbered as in `docs/architecture.md`. Step 1 is the connection's: the segment is checked and its SACK
+//! blocks are read.
 
 use std::mem;
 
@@ -44,8 +47,8 @@ impl Sender {
         newly.clear();
         duplicates.clear();
 
-        let window_changed = self.update_window(now, input);
-        let (ack_loss, newly_sacked) = self.update_scoreboard(now, input, &mut newly);
+        let window_changed = self.update_window(now, input); // step 2
+        let (ack_loss, newly_sacked) = self.update_scoreboard(now, input, &mut newly); // step 3
         let dsack = input.sack.as_ref().and_then(|report| report.dsack.as_ref());
         if let Some(range) = dsack {
             let repeats = self.state.features.has(Features::REPEATS);
@@ -89,7 +92,7 @@ impl Sender {
         if spurious.is_none() && !window_is_set && !timeout_was_open && !ack.ece && !self.is_frozen(now) {
             self.grow_window(now, &ack); // step 9
         }
-        self.respond_to_ecn(now, &ack);
+        self.respond_to_ecn(now, &ack); // step 9 too
         self.count(&ack);
 
         self.newly = newly;
@@ -108,7 +111,7 @@ impl Sender {
         !has_written && !has_news && self.stats.acks > 0
     }
 
-    /// RFC 9293 §3.10.7.4: the window is taken from the newest segment only. True if it changed.
+    /// Step 2, RFC 9293 §3.10.7.4: the window is taken from the newest segment only. True if it changed.
     fn update_window(&mut self, now: Instant, input: &AckInput) -> bool {
         if input.ack < self.state.snd_una || (input.seq, input.ack) < self.wl {
             return false;
@@ -151,7 +154,7 @@ impl Sender {
         input.pure && input.ack == self.state.snd_una && !window_changed && in_flight
     }
 
-    /// The cumulative field: SND.UNA moves and the duplicates start over.
+    /// Step 3 too, the cumulative field: SND.UNA moves and the duplicates start over.
     fn advance(&mut self, now: Instant, ack: &AckFacts<'_>) {
         if ack.advances() {
             self.state.snd_una = ack.ack;

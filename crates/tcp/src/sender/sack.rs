@@ -74,26 +74,26 @@ mod tests {
     }
 
     #[test]
-    fn b8_a_block_below_the_cumulative_field_is_a_dsack() {
+    fn a_block_below_the_cumulative_field_is_a_dsack() {
         assert_eq!(read(4000, &[(3000, 3500)]).dsack, Some(Offset(3000)..Offset(3500)));
     }
 
     #[test]
-    fn b8_a_block_inside_the_second_is_a_dsack() {
+    fn a_block_inside_the_second_is_a_dsack() {
         let report = read(4000, &[(5000, 5500), (4500, 5500)]);
         assert_eq!(report.dsack, Some(Offset(5000)..Offset(5500)));
         assert_eq!(report.blocks(), [Offset(4500)..Offset(5500)]);
     }
 
     #[test]
-    fn b8_a_block_above_the_cumulative_field_is_plain() {
+    fn a_block_above_the_cumulative_field_is_plain() {
         let report = read(4000, &[(4500, 5000)]);
         assert_eq!(report.dsack, None);
         assert_eq!(report.blocks(), [Offset(4500)..Offset(5000)]);
     }
 
     #[test]
-    fn b8_a_stale_ack_is_judged_by_its_own_field() {
+    fn a_stale_ack_is_judged_by_its_own_field() {
         let report = read(2000, &[(2500, 3000)]);
         assert_eq!(report.dsack, None);
         assert_eq!(report.blocks(), [Offset(2500)..Offset(3000)]);

@@ -14,7 +14,8 @@ impl Sender {
     /// Step 4: every detector sees the ACK; the first verdict of an episode wins.
     ///
     /// An ECN echo on the deciding ACK is a congestion signal of its own, so it blocks the undo (RFC 4015 §3, step 9,
-    /// applied to every response). What a timeout wrongly gave up is not retransmitted even so (step 8).
+    /// applied to every response). What a timeout wrongly gave up is not retransmitted even so (its
+    /// step 8).
     pub(super) fn judge_last_reduction(&mut self, now: Instant, ack: &AckFacts<'_>) -> Option<Spurious> {
         let mut verdict = None;
         for detector in &mut self.plugins.spurious_detectors {

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn b5_three_samples() {
+    fn three_samples_by_the_rfcs_formulas() {
         let mut estimator = Rfc6298::new(Config::default());
         let mut rtos = Vec::new();
         for ms in [100, 100, 300] {

@@ -136,25 +136,25 @@ mod tests {
     }
 
     #[test]
-    fn b14_instant_restores_both() {
+    fn instant_restores_both() {
         assert_eq!(respond(Config::Instant, 16), Some((16, 12)));
         assert_eq!(respond(Config::Restore, 16), Some((16, 12)));
     }
 
     #[test]
-    fn b14_slow_start_leaves_cwnd_and_aims_at_the_old_one() {
+    fn slow_start_leaves_cwnd_and_aims_at_the_old_one() {
         assert_eq!(respond(Config::SlowStart, 16), Some((8, 16)));
     }
 
     #[test]
-    fn b14_rfc4015_adds_what_the_ack_released() {
+    fn rfc4015_adds_what_the_ack_released() {
         assert_eq!(respond(Config::Rfc4015, 16), Some((9, 16)));
         // The larger of FlightSize and ssthresh before the reduction.
         assert_eq!(respond(Config::Rfc4015, 10), Some((9, 12)));
     }
 
     #[test]
-    fn b14_halve_stays_halved() {
+    fn halve_stays_halved() {
         assert_eq!(respond(Config::Halve, 16), Some((8, 8)));
     }
 

@@ -480,14 +480,14 @@ mod tests {
     }
 
     #[test]
-    fn v1_the_stride_is_that_of_the_highest_segment() {
+    fn the_stride_is_that_of_the_highest_segment() {
         let mut yang = Yang::new(&Config::default());
         assert_eq!(strides(&mut yang, 5, [7, 9, 11]), [2, 4, 6]);
         assert_eq!(yang.thresh, 6);
     }
 
     #[test]
-    fn v7_old_strides_are_forgotten() {
+    fn old_strides_are_forgotten() {
         let mut yang = Yang::new(&Config::default());
         strides(&mut yang, 5, [7, 9, 11]);
         for n in 0..128 {

@@ -231,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn v1_inc_climbs_by_one() {
+    fn inc_climbs_by_one() {
         assert_eq!(learned(Rule::Inc, [9; 3]).1, [4, 5, 6]);
         // Survey §5.2.2: 17 of them from 3 to 20.
         assert_eq!(learned(Rule::Inc, [9; 17]).1[16], 20);
     }
 
     #[test]
-    fn v1_a_timeout_resets_the_threshold() {
+    fn a_timeout_resets_the_threshold() {
         for rule in [Rule::Inc, Rule::Avg, Rule::Ewma] {
             let (mut policy, _) = learned(rule, [9, 9]);
             policy.forget();
@@ -250,26 +250,26 @@ mod tests {
     }
 
     #[test]
-    fn v2_avg_goes_halfway_and_never_back() {
+    fn avg_goes_halfway_and_never_back() {
         assert_eq!(learned(Rule::Avg, [9, 9, 20, 4]).1, [6, 8, 14, 14]);
     }
 
     #[test]
-    fn v3_ewma_follows_n_by_a_quarter() {
+    fn ewma_follows_n_by_a_quarter() {
         let (policy, thresholds) = learned(Rule::Ewma, [8, 8, 4, 12]);
         assert_eq!(thresholds, [5, 6, 5, 7]);
         assert!((policy.avg - 6.667_968_75).abs() < 1e-12);
     }
 
     #[test]
-    fn v4_the_window_limits_what_is_used_but_not_what_is_kept() {
+    fn the_window_limits_what_is_used_but_not_what_is_kept() {
         let (policy, _) = learned(Rule::Inc, [9; 17]);
         let used = [10, 40, 3].map(|cwnd| policy.within(segments(cwnd), SMSS).0);
         assert_eq!(used, [9, 20, 3]);
     }
 
     #[test]
-    fn v5_a_hole_filled_by_two_duplicates_lowers_the_average() {
+    fn a_hole_filled_by_two_duplicates_lowers_the_average() {
         let (policy, thresholds) = learned(Rule::Ewma, [2]);
         assert!((policy.avg - 2.75).abs() < 1e-12);
         assert_eq!(thresholds, [3]);

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn v1_average_and_deviation() {
+    fn average_and_deviation() {
         let lengths = [10, 20, 5];
         let thresholds = [1, 2, 3].map(|n| wide(&after(Config::default(), &lengths[..n])));
         assert_eq!(thresholds, [10, 14, 12]);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn v2_the_timer_bounds_the_threshold() {
+    fn the_timer_bounds_the_threshold() {
         let policy = with_lengths(30.0, 0.0);
         let seconds = [0.1, 0.2, 0.4];
         let is = seconds.map(|srtt| policy.timer_bound(20.0, Some(1.0 / srtt)));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn v3_a_timeout_halves_and_quarters() {
+    fn a_timeout_halves_and_quarters() {
         let mut policy = with_lengths(10.6, 4.5);
         policy.shrink();
         assert!(is_close(&policy, 5.3, 1.125));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn v4_the_window_bounds_the_threshold() {
+    fn the_window_bounds_the_threshold() {
         let policy = with_lengths(13.0, 3.0);
         assert_eq!(policy.threshold(5.0, Some(10.0)), Segments(9));
         assert_eq!(wide(&policy), 14);

@@ -84,13 +84,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn v1_the_threshold_grows_by_three_for_each_doubling() {
+    fn the_threshold_grows_by_three_for_each_doubling() {
         let thresholds = [1, 2, 3, 4, 7, 8, 64].map(|paths| Config { paths, ..Config::default() }.dup_thresh().0);
         assert_eq!(thresholds, [3, 6, 6, 9, 9, 12, 21]);
     }
 
     #[test]
-    fn v4_no_path_is_taken_as_one() {
+    fn no_path_is_taken_as_one() {
         assert_eq!(Config { paths: 0, ..Config::default() }.dup_thresh(), Segments(3));
         assert_eq!(Config::default().dup_thresh(), Segments(3));
     }

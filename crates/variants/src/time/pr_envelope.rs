@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn v1_a_longer_sample_is_the_envelope() {
+    fn a_longer_sample_is_the_envelope() {
         let mut envelope = envelope();
         envelope.update(10, Duration::from_millis(300));
         assert_eq!(envelope.ewrtt, Some(Duration::from_millis(300)));
     }
 
     #[test]
-    fn v2_the_envelope_decays_by_alpha_per_window() {
+    fn the_envelope_decays_by_alpha_per_window() {
         for (cwnd, nanos) in [(10, 299_849_661), (1, 298_500_000)] {
             let mut envelope = envelope();
             envelope.update(10, Duration::from_millis(300));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn v2_newton_finds_the_root_in_two_steps() {
+    fn newton_finds_the_root_in_two_steps() {
         let close = |a: f64, b: f64| (a - b).abs() < 5e-9;
         assert!(close(root(0.995, 10, 1), 0.9995));
         assert!(close(root(0.995, 10, 2), 0.999_498_87));

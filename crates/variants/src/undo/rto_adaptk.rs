@@ -156,12 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn v1_k_grows_with_spurious_timeouts_up_to_16() {
+    fn k_grows_with_spurious_timeouts_up_to_16() {
         assert_eq!([0, 1, 6, 7].map(|timeouts| rto(timeouts, 0)), [300, 400, 900, 900]);
     }
 
     #[test]
-    fn v1_k_falls_after_64_quiet_samples_down_to_4() {
+    fn k_falls_after_64_quiet_samples_down_to_4() {
         assert_eq!([63, 64, 127, 128, 1000].map(|samples| rto(1, samples)), [400, 350, 350, 300, 300]);
     }
 }

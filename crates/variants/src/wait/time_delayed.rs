@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn v2_half_of_srtt_limits_the_wait_and_not_what_was_learned() {
+    fn half_of_srtt_limits_the_wait_and_not_what_was_learned() {
         let delayed = after(Growth::Measured, &[28]);
         assert_eq!(delayed.wait(Some(MS(40))), MS(20));
         assert_eq!(delayed.wait(Some(MS(200))), MS(28));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn v4_the_delay_is_never_reduced() {
+    fn the_delay_is_never_reduced() {
         let mut delayed = after(Growth::Measured, &[28, 15]);
         assert_eq!(delayed.delay, MS(28));
         delayed.learn_from_needless(MS(60), Some(MS(40)));

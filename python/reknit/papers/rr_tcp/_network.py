@@ -24,7 +24,7 @@ WINDOW = 50
 PACKET_BITS = 8000
 WARM_UP_S = 100.0
 MEANS = ("fa_mean", "fa_std", "dupthresh_mean", "dupthresh_std")
-"""Averages over time, which experiments.md takes after the warm-up."""
+"""Averages over time, taken after the warm-up."""
 BA = ("ba_inc", "ba_avg", "ba_ewma", "ba_timedel", "ba_timeinc")
 """Blanton and Allman's schemes."""
 Stage = dict[str, Any]

@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn v2_timeouts() {
+    fn the_cost_of_timeouts() {
         // W, T, R, k and the cost.
         for (w, t, r, k, cost) in [
             (16.0, 1.0, 0.1, 1.0, 177.0),
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn v3_false_fast_retransmits() {
+    fn the_cost_of_false_fast_retransmits() {
         for (w, d, cost) in [
             (50.0, 1.0, 25.0),
             (50.0, 1.5, 37.0),
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn v4_idle_periods() {
+    fn the_cost_of_idle_periods() {
         for (i, r, w, arrived, cost) in [
             (0.2, 0.1, 20.0, 3.0, 37.0),
             (0.05, 0.1, 20.0, 3.0, 7.0),

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn v1_percentiles_of_ten_events() {
+    fn percentiles_of_ten_events() {
         let histogram = holding(&[1, 1, 2, 2, 3, 3, 4, 4, 8, 20]);
         for (ratio, length) in [(0.9, 8), (0.6467, 4), (0.99, 20), (0.0, 1)] {
             assert_eq!(histogram.percentile(ratio), Some(Segments(length)), "{ratio}");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn v6_an_event_counts_for_eighty_seconds() {
+    fn an_event_counts_for_eighty_seconds() {
         let mut histogram = holding(&[4]);
         histogram.expire(Instant::ZERO + LIFE);
         assert_eq!(histogram.len(), 1);

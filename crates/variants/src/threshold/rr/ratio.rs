@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn v5_a_timeout_lowers_the_ratio_by_its_cost() {
+    fn a_timeout_lowers_the_ratio_by_its_cost() {
         let timeout = Turn::Timeout { expired: Duration::from_secs(1), first: true };
         for (w, srtt, d, fa) in [(50.0, 100, 100, 0.64672), (16.0, 100, 100, 0.67875), (32.0, 200, 300, 0.804_255)] {
             let mut ratio = with(w, d);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn v5_an_idle_period_lowers_the_ratio_if_it_costs_more() {
+    fn an_idle_period_lowers_the_ratio_if_it_costs_more() {
         for (idle_ms, fa) in [(200, 0.9 - 0.030_204), (50, 0.9)] {
             let mut ratio = with(20.0, 125);
             let snd = SendState { srtt: Some(ms(100)), ..given::state() };
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn v5_a_false_fast_retransmit_raises_the_ratio_to_at_most_99_percent() {
+    fn a_false_fast_retransmit_raises_the_ratio_to_at_most_99_percent() {
         let mut ratio = with(20.0, 100);
         for step in 1..=12 {
             turn(&mut ratio, Turn::Spurious(Spurious::FastRetransmit), 100, 100);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn v5_a_fixed_ratio_stays() {
+    fn a_fixed_ratio_stays() {
         let mut ratio = FaRatio::new(&Config { adaptive: false, ..Config::default() });
         turn(&mut ratio, Turn::Spurious(Spurious::FastRetransmit), 100, 100);
         turn(&mut ratio, Turn::Timeout { expired: Duration::from_secs(1), first: true }, 100, 100);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn v6_durations_are_averaged_over_eight() {
+    fn durations_are_averaged_over_eight() {
         let mut ratio = FaRatio::new(&Config::default());
         for (sample, average) in [(130, 130), (210, 140)] {
             turn(&mut ratio, Turn::Spurious(Spurious::FastRetransmit), sample, 100);

@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn v3_two_of_a_thousand_may_be_longer() {
+    fn two_of_a_thousand_may_be_longer() {
         // The connection raises 101 ms to its smallest timeout of 1 s.
         assert_eq!(rto(&[(999, 100), (1, 2000)]), 101);
         assert_eq!(rto(&[(997, 100), (3, 2000)]), 2001);
     }
 
     #[test]
-    fn v4_too_few_samples() {
+    fn below_32_samples_the_timeout_is_a_fixed_one() {
         assert_eq!(rto(&[(31, 2000)]), 300);
         assert_eq!(rto(&[(32, 2000)]), 2001);
     }

@@ -1,5 +1,5 @@
-//! The worked examples of Blanton and Allman's thresholds (V1 to V5 of `blanton_allman.rs`), and N of the reordering
-//! measurement (V6). The caps of V4 and the averages lie beside the rules.
+//! The worked examples of Blanton and Allman's thresholds, and N of the reordering measurement. The caps and the
+//! averages are tested beside the rules.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn thresholds<const LEN: usize>(s: &mut Script, behind: [u32; LEN]) -> [u32; LEN
     })
 }
 
-vector!(v1_inc_climbs_by_one_and_a_timeout_resets_it, |isn| {
+vector!(inc_climbs_by_one_and_a_timeout_resets_it, |isn| {
     let mut s = start(isn, &variant("ba-inc"));
     assert_eq!(thresholds(&mut s, [9, 9, 9]), [4, 5, 6]);
     s.at(30_000);
@@ -36,20 +36,20 @@ vector!(v1_inc_climbs_by_one_and_a_timeout_resets_it, |isn| {
     assert_eq!(s.info().dup_thresh.0, 3);
 });
 
-vector!(v2_avg_goes_halfway_to_n_and_never_back, |isn| {
+vector!(avg_goes_halfway_to_n_and_never_back, |isn| {
     let mut s = start(isn, &variant("ba-avg"));
     assert_eq!(thresholds(&mut s, [9, 9, 20, 4]), [6, 8, 14, 14]);
     assert_eq!(s.connection.send_stats().spurious_cuts, 3);
 });
 
-vector!(v3_ewma_follows_every_late_segment, |isn| {
+vector!(ewma_follows_every_late_segment, |isn| {
     let mut s = start(isn, &variant("ba-ewma"));
     // The third comes before the threshold of 6 is reached: it is measured without a fast retransmit.
     assert_eq!(thresholds(&mut s, [8, 8, 4, 12]), [5, 6, 5, 7]);
     assert_eq!(s.connection.send_stats().spurious_cuts, 3);
 });
 
-vector!(v5_a_hole_that_fills_in_time_teaches_ewma_alone, |isn| {
+vector!(a_hole_that_fills_in_time_teaches_ewma_alone, |isn| {
     for name in ["ba-inc", "ba-avg", "ba-ewma"] {
         let mut s = start(isn, &variant(name));
         assert_eq!(thresholds(&mut s, [2]), [3]);
@@ -60,7 +60,7 @@ vector!(v5_a_hole_that_fills_in_time_teaches_ewma_alone, |isn| {
     assert_eq!(thresholds(&mut s, [2, 2, 8]), [3, 3, 4]);
 });
 
-vector!(v4_the_window_limits_the_threshold, |isn| {
+vector!(the_window_limits_the_threshold, |isn| {
     let mut s = start(isn, &variant("ba-avg"));
     s.pass_late(49); // N = 49: ceil((3 + 49) / 2) = 26, in a window of 25 segments
     assert_eq!((s.info().cwnd.0 / reknit_testkit::SMSS, s.info().dup_thresh.0), (25, 22));
@@ -74,7 +74,7 @@ fn only_the_latest() -> Composition {
     Composition { dup_thresh: Arc::new(config), ..variant("ba-ewma") }
 }
 
-vector!(v6_n_counts_what_had_been_sacked_when_the_hole_was_covered, |isn| {
+vector!(n_counts_what_had_been_sacked_when_the_hole_was_covered, |isn| {
     let mut s = start(isn, &only_the_latest());
     assert!(s.pass_all([2, 3, 4]).contains(&1));
     s.pass_all([5, 1, 6, 7, 8, 9]);
@@ -87,7 +87,7 @@ vector!(n_does_not_count_what_the_same_ack_brings, |isn| {
     let mut s = start(isn, &only_the_latest());
     s.pass_all([2, 3, 4, 5]);
     s.arrive(6); // its ACK is lost
-    s.pass_all([1, 1]); // C6 covers 1 and 6
+    s.pass_all([1, 1]); // the second ACK covers 1 and 6
     assert_eq!(s.info().dup_thresh.0, 4);
 });
 

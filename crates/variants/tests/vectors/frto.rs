@@ -1,4 +1,4 @@
-//! The worked examples of F-RTO (V1 to V6 of `frto.rs`, and its combination with DSACK).
+//! The worked examples of F-RTO, and its combination with DSACK.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use reknit_tcp::Config;
@@ -23,7 +23,7 @@ fn spurious_cuts(s: &Script) -> u64 {
     s.connection.send_stats().spurious_cuts
 }
 
-vector!(v1_two_advances_mean_a_spurious_timeout_and_the_window_stays_halved, |isn| {
+vector!(two_advances_mean_a_spurious_timeout_and_the_window_stays_halved, |isn| {
     let mut s = timed_out(isn, "frto-2002");
     assert_eq!(s.pass(1), [9, 10]);
     assert_eq!(s.cwnd(), 4.0);
@@ -34,7 +34,7 @@ vector!(v1_two_advances_mean_a_spurious_timeout_and_the_window_stays_halved, |is
     assert!(rest.iter().all(|n| *n > 10), "{rest:?}");
 });
 
-vector!(v1_two_advances_mean_a_spurious_timeout_and_the_old_window, |isn| {
+vector!(two_advances_mean_a_spurious_timeout_and_the_old_window, |isn| {
     for name in ["frto", "frto-sack"] {
         let mut s = timed_out(isn, name);
         assert_eq!(s.pass(1), [9, 10]);
@@ -46,7 +46,7 @@ vector!(v1_two_advances_mean_a_spurious_timeout_and_the_old_window, |isn| {
     }
 });
 
-vector!(v2_a_duplicate_first_means_a_loss, |isn| {
+vector!(a_duplicate_first_means_a_loss, |isn| {
     for name in BASIC {
         let mut s = timed_out(isn, name);
         assert_eq!(s.pass(2), NOTHING);
@@ -56,7 +56,7 @@ vector!(v2_a_duplicate_first_means_a_loss, |isn| {
     }
 });
 
-vector!(v2_with_sack_a_duplicate_first_only_waits, |isn| {
+vector!(with_sack_a_duplicate_first_only_waits, |isn| {
     let mut s = timed_out(isn, "frto-sack");
     assert_eq!(s.pass(2), NOTHING);
     assert_eq!(s.pass(1), [9, 10]);
@@ -74,13 +74,13 @@ fn falls_back_from_three(isn: u32, name: &str) {
     assert_eq!((spurious_cuts(&s), s.info().phase), (0, Phase::Loss));
 }
 
-vector!(v3_a_duplicate_second_means_a_loss, |isn| {
+vector!(a_duplicate_second_means_a_loss, |isn| {
     for name in BASIC {
         falls_back_from_three(isn, name);
     }
 });
 
-vector!(v4_the_paper_goes_on_when_everything_is_acknowledged, |isn| {
+vector!(the_paper_goes_on_when_everything_is_acknowledged, |isn| {
     let mut s = timed_out(isn, "frto-2002");
     s.pass_all([]);
     for n in 1..8 {
@@ -92,7 +92,7 @@ vector!(v4_the_paper_goes_on_when_everything_is_acknowledged, |isn| {
     assert_eq!(sent, [11, 12, 13]);
 });
 
-vector!(v4_the_rfc_takes_it_for_a_loss, |isn| {
+vector!(the_rfc_takes_it_for_a_loss, |isn| {
     for name in ["frto", "frto-sack"] {
         let mut s = timed_out(isn, name);
         for n in 1..8 {
@@ -105,7 +105,7 @@ vector!(v4_the_rfc_takes_it_for_a_loss, |isn| {
     }
 });
 
-vector!(v5_without_new_data_recovery_is_conventional, |isn| {
+vector!(without_new_data_recovery_is_conventional, |isn| {
     for name in ALL {
         let composition = variant(name);
         let mut s = Script::idle(isn, composition.build(), composition.configure(config(8)), 100);
@@ -118,14 +118,14 @@ vector!(v5_without_new_data_recovery_is_conventional, |isn| {
     }
 });
 
-vector!(v6_a_sacked_original_proves_it, |isn| {
+vector!(a_sacked_original_proves_it, |isn| {
     let mut s = timed_out(isn, "frto-sack");
     assert_eq!(s.pass(1), [9, 10]);
     s.pass(3);
     assert_eq!((spurious_cuts(&s), s.info().phase), (1, Phase::Disorder));
 });
 
-vector!(v6_a_sack_of_new_data_proves_a_loss, |isn| {
+vector!(a_sack_of_new_data_proves_a_loss, |isn| {
     falls_back_from_three(isn, "frto-sack");
 });
 

@@ -1,4 +1,4 @@
-//! The worked examples of RACK-TLP (V1 to V6).
+//! The worked examples of RACK-TLP.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use reknit_tcp::Config;
@@ -36,7 +36,7 @@ fn five_segments_after_reordering(isn: u32) -> Script {
     s
 }
 
-vector!(v1_the_rest_is_lost_after_the_reordering_window, |isn| {
+vector!(the_rest_is_lost_after_the_reordering_window, |isn| {
     let mut s = five_segments(isn);
     assert_eq!(s.at(1044).pass(6), NOTHING);
     s.at_us(1_052_999);
@@ -46,7 +46,7 @@ vector!(v1_the_rest_is_lost_after_the_reordering_window, |isn| {
     assert_eq!(s.pipe(), 1.0); // four lost, of which one is under way again
 });
 
-vector!(v2_three_sacked_and_no_reordering_ever, |isn| {
+vector!(three_sacked_and_no_reordering_ever, |isn| {
     let mut s = five_segments(isn);
     s.at(1044);
     let acks = [s.arrive(4), s.arrive(5), s.arrive(6)];
@@ -55,7 +55,7 @@ vector!(v2_three_sacked_and_no_reordering_ever, |isn| {
     assert_eq!(s.pipe(), 2.0); // both lost, both under way again
 });
 
-vector!(v3_once_reordering_was_seen_time_decides, |isn| {
+vector!(once_reordering_was_seen_time_decides, |isn| {
     let mut s = five_segments_after_reordering(isn);
     s.at(2044);
     let acks = [s.arrive(9), s.arrive(10), s.arrive(11)];
@@ -67,7 +67,7 @@ vector!(v3_once_reordering_was_seen_time_decides, |isn| {
     assert!(s.sent().starts_with(&[7]));
 });
 
-vector!(v4_each_round_with_a_dsack_widens_the_window, |isn| {
+vector!(each_round_with_a_dsack_widens_the_window, |isn| {
     let mut s = five_segments_after_reordering(isn);
     // Four rounds, each with one DSACK of something long acknowledged.
     let mut now = 2044;
@@ -92,7 +92,7 @@ vector!(v4_each_round_with_a_dsack_widens_the_window, |isn| {
     assert_eq!(s.sent(), [sent[0]]);
 });
 
-vector!(v5_sixteen_quiet_recoveries_narrow_it_again, |isn| {
+vector!(sixteen_quiet_recoveries_narrow_it_again, |isn| {
     let mut s = five_segments_after_reordering(isn);
     let mut now = 2044;
     s.at(now).pass_all([7, 8, 9, 10, 11]);
@@ -140,7 +140,7 @@ fn single_segment(isn: u32, min_rto: u64) -> Script {
     s
 }
 
-vector!(v6_a_probe_after_two_srtts_and_the_delay_of_an_ack, |isn| {
+vector!(a_probe_after_two_srtts_and_the_delay_of_an_ack, |isn| {
     let mut s = single_segment(isn, 1000);
     s.at_us(4_424_999);
     assert_eq!(s.sent(), NOTHING);
@@ -149,7 +149,7 @@ vector!(v6_a_probe_after_two_srtts_and_the_delay_of_an_ack, |isn| {
     assert_eq!(s.connection.send_stats().sent.probe, 1);
 });
 
-vector!(v6_the_probe_is_never_later_than_the_timer, |isn| {
+vector!(the_probe_is_never_later_than_the_timer, |isn| {
     let mut s = single_segment(isn, 200);
     s.at_us(4_399_999);
     assert_eq!(s.sent(), NOTHING);

@@ -4,7 +4,7 @@ use reknit_tcp::Config;
 use reknit_testkit::{NOTHING, Script, config, variant, vector};
 use reknit_units::Duration;
 
-vector!(v1_a_spurious_timeout_makes_the_timer_more_patient, |isn| {
+vector!(a_spurious_timeout_makes_the_timer_more_patient, |isn| {
     let short = Config { min_rto: Duration::from_millis(200), ..config(1) };
     let mut s = Script::new(isn, &variant("rto-adaptk"), short, 100);
     assert_eq!(s.sent(), [1]); // at 100 ms, when the handshake is over

@@ -1,4 +1,4 @@
-//! The worked examples of Eifel (V1 to V6 of `eifel.rs`) and of the retransmission bit.
+//! The worked examples of Eifel and of the retransmission bit.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ fn timeout(isn: u32, name: &str, window: u32) -> Script {
     s
 }
 
-vector!(v1_an_older_echo_undoes_a_fast_retransmit, |isn| {
+vector!(an_older_echo_undoes_a_fast_retransmit, |isn| {
     let mut s = fast_retransmit(isn, &variant("eifel"));
     s.deliver(&cum(4, 90));
     assert_eq!((spurious_cuts(&s), s.info().phase), (1, Phase::Open));
@@ -58,7 +58,7 @@ vector!(v1_an_older_echo_undoes_a_fast_retransmit, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh()), (10.0, 10.0));
 });
 
-vector!(v2_the_echo_of_the_retransmission_undoes_nothing, |isn| {
+vector!(the_echo_of_the_retransmission_undoes_nothing, |isn| {
     let mut s = fast_retransmit(isn, &variant("eifel"));
     s.deliver(&cum(4, 100));
     assert_eq!((spurious_cuts(&s), s.info().phase, s.ssthresh()), (0, Phase::Recovery, 5.0));
@@ -67,7 +67,7 @@ vector!(v2_the_echo_of_the_retransmission_undoes_nothing, |isn| {
     assert_eq!(spurious_cuts(&s), 0);
 });
 
-vector!(v3_all_acknowledged_by_a_receiver_that_never_reported_a_duplicate, |isn| {
+vector!(all_acknowledged_by_a_receiver_that_never_reported_a_duplicate, |isn| {
     let mut s = timeout(isn, "eifel", 10);
     s.at(1100);
     assert_eq!(s.sent(), [1]);
@@ -75,7 +75,7 @@ vector!(v3_all_acknowledged_by_a_receiver_that_never_reported_a_duplicate, |isn|
     assert_eq!(spurious_cuts(&s), 0);
 });
 
-vector!(v3_all_acknowledged_by_a_receiver_that_reports_duplicates, |isn| {
+vector!(all_acknowledged_by_a_receiver_that_reports_duplicates, |isn| {
     let mut s = timeout(isn, "eifel", 10);
     s.at(100);
     s.deliver(&Ack { dsack: Some(1), ..cum(1, 50) });
@@ -85,13 +85,13 @@ vector!(v3_all_acknowledged_by_a_receiver_that_reports_duplicates, |isn| {
     assert_eq!(spurious_cuts(&s), 1);
 });
 
-vector!(v4_a_duplicate_in_the_deciding_ack_tells_of_lost_acks, |isn| {
+vector!(a_duplicate_in_the_deciding_ack_tells_of_lost_acks, |isn| {
     let mut s = fast_retransmit(isn, &variant("eifel"));
     s.deliver(&Ack { dsack: Some(1), ..cum(4, 90) });
     assert_eq!(spurious_cuts(&s), 0);
 });
 
-vector!(v5_the_first_of_two_timeouts_counts, |isn| {
+vector!(the_first_of_two_timeouts_counts, |isn| {
     for (echo, verdicts) in [(1049, 1), (1050, 0), (2000, 0)] {
         let mut s = timeout(isn, "eifel", 10);
         s.at(1050);
@@ -103,7 +103,7 @@ vector!(v5_the_first_of_two_timeouts_counts, |isn| {
     }
 });
 
-vector!(v6_after_a_spurious_timeout_new_data_follows_in_the_old_window, |isn| {
+vector!(after_a_spurious_timeout_new_data_follows_in_the_old_window, |isn| {
     let mut s = Script::new(isn, &variant("eifel"), stamped(20), 50);
     s.sent();
     s.at(1050);
@@ -117,7 +117,7 @@ vector!(v6_after_a_spurious_timeout_new_data_follows_in_the_old_window, |isn| {
     assert_eq!(s.info().rto, Duration::from_millis(1800));
 });
 
-vector!(v6_the_timestamp_clock_may_wrap, |isn| {
+vector!(the_timestamp_clock_may_wrap, |isn| {
     // From the second starting point the retransmission carries 2^32 - 5 and the echoes are 2^32 - 9 and 3.
     for (echo, verdicts) in [(141, 1), (153, 0)] {
         let mut s = Script::new(isn, &variant("eifel"), stamped(10), 100);
@@ -160,7 +160,7 @@ vector!(without_timestamps_nothing_is_judged, |isn| {
     assert_eq!(spurious_cuts(&s), 0);
 });
 
-vector!(v1_v2_by_the_bit, |isn| {
+vector!(the_bit_tells_original_and_retransmission_apart, |isn| {
     for (retransmitted, verdicts) in [(false, 1), (true, 0)] {
         let mut s = fast_retransmit(isn, &variant("eifel-rtx"));
         s.deliver(&with_bit(4, retransmitted)); // its timestamp says the opposite, or nothing

@@ -1,15 +1,15 @@
-//! The worked examples of the reordering measurement (V1 to V7).
+//! How reordering is measured (RR-TCP §4.1): what has a length, and what is ambiguous.
 
 use reknit_testkit::{Script, config, variant, vector};
 
-vector!(v1_one_late_segment, |isn| {
+vector!(one_late_segment_has_the_length_of_what_overtook_it, |isn| {
     // A threshold of 3 would retransmit the segment; limited to what is measured, any larger one does.
     let mut s = patient(isn, 6);
     s.pass_all([2, 3, 4, 5, 1, 6]);
     assert_eq!(s.lengths(), [4]);
 });
 
-vector!(v2_a_lost_ack_hides_the_event, |isn| {
+vector!(a_lost_ack_hides_the_event, |isn| {
     let mut s = patient(isn, 6);
     s.pass_all([2, 3, 4]);
     s.arrive(5); // its ACK is lost
@@ -17,7 +17,7 @@ vector!(v2_a_lost_ack_hides_the_event, |isn| {
     assert!(s.lengths().is_empty());
 });
 
-vector!(v3_an_overtaken_ack_hides_the_event, |isn| {
+vector!(an_overtaken_ack_hides_the_event, |isn| {
     let mut s = patient(isn, 6);
     s.pass_all([2, 3]);
     let late = [s.arrive(4), s.arrive(5)];
@@ -30,13 +30,13 @@ vector!(v3_an_overtaken_ack_hides_the_event, |isn| {
     assert_eq!(s.connection.send_stats().stale_acks, 2);
 });
 
-vector!(v4_two_late_segments, |isn| {
+vector!(two_late_segments_have_a_length_each, |isn| {
     let mut s = patient(isn, 5);
     s.pass_all([3, 4, 1, 2, 5]);
     assert_eq!(s.lengths(), [2, 3]);
 });
 
-vector!(v5_delayed_acks_in_order, |isn| {
+vector!(delayed_acks_in_order_measure_nothing, |isn| {
     let mut s = patient(isn, 4);
     s.arrive(1);
     s.pass(2);
@@ -45,7 +45,7 @@ vector!(v5_delayed_acks_in_order, |isn| {
     assert!(s.lengths().is_empty());
 });
 
-vector!(v6_both_copies_of_a_retransmitted_segment, |isn| {
+vector!(both_copies_of_a_retransmitted_segment_count_as_their_mean, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(9), 100);
     s.sent();
     assert!(s.pass_all([2, 3, 4]).contains(&1));
@@ -56,7 +56,7 @@ vector!(v6_both_copies_of_a_retransmitted_segment, |isn| {
     assert_eq!(s.lengths(), [6]);
 });
 
-vector!(v7_a_lost_segment_is_no_event, |isn| {
+vector!(a_lost_segment_is_no_event, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(9), 100);
     s.sent();
     s.pass_all([2, 3, 4, 5]);

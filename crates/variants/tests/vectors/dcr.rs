@@ -1,4 +1,4 @@
-//! The worked examples of TCP-DCR (V1 to V5).
+//! The worked examples of TCP-DCR.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use reknit_tcp::Config;
@@ -12,7 +12,7 @@ fn ten_segments(isn: u32) -> Script {
     s
 }
 
-vector!(v1_an_advance_within_a_round_trip_cancels, |isn| {
+vector!(an_advance_within_a_round_trip_cancels, |isn| {
     let mut s = ten_segments(isn);
     for (n, new) in [(2, 11), (3, 12), (4, 13), (5, 14)] {
         assert_eq!(s.at(80 + 10 * u64::from(n)).pass(n), [new]);
@@ -25,7 +25,7 @@ vector!(v1_an_advance_within_a_round_trip_cancels, |isn| {
     assert_eq!(s.connection.send_stats().cuts.total(), 0);
 });
 
-vector!(v2_after_a_round_trip_it_is_a_loss, |isn| {
+vector!(after_a_round_trip_it_is_a_loss, |isn| {
     let mut s = ten_segments(isn);
     for n in 2..=10 {
         assert_eq!(s.at(80 + 10 * u64::from(n)).pass(n), [n + 9]);
@@ -36,7 +36,7 @@ vector!(v2_after_a_round_trip_it_is_a_loss, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh()), (5.0, 5.0));
 });
 
-vector!(v3_one_duplicate_is_enough, |isn| {
+vector!(one_duplicate_is_enough, |isn| {
     let mut s = ten_segments(isn);
     assert_eq!(s.at(100).pass(2), [11]);
     s.at_us(199_999);
@@ -44,7 +44,7 @@ vector!(v3_one_duplicate_is_enough, |isn| {
     assert_eq!(s.at(200).sent(), [1]);
 });
 
-vector!(v4_the_repair_leaves_before_the_timer, |isn| {
+vector!(the_repair_leaves_before_the_timer, |isn| {
     // RTO = SRTT + 4 * RTTVAR = 300 ms after the handshake; the timer runs since 100 ms.
     let mut s = Script::new(isn, &variant("dcr"), Config { min_rto: Duration::from_millis(10), ..config(10) }, 100);
     assert_eq!(s.at(100).sent().len(), 10);
@@ -56,12 +56,12 @@ vector!(v4_the_repair_leaves_before_the_timer, |isn| {
     assert_eq!(s.connection.send_stats().timeouts, 0);
 });
 
-vector!(v5_the_next_hole_has_waited_since_its_own_duplicate, |isn| {
+vector!(the_next_hole_has_waited_since_its_own_duplicate, |isn| {
     // 20 ms later than in the worked example, so that the round trip of segment 1 leaves the SRTT at 100 ms.
     let mut s = ten_segments(isn);
     assert_eq!(s.at(120).pass_all([2, 3]), [11, 12]);
     assert_eq!(s.at(150).pass(5), [13]);
-    s.at(200).pass(1); // C3
+    s.at(200).pass(1); // the ACK covers the first two
     assert_eq!(s.info().srtt, Some(Duration::from_millis(100)));
     s.at_us(249_999);
     assert_eq!(s.sent(), NOTHING);

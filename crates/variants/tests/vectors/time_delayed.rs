@@ -1,5 +1,5 @@
-//! The worked examples of the time-delayed fast retransmit (V1 to V5 of `time_delayed.rs`) and of the fixed wait (V1 of
-//! `paxson_snd.rs`). V4 lies beside the rule: a hole that was retransmitted after a wait cannot have taken less.
+//! The worked examples of the time-delayed fast retransmit and of the fixed wait of `paxson-snd`. That the delay is never
+//! reduced is tested beside the rule: a hole that was retransmitted after a wait cannot have taken less.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use reknit_units::{Duration, Segments};
 use reknit_variants::base::{fixed_threshold, limited_transmit};
 use reknit_variants::{Composition, wait::paxson_snd};
 
-/// V1: the first duplicate at 300 ms, the hole retransmitted at once at 310, covered at 328, its copy reported at 350.
+/// The first duplicate at 300 ms, the hole retransmitted at once at 310, covered at 328, its copy reported at 350.
 fn after_one_verdict(isn: u32, name: &str, rtt_ms: u64) -> Script {
     let mut s = Script::new(isn, &variant(name), config(20), rtt_ms);
     s.sent();
@@ -26,21 +26,21 @@ fn wait(s: &mut Script, at: u64) -> u64 {
     (1..100).find(|ms| s.at(at + ms).sent().contains(&5)).unwrap()
 }
 
-vector!(v1_the_wait_is_what_the_hole_took, |isn| {
+vector!(the_wait_is_what_the_hole_took, |isn| {
     assert_eq!(wait(&mut after_one_verdict(isn, "ba-timedel", 200), 700), 28);
 });
 
-vector!(v1_the_wait_grows_by_a_step, |isn| {
+vector!(the_wait_grows_by_a_step, |isn| {
     assert_eq!(wait(&mut after_one_verdict(isn, "ba-timeinc", 200), 700), 10);
 });
 
-vector!(v2_half_of_srtt_is_the_longest_wait, |isn| {
+vector!(half_of_srtt_is_the_longest_wait, |isn| {
     let mut s = after_one_verdict(isn, "ba-timedel", 40);
     assert_eq!(s.info().srtt, Some(Duration::from_millis(40)));
     assert_eq!(wait(&mut s, 700), 20);
 });
 
-vector!(v3_a_hole_that_closes_is_not_retransmitted, |isn| {
+vector!(a_hole_that_closes_is_not_retransmitted, |isn| {
     let mut s = after_one_verdict(isn, "ba-timedel", 200);
     s.at(700).pass_all([6, 7, 8]);
     let cwnd = s.info().cwnd;
@@ -51,7 +51,7 @@ vector!(v3_a_hole_that_closes_is_not_retransmitted, |isn| {
     assert_eq!(s.connection.send_stats().cuts.total(), 1);
 });
 
-vector!(v3_a_hole_behind_it_waits_anew, |isn| {
+vector!(a_hole_behind_it_waits_anew, |isn| {
     let mut s = after_one_verdict(isn, "ba-timedel", 200);
     s.at(700).pass_all([6, 7, 8]);
     s.at(710).pass_all([10, 11, 12]);
@@ -62,7 +62,7 @@ vector!(v3_a_hole_behind_it_waits_anew, |isn| {
     assert!(s.sent().contains(&9));
 });
 
-vector!(v5_a_timeout_ends_the_wait_and_keeps_the_delay, |isn| {
+vector!(a_timeout_ends_the_wait_and_keeps_the_delay, |isn| {
     let mut s = after_one_verdict(isn, "ba-timedel", 200);
     let expires = s.connection.deadline().as_nanos() / 1_000_000 - 10_000;
     s.at(expires - 10).pass_all([6, 7, 8]);
@@ -103,14 +103,14 @@ fn two_duplicates_at_100(isn: u32, composition: &Composition) -> Script {
     s
 }
 
-vector!(v1_paxson_waits_20_ms_behind_the_second_duplicate, |isn| {
+vector!(paxson_waits_20_ms_behind_the_second_duplicate, |isn| {
     let mut s = two_duplicates_at_100(isn, &variant("paxson-snd"));
     assert_eq!(s.at(119).sent(), NOTHING);
     assert_eq!(s.at(120).sent(), [1]);
     assert_eq!(s.info().dup_thresh, Segments(2));
 });
 
-vector!(v1_paxson_does_not_retransmit_a_hole_that_closes, |isn| {
+vector!(paxson_does_not_retransmit_a_hole_that_closes, |isn| {
     let mut s = two_duplicates_at_100(isn, &variant("paxson-snd"));
     s.at(115).pass(1);
     s.at(200);
@@ -118,7 +118,7 @@ vector!(v1_paxson_does_not_retransmit_a_hole_that_closes, |isn| {
     assert_eq!(s.connection.send_stats().cuts.total(), 0);
 });
 
-vector!(v4_without_a_wait_two_duplicates_retransmit_at_once, |isn| {
+vector!(without_a_wait_two_duplicates_retransmit_at_once, |isn| {
     let at_once = paxson_snd::Config { wait: Duration::ZERO };
     let composition = Composition { postponements: vec![Arc::new(at_once)], ..variant("paxson-snd") };
     let mut s = Script::new(isn, &composition, config(10), 10);

@@ -1,4 +1,4 @@
-//! The worked examples of the receiver that withholds duplicate ACKs (V2 to V6; V1 and V7 are in `yang.rs`).
+//! The worked examples of the receiver that withholds duplicate ACKs.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn five_in_order(peer: &mut Peer, spacing: u64) -> u64 {
 }
 
 #[test]
-fn v2_the_late_segment_releases_acks_in_order() {
+fn the_late_segment_releases_acks_in_order() {
     let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
@@ -63,7 +63,7 @@ fn v2_the_late_segment_releases_acks_in_order() {
 }
 
 #[test]
-fn v2_half_as_many_if_acks_are_delayed() {
+fn half_as_many_if_acks_are_delayed() {
     let config = Config { sack: false, ..plain() };
     let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, config);
     let begin = five_in_order(&mut peer, 10);
@@ -74,7 +74,7 @@ fn v2_half_as_many_if_acks_are_delayed() {
 }
 
 #[test]
-fn v3_more_than_the_threshold_release_the_duplicates() {
+fn more_than_the_threshold_release_the_duplicates() {
     let mut peer = receiver(yang::Config::default(), every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10]);
@@ -84,7 +84,7 @@ fn v3_more_than_the_threshold_release_the_duplicates() {
 }
 
 #[test]
-fn v3_all_of_them_if_none_was_told_at_once() {
+fn all_of_them_if_none_was_told_at_once() {
     let mut peer = receiver(yang::Config { imm: 0, ..yang::Config::default() }, every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10]);
@@ -93,7 +93,7 @@ fn v3_all_of_them_if_none_was_told_at_once() {
 }
 
 #[test]
-fn v4_a_gap_of_more_than_a_round_trip_was_a_loss() {
+fn a_gap_of_more_than_a_round_trip_was_a_loss() {
     // The round trip of the handshake is 10 ms.
     for (late, thresh) in [(26, 3), (8, 6)] {
         let mut peer = receiver(yang::Config { imm: 0, thr0: 3, ..yang::Config::default() }, every_segment());
@@ -116,7 +116,7 @@ fn v4_a_gap_of_more_than_a_round_trip_was_a_loss() {
 }
 
 #[test]
-fn v5_silence_releases_the_duplicates() {
+fn silence_releases_the_duplicates() {
     let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
     let begin = five_in_order(&mut peer, 5);
     train(&mut peer, begin, 5, &[7, 8, 9]);
@@ -126,7 +126,7 @@ fn v5_silence_releases_the_duplicates() {
 }
 
 #[test]
-fn v6_in_order_nothing_changes() {
+fn in_order_nothing_changes() {
     for config in [plain(), Config::default(), every_segment()] {
         let mut streams = Vec::new();
         for name in ["sack", "yang"] {

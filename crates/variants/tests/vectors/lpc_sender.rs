@@ -1,4 +1,4 @@
-//! The worked examples of Lee, Park and Choi's sender (V2 and V3 of `lpc_sender.rs`).
+//! The worked examples of Lee, Park and Choi's sender.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ fn four_paths(isn: u32) -> Script {
     s
 }
 
-vector!(v2_eight_duplicates_are_not_enough_on_four_paths, |isn| {
+vector!(eight_duplicates_are_not_enough_on_four_paths, |isn| {
     let mut s = four_paths(isn);
     assert!(!s.pass_late(8).contains(&1));
     assert_eq!(s.connection.send_stats().cuts.total(), 0);
 });
 
-vector!(v3_the_ninth_duplicate_retransmits, |isn| {
+vector!(the_ninth_duplicate_retransmits, |isn| {
     let mut s = four_paths(isn);
     assert!(!s.pass_all(2..=9).contains(&1));
     assert_eq!(s.pass(10), [1]);

@@ -1,4 +1,4 @@
-//! The worked examples of `rn` (V4, the routers, is in `reknit-path`).
+//! The worked examples of `rn`; its routers are tested in `reknit-path`.
 
 use reknit_tcp::experiment::{Dropped, Experiment, Features};
 use reknit_tcp::{Config, Segment, SeqNum};
@@ -25,7 +25,7 @@ fn pass(s: &mut Script, n: u32, reordered: bool) -> Vec<u32> {
     s.sent()
 }
 
-vector!(v1_six_duplicates_if_all_speak_of_reordering, |isn| {
+vector!(six_duplicates_if_all_speak_of_reordering, |isn| {
     let mut s = sender(isn);
     s.pass_all(1..=4);
     for n in 6..=10 {
@@ -35,7 +35,7 @@ vector!(v1_six_duplicates_if_all_speak_of_reordering, |isn| {
     assert!(pass(&mut s, 11, true).contains(&5));
 });
 
-vector!(v2_the_first_that_does_not_retransmits, |isn| {
+vector!(the_first_that_does_not_retransmits, |isn| {
     let mut s = sender(isn);
     s.pass_all(1..=4);
     for n in 6..=8 {
@@ -44,7 +44,7 @@ vector!(v2_the_first_that_does_not_retransmits, |isn| {
     assert!(pass(&mut s, 9, false).contains(&5));
 });
 
-vector!(v3_three_duplicates_if_something_was_dropped, |isn| {
+vector!(three_duplicates_if_something_was_dropped, |isn| {
     let mut s = sender(isn);
     s.pass_all(1..=4);
     for n in 6..=7 {
@@ -53,7 +53,7 @@ vector!(v3_three_duplicates_if_something_was_dropped, |isn| {
     assert!(pass(&mut s, 8, false).contains(&5));
 });
 
-vector!(v3_only_the_third_counts, |isn| {
+vector!(only_the_third_counts, |isn| {
     let mut s = sender(isn);
     s.pass_all(1..=4);
     for (n, reordered) in [(6, false), (7, false), (8, true), (9, true)] {
@@ -61,7 +61,7 @@ vector!(v3_only_the_third_counts, |isn| {
     }
 });
 
-vector!(v5_the_late_segment_ends_the_wait, |isn| {
+vector!(the_late_segment_ends_the_wait, |isn| {
     let mut s = sender(isn);
     s.pass_all(1..=4);
     for n in 6..=9 {
@@ -116,7 +116,7 @@ fn receive(peer: &mut Peer, n: u32, dropped: Option<(u32, u32)>) -> Option<bool>
 }
 
 #[test]
-fn v1_without_notices_a_gap_is_due_to_reordering() {
+fn without_notices_a_gap_is_due_to_reordering() {
     let mut peer = receiver();
     for n in 6..=11 {
         assert_eq!(receive(&mut peer, n, None), Some(true));
@@ -125,7 +125,7 @@ fn v1_without_notices_a_gap_is_due_to_reordering() {
 }
 
 #[test]
-fn v3_a_notice_marks_the_gap() {
+fn a_notice_marks_the_gap() {
     let mut peer = receiver();
     assert_eq!(receive(&mut peer, 6, Some((5, 5))), Some(false));
     assert_eq!(receive(&mut peer, 7, None), Some(false));

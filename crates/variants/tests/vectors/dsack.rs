@@ -1,4 +1,4 @@
-//! The worked examples of DSACK detection (V1 to V6 of `dsack_det.rs`).
+//! The worked examples of DSACK detection.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use std::sync::Arc;
@@ -27,22 +27,22 @@ fn needless_fast_retransmit(isn: u32, name: &str) -> Script {
     s
 }
 
-vector!(v1_the_old_window_at_once, |isn| {
+vector!(the_old_window_comes_back_at_once, |isn| {
     let s = needless_fast_retransmit(isn, "dsack-r");
     assert_eq!((s.cwnd(), s.ssthresh()), (8.0, f64::INFINITY));
 });
 
-vector!(v1_slow_start_to_the_old_window, |isn| {
+vector!(slow_start_to_the_old_window, |isn| {
     let s = needless_fast_retransmit(isn, "dsack-ss");
     assert_eq!((s.cwnd(), s.ssthresh()), (4.0, 8.0));
 });
 
-vector!(v1_slow_start_to_the_old_window_by_blanton_and_allman, |isn| {
+vector!(slow_start_to_the_old_window_by_blanton_and_allman, |isn| {
     let s = needless_fast_retransmit(isn, "ba-r");
     assert_eq!((s.cwnd(), s.ssthresh()), (4.0, 8.0));
 });
 
-vector!(b10_blanton_and_allman_send_for_every_second_duplicate, |isn| {
+vector!(blanton_and_allman_send_for_every_second_duplicate, |isn| {
     // A threshold out of reach shows the rule alone.
     let composition =
         Composition { dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(20) }), ..variant("ba-r") };
@@ -52,7 +52,7 @@ vector!(b10_blanton_and_allman_send_for_every_second_duplicate, |isn| {
     assert_eq!(sent, [1, 1, 0, 1, 0, 1, 0, 1]);
 });
 
-vector!(v2_genuine_losses_are_not_undone, |isn| {
+vector!(genuine_losses_are_not_undone, |isn| {
     let mut s = Script::new(isn, &variant("dsack-r"), config(8), 100);
     s.sent();
     // 1 and 5 are lost and repaired; nobody reports a duplicate.
@@ -63,7 +63,7 @@ vector!(v2_genuine_losses_are_not_undone, |isn| {
     assert_eq!(s.ssthresh(), 4.0);
 });
 
-vector!(v2_one_of_two_is_not_enough, |isn| {
+vector!(one_of_two_is_not_enough, |isn| {
     let mut s = Script::new(isn, &variant("dsack-r"), config(8), 100);
     s.sent();
     // 5 is lost, 1 only late: both are retransmitted.
@@ -76,7 +76,7 @@ vector!(v2_one_of_two_is_not_enough, |isn| {
     assert_eq!(s.connection.send_stats().spurious_cuts, 0);
 });
 
-vector!(v3_a_window_of_lost_acks, |isn| {
+vector!(a_window_of_lost_acks_undoes_nothing, |isn| {
     let composition = variant("dsack-r");
     let mut s = Script::idle(isn, composition.build(), config(4), 100);
     s.connection.write(reknit_units::Bytes(4 * reknit_testkit::SMSS));
@@ -105,17 +105,17 @@ fn duplicated_by_the_network(isn: u32, duplication: Duplication) -> Script {
     s
 }
 
-vector!(v4_duplication_by_the_network_ends_judging, |isn| {
+vector!(duplication_by_the_network_ends_judging, |isn| {
     let s = duplicated_by_the_network(isn, Duplication::Disable);
     assert_eq!(s.connection.send_stats().spurious_cuts, 0);
 });
 
-vector!(v4_duplication_by_the_network_is_ignored_on_request, |isn| {
+vector!(duplication_by_the_network_is_ignored_on_request, |isn| {
     let s = duplicated_by_the_network(isn, Duplication::Ignore);
     assert_eq!(s.connection.send_stats().spurious_cuts, 1);
 });
 
-vector!(v5_sent_thrice_is_ambiguous, |isn| {
+vector!(sent_thrice_is_ambiguous, |isn| {
     let mut s = Script::new(isn, &variant("dsack-r"), config(8), 100);
     s.sent();
     assert_eq!(s.pass_all([2, 3, 4]), [9, 10, 1]);
@@ -126,7 +126,7 @@ vector!(v5_sent_thrice_is_ambiguous, |isn| {
     assert_eq!(s.connection.send_stats().spurious_cuts, 0);
 });
 
-vector!(v6_an_ecn_echo_blocks_the_undo, |isn| {
+vector!(an_ecn_echo_blocks_the_undo, |isn| {
     let ecn = reknit_tcp::Config { ecn: true, min_rto: Duration::from_secs(1), ..config(8) };
     let mut s = Script::new(isn, &variant("dsack-r"), ecn, 100);
     s.sent();
@@ -141,7 +141,7 @@ vector!(v6_an_ecn_echo_blocks_the_undo, |isn| {
 });
 
 vector!(the_restored_window_leaves_in_bursts, |isn| {
-    // B14: at most `max_burst` segments for each ACK until the old window is full again.
+    // At most `max_burst` segments for each ACK until the old window is full again.
     let limited = reknit_tcp::Config { max_burst: Some(reknit_units::Segments(4)), ..config(16) };
     let mut s = Script::new(isn, &variant("dsack-r"), limited, 100);
     assert_eq!(s.sent().len(), 16);

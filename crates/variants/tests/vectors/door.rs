@@ -1,4 +1,4 @@
-//! The worked examples of TCP-DOOR (V1 to V6 of `door.rs`).
+//! The worked examples of TCP-DOOR.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn is_frozen(mut s: Script, missing: u32) -> bool {
     s.cwnd() == cwnd
 }
 
-vector!(v1_an_ack_was_overtaken, |isn| {
+vector!(an_ack_was_overtaken, |isn| {
     for (third, event) in [(6, true), (8, false)] {
         let mut s = sixteen_in_flight(isn);
         s.at(960).pass_all(2..=5);
@@ -64,7 +64,7 @@ vector!(v1_an_ack_was_overtaken, |isn| {
     }
 });
 
-vector!(v2_an_ack_with_the_same_number_was_overtaken, |isn| {
+vector!(an_ack_with_the_same_number_was_overtaken, |isn| {
     for (ordinals, event) in [([1, 3, 2], true), ([1, 2, 3], false), ([254, 255, 0], false), ([1, 1, 3], false)] {
         let mut s = sixteen_in_flight(isn);
         for repetition in ordinals {
@@ -88,7 +88,7 @@ fn flags(isn: u32, arrivals: &[(u32, u16)]) -> Vec<bool> {
     flags
 }
 
-vector!(v3_the_receiver_tells_what_was_overtaken, |isn| {
+vector!(the_receiver_tells_what_was_overtaken, |isn| {
     assert_eq!(flags(isn, &[(1, 1), (2, 2), (4, 4), (3, 3)]), [false, false, false, true]);
     assert_eq!(flags(isn, &[(1, 65_534), (2, 65_535), (3, 0)]), [false; 3]);
     // A retransmission is a transmission of its own.
@@ -107,7 +107,7 @@ vector!(data_is_numbered_and_retransmissions_count, |isn| {
     assert_eq!(numbers(&mut s), [4, 5, 6]); // two by limited transmit, then the first again
 });
 
-vector!(v4_a_recent_reduction_is_taken_back_and_repair_goes_on, |isn| {
+vector!(a_recent_reduction_is_taken_back_and_repair_goes_on, |isn| {
     let mut s = sixteen_in_flight(isn);
     assert!(s.at(1000).pass_all([3, 4, 5]).contains(&2));
     assert_eq!(s.cwnd(), 8.0);
@@ -122,7 +122,7 @@ vector!(v4_a_recent_reduction_is_taken_back_and_repair_goes_on, |isn| {
     assert!(s.cwnd() >= 16.0, "{}", s.cwnd());
 });
 
-vector!(v4_what_is_lost_besides_is_repaired_in_the_same_recovery, |isn| {
+vector!(what_is_lost_besides_is_repaired_in_the_same_recovery, |isn| {
     let mut s = sixteen_in_flight(isn);
     s.at(1000).pass_all([3, 4, 5]);
     let ack = s.at(1150).arrive(6);
@@ -133,7 +133,7 @@ vector!(v4_what_is_lost_besides_is_repaired_in_the_same_recovery, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh()), (16.0, f64::INFINITY));
 });
 
-vector!(v4_an_old_reduction_stands, |isn| {
+vector!(an_old_reduction_stands, |isn| {
     let mut s = sixteen_in_flight(isn);
     s.at(1000).pass_all([3, 4, 5]);
     s.at(1500).pass(2);
@@ -143,7 +143,7 @@ vector!(v4_an_old_reduction_stands, |isn| {
     assert_eq!((s.ssthresh(), s.connection.send_stats().spurious_cuts), (8.0, 0));
 });
 
-vector!(v5_while_frozen_losses_are_repaired_and_nothing_reduced, |isn| {
+vector!(while_frozen_losses_are_repaired_and_nothing_reduced, |isn| {
     let mut s = sixteen_in_flight(isn);
     s.at(1150).deliver(&overtaken(cum(1, 1)));
     s.at(1200);
@@ -163,7 +163,7 @@ vector!(nothing_grows_while_frozen, |isn| {
     assert_eq!(s.cwnd(), 18.0);
 });
 
-vector!(v6_a_timeout_while_frozen_only_repairs, |isn| {
+vector!(a_timeout_while_frozen_only_repairs, |isn| {
     let mut s = sixteen_in_flight(isn);
     s.at(1900).deliver(&overtaken(cum(1, 1)));
     s.at(1950);

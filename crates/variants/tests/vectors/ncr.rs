@@ -1,4 +1,4 @@
-//! The worked examples of TCP-NCR (V1 to V5).
+//! The worked examples of TCP-NCR.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use reknit_tcp::Config;
@@ -18,7 +18,7 @@ fn arrivals(s: &mut Script, first: u32, n: u32) -> Vec<(Vec<u32>, u32)> {
     (first..first + n).map(|n| (s.pass(n), s.info().dup_thresh.0)).collect()
 }
 
-vector!(v1_aggressive_sends_for_each_sacked_segment, |isn| {
+vector!(aggressive_sends_for_each_sacked_segment, |isn| {
     let mut s = ten_segments(isn, "ncr-aggressive");
     let expected = [(11, 6), (12, 6), (13, 7), (14, 7), (15, 8), (16, 8), (17, 9), (18, 9)];
     assert_eq!(arrivals(&mut s, 2, 8), expected.map(|(sent, dup_thresh)| (vec![sent], dup_thresh)));
@@ -26,7 +26,7 @@ vector!(v1_aggressive_sends_for_each_sacked_segment, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh()), (5.0, 5.0));
 });
 
-vector!(v2_careful_sends_for_every_second, |isn| {
+vector!(careful_sends_for_every_second, |isn| {
     let mut s = ten_segments(isn, "ncr-careful");
     let sent = [Some(11), None, Some(12), None, Some(13), None, Some(14), None, Some(15)];
     let dup_thresh = [8, 8, 8, 8, 9, 9, 10, 10, 10];
@@ -36,7 +36,7 @@ vector!(v2_careful_sends_for_every_second, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh()), (5.0, 5.0));
 });
 
-vector!(v3_an_advance_shows_that_it_was_reordering, |isn| {
+vector!(an_advance_shows_that_it_was_reordering, |isn| {
     let mut s = ten_segments(isn, "ncr-aggressive");
     assert_eq!(s.pass_all([2, 3, 4]), [11, 12, 13]);
     assert_eq!(s.pass(1), [14]);
@@ -45,7 +45,7 @@ vector!(v3_an_advance_shows_that_it_was_reordering, |isn| {
     assert_eq!(s.info().phase, Phase::Open);
 });
 
-vector!(v4_without_new_data_the_threshold_stays, |isn| {
+vector!(without_new_data_the_threshold_stays, |isn| {
     for (name, dups) in [("ncr-aggressive", 5), ("ncr-careful", 7)] {
         let composition = variant(name);
         let mut s = Script::idle(isn, composition.build(), config(10), 100);
@@ -56,7 +56,7 @@ vector!(v4_without_new_data_the_threshold_stays, |isn| {
     }
 });
 
-vector!(v5_a_window_of_four, |isn| {
+vector!(with_a_window_of_four_the_threshold_is_three_or_four, |isn| {
     let mut s = Script::new(isn, &variant("ncr-aggressive"), config(4), 100);
     assert_eq!(s.sent().len(), 4);
     assert_eq!(s.pass_all([2, 3]), [5, 6]);

@@ -1,4 +1,4 @@
-//! The worked examples of what needs both ends: `dsack-repeat` and `rr-rcv`.
+//! The worked examples of a receiver that measures reordering and advises the sender: `rr-rcv`.
 
 use reknit_tcp::experiment::Experiment;
 use reknit_tcp::{Config, Segment};
@@ -10,57 +10,6 @@ const SMSS: u32 = 1000;
 
 fn segment(n: u32) -> Segment {
     data(1 + (n - 1) * SMSS, 1, SMSS as u16)
-}
-
-/// 2, 3, 4 overtake 1, which is retransmitted; the original and everything else arrive. The ACK that reports the copy is next.
-fn spuriously_retransmitted(isn: u32, name: &str) -> (Script, Ack) {
-    let mut s = Script::new(isn, &variant(name), config(8), 100);
-    s.sent();
-    assert!(s.pass_all([2, 3, 4]).contains(&1));
-    s.pass(1);
-    s.pass_all([5, 6, 7, 8]);
-    let report = s.arrive(1);
-    assert_eq!(report.dsack, Some(1));
-    (s, report)
-}
-
-/// What the sender has taken for spurious retransmissions, for duplicates by the network, and undone.
-fn counts(s: &Script) -> (u64, u64, u64) {
-    let stats = s.connection.send_stats();
-    (stats.spurious_retransmissions, stats.network_duplicates, stats.undos)
-}
-
-vector!(repeat_the_second_report_suffices, |isn| {
-    let (mut s, report) = spuriously_retransmitted(isn, "dsack-repeat");
-    // The first ACK is lost.
-    s.deliver(&report);
-    assert_eq!(counts(&s), (1, 0, 1));
-});
-
-vector!(repeat_three_reports_are_one, |isn| {
-    let (mut s, report) = spuriously_retransmitted(isn, "dsack-repeat");
-    for _ in 0..3 {
-        s.deliver(&report);
-    }
-    assert_eq!(counts(&s), (1, 0, 1));
-});
-
-vector!(repeat_without_agreement_a_second_report_is_a_second_duplicate, |isn| {
-    let (mut s, report) = spuriously_retransmitted(isn, "dsack-r");
-    s.deliver(&report);
-    s.deliver(&report);
-    assert_eq!(counts(&s), (1, 1, 1));
-});
-
-#[test]
-fn repeat_the_receiver_reports_thrice() {
-    let mut peer = Peer::established_as(&variant("dsack-repeat"), Config { ack_every: Segments(1), ..plain() });
-    peer.at(1000).send(segment(1));
-    let mut answers = vec![peer.exchange(segment(1))];
-    answers.extend((2..=4).map(|n| peer.exchange(segment(n))));
-    let expected = [1001, 2001, 3001].map(|ack| vec![format!(". 1:1(0) ack {ack} sack 1:1001")]);
-    assert_eq!(answers[..3], expected);
-    assert_eq!(answers[3], [". 1:1(0) ack 4001"]);
 }
 
 /// A receiver of `rr-rcv` that acknowledges every segment.
@@ -84,7 +33,7 @@ fn advice(peer: &mut Peer) -> Vec<Option<u8>> {
 }
 
 #[test]
-fn rr_rcv_ten_lengths_advise_nine() {
+fn ten_lengths_advise_nine() {
     let mut peer = adviser();
     let mut next = 1;
     for late in [1, 1, 2, 2, 3, 3, 4, 4, 8, 20] {
@@ -95,7 +44,7 @@ fn rr_rcv_ten_lengths_advise_nine() {
 }
 
 #[test]
-fn rr_rcv_lost_advice_is_repeated_within_32_acks() {
+fn lost_advice_is_repeated_within_32_acks() {
     let mut peer = adviser();
     let next = delay(&mut peer, 1, 5);
     assert_eq!(advice(&mut peer).pop().unwrap(), Some(6));
@@ -108,7 +57,7 @@ fn rr_rcv_lost_advice_is_repeated_within_32_acks() {
 }
 
 #[test]
-fn rr_rcv_a_retransmission_is_no_event() {
+fn a_retransmission_is_no_event() {
     let mut peer = adviser();
     for n in [2, 3, 4, 5, 6] {
         peer.send(segment(n));
@@ -121,7 +70,7 @@ fn advised(dup_thresh: u8) -> Ack {
     Ack { experiment: Experiment { dup_thresh: Some(dup_thresh), ..Experiment::default() }, ..Ack::default() }
 }
 
-vector!(rr_rcv_the_sender_takes_the_advice, |isn| {
+vector!(the_sender_takes_the_advice, |isn| {
     let mut s = Script::new(isn, &variant("rr-rcv"), config(8), 100);
     s.sent();
     for (advice, dup_thresh) in [(9, 9), (2, 3), (200, 64), (5, 5)] {
@@ -132,7 +81,7 @@ vector!(rr_rcv_the_sender_takes_the_advice, |isn| {
     assert!(s.pass(6).contains(&1));
 });
 
-vector!(rr_rcv_a_timeout_forgets_the_advice, |isn| {
+vector!(a_timeout_forgets_the_advice, |isn| {
     let mut s = Script::new(isn, &variant("rr-rcv"), config(8), 100);
     s.sent();
     s.deliver(&advised(9));
@@ -141,7 +90,7 @@ vector!(rr_rcv_a_timeout_forgets_the_advice, |isn| {
     assert_eq!(s.info().dup_thresh, Segments(3));
 });
 
-vector!(rr_rcv_unasked_advice_is_ignored, |isn| {
+vector!(unasked_advice_is_ignored, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(8), 100);
     s.sent();
     s.deliver(&advised(9));

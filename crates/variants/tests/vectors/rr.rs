@@ -29,7 +29,7 @@ fn lengths(s: &Script) -> Vec<u32> {
     s.connection.reordering_history().unwrap().events.iter().map(|(_, length)| length.0).collect()
 }
 
-vector!(v1_the_threshold_lies_above_the_percentile, |isn| {
+vector!(the_threshold_lies_above_the_percentile, |isn| {
     let ten = [1, 1, 2, 2, 3, 3, 4, 4, 8, 20];
     for (lengths, ratio, dup_thresh) in [
         (&ten[..], 0.9, 9), // the paper's example
@@ -45,7 +45,7 @@ vector!(v1_the_threshold_lies_above_the_percentile, |isn| {
     }
 });
 
-vector!(v1_a_measured_length_raises_the_threshold, |isn| {
+vector!(a_measured_length_raises_the_threshold, |isn| {
     for name in ["rr-fa", "rr-faes", "rr-ta", "rr-taes", "rr-hg", "rr-share"] {
         // 1 comes two segments late, so three duplicates are needed, which the smallest threshold is anyway.
         let mut s = knowing(isn, name, 10, &[], 0.9);
@@ -61,7 +61,7 @@ vector!(v1_a_measured_length_raises_the_threshold, |isn| {
     }
 });
 
-vector!(v5_a_false_fast_retransmit_is_a_step, |isn| {
+vector!(a_false_fast_retransmit_is_a_step, |isn| {
     for (name, expected) in [("rr-ta", 0.91), ("rr-taes", 0.91), ("rr-hg", 0.91), ("rr-fa", 0.9)] {
         let mut s = Script::new(isn, &variant(name), config(8), 100);
         s.sent();
@@ -74,7 +74,7 @@ vector!(v5_a_false_fast_retransmit_is_a_step, |isn| {
     }
 });
 
-vector!(v5_a_timeout_costs, |isn| {
+vector!(a_timeout_costs, |isn| {
     // W = 16, R = 100 ms, no false fast retransmit yet, so 8 segments; the RTO of 1 s that expires costs 177.
     let mut s = knowing(isn, "rr-ta", 16, &[20], 0.9);
     s.at(200).pass(1);
@@ -90,7 +90,7 @@ vector!(v5_a_timeout_costs, |isn| {
     assert_eq!((s.connection.send_stats().timeouts, ratio(&s)), (1, 0.9));
 });
 
-vector!(v6_events_count_for_eighty_seconds, |isn| {
+vector!(events_count_for_eighty_seconds, |isn| {
     let mut s = Script::idle(isn, variant("rr-ta").build(), config(4), 100);
     let events = vec![(Instant::ZERO + Duration::from_secs(10), Segments(9))];
     s.connection.begin_with(&ReorderingHistory { events, coverage: 0.7 });
@@ -116,7 +116,7 @@ fn idle_until(isn: u32, name: &str, arrives_ms: u64) -> Script {
     s
 }
 
-vector!(v7_an_exhausted_limited_transmit_is_measured, |isn| {
+vector!(an_exhausted_limited_transmit_is_measured, |isn| {
     // I = 900 ms, R = 100 ms, W = 4, d = 3: 33 segments, where a false fast retransmit costs 2.
     let s = idle_until(isn, "rr-ta", 1050);
     assert!((ratio(&s) - (0.9 - 0.01 * 33.0 / 2.0)).abs() < 1e-9, "{}", ratio(&s));
@@ -141,7 +141,7 @@ fn idle_at_the_largest_window(isn: u32, largest_window_exhausts: bool) -> Script
     s
 }
 
-vector!(v7_a_full_largest_window_exhausts_limited_transmit_at_the_first_duplicate, |isn| {
+vector!(a_full_largest_window_exhausts_limited_transmit_at_the_first_duplicate, |isn| {
     // I = 900 ms, R = 100 ms, W = 4, d = 2: 34 segments.
     let s = idle_at_the_largest_window(isn, true);
     assert!((ratio(&s) - (0.9 - 0.01 * 34.0 / 2.0)).abs() < 1e-9, "{}", ratio(&s));
@@ -178,7 +178,7 @@ fn both_copies(isn: u32, name: &str, dsack_arrives: bool) -> Script {
     s
 }
 
-vector!(es_v1_the_mean_of_both_times, |isn| {
+vector!(es_the_mean_of_both_times, |isn| {
     // ((450 - 100) + (620 - 300)) / 2 = 335 ms; the handshake took 100 ms, and nothing else was timed.
     let srtt = Duration::from_micros((7 * 100_000 + 335_000) / 8);
     for name in ["rr-faes", "rr-taes", "rr-share"] {
@@ -187,7 +187,7 @@ vector!(es_v1_the_mean_of_both_times, |isn| {
     assert_eq!(both_copies(isn, "rr-ta", true).info().srtt, Some(Duration::from_millis(100)));
 });
 
-vector!(es_v2_a_segment_sent_thrice_gives_no_sample, |isn| {
+vector!(es_a_segment_sent_thrice_gives_no_sample, |isn| {
     let mut s = Script::new(isn, &variant("rr-faes"), config(8), 100);
     s.sent();
     s.at(300);
@@ -199,7 +199,7 @@ vector!(es_v2_a_segment_sent_thrice_gives_no_sample, |isn| {
     assert_eq!(s.info().srtt, Some(Duration::from_millis(100)));
 });
 
-vector!(es_v5_without_a_dsack_no_sample, |isn| {
+vector!(es_without_a_dsack_no_sample, |isn| {
     assert_eq!(both_copies(isn, "rr-faes", false).info().srtt, Some(Duration::from_millis(100)));
 });
 

@@ -1,4 +1,4 @@
-//! The worked examples of Leung-Ma (V1, V3) through the whole engine; the rest lies beside the rules.
+//! The worked examples of Leung-Ma through the whole engine; the rest is tested beside the rules.
 
 use reknit_testkit::{Script, config, variant, vector};
 
@@ -8,7 +8,7 @@ fn start(isn: u32) -> Script {
     s
 }
 
-/// V1: lengths of 10, 20 and 5; the first two in spite of a fast retransmit, the third without one.
+/// Lengths of 10, 20 and 5; the first two in spite of a fast retransmit, the third without one.
 fn three_events(isn: u32) -> Script {
     let mut s = start(isn);
     for (length, dup_thresh) in [(10, 10), (20, 14), (5, 12)] {
@@ -20,11 +20,11 @@ fn three_events(isn: u32) -> Script {
     s
 }
 
-vector!(v1_the_threshold_follows_average_and_deviation, |isn| {
+vector!(the_threshold_follows_average_and_deviation, |isn| {
     three_events(isn);
 });
 
-vector!(v3_a_series_of_timeouts_counts_once, |isn| {
+vector!(a_series_of_timeouts_counts_once, |isn| {
     for (until, timeouts) in [(1_500, 1), (10_000, 3)] {
         let mut s = three_events(isn);
         s.at(until);

@@ -1,4 +1,4 @@
-//! The worked examples of TCP-PR (V3 to V6; V1 and V2 lie beside the envelope).
+//! The worked examples of TCP-PR; those of the envelope are tested beside it.
 #![expect(clippy::float_cmp, reason = "windows are exact here")]
 
 use reknit_tcp::facts::Phase;
@@ -19,7 +19,7 @@ fn write_at(s: &mut Script, ms: u64, n: u32) -> Vec<u32> {
     s.at(ms).write(n)
 }
 
-vector!(v1_the_longest_round_trip_rules_the_clock, |isn| {
+vector!(the_longest_round_trip_rules_the_clock, |isn| {
     let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
     assert_eq!(write_at(&mut s, 1000, 1), [1]);
     // A sample of 300 ms.
@@ -34,7 +34,7 @@ vector!(v1_the_longest_round_trip_rules_the_clock, |isn| {
     assert_eq!(s.at(2897).sent(), [2]); // mxrtt = 897 ms
 });
 
-vector!(v3_a_window_is_halved_once, |isn| {
+vector!(a_window_is_halved_once, |isn| {
     // Ten segments, of which the first two were sent a little earlier.
     let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
     assert_eq!(write_at(&mut s, 100, 1), [1]);
@@ -51,7 +51,7 @@ vector!(v3_a_window_is_halved_once, |isn| {
     assert_eq!(s.connection.send_stats().cuts.total(), 1);
 });
 
-vector!(v4_more_than_half_a_window_is_an_extreme_loss, |isn| {
+vector!(more_than_half_a_window_is_an_extreme_loss, |isn| {
     // Ten segments with a window of ten, one each 10 ms.
     let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
     for n in 1..=10 {
@@ -73,7 +73,7 @@ vector!(v4_more_than_half_a_window_is_an_extreme_loss, |isn| {
     assert_eq!((s.cwnd(), s.sent()), (1.0, vec![1]));
 });
 
-vector!(v5_reordering_within_mxrtt_is_no_loss, |isn| {
+vector!(reordering_within_mxrtt_is_no_loss, |isn| {
     let mut s = ten_segments(isn);
     let mut cwnd = 10.0;
     for n in 2..=9 {
@@ -87,7 +87,7 @@ vector!(v5_reordering_within_mxrtt_is_no_loss, |isn| {
     assert_eq!((stats.cuts.total(), stats.sent.fast_retransmit), (0, 0));
 });
 
-vector!(v6_a_retransmission_is_judged_by_its_own_window, |isn| {
+vector!(a_retransmission_is_judged_by_its_own_window, |isn| {
     let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
     assert_eq!(write_at(&mut s, 100, 10).len(), 10);
     s.at(200).pass_all(2..=10);

@@ -66,7 +66,7 @@ impl Pair {
     }
 }
 
-/// V6 of the measurement: 2 3 4, the first is sent again, 5, the original of 1.
+/// 2 3 4, the first is sent again, 5, the original of 1.
 fn late_original(name: &str, isn: u32) -> Pair {
     let mut pair = Pair::new(name, isn);
     for i in 2..=4 {
@@ -79,7 +79,7 @@ fn late_original(name: &str, isn: u32) -> Pair {
 }
 
 #[test]
-fn v6_the_length_of_the_original_counts_at_once() {
+fn the_length_of_the_original_counts_at_once() {
     for isn in reknit_testkit::ISNS {
         for name in ["rr-fa-rtx", "rr-ta-rtx", "rr-taes-rtx"] {
             let mut pair = late_original(name, isn);
@@ -96,7 +96,7 @@ fn v6_the_length_of_the_original_counts_at_once() {
 }
 
 #[test]
-fn v6_without_the_bit_both_copies_count_when_the_dsack_comes() {
+fn without_the_bit_both_copies_count_when_the_dsack_comes() {
     for isn in reknit_testkit::ISNS {
         let mut pair = late_original("rr-ta", isn);
         assert_eq!(pair.lengths(), [0; 0]);

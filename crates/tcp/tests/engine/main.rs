@@ -1,0 +1,14 @@
+//! The engine's behaviour: the protocol, loss recovery, what is measured. The tests are one program, because linking takes
+//! longer than running.
+
+mod acknowledging;
+mod closing;
+mod ecn;
+mod nagle_and_keep_alive;
+mod opening;
+mod recovery;
+mod recovery_interplay;
+mod reordering;
+mod resets_and_challenges;
+mod timestamps;
+mod windows;
