@@ -10,6 +10,7 @@ mod papers;
 mod paths;
 mod plot;
 mod reference;
+mod scenario_args;
 mod sweep;
 mod table;
 mod testbed;
@@ -18,7 +19,7 @@ mod variants;
 use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
-use reknit_compare::names;
+use reknit_compare::{Argument, InputError};
 
 /// Keeps TCP fast when the network reorders, delays or stalls packets: see it, compare cures.
 #[derive(Parser, Debug)]
@@ -60,10 +61,31 @@ enum Failure {
 impl From<reknit_compare::Error> for Failure {
     fn from(error: reknit_compare::Error) -> Failure {
         match error {
-            reknit_compare::Error::Usage(message) => Failure::Usage(message),
+            reknit_compare::Error::Input(error) => error.into(),
             reknit_compare::Error::Failed(message) => Failure::Failed(message),
         }
     }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Failure {
+        Failure::Usage(error.worded(flag))
+    }
+}
+
+/// The option that stands for `argument`, with what was given for it.
+fn flag(argument: Argument, given: &str) -> String {
+    let flag = match argument {
+        Argument::Path => "--path",
+        Argument::Set => "--set",
+        Argument::Loss => "--loss",
+        Argument::Duration => "--duration",
+        Argument::Flows => "--flows",
+        Argument::Variants | Argument::Variant => "--variants",
+        Argument::Seeds => "--seeds",
+        Argument::SampleEvery => "--sample-every",
+    };
+    if given.is_empty() { flag.to_owned() } else { format!("{flag} {given}") }
 }
 
 /// Runs the command with these arguments, the program's name first. The exit code: 0 done, 1 failed, 2 wrong usage.
@@ -84,7 +106,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     match result {
         Ok(()) => 0,
         Err(Failure::Usage(message)) => {
-            eprintln!("error: {}", names::in_words(&message));
+            eprintln!("error: {message}");
             2
         }
         Err(Failure::Failed(message)) => {

@@ -182,6 +182,26 @@ fn an_override_of_a_stage_that_is_not_there() {
 }
 
 #[test]
+fn mistakes_of_a_scenario_name_its_file_and_key() {
+    let path = file("s-set", "path = \"rr-tcp\"\nset = { \"forward.tunnel.rate\" = \"1 Mbit/s\" }\n");
+    let says = "s-set.toml: set.\"forward.tunnel.rate\": forward.tunnel: no such stage; there are access, loss";
+    assert_says(&["compare", "--scenario", &path], &[says]);
+    // What an option changes is the option's.
+    let path = file("s-own", "path = { forward = [{ kind = \"link\", rate = \"1 Mbit/s\" }] }\n");
+    assert_says(
+        &["compare", "--scenario", &path, "--set", "forward.tunnel.rate=1 Mbit/s"],
+        &["error: --set forward.tunnel.rate=1 Mbit/s: forward.tunnel: no such stage; there are link"],
+    );
+    let path = file("s-warm", "path = \"rr-tcp\"\nwarm_up = \"9 s\"\n");
+    let says = "s-warm.toml: warm_up = 9 s: must be shorter than the run of 3 s";
+    assert_says(&["compare", "--scenario", &path, "--duration", "3 s"], &[says]);
+    let path = file("s-variants", "path = \"rr-tcp\"\nvariants = [\"tahoe\"]\n");
+    assert_says(&["compare", "--scenario", &path], &["s-variants.toml: variants: unknown variant `tahoe`"]);
+    let path = file("s-nowhere", "duration = \"3 s\"\n");
+    assert_says(&["compare", "--scenario", &path], &["s-nowhere.toml: path: missing; name one here, or give --path"]);
+}
+
+#[test]
 fn an_override_of_nothing() {
     assert_says(&["compare", "--path", "rr-tcp", "--set", "faster"], &["--set faster", "tcp.KEY=VALUE"]);
 }
@@ -349,7 +369,7 @@ fn wrong_keys_in_a_scenario() {
     const FLOWS: &str = "[[flows]]\nworkload = \"bulk\"\n";
     for (content, says) in [
         ("flow = 3\n", ": flow: unknown field `flow`, expected one of `description`, `path`"),
-        (FLOWS, ": path: missing; name one here or by --path"),
+        (FLOWS, ": path: missing; name one here, or give --path"),
         (&format!("path = \"moon\"\n{FLOWS}"), ": path: moon: no path of that name; known are clean"),
         (&format!("[path]\nforward = 3\n{FLOWS}"), ": path.forward: write stages as [[forward]] tables"),
         (&format!("path = \"clean\"\nvariants = [\"tahoe\"]\n{FLOWS}"), ": variants: unknown variant `tahoe`"),

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
+use reknit_config::{Argument, KeyError};
 use reknit_sim::{NoTracer, Plan, RunResult, Scenario, run_unless};
 use serde::Serialize;
 
@@ -25,10 +26,11 @@ impl CompareOptions {
     fn variants(&self, setup: &Setup) -> Result<Vec<NamedVariant>, Error> {
         let plan = &self.scenario.plan;
         if !self.variants.is_empty() || plan.variants.is_empty() {
-            return named_variant::choose("--variants", &self.variants, &setup.customs, setup.of_files());
+            let refuse = |error: KeyError| error.at(Argument::Variants);
+            return named_variant::choose(refuse, &self.variants, &setup.customs, setup.of_files());
         }
-        let location = format!("{}: variants", plan.location);
-        named_variant::choose(&location, &plan.variants, &setup.customs, setup.of_files())
+        let refuse = |error: KeyError| error.inside("variants").at(&plan.location);
+        named_variant::choose(refuse, &plan.variants, &setup.customs, setup.of_files())
     }
 }
 
@@ -118,7 +120,7 @@ impl Experiment {
         let setup = options.scenario.look_up()?;
         let variants = options.variants(&setup)?;
         let seeds = options.seeds.or(setup.plan.seeds).unwrap_or(5);
-        let reference = named_variant::find("sack", &[]).map_err(Error::Failed)?;
+        let reference = named_variant::find("sack", &[]).map_err(|error| Error::Failed(error.to_string()))?;
         let mut jobs = vec![Job { variant: None, scenario: setup.in_order().scenario(&reference, 1) }];
         for (i, variant) in variants.iter().enumerate() {
             let of_seed = |seed| Job { variant: Some(i), scenario: setup.scenario(variant, seed) };

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use reknit_sim::Plan;
+use reknit_config::{InputError, KeyError};
+use reknit_sim::{MOST_SEEDS, Plan};
 use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
@@ -13,7 +14,6 @@ use crate::{Error, ScenarioOptions};
 
 /// Points of a grid at most.
 const MOST_POINTS: usize = 1_000_000;
-const MOST_SEEDS: u64 = 10_000;
 /// Keys of a scenario that vary as a whole; the others do so by a part.
 const KEYS: &str = "variant, path, duration, loss, in_order, flows, parts of flows such as flows.0.count, and keys of the \
                     path such as forward.bottleneck.rate, tcp.min_rto or drop_notices";
@@ -56,7 +56,7 @@ impl Axis {
     ///
     /// # Errors
     /// If there is no value.
-    pub fn new(key: &str, values: Value) -> Result<Axis, Error> {
+    pub fn new(key: &str, values: Value) -> Result<Axis, KeyError> {
         let values = match values {
             Value::Array(values) => {
                 values.into_iter().enumerate().map(|(i, value)| (label(i, &value), value)).collect()
@@ -71,9 +71,9 @@ impl Axis {
     ///
     /// # Errors
     /// If there is no value.
-    pub fn labelled(key: &str, values: Vec<(Value, Value)>) -> Result<Axis, Error> {
+    pub fn labelled(key: &str, values: Vec<(Value, Value)>) -> Result<Axis, KeyError> {
         if values.is_empty() {
-            return Err(Error::Usage(format!("axes: {key}: write a list of values, one at least")));
+            return Err(KeyError::new(key, "write a list of values, one at least").inside("axes"));
         }
         Ok(Axis { key: key.to_owned(), values })
     }
@@ -95,19 +95,15 @@ impl GridFile {
     /// Names the file, the line (for broken TOML) or the key.
     pub fn load(file: &Path) -> Result<GridFile, Error> {
         let location = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(|error| Error::Usage(format!("{location}: {error}")))?;
-        let refuse = |error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-            Error::Usage(format!("{location}:{line}: {}", error.message().trim().replace('\n', ", ")))
-        };
-        let mut table: Table = text.parse().map_err(refuse)?;
+        let text = std::fs::read_to_string(file).map_err(|error| InputError::new(&location, error.to_string()))?;
+        let mut table = reknit_config::parse(&location, &text)?;
         let axes = match table.remove("axes") {
             None => Vec::new(),
             Some(Value::Table(axes)) => sorted(axes, &text),
-            Some(_) => return Err(Error::Usage(format!("{location}: axes: write it as a table [axes]"))),
+            Some(_) => return Err(wrong(&location, "axes", "write it as a table [axes]")),
         };
         let axes = axes.into_iter().map(|(key, values)| Axis::new(&key, values));
-        let axes = axes.collect::<Result<_, _>>().map_err(|error| Error::Usage(format!("{location}: {error}")))?;
+        let axes = axes.collect::<Result<_, _>>().map_err(|error: KeyError| error.at(&location))?;
         Ok(GridFile { location, table, axes })
     }
 }
@@ -148,19 +144,19 @@ impl Grid {
             (None, None) => (1..=5).collect(),
             (None, Some(number)) => {
                 let number = number.as_integer().and_then(|n| u64::try_from(n).ok());
-                let number = number.filter(|n| (1..=MOST_SEEDS).contains(n));
+                let number = number.filter(|n| (1..=u64::from(MOST_SEEDS)).contains(n));
                 let message = format!("must lie between 1 and {MOST_SEEDS}");
                 (1..=number.ok_or_else(|| wrong(&location, "seeds", &message))?).collect()
             }
         };
-        if seeds.is_empty() || seeds.len() as u64 > MOST_SEEDS {
+        if seeds.is_empty() || seeds.len() > MOST_SEEDS as usize {
             return Err(wrong(&location, "seeds", &format!("give 1 to {MOST_SEEDS} of them")));
         }
         if let Some(variants) = table.remove("variants")
             && axes.iter().all(|axis| axis.key != "variant")
             && !table.contains_key("variant")
         {
-            axes.insert(0, Axis::new("variant", variants)?);
+            axes.insert(0, Axis::new("variant", variants).map_err(|error| error.at(&location))?);
         }
         let size = axes.iter().try_fold(1, |size: usize, axis| size.checked_mul(axis.values.len()));
         let all = size.and_then(|size| size.checked_mul(seeds.len())).filter(|all| *all <= MOST_POINTS);
@@ -183,7 +179,7 @@ impl Grid {
 }
 
 fn wrong(location: &str, key: &str, message: &str) -> Error {
-    Error::Usage(format!("{location}: {key}: {message}"))
+    KeyError::new(key, message).at(location).into()
 }
 
 /// Which value of each axis; the last axis varies fastest.
@@ -274,7 +270,7 @@ fn resolve(location: &str, mut table: Table, variant_files: &[PathBuf]) -> Resul
             *variant = name;
         }
     }
-    let mut plan = Plan::from_table(location, table).map_err(Error::Usage)?;
+    let mut plan = Plan::from_table(location, table)?;
     for (own, _) in plan.own_variants.iter_mut().filter(|(own, _)| own.ends_with(": variants[0]")) {
         *own = format!("{location}: variant");
     }

@@ -21,6 +21,8 @@ mod statistics;
 mod store;
 mod trace;
 
+pub use reknit_config::{Argument, InputError, KeyError, Location};
+
 pub use experiment::{CompareOptions, Comparison, Experiment, Job, Row};
 pub use grid::{Axis, Grid, GridFile};
 pub use measured::Measured;
@@ -33,12 +35,12 @@ pub use statistics::Estimate;
 pub use store::Store;
 pub use trace::{Packets, Trace, trace};
 
-/// Why there is no result: one line that names the file, key or flag, what was wrong and what is allowed.
+/// Why there is no result.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Error {
     /// The input was wrong.
-    #[error("{}", names::in_words(.0))]
-    Usage(String),
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// It could not be computed.
     #[error("{0}")]
     Failed(String),

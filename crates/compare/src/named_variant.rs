@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use reknit_config::{InputError, KeyError};
 use reknit_tcp::Info;
 use reknit_variants::{Composition, Custom, VARIANTS, Variant, rules};
 use toml::Table;
@@ -39,17 +40,17 @@ impl NamedVariant {
     }
 }
 
-/// Reads the files of `--variant-file`.
+/// Reads variant files.
 ///
 /// # Errors
 /// Names the file, the key and what is allowed.
 pub fn load(files: &[PathBuf]) -> Result<Vec<Custom>, Error> {
     let mut customs: Vec<Custom> = Vec::new();
     for file in files {
-        let custom = Custom::load(file).map_err(|error| Error::Usage(error.to_string()))?;
+        let custom = Custom::load(file)?;
         if customs.iter().any(|other| other.name == custom.name) {
-            let message = format!("{}: name: another file's variant is called `{}` too", file.display(), custom.name);
-            return Err(Error::Usage(message));
+            let message = format!("another file's variant is called `{}` too", custom.name);
+            return Err(KeyError::new("name", message).at(&file.display().to_string()).into());
         }
         customs.push(custom);
     }
@@ -69,9 +70,10 @@ pub fn read<'a>(
         if known.contains(&table) {
             continue;
         }
-        let custom = Custom::from_table(location, table.clone()).map_err(|error| Error::Usage(error.to_string()))?;
+        let custom = Custom::from_table(location, table.clone())?;
         if customs.iter().any(|other| other.name == custom.name) {
-            return Err(Error::Usage(format!("{location}: name: another variant is called `{}` too", custom.name)));
+            let message = format!("another variant is called `{}` too", custom.name);
+            return Err(KeyError::new("name", message).at(location).into());
         }
         customs.push(custom);
         known.push(table);
@@ -83,7 +85,7 @@ pub fn read<'a>(
 ///
 /// # Errors
 /// If there is none; names those that there are.
-pub fn find(name: &str, customs: &[Custom]) -> Result<NamedVariant, String> {
+pub fn find(name: &str, customs: &[Custom]) -> Result<NamedVariant, KeyError> {
     if let Some(custom) = customs.iter().find(|custom| custom.name == name.trim()) {
         return Ok(NamedVariant::custom(custom));
     }
@@ -95,16 +97,16 @@ pub fn find(name: &str, customs: &[Custom]) -> Result<NamedVariant, String> {
     let near = names::nearest(name, VARIANTS.iter().map(|variant| variant.name).chain(own.iter().copied()));
     let message =
         if own.is_empty() { error.to_string() } else { format!("{error}, and from files {}", own.join(", ")) };
-    Err(names::with_guess(message, near))
+    Err(KeyError::new("", names::with_guess(message, near)))
 }
 
-/// Who is compared: those that were named, at `location`, of ours and of `known`, and those `from_files`; without names, the
-/// files' bases, or all.
+/// Who is compared: those that were named, of ours and of `known`, and those `from_files`; without names, the files'
+/// bases, or all. `refuse` says where an unknown name stands.
 ///
 /// # Errors
 /// If a name is unknown.
 pub fn choose(
-    location: &str,
+    refuse: impl Fn(KeyError) -> InputError,
     names: &[String],
     known: &[Custom],
     from_files: &[Custom],
@@ -116,7 +118,7 @@ pub fn choose(
         chosen.extend(VARIANTS.iter().filter(is_wanted).map(NamedVariant::built_in));
     }
     for name in names {
-        let variant = find(name, known).map_err(|error| Error::Usage(format!("{location}: {error}")))?;
+        let variant = find(name, known).map_err(&refuse)?;
         if chosen.iter().all(|other| other.name != variant.name) {
             chosen.push(variant);
         }

@@ -11,7 +11,7 @@ use crate::Error;
 pub fn load_path(name: &str, set: &[String]) -> Result<Profile, Error> {
     Profile::load(name, set).map_err(|error| {
         let near = if NAMES.contains(&name) { None } else { nearest(name, NAMES.iter().copied()) };
-        Error::Usage(with_guess(error.to_string(), near))
+        Error::Input(error.told(|message| with_guess(message, near)))
     })
 }
 
@@ -30,17 +30,6 @@ pub fn with_guess(message: String, near: Option<&str>) -> String {
     }
 }
 
-/// `message` without the names of Rust's numbers.
-pub fn in_words(message: &str) -> String {
-    let mut words = message.to_owned();
-    for (types, meaning) in [(&["u8", "u16", "u32", "u64", "usize"][..], "a whole number"), (&["f64"], "a number")] {
-        for name in types {
-            words = words.replace(&format!("expected {name}"), &format!("expected {meaning}"));
-        }
-    }
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,13 +38,5 @@ mod tests {
     fn a_slip_of_the_pen_is_recognised() {
         assert_eq!(nearest("two-path-50ms", NAMES.iter().copied()), Some("two-paths-50ms"));
         assert_eq!(nearest("moon", NAMES.iter().copied()), None);
-    }
-
-    #[test]
-    fn numbers_have_no_types() {
-        assert_eq!(
-            in_words("x: invalid type: string \"y\", expected u16"),
-            "x: invalid type: string \"y\", expected a whole number"
-        );
     }
 }

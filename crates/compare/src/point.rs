@@ -69,7 +69,7 @@ impl Point {
     /// # Errors
     /// If a file that its path reads is not there, or another one.
     pub fn run(&self, stop: &AtomicBool) -> Result<Option<RunSummary>, Error> {
-        let plan = Plan::from_table(PLACE, self.scenario.clone()).map_err(Error::Usage)?;
+        let plan = Plan::from_table(PLACE, self.scenario.clone())?;
         let tables = self.own_variants.iter().map(|(name, table)| (name.clone(), table.clone()));
         let scenario = ScenarioOptions { variant_tables: tables.collect(), ..ScenarioOptions::of(plan) };
         let options = SimulateOptions { scenario, variant: self.variant.clone(), seed: self.seed, sample_every: None };
@@ -89,7 +89,7 @@ impl Point {
     pub(crate) fn new(setup: &Setup, flows: Option<Value>, variant: &str) -> Result<Point, Error> {
         let plan = &setup.plan;
         let mut scenario = Table::new();
-        let path = plan.path_table().map_err(Error::Usage)?;
+        let path = plan.path_table()?;
         scenario.insert("path".to_owned(), Value::Table(numbers_only(path)));
         scenario.insert("duration".to_owned(), Value::String(format!("{} ns", setup.duration.as_nanos())));
         scenario.insert("warm_up".to_owned(), Value::String(format!("{} ns", plan.warm_up.as_nanos())));
@@ -104,7 +104,7 @@ impl Point {
             scenario.insert("flows".to_owned(), flows);
         }
         let variant = named_variant::find(variant, &setup.customs);
-        let variant = variant.map_err(|error| Error::Usage(format!("{}: variant: {error}", plan.location)))?.name;
+        let variant = variant.map_err(|error| error.inside("variant").at(&plan.location))?.name;
         Ok(Point {
             format: FORMAT.to_owned(),
             reknit: env!("CARGO_PKG_VERSION").to_owned(),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use reknit_config::{Argument, InputError, KeyError};
 use reknit_path::{Direction, NAMES, Profile, Train};
 use reknit_sim::{FlowSetup, PathSource, Plan, Scenario, tcp_config};
 use reknit_units::{Bytes, Duration, Share};
@@ -68,10 +69,10 @@ impl ScenarioOptions {
     /// The path with all changes.
     ///
     /// # Errors
-    /// Names the file and key, or the flag, and what is allowed.
+    /// Names the file and key, or the argument, and what is allowed.
     pub fn profile(&self) -> Result<Profile, Error> {
         let plan = self.plan();
-        plan.profile().map_err(|error| Error::Usage(guess_path(error, &plan)))
+        plan.profile().map_err(|error| Error::Input(guess_path(error, &plan)))
     }
 
     pub(crate) fn look_up(&self) -> Result<Setup, Error> {
@@ -79,22 +80,20 @@ impl ScenarioOptions {
         let plan = self.plan();
         takes_time(&profile)?;
         takes_time(&profile.in_order())?;
-        let tcp = tcp_config(&profile).map_err(Error::Usage)?;
+        let tcp = tcp_config(&profile)?;
         let from_files = named_variant::load(&self.variant_files)?;
         let files = from_files.len();
         let customs = named_variant::read(self.variant_tables.iter().chain(&plan.own_variants), from_files)?;
         let duration = self.duration();
         if duration.is_zero() {
-            return Err(Error::Usage("--duration must be more than 0".to_owned()));
+            return Err(Argument::Duration.refused(duration, "must be more than 0").into());
         }
         if plan.warm_up >= duration {
-            let (warm_up, location) = (plan.warm_up, &plan.location);
-            let message =
-                format!("{location}: warm_up: {warm_up} leaves nothing of the run of {duration}; must be shorter");
-            return Err(Error::Usage(message));
+            let message = format!("must be shorter than the run of {duration}");
+            return Err(KeyError::new("warm_up", message).of_value(plan.warm_up).at(&plan.location).into());
         }
         let find = |name: &str| Ok(named_variant::find(name, &customs)?.composition);
-        let flows = plan.flow_setup(&profile, find).map_err(Error::Usage)?;
+        let flows = plan.flow_setup(&profile, find)?;
         Ok(Setup { plan, profile: Arc::new(profile), customs, files, duration, flows, tcp })
     }
 
@@ -104,7 +103,7 @@ impl ScenarioOptions {
         if let Some(path) = &self.path {
             plan.path = Some(path.clone());
         }
-        plan.set.extend(self.set.iter().cloned());
+        plan.set_by_argument.extend(self.set.iter().cloned());
         plan.loss = self.loss.or(plan.loss);
         plan.in_order = self.in_order.unwrap_or(plan.in_order);
         plan
@@ -112,14 +111,14 @@ impl ScenarioOptions {
 }
 
 /// `error` with the path that was probably meant.
-fn guess_path(error: String, plan: &Plan) -> String {
+fn guess_path(error: InputError, plan: &Plan) -> InputError {
     let near = match &plan.path {
         Some(PathSource::Named(name) | PathSource::Given(name)) if !NAMES.contains(&name.as_str()) => {
             names::nearest(name, NAMES.iter().copied())
         }
         _ => None,
     };
-    names::with_guess(error, near)
+    error.told(|message| names::with_guess(message, near))
 }
 
 /// Refuses a path on which data would arrive without any time passing: a simulation of it would not come to an end.
@@ -128,7 +127,7 @@ fn takes_time(profile: &Profile) -> Result<(), Error> {
     let is_instant = |direction| train.through(profile, direction, 1).delay_quantile(1.0).is_zero();
     if [Direction::Forward, Direction::Reverse].into_iter().all(is_instant) {
         let message = "data take no time on this path, or none once whatever reorders is taken off; add a link";
-        return Err(Error::Usage(format!("{}: {message} with a `rate` or a `delay`", profile.name)));
+        return Err(InputError::new(&profile.name, format!("{message} with a `rate` or a `delay`")).into());
     }
     Ok(())
 }

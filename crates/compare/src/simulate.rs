@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use reknit_config::Argument;
 use reknit_sim::{FlowResult, Meter, run_unless};
 use reknit_tcp::facts::Phase;
 use reknit_units::Duration;
@@ -106,9 +107,9 @@ impl SimulateOptions {
     pub(crate) fn look_up(&self) -> Result<(Setup, NamedVariant), Error> {
         let setup = self.scenario.look_up()?;
         let variant = named_variant::find(&self.variant, &setup.customs);
-        let variant = variant.map_err(|error| Error::Usage(format!("--variants: {error}")))?;
-        if self.sample_every.is_some_and(Duration::is_zero) {
-            return Err(Error::Usage("sample_every must be more than 0".to_owned()));
+        let variant = variant.map_err(|error| error.at(Argument::Variant))?;
+        if let Some(interval) = self.sample_every.filter(|interval| interval.is_zero()) {
+            return Err(Argument::SampleEvery.refused(interval, "must be more than 0").into());
         }
         Ok((setup, variant))
     }

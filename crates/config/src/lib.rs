@@ -1,66 +1,21 @@
-//! Paths, variants and scenarios are TOML files. This is how all of them are read, and how all of them say what is wrong:
-//! one line that names the file, the line or the key, and what is allowed.
+//! Paths, variants and scenarios are TOML files. This is how all of them are read. What is wrong with any input is an
+//! [`InputError`]: where it stands, the key, the value, and what is allowed.
+
+mod error;
 
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-/// What is wrong in a file.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{location}: {message}")]
-pub struct ConfigError {
-    location: String,
-    message: String,
-}
-
-impl ConfigError {
-    /// `location` is the file, or the file and the line; `message` says what is wrong and what is allowed.
-    pub fn new(location: impl Into<String>, message: impl Into<String>) -> ConfigError {
-        ConfigError { location: location.into(), message: message.into() }
-    }
-}
-
-/// What is wrong with a key.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{key}{}{message}", if key.is_empty() { "" } else { ": " })]
-pub struct KeyError {
-    key: String,
-    message: String,
-}
-
-impl KeyError {
-    /// `message` says what is wrong and what is allowed.
-    pub fn new(key: impl Into<String>, message: impl Into<String>) -> KeyError {
-        KeyError { key: key.into(), message: message.into() }
-    }
-
-    /// The same, seen from the table that has this one under the key `outer`.
-    #[must_use]
-    pub fn inside(self, outer: &str) -> KeyError {
-        let key = if self.key.is_empty() { outer.to_owned() } else { format!("{outer}.{}", self.key) };
-        KeyError { key, ..self }
-    }
-
-    /// The same, with what `tell` makes of the message.
-    #[must_use]
-    pub fn told(self, tell: impl FnOnce(String) -> String) -> KeyError {
-        KeyError { message: tell(self.message), ..self }
-    }
-
-    /// The same, about `key` if it names none.
-    #[must_use]
-    pub fn or_about(self, key: impl FnOnce() -> String) -> KeyError {
-        if self.key.is_empty() { KeyError { key: key(), ..self } } else { self }
-    }
-}
+pub use error::{Argument, InputError, KeyError, Location};
 
 /// The table that `text` is; `location` is the file's name.
 ///
 /// # Errors
 /// If it is not TOML: names the line.
-pub fn parse(location: &str, text: &str) -> Result<Table, ConfigError> {
+pub fn parse(location: &str, text: &str) -> Result<Table, InputError> {
     text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-        ConfigError::new(format!("{location}:{line}"), error.message().trim().replace('\n', ", "))
+        InputError::new(Location::Line(location.to_owned(), line), error.message().trim().replace('\n', ", "))
     })
 }
 
@@ -72,7 +27,7 @@ pub fn read<T: DeserializeOwned>(table: Table) -> Result<T, KeyError> {
     serde_path_to_error::deserialize(Value::Table(table)).map_err(|error| {
         let path = error.path().to_string();
         let key = if path == "." { String::new() } else { path };
-        KeyError::new(key, error.into_inner().message().trim().replace('\n', " "))
+        KeyError::new(key, error::in_words(&error.into_inner().message().trim().replace('\n', " ")))
     })
 }
 
@@ -108,19 +63,6 @@ mod tests {
     fn broken_toml_names_the_line() {
         let error = parse("p.toml", "a = 1\nb = = 2\n").unwrap_err().to_string();
         assert!(error.starts_with("p.toml:2: ") && !error.contains('\n'), "{error}");
-    }
-
-    #[test]
-    fn keys_are_named_from_outside_in() {
-        #[derive(Debug, serde::Deserialize)]
-        struct Inner {
-            #[expect(dead_code, reason = "only whether it can be read counts")]
-            delay: u32,
-        }
-        let table = parse("p.toml", "delay = \"soon\"").unwrap();
-        let error = read::<Inner>(table).unwrap_err().inside("link").inside("forward");
-        assert!(error.to_string().starts_with("forward.link.delay: invalid type"), "{error}");
-        assert_eq!(KeyError::new("", "wrong").or_about(|| "rate".to_owned()).to_string(), "rate: wrong");
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod train;
 pub use builtin::{NAMES, builtin};
 pub use flow::flow_hash;
 pub use pipe::{Lost, Packet, Pipe};
-pub use profile::{Direction, Profile};
+pub use profile::{Direction, Profile, set};
 pub use random::{Stream, StreamId, Variate};
 pub use router::{DropRange, Notice};
 pub use run_length::RunLengths;

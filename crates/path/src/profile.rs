@@ -20,7 +20,7 @@
 
 use std::path::Path;
 
-use reknit_config::{ConfigError, KeyError, switch, text};
+use reknit_config::{Argument, InputError, KeyError, Location, switch, text};
 use reknit_units::{Rate, Share};
 use toml::{Table, Value};
 
@@ -72,7 +72,7 @@ impl Profile {
     /// # Errors
     /// If there is none, or if it does not describe a path. `overrides` are `key=value`, for example
     /// `forward.bottleneck.rate=2 Mbit/s` or `reverse.link.delay=10 ms`.
-    pub fn load(name: &str, overrides: &[String]) -> Result<Profile, ConfigError> {
+    pub fn load(name: &str, overrides: &[String]) -> Result<Profile, InputError> {
         Profile::from_table_with(name, Profile::table(name)?, overrides)
     }
 
@@ -80,8 +80,8 @@ impl Profile {
     ///
     /// # Errors
     /// If there is none, or if it is not TOML.
-    pub fn table(name: &str) -> Result<Table, ConfigError> {
-        let refuse = |message: String| ConfigError::new(name, message);
+    pub fn table(name: &str) -> Result<Table, InputError> {
+        let refuse = |message: String| InputError::new(name, message);
         let is_file = name.contains('/') || Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"));
         if is_file {
             let text = std::fs::read_to_string(name).map_err(|e| refuse(e.to_string()))?;
@@ -100,7 +100,7 @@ impl Profile {
     ///
     /// # Errors
     /// Names the line (for broken TOML) or the key, and what is allowed.
-    pub fn parse(name: &str, text: &str) -> Result<Profile, ConfigError> {
+    pub fn parse(name: &str, text: &str) -> Result<Profile, InputError> {
         Profile::from_table_with(name, reknit_config::parse(name, text)?, &[])
     }
 
@@ -108,15 +108,23 @@ impl Profile {
     ///
     /// # Errors
     /// As [`Profile::load`].
-    pub fn from_table_with(name: &str, mut table: Table, overrides: &[String]) -> Result<Profile, ConfigError> {
+    pub fn from_table_with(name: &str, mut table: Table, overrides: &[String]) -> Result<Profile, InputError> {
         for assignment in overrides {
-            set(&mut table, assignment)
-                .map_err(|error| ConfigError::new(format!("--set {assignment}"), error.to_string()))?;
+            let location = || Location::Argument(Argument::Set, assignment.clone());
+            set(&mut table, assignment).map_err(|error| error.at(location()))?;
         }
-        Profile::from_table(name, table).map_err(|error| ConfigError::new(name, error.to_string()))
+        Profile::from_table(name, table)
     }
 
-    fn from_table(name: &str, mut table: Table) -> Result<Profile, KeyError> {
+    /// The profile in a table, called `name` in results and errors.
+    ///
+    /// # Errors
+    /// Names the key, and what is allowed.
+    pub fn from_table(name: &str, table: Table) -> Result<Profile, InputError> {
+        Profile::read(name, table).map_err(|error| error.at(name))
+    }
+
+    fn read(name: &str, mut table: Table) -> Result<Profile, KeyError> {
         let profile = Profile {
             name: name.to_owned(),
             description: text(&mut table, "description")?.unwrap_or_default(),
@@ -200,8 +208,12 @@ fn stage(mut table: Table) -> Result<Named, KeyError> {
     Ok(Named { name: if name.is_empty() { kind } else { name }, spec })
 }
 
-/// Applies `tcp.key=value`, `drop_notices=value` or `forward.stage.key=value`. A stage is addressed by its name, its kind or its position.
-fn set(table: &mut Table, assignment: &str) -> Result<(), KeyError> {
+/// Applies `tcp.key=value`, `drop_notices=value` or `forward.stage.key=value` to a path's table. A stage is addressed by its
+/// name, its kind or its position.
+///
+/// # Errors
+/// Names the key, and what is allowed.
+pub fn set(table: &mut Table, assignment: &str) -> Result<(), KeyError> {
     const EXPECTED: &str =
         "expected tcp.KEY=VALUE, forward.STAGE.KEY=VALUE, reverse.STAGE.KEY=VALUE or drop_notices=VALUE";
     let Some((path, value)) = assignment.split_once('=') else { return Err(KeyError::new("", EXPECTED)) };
@@ -326,7 +338,7 @@ mod tests {
         assert_eq!(with("tcp.mss=500").unwrap().tcp["mss"], Value::Integer(500));
         assert_eq!(
             with("forward.exit.rate=1").unwrap_err().to_string(),
-            "--set forward.exit.rate=1: forward.exit: no such stage; there are bottleneck, loss"
+            "set = forward.exit.rate=1: forward.exit: no such stage; there are bottleneck, loss"
         );
         assert!(with("speed=3").unwrap_err().to_string().contains("expected tcp.KEY=VALUE"));
         assert!(with("nonsense").is_err());

@@ -1,4 +1,4 @@
-//! From Python's arguments to options. What the command's options refuse is refused here in the same words.
+//! From Python's arguments to options. What the command's options refuse is refused here too, under the argument's name.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -6,14 +6,14 @@ use std::str::FromStr;
 
 use pyo3::types::PyDict;
 use pyo3::{Bound, FromPyObject, PyAny};
-use reknit_compare::{Axis, CompareOptions, Error, GridFile, ScenarioOptions, SimulateOptions, names};
+use reknit_compare::{
+    Argument, Axis, CompareOptions, Error, GridFile, InputError, KeyError, ScenarioOptions, SimulateOptions, names,
+};
 use reknit_path::Profile;
-use reknit_sim::{Group, PathSource, Plan};
+use reknit_sim::{Group, MOST_FLOWS, MOST_SEEDS, PathSource, Plan};
 use reknit_units::{Duration, Share};
 use toml::{Table, Value};
 
-const MOST_SEEDS: u32 = 10_000;
-const MOST_FLOWS: u32 = 100_000;
 /// What errors call a scenario that stands in no file.
 const SCENARIO: &str = "scenario";
 /// The same of a path.
@@ -56,7 +56,7 @@ pub(crate) struct RunArgs<'py> {
 
 impl RunArgs<'_> {
     pub(crate) fn compare_options(self, setup: SetupArgs<'_>, seeds: Option<i64>) -> Result<CompareOptions, Error> {
-        let seeds = seeds.map(|seeds| within(seeds, MOST_SEEDS, "--seeds <N>")).transpose()?;
+        let seeds = seeds.map(|seeds| within(seeds, MOST_SEEDS, Argument::Seeds)).transpose()?;
         let (scenario, variants) = self.scenario_options(setup)?;
         Ok(CompareOptions { scenario, variants, seeds })
     }
@@ -68,11 +68,15 @@ impl RunArgs<'_> {
         seed: u64,
         sample_every: Option<&str>,
     ) -> Result<SimulateOptions, Error> {
-        let sample_every = sample_every.map(|text| read(text, "sample_every")).transpose()?;
+        let sample_every = sample_every.map(|text| read(text, Argument::SampleEvery)).transpose()?;
         let (scenario, variants) = self.scenario_options(setup)?;
         let variant = match (&variants[..], &scenario.plan.variants[..]) {
             ([variant, ..], _) | ([], [variant]) => variant.clone(),
-            _ => return Err(Error::Usage("variant: missing; name one, or let the scenario name only one".to_owned())),
+            _ => {
+                return Err(
+                    InputError::new(Argument::Variant, "missing; name one, or let the scenario name only one").into()
+                );
+            }
         };
         Ok(SimulateOptions { scenario, variant, seed, sample_every })
     }
@@ -81,17 +85,17 @@ impl RunArgs<'_> {
     fn scenario_options(self, setup: SetupArgs<'_>) -> Result<(ScenarioOptions, Vec<String>), Error> {
         let mut plan = setup.scenario.map_or_else(|| Ok(Plan::bulk(1)), plan)?;
         if let Some(flows) = setup.flows {
-            plan.groups = vec![Group::bulk(within(flows, MOST_FLOWS, "--flows <N>")?)];
+            plan.groups = vec![Group::bulk(within(flows, MOST_FLOWS, Argument::Flows)?)];
         }
         if plan.location.is_empty() && setup.path.is_none() {
-            return Err(Error::Usage("path: missing; name one, or give a scenario".to_owned()));
+            return Err(InputError::new(Argument::Path, "missing; name one, or give a scenario").into());
         }
         let (variants, variant_tables) = variants(self.variants)?;
         let scenario = ScenarioOptions {
             plan,
             path: setup.path.map(path).transpose()?,
             set: setup.set,
-            loss: setup.loss.map(|text| read::<Share>(&text, "--loss <SHARE>")).transpose()?,
+            loss: setup.loss.map(|text| read::<Share>(&text, Argument::Loss)).transpose()?,
             in_order: setup.in_order,
             duration: self.duration.as_deref().map(duration).transpose()?,
             variant_files: self.variant_files,
@@ -114,9 +118,11 @@ pub(crate) fn grid_file(scenario: FileOrTable<'_>, axes: Vec<AxisArg<'_>>) -> Re
     };
     for (key, labels, values) in axes {
         let read = |list: &Bound<'_, PyAny>| {
-            pythonize::depythonize::<Vec<Value>>(list).map_err(|error| Error::Usage(format!("axes: {key}: {error}")))
+            pythonize::depythonize::<Vec<Value>>(list)
+                .map_err(|error| KeyError::new(&key, error.to_string()).inside("axes").at(""))
         };
-        let varied = Axis::labelled(&key, read(&labels)?.into_iter().zip(read(&values)?).collect())?;
+        let varied = Axis::labelled(&key, read(&labels)?.into_iter().zip(read(&values)?).collect());
+        let varied = varied.map_err(|error| error.at(""))?;
         grid_file.axes.retain(|other| other.key != key);
         grid_file.axes.push(varied);
     }
@@ -133,7 +139,7 @@ pub(crate) enum Seeds {
 impl Seeds {
     pub(crate) fn list(self) -> Result<Vec<u64>, Error> {
         match self {
-            Seeds::UpTo(n) => Ok((1..=u64::from(within(n, MOST_SEEDS, "seeds")?)).collect()),
+            Seeds::UpTo(n) => Ok((1..=u64::from(within(n, MOST_SEEDS, Argument::Seeds)?)).collect()),
             Seeds::These(seeds) => Ok(seeds),
         }
     }
@@ -141,8 +147,8 @@ impl Seeds {
 
 fn plan(scenario: FileOrTable<'_>) -> Result<Plan, Error> {
     match scenario {
-        FileOrTable::File(file) => Plan::load(&file).map_err(Error::Usage),
-        FileOrTable::Table(mapping) => Plan::from_table(SCENARIO, table(SCENARIO, &mapping)?).map_err(Error::Usage),
+        FileOrTable::File(file) => Ok(Plan::load(&file)?),
+        FileOrTable::Table(mapping) => Ok(Plan::from_table(SCENARIO, table(SCENARIO, &mapping)?)?),
     }
 }
 
@@ -157,9 +163,7 @@ fn path(path: NameOrTable<'_>) -> Result<PathSource, Error> {
 pub(crate) fn profile(path: NameOrTable<'_>, set: &[String]) -> Result<Profile, Error> {
     match path {
         NameOrTable::Name(name) => names::load_path(&name, set),
-        NameOrTable::Table(mapping) => {
-            Profile::from_table_with(PATH, table(PATH, &mapping)?, set).map_err(|error| Error::Usage(error.to_string()))
-        }
+        NameOrTable::Table(mapping) => Ok(Profile::from_table_with(PATH, table(PATH, &mapping)?, set)?),
     }
 }
 
@@ -185,26 +189,21 @@ fn variants(given: Vec<NameOrTable<'_>>) -> Result<(Vec<String>, Vec<Own>), Erro
 
 /// What would stand in a file; `location` is what errors call it.
 fn table(location: &str, mapping: &Bound<'_, PyDict>) -> Result<Table, Error> {
-    pythonize::depythonize(mapping).map_err(|error| Error::Usage(format!("{location}: {error}")))
+    Ok(pythonize::depythonize(mapping).map_err(|error| InputError::new(location, error.to_string()))?)
 }
 
 fn duration(text: &str) -> Result<Duration, Error> {
-    const OPTION: &str = "--duration <TIME>";
-    match read(text, OPTION)? {
-        Duration::ZERO => Err(invalid(text, OPTION, &"must be more than 0")),
+    match read(text, Argument::Duration)? {
+        Duration::ZERO => Err(Argument::Duration.refused(text, "must be more than 0").into()),
         duration => Ok(duration),
     }
 }
 
-fn read<T: FromStr<Err: Display>>(text: &str, option: &str) -> Result<T, Error> {
-    text.parse().map_err(|why| invalid(text, option, &why))
+fn read<T: FromStr<Err: Display>>(text: &str, argument: Argument) -> Result<T, Error> {
+    Ok(text.parse().map_err(|why: T::Err| InputError::new(argument, why.to_string()))?)
 }
 
-fn within(value: i64, most: u32, option: &str) -> Result<u32, Error> {
+fn within(value: i64, most: u32, argument: Argument) -> Result<u32, Error> {
     let allowed = u32::try_from(value).ok().filter(|value| (1..=most).contains(value));
-    allowed.ok_or_else(|| invalid(value, option, &format_args!("write a whole number from 1 to {most}")))
-}
-
-fn invalid(value: impl Display, option: &str, why: &dyn Display) -> Error {
-    Error::Usage(format!("invalid value '{value}' for '{option}': {why}"))
+    Ok(allowed.ok_or_else(|| argument.refused(value, format!("write a whole number from 1 to {most}")))?)
 }

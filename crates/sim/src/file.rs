@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-use reknit_config::{KeyError, read};
+use reknit_config::{InputError, KeyError, read};
 use reknit_path::Variate;
 use reknit_units::{Bytes, Duration, Share};
 use serde::Deserialize;
@@ -13,19 +13,18 @@ use toml::{Table, Value};
 use crate::plan::{Group, PathSource, Plan, WorkloadShare, is_possible};
 use crate::workload::{Transactions, Workload};
 
-/// Flows of a group at most, as those of `--flows`.
-const MOST_FLOWS: u32 = 100_000;
-/// Runs of a variant at most, as those of `--seeds`.
-const MOST_SEEDS: u32 = 10_000;
+/// Flows of a group at most.
+pub const MOST_FLOWS: u32 = 100_000;
+/// Runs of a variant at most.
+pub const MOST_SEEDS: u32 = 10_000;
 const KINDS: &str = "bulk, transfer, files, requests";
 
-pub(crate) fn parse(location: &str, text: &str) -> Result<Plan, String> {
-    let table = reknit_config::parse(location, text).map_err(|error| error.to_string())?;
-    from_table(location, table)
+pub(crate) fn parse(location: &str, text: &str) -> Result<Plan, InputError> {
+    from_table(location, reknit_config::parse(location, text)?)
 }
 
-pub(crate) fn from_table(location: &str, table: Table) -> Result<Plan, String> {
-    plan(location, table).map_err(|error| format!("{location}: {error}"))
+pub(crate) fn from_table(location: &str, table: Table) -> Result<Plan, InputError> {
+    plan(location, table).map_err(|error| error.at(location))
 }
 
 #[derive(Deserialize)]
@@ -68,6 +67,7 @@ fn plan(location: &str, mut table: Table) -> Result<Plan, KeyError> {
     };
     Ok(Plan {
         set: top.set.into_iter().map(|(key, value)| format!("{key}={}", unquoted(value))).collect(),
+        set_by_argument: Vec::new(),
         loss: top.loss,
         in_order: top.in_order,
         location: location.to_owned(),
@@ -363,7 +363,7 @@ mod tests {
                         [[flows]]\nvariant = \"newreno\"\nworkload = \"bulk\"\n";
 
     fn error(text: &str) -> String {
-        let error = Plan::parse("s.toml", text).unwrap_err();
+        let error = Plan::parse("s.toml", text).unwrap_err().to_string();
         assert!(!error.contains('\n'), "{error:?}");
         error
     }
@@ -434,7 +434,8 @@ mod tests {
         let changed = Plan::parse("s.toml", text).unwrap().profile().unwrap();
         assert_eq!(changed.bottleneck(reknit_path::Direction::Forward).unwrap().bits_per_second(), 2_000_000);
         let wrong = Plan::parse("s.toml", &text.replace("bottleneck", "neck")).unwrap().profile().unwrap_err();
-        assert!(wrong.contains("forward.neck"), "{wrong}");
+        let says = "s.toml: set.\"forward.neck.rate\": forward.neck: no such stage; there are ";
+        assert!(wrong.to_string().starts_with(says), "{wrong}");
     }
 
     #[test]

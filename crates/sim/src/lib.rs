@@ -24,6 +24,7 @@ mod waits;
 mod workload;
 
 pub use fairness::jain;
+pub use file::{MOST_FLOWS, MOST_SEEDS};
 pub use measures::{Measures, TimeMean};
 pub use meter::Meter;
 pub use plan::{FlowSetup, Group, PathSource, Plan, WorkloadShare};

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use reknit_config::{Argument, InputError, KeyError, Location};
 use reknit_path::{Profile, StreamId, Variate};
 use reknit_tcp::Config;
 use reknit_units::{Bytes, Duration, Instant, Share};
@@ -27,6 +28,8 @@ pub struct Plan {
     pub path: Option<PathSource>,
     /// Values of the path to change, `KEY=VALUE` each.
     pub set: Vec<String>,
+    /// More of them, given as an argument; they override `set`.
+    pub set_by_argument: Vec<String>,
     /// Each data packet is lost with this probability.
     pub loss: Option<Share>,
     /// Whatever reorders is taken off.
@@ -105,9 +108,9 @@ impl Plan {
     ///
     /// # Errors
     /// Names the file, the line (for broken TOML) or the key, what was wrong and what is allowed.
-    pub fn load(path: &Path) -> Result<Plan, String> {
+    pub fn load(path: &Path) -> Result<Plan, InputError> {
         let location = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{location}: {error}"))?;
+        let text = std::fs::read_to_string(path).map_err(|error| InputError::new(&location, error.to_string()))?;
         Plan::parse(&location, &text)
     }
 
@@ -115,7 +118,7 @@ impl Plan {
     ///
     /// # Errors
     /// As [`Plan::load`].
-    pub fn parse(location: &str, text: &str) -> Result<Plan, String> {
+    pub fn parse(location: &str, text: &str) -> Result<Plan, InputError> {
         file::parse(location, text)
     }
 
@@ -123,7 +126,7 @@ impl Plan {
     ///
     /// # Errors
     /// As [`Plan::load`].
-    pub fn from_table(location: &str, table: Table) -> Result<Plan, String> {
+    pub fn from_table(location: &str, table: Table) -> Result<Plan, InputError> {
         file::from_table(location, table)
     }
 
@@ -134,6 +137,7 @@ impl Plan {
             description: String::new(),
             path: None,
             set: Vec::new(),
+            set_by_argument: Vec::new(),
             loss: None,
             in_order: false,
             duration: None,
@@ -148,26 +152,33 @@ impl Plan {
     /// The path that the plan names, with what the plan changes about it.
     ///
     /// # Errors
-    /// Names the file and the key, or the override.
-    pub fn profile(&self) -> Result<Profile, String> {
-        let profile = match &self.path {
+    /// Names the file and the key, or the argument.
+    pub fn profile(&self) -> Result<Profile, InputError> {
+        let mut table = self.path_table()?;
+        for assignment in &self.set {
+            let key = || format!("set.{:?}", assignment.split('=').next().unwrap_or_default());
+            let refuse = |error: KeyError| KeyError::new(key(), error.to_string()).at(&self.location);
+            reknit_path::set(&mut table, assignment).map_err(refuse)?;
+        }
+        let mut profile = match &self.path {
             None => return Err(self.no_path()),
-            Some(PathSource::Given(name)) => Profile::load(name, &self.set).map_err(|error| error.to_string()),
-            Some(PathSource::GivenInline(table)) => {
-                Profile::from_table_with("path", table.clone(), &self.set).map_err(|error| error.to_string())
+            Some(PathSource::Given(name)) => Profile::from_table_with(name, table, &self.set_by_argument),
+            Some(PathSource::GivenInline(_)) => {
+                Profile::from_table_with(Argument::Path.name(), table, &self.set_by_argument)
             }
-            Some(PathSource::Inline(table)) => {
-                self.own(Profile::from_table_with(&self.location, table.clone(), &self.set))
+            Some(PathSource::Inline(_)) => {
+                self.own(Profile::from_table_with(&self.location, table, &self.set_by_argument))
             }
-            Some(PathSource::Named(name)) => self.own(Profile::load(&self.beside(name), &self.set)),
-        };
-        let mut profile = profile?;
+            Some(PathSource::Named(name)) => {
+                self.own(Profile::from_table_with(&self.beside(name), table, &self.set_by_argument))
+            }
+        }?;
         if let Some(loss) = self.loss {
             profile.set_loss(loss);
         }
         if self.in_order {
             profile = profile.in_order();
-            profile.description = format!("{} (taken off: whatever reorders)", profile.description);
+            profile.description = format!("{} (without reordering)", profile.description);
         }
         Ok(profile)
     }
@@ -176,17 +187,17 @@ impl Plan {
     ///
     /// # Errors
     /// Names the file.
-    pub fn path_table(&self) -> Result<Table, String> {
+    pub fn path_table(&self) -> Result<Table, InputError> {
         match &self.path {
             None => Err(self.no_path()),
             Some(PathSource::GivenInline(table) | PathSource::Inline(table)) => Ok(table.clone()),
-            Some(PathSource::Given(name)) => Profile::table(name).map_err(|error| error.to_string()),
+            Some(PathSource::Given(name)) => Profile::table(name),
             Some(PathSource::Named(name)) => self.own(Profile::table(&self.beside(name))),
         }
     }
 
-    fn no_path(&self) -> String {
-        format!("{}: path: missing; name one here or by --path", self.location)
+    fn no_path(&self) -> InputError {
+        KeyError::new("path", "missing; name one here").at(&self.location).or_give(Argument::Path)
     }
 
     /// The file of this name beside the plan's, if there is one.
@@ -196,15 +207,11 @@ impl Plan {
         if is_beside { beside.display().to_string() } else { name.to_owned() }
     }
 
-    /// The path with its errors placed in this plan's file.
-    fn own<T, E: std::fmt::Display>(&self, profile: Result<T, E>) -> Result<T, String> {
-        profile.map_err(|error| {
-            let error = error.to_string();
-            if error.starts_with("--set") {
-                return error;
-            }
-            let own = error.strip_prefix(&format!("{}: ", self.location));
-            own.map_or(format!("{}: path: {error}", self.location), |own| format!("{}: path.{own}", self.location))
+    /// The path with its errors located in this plan's file, unless they are about an argument.
+    fn own<T>(&self, profile: Result<T, InputError>) -> Result<T, InputError> {
+        profile.map_err(|error| match error.location {
+            Location::Argument(..) => error,
+            _ => error.inside(&self.location, "path"),
         })
     }
 
@@ -215,19 +222,19 @@ impl Plan {
     pub fn flow_setup(
         &self,
         profile: &Profile,
-        find: impl Fn(&str) -> Result<Arc<Composition>, String>,
-    ) -> Result<FlowSetup, String> {
+        find: impl Fn(&str) -> Result<Arc<Composition>, KeyError>,
+    ) -> Result<FlowSetup, InputError> {
         let mut groups = Vec::new();
         for (i, group) in self.groups.iter().enumerate() {
-            let refuse = |error: String| format!("{}: flows[{i}].{error}", self.location);
+            let refuse = |error: KeyError| error.inside(&format!("flows[{i}]")).at(&self.location);
             let variant = group.variant.as_deref().map(&find).transpose();
-            let variant = variant.map_err(|error| refuse(format!("variant: {error}")))?;
+            let variant = variant.map_err(|error| refuse(error.inside("variant")))?;
             let tcp = if group.tcp.is_empty() {
                 None
             } else {
                 let mut table = profile.tcp.clone();
                 table.extend(group.tcp.clone());
-                Some(Arc::new(read_tcp(table).map_err(|error| refuse(error.to_string()))?))
+                Some(Arc::new(read_tcp(table).map_err(refuse)?))
             };
             groups.push(GroupSetup { group: group.clone(), variant, tcp });
         }

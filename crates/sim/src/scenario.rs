@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reknit_config::{KeyError, read};
+use reknit_config::{InputError, KeyError, read};
 use reknit_path::Profile;
 use reknit_tcp::Config;
 use reknit_units::{Duration, Instant};
@@ -15,14 +15,14 @@ use crate::workload::Workload;
 ///
 /// # Errors
 /// Names the key, what was wrong and what is allowed.
-pub fn tcp_config(profile: &Profile) -> Result<Config, String> {
-    read_tcp(profile.tcp.clone()).map_err(|error| format!("{}: {error}", profile.name))
+pub fn tcp_config(profile: &Profile) -> Result<Config, InputError> {
+    read_tcp(profile.tcp.clone()).map_err(|error| error.at(&profile.name))
 }
 
 /// The defaults, changed by a `[tcp]` table.
 pub(crate) fn read_tcp(table: Table) -> Result<Config, KeyError> {
     let config: Config = read(table).map_err(|error| error.inside("tcp"))?;
-    config.check().map_err(|error| KeyError::new("", format!("tcp.{error}")))?;
+    config.check().map_err(|error| KeyError::new(error.key, error.allowed).of_value(error.value).inside("tcp"))?;
     Ok(config)
 }
 

@@ -19,7 +19,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use reknit_config::{ConfigError, KeyError, text};
+use reknit_config::{InputError, KeyError, text};
 use toml::Table;
 
 use crate::composition::Composition;
@@ -49,11 +49,11 @@ impl Custom {
     ///
     /// # Errors
     /// If the file cannot be read or does not describe a variant.
-    pub fn load(path: &Path) -> Result<Custom, ConfigError> {
+    pub fn load(path: &Path) -> Result<Custom, InputError> {
         let place = path.display().to_string();
         match std::fs::read_to_string(path) {
             Ok(text) => Custom::parse(&place, &text),
-            Err(error) => Err(ConfigError::new(place, error.to_string())),
+            Err(error) => Err(InputError::new(&place, error.to_string())),
         }
     }
 
@@ -61,7 +61,7 @@ impl Custom {
     ///
     /// # Errors
     /// Names the line (for broken TOML) or the key, and what is allowed.
-    pub fn parse(place: &str, text: &str) -> Result<Custom, ConfigError> {
+    pub fn parse(place: &str, text: &str) -> Result<Custom, InputError> {
         Custom::from_table(place, reknit_config::parse(place, text)?)
     }
 
@@ -69,12 +69,11 @@ impl Custom {
     ///
     /// # Errors
     /// Names the key, and what is allowed.
-    pub fn from_table(place: &str, table: Table) -> Result<Custom, ConfigError> {
-        let refuse = |message: String| ConfigError::new(place, message);
-        let mut custom = Custom::read(table.clone()).map_err(|error| refuse(error.to_string()))?;
+    pub fn from_table(place: &str, table: Table) -> Result<Custom, InputError> {
+        let mut custom = Custom::read(table.clone()).map_err(|error| error.at(place))?;
         let findings = rules::check(&custom.composition);
         if let Some(error) = findings.errors.into_iter().next() {
-            return Err(refuse(error));
+            return Err(InputError::new(place, error));
         }
         custom.table = table;
         custom.warnings = findings.warnings.into_iter().map(|warning| format!("{place}: {warning}")).collect();

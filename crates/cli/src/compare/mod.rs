@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use reknit_compare::{CompareOptions, Experiment, Job, ScenarioOptions};
-use reknit_sim::{End, PathSource, Plan, RunResult, run_unless};
-use reknit_units::{Duration, Share};
+use reknit_sim::{End, MOST_FLOWS, MOST_SEEDS, RunResult, run_unless};
+use reknit_units::Duration;
 
 use crate::capture::CaptureTracer;
+use crate::scenario_args::ScenarioArgs;
 use crate::{Failure, input, output};
 
 /// Compare variants on a path, in simulation.
@@ -20,40 +21,22 @@ use crate::{Failure, input, output};
 /// `sack` on the same path without reordering.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// A built-in path (`reknit paths` lists them) or a TOML file
-    #[arg(long, value_name = "NAME|FILE.toml", required_unless_present = "scenario")]
-    path: Option<String>,
-    /// Who shares the path and does what: a TOML file (docs/scenarios.md); what other options say counts instead of
-    /// what it says
-    #[arg(long, value_name = "FILE.toml")]
-    scenario: Option<PathBuf>,
+    #[command(flatten)]
+    scenario: ScenarioArgs,
     /// Variants, separated by commas (`reknit variants` lists them); all by default, or those that --variant-file
     /// starts from
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// A variant of your own (docs/variants.md says how to write one); may be repeated
-    #[arg(long, value_name = "FILE.toml")]
-    variant_file: Vec<PathBuf>,
     /// Length of each run, in its own time [default: 60 s]
     #[arg(long, value_name = "TIME", value_parser = input::duration)]
     duration: Option<Duration>,
     /// Runs of each variant, with the seeds 1, 2, 3, ... [default: 5]
-    #[arg(long, value_name = "N", value_parser = input::whole::<1, 10_000>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_SEEDS>, allow_negative_numbers = true)]
     seeds: Option<u32>,
     /// Connections that share the path, all of the same variant, opened 100 ms apart
-    #[arg(long, value_name = "N", default_value = "1", value_parser = input::whole::<1, 100_000>,
+    #[arg(long, value_name = "N", default_value = "1", value_parser = input::whole::<1, MOST_FLOWS>,
           allow_negative_numbers = true, conflicts_with = "scenario")]
     flows: u32,
-    /// Lose each data packet with this probability
-    #[arg(long, value_name = "SHARE")]
-    loss: Option<Share>,
-    /// Change a value of the path: tcp.KEY=VALUE, forward.STAGE.KEY=VALUE, reverse.STAGE.KEY=VALUE or
-    /// `drop_notices=true`; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// Take everything off the path that changes the order of packets
-    #[arg(long)]
-    in_order: bool,
     /// Print all results as JSON (docs/json.md describes it)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -101,24 +84,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn options(args: &Args) -> Result<CompareOptions, Failure> {
-    let plan = match &args.scenario {
-        Some(file) => Plan::load(file).map_err(Failure::Usage)?,
-        None => Plan::bulk(args.flows),
-    };
-    Ok(CompareOptions {
-        scenario: ScenarioOptions {
-            plan,
-            path: args.path.clone().map(PathSource::Given),
-            set: args.set.clone(),
-            loss: args.loss,
-            in_order: args.in_order.then_some(true),
-            duration: args.duration,
-            variant_files: args.variant_file.clone(),
-            variant_tables: Vec::new(),
-        },
-        variants: args.variants.clone(),
-        seeds: args.seeds,
-    })
+    let scenario = ScenarioOptions { duration: args.duration, ..args.scenario.options(args.flows)? };
+    Ok(CompareOptions { scenario, variants: args.variants.clone(), seeds: args.seeds })
 }
 
 /// With several variants each has a file of its own: `file-variant.pcapng`.

@@ -1,9 +1,9 @@
-//! What is transferred on which path: the scenario file and the options that count instead of it.
+//! What is transferred on which path: the scenario file and the options that override it.
 
-use reknit_compare::{ScenarioOptions, named_variant};
+use reknit_compare::{KeyError, named_variant};
 use reknit_host::testbed::Payload;
 use reknit_path::Profile;
-use reknit_sim::{PathSource, Plan, Workload, tcp_config};
+use reknit_sim::{Plan, Workload, tcp_config};
 use reknit_units::Duration;
 use reknit_variants::Custom;
 
@@ -25,25 +25,16 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn new(args: &Args) -> Result<Live, Failure> {
-        let plan = match &args.scenario {
-            Some(file) => Plan::load(file).map_err(Failure::Usage)?,
-            None => Plan::bulk(1),
-        };
-        let options = ScenarioOptions {
-            path: args.path.clone().map(PathSource::Given),
-            set: args.set.clone(),
-            loss: args.loss,
-            ..ScenarioOptions::of(plan)
-        };
+        let options = args.scenario.options(1)?;
         let plan = &options.plan;
         let mut profile = options.profile()?;
         let scenario = only_transfer(plan)?;
         profile.tcp.extend(plan.groups.iter().flat_map(|group| group.tcp.clone()));
-        let mut customs = named_variant::load(&args.variant_file)?;
+        let mut customs = named_variant::load(&options.variant_files)?;
         let from_files: Vec<String> = customs.iter().map(|custom| custom.name.clone()).collect();
         customs = named_variant::read(plan.own_variants.iter(), customs)?;
         Ok(Live {
-            tcp: tcp_config(&profile).map_err(Failure::Usage)?,
+            tcp: tcp_config(&profile)?,
             payload: payload(args)?.or(scenario).unwrap_or(Payload::Endless),
             duration: args.duration.or(plan.duration).unwrap_or(Duration::from_secs(20)),
             senders: senders(args, plan, from_files),
@@ -90,7 +81,7 @@ fn only_transfer(plan: &Plan) -> Result<Option<Payload>, Failure> {
         ([group], [Workload::Transfer(size)]) if group.count == 1 => Ok(Some(Payload::Pattern(*size))),
         _ => {
             let message = "the testbed has one flow at a time, of the workload `bulk` or `transfer`; others: compare";
-            Err(Failure::Usage(format!("{}: flows: {message}", plan.location)))
+            Err(KeyError::new("flows", message).at(&plan.location).into())
         }
     }
 }

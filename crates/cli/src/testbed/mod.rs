@@ -8,34 +8,27 @@ use std::sync::atomic::AtomicBool;
 use reknit_compare::NamedVariant;
 use reknit_host::testbed::Payload;
 use reknit_host::{Opener, Outcome, Spec, Stack, TestbedError};
-use reknit_units::{Bytes, Duration, Share};
+use reknit_units::{Bytes, Duration};
 use reknit_variants::{Custom, rules};
 use serde::Serialize;
 
 use self::live::Live;
+use crate::scenario_args::ScenarioArgs;
 use crate::table::{self, Align, Column};
 use crate::{Failure, input, output};
 
 /// Transfer data between our engine and this machine's kernel, live, over an emulated path.
 ///
 /// Runs in real time, in network namespaces that vanish with the command; needs root. Each sender transfers data to
-/// each receiver in turn. With --size or --file the transfer is verified by SHA-256; else it goes on for --duration.
+/// each receiver in turn, and so does each variant of --variant-file. With --size or --file the transfer is verified by SHA-256; else it goes on for --duration.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// A built-in path (`reknit paths` lists them) or a TOML file
-    #[arg(long, value_name = "NAME|FILE.toml", required_unless_present = "scenario")]
-    path: Option<String>,
-    /// A scenario of one flow that transfers data (docs/scenarios.md); what other options say counts instead of what it
-    /// says
-    #[arg(long, value_name = "FILE.toml")]
-    scenario: Option<PathBuf>,
+    #[command(flatten)]
+    scenario: ScenarioArgs,
     /// Senders, separated by commas: variants, or kernel:cubic, kernel:reno, kernel:bbr [default: kernel:cubic, and
     /// rack or the scenario's]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// A variant of your own as one more sender (docs/variants.md says how to write one); may be repeated
-    #[arg(long, value_name = "FILE.toml")]
-    variant_file: Vec<PathBuf>,
     /// Receivers, separated by commas: the same, or `same` as the sender
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', default_value = "kernel:cubic")]
     to: Vec<String>,
@@ -54,12 +47,6 @@ pub(crate) struct Args {
     /// Seed of the path's random decisions
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Lose each data packet with this probability
-    #[arg(long, value_name = "SHARE")]
-    loss: Option<Share>,
-    /// Change a value of the path: tcp.KEY=VALUE, forward.STAGE.KEY=VALUE or reverse.STAGE.KEY=VALUE; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
     /// IPv6 instead of IPv4
     #[arg(long)]
     ipv6: bool,
