@@ -1,6 +1,6 @@
 //! What plug-ins may know: facts that the engine computes once per event.
 
-use reknit_units::{Bytes, Duration, Instant, Segments};
+use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
 
 use crate::config::Config;
 use crate::experiment::{Experiment, Features};
@@ -208,6 +208,8 @@ pub struct AckFacts<'a> {
     pub rtt: Option<Duration>,
     /// The sample for the RTO estimator, as often as the configuration wants one.
     pub rtt_sample: Option<Duration>,
+    /// The delivery rate, if the congestion control wants it.
+    pub rate: Option<RateSample>,
 }
 
 impl AckFacts<'_> {
@@ -219,6 +221,43 @@ impl AckFacts<'_> {
     /// True if SND.UNA advanced.
     pub fn advances(&self) -> bool {
         self.ack > self.una_before
+    }
+}
+
+/// A sample of the delivery rate (`RS` of draft-ietf-ccwg-bbr §4.1.2.3), made on every ACK.
+///
+/// It is about the flight between the moment when the newest of the delivered segments was sent and now. What is not told
+/// by a segment is there on every ACK: `total_delivered`, `prior_in_flight`, `newly_lost`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RateSample {
+    /// Bytes delivered since the connection began (`C.delivered`).
+    pub total_delivered: Bytes,
+    /// Bytes in flight before this ACK.
+    pub prior_in_flight: Bytes,
+    /// Bytes marked lost by this ACK. Known once the loss detector has judged.
+    pub newly_lost: Bytes,
+    /// `C.delivered` when the segment was sent; none if the ACK delivers nothing.
+    pub prior_delivered: Option<Bytes>,
+    /// Bytes delivered since then.
+    pub delivered: Bytes,
+    /// The time that took; none if there is no valid sample.
+    pub interval: Option<Duration>,
+    /// Bytes in flight when the segment was sent, itself included.
+    pub tx_in_flight: Bytes,
+    /// Bytes that had been marked lost when the segment was sent.
+    pub lost_before: Bytes,
+    /// Bytes marked lost since. Known once the loss detector has judged.
+    pub lost: Bytes,
+    /// The application sent less than the path might have carried.
+    pub is_app_limited: bool,
+    /// The segment had been sent more than once.
+    pub is_retransmission: bool,
+}
+
+impl RateSample {
+    /// The delivery rate, if the sample is valid.
+    pub fn rate(&self) -> Option<Rate> {
+        self.interval.map(|interval| Rate::of(self.delivered, interval))
     }
 }
 

@@ -26,6 +26,28 @@ impl Rate {
         self.0
     }
 
+    /// The rate of `size` bytes in `time`, rounded down. Without time it is the greatest there is.
+    pub const fn of(size: Bytes, time: Duration) -> Rate {
+        let nanobits = size.0 as u128 * 8 * 1_000_000_000;
+        match nanobits.checked_div(time.as_nanos() as u128) {
+            Some(rate) if rate < u64::MAX as u128 => Rate(rate as u64),
+            _ => Rate(u64::MAX),
+        }
+    }
+
+    /// What fits into `time`, rounded down to a byte.
+    pub const fn bytes_in(self, time: Duration) -> Bytes {
+        let bytes = self.0 as u128 * time.as_nanos() as u128 / 8_000_000_000;
+        if bytes < u64::MAX as u128 { Bytes(bytes as u64) } else { Bytes::MAX }
+    }
+
+    /// The rate times `numerator` / `denominator`, rounded down.
+    #[must_use]
+    pub const fn scaled(self, numerator: u64, denominator: u64) -> Rate {
+        let scaled = self.0 as u128 * numerator as u128 / denominator as u128;
+        if scaled < u64::MAX as u128 { Rate(scaled as u64) } else { Rate(u64::MAX) }
+    }
+
     /// How long `size` takes at this rate, rounded up to a nanosecond. For ever at rate zero.
     pub const fn time_for(self, size: Bytes) -> Duration {
         if self.0 == 0 {
@@ -45,6 +67,16 @@ mod tests {
         assert_eq!("28.8 kbit/s".parse(), Ok(Rate(28_800)));
         assert_eq!(Rate(3_900_000).to_string(), "3.9 Mbit/s");
         assert!("10 Mb".parse::<Rate>().is_err());
+    }
+
+    #[test]
+    fn rates_and_sizes_and_times_agree() {
+        let rate = Rate::of(Bytes(1000), Duration::from_micros(800));
+        assert_eq!(rate, Rate::from_bits_per_second(10_000_000));
+        assert_eq!(rate.bytes_in(Duration::from_micros(801)), Bytes(1001));
+        assert_eq!(rate.scaled(5, 4), Rate(12_500_000));
+        assert_eq!(Rate::of(Bytes(1), Duration::ZERO), Rate(u64::MAX));
+        assert_eq!(Rate(u64::MAX).bytes_in(Duration::MAX), Bytes::MAX);
     }
 
     #[test]

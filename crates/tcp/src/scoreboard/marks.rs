@@ -185,6 +185,7 @@ impl Scoreboard {
         record.marks.set(Marks::LOST);
         record.marks.clear(Marks::RETRANSMITTED);
         self.to_retransmit.push(Reverse(id.0));
+        self.lost_so_far += one.bytes;
         true
     }
 

@@ -31,7 +31,7 @@ mod transmissions;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use reknit_units::Segments;
+use reknit_units::{Bytes, Segments};
 
 pub use self::ghosts::Duplicate;
 use self::ghosts::Ghosts;
@@ -61,6 +61,7 @@ pub struct Scoreboard {
     /// Lost and not under way again, lowest first. Stale entries are skipped when they come up.
     to_retransmit: BinaryHeap<Reverse<u64>>,
     ghosts: Ghosts,
+    lost_so_far: Bytes,
 }
 
 /// Reading.
@@ -105,6 +106,11 @@ impl Scoreboard {
     /// Of the rest, judged lost.
     pub fn lost(&self) -> Tally {
         self.lost
+    }
+
+    /// Everything that was ever marked lost, each transmission for itself and whatever became of it later.
+    pub fn lost_so_far(&self) -> Bytes {
+        self.lost_so_far
     }
 
     /// Sent again and thought to be under way.

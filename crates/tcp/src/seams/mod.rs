@@ -14,8 +14,8 @@ pub use self::detection::{
 };
 pub use self::receiver::{AckAction, AckPolicy, Arrival, Disclosure, HeaderSupport, RxFacts, TimedAck};
 pub use self::response::{
-    AfterTimeout, CongestionControl, DisorderEnd, FastRecovery, LimitedTransmit, LossResponse, Reduction, RtoEstimator,
-    SpuriousResponse, TimeoutRecovery, TimeoutStep, Undo,
+    AfterTimeout, CongestionControl, DisorderEnd, FastRecovery, LimitedTransmit, LossResponse, Pacing, Reduction,
+    RtoEstimator, SpuriousResponse, TimeoutRecovery, TimeoutStep, Undo,
 };
 use crate::facts::{Context, Turn};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use reknit_units::{Bytes, Duration, Instant, Segments};
+use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
 
 use crate::config::Config;
 use crate::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn, Window};
@@ -217,6 +217,15 @@ pub enum DisorderEnd {
     Timeout,
 }
 
+/// How what the window allows is spread over time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pacing {
+    /// Payload per time.
+    pub rate: Rate,
+    /// Bytes that leave at once. At least a segment does.
+    pub quantum: Bytes,
+}
+
 /// Growth and reduction of the window.
 pub trait CongestionControl: Debug + Send {
     /// The window after an ACK that delivered something, outside fast recovery and while the window was in use.
@@ -234,6 +243,22 @@ pub trait CongestionControl: Debug + Send {
 
     /// Returns to the state that was kept, because the reduction was spurious.
     fn restore(&mut self, cx: &Context<'_>);
+
+    /// How transmissions are spread over time, asked whenever something may be sent. None lets the window alone decide.
+    fn pacing(&self, _cx: &Context<'_>) -> Option<Pacing> {
+        None
+    }
+
+    /// True if [`AckFacts::rate`] is to be filled in. Asked once, when the connection begins.
+    fn wants_rate_samples(&self) -> bool {
+        false
+    }
+
+    /// True while it sends less than it believes the path to carry. Rate samples of that time are marked as those of an
+    /// application that has nothing to send.
+    fn limits_itself(&self, _cx: &Context<'_>) -> bool {
+        false
+    }
 
     /// A turn in the connection's recovery.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}

@@ -48,6 +48,7 @@ impl Sender {
         duplicates.clear();
 
         let window_changed = self.update_window(now, input); // step 2
+        let (in_flight_before, lost_before) = (self.board.pipe().bytes, self.board.lost_so_far());
         let (ack_loss, newly_sacked) = self.update_scoreboard(now, input, &mut newly); // step 3
         let dsack = input.sack.as_ref().and_then(|report| report.dsack.as_ref());
         if let Some(range) = dsack {
@@ -77,17 +78,20 @@ impl Sender {
             reordering: None,
             rtt: None,
             rtt_sample: None,
+            rate: None,
         };
         self.advance(now, &ack);
         let timeout_was_open = self.is_probing_timeout();
         let spurious = self.judge_last_reduction(now, &ack); // step 4
         self.measure_reordering(now, &mut ack); // step 5
         self.measure_rtt(now, &mut ack, input.echo_age); // step 6
+        self.sample_rate(now, &mut ack, in_flight_before);
         self.restart_timer_on_ack(now, &ack);
         if let Some(spurious) = spurious {
             self.respond_to_spurious(now, &ack, spurious); // step 7
         }
         let window_is_set = self.detect_loss(now, &ack); // step 8
+        self.sample_losses(&mut ack, lost_before);
         // RFC 3168 §6.1.2: the window grows by ACKs that do not echo congestion.
         if spurious.is_none() && !window_is_set && !timeout_was_open && !ack.ece && !self.is_frozen(now) {
             self.grow_window(now, &ack); // step 9
@@ -97,10 +101,18 @@ impl Sender {
 
         self.newly = newly;
         self.duplicates = duplicates;
-        let ghosts_expire = now + Scoreboard::ghost_lifetime(self.patience(), self.state.srtt);
-        self.board.retire(ghosts_expire);
+        self.retire(now);
         self.transmit(now); // step 10
         debug_assert_eq!(self.board.check(), Ok(()));
+    }
+
+    /// The ACK is dealt with: what it covers leaves the scoreboard.
+    fn retire(&mut self, now: Instant) {
+        let ghosts_expire = now + Scoreboard::ghost_lifetime(self.patience(), self.state.srtt);
+        self.board.retire(ghosts_expire);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.retire(self.board.first());
+        }
     }
 
     /// At an end that has only received, a data segment acknowledges the same nothing as the one before: there is nothing

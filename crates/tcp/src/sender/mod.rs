@@ -2,12 +2,14 @@
 //!
 //! Each file has one job, and an ACK passes through them in this order: [`sack`] reads its blocks, [`ack`] runs the
 //! pipeline, [`undo`] asks whether the last reduction was spurious and responds, [`measure`] takes reordering and RTT,
-//! [`detect`] asks what is lost, [`transmit`] sends. [`timeout`] does the same for timers. [`reaction`] has the states between
-//! which they move.
+//! [`rate`] takes the delivery rate, [`detect`] asks what is lost, [`transmit`] sends, [`pacing`] spreads that over time.
+//! [`timeout`] does the same for timers. [`reaction`] has the states between which they move.
 
 mod ack;
 mod detect;
 mod measure;
+mod pacing;
+mod rate;
 mod reaction;
 mod sack;
 mod timeout;
@@ -19,6 +21,8 @@ use std::sync::Arc;
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
 pub(crate) use self::ack::AckInput;
+use self::pacing::Pacer;
+use self::rate::Sampler;
 use self::reaction::Reaction;
 pub(crate) use self::sack::SackReport;
 pub(crate) use self::timeout::TimerVerdict;
@@ -26,7 +30,7 @@ use crate::config::Config;
 use crate::experiment::Features;
 use crate::facts::{Context, Phase, SendState, Window};
 use crate::scoreboard::{Cause, Duplicate, Scoreboard, SegId};
-use crate::seams::{ReorderingHistory, SenderPlugins, Verdicts};
+use crate::seams::{Pacing, ReorderingHistory, SenderPlugins, Verdicts};
 use crate::seq::Offset;
 use crate::stats::SendStats;
 
@@ -124,6 +128,11 @@ pub(crate) struct Sender {
     backoff: u32,
     last_expiry: Option<Expiry>,
     persist: Persist,
+    /// How what is sent now is spread over time.
+    pacing: Option<Pacing>,
+    pacer: Pacer,
+    /// Only if the congestion control wants the delivery rate.
+    sampler: Option<Box<Sampler>>,
     last_activity: Instant,
     /// When the peer last showed progress (or data was first sent after quiet).
     pub(crate) last_progress: Instant,
@@ -154,6 +163,7 @@ impl Sender {
         without_sack: Option<fn(&mut SenderPlugins)>,
         now: Instant,
     ) -> Sender {
+        let sampler = plugins.congestion_control.wants_rate_samples().then(|| Box::new(Sampler::new(now)));
         Sender {
             state: SendState::new(&config),
             board: Scoreboard::default(),
@@ -174,6 +184,9 @@ impl Sender {
             backoff: 0,
             last_expiry: None,
             persist: Persist { expires: Instant::NEVER, backoff: 0, probing: false },
+            pacing: None,
+            pacer: Pacer::default(),
+            sampler,
             last_activity: now,
             last_progress: now,
             last_sack: SackReport::default(),

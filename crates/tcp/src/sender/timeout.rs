@@ -21,7 +21,13 @@ impl Sender {
     pub(crate) fn deadline(&self) -> Instant {
         let postponed = self.postponed.map_or(Instant::NEVER, |(_, until)| until);
         let detector = self.plugins.loss_detector.deadline();
-        self.state.rto_expires.min(self.persist.expires).min(postponed).min(detector).min(self.gate_opens())
+        self.state
+            .rto_expires
+            .min(self.persist.expires)
+            .min(postponed)
+            .min(detector)
+            .min(self.gate_opens())
+            .min(self.pacing_deadline())
     }
 
     /// Fires what is due.
@@ -43,6 +49,9 @@ impl Sender {
         }
         if self.gate_opens() <= now {
             self.gate = Instant::ZERO;
+            self.transmit(now);
+        }
+        if self.pacing_deadline() <= now {
             self.transmit(now);
         }
         if self.state.rto_expires <= now {

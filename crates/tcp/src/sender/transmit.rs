@@ -20,14 +20,17 @@ struct NewData {
 enum Stop {
     NoRoom,
     NothingToSend,
+    /// The pacing rate: more leaves later.
+    Paced,
 }
 
 impl Sender {
     /// Sends what the window allows: retransmissions first, then new data, then what RFC 6675 allows on suspicion.
     ///
-    /// At most a burst for one ACK or timer; what is held back leaves with the next.
+    /// At most a burst for one ACK or timer; what is held back leaves with the next. Where pacing spreads what is sent, it
+    /// limits bursts itself.
     pub(super) fn transmit(&mut self, now: Instant) {
-        let burst = self.config.max_burst.map_or(u32::MAX, |max| max.0);
+        let burst = self.config.max_burst.filter(|_| self.pacing.is_none()).map_or(u32::MAX, |max| max.0);
         let sent = u32::from(self.burst == Burst::Begun);
         let more = self.send_up_to(now, burst - sent);
         self.burst = if more { Burst::HeldBack } else { Burst::Done };
@@ -43,28 +46,30 @@ impl Sender {
     /// True if `burst` segments were sent and more could be.
     fn send_up_to(&mut self, now: Instant, burst: u32) -> bool {
         self.restart_after_idle(now);
+        self.set_pace(now);
         let mut stop = (now < self.gate).then_some(Stop::NoRoom);
         let burst = if stop.is_some() { 0 } else { burst };
         if stop.is_none() {
             self.gate = Instant::ZERO;
         }
         for _ in 0..burst {
-            stop = self.send_one(now).err();
+            stop = if self.is_paced(now) { Some(Stop::Paced) } else { self.send_one(now).err() };
             if stop.is_some() {
                 break;
             }
         }
         self.note_use_of_window(now, stop);
+        self.note_app_limited(now);
         self.arm_timers(now);
         stop.is_none()
     }
 
-    /// Was the window the reason to stop, or is it full anyway?
+    /// Was the window the reason to stop, or is it full anyway? What pacing keeps back does not tell.
     fn note_use_of_window(&mut self, now: Instant, stop: Option<Stop>) {
         let full = self.state.flight_size() + self.state.smss > self.state.cwnd;
-        if full || stop != Some(Stop::NothingToSend) {
+        if full || matches!(stop, None | Some(Stop::NoRoom)) {
             self.full_until = self.state.snd_nxt;
-        } else if self.state.snd_una >= self.full_until {
+        } else if stop == Some(Stop::NothingToSend) && self.state.snd_una >= self.full_until {
             self.plugins.congestion_control.on_unused_window(now);
         }
     }
@@ -248,9 +253,13 @@ impl Sender {
     fn put(&mut self, now: Instant, id: SegId, cause: Cause, again: bool) {
         self.last_activity = now;
         self.stats.sent.count(cause, again);
+        let len = Bytes(self.board.get(id).map_or(0, |r| u64::from(r.len)));
         if self.state.phase == Phase::Recovery {
-            let len = self.board.get(id).map_or(0, |r| r.len);
-            self.plugins.fast_recovery.on_sent(Bytes(u64::from(len)));
+            self.plugins.fast_recovery.on_sent(len);
+        }
+        self.pace(now, len);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_sent(now, id, &self.board);
         }
         self.plugins.loss_detector.on_sent(&context!(self, now), id, cause);
     }

@@ -47,5 +47,6 @@ pub(crate) fn ack() -> AckFacts<'static> {
         reordering: None,
         rtt: None,
         rtt_sample: None,
+        rate: None,
     }
 }

@@ -1,0 +1,115 @@
+//! Pacing and delivery rate samples: what the engine does for a congestion control that asks for them.
+
+use std::sync::{Arc, Mutex};
+
+use reknit_tcp::facts::{AckFacts, Context, RateSample, Window};
+use reknit_tcp::seams::{CongestionControl, Pacing, Reduction};
+use reknit_testkit::{NOTHING, SMSS, Script, config, variant, vector};
+use reknit_units::{Bytes, Duration, Rate};
+
+/// A window that never changes, an optional pace, and a record of the samples.
+#[derive(Debug)]
+struct Fixed {
+    pacing: Option<Pacing>,
+    samples: Arc<Mutex<Vec<RateSample>>>,
+}
+
+impl CongestionControl for Fixed {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
+        self.samples.lock().unwrap().extend(ack.rate);
+        cx.snd.window_with(cx.snd.cwnd)
+    }
+
+    fn ssthresh(&mut self, cx: &Context<'_>, _reduction: &Reduction) -> Bytes {
+        cx.snd.cwnd
+    }
+
+    fn save(&mut self) {}
+
+    fn restore(&mut self, _cx: &Context<'_>) {}
+
+    fn pacing(&self, _cx: &Context<'_>) -> Option<Pacing> {
+        self.pacing
+    }
+
+    fn wants_rate_samples(&self) -> bool {
+        true
+    }
+}
+
+/// An established connection with a window of `window` segments and an RTT of 100 ms, and its samples.
+fn script(isn: u32, window: u32, pacing: Option<Pacing>) -> (Script, Arc<Mutex<Vec<RateSample>>>) {
+    let samples = Arc::new(Mutex::new(Vec::new()));
+    let mut plugins = variant("sack").build();
+    plugins.sender.congestion_control = Box::new(Fixed { pacing, samples: samples.clone() });
+    (Script::idle(isn, plugins, config(window), 100), samples)
+}
+
+/// One segment each millisecond, `quantum` segments at once.
+fn pace(quantum: u64) -> Pacing {
+    Pacing { rate: Rate::of(Bytes(SMSS), Duration::from_millis(1)), quantum: Bytes(quantum * SMSS) }
+}
+
+fn last(samples: &Mutex<Vec<RateSample>>) -> RateSample {
+    *samples.lock().unwrap().last().unwrap()
+}
+
+vector!(a_quantum_leaves_each_time_it_takes_at_the_pacing_rate, |isn| {
+    let (mut s, _) = script(isn, 20, Some(pace(2)));
+    assert_eq!(s.write(7), [1, 2]); // after a pause a burst takes half of its time
+    assert_eq!(s.at(101).sent(), [3, 4]);
+    assert_eq!(s.at(102).sent(), NOTHING);
+    assert_eq!(s.at(103).sent(), [5, 6]);
+    assert_eq!(s.at(105).sent(), [7]);
+    assert_eq!(s.at(150).sent(), NOTHING);
+});
+
+vector!(an_ack_is_no_way_around_the_pace, |isn| {
+    let (mut s, _) = script(isn, 4, Some(pace(1)));
+    assert_eq!(s.write(100), [1]);
+    assert_eq!(s.at(103).sent(), [2, 3, 4]);
+    s.at(200);
+    assert_eq!(s.pass(1), [5]);
+    assert_eq!(s.pass(2), NOTHING);
+    assert_eq!(s.at(201).sent(), [6]);
+});
+
+vector!(retransmissions_are_paced_too, |isn| {
+    let (mut s, _) = script(isn, 10, Some(pace(1)));
+    s.write(10);
+    s.at(120).sent();
+    // 1 and 2 are lost.
+    assert_eq!(s.at(200).pass_all([3, 4, 5, 6]), [1]);
+    assert_eq!(s.at(201).sent(), [2]);
+});
+
+vector!(a_sample_is_what_was_delivered_over_the_longer_of_two_times, |isn| {
+    let (mut s, samples) = script(isn, 4, None);
+    s.write(100);
+    s.at(200).pass_in_order(4);
+    let first = last(&samples);
+    assert_eq!((first.delivered, first.interval), (Bytes(4 * SMSS), Some(Duration::from_millis(100))));
+    assert_eq!(first.prior_delivered, Some(Bytes::ZERO));
+    assert_eq!(first.tx_in_flight, Bytes(4 * SMSS));
+    // ACKs come slowly, 5 at 300 ms and 7 at 400 ms: the time in which they came counts.
+    s.at(300).pass_in_order(2);
+    s.at(400).pass(7);
+    assert_eq!(last(&samples).rate(), Some(Rate::of(Bytes(4 * SMSS), Duration::from_millis(200))));
+    // One ACK for all that is left: the time in which that was sent counts.
+    s.at(500).pass_the_rest();
+    assert_eq!(last(&samples).rate(), Some(Rate::of(Bytes(4 * SMSS), Duration::from_millis(200))));
+    assert_eq!(last(&samples).total_delivered, Bytes(11 * SMSS));
+});
+
+vector!(an_application_without_data_marks_the_samples_to_come, |isn| {
+    let (mut s, samples) = script(isn, 8, None);
+    s.write(20);
+    s.at(200).pass_in_order(8);
+    assert!(last(&samples).is_app_limited); // they were sent after a pause
+    s.at(300).pass_in_order(8);
+    assert!(!last(&samples).is_app_limited); // the window was full
+    s.at(400).pass_in_order(4);
+    s.write(8);
+    s.at(500).pass_in_order(8);
+    assert!(last(&samples).is_app_limited);
+});
