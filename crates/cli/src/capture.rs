@@ -1,12 +1,23 @@
-//! Capture files of simulated connections.
+//! Capture files: those of simulated connections, and the names of several.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use reknit_sim::{Datagram, End, TraceEvent, Tracer};
 use reknit_units::Instant;
 use reknit_wire::{Capture, Endpoints, Interface, encode};
+
+/// One of several files: `file-label.pcapng`, or `file` itself without a label. A colon, as in `kernel:cubic`, becomes a
+/// hyphen.
+pub(crate) fn labelled(file: &Path, label: &str) -> PathBuf {
+    if label.is_empty() {
+        return file.to_owned();
+    }
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = file.extension().map(|e| format!(".{}", e.to_string_lossy())).unwrap_or_default();
+    file.with_file_name(format!("{stem}-{}{extension}", label.replace(':', "-")))
+}
 
 /// Writes what one side sees: headers in full, payloads (which a simulation does not have) as their length.
 pub(crate) struct CaptureTracer {

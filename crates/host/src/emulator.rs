@@ -13,6 +13,7 @@ use reknit_wire::{Capture, DecodeError, Decoded, Interface, set_dropped};
 
 use crate::clock::{Clock, TimeSource};
 use crate::observer::Observer;
+use crate::punctuality::Lateness;
 
 /// Longest sleep, so that a request to stop is heard.
 const NAP: Duration = Duration::from_millis(50);
@@ -149,6 +150,8 @@ pub(crate) struct Emulator<'a, C, E> {
     pub(crate) clock: C,
     pub(crate) sides: [Side<E>; 2],
     pub(crate) cancel: &'a AtomicBool,
+    /// How late packets left the path, both ways.
+    pub(crate) lateness: Lateness,
 }
 
 impl<C: TimeSource, E: Endpoint> Emulator<'_, C, E> {
@@ -216,8 +219,9 @@ impl<C: TimeSource, E: Endpoint> Emulator<'_, C, E> {
         let [first, second] = &mut self.sides;
         let (from, to) = if from == 0 { (first, second) } else { (second, first) };
         let mut busy = false;
-        while let Some((_, wire)) = from.pipe.pop(now) {
+        while let Some((due, wire)) = from.pipe.pop(now) {
             busy = true;
+            self.lateness.note(due, self.clock.now());
             if let Some(tap) = &mut to.tap {
                 tap.see(now, &wire.bytes)?;
             }

@@ -5,7 +5,6 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use reknit_units::Instant;
 use reknit_wire::Decoded;
-use tun_rs::SyncDevice;
 
 use crate::emulator::Endpoint;
 use crate::engine_end::EngineEnd;
@@ -25,12 +24,9 @@ impl Endpoint for End {
         match self {
             End::Kernel(kernel) => {
                 packet.resize(usize::from(MTU) + 64, 0);
-                match kernel.device.recv(packet) {
-                    Ok(n) => packet.truncate(n),
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                    Err(error) => return Err(error),
-                }
-                Ok(true)
+                let taken = kernel.take(packet)?;
+                packet.truncate(taken.unwrap_or(0));
+                Ok(taken.is_some())
             }
             End::Engine(end) => end.poll(now, packet),
         }
@@ -38,7 +34,7 @@ impl Endpoint for End {
 
     fn put(&mut self, now: Instant, bytes: &[u8], decoded: Option<&Decoded<'_>>) -> io::Result<()> {
         match (self, decoded) {
-            (End::Kernel(kernel), _) => write(&kernel.device, bytes)?,
+            (End::Kernel(kernel), _) => kernel.deliver(bytes)?,
             (End::Engine(end), Some(decoded)) => end.on_packet(now, decoded),
             (End::Engine(_), None) => {} // damaged: as if it had never come
         }
@@ -78,14 +74,3 @@ impl Endpoint for End {
         }
     }
 }
-
-/// Writes a packet to a device. A device that has no room, or is not up yet, loses it, as any network may.
-fn write(device: &SyncDevice, packet: &[u8]) -> io::Result<()> {
-    match device.send(packet) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(NO_BUFFERS) => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-const NO_BUFFERS: i32 = nix::errno::Errno::ENOBUFS as i32;

@@ -5,22 +5,32 @@ use std::convert::Infallible;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use nix::sys::socket::{setsockopt, sockopt};
-use reknit_units::Instant;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, poll};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, setsockopt, socket, sockopt};
+use reknit_units::{Duration as Span, Instant};
 use tun_rs::SyncDevice;
 
 use crate::clock::Clock;
 use crate::namespace;
+use crate::punctuality::waited_for_cpu;
 use crate::workload::{Payload, Sink, Source, Tally};
 
 /// Bytes per read and write.
 const CHUNK: usize = 64 << 10;
+/// Longest wait for a connection before the thread looks whether it is to stop, in ms.
+const NAP: u8 = 50;
+/// A device that has no room gets the packet again after this time...
+const PAUSE: Duration = Duration::from_micros(100);
+/// ... and so many times.
+const ATTEMPTS: u32 = 20;
 
 /// What the kernel end has to do.
 pub(crate) struct Task {
@@ -33,8 +43,6 @@ pub(crate) struct Task {
     /// Congestion control, as the kernel calls it.
     pub(crate) congestion_control: String,
     pub(crate) clock: Clock,
-    /// No read or write takes longer.
-    pub(crate) patience: Duration,
 }
 
 /// What the end's thread shares with the one that started it.
@@ -42,7 +50,7 @@ pub(crate) struct Task {
 struct Shared {
     /// The connection's socket, once there is one.
     socket: Mutex<Option<TcpStream>>,
-    /// The socket was shut down on purpose.
+    /// The task is to end, whatever it waits for.
     stopped: AtomicBool,
     failed: AtomicBool,
 }
@@ -50,6 +58,40 @@ struct Shared {
 impl Shared {
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<TcpStream>> {
         self.socket.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Ends whatever the task is waiting for; that counts as its regular end.
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        if let Some(socket) = self.lock().as_ref() {
+            // It may be closed already.
+            let _ = socket.shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    /// From now on [`Shared::stop`] shuts `socket` down.
+    fn take_charge_of(&self, socket: TcpStream) {
+        *self.lock() = Some(socket);
+        if self.is_stopped() {
+            self.stop();
+        }
+    }
+
+    /// Returns when `descriptor` is ready, or with an error when the task is stopped.
+    fn wait_for(&self, descriptor: BorrowedFd<'_>, events: PollFlags) -> io::Result<()> {
+        let mut descriptors = [PollFd::new(descriptor, events)];
+        while !self.is_stopped() {
+            match poll(&mut descriptors, NAP) {
+                Ok(0) | Err(Errno::EINTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::TimedOut, "stopped before there was a connection"))
     }
 }
 
@@ -60,6 +102,8 @@ pub(crate) struct Report {
     /// When the last byte was read.
     pub(crate) last_read: Instant,
     pub(crate) counters: KernelCounters,
+    /// For how long its thread was ready to run and got no processor.
+    pub(crate) waited_for_cpu: Span,
 }
 
 /// Counters of the kernel's TCP (`/proc/net/snmp` and `/proc/net/netstat`) by their names there.
@@ -90,11 +134,19 @@ impl KernelCounters {
     }
 }
 
-/// An end at work in its thread.
+/// An end at work in its thread. Dropping it stops the task, and with its thread the namespace goes.
 pub(crate) struct KernelEnd {
     pub(crate) device: SyncDevice,
     shared: Arc<Shared>,
-    thread: JoinHandle<io::Result<Report>>,
+    thread: Option<JoinHandle<io::Result<Report>>>,
+    /// Packets that the device refused for good.
+    pub(crate) refused: u64,
+}
+
+impl Drop for KernelEnd {
+    fn drop(&mut self) {
+        self.stop();
+    }
 }
 
 impl KernelEnd {
@@ -115,11 +167,40 @@ impl KernelEnd {
             report
         })?;
         let device = device.recv().map_err(|_| io::Error::other("the kernel end's thread died"))??;
-        Ok(KernelEnd { device, shared, thread })
+        Ok(KernelEnd { device, shared, thread: Some(thread), refused: 0 })
     }
 
     pub(crate) fn is_finished(&self) -> bool {
-        self.thread.is_finished()
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Hands the kernel a packet. A device that has no room gets it again a little later; one that goes on refusing loses
+    /// it, as any network may.
+    pub(crate) fn deliver(&mut self, packet: &[u8]) -> io::Result<()> {
+        for _ in 0..ATTEMPTS {
+            match self.device.send(packet) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_out_of_buffers(&error) => {
+                    thread::sleep(PAUSE);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.refused += 1;
+        Ok(())
+    }
+
+    /// Takes a packet that the kernel sends; none if there is none now.
+    pub(crate) fn take(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
+        loop {
+            match self.device.recv(packet) {
+                Ok(n) => return Ok(Some(n)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// True if the task ended with an error.
@@ -129,40 +210,78 @@ impl KernelEnd {
 
     /// Ends whatever the task is waiting for; that counts as its regular end.
     pub(crate) fn stop(&self) {
-        self.shared.stopped.store(true, Ordering::Relaxed);
-        if let Some(socket) = self.shared.lock().as_ref() {
-            // It may be closed already.
-            let _ = socket.shutdown(std::net::Shutdown::Both);
-        }
+        self.shared.stop();
     }
 
-    pub(crate) fn join(self) -> io::Result<Report> {
-        self.thread.join().map_err(|_| io::Error::other("the kernel end's thread panicked"))?
+    pub(crate) fn join(mut self) -> io::Result<Report> {
+        let Some(thread) = self.thread.take() else { return Err(io::Error::other("the kernel end was joined twice")) };
+        thread.join().map_err(|_| io::Error::other("the kernel end's thread panicked"))?
     }
+}
+
+fn is_out_of_buffers(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::ENOBUFS as i32)
 }
 
 impl Task {
     fn run(self, shared: &Shared, ready: Sender<Infallible>, go: &Receiver<Infallible>) -> io::Result<Report> {
+        let (tally, last_read) = match self.transfer(shared, ready, go) {
+            Err(_) if shared.is_stopped() => (Tally::default(), self.clock.now()),
+            other => other?,
+        };
+        let waited_for_cpu = waited_for_cpu();
+        Ok(Report { tally, last_read, counters: KernelCounters::read(), waited_for_cpu })
+    }
+
+    /// No read or write has a time limit of its own: the path's emulator has one, and stops what is still waiting then.
+    fn transfer(
+        &self,
+        shared: &Shared,
+        ready: Sender<Infallible>,
+        go: &Receiver<Infallible>,
+    ) -> io::Result<(Tally, Instant)> {
         let listener = if self.opens { None } else { Some(TcpListener::bind(self.local)?) };
+        if let Some(listener) = &listener {
+            self.choose_congestion_control(listener)?; // its connections inherit it
+        }
         drop(ready); // nothing is ever sent: hanging up is the signal
         let _ = go.recv();
         let stream = match listener {
-            Some(listener) => accept(&listener, self.patience)?,
-            None => TcpStream::connect_timeout(&self.remote, self.patience)?,
+            Some(listener) => {
+                shared.wait_for(listener.as_fd(), PollFlags::POLLIN)?;
+                listener.accept()?.0
+            }
+            None => self.connect(shared)?,
         };
-        setsockopt(&stream, sockopt::TcpCongestion, &self.congestion_control.clone().into())?;
-        stream.set_read_timeout(Some(self.patience))?;
-        stream.set_write_timeout(Some(self.patience))?;
-        *shared.lock() = Some(stream.try_clone()?);
-        let done = match &self.sends {
+        shared.take_charge_of(stream.try_clone()?);
+        match &self.sends {
             Some((payload, stop_at)) => self.send(&stream, payload, *stop_at),
             None => self.receive(&stream),
-        };
-        let (tally, last_read) = match done {
-            Err(_) if shared.stopped.load(Ordering::Relaxed) => (Tally::default(), self.clock.now()),
-            other => other?,
-        };
-        Ok(Report { tally, last_read, counters: KernelCounters::read() })
+        }
+    }
+
+    /// Before there is a connection: one that begins under bbr stays paced after a switch to another.
+    fn choose_congestion_control(&self, socket: &impl AsFd) -> io::Result<()> {
+        Ok(setsockopt(socket, sockopt::TcpCongestion, &self.congestion_control.clone().into())?)
+    }
+
+    /// Opens the connection, unless the task is stopped before.
+    fn connect(&self, shared: &Shared) -> io::Result<TcpStream> {
+        let family = if self.remote.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let socket = socket(family, SockType::Stream, flags, None)?;
+        self.choose_congestion_control(&socket)?;
+        match nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(self.remote)) {
+            Ok(()) | Err(Errno::EINPROGRESS) => {}
+            Err(error) => return Err(error.into()),
+        }
+        shared.wait_for(socket.as_fd(), PollFlags::POLLOUT)?;
+        let stream = TcpStream::from(socket);
+        if let Some(error) = stream.take_error()? {
+            return Err(error);
+        }
+        stream.set_nonblocking(false)?;
+        Ok(stream)
     }
 
     fn send(&self, mut stream: &TcpStream, payload: &Payload, stop_at: Instant) -> io::Result<(Tally, Instant)> {
@@ -177,19 +296,19 @@ impl Task {
         }
         stream.shutdown(std::net::Shutdown::Write)?;
         // The peer closes when it has everything.
-        let rest = stream.read(&mut chunk)?;
+        let rest = read(stream, &mut chunk)?;
         if rest > 0 {
             return Err(io::Error::other("the receiver sent data"));
         }
         Ok((source.tally(), self.clock.now()))
     }
 
-    fn receive(&self, mut stream: &TcpStream) -> io::Result<(Tally, Instant)> {
+    fn receive(&self, stream: &TcpStream) -> io::Result<(Tally, Instant)> {
         let mut sink = Sink::default();
         let mut chunk = vec![0; CHUNK];
         let mut last_read = self.clock.now();
         loop {
-            let n = stream.read(&mut chunk)?;
+            let n = read(stream, &mut chunk)?;
             if n == 0 {
                 break;
             }
@@ -201,15 +320,12 @@ impl Task {
     }
 }
 
-/// `accept` with a limit; the standard library has none.
-fn accept(listener: &TcpListener, patience: Duration) -> io::Result<TcpStream> {
-    use std::os::fd::AsFd;
-
-    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-    let mut fds = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
-    let timeout = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
-    if poll(&mut fds, timeout)? == 0 {
-        return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody connected"));
+/// `read` that goes on after a signal.
+fn read(mut stream: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(into) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
     }
-    Ok(listener.accept()?.0)
 }

@@ -11,10 +11,14 @@ mod engine_end;
 mod kernel_end;
 mod namespace;
 mod observer;
+mod outcome;
+mod punctuality;
 #[cfg(test)]
 mod replay;
 pub mod testbed;
 mod workload;
 
 pub use kernel_end::KernelCounters;
-pub use testbed::{Opener, Outcome, Spec, Stack, TestbedError, run};
+pub use outcome::{Ending, Outcome};
+pub use punctuality::{Doubt, Punctuality};
+pub use testbed::{Opener, Spec, Stack, TestbedError, run};

@@ -44,14 +44,11 @@ fn wait_for(local: IpAddr) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::AddrNotAvailable, format!("the kernel did not take {local} into use")))
 }
 
-/// Settings of the fresh namespace: nothing remembered from earlier connections, no waiting for address collisions, and
-/// connections begin under reno, not under the machine's default: one that begins under bbr stays paced after a switch to
-/// another. (A namespace may choose only what is open to every user; reno always is.) A kernel without one of them works
-/// all the same.
+/// Settings of the fresh namespace: nothing remembered from earlier connections, no waiting for address collisions.
+/// A kernel without one of them works all the same.
 fn configure() {
     for (key, value) in [
         ("net/ipv4/tcp_no_metrics_save", "1"),
-        ("net/ipv4/tcp_congestion_control", "reno"),
         ("net/ipv6/conf/all/accept_dad", "0"),
         ("net/ipv6/conf/default/accept_dad", "0"),
         ("net/ipv6/conf/default/router_solicitations", "0"),

@@ -19,6 +19,7 @@ use reknit_wire::{Decoded, Endpoints, encode};
 use crate::clock::TimeSource;
 use crate::emulator::{Emulator, Endpoint, Side, Stopped};
 use crate::observer::Observer;
+use crate::punctuality::Lateness;
 
 const SEED: u64 = 11;
 const END: Instant = Instant::from_nanos(4_000_000_000);
@@ -198,7 +199,8 @@ fn replay(profile: &Profile, record: &Record, lateness: &'static [Duration]) -> 
         observer: Observer::default(),
     };
     let sides = [side(Direction::Forward, &record.sent[0]), side(Direction::Reverse, &record.sent[1])];
-    let mut emulator = Emulator { clock: clock.clone(), sides, cancel: &AtomicBool::new(false) };
+    let mut emulator =
+        Emulator { clock: clock.clone(), sides, cancel: &AtomicBool::new(false), lateness: Lateness::default() };
     assert_eq!(emulator.run(END).unwrap(), Stopped::TimeIsUp);
     let got = emulator.sides.map(|side| side.end.got);
     let readings = clock.readings.borrow().clone();

@@ -23,6 +23,8 @@ use crate::end::End;
 use crate::engine_end::{Application, EngineEnd};
 use crate::kernel_end::{KernelCounters, KernelEnd, Task};
 use crate::observer::Observer;
+use crate::outcome::{Ending, Outcome};
+use crate::punctuality::{Lateness, Punctuality, waited_for_cpu};
 pub use crate::workload::{Payload, Tally};
 use crate::workload::{Sink, Source};
 
@@ -102,52 +104,6 @@ pub struct Spec {
     pub capture_receiver: Option<PathBuf>,
 }
 
-/// What happened.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Bytes that arrived in order.
-    pub delivered: Bytes,
-    /// From the opening to the last byte, or to the end of an endless transfer.
-    pub elapsed: Duration,
-    /// What the sender's application wrote; empty if the transfer was stopped.
-    pub sent: Tally,
-    /// What the receiver's application read; empty if the transfer was stopped.
-    pub received: Tally,
-    /// Data segments that the sender sent.
-    pub segments: u64,
-    /// Of these, sent again.
-    pub retransmissions: u64,
-    /// Data segments that arrived although everything in them had arrived, copies by the network apart.
-    pub spurious_retransmissions: u64,
-    /// RST segments, both ways.
-    pub resets: u64,
-    /// FIN segments that arrived, from the sender and from the receiver.
-    pub fins: [u64; 2],
-    /// What the sender counted, if it was our engine.
-    pub engine: Option<SendStats>,
-    /// The sender's variables at the end, if it was our engine; else the receiver's, if that was.
-    pub info: Option<Info>,
-    /// What the sender's kernel counted, if it was one.
-    pub kernel: Option<KernelCounters>,
-}
-
-impl Outcome {
-    /// Bytes in order per second, in bits.
-    pub fn goodput(&self) -> f64 {
-        let seconds = self.elapsed.as_secs_f64();
-        if seconds > 0.0 { self.delivered.0 as f64 * 8.0 / seconds } else { 0.0 }
-    }
-
-    /// Expiries of the sender's retransmission timer.
-    pub fn timeouts(&self) -> u64 {
-        match (&self.engine, &self.kernel) {
-            (Some(engine), _) => engine.timeouts,
-            (None, Some(kernel)) => kernel.get("TCPTimeouts"),
-            (None, None) => 0,
-        }
-    }
-}
-
 /// Why a transfer did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
@@ -167,12 +123,12 @@ pub enum TestbedError {
         /// Why.
         source: io::Error,
     },
+    /// A capture file could not be written.
+    #[error("the capture file: {0}")]
+    Capture(io::Error),
     /// Our engine's connection failed.
     #[error("our engine's connection failed: {0}")]
     Closed(CloseReason),
-    /// It took too long.
-    #[error("not finished after {0}")]
-    TooLate(Duration),
     /// It was cancelled.
     #[error("cancelled")]
     Cancelled,
@@ -181,8 +137,8 @@ pub enum TestbedError {
 /// Runs the transfer. `cancel` ends it early.
 ///
 /// # Errors
-/// If the machine cannot run it, or the transfer fails or takes longer than `spec.duration`; an endless transfer ends
-/// well at that time.
+/// If the machine cannot run it, or the transfer fails. One that takes longer than `spec.duration` ends then, which is no
+/// error: [`Outcome::ending`] tells.
 pub fn run(spec: &Spec, cancel: &AtomicBool) -> Result<Outcome, TestbedError> {
     let clock = Clock::start();
     let stop_at = clock.now() + spec.duration;
@@ -198,13 +154,17 @@ pub fn run(spec: &Spec, cancel: &AtomicBool) -> Result<Outcome, TestbedError> {
         make_side(spec, sender, Direction::Forward, spec.capture_sender.as_deref(), clock, began)?,
         make_side(spec, receiver, Direction::Reverse, spec.capture_receiver.as_deref(), clock, began)?,
     ];
-    let mut emulator = Emulator { clock, sides, cancel };
+    let waited_before = waited_for_cpu();
+    let mut emulator = Emulator { clock, sides, cancel, lateness: Lateness::default() };
     let stopped = emulator.run(stop_at).map_err(|source| TestbedError::Failed { what: "the emulated path", source })?;
-    match stopped {
-        Stopped::Cancelled => Err(TestbedError::Cancelled),
-        Stopped::TimeIsUp if spec.payload != Payload::Endless => Err(TestbedError::TooLate(spec.duration)),
-        Stopped::Done | Stopped::Failed | Stopped::TimeIsUp => conclude(emulator.sides, began, clock.now(), stopped),
+    if stopped == Stopped::Cancelled {
+        return Err(TestbedError::Cancelled);
     }
+    let span = Span { began, now: clock.now(), stopped };
+    let waited = waited_for_cpu().saturating_sub(waited_before);
+    let outcome = conclude(emulator.sides, span, &emulator.lateness, waited)?;
+    let unfinished = stopped == Stopped::TimeIsUp && spec.payload != Payload::Endless;
+    Ok(if unfinished { Outcome { ending: Ending::Unfinished, ..outcome } } else { outcome })
 }
 
 fn addresses(ipv6: bool) -> [IpAddr; 2] {
@@ -239,7 +199,6 @@ fn make_end(
                 sends: is_sender.then(|| (spec.payload.clone(), stop_at)),
                 congestion_control: congestion_control.clone(),
                 clock,
-                patience: std::time::Duration::from_nanos(spec.duration.as_nanos()),
             };
             let end = KernelEnd::start(task, ready, go).map_err(set_up("a network namespace with a TUN device"))?;
             Ok(End::Kernel(end))
@@ -274,7 +233,7 @@ fn make_side(
     let tap = match capture {
         Some(path) => Some(Tap::new(path, name, clock).map_err(|error| {
             let source = io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-            TestbedError::Failed { what: "the capture file", source }
+            TestbedError::Capture(source)
         })?),
         None => None,
     };
@@ -285,6 +244,14 @@ fn make_side(
     Ok(Side { end, pipe, tap, observer: Observer::default() })
 }
 
+/// When the transfer was, and how it stopped.
+#[derive(Clone, Copy)]
+struct Span {
+    began: Instant,
+    now: Instant,
+    stopped: Stopped,
+}
+
 /// What is left of one end.
 #[derive(Default)]
 struct Rest {
@@ -293,47 +260,56 @@ struct Rest {
     engine: Option<SendStats>,
     info: Option<Info>,
     kernel: Option<KernelCounters>,
+    waited_for_cpu: Duration,
+    refused: u64,
 }
 
-fn finish_end(end: End, now: Instant, stopped: Stopped, what: &'static str) -> Result<Rest, TestbedError> {
+fn finish_end(end: End, span: Span, what: &'static str) -> Result<Rest, TestbedError> {
     match end {
         End::Engine(end) => {
             if let Some(reason) = end.failure() {
                 return Err(TestbedError::Closed(reason));
             }
             let engine = end.stream().map(|stream| stream.connection().send_stats().clone());
-            let (info, last_read) = (end.info(now), end.last_read());
-            Ok(Rest { engine, info, last_read: Some(last_read), tally: end.tally(), kernel: None })
+            let (info, last_read) = (end.info(span.now), Some(end.last_read()));
+            Ok(Rest { engine, info, last_read, tally: end.tally(), ..Rest::default() })
         }
         End::Kernel(end) => {
-            if stopped != Stopped::Done {
+            if span.stopped != Stopped::Done {
                 end.stop();
             }
+            let refused = end.refused;
             let report = end.join().map_err(|source| TestbedError::Failed { what, source })?;
             Ok(Rest {
                 tally: report.tally,
                 last_read: Some(report.last_read),
                 kernel: Some(report.counters),
+                waited_for_cpu: report.waited_for_cpu,
+                refused,
                 ..Rest::default()
             })
         }
     }
 }
 
-fn conclude(sides: [Side<End>; 2], began: Instant, now: Instant, stopped: Stopped) -> Result<Outcome, TestbedError> {
+/// `waited`: for how long the emulator's thread was ready to run and got no processor.
+fn conclude(sides: [Side<End>; 2], span: Span, lateness: &Lateness, waited: Duration) -> Result<Outcome, TestbedError> {
     let [sender, receiver] = sides;
     for tap in [sender.tap, receiver.tap].into_iter().flatten() {
-        tap.finish().map_err(|source| TestbedError::Failed { what: "the capture file", source })?;
+        tap.finish().map_err(TestbedError::Capture)?;
     }
     let (data, acks) = (sender.observer, receiver.observer);
     // Both ends are to be finished, even if the first of them has failed.
-    let sender = finish_end(sender.end, now, stopped, "the sender's kernel");
-    let receiver = finish_end(receiver.end, now, stopped, "the receiver's kernel");
+    let sender = finish_end(sender.end, span, "the sender's kernel");
+    let receiver = finish_end(receiver.end, span, "the receiver's kernel");
     let (sender, receiver) = (sender?, receiver?);
-    let until = if stopped == Stopped::Done { receiver.last_read.unwrap_or(now) } else { now };
+    let until = if span.stopped == Stopped::Done { receiver.last_read.unwrap_or(span.now) } else { span.now };
+    let elapsed = until.since(span.began);
+    let waited = waited + sender.waited_for_cpu + receiver.waited_for_cpu;
     Ok(Outcome {
+        ending: if span.stopped == Stopped::Done { Ending::Finished } else { Ending::Stopped },
         delivered: Bytes(data.in_order()),
-        elapsed: until.since(began),
+        elapsed,
         sent: sender.tally,
         received: receiver.tally,
         segments: data.segments_sent,
@@ -344,5 +320,6 @@ fn conclude(sides: [Side<End>; 2], began: Instant, now: Instant, stopped: Stoppe
         engine: sender.engine,
         info: sender.info.or(receiver.info),
         kernel: sender.kernel,
+        punctuality: Punctuality::new(lateness, waited, elapsed, sender.refused + receiver.refused),
     })
 }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use reknit_host::testbed::Payload;
-use reknit_host::{Opener, Outcome, Spec, Stack, doctor, run};
+use reknit_host::{Ending, Opener, Outcome, Spec, Stack, TestbedError, doctor, run};
 use reknit_path::Profile;
 use reknit_tcp::Config;
 use reknit_units::{Bytes, Duration};
@@ -61,6 +61,7 @@ fn spec(path: &str, role: Role, size: u64) -> Spec {
 /// The transfer came to its end in order, with the same bytes at both ends.
 fn assert_clean(what: &str, spec: &Spec, outcome: &Outcome) {
     let Payload::Pattern(size) = spec.payload else { panic!("no size") };
+    assert_eq!(outcome.ending, Ending::Finished, "{what}");
     assert_eq!(outcome.sent.bytes, size, "{what}: sent");
     assert_eq!(outcome.sent, outcome.received, "{what}: digests");
     assert_eq!(outcome.delivered, size, "{what}: delivered");
@@ -176,7 +177,7 @@ fn against_the_kernel(variant: &str, role: Role) -> Result<(), String> {
         Role::ClientReceives | Role::ServerReceives => spec.receiver = ours,
     }
     let outcome = run(&spec, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
-    if outcome.received.bytes != size || outcome.sent != outcome.received {
+    if outcome.ending != Ending::Finished || outcome.received.bytes != size || outcome.sent != outcome.received {
         return Err(format!("sent {:?}, received {:?}", outcome.sent, outcome.received));
     }
     // A segment that is so late that it finds the connection closed is answered with a RST, so these are not counted; one
@@ -185,6 +186,73 @@ fn against_the_kernel(variant: &str, role: Role) -> Result<(), String> {
         return Err(format!("FINs {:?}", outcome.fins));
     }
     Ok(())
+}
+
+/// A pair of kernels with 10 MB to transfer, which takes 8 s at this path's rate.
+fn kernels_with_too_little_time() -> Spec {
+    let kernel: Stack = "kernel:cubic".parse().unwrap();
+    Spec {
+        sender: kernel.clone(),
+        receiver: kernel,
+        duration: Duration::from_millis(1500),
+        ..spec("lossy", Role::ClientSends, 10_000_000)
+    }
+}
+
+#[test]
+fn a_transfer_that_takes_too_long_is_an_outcome() {
+    if !can_run() {
+        return;
+    }
+    let ours: Stack = "rack".parse().unwrap();
+    let kernels = kernels_with_too_little_time();
+    for spec in [Spec { sender: ours, ..kernels.clone() }, kernels] {
+        let outcome = run(&spec, &AtomicBool::new(false)).unwrap();
+        assert_eq!(outcome.ending, Ending::Unfinished, "{}", spec.sender);
+        assert!(outcome.delivered > Bytes(10_000), "{}: {:?}", spec.sender, outcome.delivered);
+        assert!(outcome.elapsed >= Duration::from_millis(1400), "{}: {:?}", spec.sender, outcome.elapsed);
+    }
+}
+
+/// Network namespaces in which a thread of this process is.
+fn namespaces() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let of_task = |task: std::fs::DirEntry| std::fs::read_link(task.path().join("ns/net")).ok();
+    let all: std::collections::BTreeSet<_> = tasks.filter_map(|task| of_task(task.unwrap())).collect();
+    all.len()
+}
+
+/// In a process of its own, so that no other test's namespaces are there.
+#[test]
+fn a_cancelled_transfer_leaves_no_namespace() {
+    if !can_run() {
+        return;
+    }
+    let name = "a_cancelled_transfer_leaves_no_namespace";
+    if std::env::var_os("REKNIT_ALONE").is_none() {
+        let this = std::env::current_exe().unwrap();
+        let alone = Command::new(this).args(["--exact", name]).env("REKNIT_ALONE", "1").output().unwrap();
+        assert!(alone.status.success(), "{}", String::from_utf8_lossy(&alone.stdout));
+        return;
+    }
+    let cancel = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let during = (0..100).find(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                namespaces() == 3
+            });
+            assert!(during.is_some(), "each kernel has a namespace: {}", namespaces());
+            cancel.store(true, Ordering::Relaxed);
+        });
+        let result = run(&kernels_with_too_little_time(), &cancel);
+        assert!(matches!(result, Err(TestbedError::Cancelled)), "{result:?}");
+    });
+    let gone = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        namespaces() == 1
+    });
+    assert!(gone, "{} namespaces are left", namespaces());
 }
 
 #[test]

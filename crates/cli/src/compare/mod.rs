@@ -11,7 +11,7 @@ use reknit_compare::{CompareOptions, Experiment, Job, ScenarioOptions};
 use reknit_sim::{End, MOST_FLOWS, MOST_SEEDS, RunResult, run_unless};
 use reknit_units::Duration;
 
-use crate::capture::CaptureTracer;
+use crate::capture::{self, CaptureTracer};
 use crate::scenario_args::ScenarioArgs;
 use crate::{Failure, input, output};
 
@@ -90,12 +90,7 @@ fn options(args: &Args) -> Result<CompareOptions, Failure> {
 
 /// With several variants each has a file of its own: `file-variant.pcapng`.
 fn capture_name(file: &Path, variant: &str, variants: usize) -> PathBuf {
-    if variants == 1 {
-        return file.to_owned();
-    }
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let extension = file.extension().map(|e| format!(".{}", e.to_string_lossy())).unwrap_or_default();
-    file.with_file_name(format!("{stem}-{variant}{extension}"))
+    capture::labelled(file, if variants == 1 { "" } else { variant })
 }
 
 /// None if the user has interrupted it. The first run of each variant may go into a capture.

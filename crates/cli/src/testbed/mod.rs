@@ -1,21 +1,19 @@
 //! `reknit testbed`: live transfers between our engine and this machine's kernel.
 
+mod ends;
 mod live;
+mod report;
+mod show;
 
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::path::{Path, PathBuf};
 
-use reknit_compare::NamedVariant;
-use reknit_host::testbed::Payload;
-use reknit_host::{Opener, Outcome, Spec, Stack, TestbedError};
+use reknit_host::{Opener, Spec, Stack};
 use reknit_units::{Bytes, Duration};
-use reknit_variants::{Custom, rules};
-use serde::Serialize;
 
 use self::live::Live;
+use self::report::{Report, Transfer};
 use crate::scenario_args::ScenarioArgs;
-use crate::table::{self, Align, Column};
-use crate::{Failure, input, output};
+use crate::{Failure, capture, input, output};
 
 /// Transfer data between our engine and this machine's kernel, live, over an emulated path.
 ///
@@ -47,13 +45,18 @@ pub(crate) struct Args {
     /// Seed of the path's random decisions
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
+    /// Transfers of each pair of ends, with this seed and the next ones; one of each pair, then the next round
+    #[arg(long, value_name = "N", default_value = "1", value_parser = input::whole::<1, 10_000>,
+          allow_negative_numbers = true)]
+    repeat: u32,
     /// IPv6 instead of IPv4
     #[arg(long)]
     ipv6: bool,
-    /// Write the sender's packets to a pcapng file (several senders: the last)
+    /// Write the sender's packets to a pcapng file (several transfers: FILE-SENDER, FILE-SENDER-to-RECEIVER,
+    /// FILE-SENDER-2)
     #[arg(long, value_name = "FILE")]
     pcap_sender: Option<PathBuf>,
-    /// Write the receiver's packets to a pcapng file (several senders: the last)
+    /// Write the receiver's packets to a pcapng file (several transfers: as above)
     #[arg(long, value_name = "FILE")]
     pcap_receiver: Option<PathBuf>,
     /// Print all results as JSON (docs/json.md describes it)
@@ -61,69 +64,22 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// One finished transfer.
-#[derive(Debug, Serialize)]
-struct Row {
-    sender: String,
-    receiver: String,
-    goodput_mbit_s: f64,
-    delivered_bytes: u64,
-    elapsed_s: f64,
-    segments_sent: u64,
-    retransmissions: u64,
-    spurious_retransmissions: u64,
-    timeouts: u64,
-    /// SHA-256 of what was sent, if the same was received; none for a transfer that was stopped by time.
-    sha256: Option<String>,
-    fell_back: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Report {
-    format: &'static str,
-    reknit: &'static str,
-    path: String,
-    description: String,
-    kernel: String,
-    seed: u64,
-    transfers: Vec<Row>,
-}
-
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let Live { profile, tcp, payload, duration, customs, senders } = Live::new(args)?;
-    for warning in customs.iter().flat_map(|custom| &custom.warnings) {
+    let live = Live::new(args)?;
+    for warning in live.customs.iter().flat_map(|custom| &custom.warnings) {
         eprintln!("warning: {warning}");
     }
-    let pairs = pairs(args, &senders, &customs)?;
-    warn_of_double_waits(&pairs);
+    let pairs = ends::pairs(args, &live.senders, &live.customs)?;
+    ends::warn_of_double_waits(&pairs);
     let stop = output::on_interrupt();
-    let bar = output::progress(pairs.len() as u64, "transferring", args.json);
-    let mut report = Report {
-        format: "reknit-testbed-1",
-        reknit: env!("CARGO_PKG_VERSION"),
-        path: profile.name.clone(),
-        description: profile.description.clone(),
-        kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
-        seed: args.seed,
-        transfers: Vec::new(),
-    };
+    let bar = output::progress(pairs.len() as u64 * u64::from(args.repeat), "transferring", args.json);
+    let mut report = Report::new(&live.profile, args.seed, args.repeat);
     let mut failure = None;
-    for (sender, receiver) in pairs {
-        let spec = Spec {
-            profile: profile.clone(),
-            tcp: tcp.clone(),
-            sender,
-            receiver,
-            opener: if args.receiver_opens { Opener::Receiver } else { Opener::Sender },
-            payload: payload.clone(),
-            duration,
-            ipv6: args.ipv6,
-            seed: args.seed,
-            capture_sender: args.pcap_sender.clone(),
-            capture_receiver: args.pcap_receiver.clone(),
-        };
-        match transfer(&spec, &stop) {
-            Ok(row) => report.transfers.push(row),
+    // Round by round, so that a machine that grows busy disturbs all pairs alike.
+    let rounds = (0..args.repeat).flat_map(|round| pairs.iter().map(move |pair| (round, pair)));
+    for (round, pair) in rounds {
+        match Transfer::run(&spec(args, &live, &pairs, pair, round), round + 1, &stop) {
+            Ok(transfer) => report.transfers.push(transfer),
             Err(error) => {
                 failure = Some(error);
                 break;
@@ -132,147 +88,40 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         bar.inc(1);
     }
     bar.finish_and_clear();
-    show(args, &report)?;
-    failure.map_or(Ok(()), Err)
+    report.complete = failure.is_none();
+    show::show(args.json, &report)?;
+    failure.map_or_else(|| report.verdict(), Err)
 }
 
-/// Every sender with every receiver.
-fn pairs(args: &Args, senders: &[String], customs: &[Custom]) -> Result<Vec<(Stack, Stack)>, Failure> {
-    let known = available_congestion_controls();
-    let parse = |flag: &str, text: &str| {
-        let own = customs.iter().find(|custom| custom.name == text).map(NamedVariant::custom);
-        let stack = match own {
-            Some(own) => Stack::Engine(own.name, own.composition),
-            None => text.parse::<Stack>().map_err(|error| {
-                Failure::Usage(format!("{flag}: {error}; or kernel:NAME with a congestion control of this kernel"))
-            })?,
-        };
-        match &stack {
-            Stack::Kernel(name) if !known.split_whitespace().any(|k| k == name) => {
-                Err(Failure::Usage(format!("{flag}: this kernel has no congestion control `{name}`; it has {known}")))
-            }
-            _ => Ok(stack),
-        }
-    };
-    let mut pairs = Vec::new();
-    for receiver in &args.to {
-        for sender in senders {
-            let sender = parse("--variants", sender)?;
-            let receiver = if receiver == "same" { sender.clone() } else { parse("--to", receiver)? };
-            pairs.push((sender, receiver));
-        }
-    }
-    Ok(pairs)
-}
-
-fn available_congestion_controls() -> String {
-    let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    std::fs::read_to_string(file).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn transfer(spec: &Spec, stop: &AtomicBool) -> Result<Row, Failure> {
-    let who = format!("{} to {}", spec.sender, spec.receiver);
-    let outcome = reknit_host::run(spec, stop).map_err(|error| match error {
-        TestbedError::Cancelled => Failure::Interrupted,
-        other => Failure::Failed(format!("{who}: {other}")),
-    })?;
-    let sha256 = verify(spec, &outcome).map_err(|message| Failure::Failed(format!("{who}: {message}")))?;
-    Ok(Row {
-        sender: spec.sender.to_string(),
-        receiver: spec.receiver.to_string(),
-        goodput_mbit_s: outcome.goodput() / 1e6,
-        delivered_bytes: outcome.delivered.0,
-        elapsed_s: outcome.elapsed.as_secs_f64(),
-        segments_sent: outcome.segments,
-        retransmissions: outcome.retransmissions,
-        spurious_retransmissions: outcome.spurious_retransmissions,
-        timeouts: outcome.timeouts(),
-        sha256,
-        fell_back: fall_backs(spec, &outcome),
-    })
-}
-
-/// What either end did without, each of our variants by its name.
-fn fall_backs(spec: &Spec, outcome: &Outcome) -> Vec<String> {
-    let Some(info) = &outcome.info else { return Vec::new() };
-    let mut told = Vec::new();
-    let mut all = Vec::new();
-    for stack in [&spec.sender, &spec.receiver] {
-        let Stack::Engine(name, composition) = stack else { continue };
-        let variant = NamedVariant { name: name.clone(), composition: composition.clone() };
-        if !told.contains(&name) {
-            let lines = variant.fall_backs(info);
-            output::tell_of_fall_back(name, &lines);
-            all.extend(lines.into_iter().map(|line| format!("{name}: {line}")));
-            told.push(name);
-        }
-    }
-    all
-}
-
-/// Tells of ends that wait for each other.
-fn warn_of_double_waits(pairs: &[(Stack, Stack)]) {
-    for (sender, receiver) in pairs {
-        if let (Stack::Engine(_, at_sender), Stack::Engine(_, at_receiver)) = (sender, receiver)
-            && let Some(warning) = rules::between(at_sender, at_receiver)
-        {
-            eprintln!("warning: {sender} to {receiver}: {warning}");
-        }
+fn spec(args: &Args, live: &Live, pairs: &[(Stack, Stack)], (sender, receiver): &(Stack, Stack), round: u32) -> Spec {
+    let label = label(args, pairs, (sender, receiver), round);
+    let capture = |file: &Option<PathBuf>| file.as_deref().map(|file: &Path| capture::labelled(file, &label));
+    Spec {
+        profile: live.profile.clone(),
+        tcp: live.tcp.clone(),
+        sender: sender.clone(),
+        receiver: receiver.clone(),
+        opener: if args.receiver_opens { Opener::Receiver } else { Opener::Sender },
+        payload: live.payload.clone(),
+        duration: live.duration,
+        ipv6: args.ipv6,
+        seed: args.seed.wrapping_add(u64::from(round)),
+        capture_sender: capture(&args.pcap_sender),
+        capture_receiver: capture(&args.pcap_receiver),
     }
 }
 
-/// What was received is what was sent, to the last byte.
-fn verify(spec: &Spec, outcome: &Outcome) -> Result<Option<String>, String> {
-    if spec.payload == Payload::Endless {
-        Ok(None)
-    } else if outcome.sent == outcome.received {
-        Ok(Some(outcome.sent.digest.clone()))
-    } else {
-        Err(format!("the data differ: sent {:?}, received {:?}", outcome.sent, outcome.received))
+/// What tells the captures of several transfers apart: as much of sender, receiver and repetition as is needed.
+fn label(args: &Args, pairs: &[(Stack, Stack)], (sender, receiver): (&Stack, &Stack), round: u32) -> String {
+    let mut parts = Vec::new();
+    if pairs.len() > 1 {
+        parts.push(sender.to_string());
     }
-}
-
-fn show(args: &Args, report: &Report) -> Result<(), Failure> {
-    if args.json {
-        let text = serde_json::to_string_pretty(report).map_err(|error| Failure::Failed(error.to_string()))?;
-        return output::print(&format!("{text}\n"));
+    if args.to.len() > 1 {
+        parts.push(format!("to-{receiver}"));
     }
-    if report.transfers.is_empty() {
-        return Ok(());
+    if args.repeat > 1 {
+        parts.push((round + 1).to_string());
     }
-    let width = table::terminal_width();
-    let title = format!("{}: {}; live, Linux {}", report.path, report.description, report.kernel);
-    let mut columns = [
-        Column::new("sender", 0, Align::Left),
-        Column::new("receiver", 1, Align::Left),
-        Column::new("Mbit/s", 0, Align::Right),
-        Column::new("MB", 2, Align::Right),
-        Column::new("seconds", 2, Align::Right),
-        Column::new("retransmitted", 1, Align::Right),
-        Column::new("spuriously", 1, Align::Right),
-        Column::new("RTOs", 1, Align::Right),
-        Column::new("SHA-256", 1, Align::Left),
-    ];
-    for row in &report.transfers {
-        let share = |part: u64, whole: u64| output::per_cent(if whole == 0 { 0.0 } else { part as f64 / whole as f64 });
-        let cells = [
-            row.sender.clone(),
-            row.receiver.clone(),
-            output::number(row.goodput_mbit_s),
-            output::number(row.delivered_bytes as f64 / 1e6),
-            output::number(row.elapsed_s),
-            share(row.retransmissions, row.segments_sent),
-            share(row.spurious_retransmissions, row.retransmissions),
-            output::count(row.timeouts as f64),
-            row.sha256.as_ref().map_or("-".to_owned(), |digest| format!("equal {}", &digest[..8])),
-        ];
-        for (column, cell) in columns.iter_mut().zip(cells) {
-            column.cells.push(cell);
-        }
-    }
-    output::print(&format!(
-        "{}\n\n{}",
-        table::wrap(&title, width, 2),
-        table::render(&columns, width, table::may_colour())
-    ))
+    parts.join("-")
 }

@@ -1,0 +1,199 @@
+//! What the transfers have shown: the JSON document (`docs/json.md`).
+
+use std::sync::atomic::AtomicBool;
+
+use reknit_compare::{Estimate, NamedVariant};
+use reknit_host::testbed::Payload;
+use reknit_host::{Ending, Outcome, Spec, Stack, TestbedError};
+use reknit_path::Profile;
+use serde::Serialize;
+
+use crate::{Failure, output};
+
+/// Everything.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) format: &'static str,
+    pub(super) reknit: &'static str,
+    pub(super) path: String,
+    pub(super) description: String,
+    pub(super) kernel: String,
+    pub(super) seed: u64,
+    pub(super) repeat: u32,
+    /// False if the transfers were interrupted.
+    pub(super) complete: bool,
+    pub(super) transfers: Vec<Transfer>,
+}
+
+/// One transfer.
+#[derive(Debug, Serialize)]
+pub(super) struct Transfer {
+    pub(super) sender: String,
+    pub(super) receiver: String,
+    /// Counted from 1.
+    pub(super) repetition: u32,
+    pub(super) seed: u64,
+    pub(super) ending: &'static str,
+    /// Why it failed.
+    pub(super) error: Option<String>,
+    /// None if it failed.
+    #[serde(flatten)]
+    pub(super) measured: Option<Measured>,
+}
+
+/// What was measured of a transfer.
+#[derive(Debug, Serialize)]
+pub(super) struct Measured {
+    pub(super) goodput_mbit_s: f64,
+    pub(super) delivered_bytes: u64,
+    pub(super) elapsed_s: f64,
+    pub(super) segments_sent: u64,
+    pub(super) retransmissions: u64,
+    pub(super) spurious_retransmissions: u64,
+    pub(super) timeouts: u64,
+    /// SHA-256 of what was sent, if the same was received; none for a transfer that was stopped by time.
+    pub(super) sha256: Option<String>,
+    pub(super) fell_back: Vec<String>,
+    pub(super) late_p99_ms: f64,
+    pub(super) late_max_ms: f64,
+    pub(super) waited_for_cpu: f64,
+    /// Why the result is in doubt.
+    pub(super) doubt: Option<String>,
+}
+
+impl Report {
+    pub(super) fn new(profile: &Profile, seed: u64, repeat: u32) -> Report {
+        Report {
+            format: "reknit-testbed-1",
+            reknit: env!("CARGO_PKG_VERSION"),
+            path: profile.name.clone(),
+            description: profile.description.clone(),
+            kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
+            seed,
+            repeat,
+            complete: false,
+            transfers: Vec::new(),
+        }
+    }
+
+    /// The transfers of each pair of ends, in the order in which the pairs began.
+    pub(super) fn by_pair(&self) -> Vec<Vec<&Transfer>> {
+        let mut pairs: Vec<Vec<&Transfer>> = Vec::new();
+        for transfer in &self.transfers {
+            match pairs.iter_mut().find(|pair| pair[0].is_between(&transfer.sender, &transfer.receiver)) {
+                Some(pair) => pair.push(transfer),
+                None => pairs.push(vec![transfer]),
+            }
+        }
+        pairs
+    }
+
+    /// An error if some transfer did not do what it should.
+    pub(super) fn verdict(&self) -> Result<(), Failure> {
+        let count = |ending: &str| self.transfers.iter().filter(|transfer| transfer.ending == ending).count();
+        let [failed, unfinished] = [FAILED, UNFINISHED].map(count);
+        let whole = self.transfers.len();
+        match (failed, unfinished) {
+            (0, 0) => Ok(()),
+            (0, _) => Err(Failure::Failed(format!("{unfinished} of {whole} transfers did not finish in time"))),
+            (_, 0) => Err(Failure::Failed(format!("{failed} of {whole} transfers failed"))),
+            _ => {
+                let message = format!("{failed} of {whole} transfers failed, {unfinished} did not finish in time");
+                Err(Failure::Failed(message))
+            }
+        }
+    }
+}
+
+const FAILED: &str = "failed";
+const UNFINISHED: &str = "unfinished";
+
+impl Transfer {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// If it was interrupted, or this machine cannot run any.
+    pub(super) fn run(spec: &Spec, repetition: u32, stop: &AtomicBool) -> Result<Transfer, Failure> {
+        let result = match reknit_host::run(spec, stop) {
+            Err(TestbedError::Cancelled) => return Err(Failure::Interrupted),
+            Err(error @ (TestbedError::SetUp { .. } | TestbedError::Capture(_))) => {
+                return Err(Failure::Failed(error.to_string()));
+            }
+            Err(error) => Err(error.to_string()),
+            Ok(outcome) => verify(spec, &outcome).map(|sha256| (outcome, sha256)),
+        };
+        let (ending, error, measured) = match result {
+            Err(error) => (FAILED, Some(error), None),
+            Ok((outcome, sha256)) => (name(outcome.ending), None, Some(Measured::of(spec, &outcome, sha256))),
+        };
+        let (sender, receiver) = (spec.sender.to_string(), spec.receiver.to_string());
+        Ok(Transfer { sender, receiver, repetition, seed: spec.seed, ending, error, measured })
+    }
+
+    fn is_between(&self, sender: &str, receiver: &str) -> bool {
+        self.sender == sender && self.receiver == receiver
+    }
+}
+
+fn name(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Finished => "finished",
+        Ending::Stopped => "stopped",
+        Ending::Unfinished => UNFINISHED,
+    }
+}
+
+impl Measured {
+    fn of(spec: &Spec, outcome: &Outcome, sha256: Option<String>) -> Measured {
+        let punctuality = outcome.punctuality;
+        Measured {
+            goodput_mbit_s: outcome.goodput() / 1e6,
+            delivered_bytes: outcome.delivered.0,
+            elapsed_s: outcome.elapsed.as_secs_f64(),
+            segments_sent: outcome.segments,
+            retransmissions: outcome.retransmissions,
+            spurious_retransmissions: outcome.spurious_retransmissions,
+            timeouts: outcome.timeouts(),
+            sha256,
+            fell_back: fall_backs(spec, outcome),
+            late_p99_ms: punctuality.late_p99.as_secs_f64() * 1e3,
+            late_max_ms: punctuality.late_max.as_secs_f64() * 1e3,
+            waited_for_cpu: punctuality.waited_for_cpu,
+            doubt: punctuality.doubt().map(|doubt| doubt.to_string()),
+        }
+    }
+}
+
+/// The mean of a value over transfers.
+pub(super) fn estimate(transfers: &[&Transfer], value: impl Fn(&Measured) -> f64) -> Estimate {
+    Estimate::of(transfers.iter().filter_map(|transfer| transfer.measured.as_ref()).map(value))
+}
+
+/// What either end did without, each of our variants by its name.
+fn fall_backs(spec: &Spec, outcome: &Outcome) -> Vec<String> {
+    let Some(info) = &outcome.info else { return Vec::new() };
+    let mut told = Vec::new();
+    let mut all = Vec::new();
+    for stack in [&spec.sender, &spec.receiver] {
+        let Stack::Engine(name, composition) = stack else { continue };
+        let variant = NamedVariant { name: name.clone(), composition: composition.clone() };
+        if !told.contains(&name) {
+            let lines = variant.fall_backs(info);
+            output::tell_of_fall_back(name, &lines);
+            all.extend(lines.into_iter().map(|line| format!("{name}: {line}")));
+            told.push(name);
+        }
+    }
+    all
+}
+
+/// What was received is what was sent, to the last byte.
+fn verify(spec: &Spec, outcome: &Outcome) -> Result<Option<String>, String> {
+    if spec.payload == Payload::Endless || outcome.ending == Ending::Unfinished {
+        Ok(None)
+    } else if outcome.sent == outcome.received {
+        Ok(Some(outcome.sent.digest.clone()))
+    } else {
+        Err(format!("the data differ: sent {:?}, received {:?}", outcome.sent, outcome.received))
+    }
+}

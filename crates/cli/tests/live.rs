@@ -1,0 +1,67 @@
+//! The command with live transfers. Needs root and TUN; where they are missing the tests say so and pass, except under CI.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn testbed(arguments: &[&str]) -> Option<Output> {
+    let run = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_reknit")).args(arguments).env("COLUMNS", "200").output().unwrap()
+    };
+    let can = run(&["doctor"]).status.success();
+    assert!(can || std::env::var_os("CI").is_none(), "CI must be able to run live transfers");
+    if !can {
+        eprintln!("skipped: needs root and TUN (reknit doctor)");
+        return None;
+    }
+    Some(run(&[&["testbed"], arguments].concat()))
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// 300 kB take 2.4 s at this rate.
+#[test]
+fn an_unfinished_transfer_is_a_row_and_the_others_still_run() {
+    let options = ["--path", "clean", "--set", "forward.link.rate=1 Mbit/s", "--duration", "1 s", "--json"];
+    let arguments = [&options[..], &["--variants", "kernel:cubic,rack", "--size", "300 kB"]].concat();
+    let Some(output) = testbed(&arguments) else { return };
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "error: 2 of 2 transfers did not finish in time\n");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let transfers = report["transfers"].as_array().unwrap();
+    assert_eq!(transfers.len(), 2, "{report}");
+    for transfer in transfers {
+        assert_eq!(transfer["ending"], "unfinished", "{transfer}");
+        assert!(transfer["delivered_bytes"].as_u64().unwrap() > 10_000, "{transfer}");
+    }
+}
+
+#[test]
+fn repeated_transfers_have_an_interval_and_captures_of_their_own() {
+    let folder = std::env::temp_dir().join(format!("reknit-live-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("a.pcapng");
+    let arguments = [
+        "--path",
+        "clean",
+        "--variants",
+        "kernel:reno,rack",
+        "--size",
+        "50 kB",
+        "--pcap-sender",
+        file.to_str().unwrap(),
+    ];
+    let Some(output) = testbed(&[&arguments[..], &["--repeat", "2"]].concat()) else { return };
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = String::from_utf8(output.stdout).unwrap();
+    let row = table.lines().find(|line| line.starts_with("rack ")).unwrap();
+    assert!(row.contains('±') && row.contains("2 finished"), "{table}");
+    let mut captures: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    captures.sort();
+    assert_eq!(captures, ["a-kernel-reno-1.pcapng", "a-kernel-reno-2.pcapng", "a-rack-1.pcapng", "a-rack-2.pcapng"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let once = testbed(&arguments[..6]).unwrap();
+    assert!(!String::from_utf8_lossy(&once.stdout).contains('±'), "one transfer has no interval");
+}

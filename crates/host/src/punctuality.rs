@@ -1,0 +1,123 @@
+//! How punctual the emulation was: on a busy machine packets leave late, and the result is the machine's, not the path's.
+
+use std::fmt;
+use std::fs;
+
+use hdrhistogram::Histogram;
+use reknit_units::{Duration, Instant};
+
+/// A 99th percentile of lateness from which results are in doubt: a quarter of the shortest wait that a sender on a path of
+/// some milliseconds takes for reordering (RFC 8985 §6.2: a quarter of the round-trip time).
+const LATE: Duration = Duration::from_millis(1);
+/// The same of the share of time for which the testbed's threads waited for a processor.
+const BUSY: f64 = 0.02;
+
+/// Collects how late packets left the path.
+#[derive(Debug)]
+pub(crate) struct Lateness(Histogram<u64>);
+
+impl Lateness {
+    pub(crate) fn note(&mut self, due: Instant, left: Instant) {
+        let _ = self.0.record(left.since(due).as_nanos() / 1000); // it grows as needed, up to 2^64
+    }
+
+    fn quantile(&self, share: f64) -> Duration {
+        Duration::from_micros(self.0.value_at_quantile(share))
+    }
+}
+
+impl Default for Lateness {
+    fn default() -> Lateness {
+        Lateness(Histogram::new(2).expect("2 digits are allowed"))
+    }
+}
+
+/// How late the emulator was, and how busy the machine.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Punctuality {
+    /// How long after its time a packet left the path: 99th percentile, to two digits.
+    pub late_p99: Duration,
+    /// The latest.
+    pub late_max: Duration,
+    /// For how long the testbed's threads were ready to run and got no processor, as a share of the transfer's length; several
+    /// threads may add up to more than 1. 0 if the kernel does not say.
+    pub waited_for_cpu: f64,
+    /// Packets that a device refused again and again, so that they were lost.
+    pub refused: u64,
+}
+
+impl Punctuality {
+    pub(crate) fn new(lateness: &Lateness, waited: Duration, elapsed: Duration, refused: u64) -> Punctuality {
+        Punctuality {
+            late_p99: lateness.quantile(0.99),
+            late_max: lateness.quantile(1.0),
+            waited_for_cpu: waited.as_secs_f64() / elapsed.as_secs_f64().max(1e-9),
+            refused,
+        }
+    }
+
+    /// Why the result is in doubt; none if it is not.
+    pub fn doubt(&self) -> Option<Doubt> {
+        let doubtful = self.late_p99 > LATE || self.waited_for_cpu > BUSY || self.refused > 0;
+        doubtful.then_some(Doubt(*self))
+    }
+}
+
+/// Why a result is in doubt, in words.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Doubt(Punctuality);
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Punctuality { late_p99, waited_for_cpu, refused, .. } = self.0;
+        let mut separator = "";
+        if late_p99 > LATE {
+            write!(f, "1 % of the packets left the path {late_p99} or more after their time (limit {LATE})")?;
+            separator = "; ";
+        }
+        if waited_for_cpu > BUSY {
+            let [percent, limit] = [waited_for_cpu, BUSY].map(|share| share * 100.0);
+            write!(f, "{separator}its threads waited for a processor {percent:.0} % of the time (limit {limit:.0} %)")?;
+            separator = "; ";
+        }
+        if refused > 0 {
+            write!(f, "{separator}a device refused {refused} packets")?;
+        }
+        Ok(())
+    }
+}
+
+/// For how long the calling thread has been ready to run without a processor (the second number of `schedstat`).
+pub(crate) fn waited_for_cpu() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().nth(1).and_then(|number| number.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_late_packet_in_fifty_is_reported() {
+        let mut lateness = Lateness::default();
+        for packet in 0..50 {
+            let due = Instant::ZERO + Duration::from_millis(packet);
+            let late = if packet == 7 { Duration::from_millis(4) } else { Duration::from_micros(80) };
+            lateness.note(due, due + late);
+        }
+        let second = Duration::from_secs(1);
+        let punctuality = Punctuality::new(&lateness, Duration::from_millis(50), second, 0);
+        let doubt = punctuality.doubt().expect("a packet of 50 was late").to_string();
+        assert!(doubt.contains("1 % of the packets left the path 4"), "{doubt}");
+        assert!(doubt.contains("waited for a processor 5 % of the time"), "{doubt}");
+    }
+
+    #[test]
+    fn a_punctual_transfer_is_not_in_doubt() {
+        let mut lateness = Lateness::default();
+        lateness.note(Instant::ZERO, Instant::ZERO + Duration::from_micros(80));
+        let second = Duration::from_secs(1);
+        assert_eq!(Punctuality::new(&lateness, Duration::from_micros(300), second, 0).doubt(), None);
+    }
+}
