@@ -241,6 +241,14 @@ fn two_formats_at_once() {
 }
 
 #[test]
+fn an_oracle_in_the_testbed() {
+    assert_says(
+        &["testbed", "--path", "clean", "--variants", "oracle"],
+        &["--variants: `oracle` runs in simulation only: no network tells a sender what it lost"],
+    );
+}
+
+#[test]
 fn a_congestion_control_that_the_kernel_does_not_have() {
     assert_says(
         &["testbed", "--path", "clean", "--variants", "kernel:vegas2"],

@@ -9,6 +9,7 @@ use reknit_tcp::{Config, Connection, Identity, SeqNum, State};
 use reknit_units::Instant;
 
 use crate::application::Application;
+use crate::oracle::Oracle;
 use crate::scenario::FlowSpec;
 use crate::tally::Tally;
 use crate::trace::{Datagram, End};
@@ -27,6 +28,8 @@ pub(crate) struct Flow {
     /// What it was for is done and an end has closed; this was noticed.
     pub(crate) done: bool,
     truth: Truth,
+    /// Losses that a sender with an oracle has still to be told of; none for all others.
+    oracle: Option<Box<Oracle>>,
 }
 
 /// What only the simulator knows.
@@ -65,10 +68,12 @@ impl Flow {
             connection.read_at_once();
             connection
         };
+        let ends = [end(End::Sender, spec.sender.build(), 16), end(End::Receiver, spec.receiver.build(), 32)];
         Flow {
             id: ids.id,
             client: ids.client,
-            ends: [end(End::Sender, spec.sender.build(), 16), end(End::Receiver, spec.receiver.build(), 32)],
+            oracle: ends[0].is_told().then(Box::default),
+            ends,
             scheduled: [Instant::NEVER; 2],
             application,
             done: false,
@@ -116,18 +121,32 @@ impl Flow {
         }
     }
 
-    /// The path lost `datagram`.
-    pub(crate) fn on_lost(&mut self, datagram: &Datagram, why: Drop, tally: &mut Tally) {
+    /// Tells the sender of the losses that it would have noticed by now.
+    pub(crate) fn tell(&mut self, now: Instant) {
+        while let Some(notice) = self.oracle.as_mut().and_then(|oracle| oracle.pop(now)) {
+            self.ends[0].tell_lost(now, notice.segment, notice.number);
+        }
+    }
+
+    /// The path lost `datagram`. Returns when the sender is to be told, if it has an oracle.
+    pub(crate) fn on_lost(
+        &mut self,
+        now: Instant,
+        datagram: &Datagram,
+        why: Drop,
+        tally: &mut Tally,
+    ) -> Option<Instant> {
         if datagram.copy {
-            return;
+            return None;
         }
         if datagram.from != End::Sender || datagram.segment.len == 0 {
             tally.lost_acks += 1;
-            return;
+            return None;
         }
         tally.lost += 1;
         tally.queue_drops += u64::from(why != Drop::Lost);
         let sender = &self.ends[0];
+        let told_at = self.oracle.as_mut().and_then(|oracle| oracle.on_lost(now, datagram, sender));
         if let Some(position) = sender.position_sent(datagram.segment.seq) {
             *self.truth.lost.entry(position).or_default() += 1;
         }
@@ -135,6 +154,7 @@ impl Flow {
         while let Some(entry) = self.truth.lost.first_entry().filter(|entry| *entry.key() < acknowledged) {
             entry.remove();
         }
+        told_at
     }
 
     /// If the sender has reduced its window: was the segment that it blames lost?

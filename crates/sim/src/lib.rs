@@ -13,6 +13,7 @@ mod file;
 mod flow;
 mod measures;
 mod meter;
+mod oracle;
 mod plan;
 mod result;
 mod scenario;

@@ -59,6 +59,8 @@ enum Timer {
     Warm,
     /// A client's next transaction begins.
     Begin(u32),
+    /// A sender with an oracle, in this slot, is told of a loss. It may be that of a connection that is gone.
+    Tell(u32),
     /// An end of the connection in this slot has a deadline. It may be that of a connection that is gone.
     Wake(u32, u8),
     /// The time series.
@@ -133,7 +135,7 @@ impl<T: Tracer> Simulation<T> {
             next_id: clients.len() as u32,
             connections: 0,
             clients,
-            labels: T::WATCHES || forward.reads_labels() || reverse.reads_labels(),
+            labels: T::WATCHES || forward.reads_labels() || reverse.reads_labels() || has_oracle(scenario),
             slowest,
             delayed_before: 0,
             forward,
@@ -215,6 +217,7 @@ impl<T: Tracer> Simulation<T> {
         match timer {
             Timer::Warm => self.begin_to_count(),
             Timer::Begin(client) => self.begin(client),
+            Timer::Tell(slot) => self.tell(slot),
             Timer::Wake(slot, end) => self.wake(slot, if end == 0 { End::Sender } else { End::Receiver }),
             Timer::Sample => {
                 for (i, client) in (0..).zip(&mut self.clients) {
@@ -334,6 +337,14 @@ impl<T: Tracer> Simulation<T> {
         self.settle(slot, end);
     }
 
+    /// The sender in `slot` is told of the losses that are due.
+    fn tell(&mut self, slot: u32) {
+        let Some(flow) = &mut self.flows[slot as usize] else { return };
+        flow.tell(self.now);
+        self.collect(slot, End::Sender);
+        self.settle(slot, End::Sender);
+    }
+
     /// Sends what the end wants sent and notes when it wants to be woken.
     fn collect(&mut self, slot: u32, end: End) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
@@ -374,7 +385,10 @@ impl<T: Tracer> Simulation<T> {
             while let Some(lost) = pipe.pop_lost() {
                 self.tracer.on_packet(self.now, TraceEvent::Lost, &lost.packet);
                 if let Some(flow) = addressee(&mut self.flows, &lost.packet) {
-                    flow.on_lost(&lost.packet, lost.why, &mut self.clients[flow.client as usize].tally);
+                    let tally = &mut self.clients[flow.client as usize].tally;
+                    if let Some(at) = flow.on_lost(self.now, &lost.packet, lost.why, tally) {
+                        self.timers.push(Reverse((at, Timer::Tell(lost.packet.slot))));
+                    }
                 }
             }
         }
@@ -385,6 +399,11 @@ impl<T: Tracer> Simulation<T> {
 fn carried(end: &Connection, segment: &Segment) -> Option<Transmission> {
     let (id, record) = if segment.seq_len() > 0 { end.outstanding(segment.seq)? } else { return None };
     Some(Transmission { segment: id.0 as u32 + 1, number: record.transmissions, cause: record.cause })
+}
+
+/// True if some sender is to be told what was lost.
+fn has_oracle(scenario: &Scenario) -> bool {
+    scenario.flows.iter().any(|spec| spec.sender.loss_detector.build().is_told())
 }
 
 /// Where the slowest stage stands on the way of data; the first if none has a rate.

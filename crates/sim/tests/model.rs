@@ -28,7 +28,9 @@ fn cases() -> u32 {
 
 #[test]
 fn the_stream_arrives_or_the_connection_ends_with_an_error() {
-    let variants = reknit_variants::VARIANTS;
+    // The network of these cases tells no sender what it lost.
+    let live = reknit_variants::VARIANTS.iter().filter(|variant| !variant.is_simulated_only());
+    let variants: &Vec<&Variant> = &live.collect();
     assert!(cases() as usize * variants.len() >= 10_000 || std::env::var_os("PROPTEST_CASES").is_some());
     // Two threads share the variants: the cases of one variant are a run of their own.
     std::thread::scope(|scope| {

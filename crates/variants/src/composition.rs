@@ -71,8 +71,8 @@ pub struct Composition {
     pub shares_reordering: bool,
     /// False for the variants from before SACK.
     pub sack: bool,
-    /// True for the variants that are nothing without timestamps.
-    pub timestamps: bool,
+    /// Whether timestamps are offered, whatever the connection's options say; none leaves it to them.
+    pub timestamps: Option<bool>,
     /// Replaces the plug-ins that need SACK, if the variant wants it and does not get it; none if none needs it.
     pub without_sack: Option<fn(&mut SenderPlugins)>,
 }
@@ -96,7 +96,7 @@ impl Default for Composition {
             header_support: Vec::new(),
             shares_reordering: false,
             sack: true,
-            timestamps: false,
+            timestamps: None,
             without_sack: Some(newreno::without_sack),
         }
     }
@@ -141,7 +141,7 @@ impl Composition {
     #[must_use]
     pub fn configure(&self, mut config: Config) -> Config {
         config.sack &= self.sack;
-        config.timestamps |= self.timestamps;
+        config.timestamps = self.timestamps.unwrap_or(config.timestamps);
         config.dsack &= config.sack;
         config
     }

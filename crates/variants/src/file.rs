@@ -89,6 +89,7 @@ impl Custom {
         for (key, switch) in switches(&mut composition) {
             *switch = reknit_config::switch(&mut table, key)?.unwrap_or(*switch);
         }
+        composition.timestamps = reknit_config::switch(&mut table, "timestamps")?.or(composition.timestamps);
         let library = Library::new();
         for seam in Seam::ALL {
             if let Some(value) = table.remove(seam.key()) {
@@ -104,19 +105,15 @@ impl Custom {
 }
 
 /// What a composition says by yes or no.
-fn switches(composition: &mut Composition) -> [(&'static str, &mut bool); 3] {
-    [
-        ("sack", &mut composition.sack),
-        ("timestamps", &mut composition.timestamps),
-        ("shares_reordering", &mut composition.shares_reordering),
-    ]
+fn switches(composition: &mut Composition) -> [(&'static str, &mut bool); 2] {
+    [("sack", &mut composition.sack), ("shares_reordering", &mut composition.shares_reordering)]
 }
 
 fn allowed_keys() -> String {
     let mut any = Composition::default();
     let switches = switches(&mut any).map(|(key, _)| key);
     let seams = Seam::ALL.iter().map(|seam| seam.key());
-    ["name", "base", "summary"].into_iter().chain(switches).chain(seams).collect::<Vec<_>>().join(", ")
+    ["name", "base", "summary", "timestamps"].into_iter().chain(switches).chain(seams).collect::<Vec<_>>().join(", ")
 }
 
 /// Names stand in lists, in names of files and beside those of the built-in variants.
@@ -143,6 +140,9 @@ pub fn write(name: &str, base: &Variant, composition: &Composition) -> String {
     );
     for (key, switch) in switches(&mut composition.clone()) {
         let _ = writeln!(out, "{key} = {switch}");
+    }
+    if let Some(timestamps) = composition.timestamps {
+        let _ = writeln!(out, "timestamps = {timestamps}");
     }
     let (filled, empty): (Vec<Seam>, Vec<Seam>) =
         Seam::ALL.into_iter().partition(|seam| !composition.faces(*seam).is_empty());

@@ -11,6 +11,7 @@ pub mod base;
 pub mod composition;
 pub mod file;
 pub mod header;
+pub mod limit;
 pub mod parts;
 pub mod receiver;
 pub mod registry;

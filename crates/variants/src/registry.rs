@@ -80,6 +80,11 @@ impl Variant {
         (self.place().file, self.place().text)
     }
 
+    /// True if only a simulator can run it, because the sender has to be told what the network lost.
+    pub fn is_simulated_only(&self) -> bool {
+        self.family() == Family::Limit
+    }
+
     /// What it does about reordering: the family in whose folder its file stands.
     pub fn family(&self) -> Family {
         self.place().family
@@ -194,6 +199,11 @@ families! {
         yang::VARIANT,
         paxson_rcv::VARIANT,
         lpc_receiver::VARIANT,
+    }
+    /// It knows what no sender can know.
+    Limit, limit, "the limit of what is possible, in simulation only" {
+        oracle::ORACLE,
+        oracle::ORACLE_RENO,
     }
 }
 

@@ -22,6 +22,9 @@ pub(super) fn pairs(args: &Args, senders: &[String], customs: &[Custom]) -> Resu
             Stack::Kernel(name) if !known.split_whitespace().any(|k| k == name) => {
                 Err(Failure::Usage(format!("{flag}: this kernel has no congestion control `{name}`; it has {known}")))
             }
+            Stack::Engine(name, parts) if parts.loss_detector.build().is_told() => Err(Failure::Usage(format!(
+                "{flag}: `{name}` runs in simulation only: no network tells a sender what it lost; see reknit compare"
+            ))),
             _ => Ok(stack),
         }
     };

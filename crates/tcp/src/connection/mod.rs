@@ -286,6 +286,20 @@ impl Connection {
         self.sender.board.containing(self.sender.state.snd_una.nearest(seq, self.identity.isn)?)
     }
 
+    /// True if this end's loss detector wants to be told what the network lost ([`Connection::tell_lost`]).
+    pub fn is_told(&self) -> bool {
+        self.sender.is_told()
+    }
+
+    /// The network has lost transmission `number` (from 1) of the outstanding segment `id`, and an acknowledgment of it
+    /// would have come by now. Only a simulator knows that, and only a detector that is an oracle makes use of it.
+    pub fn tell_lost(&mut self, now: Instant, id: SegId, number: u16) {
+        if self.sender.board.get(id).is_some_and(|record| record.is_open() && record.transmissions == number) {
+            self.sender.tell_lost(now, id);
+            self.flush(now);
+        }
+    }
+
     /// True if the peer has acknowledged the FIN.
     pub fn is_fin_acknowledged(&self) -> bool {
         self.sender.fin_is_acked()

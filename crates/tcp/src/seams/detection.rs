@@ -20,6 +20,8 @@ pub enum Why {
     Overtaken,
     /// Its own deadline passed.
     Deadline,
+    /// The simulator said so.
+    Told,
 }
 
 /// What a loss detector concluded.
@@ -99,6 +101,15 @@ pub trait LossDetector: Debug + Send {
 
     /// A segment was sent, for the first time or again.
     fn on_sent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
+
+    /// True if it wants to be told what the network lost, which only a simulator can do ([`LossDetector::on_told`]).
+    fn is_told(&self) -> bool {
+        false
+    }
+
+    /// The network has lost the latest transmission of `id`, and an acknowledgment of it would have come by now. Called
+    /// by the simulator alone, for detectors that want it.
+    fn on_told(&mut self, _cx: &Context<'_>, _id: SegId, _verdicts: &mut Verdicts) {}
 
     /// True if recovery may also retransmit holes that are not marked lost when there is nothing else to send (RFC 6675 §4,
     /// `NextSeg` rules 3 and 4).

@@ -52,6 +52,21 @@ impl Sender {
         entered
     }
 
+    /// The simulator tells that the latest transmission of `id` was lost.
+    pub(crate) fn tell_lost(&mut self, now: Instant, id: SegId) {
+        let mut verdicts = mem::take(&mut self.verdicts);
+        self.plugins.loss_detector.on_told(&context!(self, now), id, &mut verdicts);
+        self.act_on_loss(now, &verdicts, None);
+        verdicts.clear();
+        self.verdicts = verdicts;
+        self.transmit(now);
+    }
+
+    /// True if the loss detector wants to be told what the network lost.
+    pub(crate) fn is_told(&self) -> bool {
+        self.plugins.loss_detector.is_told()
+    }
+
     /// Marks what is lost; outside an episode that begins fast recovery, unless a postponement objects.
     fn act_on_loss(&mut self, now: Instant, verdicts: &Verdicts, ack: Option<&AckFacts<'_>>) -> bool {
         let first_lost = verdicts.lost.first().map(|(hole, _)| *hole).filter(|_| !self.in_episode());

@@ -6,12 +6,16 @@ use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::progress::Progress;
 use crate::composition::{Algorithm, Part};
 
-/// No parameters of its own: `byte_counting` belongs to the connection.
+/// Parameters; `byte_counting` belongs to the connection.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Config {}
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Which bytes make the window grow, if bytes are counted.
+    pub progress: Progress,
+}
 
 impl Algorithm for Config {
     const NAME: &'static str = "reno";
@@ -20,12 +24,13 @@ impl Algorithm for Config {
 
 impl Part<dyn CongestionControl> for Config {
     fn build(&self) -> Box<dyn CongestionControl> {
-        Box::new(Aimd { acked: 0 })
+        Box::new(Aimd { progress: self.progress, acked: 0 })
     }
 }
 
 #[derive(Debug)]
 struct Aimd {
+    progress: Progress,
     /// Progress towards the next segment of congestion avoidance: bytes acknowledged with byte counting, else
     /// segments' squares over cwnd.
     acked: u64,
@@ -33,20 +38,20 @@ struct Aimd {
 
 impl Aimd {
     /// RFC 3465 §2.2 and §2.3: at most L = 2 segments per ACK, 1 after a timeout.
-    fn slow_start(cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+    fn slow_start(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
         let smss = cx.snd.smss;
         if !cx.config.byte_counting {
             return cx.snd.cwnd + smss;
         }
         let limit = if cx.snd.phase == Phase::Loss { smss } else { smss * 2 };
-        cx.snd.cwnd + ack.advance().min(limit)
+        cx.snd.cwnd + self.progress.of(ack).min(limit)
     }
 
     /// One segment per window: RFC 3465 §2.1, or smss * smss / cwnd per ACK (RFC 5681 eq. 3) without rounding loss.
     fn congestion_avoidance(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
         let (cwnd, smss) = (cx.snd.cwnd, cx.snd.smss);
         if cx.config.byte_counting {
-            self.acked += ack.advance().0;
+            self.acked += self.progress.of(ack).0;
             if self.acked < cwnd.0 {
                 return cwnd;
             }
@@ -62,10 +67,10 @@ impl Aimd {
 
 impl CongestionControl for Aimd {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
-        cx.snd.window_with(if !ack.advances() {
+        cx.snd.window_with(if self.progress.of(ack) == Bytes::ZERO {
             cx.snd.cwnd
         } else if cx.snd.in_slow_start() {
-            Aimd::slow_start(cx, ack)
+            self.slow_start(cx, ack)
         } else {
             self.congestion_avoidance(cx, ack)
         })
@@ -96,7 +101,7 @@ mod tests {
     fn a_cut_starts_the_count_towards_the_next_segment_anew() {
         let (snd, board, config) = (given::state(), Scoreboard::default(), reknit_tcp::Config::default());
         let cx = Context { now: reknit_units::Instant::ZERO, config: &config, snd: &snd, board: &board };
-        let mut aimd = Aimd { acked: segments(7).0 };
+        let mut aimd = Aimd { progress: Progress::Acked, acked: segments(7).0 };
         let reduction = Reduction { trigger: Trigger::FastRetransmit, hole: SegId(0), flight_size: segments(8) };
         assert_eq!(aimd.ssthresh(&cx, &reduction), segments(4));
         let ack = AckFacts { ack: Offset::DATA + segments(1), ..given::ack() };

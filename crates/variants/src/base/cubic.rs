@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::hystart::{Growth, HyStart};
+use crate::base::progress::Progress;
 use crate::composition::{Algorithm, Part};
 
 /// Parameters.
@@ -22,11 +23,13 @@ pub struct Config {
     pub fast_convergence: bool,
     /// Leave the first slow start when the round-trip time rises.
     pub hystart: bool,
+    /// Which bytes make the window grow.
+    pub progress: Progress,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { c: 0.4, beta: 0.7, fast_convergence: true, hystart: true }
+        Config { c: 0.4, beta: 0.7, fast_convergence: true, hystart: true, progress: Progress::Acked }
     }
 }
 
@@ -114,13 +117,17 @@ impl Cubic {
 
     /// The first one by HyStart++, later ones by RFC 3465.
     fn slow_start(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
-        let growth = match self.state.hystart.as_mut().map(|hystart| hystart.on_ack(cx, ack)) {
+        let growth = match self.state.hystart.as_mut().map(|hystart| hystart.on_ack(cx, ack, self.config.progress)) {
             Some(Growth::By(growth)) => growth,
             Some(Growth::Leave) => {
                 self.state.hystart = None;
                 return Window { cwnd: cx.snd.cwnd, ssthresh: cx.snd.cwnd };
             }
-            None => ack.advance().min(if cx.snd.phase == Phase::Loss { cx.snd.smss } else { cx.snd.smss * 2 }),
+            None => self.config.progress.of(ack).min(if cx.snd.phase == Phase::Loss {
+                cx.snd.smss
+            } else {
+                cx.snd.smss * 2
+            }),
         };
         cx.snd.window_with(cx.snd.cwnd + growth)
     }
@@ -135,7 +142,7 @@ impl Cubic {
     fn congestion_avoidance(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
         let smss = cx.snd.smss.0 as f64;
         let cwnd = cx.snd.cwnd.0 as f64 / smss;
-        let acked = ack.advance().0 as f64 / smss;
+        let acked = self.config.progress.of(ack).0 as f64 / smss;
         if self.state.epoch.is_none() {
             self.begin_epoch(cx.now, cwnd);
         }
@@ -154,7 +161,7 @@ impl Cubic {
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
         self.resume(cx.now);
-        if !ack.advances() {
+        if self.config.progress.of(ack) == Bytes::ZERO {
             cx.snd.window_with(cx.snd.cwnd)
         } else if cx.snd.in_slow_start() {
             self.slow_start(cx, ack)

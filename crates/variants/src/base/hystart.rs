@@ -5,6 +5,8 @@ use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Duration};
 
+use crate::base::progress::Progress;
+
 /// §4.3, the constants under their names.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
@@ -44,8 +46,8 @@ struct Css {
 
 impl HyStart {
     /// §4.2, on each ACK that advances.
-    pub(crate) fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Growth {
-        if ack.ack >= self.window_end && self.begin_round(cx) {
+    pub(crate) fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, progress: Progress) -> Growth {
+        if progress.edge(cx, ack) >= self.window_end && self.begin_round(cx) {
             return Growth::Leave;
         }
         if let Some(rtt) = ack.rtt {
@@ -53,7 +55,7 @@ impl HyStart {
             self.current_round_min_rtt = Some(self.current_round_min_rtt.map_or(rtt, |min| min.min(rtt)));
         }
         self.judge_rtt();
-        let growth = ack.advance().min(cx.snd.smss * L);
+        let growth = progress.of(ack).min(cx.snd.smss * L);
         Growth::By(if self.css.is_some() { Bytes(growth.0 / CSS_GROWTH_DIVISOR) } else { growth })
     }
 

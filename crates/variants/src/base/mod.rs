@@ -11,6 +11,7 @@ mod hystart;
 pub(crate) mod lesson;
 pub mod limited_transmit;
 pub mod newreno;
+pub mod progress;
 pub mod prr;
 pub mod reno;
 pub(crate) mod reno_nt4;

@@ -7,10 +7,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::composition::{Algorithm, Part};
 
-/// No parameters.
+/// Parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Config {}
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// What is multiplied by the factor of the congestion control.
+    pub of: DecreaseOf,
+}
+
+/// What a reduction starts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecreaseOf {
+    /// What `tcp.decrease_of` of the path says: FlightSize (RFC 5681 eq. 4) unless it is set.
+    #[default]
+    Tcp,
+    /// cwnd (RFC 9438 §4.6 allows it). FlightSize counts what has arrived above a hole, which under persistent reordering
+    /// is never small.
+    Cwnd,
+}
 
 impl Algorithm for Config {
     const NAME: &'static str = "at-once";
@@ -19,12 +34,14 @@ impl Algorithm for Config {
 
 impl Part<dyn LossResponse> for Config {
     fn build(&self) -> Box<dyn LossResponse> {
-        Box::new(AtOnce)
+        Box::new(AtOnce { of: self.of })
     }
 }
 
 #[derive(Debug)]
-struct AtOnce;
+struct AtOnce {
+    of: DecreaseOf,
+}
 
 impl LossResponse for AtOnce {
     fn respond(
@@ -33,7 +50,11 @@ impl LossResponse for AtOnce {
         reduction: &Reduction,
         congestion: &mut dyn CongestionControl,
     ) -> Option<Window> {
-        let ssthresh = congestion.ssthresh(cx, reduction).max(cx.snd.smss * 2);
+        let mut reduction = *reduction;
+        if self.of == DecreaseOf::Cwnd {
+            reduction.flight_size = cx.snd.cwnd;
+        }
+        let ssthresh = congestion.ssthresh(cx, &reduction).max(cx.snd.smss * 2);
         let cwnd = match reduction.trigger {
             Trigger::Timeout => cx.snd.smss, // the loss window of RFC 5681 §3.1
             Trigger::FastRetransmit | Trigger::Probe => ssthresh,

@@ -51,7 +51,7 @@ pub(crate) const EIFEL: Variant = Variant {
     side: Side::Sender,
     peer_needs: "SACK, timestamps",
     status: Status::Faithful,
-    compose: || Composition { timestamps: true, ..compose(Evidence::Timestamps) },
+    compose: || Composition { timestamps: Some(true), ..compose(Evidence::Timestamps) },
 };
 
 /// Eifel with a bit instead of timestamps.

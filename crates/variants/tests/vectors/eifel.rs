@@ -152,7 +152,7 @@ vector!(the_survey_restores_if_only_the_oldest_was_retransmitted, |isn| {
 });
 
 vector!(without_timestamps_nothing_is_judged, |isn| {
-    let without = Composition { timestamps: false, ..variant("eifel") };
+    let without = Composition { timestamps: Some(false), ..variant("eifel") };
     let mut s = Script::new(isn, &without, config(10), 50);
     s.sent();
     s.at(100).pass_all([2, 3, 4]);
