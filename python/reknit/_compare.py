@@ -143,6 +143,7 @@ _PATH: Schema = {
     "extent_p50": "int",
     "extent_p99": "int",
     "extent_max": "int",
+    **{f"extent_at_least_{n}": "int" for n in _N},
     **{f"n_reordered_{n}": "int" for n in _N},
 }
 
@@ -420,7 +421,8 @@ def path(name: File | Table, *, set: Settings | None = None, seed: int = 1) -> p
         A row for each ``direction``: ``packets`` sent of ``size_bytes`` bytes, one each ``gap_ms``; one-way delays in
         ms (``delay_p50_ms`` to ``delay_max_ms``); packets ``lost``, ``duplicated`` and ``reordered`` (RFC 4737 section
         3.3), their ratio; reordering extents in packets (section 4.2; null if nothing was reordered);
-        ``n_reordered_3``: packets that three later ones have overtaken at once (section 5).
+        ``extent_at_least_3``: packets that at least three later ones overtook, which can trigger a false fast
+        retransmit; ``n_reordered_3``: packets that arrived directly after three later ones (section 5).
 
     Raises
     ------
@@ -429,7 +431,8 @@ def path(name: File | Table, *, set: Settings | None = None, seed: int = 1) -> p
     """
     reports = _native.path(named(name), assignments(set), seed)
     for report in reports:
-        report.update({f"n_reordered_{n}": count for n, count in zip(_N, report["n_reordered"], strict=True)})
+        for measure in ("extent_at_least", "n_reordered"):
+            report.update({f"{measure}_{n}": count for n, count in zip(_N, report[measure], strict=True)})
     return _frames.from_rows(reports, _PATH)
 
 

@@ -115,7 +115,7 @@ def test_a_train_is_that_of_the_command(command: Command) -> None:
     assert forward["packets"] == 20_000
     told = command("paths", "two-paths-50ms").stdout
     assert f"{100 * forward['reordered_ratio']:.2f} % of packets, extent median {forward['extent_p50']}," in told
-    assert f"3: {100 * forward['n_reordered_3'] / forward['packets']:.2f} %" in told
+    assert f"3: {100 * forward['extent_at_least_3'] / forward['packets']:.2f} %" in told
 
 
 def test_the_console_script_is_installed() -> None:

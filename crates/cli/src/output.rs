@@ -109,6 +109,12 @@ pub(crate) fn milliseconds(span: Duration) -> String {
     if ms >= 10.0 { format!("{ms:.0} ms") } else { format!("{ms:.1} ms") }
 }
 
+/// Prints `value` as JSON.
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::Failed(error.to_string()))?;
+    print(&format!("{text}\n"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// Draw the delays and extents into this file, as SVG or PNG; of the way back if only that reorders
     #[arg(long, value_name = "FILE.svg|png", requires = "name")]
     plot: Option<PathBuf>,
+    /// Print JSON instead of text: the list, or the report of each direction
+    #[arg(long)]
+    json: bool,
     /// Write docs/causes.md and docs/pictures
     #[arg(long, value_name = "DIR", hide = true, conflicts_with = "name")]
     docs: Option<PathBuf>,
@@ -46,8 +49,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 let way = if direction == Direction::Forward { "" } else { ", the way back" };
                 picture(format!("{}{way}", profile.name), &profile, train, &result).save(file)?;
             }
+            if args.json {
+                let reports = [Direction::Forward, Direction::Reverse];
+                return output::print_json(&reports.map(|way| path_report::report(&profile, way, args.seed)));
+            }
             output::print(&describe_path(&profile, args.seed, width))
         }
+        None if args.json => output::print_json(&path_report::list()?),
         None => output::print(&list_paths(width)?),
     }
 }
@@ -115,8 +123,9 @@ fn measure(profile: &Profile, direction: Direction, seed: u64, width: usize) -> 
         ("reordered", reordering(&report)),
     ];
     if report.reordered > 0 {
-        let n = path_report::N.iter().zip(report.n_reordered).map(|(n, count)| format!("{n}: {:.2} %", share(count)));
-        lines.push(("n-reordered", n.collect::<Vec<_>>().join(", ")));
+        let counts = path_report::N.iter().zip(report.extent_at_least);
+        let shares = counts.map(|(n, count)| format!("{n}: {:.2} %", share(count)));
+        lines.push(("extent >=", shares.collect::<Vec<_>>().join(", ")));
     }
     let gap = rounded(report.gap_ms);
     let mut text = format!("  {} packets of {} bytes, one each {gap}:\n", report.packets, report.size_bytes);

@@ -34,14 +34,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let width = table::terminal_width();
     let Some(name) = &args.name else {
-        return if args.json { print_json(VARIANTS) } else { output::print(&list(width, table::may_colour())) };
+        return if args.json {
+            output::print_json(&Document::of(VARIANTS))
+        } else {
+            output::print(&list(width, table::may_colour()))
+        };
     };
     let variant = reknit_variants::find(name).map_err(|error| {
         let near = names::nearest(name, VARIANTS.iter().map(|variant| variant.name));
         Failure::Usage(names::with_guess(error.to_string(), near))
     })?;
     if args.json {
-        print_json(std::slice::from_ref(variant))
+        output::print_json(&Document::of(std::slice::from_ref(variant)))
     } else if args.toml {
         output::print(&file::write(&format!("my-{}", variant.name), variant, &(variant.compose)()))
     } else {
@@ -232,10 +236,4 @@ fn parameter_list(settings: &[ScenarioOptions], width: usize) -> String {
         let _ = writeln!(text, "{}\n    {meaning}", table::wrap(&key, width, 4));
     }
     text
-}
-
-fn print_json(variants: &[Variant]) -> Result<(), Failure> {
-    let text =
-        serde_json::to_string_pretty(&Document::of(variants)).map_err(|error| Failure::Failed(error.to_string()))?;
-    output::print(&format!("{text}\n"))
 }

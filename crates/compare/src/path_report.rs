@@ -69,7 +69,11 @@ pub struct Report {
     pub extent_p99: Option<u32>,
     /// Largest.
     pub extent_max: Option<u32>,
-    /// For each of [`N`], how many packets are `n`-reordered (RFC 4737 §5).
+    /// For each of [`N`], how many packets have an extent of at least `n`: so many later ones arrived before them. With
+    /// 3, these are the packets that can trigger a false fast retransmit.
+    pub extent_at_least: [u32; N.len()],
+    /// For each of [`N`], how many packets are `n`-reordered (RFC 4737 §5): the `n` packets that arrived just before were
+    /// all sent later.
     pub n_reordered: [u32; N.len()],
 }
 
@@ -106,6 +110,7 @@ pub fn report(profile: &Profile, direction: Direction, seed: u64) -> Report {
         extent_p50: extent(50),
         extent_p99: extent(99),
         extent_max: extent(100),
+        extent_at_least: N.map(|n| (extents.len() - extents.partition_point(|extent| *extent < n)) as u32),
         n_reordered: N.map(|n| result.n_reordered(n)),
     }
 }
