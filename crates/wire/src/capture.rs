@@ -1,25 +1,33 @@
 //! Capture files (pcapng) with one interface for each place at which packets were seen.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
-use std::time::Duration;
 
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
-use pcap_file::{DataLink, PcapError};
 use reknit_units::Instant;
 
 /// One place at which packets are seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interface(u32);
 
-/// Nanoseconds, as a power of ten.
+// Names and numbers of "PCAP Now Generic (pcapng) Capture File Format", draft-ietf-opsawg-pcapng.
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const SECTION_LENGTH_UNKNOWN: u64 = u64::MAX;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+const IF_NAME: u16 = 2;
+const IF_TSRESOL: u16 = 9;
+const END_OF_OPTIONS: [u8; 4] = [0; 4];
+/// Packets begin with their IP header.
+const LINKTYPE_RAW: u16 = 101;
+/// Timestamps are nanoseconds: a power of ten.
 const NANOSECONDS: u8 = 9;
+/// What a block holds beside its body: its type, and its length in front and behind.
+const FRAME_LEN: usize = 12;
 
 /// A capture file that is being written.
+#[derive(Debug)]
 pub struct Capture<W: Write> {
-    writer: PcapNgWriter<W>,
+    writer: W,
     interfaces: u32,
 }
 
@@ -29,7 +37,13 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// If `writer` does.
     pub fn new(writer: W) -> io::Result<Capture<W>> {
-        Ok(Capture { writer: PcapNgWriter::new(writer).map_err(into_io)?, interfaces: 0 })
+        let mut capture = Capture { writer, interfaces: 0 };
+        let mut body = BYTE_ORDER_MAGIC.to_le_bytes().to_vec();
+        body.extend(1_u16.to_le_bytes()); // version 1.0
+        body.extend(0_u16.to_le_bytes());
+        body.extend(SECTION_LENGTH_UNKNOWN.to_le_bytes());
+        capture.block(SECTION_HEADER, &[&body])?;
+        Ok(capture)
     }
 
     /// Announces a place at which packets are seen. Packets begin with their IP header.
@@ -37,15 +51,12 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// If the writer does.
     pub fn interface(&mut self, name: &str) -> io::Result<Interface> {
-        let block = InterfaceDescriptionBlock {
-            linktype: DataLink::RAW,
-            snaplen: 0,
-            options: vec![
-                InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
-                InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-            ],
-        };
-        self.writer.write_pcapng_block(block).map_err(into_io)?;
+        let mut body = LINKTYPE_RAW.to_le_bytes().to_vec();
+        body.extend([0; 6]); // reserved; packets are not cut
+        option(&mut body, IF_NAME, name.as_bytes());
+        option(&mut body, IF_TSRESOL, &[NANOSECONDS]);
+        body.extend(END_OF_OPTIONS);
+        self.block(INTERFACE_DESCRIPTION, &[&body])?;
         self.interfaces += 1;
         Ok(Interface(self.interfaces - 1))
     }
@@ -55,41 +66,56 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// If the writer does.
     pub fn packet(&mut self, interface: Interface, at: Instant, packet: &[u8], original_len: usize) -> io::Result<()> {
-        let block = EnhancedPacketBlock {
-            interface_id: interface.0,
-            timestamp: Duration::from_nanos(at.as_nanos()),
-            original_len: original_len.max(packet.len()) as u32,
-            data: Cow::Borrowed(packet),
-            options: Vec::new(),
-        };
-        self.writer.write_pcapng_block(block).map_err(into_io)?;
-        Ok(())
+        let nanos = at.as_nanos();
+        let fields = [
+            interface.0,
+            (nanos >> 32) as u32,
+            nanos as u32,
+            packet.len() as u32,
+            original_len.max(packet.len()) as u32,
+        ];
+        self.block(ENHANCED_PACKET, &[fields.map(u32::to_le_bytes).as_flattened(), packet])
     }
 
     /// Ends the file.
     ///
     /// # Errors
     /// If the writer does.
-    pub fn finish(self) -> io::Result<()> {
-        self.writer.into_inner().flush()
+    pub fn finish(mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+
+    /// Writes a block whose body is `parts` one after the other, filled up to 32 bits.
+    fn block(&mut self, kind: u32, parts: &[&[u8]]) -> io::Result<()> {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let total = (FRAME_LEN + len.next_multiple_of(4)) as u32;
+        self.writer.write_all(&kind.to_le_bytes())?;
+        self.writer.write_all(&total.to_le_bytes())?;
+        for part in parts {
+            self.writer.write_all(part)?;
+        }
+        self.writer.write_all(padding(len))?;
+        self.writer.write_all(&total.to_le_bytes())
     }
 }
 
-impl<W: Write> std::fmt::Debug for Capture<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Capture").field("interfaces", &self.interfaces).finish_non_exhaustive()
-    }
+/// Appends an option of a block, filled up to 32 bits.
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    body.extend(code.to_le_bytes());
+    body.extend((value.len() as u16).to_le_bytes());
+    body.extend(value);
+    body.extend(padding(value.len()));
 }
 
-fn into_io(error: PcapError) -> io::Error {
-    match error {
-        PcapError::IoError(error) => error,
-        other => io::Error::other(other),
-    }
+/// What is missing after `len` bytes to a multiple of 32 bits.
+fn padding(len: usize) -> &'static [u8] {
+    &[0; 3][..len.next_multiple_of(4) - len]
 }
 
 #[cfg(test)]
 mod tests {
+    use pcap_file::DataLink;
+    use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
     use pcap_file::pcapng::{Block, PcapNgReader};
 
     use super::*;
@@ -100,17 +126,29 @@ mod tests {
         let mut capture = Capture::new(&mut file).unwrap();
         let [a, b] = ["client", "server"].map(|name| capture.interface(name).unwrap());
         capture.packet(a, Instant::from_nanos(1_000_000_007), &[0x45; 20], 1500).unwrap();
-        capture.packet(b, Instant::from_nanos(2_000_000_000), &[0x60; 41], 41).unwrap();
+        capture.packet(b, Instant::from_nanos(5_000_000_000), &[0x60; 41], 41).unwrap();
         capture.finish().unwrap();
 
         let mut reader = PcapNgReader::new(&file[..]).unwrap();
-        let mut packets = Vec::new();
+        let (mut interfaces, mut packets) = (Vec::new(), Vec::new());
         while let Some(block) = reader.next_block() {
-            if let Block::EnhancedPacket(packet) = block.unwrap() {
-                let nanos = packet.timestamp.as_nanos();
-                packets.push((packet.interface_id, nanos, packet.data.len(), packet.original_len));
+            match block.unwrap() {
+                Block::InterfaceDescription(interface) => {
+                    assert_eq!((interface.linktype, interface.snaplen), (DataLink::RAW, 0));
+                    assert!(interface.options.contains(&InterfaceDescriptionOption::IfTsResol(NANOSECONDS)));
+                    interfaces.extend(interface.options.into_iter().find_map(|option| match option {
+                        InterfaceDescriptionOption::IfName(name) => Some(name.into_owned()),
+                        _ => None,
+                    }));
+                }
+                Block::EnhancedPacket(packet) => {
+                    let nanos = packet.timestamp.as_nanos();
+                    packets.push((packet.interface_id, nanos, packet.data.into_owned(), packet.original_len));
+                }
+                block => panic!("not written: {block:?}"),
             }
         }
-        assert_eq!(packets, [(0, 1_000_000_007, 20, 1500), (1, 2_000_000_000, 41, 41)]);
+        assert_eq!(interfaces, ["client", "server"]);
+        assert_eq!(packets, [(0, 1_000_000_007, vec![0x45; 20], 1500), (1, 5_000_000_000, vec![0x60; 41], 41)]);
     }
 }
