@@ -1,4 +1,7 @@
 //! A digest of all sources that results depend on: a store must not take the numbers of another engine for this one's.
+//!
+//! In the workspace these are the crates beside this one. A published crate stands alone; its version tells them, for it
+//! depends on exactly the same version of each.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +18,7 @@ const SOURCES: [&str; 8] = [
     "../variants/src",
     "../path/src",
     "../sim/src",
-    "../../profiles",
+    "../path/profiles",
 ];
 
 fn main() -> io::Result<()> {
@@ -39,7 +42,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Files in `folder` and below; none where the crate stands alone.
+/// Files in `folder` and below; none if there is no such folder.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     if !folder.is_dir() {
         return Ok(());

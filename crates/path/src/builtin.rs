@@ -8,7 +8,7 @@ macro_rules! profiles {
         /// The text of the built-in profile `name`.
         pub fn builtin(name: &str) -> Option<&'static str> {
             match name {
-                $($name => Some(include_str!(concat!("../../../profiles/", $name, ".toml"))),)*
+                $($name => Some(include_str!(concat!("../profiles/", $name, ".toml"))),)*
                 _ => None,
             }
         }
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_list_is_the_folder() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/profiles");
         let mut files: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
