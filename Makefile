@@ -2,7 +2,8 @@
 
 CARGO ?= cargo
 PYTHON ?= python3
-REKNIT := target/release/reknit
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+REKNIT := $(TARGET)/release/reknit
 
 .PHONY: help build demo test python python-test lint fmt bench doc docs clean
 
@@ -12,8 +13,8 @@ help: ## List the targets
 build: ## Build the command: target/release/reknit
 	$(CARGO) build --release --locked -p reknit
 
-demo: build ## Build, compare variants in simulation and against this machine's kernel, rerun part of the papers
-	@$(PYTHON) tools/demo.py $(REKNIT)
+demo: ## Build, compare variants in simulation and against this machine's kernel, rerun part of the papers
+	@$(PYTHON) tools/demo.py $(CARGO)
 
 test: ## Run all tests; those against the kernel need root and TUN
 	@$(PYTHON) tools/test.py $(CARGO)
@@ -36,10 +37,10 @@ fmt: ## Format everything
 
 bench: build ## Cost per ACK (docs/cost.md), many flows (docs/scale.md), and a comparison with ns-2 where that is installed
 	$(CARGO) bench --locked -p reknit-variants --bench per_ack
-	$(CARGO) bench --locked -p reknit-variants --bench cost > target/cost.md
-	@mv target/cost.md docs/cost.md && cat docs/cost.md
-	$(CARGO) bench --locked -p reknit-sim --bench scale > target/scale.md
-	@mv target/scale.md docs/scale.md && cat docs/scale.md
+	$(CARGO) bench --locked -p reknit-variants --bench cost > $(TARGET)/cost.md
+	@mv $(TARGET)/cost.md docs/cost.md && cat docs/cost.md
+	$(CARGO) bench --locked -p reknit-sim --bench scale > $(TARGET)/scale.md
+	@mv $(TARGET)/scale.md docs/scale.md && cat docs/scale.md
 	@$(PYTHON) benches/ns2/compare.py
 
 doc: ## Build the documentation of the crates: target/doc

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Build the Python package into target/venv, with what its tests need.
+"""Build the Python package into target/venv, from the same objects as `make build`.
 
-`--test` also runs them, `--quiet` says nothing if all went well.
+`--fetch` only fetches what is needed to build and run it. `--test` also runs its tests. `--quiet` says nothing if all
+went well.
 """
 
 import os
 import subprocess
 import sys
 import venv
-from pathlib import Path
 
-VENV = Path("target/venv")
-PYTHON = VENV / "bin" / "python"
+from places import PYTHON, VENV
+
 NEEDED = ("jinja2", "matplotlib", "maturin", "polars", "scipy")
 TESTS_NEED = (
     "dask",
@@ -20,9 +20,7 @@ TESTS_NEED = (
     "mypy",
     "nbclient",
     "nbformat",
-    "pandas",
     "playwright",
-    "pyarrow",
     "pytest",
 )
 
@@ -48,10 +46,10 @@ def fetch(*, test: bool) -> None:
         raise NoPackagesError((done.stderr.strip().splitlines() or ["pip failed"])[-1])
 
 
-def build(*, fast: bool) -> None:
+def build() -> None:
     """Compile, and install into the environment."""
     environment = {**os.environ, "VIRTUAL_ENV": str(VENV.absolute())}
-    command = [VENV / "bin" / "maturin", "develop", "--quiet", "--locked", *(["--release"] if fast else [])]
+    command = [VENV / "bin" / "maturin", "develop", "--quiet", "--locked", "--release"]
     subprocess.run(command, check=True, env=environment)
 
 
@@ -63,8 +61,10 @@ def main() -> int:
     except NoPackagesError as error:
         print(f"the Python package cannot be built: {error}", flush=True)
         return 0 if test and not os.environ.get("CI") else 1
+    if "--fetch" in sys.argv[1:]:
+        return 0
     try:
-        build(fast=not test)
+        build()
     except subprocess.CalledProcessError:
         print("the Python package could not be built", flush=True)
         return 1

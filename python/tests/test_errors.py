@@ -1,5 +1,6 @@
 """Errors name arguments, not options of the command; Ctrl-C is heard."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -88,7 +89,9 @@ def test_types_are_right(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     use = tmp_path / "use.py"
     use.write_text("import reknit\nx: float = reknit.compare('rr-tcp').in_order_mbit_s\nreknit.paths().height\n")
-    mypy = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "python/reknit", str(use)]
+    cache = Path(os.environ.get("CARGO_TARGET_DIR") or "target") / "mypy"
+    mypy = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir", str(cache)]
+    mypy += ["python/reknit", str(use)]
     done = subprocess.run(mypy, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     # What pyo3 adds by itself.

@@ -1,0 +1,9 @@
+"""Where things are built: below `CARGO_TARGET_DIR`, or else `target`."""
+
+import os
+from pathlib import Path
+
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or "target")
+RELEASE = TARGET / "release" / "reknit"
+VENV = TARGET / "venv"
+PYTHON = VENV / "bin" / "python"
