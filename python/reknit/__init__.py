@@ -7,7 +7,7 @@ The same Rust code as the command ``reknit``: the same question and seed give th
 >>> result.summary  # a row for each variant
 >>> result.runs  # a row for each run
 
-`reknit.plot` draws them. Tables are polars DataFrames, or pandas DataFrames where polars is not installed.
+Tables are polars DataFrames; `reknit.plot` draws them.
 """
 
 from reknit._compare import Comparison, Run, compare, path, paths, simulate, variants

@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
-        print(f"reknit papers needs {', '.join(missing)}: pip install 'reknit[papers]'", file=sys.stderr)
+        print(f"reknit papers needs {', '.join(missing)}: pip install {' '.join(missing)}", file=sys.stderr)
         return FAILED
     try:
         asked = _parser().parse_args(arguments)
