@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings as _warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reknit import _frames, _native
-from reknit._scenario import File, Settings, Table, Time, assignments, named, place, request, time
+from reknit import _frames, _native, _show
+from reknit._scenario import File, Settings, Table, Time, assignments, named, place, request, time, whole
 
 if TYPE_CHECKING:
     import polars
@@ -113,6 +113,7 @@ _SERIES: Schema = {
     "snd_wnd_bytes": "int",
     "acknowledged_bytes": "int",
     "delivered_bytes": "int",
+    "spurious_retransmissions": "int",
 }
 _VARIANTS: Schema = {
     "name": "str",
@@ -148,7 +149,7 @@ _PATH: Schema = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Variants side by side on one path.
 
@@ -179,14 +180,18 @@ class Comparison:
     path: str
     description: str
     in_order_mbit_s: float
-    document: dict[str, Any] = field(repr=False)
+    document: dict[str, Any]
 
-    def __str__(self) -> str:
-        """Title and summary."""
-        return f"{self.path}: {self.description}; in order {self.in_order_mbit_s:.2f} Mbit/s\n{self.summary}"
+    def __repr__(self) -> str:
+        """Title, and a line for each variant."""
+        return _show.text(*_show.comparison(self))
+
+    def _repr_html_(self) -> str:
+        """Show the same in a notebook."""
+        return _show.html(*_show.comparison(self))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """One run.
 
@@ -200,7 +205,8 @@ class Run:
         ``ssthresh_bytes``, ``flight_size_bytes``, ``pipe_bytes``, ``snd_wnd_bytes``), ``dup_thresh_segments``,
         ``reordering_coverage`` (the share of reordering that it is to cover; null if it steers by none), ``srtt_ms``
         and ``rto_ms``, ``phase`` (open, disorder, recovery, loss), bytes of the stream that were
-        ``acknowledged_bytes`` and that arrived in order, ``delivered_bytes``. Empty without ``sample_every``.
+        ``acknowledged_bytes`` and that arrived in order, ``delivered_bytes``, and ``spurious_retransmissions`` so far.
+        Empty without ``sample_every``.
     groups : polars.DataFrame
         A row for each set of flows, as in `Comparison`.
     path, description, variant : str
@@ -222,6 +228,14 @@ class Run:
     seed: int
     duration_s: float
     fell_back: list[str]
+
+    def __repr__(self) -> str:
+        """Title, and the totals that are looked at first."""
+        return _show.text(*_show.run(self))
+
+    def _repr_html_(self) -> str:
+        """Show the same in a notebook."""
+        return _show.html(*_show.run(self))
 
 
 def compare(
@@ -279,7 +293,8 @@ def compare(
         If the question is wrong, in the words of the command.
     """
     where = place(path, loss, set, in_order, flows, scenario)
-    document, warnings = _native.compare(where, request(variants, variant_files, duration), seeds)
+    asked = None if seeds is None else whole("seeds", seeds)
+    document, warnings = _native.compare(where, request(variants, variant_files, duration), asked)
     _warn(warnings)
     share = document["in_order_mbit_s"]
     rows = document["variants"]
@@ -363,8 +378,9 @@ def simulate(
         If the question is wrong.
     """
     where = place(path, loss, set, in_order, flows, scenario)
-    who = request(None if variant is None else [variant], variant_files, duration)
-    found = _native.simulate(where, who, seed, None if sample_every is None else time(sample_every))
+    who = request(None if variant is None else [variant], variant_files, duration, "variant")
+    interval = None if sample_every is None else time("sample_every", sample_every)
+    found = _native.simulate(where, who, whole("seed", seed), interval)
     _warn(found["warnings"])
     return Run(
         totals=flat(found["run"]),
@@ -429,7 +445,7 @@ def path(name: File | Table, *, set: Settings | None = None, seed: int = 1) -> p
     Error
         If there is no such path.
     """
-    reports = _native.path(named(name), assignments(set), seed)
+    reports = _native.path(named("name", name), assignments(set), whole("seed", seed))
     for report in reports:
         for measure in ("extent_at_least", "n_reordered"):
             report.update({f"{measure}_{n}": count for n, count in zip(_N, report[measure], strict=True)})

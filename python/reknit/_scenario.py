@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+
+from reknit._native import Error
 
 if TYPE_CHECKING:
     from reknit._types import Place, Request
@@ -39,12 +43,12 @@ def place(
 ) -> Place:
     """Where, and who else is there."""
     return {
-        "path": None if path is None else named(path),
-        "scenario": plain(scenario) if isinstance(scenario, Mapping) else scenario,
+        "path": None if path is None else named("path", path),
+        "scenario": None if scenario is None else named("scenario", scenario),
         "set": assignments(set),
-        "loss": None if loss is None else str(loss),
-        "in_order": in_order,
-        "flows": flows,
+        "loss": None if loss is None else _share("loss", loss),
+        "in_order": _flag("in_order", in_order),
+        "flows": None if flows is None else whole("flows", flows),
     }
 
 
@@ -52,23 +56,55 @@ def request(
     variants: str | Table | Iterable[str | Table] | None,
     files: File | Iterable[File],
     duration: Time | None,
+    argument: str = "variants",
 ) -> Request:
     """Who and for how long."""
     many: Iterable[str | Table]
     if isinstance(variants, str):
         many = variants.split(",")
     else:
-        many = [variants] if isinstance(variants, Mapping) else variants or ()
+        many = [variants] if isinstance(variants, Mapping) else listed(argument, variants or ())
     return {
-        "variants": [named(variant) for variant in many],
-        "variant_files": [files] if isinstance(files, str | os.PathLike) else list(files),
-        "duration": None if duration is None else time(duration),
+        "variants": [named(argument, variant) for variant in many],
+        "variant_files": file_names("variant_files", files),
+        "duration": None if duration is None else time("duration", duration),
     }
 
 
-def named(what: File | Table) -> str | dict[str, Any]:
-    """Leave a name as it is, make a description a plain mapping."""
-    return plain(what) if isinstance(what, Mapping) else os.fspath(what)
+def named(argument: str, what: File | Table) -> str | dict[str, Any]:
+    """Leave a name as it is, make a description a plain mapping. ``argument`` is what errors call it, also below."""
+    if isinstance(what, Mapping):
+        return plain(what)
+    if isinstance(what, str | os.PathLike):
+        return os.fspath(what)
+    raise _wrong(argument, what, "give a name, a file or a mapping")
+
+
+def file_names(argument: str, files: File | Iterable[File]) -> list[str]:
+    """List files, of which one may stand alone."""
+    many = [files] if isinstance(files, str | os.PathLike) else listed(argument, files)
+    for file in many:
+        if not isinstance(file, str | os.PathLike):
+            raise _wrong(argument, file, "give the name of a file")
+    return [os.fspath(file) for file in many]
+
+
+def listed(argument: str, values: Any) -> list[Any]:  # noqa: ANN401
+    """Collect what can be iterated over."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise _wrong(argument, values, "give a list")
+    return list(values)
+
+
+def whole(argument: str, value: object) -> int:
+    """Check a whole number that fits into 63 bits; the native part knows the range that makes sense."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise _wrong(argument, value, "give a whole number") from None
+    if isinstance(value, bool) or not 0 <= number < 2**63:
+        raise _wrong(argument, value, "give a whole number from 0 to 9223372036854775807")
+    return number
 
 
 def plain(table: Table) -> dict[str, Any]:
@@ -81,7 +117,7 @@ def convert(key: str, value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, Mapping):
         return plain(value)
     if isinstance(value, timedelta) or (_is_number(value) and key.rpartition(".")[2] in SPANS):
-        return time(value)
+        return time(key, value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if hasattr(value, "item") and not hasattr(value, "__len__"):
@@ -95,11 +131,13 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def time(span: Time) -> str:
+def time(argument: str, span: Time) -> str:
     """Write a span as text with a unit."""
     if isinstance(span, str):
         return span
-    seconds = span.total_seconds() if isinstance(span, timedelta) else span
+    seconds = span.total_seconds() if isinstance(span, timedelta) else _number(span)
+    if seconds is None or not math.isfinite(seconds):
+        raise _wrong(argument, span, "give a time with a unit such as '60 s', a number of seconds, or a timedelta")
     return f"{seconds:.9f}".rstrip("0").rstrip(".") + " s"
 
 
@@ -109,7 +147,37 @@ def assignments(settings: Settings | None) -> list[str]:
         return []
     if isinstance(settings, Mapping):
         return [f"{key}={_text(value)}" for key, value in plain(settings).items()]
-    return [settings] if isinstance(settings, str) else list(settings)
+    many = [settings] if isinstance(settings, str) else listed("set", settings)
+    for assignment in many:
+        if not isinstance(assignment, str):
+            raise _wrong("set", assignment, "give a mapping, or texts KEY=VALUE")
+    return many
+
+
+def _share(argument: str, value: object) -> str:
+    number = None if isinstance(value, str) else _number(value)
+    if number is None and not isinstance(value, str):
+        raise _wrong(argument, value, "give a number from 0 to 1, or text such as '1 %'")
+    return str(value if number is None else number)
+
+
+def _flag(argument: str, value: object) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    raise _wrong(argument, value, "give True or False")
+
+
+def _number(value: object) -> float | None:
+    """Read a number, those of numpy too."""
+    try:
+        return None if isinstance(value, str | bytes | bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _wrong(argument: str, value: object, allowed: str) -> Error:
+    text = repr(value)
+    return Error(f"{argument}: {text if len(text) <= 60 else text[:57] + '...'}: {allowed}")
 
 
 def _text(value: object) -> str:

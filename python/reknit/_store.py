@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reknit import _compare, _frames
+from reknit._native import Error
 
 if TYPE_CHECKING:
     from reknit._frames import Schema
@@ -28,8 +30,11 @@ class Store:
     """A folder with finished runs, by the keys of their points."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if not isinstance(folder, str | os.PathLike):
+            raise Error(f"store: a {type(folder).__name__}; give the name of a folder")
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        with _naming(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
         self._part: list[Row] = []
         self._journal: tuple[Path, int] | None = None
 
@@ -38,21 +43,23 @@ class Store:
         keys = set(wanted)
         rows: dict[str, Row] = {}
         for file in sorted(self.folder.glob("*.jsonl")):
-            with file.open(encoding="utf-8") as lines:
+            with _naming(file), file.open(encoding="utf-8") as lines:
                 rows.update(found for line in lines if (found := _read(line)) and found[0] in keys)
         for file in sorted(self.folder.glob("*.parquet")):
-            for row in _frames.read_parquet(file, _schema()):
-                if row["key"] in keys:
-                    rows[row["key"]] = {name: row[name] for name in _compare.ROW}
+            with _naming(file):
+                finished = _frames.read_parquet(file, _schema())
+            rows.update({row["key"]: {n: row[n] for n in _compare.ROW} for row in finished if row["key"] in keys})
         return rows
 
     def add(self, key: str, point: str, run: dict[str, Any]) -> Row:
         """Keep a finished run; ``point`` is its canonical text."""
         if self._journal is None:
             file = self.folder / f"runs-{uuid.uuid4().hex}.jsonl"
-            self._journal = file, os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            with _naming(file):
+                self._journal = file, os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         line = f'{{"key":"{key}","point":{point},"run":{json.dumps(run)}}}\n'
-        os.write(self._journal[1], line.encode())
+        with _naming(self._journal[0]):
+            os.write(self._journal[1], line.encode())
         row = _compare.row(run)
         self._part.append({"key": key, "point": point, **row})
         if len(self._part) == PART:
@@ -68,6 +75,20 @@ class Store:
         os.close(journal)
         file.unlink()
         self._part, self._journal = [], None
+
+
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """Say of which file it is what goes wrong."""
+    import polars as pl
+
+    try:
+        yield
+    except FileExistsError as error:
+        raise Error(f"store: {file}: not a folder") from error
+    except (OSError, UnicodeDecodeError, pl.exceptions.PolarsError) as error:
+        text = getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
+        raise Error(f"store: {file}: {text}") from error
 
 
 def _schema() -> Schema:

@@ -14,7 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from reknit import _compare, _frames, _native
-from reknit._scenario import File, Table, convert, plain
+from reknit._scenario import File, Table, convert, file_names, listed, named, whole
 from reknit._store import Store
 from reknit._workers import Executor, run_all
 
@@ -103,7 +103,8 @@ def sweep(
     KeyboardInterrupt
         On Ctrl-C; what was finished is in the store.
     """
-    _frames.backend()
+    if executor is not None and not hasattr(executor, "submit"):
+        raise _native.Error(f"executor: a {type(executor).__name__}; give an object with a method submit")
     grid = _grid(scenario, axes or {}, seeds, variant_files)
     for line in grid["warnings"]:
         warnings.warn(line, stacklevel=2)
@@ -124,10 +125,18 @@ def _grid(
     seeds: int | Iterable[int] | None,
     variant_files: File | Iterable[File],
 ) -> Sweep:
-    files = [variant_files] if isinstance(variant_files, str | os.PathLike) else list(variant_files)
-    what = plain(scenario) if isinstance(scenario, Mapping) else scenario
-    numbers = seeds if seeds is None or isinstance(seeds, int) else list(seeds)
-    return _native.grid(what, [(key, *_axis(key, values)) for key, values in axes.items()], numbers, files)
+    if not isinstance(axes, Mapping):
+        raise _native.Error(f"axes: a {type(axes).__name__}; give a mapping of keys to lists of values")
+    varied = [(str(key), *_axis(str(key), values)) for key, values in axes.items()]
+    return _native.grid(named("scenario", scenario), varied, _seeds(seeds), file_names("variant_files", variant_files))
+
+
+def _seeds(seeds: int | Iterable[int] | None) -> int | list[int] | None:
+    if seeds is None:
+        return None
+    if isinstance(seeds, Iterable):
+        return [whole("seeds", seed) for seed in listed("seeds", seeds)]
+    return whole("seeds", seeds)
 
 
 def _axis(key: str, values: Values) -> tuple[list[Any], list[Any]]:
@@ -136,7 +145,7 @@ def _axis(key: str, values: Values) -> tuple[list[Any], list[Any]]:
         raise _native.Error(f"axes: {key}: write a list of values, one at least")
     if isinstance(values, Mapping):
         return list(values), [convert(key, value) for value in values.values()]
-    many = list(values)
+    many = listed(f"axes: {key}", values)
     return [_label(i, value) for i, value in enumerate(many)], [convert(key, value) for value in many]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from reknit import _frames, _native
-from reknit._scenario import place, request
+from reknit._scenario import place, request, whole
 
 if TYPE_CHECKING:
     import polars
@@ -83,8 +83,8 @@ def trace(
         If the question is wrong.
     """
     where = place(path, loss, set, in_order, flows, scenario)
-    who = request(None if variant is None else [variant], variant_files, duration)
-    found = _native.trace(where, who, seed)
+    who = request(None if variant is None else [variant], variant_files, duration, "variant")
+    found = _native.trace(where, who, whole("seed", seed))
     for line in found["warnings"]:
         _warnings.warn(line, stacklevel=2)
     return _frames.frame(found["packets"], _PACKETS)

@@ -1,6 +1,7 @@
 """Errors name arguments, not options of the command; Ctrl-C is heard."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -50,6 +51,63 @@ def test_errors_are_value_errors() -> None:
         reknit.path("moon")
     with pytest.raises(ValueError, match="rock"):
         reknit.simulate("rr-tcp", "rock")
+
+
+HUGE = 10**30
+NAMED: list[tuple[str, dict[str, Any], str]] = [
+    ("compare", {"path": 3}, "path: 3: give a name"),
+    ("compare", {"variants": 7}, "variants: 7: give a list"),
+    ("compare", {"variants": [None]}, "variants: None: give a name"),
+    ("compare", {"variant_files": 1.5}, "variant_files: 1.5: give a list"),
+    ("compare", {"variant_files": [1]}, "variant_files: 1: give the name of a file"),
+    ("compare", {"scenario": 5}, "scenario: 5: give a name"),
+    ("compare", {"duration": [1]}, r"duration: \[1\]: give a time"),
+    ("compare", {"duration": float("nan")}, "duration: nan: give a time"),
+    ("compare", {"seeds": HUGE}, f"seeds: {HUGE}: give a whole number"),
+    ("compare", {"seeds": 1.5}, r"seeds: 1\.5: give a whole number"),
+    ("compare", {"flows": HUGE}, f"flows: {HUGE}: give a whole number"),
+    ("compare", {"loss": [0.1]}, r"loss: \[0\.1\]: give a number from 0 to 1"),
+    ("compare", {"set": 5}, "set: 5: give a list"),
+    ("compare", {"set": [5]}, "set: 5: give a mapping"),
+    ("compare", {"in_order": "yes"}, "in_order: 'yes': give True or False"),
+    ("simulate", {"seed": HUGE}, f"seed: {HUGE}: give a whole number"),
+    ("simulate", {"seed": -1}, "seed: -1: give a whole number"),
+    ("simulate", {"seed": "1"}, "seed: '1': give a whole number"),
+    ("simulate", {"sample_every": "often"}, "sample_every"),
+    ("simulate", {"variant": 4}, "variant: 4: give a name"),
+    ("trace", {"seed": HUGE}, f"seed: {HUGE}: give a whole number"),
+    ("sweep", {"axes": [1]}, "axes: a list; give a mapping"),
+    ("sweep", {"axes": {"loss": 3}}, "axes: loss: 3: give a list"),
+    ("sweep", {"axes": {"loss": [HUGE]}}, "loss"),
+    ("sweep", {"seeds": ["x"]}, "seeds: 'x': give a whole number"),
+    ("sweep", {"seeds": HUGE}, f"seeds: {HUGE}: give a whole number"),
+    ("sweep", {"executor": 1}, "executor: a int; give an object"),
+    ("sweep", {"store": 5}, "store: a int; give the name of a folder"),
+    ("sweep", {"store": __file__}, f"store: {re.escape(__file__)}: not a folder"),
+    ("sweep", {"store": __file__ + "/sub"}, "store: .*: Not a directory"),
+]
+
+
+@pytest.mark.parametrize(("what", "wrong", "says"), NAMED, ids=lambda case: str(case)[:40])
+def test_errors_name_the_argument(what: str, wrong: dict[str, Any], says: str) -> None:
+    """In one line, and as reknit's own error: nothing of Python's gets through."""
+    usual: dict[str, Any] = {
+        "compare": {"path": "clean", "variants": ["sack"], "duration": 1, "seeds": 1},
+        "simulate": {"path": "clean", "variant": "sack", "duration": 1},
+        "trace": {"path": "clean", "variant": "sack", "duration": 1},
+        "sweep": {"scenario": {"path": "clean", "variant": "sack", "duration": 1}, "seeds": 1},
+    }[what]
+    with pytest.raises(reknit.Error, match=says) as caught:
+        getattr(reknit, what)(**{**usual, **wrong})
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_store_is_named(tmp_path: Path) -> None:
+    """Not taken for an empty one."""
+    (tmp_path / "runs-1.parquet").write_text("no table")
+    with pytest.raises(reknit.Error, match=r"^store: .*runs-1\.parquet: ") as caught:
+        reknit.sweep({"path": "clean", "variant": "sack", "duration": 1}, seeds=1, store=tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("what", ["compare('rr-tcp', ['sack'], seeds=9", "simulate('rr-tcp', 'sack'"])

@@ -79,6 +79,8 @@ pub struct Series {
     pub acknowledged_bytes: Vec<u64>,
     /// Arrived in order so far, bytes.
     pub delivered_bytes: Vec<u64>,
+    /// Retransmissions so far whose data had already arrived.
+    pub spurious_retransmissions: Vec<u64>,
 }
 
 /// Runs it. None if `stop` became true on the way.
@@ -135,6 +137,7 @@ impl Series {
             series.snd_wnd_bytes.push(info.snd_wnd.0);
             series.acknowledged_bytes.push(info.acknowledged);
             series.delivered_bytes.push(sample.delivered.0);
+            series.spurious_retransmissions.push(sample.spurious_retransmissions);
         }
         series
     }

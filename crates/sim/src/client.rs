@@ -126,7 +126,13 @@ impl Client {
     pub(crate) fn sample(&mut self, now: Instant, flow: &Flow) {
         let sender = &flow.ends[0];
         let (info, coverage) = (sender.info(now), sender.reordering_coverage());
-        self.series.push(Sample { at: now, info, coverage, delivered: self.tally.delivered });
+        self.series.push(Sample {
+            at: now,
+            info,
+            coverage,
+            delivered: self.tally.delivered,
+            spurious_retransmissions: self.tally.spurious_retransmissions,
+        });
     }
 
     /// `flow`, which was its connection, is gone, or the run is over.

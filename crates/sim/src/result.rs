@@ -18,6 +18,8 @@ pub struct Sample {
     pub coverage: Option<f64>,
     /// Bytes that have arrived in order.
     pub delivered: Bytes,
+    /// Retransmissions whose data had already arrived, since the warm-up.
+    pub spurious_retransmissions: u64,
 }
 
 /// What one flow did, all its connections together.

@@ -1,0 +1,97 @@
+"""How results look on a terminal and in a notebook: a title and a small table."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reknit._compare import Comparison, Run
+
+Rows = list[list[str]]
+
+# The page's own colours: light or dark, it stays readable.
+_CELL = "padding: 0.15em 0.8em; text-align: {}; border-bottom: 1px solid rgba(128, 128, 128, 0.4); background: none"
+
+
+def comparison(result: Comparison) -> tuple[str, Rows, str]:
+    """Title, table and closing line of a comparison."""
+    title = f"{result.path}: {result.description}; in order {result.in_order_mbit_s:.2f} Mbit/s"
+    rows = [["variant", "Mbit/s", "of in-order", "spurious", "window cuts (false)", "RTOs"]]
+    for row in result.document["variants"]:
+        goodput, ci95 = row["goodput_mbit_s"]["mean"], row["goodput_mbit_s"]["ci95"]
+        runs = result.runs.filter(result.runs["variant"] == row["variant"])
+        cuts, false_cuts = _mean(runs["window_cuts"]), _mean(runs["false_window_cuts"])
+        rows.append(
+            [
+                row["variant"],
+                f"{goodput:.2f}" + ("" if ci95 is None else f" ± {ci95:.2f}"),
+                "" if row["of_in_order"] is None else f"{row['of_in_order']:.1%}",
+                _share(runs["spurious_retransmissions"].sum(), runs["retransmissions"].sum()),
+                f"{cuts} ({false_cuts})",
+                _mean(runs["timeouts"]),
+            ]
+        )
+    seeds = result.runs["seed"].n_unique()
+    means = "one seed" if seeds == 1 else f"means of {seeds} seeds, ± half the 95 % interval"
+    return title, rows, f"{means}; .summary, .runs, .groups have it all"
+
+
+def run(result: Run) -> tuple[str, Rows, str]:
+    """Title, table and closing line of a run."""
+    title = f"{result.variant} on {result.path} ({result.description}), seed {result.seed}, {result.duration_s:g} s"
+    totals = result.totals
+    rows = [
+        ["goodput", "retransmissions", "spurious", "window cuts (false)", "RTOs", "lost packets", "mean RTT"],
+        [
+            f"{totals['goodput_mbit_s']:.2f} Mbit/s",
+            f"{totals['retransmissions']}",
+            f"{totals['spurious_retransmissions']}",
+            f"{totals['window_cuts']} ({totals['false_window_cuts']})",
+            f"{totals['timeouts']}",
+            f"{totals['lost_packets']}",
+            "" if totals["rtt_mean_ms"] is None else f"{totals['rtt_mean_ms']:.1f} ms",
+        ],
+    ]
+    series = f", .series {result.series.height:,} samples" if result.series.height else ""
+    return title, rows, f".totals has {len(totals)} numbers{series}"
+
+
+def text(title: str, rows: Rows, note: str) -> str:
+    """Write it in columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    return "\n".join([title, *lines, f"({note})"])
+
+
+def html(title: str, rows: Rows, note: str) -> str:
+    """Write it for a notebook."""
+
+    def line(row: list[str], tag: str) -> str:
+        cells = (
+            f'<{tag} style="{_CELL.format("right" if i else "left")}">{escape(cell)}</{tag}>'
+            for i, cell in enumerate(row)
+        )
+        return f"<tr style='background: none'>{''.join(cells)}</tr>"
+
+    table = line(rows[0], "th") + "".join(line(row, "td") for row in rows[1:])
+    return (
+        f"<div><b>{escape(title)}</b>"
+        f"<table style='border-collapse: collapse; margin: 0.5em 0'>{table}</table>"
+        f"<small>{escape(note)}</small></div>"
+    )
+
+
+def _mean(counts: Any) -> str:  # noqa: ANN401
+    mean = counts.mean()
+    return "" if mean is None else f"{mean:.1f}".removesuffix(".0")
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole:.0%}" if whole else ""
