@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -71,12 +72,27 @@ def test_goodput_has_means_and_bands(table: pl.DataFrame, tmp_path: Path) -> Non
 
 
 def test_goodput_of_a_comparison(comparison: reknit.Comparison, tmp_path: Path) -> None:
-    """Variants side by side, as in its summary."""
+    """A row for each variant: families in the order of the list, the best first in each."""
     ax = reknit.plot.goodput(comparison)
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["newreno", "sack", "rack"]
-    means = [container.lines[0].get_ydata()[0] for container in ax.containers]
-    assert means == pytest.approx(comparison.summary["goodput_mbit_s"].to_list())
+    of = dict(comparison.summary.select("variant", "goodput_mbit_s").iter_rows())
+    rows = [label.get_text() for label in ax.get_yticklabels()]
+    assert rows == [*sorted(["newreno", "sack"], key=lambda name: -of[name]), "rack"]
+    means = [container.lines[0].get_xdata()[0] for container in ax.containers]
+    assert means == pytest.approx([of[name] for name in rows])
+    families = dict(reknit.variants().select("name", "family").iter_rows())
+    assert [text.get_text() for text in ax.texts] == [families["sack"], families["rack"]]
+    assert ax.get_title("left") == "random-delay: mean of 4 seeds, 95 % interval"
+    assert ax.get_lines()[-1].get_xdata() == [comparison.in_order_mbit_s] * 2
     drawn(ax, tmp_path / "comparison.png")
+
+
+def test_all_variants_can_be_read() -> None:
+    """No label lies upon another."""
+    ax = reknit.plot.goodput(reknit.compare("clean", duration=1, seeds=1))
+    ax.figure.canvas.draw()
+    boxes = sorted((label.get_window_extent() for label in ax.get_yticklabels()), key=lambda box: box.y0)
+    assert len(boxes) == len(reknit.variants())
+    assert all(low.y1 <= high.y0 for low, high in pairwise(boxes))
 
 
 def test_what_else_varies_must_be_chosen(table: pl.DataFrame) -> None:
@@ -85,7 +101,7 @@ def test_what_else_varies_must_be_chosen(table: pl.DataFrame) -> None:
         reknit.plot.goodput(table, x="variant", by=None)
     with pytest.raises(reknit.Error, match="x: choose one of variant, forward"):
         reknit.plot.box(table)
-    with pytest.raises(reknit.Error, match="speed: no such column; there are variant, "):
+    with pytest.raises(reknit.Error, match="y: no column speed; there are variant, "):
         reknit.plot.goodput(table, y="speed")
 
 
@@ -96,49 +112,78 @@ def test_boxes_have_the_quartiles(comparison: reknit.Comparison, tmp_path: Path)
     assert ax is ours
     assert len(ax.patches) == 3
     medians = comparison.runs.group_by("variant", maintain_order=True).agg(pl.col("wait_p99_ms").median())
-    drawn_medians = [line.get_ydata()[0] for line in ax.get_lines() if line.get_linewidth() == 2.5]
-    assert drawn_medians == pytest.approx(medians["wait_p99_ms"].to_list())
+    drawn_medians = [line.get_xdata()[0] for line in ax.get_lines() if line.get_linewidth() == 2.5]
+    assert sorted(drawn_medians) == pytest.approx(sorted(medians["wait_p99_ms"].to_list()))
     drawn(ax, tmp_path / "box.png")
 
 
 def test_the_timeline_shows_the_series(tmp_path: Path) -> None:
-    """Window and threshold, recovery shaded."""
+    """Window and threshold, recovery shaded, spurious retransmissions marked."""
     run = reknit.simulate("rr-tcp", "rr-fa", duration=10, sample_every=0.02)
     window, threshold = reknit.plot.timeline(run)
-    cwnd, ssthresh = window.get_lines()
-    assert (cwnd.get_label(), ssthresh.get_label()) == ("cwnd", "ssthresh")
+    cwnd, ssthresh, spurious = window.get_lines()
+    labels = [line.get_label() for line in (cwnd, ssthresh, spurious)]
+    assert labels == ["cwnd", "ssthresh", "spurious retransmissions"]
+    counts = run.series["spurious_retransmissions"]
+    assert counts[-1] == run.totals["spurious_retransmissions"] > 0
+    assert list(spurious.get_xdata()) == run.series.filter(counts > counts.shift(fill_value=0))["time_s"].to_list()
     assert list(cwnd.get_ydata()) == pytest.approx((run.series["cwnd_bytes"] / 1e3).to_list())
     assert list(threshold.get_lines()[0].get_ydata()) == run.series["dup_thresh_segments"].to_list()
     shaded = sum(patch.get_width() for patch in window.patches)
     share = (run.series["phase"].is_in(["recovery", "loss"])).mean()
     assert shaded / 10 == pytest.approx(share, abs=0.02)
-    assert window.get_title("left") == "rr-fa on rr-tcp, seed 1"
+    assert window.figure.get_suptitle() == "rr-fa on rr-tcp, seed 1"
     drawn(window, tmp_path / "timeline.png")
     with pytest.raises(reknit.Error, match="sample_every"):
         reknit.plot.timeline(reknit.simulate("rr-tcp", "sack", duration=1))
 
 
 def test_the_sequence_shows_what_was_sent(tmp_path: Path) -> None:
-    """First, again, lost, acknowledged."""
-    columns = {
-        "time_s": [0.0, 0.1, 0.1, 0.2, 0.3, 0.4, 0.0],
-        "flow": [0, 0, 0, 0, 0, 0, 1],
-        "event": ["send", "send", "lost", "deliver", "send", "deliver", "send"],
-        "end": ["sender"] * 7,
-        "seq_bytes": [1, 1001, 1001, 0, 1001, 0, 1],
-        "ack_bytes": [1, 1, 1, 1001, 1, 2001, 1],
-        "length_bytes": [1000, 1000, 1000, 0, 1000, 0, 1000],
-        "cause": ["new", "new", "new", None, "fast_retransmit", None, "new"],
+    """First transmissions, retransmissions, those that were spurious, what was lost and acknowledged."""
+    rules = [{"segment": 2, "action": "drop"}, {"segment": 6, "action": "delay", "by": "700 ms"}]
+    path = {
+        "forward": [{"kind": "script", "rules": rules}, {"kind": "link", "delay": "50 ms"}],
+        "reverse": [{"kind": "link", "delay": "50 ms"}],
     }
-    ax = reknit.plot.sequence(pl.DataFrame(columns))
+    trace = reknit.trace(path, "newreno", duration=2)
+    ax = reknit.plot.sequence(trace)
     lines = {line.get_label(): line.get_xydata().tolist() for line in ax.get_lines()}
-    assert lines == {
-        "acknowledged": [[0.2, 1.001], [0.4, 2.001]],
-        "sent": [[0.0, 0.001], [0.1, 1.001]],
-        "sent again: fast retransmit": [[0.3, 1.001]],
-        "lost": [[0.1, 1.001]],
-    }
+    sent = trace.filter(pl.col("event") == "send", pl.col("end") == "sender", pl.col("length_bytes") > 0)
+
+    def at(packets: pl.DataFrame) -> list[list[float]]:
+        return [[time, seq / 1e3] for time, seq in packets.select("time_s", "seq_bytes").iter_rows()]
+
+    again = sent.filter(pl.col("transmission") > 1)
+    assert lines["sent"] == at(sent.filter(pl.col("transmission") == 1))
+    lost = trace.filter(pl.col("event") == "lost")
+    assert lost["segment"].to_list() == [2]
+    assert lines["lost"] == at(lost)
+    assert {2, 6} <= set(again["segment"])
+    assert lines["spurious retransmission"] == at(again.filter(pl.col("segment") != 2))
+    assert lines["acknowledged"][-1][1] == trace["ack_bytes"].max() / 1e3
     drawn(ax, tmp_path / "sequence.png")
+
+
+def test_wrong_arguments_are_named() -> None:
+    """In one line."""
+    with pytest.raises(reknit.Error, match=r"^run: a str; "):
+        reknit.plot.timeline("run")  # type: ignore[arg-type]
+    with pytest.raises(reknit.Error, match=r"^trace: a dict; "):
+        reknit.plot.sequence({})  # type: ignore[arg-type]
+    with pytest.raises(reknit.Error, match=r"^result: a list; "):
+        reknit.plot.goodput([])  # type: ignore[arg-type]
+
+
+def test_results_show_themselves(comparison: reknit.Comparison) -> None:
+    """On a terminal and in a notebook, whatever the notebook's background."""
+    lines = repr(comparison).splitlines()
+    assert lines[0].startswith("random-delay: ")
+    assert [line.split()[0] for line in lines[2:5]] == ["newreno", "sack", "rack"]
+    run = reknit.simulate("random-delay", "rack", duration=1)
+    assert repr(run).startswith("rack on random-delay (")
+    for page in (comparison._repr_html_(), run._repr_html_()):
+        assert page.count("<tr") == page.count("</tr>") > 1
+        assert "#" not in page and " color" not in page
 
 
 def test_without_matplotlib_it_is_said_what_to_install() -> None:
@@ -148,7 +193,7 @@ def test_without_matplotlib_it_is_said_what_to_install() -> None:
         "import reknit, reknit.plot\n"
         "result = reknit.compare('clean', 'sack', duration=1, seeds=1)\n"
         "try: reknit.plot.goodput(result)\n"
-        "except ImportError as error: assert 'reknit[plot]' in str(error)\n"
+        "except ImportError as error: assert 'pip install matplotlib' in str(error)\n"
         "else: sys.exit('drawn?')\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

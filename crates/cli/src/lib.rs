@@ -11,6 +11,7 @@ mod paths;
 mod plot;
 mod reference;
 mod scenario_args;
+mod style;
 mod sweep;
 mod table;
 mod testbed;
@@ -18,8 +19,9 @@ mod variants;
 
 use std::ffi::OsString;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use reknit_compare::{Argument, InputError};
+pub use style::STYLE;
 
 /// Keeps TCP fast when the network reorders, delays or stalls packets: see it, compare cures.
 #[derive(Parser, Debug)]
@@ -86,6 +88,11 @@ fn flag(argument: Argument, given: &str) -> String {
         Argument::SampleEvery => "--sample-every",
     };
     if given.is_empty() { flag.to_owned() } else { format!("{flag} {given}") }
+}
+
+/// The command with all its options, for man pages and shell completions.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs the command with these arguments, the program's name first. The exit code: 0 done, 1 failed, 2 wrong usage.

@@ -10,6 +10,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use reknit_path::{Arrival, Train, TrainResult};
 
+use crate::style::colours;
 use crate::{Failure, output, table};
 
 /// Width and height of an SVG, in pixels. A PNG has [`SCALE`] times as many.
@@ -26,14 +27,6 @@ const BEFORE: u32 = 50;
 const FEW: usize = 200;
 /// Letters of a line below the title.
 const LINE: usize = 115;
-/// Blue, orange, green and black, which colour-blind eyes tell apart (Okabe and Ito).
-const IN_ORDER: RGBColor = RGBColor(0, 114, 178);
-const REORDERED: RGBColor = RGBColor(213, 94, 0);
-const COPIED: RGBColor = RGBColor(0, 158, 115);
-const LOST: RGBColor = RGBColor(0, 0, 0);
-const INK: RGBColor = RGBColor(50, 50, 50);
-const GRID: RGBColor = RGBColor(225, 225, 225);
-
 type Problem = Box<dyn std::error::Error>;
 
 /// What is drawn.
@@ -138,9 +131,9 @@ impl Picture<'_> {
         // Text is measured by a font of our own, so that a picture is the same on every machine.
         plotters::style::register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular())
             .map_err(|_| "the font cannot be read")?;
-        root.fill(&WHITE)?;
+        root.fill(&colours().background)?;
         let lines = table::wrap(self.description, LINE, 0);
-        let font = |size: i32| TextStyle::from(("sans-serif", size * unit).into_font()).color(&INK);
+        let font = |size: i32| TextStyle::from(("sans-serif", size * unit).into_font()).color(&colours().ink);
         root.draw_text(&self.title, &font(20), (14 * unit, 10 * unit))?;
         let mut below = 36;
         for line in lines.lines() {
@@ -161,11 +154,11 @@ impl Picture<'_> {
         if extents.is_empty() {
             let delays: Vec<f64> = self.result.arrivals().map(|packet| dot(packet).1).collect();
             let title = "no packet is reordered; how long they took";
-            histogram(&lower, unit, &Bars::of_delays(&delays), title, "one-way delay, ms", IN_ORDER)?;
+            histogram(&lower, unit, &Bars::of_delays(&delays), title, "one-way delay, ms", colours().in_order)?;
         } else {
             let title = format!("{} packets are reordered; how far", output::count(extents.len() as f64));
             let x = "reordering extent (RFC 4737), packets";
-            histogram(&lower, unit, &Bars::of_extents(&extents), &title, x, REORDERED)?;
+            histogram(&lower, unit, &Bars::of_extents(&extents), &title, x, colours().reordered)?;
         }
         Ok(marks)
     }
@@ -279,10 +272,10 @@ impl Marks {
     fn layers(&self) -> Vec<Layer<'_>> {
         let layer = |points, colour, mark, word| Layer { points, colour, mark, word };
         let all = [
-            layer(self.in_order.as_slice(), IN_ORDER, Mark::Dot, "in order"),
-            layer(&self.reordered, REORDERED, Mark::Dot, "reordered"),
-            layer(&self.copied, COPIED, Mark::Dot, "copy"),
-            layer(&self.lost, LOST, Mark::Tick, "lost"),
+            layer(self.in_order.as_slice(), colours().in_order, Mark::Dot, "in order"),
+            layer(&self.reordered, colours().reordered, Mark::Dot, "reordered"),
+            layer(&self.copied, colours().copied, Mark::Dot, "copy"),
+            layer(&self.lost, colours().lost, Mark::Tick, "lost"),
         ];
         all.into_iter().filter(|layer| !layer.points.is_empty()).collect()
     }
@@ -337,7 +330,7 @@ fn legend<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, unit: i32, marks: &
 where
     DB::ErrorType: 'static,
 {
-    let style = TextStyle::from(("sans-serif", 14 * unit).into_font()).color(&INK);
+    let style = TextStyle::from(("sans-serif", 14 * unit).into_font()).color(&colours().ink);
     let style = style.pos(Pos::new(HPos::Left, VPos::Center));
     let layers = marks.layers();
     let mut x = SIZE.0;
@@ -428,7 +421,7 @@ fn axes<'a, DB: DrawingBackend + 'a>(
 where
     DB::ErrorType: 'static,
 {
-    let font = |size: i32| ("sans-serif", size * unit).into_font().color(&INK);
+    let font = |size: i32| ("sans-serif", size * unit).into_font().color(&colours().ink);
     area.draw_text(title, &font(15), (82 * unit, 4 * unit))?;
     let across = number(x.end - x.start);
     let down = number(y.end - y.start);
@@ -446,8 +439,8 @@ where
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
-        .bold_line_style(GRID.stroke_width(unit.cast_unsigned()))
-        .axis_style(INK.stroke_width(unit.cast_unsigned()))
+        .bold_line_style(colours().grid.stroke_width(unit.cast_unsigned()))
+        .axis_style(colours().ink.stroke_width(unit.cast_unsigned()))
         .x_desc(labels.0)
         .y_desc(labels.1)
         .x_label_formatter(&across)

@@ -145,6 +145,13 @@ fn path<'py>(py: Python<'py>, path: NameOrTable<'py>, set: Vec<String>, seed: u6
     Ok(pythonize::pythonize(py, &reports)?)
 }
 
+/// Colours and markers of all pictures.
+#[pyfunction]
+fn style(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let style: toml::Table = toml::from_str(reknit_cli::STYLE).map_err(raise)?;
+    Ok(pythonize::pythonize(py, &style)?)
+}
+
 /// The command `reknit` with these arguments, the program's name first; its exit code.
 #[pyfunction]
 fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
@@ -165,5 +172,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(variants, module)?)?;
     module.add_function(wrap_pyfunction!(paths, module)?)?;
     module.add_function(wrap_pyfunction!(path, module)?)?;
+    module.add_function(wrap_pyfunction!(style, module)?)?;
     module.add_function(wrap_pyfunction!(command, module)?)
 }

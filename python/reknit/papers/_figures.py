@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from reknit._style import COLOURS, CURVES, SETTINGS, look
 from reknit.papers._frame import Result, key
 from reknit.papers._labels import canonical
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f7f7f", "#8c6d1f", "#5b3a8c")
-"""Wong's palette, which those who do not see all colours can tell apart, and three more."""
-MARKERS = "osD^vPX*<>"
 
 
 @dataclass(frozen=True)
@@ -51,22 +48,18 @@ class Figure:
         import matplotlib as mpl
 
         # The same bytes every time: no date, no random ids.
-        with mpl.rc_context(
-            {"svg.hashsalt": "reknit", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 11}
-        ):
+        with mpl.rc_context({**SETTINGS, "svg.hashsalt": "reknit", "svg.fonttype": "none"}):
             from matplotlib.figure import Figure as Canvas
 
             canvas = Canvas(figsize=(5.6, 4.4), layout="constrained")
             axes = canvas.add_subplot()
             self.draw(axes, result)
             axes.set(xlabel=self.x_label, ylabel=self.y_label, title=self.title)
-            axes.grid(alpha=0.25)
-            axes.spines[["top", "right"]].set_visible(False)
             curves = len(axes.get_legend_handles_labels()[0])
             if curves > 4:
-                canvas.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=10)
+                canvas.legend(loc="outside lower center", ncols=3)
             elif curves:
-                axes.legend(frameon=False, fontsize=10)
+                axes.legend()
             if axes.get_yscale() == "linear" and axes.get_ylim()[1] >= 10_000:
                 axes.yaxis.set_major_formatter("{x:,.0f}")
             out = io.BytesIO()
@@ -115,32 +108,25 @@ class Lines(Figure):
             axes.set_ylim(bottom=0)
 
     def _curve(self, axes: Axes, result: Result, label: str, i: int, places: Mapping[str, float]) -> None:
-        colour = COLOURS[i % len(COLOURS)]
+        style = look(i)
         mine = result.table.filter((pl.col("variant") == label) & pl.col(self.y).is_not_null())
         groups = mine.group_by("x", maintain_order=True)
         stats = {str(x): (fmean(part[self.y]), min(part[self.y]), max(part[self.y])) for (x,), part in groups}
         for at, (height, *_) in stats.items():
             if at not in places:
-                axes.axhline(height, color=colour, linestyle="--", linewidth=1, label=label)
+                axes.axhline(height, color=style["color"], linestyle="--", linewidth=1, label=label)
         curve = sorted((places[at], *stats[at]) for at in stats if at in places)
         if curve:
             x, y, low, high = zip(*curve, strict=True)
             # The mean of equal numbers may be off by a rounding.
             below = [max(0.0, a - b) for a, b in zip(y, low, strict=True)]
             above = [max(0.0, b - a) for a, b in zip(y, high, strict=True)]
-            style: dict[str, Any] = {
-                "marker": MARKERS[i % len(MARKERS)],
-                "markersize": 4,
-                "linewidth": 1.2,
-                "capsize": 2,
-            }
-            if i >= len(COLOURS):  # a colour comes again
-                style |= {"linestyle": "--", "fillstyle": "none"}
-            axes.errorbar(x, y, [below, above], color=colour, label=label, **style)
+            axes.errorbar(x, y, [below, above], label=label, markersize=4, linewidth=1.2, capsize=2, **style)
         for point, value in self.published.get(label, ()):
             place = places.get(key(point))
             if place is not None:
-                axes.plot([place], [value], marker="o", markersize=9, color=colour, fillstyle="none", linestyle="")
+                hollow = {"markersize": 9, "fillstyle": "none", "linestyle": ""}
+                axes.plot([place], [value], marker="o", color=style["color"], **hollow)
 
 
 @dataclass(frozen=True)
@@ -159,10 +145,10 @@ class Bars(Figure):
                 place = i - 0.4 + width * (g + 0.5)
                 if len(values):
                     name = x if i == 0 and len(groups) > 1 else None
-                    axes.bar(place, fmean(values), 0.9 * width, color=COLOURS[g % len(COLOURS)], label=name)
+                    axes.bar(place, fmean(values), 0.9 * width, color=CURVES[g % len(CURVES)], label=name)
                 for at, value in self.published.get(label, ()):
                     if key(at) == x:
-                        axes.hlines(value, place - width / 2, place + width / 2, color="#000000", linewidth=2)
+                        axes.hlines(value, place - width / 2, place + width / 2, color=COLOURS["ink"], linewidth=2)
         _name(axes, labels)
 
 
@@ -180,7 +166,9 @@ class Boxes(Figure):
             axes.boxplot([box for _, box in drawn], positions=[i for i, _ in drawn], whis=(0, 100), widths=0.5)
         for i, label in enumerate(labels):
             for _, value in self.published.get(label, ()):
-                axes.plot([i], [value], marker="D", markersize=8, color=COLOURS[1], fillstyle="none", linestyle="")
+                axes.plot(
+                    [i], [value], marker="D", markersize=8, color=COLOURS["reordered"], fillstyle="none", linestyle=""
+                )
         _name(axes, labels)
         axes.set_ylim(bottom=0)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 import reknit
+from reknit._style import CAUSES, COLOURS
 from reknit.papers._figures import Drawn
 from reknit.papers._labels import Variant
 
@@ -149,8 +150,16 @@ def sequence(line: TimeLine, title: str, from_s: float, to_s: float) -> Drawn:
         # A delayed ACK asks for what begins where the ACK ends.
         starts = line.sent.group_by("seq_bytes").agg(pl.col("segment").first())
         acks = line.heard.filter(shown).join(starts, left_on="ack_bytes", right_on="seq_bytes", suffix="_asked")
-        axes.plot(first["time_s"], first["segment"], linestyle="", marker=".", label="sent")
-        axes.plot(again["time_s"], again["segment"], linestyle="", marker="x", label="sent again")
-        axes.plot(acks["time_s"], acks["segment_asked"], linestyle="", marker="_", label="asked for")
+        axes.plot(first["time_s"], first["segment"], linestyle="", marker=".", color=COLOURS["in_order"], label="sent")
+        marks = {"marker": "s", "markersize": 4, "color": CAUSES["fast_retransmit"], "label": "retransmitted"}
+        axes.plot(again["time_s"], again["segment"], linestyle="", **marks)
+        axes.plot(
+            acks["time_s"],
+            acks["segment_asked"],
+            linestyle="",
+            marker="_",
+            color=COLOURS["reference"],
+            label="asked for",
+        )
 
     return Drawn(title=title, x_label="s", y_label="segment", drawing=draw)

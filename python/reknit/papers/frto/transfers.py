@@ -59,7 +59,7 @@ def _all_variants(lab: Lab, ways: Callable[[int], Ways]) -> Result:
 
 
 def _boxes(published: Mapping[str, tuple[float, float, float]]) -> list[Boxes]:
-    panels = {"elapsed_s": "seconds", "lost": "packets lost", "rexmits": "segments sent again"}
+    panels = {"elapsed_s": "seconds", "lost": "packets lost", "rexmits": "segments retransmitted"}
     return [
         Boxes(metric, y_label=name, published={label: [("all", row[i])] for label, row in published.items()})
         for i, (metric, name) in enumerate(panels.items())

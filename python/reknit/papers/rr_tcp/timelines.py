@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 import reknit
+from reknit._style import CAUSES, COLOURS
 from reknit.papers._figures import Drawn
 from reknit.papers._frame import Result
 from reknit.papers._lab import Lab
@@ -73,12 +74,16 @@ def _packets(packets: pl.DataFrame, shift: float) -> Any:  # noqa: ANN401
     acks = sender.filter(pl.col("event") == "deliver", pl.col("ack_bytes") > 0)
 
     def draw(axes: Axes, _: Result) -> None:
-        for again, marker, label in ((False, "o", "sent"), (True, "s", "resent")):
+        looks = ((False, "o", COLOURS["in_order"], "sent"), (True, "s", CAUSES["fast_retransmit"], "retransmitted"))
+        for again, marker, colour, label in looks:
             part = sent.filter((pl.col("transmission") > 1) == again)
-            axes.plot(part["time_s"], part["segment"], marker, markersize=3, label=label)
-        axes.plot(acks["time_s"], (acks["ack_bytes"] - 1) / MSS, "_", label="acknowledged")
+            axes.plot(part["time_s"], part["segment"], marker, color=colour, markersize=3, label=label)
+        marks = {"color": COLOURS["reference"], "label": "acknowledged"}
+        axes.plot(acks["time_s"], (acks["ack_bytes"] - 1) / MSS, "_", **marks)
         told = acks.filter(pl.col("dsack").is_not_null())
-        axes.plot(told["time_s"], (told["ack_bytes"] - 1) / MSS, "*", markersize=9, label="DSACK")
+        axes.plot(
+            told["time_s"], (told["ack_bytes"] - 1) / MSS, "*", color=COLOURS["reordered"], markersize=9, label="DSACK"
+        )
         axes.set(xlim=(SHOWN_FROM_S - 0.1, 2.5), ylim=(0, 70))
 
     return draw
