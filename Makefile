@@ -5,7 +5,7 @@ PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 REKNIT := $(TARGET)/release/reknit
 
-.PHONY: help build demo test python python-test lint fmt bench doc docs clean
+.PHONY: help build demo test python python-test lint fmt bench doc docs dist clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -49,6 +49,9 @@ doc: ## Build the documentation of the crates: target/doc
 docs: build ## Write docs/algorithms from the headers of the algorithms' files, docs/causes.md and docs/pictures
 	@$(REKNIT) variants --docs docs/algorithms
 	@$(REKNIT) paths --docs docs
+
+dist: ## Build and try what is shipped: static program, Debian package, wheel, man pages, completions, crates
+	@$(PYTHON) tools/dist.py $(CARGO)
 
 clean: ## Remove what was built
 	$(CARGO) clean

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Build what is shipped into target/dist-files, then install each file in a place of its own and run it.
+
+A static program with man pages and shell completions as an archive and as a Debian package, a wheel for Python 3.10 and
+later, and the crates as cargo publishes them. PROFILE is cargo's profile, by default `dist`.
+"""
+
+import gzip
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from places import TARGET, VENV
+
+ROOT = Path(__file__).parents[1]
+OUT = TARGET / "dist-files"
+PROFILE = os.environ.get("PROFILE", "dist")
+MACHINE = platform.machine()
+MUSL, GNU = f"{MACHINE}-unknown-linux-musl", f"{MACHINE}-unknown-linux-gnu"
+LICENCES = ("LICENSE-APACHE", "LICENSE-MIT")
+DEBIAN_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+UNPUBLISHED = ("reknit-py", "reknit-testkit", "xtask")
+
+
+def run(*command: object, **environment: str) -> None:
+    """Run a command, and stop if it fails."""
+    print("$", *command, flush=True)
+    subprocess.run([str(part) for part in command], check=True, env={**os.environ, **environment})
+
+
+def output(*command: object) -> str:
+    """Run a command, and return what it prints."""
+    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout
+
+
+def static_program(cargo: str) -> Path:
+    """Build the command and what it needs beside it for musl; where rustup lacks that target, for glibc, statically."""
+    rustup = ["rustup", "target", "add", MUSL]
+    has_musl = shutil.which("rustup") and subprocess.run(rustup, capture_output=True, check=False).returncode == 0
+    target, flags = (MUSL, {}) if has_musl else (GNU, {"RUSTFLAGS": "-C target-feature=+crt-static"})
+    options = ("--profile", PROFILE, "--locked", "--target", target)
+    run(cargo, "build", *options, "-p", "reknit", **flags)
+    run(cargo, "run", *options, "--quiet", "-p", "xtask", "--", "shell", OUT / "shell", **flags)
+    program = TARGET / target / PROFILE / "reknit"
+    if "INTERP" in output("readelf", "--program-headers", program):
+        sys.exit(f"{program}: not linked statically")
+    return program
+
+
+def tree(program: Path, version: str) -> Path:
+    """Lay out what is installed, as below `/`."""
+    shell, root = OUT / "shell", OUT / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    completions = {
+        "reknit.bash": "bash-completion/completions/reknit",
+        "_reknit": "zsh/vendor-completions/_reknit",
+        "reknit.fish": "fish/vendor_completions.d/reknit.fish",
+    }
+    places = {program: "bin/reknit"}
+    places |= {shell / "completions" / name: f"share/{place}" for name, place in completions.items()}
+    places |= {ROOT / name: f"share/doc/reknit/{name}" for name in (*LICENCES, "README.md", "CHANGELOG.md")}
+    for source, place in places.items():
+        file = root / "usr" / place
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, file)
+    pages = root / "usr/share/man/man1"
+    pages.mkdir(parents=True)
+    for page in sorted((shell / "man").glob("*.1")):
+        (pages / f"{page.name}.gz").write_bytes(gzip.compress(page.read_bytes(), mtime=0))
+    print(f"reknit {version}: {program.stat().st_size / 1e6:.1f} MB, static", flush=True)
+    return root
+
+
+def archive(root: Path, version: str) -> Path:
+    """Pack it for any Linux."""
+    file = OUT / f"reknit-{version}-{MACHINE}-linux.tar.gz"
+    with tarfile.open(file, "w:gz") as packed:
+        packed.add(root / "usr", f"reknit-{version}")
+    return file
+
+
+def debian_package(root: Path, version: str) -> Path:
+    """Pack it for Debian and what descends from it."""
+    documents = root / "usr/share/doc/reknit"
+    (documents / "copyright").write_text(
+        "MIT or Apache-2.0, at your choice: LICENSE-MIT, LICENSE-APACHE in this folder.\n"
+    )
+    control = root / "DEBIAN/control"
+    control.parent.mkdir()
+    fields = {
+        "Package": "reknit",
+        "Version": version,
+        "Architecture": DEBIAN_MACHINES.get(MACHINE, MACHINE),
+        "Maintainer": "reknit maintainers <maintainers@reknit.invalid>",
+        "Section": "net",
+        "Priority": "optional",
+        "Installed-Size": sum(file.stat().st_size for file in root.rglob("*") if file.is_file()) // 1024,
+        "Description": "keeps TCP fast when the network reorders, delays or stalls packets",
+    }
+    control.write_text("".join(f"{key}: {value}\n" for key, value in fields.items()))
+    file = OUT / f"reknit_{version}_{fields['Architecture']}.deb"
+    run("dpkg-deb", "--root-owner-group", "--build", root, file)
+    return file
+
+
+def wheel() -> Path:
+    """Build the Python package."""
+    run(sys.executable, "tools/python.py", "--fetch")
+    folder = OUT / "wheel"
+    shutil.rmtree(folder, ignore_errors=True)
+    run(VENV / "bin/maturin", "build", "--profile", PROFILE, "--locked", "--quiet", "--out", folder)
+    return next(folder.glob("*-abi3-*.whl"))
+
+
+def crates(cargo: str) -> None:
+    """Package the crates, and build each from its package alone."""
+    left_out = [part for name in UNPUBLISHED for part in ("--exclude", name)]
+    # A commit is what is published; here is what is there.
+    run(cargo, "package", "--workspace", "--locked", "--allow-dirty", "--quiet", *left_out)
+
+
+def try_program(program: Path) -> None:
+    """Whether a program runs where nothing else is."""
+    told = subprocess.run(
+        [program, "compare", "--path", "clean", "--variants", "sack", "--duration", "1 s", "--seeds", "1"],
+        check=True, capture_output=True, text=True, env={},
+    ).stdout  # fmt: skip
+    if "sack" not in told:
+        sys.exit(f"{program}: no result: {told}")
+
+
+def try_archive(file: Path, folder: Path) -> None:
+    """Unpack it, and run it."""
+    with tarfile.open(file) as packed:
+        packed.extractall(folder, filter="data")
+    try_program(next(folder.glob("*/bin/reknit")))
+
+
+def try_debian_package(file: Path, folder: Path) -> None:
+    """Install it into a system of its own, run it, ask a shell for its completions and man for its page."""
+    database = folder / "var/lib/dpkg"
+    for name in ("info", "updates"):
+        (database / name).mkdir(parents=True)
+    (database / "status").touch()
+    run("dpkg", f"--root={folder}", "--log=/dev/null", "--force-not-root", "--install", file)
+    try_program(folder / "usr/bin/reknit")
+    script = folder / "usr/share/bash-completion/completions/reknit"
+    ask = f"source {script}; COMP_WORDS=(reknit com) COMP_CWORD=1; _reknit reknit com reknit; echo ${{COMPREPLY[@]}}"
+    if output("bash", "-c", ask).split() != ["compare"]:
+        sys.exit(f"{script}: does not complete `reknit com`")
+    page = gzip.decompress((folder / "usr/share/man/man1/reknit-compare.1.gz").read_bytes()).decode()
+    if "--variants" not in page.replace("\\-", "-"):
+        sys.exit("reknit-compare.1: lacks --variants")
+
+
+def try_wheel(file: Path, folder: Path) -> None:
+    """Install it into an environment of its own, without a compiler, and run tests of the package there."""
+    run(sys.executable, "-m", "venv", folder)
+    python = folder / "bin/python"
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", file, "pytest", "matplotlib")
+    bare = {"PATH": "/usr/bin:/bin", "CARGO_HOME": "/nonexistent", "RUSTUP_HOME": "/nonexistent"}
+    tests = [ROOT / "python/tests" / f"test_{name}.py" for name in ("parity", "plot", "trace", "scenarios")]
+    run(python, "-m", "pytest", "-q", *tests, **bare)
+
+
+def main() -> int:
+    """Build all, then try all."""
+    cargo = sys.argv[1] if len(sys.argv) > 1 else "cargo"
+    OUT.mkdir(parents=True, exist_ok=True)
+    program = static_program(cargo)
+    version = output(program, "--version").split()[1]
+    root = tree(program, version)
+    made = [(archive(root, version), try_archive)]
+    if shutil.which("dpkg-deb"):
+        made.append((debian_package(root, version), try_debian_package))
+    else:
+        print("no Debian package: dpkg-deb is not here", flush=True)
+    made.append((wheel(), try_wheel))
+    for file, attempt in made:
+        folder = (OUT / "tried" / file.suffix[1:]).absolute()
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        attempt(file.absolute(), folder)
+    crates(cargo)
+    for file, _ in made:
+        print(f"{file}  {file.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
