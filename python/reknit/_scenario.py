@@ -177,7 +177,7 @@ def _number(value: object) -> float | None:
 
 def _wrong(argument: str, value: object, allowed: str) -> Error:
     text = repr(value)
-    return Error(f"{argument}: {text if len(text) <= 60 else text[:57] + '...'}: {allowed}")
+    return Error(f"{argument} = {text if len(text) <= 60 else text[:57] + '...'}: {allowed}")
 
 
 def _text(value: object) -> str:

@@ -108,9 +108,9 @@ def scale(name: str, values: list[Any]) -> tuple[dict[Any, float], str, list[str
 
 
 def families(names: Sequence[str]) -> dict[str, list[str]]:
-    """Group variants by what they do about reordering, in the order of `reknit.variants`."""
+    """Group variants by what they do about reordering, in the order of `reknit.variants`; some groups may be empty."""
     known = {row["name"]: row["family"] for row in _native.variants()["variants"]}
     grouped: dict[str, list[str]] = {family: [] for family in known.values()}
     for name in names:
         grouped.setdefault(known.get(name, "your own"), []).append(name)
-    return {family: members for family, members in grouped.items() if members}
+    return grouped

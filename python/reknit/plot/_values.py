@@ -174,8 +174,9 @@ def _rows(
         groups = {family: sorted(names, key=lambda n: -rank(values[n])) for family, names in groups.items()}
     heads: dict[int, str] = {}
     rows: dict[Any, tuple[int, str]] = {}
+    headed = sum(map(bool, groups.values())) > 1
     for i, (family, names) in enumerate(groups.items()):
-        if len(groups) > 1:
+        if headed and names:
             heads[len(heads) + len(rows)] = family
         for name in names:
             rows[name] = len(heads) + len(rows), CURVES[i % len(CURVES)]
