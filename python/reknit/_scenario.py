@@ -80,13 +80,13 @@ def named(argument: str, what: File | Table) -> str | dict[str, Any]:
     raise _wrong(argument, what, "give a name, a file or a mapping")
 
 
-def file_names(argument: str, files: File | Iterable[File]) -> list[str]:
+def file_names(argument: str, files: File | Iterable[File]) -> list[File]:
     """List files, of which one may stand alone."""
     many = [files] if isinstance(files, str | os.PathLike) else listed(argument, files)
     for file in many:
         if not isinstance(file, str | os.PathLike):
             raise _wrong(argument, file, "give the name of a file")
-    return [os.fspath(file) for file in many]
+    return many
 
 
 def listed(argument: str, values: Any) -> list[Any]:  # noqa: ANN401

@@ -93,5 +93,5 @@ def _mean(counts: Any) -> str:  # noqa: ANN401
     return "" if mean is None else f"{mean:.1f}".removesuffix(".0")
 
 
-def _share(part: float, whole: float) -> str:
+def _share(part: Any, whole: Any) -> str:  # noqa: ANN401
     return f"{part / whole:.0%}" if whole else ""

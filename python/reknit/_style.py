@@ -22,7 +22,7 @@ CAUSES: dict[str, str] = _STYLE["causes"]
 CURVES: tuple[str, ...] = tuple(_STYLE["curves"])
 MARKERS: tuple[str, ...] = tuple(_STYLE["markers"])
 _DASHES = ("-", "--", "-.", ":")
-SETTINGS: dict[str, Any] = {
+SETTINGS: Any = {
     "figure.figsize": (7.0, 4.2),
     "figure.dpi": 120,
     "figure.constrained_layout.use": True,

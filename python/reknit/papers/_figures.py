@@ -125,7 +125,7 @@ class Lines(Figure):
         for point, value in self.published.get(label, ()):
             place = places.get(key(point))
             if place is not None:
-                hollow = {"markersize": 9, "fillstyle": "none", "linestyle": ""}
+                hollow: dict[str, Any] = {"markersize": 9, "fillstyle": "none", "linestyle": ""}
                 axes.plot([place], [value], marker="o", color=style["color"], **hollow)
 
 

@@ -151,7 +151,12 @@ def sequence(line: TimeLine, title: str, from_s: float, to_s: float) -> Drawn:
         starts = line.sent.group_by("seq_bytes").agg(pl.col("segment").first())
         acks = line.heard.filter(shown).join(starts, left_on="ack_bytes", right_on="seq_bytes", suffix="_asked")
         axes.plot(first["time_s"], first["segment"], linestyle="", marker=".", color=COLOURS["in_order"], label="sent")
-        marks = {"marker": "s", "markersize": 4, "color": CAUSES["fast_retransmit"], "label": "retransmitted"}
+        marks: dict[str, Any] = {
+            "marker": "s",
+            "markersize": 4,
+            "color": CAUSES["fast_retransmit"],
+            "label": "retransmitted",
+        }
         axes.plot(again["time_s"], again["segment"], linestyle="", **marks)
         axes.plot(
             acks["time_s"],

@@ -143,7 +143,7 @@ def box(
     return ax
 
 
-def _rows_of_means(result: Comparison | polars.DataFrame, columns: Columns, x: str, y: str, given: Axes | None) -> Any:  # noqa: ANN401
+def _rows_of_means(result: Comparison | polars.DataFrame, columns: Columns, x: str, y: str, given: Axes | None) -> Axes:
     """Draw a row for each value: its mean, and a bar over the interval."""
     values = _by_value(columns, x, y)
     ax, rows = _rows(values, x, lambda many: _native.estimate(many)[0], given)
@@ -151,7 +151,7 @@ def _rows_of_means(result: Comparison | polars.DataFrame, columns: Columns, x: s
         mean, half = _native.estimate(values[name])
         ax.errorbar([mean], [at], xerr=[half or 0.0], fmt="o", color=colour, capsize=3, lw=1.6, ms=5)
     if isinstance(result, _compare.Comparison) and y == "goodput_mbit_s":
-        line = {"color": COLOURS["reference"], "lw": 1.0, "ls": "--", "zorder": 1}
+        line: dict[str, Any] = {"color": COLOURS["reference"], "lw": 1.0, "ls": "--", "zorder": 1}
         ax.axvline(result.in_order_mbit_s, label="sack, in order", **line)
         ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0)
     ax.set(xlabel=_read.label(y), title=_title(result, columns, "mean"))
@@ -167,7 +167,7 @@ def _by_value(columns: Columns, x: str, y: str) -> dict[Any, list[float]]:
 
 def _rows(
     values: dict[Any, list[float]], x: str, rank: Callable[[list[float]], float], given: Axes | None
-) -> tuple[Any, dict[Any, tuple[int, str]]]:
+) -> tuple[Axes, dict[Any, tuple[int, str]]]:
     """Make axes with a row for each value; return each row's place and colour. Variants are sorted within families."""
     groups = _read.families(list(values)) if x == "variant" else {"": list(values)}
     if x == "variant":

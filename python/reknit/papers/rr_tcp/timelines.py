@@ -78,7 +78,7 @@ def _packets(packets: pl.DataFrame, shift: float) -> Any:  # noqa: ANN401
         for again, marker, colour, label in looks:
             part = sent.filter((pl.col("transmission") > 1) == again)
             axes.plot(part["time_s"], part["segment"], marker, color=colour, markersize=3, label=label)
-        marks = {"color": COLOURS["reference"], "label": "acknowledged"}
+        marks: dict[str, Any] = {"color": COLOURS["reference"], "label": "acknowledged"}
         axes.plot(acks["time_s"], (acks["ack_bytes"] - 1) / MSS, "_", **marks)
         told = acks.filter(pl.col("dsack").is_not_null())
         axes.plot(
