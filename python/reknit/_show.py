@@ -26,7 +26,7 @@ def comparison(result: Comparison) -> tuple[str, Rows, str]:
             [
                 row["variant"],
                 f"{goodput:.2f}" + ("" if ci95 is None else f" ± {ci95:.2f}"),
-                "" if row["of_in_order"] is None else f"{row['of_in_order']:.1%}",
+                "" if row["of_in_order"] is None else _percent(row["of_in_order"]),
                 _share(runs["spurious_retransmissions"].sum(), runs["retransmissions"].sum()),
                 f"{cuts} ({false_cuts})",
                 _mean(runs["timeouts"]),
@@ -83,7 +83,7 @@ def html(title: str, rows: Rows, note: str) -> str:
     table = line(rows[0], "th") + "".join(line(row, "td") for row in rows[1:])
     return (
         f"<div><b>{escape(title)}</b>"
-        f"<table style='border-collapse: collapse; margin: 0.5em 0'>{table}</table>"
+        f"<table style='border-collapse: collapse; margin: 0.5em 0; color: inherit'>{table}</table>"
         f"<small>{escape(note)}</small></div>"
     )
 
@@ -94,4 +94,8 @@ def _mean(counts: Any) -> str:  # noqa: ANN401
 
 
 def _share(part: Any, whole: Any) -> str:  # noqa: ANN401
-    return f"{part / whole:.0%}" if whole else ""
+    return _percent(part / whole) if whole else ""
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.{0 if share >= 0.1 else 1}f} %"
