@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use reknit_compare::catalogue::Document;
 use reknit_compare::names;
 use reknit_variants::header::Header;
-use reknit_variants::parts::{self, Face, Form, Parameter, Seam};
+use reknit_variants::part;
+use reknit_variants::part::{Face, Form, Parameter};
+use reknit_variants::seam::Seam;
 use reknit_variants::{Composition, Family, VARIANTS, Variant, file, rules};
 
 use crate::table::{self, Align, Column};
@@ -218,7 +220,7 @@ pub(crate) fn parameters(composition: &Composition) -> Vec<ScenarioOptions> {
     for (seam, face) in Seam::ALL.iter().flat_map(|seam| composition.faces(*seam).into_iter().map(|f| (*seam, f))) {
         let Form { parameters, .. } = face.form();
         for parameter in parameters {
-            let value = face.parameters.get(&parameter.name).map_or(String::new(), parts::plain);
+            let value = face.parameters.get(&parameter.name).map_or(String::new(), part::plain);
             settings.push(ScenarioOptions { seam, parameter, value });
         }
     }

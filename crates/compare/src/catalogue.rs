@@ -1,6 +1,8 @@
 //! The list of variants, for machines.
 
-use reknit_variants::parts::{self, Face, Parameter, Seam};
+use reknit_variants::part;
+use reknit_variants::part::{Face, Parameter};
+use reknit_variants::seam::Seam;
 use reknit_variants::{Variant, rules};
 use serde::Serialize;
 
@@ -101,7 +103,7 @@ fn entry(variant: &Variant) -> Entry {
 fn part_entry(seam: Seam, face: Face) -> PartEntry {
     let form = face.form();
     let parameter = |parameter: Parameter| ParameterEntry {
-        value: face.parameters.get(&parameter.name).map_or(String::new(), parts::plain),
+        value: face.parameters.get(&parameter.name).map_or(String::new(), part::plain),
         name: parameter.name,
         default: parameter.default,
         unit: parameter.unit,

@@ -13,7 +13,7 @@ use reknit_tcp::{Segment, SeqNum, State};
 use reknit_testkit::network::{Case, Model, Polling, case};
 use reknit_testkit::peer::Peer;
 use reknit_units::{Bytes, Capacity, Segments};
-use reknit_variants::parts::Seam;
+use reknit_variants::seam::Seam;
 use reknit_variants::{Composition, VARIANTS, Variant, rules};
 
 /// A base, and which variant's parts fill which seams instead.
@@ -56,8 +56,8 @@ fn take(composition: &mut Composition, seam: Seam, donor: Composition) {
     match seam {
         Seam::LossDetector => composition.loss_detector = donor.loss_detector,
         Seam::DupThresh => composition.dup_thresh = donor.dup_thresh,
-        Seam::Postponements => composition.postponements.extend(donor.postponements),
-        Seam::SpuriousDetectors => composition.spurious_detectors.extend(donor.spurious_detectors),
+        Seam::Postponement => composition.postponements.extend(donor.postponements),
+        Seam::SpuriousDetector => composition.spurious_detectors.extend(donor.spurious_detectors),
         Seam::SpuriousResponse => composition.spurious_response = donor.spurious_response,
         Seam::LossResponse => composition.loss_response = donor.loss_response,
         Seam::FastRecovery => composition.fast_recovery = donor.fast_recovery,

@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, Turn, Window};
-use reknit_tcp::seams::{CongestionControl, Reduction};
+use reknit_tcp::seams::{CongestionControl, Plugin, Reduction};
 use reknit_tcp::{Config, Connection, Segment};
 use reknit_units::{Bytes, Duration, Instant, Segments};
-use reknit_variants::composition::{Part, Shared};
-use reknit_variants::parts::Described;
+use reknit_variants::part::Described;
+use reknit_variants::part::{Part, Shared};
 use reknit_variants::{Composition, VARIANTS, Variant};
 
 const FLIGHTS: [u32; 2] = [50, 10_000];
@@ -72,7 +72,9 @@ impl CongestionControl for Holding {
     fn restore(&mut self, cx: &Context<'_>) {
         self.inner.restore(cx);
     }
+}
 
+impl Plugin for Holding {
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         self.inner.on_turn(cx, turn);
     }

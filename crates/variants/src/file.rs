@@ -23,9 +23,12 @@ use reknit_config::{InputError, KeyError, text};
 use toml::Table;
 
 use crate::composition::Composition;
-use crate::parts::{Face, Library, Parameter, Seam};
-use crate::registry::{self, Variant};
+use crate::library::Library;
+use crate::part::{Face, Parameter};
+use crate::registry;
 use crate::rules;
+use crate::seam::Seam;
+use crate::variant::Variant;
 
 /// A variant from a file.
 #[derive(Clone, Debug)]
@@ -93,7 +96,7 @@ impl Custom {
         let library = Library::new();
         for seam in Seam::ALL {
             if let Some(value) = table.remove(seam.key()) {
-                composition.slot_mut(seam).fill(seam, value, &library)?;
+                composition.slot_mut(seam).fill(seam, value, &library.slots(seam))?;
             }
         }
         composition.settle();

@@ -1,26 +1,35 @@
 //! Published TCP algorithms, one file each, written so that a reader can hold the file beside its paper.
 //!
-//! A **variant** is a named combination of plug-ins for the seams of [`reknit_tcp`]: [`registry`] lists them, and
-//! [`composition`] says how one is put together. Each family of algorithms has a folder; [`base`] holds the parts that
-//! most variants share.
+//! A **variant** is a named combination of plug-ins for the seams of [`reknit_tcp`]. Each family of algorithms has a
+//! folder; [`registry`] lists them all. Files import only from what stands above them here:
 //!
-//! [`file`](mod@file) reads variants that a user has put together, [`rules`] says which parts do not go together, and
-//! [`parts`] and [`header`] tell people what there is.
+//! | | |
+//! |---|---|
+//! | [`header`], [`seam`], [`rule`], [`part`], [`slot`], [`composition`], [`variant`] | what parts and variants are |
+//! | [`base`] | what the RFCs prescribe, and what several families share |
+//! | [`undo`], [`threshold`], [`wait`], [`time`], [`receiver`], [`limit`] | the families |
+//! | [`registry`], [`library`], [`rules`], [`file`](mod@file) | the list of all, and variants that users put together |
 
 pub mod base;
 pub mod composition;
 pub mod file;
 pub mod header;
+pub mod library;
 pub mod limit;
-pub mod parts;
+pub mod part;
 pub mod receiver;
 pub mod registry;
+pub mod rule;
 pub mod rules;
+pub mod seam;
+pub mod slot;
 pub mod threshold;
 pub mod time;
 pub mod undo;
+pub mod variant;
 pub mod wait;
 
 pub use composition::Composition;
 pub use file::Custom;
-pub use registry::{Family, Side, Status, UnknownVariant, VARIANTS, Variant, find};
+pub use registry::{Family, UnknownVariant, VARIANTS, find};
+pub use variant::{Side, Status, Variant};

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use reknit_tcp::experiment::Features;
-use reknit_tcp::seams::{AckAction, AckPolicy, DupThresh, HeaderSupport, RxFacts};
+use reknit_tcp::seams::{AckAction, AckPolicy, DupThresh, HeaderSupport, Plugin, RxFacts};
 use reknit_tcp::{Config, Connection, Identity, Info, SeqNum};
 use reknit_units::{Instant, Segments};
 use reknit_variants::base::limited_transmit;
-use reknit_variants::composition::{Algorithm, Part};
-use reknit_variants::parts::{Library, Seam};
-use reknit_variants::rules::{self, Need, Rule};
+use reknit_variants::library::Library;
+use reknit_variants::part::{Algorithm, Part};
+use reknit_variants::rule::{Need, Rule};
+use reknit_variants::rules;
+use reknit_variants::seam::Seam;
 use reknit_variants::{Composition, Custom, VARIANTS, file};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,7 +65,7 @@ fn names_of_algorithms_are_unique_within_their_seam() {
     let library = Library::new();
     for seam in Seam::ALL {
         let mut names: Vec<String> = Vec::new();
-        for form in library.kinds(seam).iter().flat_map(reknit_variants::parts::Kind::forms) {
+        for form in library.kinds(seam).iter().flat_map(reknit_variants::part::Kind::forms) {
             assert!(!names.contains(&form.name), "{seam}: two algorithms are called {}", form.name);
             names.push(form.name);
         }
@@ -74,7 +76,7 @@ fn names_of_algorithms_are_unique_within_their_seam() {
 fn every_parameter_is_explained_and_has_a_default() {
     let library = Library::new();
     for seam in Seam::ALL {
-        for form in library.kinds(seam).iter().flat_map(reknit_variants::parts::Kind::forms) {
+        for form in library.kinds(seam).iter().flat_map(reknit_variants::part::Kind::forms) {
             assert!(!form.about.is_empty(), "{seam}: {} is not explained", form.name);
             for parameter in &form.parameters {
                 let place = format!("{seam}.{}.{}", form.name, parameter.name);
@@ -105,7 +107,7 @@ fn a_list_replaces_that_of_the_base() {
     let text = "name = \"mine\"\n[[spurious_detectors]]\nalgorithm = \"dsack\"\nduplication = \"ignore\"\n\
                 [spurious_response]\nalgorithm = \"slow-start\"\n";
     let one = read(text).composition;
-    assert_eq!(one.faces(Seam::SpuriousDetectors)[0].parameters["duplication"].as_str(), Some("ignore"));
+    assert_eq!(one.faces(Seam::SpuriousDetector)[0].parameters["duplication"].as_str(), Some("ignore"));
     assert_eq!(one.faces(Seam::SpuriousResponse)[0].algorithm, "slow-start");
 }
 
@@ -225,6 +227,8 @@ impl Part<dyn DupThresh> for Particular {
 #[derive(Debug)]
 struct Three;
 
+impl Plugin for Three {}
+
 impl DupThresh for Three {
     fn dup_thresh(&self, _cx: &reknit_tcp::facts::Context<'_>) -> Segments {
         Segments(3)
@@ -249,6 +253,8 @@ impl Part<dyn AckPolicy> for Miser {
 
 #[derive(Debug)]
 struct AtOnce;
+
+impl Plugin for AtOnce {}
 
 impl AckPolicy for AtOnce {
     fn on_data(&mut self, _rx: &RxFacts<'_>) -> AckAction {
@@ -355,6 +361,8 @@ impl Part<dyn HeaderSupport> for Field {
         Box::new(Field {})
     }
 }
+
+impl Plugin for Field {}
 
 impl HeaderSupport for Field {
     fn features(&self) -> Features {

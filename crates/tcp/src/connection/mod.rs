@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::experiment::Features;
 use crate::receiver::Receiver;
 use crate::scoreboard::{Record, SegId};
-use crate::seams::{HeaderSupport, Plugins, ReorderingHistory};
+use crate::seams::{HeaderSupport, Plugins, ReorderingHistory, Slot};
 use crate::segment::{Flags, Segment};
 use crate::sender::Sender;
 use crate::seq::{Offset, SeqNum};
@@ -312,9 +312,8 @@ impl Connection {
 
     /// Bytes that the plug-ins of this end keep.
     pub fn plugin_state_size(&self) -> Bytes {
-        let sizes = |support: &dyn HeaderSupport| size_of_val(support) + support.heap_size();
-        let header_support: usize = self.header_support.iter().map(|support| sizes(&**support)).sum();
-        Bytes((self.sender.plugin_state_size() + self.receiver.policy_size() + header_support) as u64)
+        let sizes = [self.sender.plugin_state_size(), self.receiver.policy_size(), self.header_support.size()];
+        Bytes(sizes.iter().sum::<usize>() as u64)
     }
 
     /// Position of `seq`, a sequence number that this end sent, in its stream: bytes of data before it.

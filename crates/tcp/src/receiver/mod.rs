@@ -11,7 +11,7 @@ use self::reassembly::Reassembly;
 use self::sack::SackMemory;
 use crate::config::Config;
 use crate::experiment::Experiment;
-use crate::seams::{AckAction, AckPolicy, Arrival, Disclosure, HeaderSupport, RxFacts, TimedAck};
+use crate::seams::{AckAction, AckPolicy, Arrival, Disclosure, HeaderSupport, RxFacts, Slot, TimedAck};
 use crate::segment::SackBlocks;
 use crate::seq::{Offset, SeqNum};
 use crate::stats::ReceiveStats;
@@ -292,7 +292,7 @@ impl Receiver {
 
     /// Bytes that the policy keeps.
     pub(crate) fn policy_size(&self) -> usize {
-        size_of_val(&*self.policy) + self.policy.heap_size()
+        self.policy.size()
     }
 
     /// When an acknowledgment must go out.

@@ -1,11 +1,10 @@
 //! Is it lost, how sure must one be, and was it so after all?
 
-use std::fmt::Debug;
-
 use reknit_units::{Instant, Segments};
 
-use crate::facts::{AckFacts, Context, Spurious, Turn};
+use crate::facts::{AckFacts, Context, Spurious};
 use crate::scoreboard::{Cause, SegId};
+use crate::seams::Plugin;
 
 /// Why a segment is marked lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,7 +84,7 @@ impl Verdicts {
 }
 
 /// Which segments are lost, or when to look again.
-pub trait LossDetector: Debug + Send {
+pub trait LossDetector: Plugin {
     /// Judges the outstanding segments. Once per ACK, after the scoreboard took it in; outside recovery any verdict
     /// starts it (if the postponements agree).
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts);
@@ -122,18 +121,10 @@ pub trait LossDetector: Debug + Send {
     fn lost_at_timeout(&self, _cx: &Context<'_>, _id: SegId) -> bool {
         true
     }
-
-    /// A turn in the connection's recovery: state that belongs to one episode ends here.
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn);
-
-    /// Bytes that it keeps outside of itself, on the heap.
-    fn heap_size(&self) -> usize {
-        0
-    }
 }
 
 /// How many duplicates mean loss.
-pub trait DupThresh: Debug + Send {
+pub trait DupThresh: Plugin {
     /// Learns from an ACK. Before loss detection, so that it is judged by the newest threshold.
     fn on_ack(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) {}
 
@@ -152,14 +143,6 @@ pub trait DupThresh: Debug + Send {
 
     /// Begins with what an earlier connection to the same peer has learned.
     fn begin_with(&mut self, _history: &ReorderingHistory) {}
-
-    /// A turn in the connection's recovery.
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
-
-    /// Bytes that it keeps outside of itself, on the heap.
-    fn heap_size(&self) -> usize {
-        0
-    }
 }
 
 /// What a connection has learned about reordering on the way to a peer.
@@ -180,25 +163,17 @@ pub enum Entry {
     At(Instant),
 }
 
-/// How much longer to wait once the evidence is in.
-pub trait Postponement: Debug + Send {
+/// How much longer to wait once the evidence is in. If there are several, the latest moment counts.
+pub trait Postponement: Plugin {
     /// Asked when the detector first marks `hole` lost.
     fn may_enter(&mut self, cx: &Context<'_>, hole: SegId) -> Entry;
 
     /// Learns from an ACK.
     fn on_ack(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) {}
-
-    /// A turn in the connection's recovery.
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
-
-    /// Bytes that it keeps outside of itself, on the heap.
-    fn heap_size(&self) -> usize {
-        0
-    }
 }
 
 /// Whether the last reduction was spurious.
-pub trait SpuriousDetector: Debug + Send {
+pub trait SpuriousDetector: Plugin {
     /// A segment was sent again.
     fn on_retransmitted(&mut self, cx: &Context<'_>, id: SegId, cause: Cause);
 
@@ -210,13 +185,5 @@ pub trait SpuriousDetector: Debug + Send {
     /// grown. Asked after each ACK.
     fn frozen_until(&self) -> Instant {
         Instant::ZERO
-    }
-
-    /// A turn in the connection's recovery.
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn);
-
-    /// Bytes that it keeps outside of itself, on the heap.
-    fn heap_size(&self) -> usize {
-        0
     }
 }

@@ -1,11 +1,10 @@
 //! The receiver's side: when to acknowledge, and what travels beyond the standard options.
 
-use std::fmt::Debug;
-
 use reknit_units::{Bytes, Duration, Instant};
 
 use crate::config::Config;
 use crate::experiment::{Experiment, Features};
+use crate::seams::Plugin;
 use crate::seq::Offset;
 
 /// How a data segment fits what the receiver has.
@@ -91,7 +90,7 @@ impl Disclosure {
 }
 
 /// The receiver's acknowledgment policy.
-pub trait AckPolicy: Debug + Send {
+pub trait AckPolicy: Plugin {
     /// A data segment arrived.
     fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction;
 
@@ -113,15 +112,10 @@ pub trait AckPolicy: Debug + Send {
     fn disclosure(&self) -> Disclosure {
         Disclosure::FULL
     }
-
-    /// Bytes that it keeps outside of itself, on the heap.
-    fn heap_size(&self) -> usize {
-        0
-    }
 }
 
 /// What travels beyond the standard options. In use only if the peer has offered the same features.
-pub trait HeaderSupport: Debug + Send {
+pub trait HeaderSupport: Plugin {
     /// What both ends must know.
     fn features(&self) -> Features;
 
@@ -137,10 +131,5 @@ pub trait HeaderSupport: Debug + Send {
     /// How many ACKs report each duplicate (RFC 2883 §4: one).
     fn duplicate_reports(&self) -> u32 {
         1
-    }
-
-    /// Bytes that it keeps outside of itself, on the heap.
-    fn heap_size(&self) -> usize {
-        0
     }
 }

@@ -1,12 +1,11 @@
 //! What follows: for the window, for what is sent, for the timer.
 
-use std::fmt::Debug;
-
 use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
 
 use crate::config::Config;
-use crate::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn, Window};
+use crate::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Window};
 use crate::scoreboard::SegId;
+use crate::seams::Plugin;
 
 /// What becomes of a spurious reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,17 +29,9 @@ impl From<Window> for Undo {
 }
 
 /// The window after the news that a reduction was spurious.
-pub trait SpuriousResponse: Debug + Send {
+pub trait SpuriousResponse: Plugin {
     /// What to do about it. `snapshot` is the window before the reduction.
     fn respond(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, spurious: Spurious, snapshot: &Snapshot) -> Undo;
-
-    /// A turn in the connection's recovery.
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
-
-    /// Bytes that it keeps outside of itself, on the heap.
-    fn heap_size(&self) -> usize {
-        0
-    }
 }
 
 /// A reduction of the window that is due.
@@ -55,7 +46,7 @@ pub struct Reduction {
 }
 
 /// What a loss verdict does to the window, and when.
-pub trait LossResponse: Debug + Send {
+pub trait LossResponse: Plugin {
     /// The window to continue with. None leaves it as it is (the loss is repaired all the same).
     ///
     /// `congestion` tells what the congestion control would do.
@@ -65,18 +56,10 @@ pub trait LossResponse: Debug + Send {
         reduction: &Reduction,
         congestion: &mut dyn CongestionControl,
     ) -> Option<Window>;
-
-    /// A turn in the connection's recovery.
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
-
-    /// Bytes that it keeps outside of itself, on the heap.
-    fn heap_size(&self) -> usize {
-        0
-    }
 }
 
 /// How fast recovery spends the window, and when it is over.
-pub trait FastRecovery: Debug + Send {
+pub trait FastRecovery: Plugin {
     /// Recovery begins, to end with `cx.snd.recovery_window`, which the loss response chose; returns cwnd. `ack` is what
     /// set it off, none if a timer did.
     fn enter(&mut self, cx: &Context<'_>, ack: Option<&AckFacts<'_>>) -> Bytes;
@@ -113,14 +96,6 @@ pub trait FastRecovery: Debug + Send {
     fn restarts_timer(&mut self) -> bool {
         true
     }
-
-    /// A turn in the connection's recovery.
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
-
-    /// Bytes that it keeps outside of itself, on the heap.
-    fn heap_size(&self) -> usize {
-        0
-    }
 }
 
 /// What to do about data that may only seem lost, after the retransmission timer expired.
@@ -146,24 +121,16 @@ pub enum TimeoutStep {
 }
 
 /// What to send after a retransmission timeout.
-pub trait TimeoutRecovery: Debug + Send {
+pub trait TimeoutRecovery: Plugin {
     /// The timer expired.
     fn on_timeout(&mut self, cx: &Context<'_>) -> AfterTimeout;
 
     /// An ACK arrived while the timeout is undecided. The window does not grow meanwhile.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> TimeoutStep;
-
-    /// A turn in the connection's recovery.
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
-
-    /// Bytes that it keeps outside of itself, on the heap.
-    fn heap_size(&self) -> usize {
-        0
-    }
 }
 
 /// The retransmission timeout.
-pub trait RtoEstimator: Debug + Send {
+pub trait RtoEstimator: Plugin {
     /// Learns from an ACK; true if it took a valid sample, which ends the back-off (RFC 6298 §5).
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool;
 
@@ -175,18 +142,10 @@ pub trait RtoEstimator: Debug + Send {
 
     /// The smoothed round-trip time, none before the first sample.
     fn srtt(&self) -> Option<Duration>;
-
-    /// A turn in the connection's recovery.
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
-
-    /// Bytes that it keeps outside of itself, on the heap.
-    fn heap_size(&self) -> usize {
-        0
-    }
 }
 
 /// New data during disorder.
-pub trait LimitedTransmit: Debug + Send {
+pub trait LimitedTransmit: Plugin {
     /// How large FlightSize may become. Asked on every ACK outside recovery while duplicates are counted or something
     /// is SACKed; values below cwnd change nothing.
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes;
@@ -195,14 +154,6 @@ pub trait LimitedTransmit: Debug + Send {
     /// that is set here does not grow by the same ACK.
     fn on_disorder_end(&mut self, _cx: &Context<'_>, _end: DisorderEnd) -> Option<Window> {
         None
-    }
-
-    /// A turn in the connection's recovery.
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
-
-    /// Bytes that it keeps outside of itself, on the heap.
-    fn heap_size(&self) -> usize {
-        0
     }
 }
 
@@ -227,7 +178,7 @@ pub struct Pacing {
 }
 
 /// Growth and reduction of the window.
-pub trait CongestionControl: Debug + Send {
+pub trait CongestionControl: Plugin {
     /// The window after an ACK that delivered something, outside fast recovery and while the window was in use.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window;
 
@@ -258,13 +209,5 @@ pub trait CongestionControl: Debug + Send {
     /// application that has nothing to send.
     fn limits_itself(&self, _cx: &Context<'_>) -> bool {
         false
-    }
-
-    /// A turn in the connection's recovery.
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
-
-    /// Bytes that it keeps outside of itself, on the heap.
-    fn heap_size(&self) -> usize {
-        0
     }
 }

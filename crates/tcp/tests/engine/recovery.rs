@@ -7,14 +7,14 @@ use std::sync::Arc;
 use reknit_tcp::Config;
 use reknit_tcp::facts::Context;
 use reknit_tcp::scoreboard::SegId;
-use reknit_tcp::seams::{Entry, Postponement};
+use reknit_tcp::seams::{Entry, Plugin, Postponement};
 use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::{Duration, Instant, Segments};
 use reknit_variants::Composition;
 use reknit_variants::base::sack;
 use reknit_variants::base::{fixed_threshold, limited_transmit, prr};
-use reknit_variants::composition::Part;
-use reknit_variants::parts::Described;
+use reknit_variants::part::Described;
+use reknit_variants::part::Part;
 
 fn dup_thresh(dup_thresh: u32, limited_transmit: limited_transmit::Config, base: Composition) -> Composition {
     Composition {
@@ -222,6 +222,8 @@ impl Part<dyn Postponement> for Wait {
         Box::new(self.clone())
     }
 }
+
+impl Plugin for Wait {}
 
 impl Postponement for Wait {
     fn may_enter(&mut self, cx: &Context<'_>, _hole: SegId) -> Entry {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use reknit_tcp::Config;
 use reknit_tcp::config::RttSamples;
-use reknit_tcp::facts::{AckFacts, Context, Phase, Spurious, Turn};
+use reknit_tcp::facts::{AckFacts, Context, Phase, Spurious};
 use reknit_tcp::scoreboard::{Cause, SegId};
-use reknit_tcp::seams::SpuriousDetector;
+use reknit_tcp::seams::{Plugin, SpuriousDetector};
 use reknit_tcp::stats::{Cuts, SendStats};
 use reknit_testkit::{Ack, NOTHING, Script, config, variant, vector};
 use reknit_units::{Duration, Segments};
 use reknit_variants::Composition;
 use reknit_variants::base::{cubic, spurious_response};
-use reknit_variants::composition::Part;
-use reknit_variants::parts::Described;
+use reknit_variants::part::Described;
+use reknit_variants::part::Part;
 
 /// A connection of `variant` that has written nothing yet.
 fn idle(isn: u32, name: &str, config: Config) -> Script {
@@ -166,14 +166,14 @@ impl Part<dyn SpuriousDetector> for Optimist {
     }
 }
 
+impl Plugin for Optimist {}
+
 impl SpuriousDetector for Optimist {
     fn on_retransmitted(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
         (!ack.newly.is_empty() && cx.snd.snapshot.is_some()).then_some(Spurious::FastRetransmit)
     }
-
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 }
 
 vector!(after_an_undo_segments_that_are_open_again_are_timed, |isn| {

@@ -1,13 +1,13 @@
 //! Slow start, congestion avoidance, halving (RFC 5681 §3.1), by bytes acknowledged (RFC 3465) or by ACKs.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Window};
-use reknit_tcp::seams::{CongestionControl, Reduction};
+use reknit_tcp::seams::{CongestionControl, Plugin, Reduction};
 use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::progress::Progress;
-use crate::composition::{Algorithm, Part};
+use crate::part::{Algorithm, Part};
 
 /// Parameters; `byte_counting` belongs to the connection.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -64,6 +64,8 @@ impl Aimd {
         cwnd + Bytes(growth)
     }
 }
+
+impl Plugin for Aimd {}
 
 impl CongestionControl for Aimd {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {

@@ -2,14 +2,14 @@
 //! reduction, with HyStart++ (RFC 9406) to leave the first slow start in time (§4.10).
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger, Window};
-use reknit_tcp::seams::{CongestionControl, Reduction};
+use reknit_tcp::seams::{CongestionControl, Plugin, Reduction};
 use reknit_units::{Bytes, Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::hystart::{Growth, HyStart};
 use crate::base::progress::Progress;
-use crate::composition::{Algorithm, Part};
+use crate::part::{Algorithm, Part};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -157,6 +157,8 @@ impl Cubic {
         cx.snd.cwnd + Bytes(growth)
     }
 }
+
+impl Plugin for Cubic {}
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {

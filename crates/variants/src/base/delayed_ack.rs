@@ -4,12 +4,12 @@
 //! "Every second" counts bytes: more than one full segment is unacknowledged (RFC 9293 §3.8.6.3), so a peer whose later
 //! segments are smaller than its first is served alike.
 
-use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, RxFacts};
+use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Plugin, RxFacts};
 use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Algorithm, Part};
+use crate::part::{Algorithm, Part};
 
 /// No parameters of its own: `ack_every` and `ack_delay` belong to the connection.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +32,8 @@ struct DelayedAck {
     /// Bytes since the last ACK.
     unacknowledged: Bytes,
 }
+
+impl Plugin for DelayedAck {}
 
 impl AckPolicy for DelayedAck {
     fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction {

@@ -1,12 +1,12 @@
 //! A dupthresh that never changes (RFC 5681 §3.2, RFC 6675 §2).
 
 use reknit_tcp::facts::Context;
-use reknit_tcp::seams::DupThresh;
+use reknit_tcp::seams::{DupThresh, Plugin};
 use reknit_units::Segments;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Algorithm, Part};
+use crate::part::{Algorithm, Part};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +37,8 @@ impl Part<dyn DupThresh> for Config {
 struct Fixed {
     dup_thresh: Segments,
 }
+
+impl Plugin for Fixed {}
 
 impl DupThresh for Fixed {
     fn dup_thresh(&self, _cx: &Context<'_>) -> Segments {

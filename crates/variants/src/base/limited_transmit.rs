@@ -12,12 +12,12 @@
 //! | `pipe` | as many as have left the network | RFC 6675's pipe applied before recovery, as Linux does |
 
 use reknit_tcp::facts::{AckFacts, Context, Window};
-use reknit_tcp::seams::{DisorderEnd, LimitedTransmit};
+use reknit_tcp::seams::{DisorderEnd, LimitedTransmit, Plugin};
 use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Algorithm, Part};
+use crate::part::{Algorithm, Part};
 
 /// Which rule, with its parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +66,8 @@ impl Part<dyn LimitedTransmit> for Config {
 #[derive(Debug)]
 struct Off;
 
+impl Plugin for Off {}
+
 impl LimitedTransmit for Off {
     fn flight_limit(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
         Bytes::ZERO
@@ -76,6 +78,8 @@ impl LimitedTransmit for Off {
 #[derive(Debug)]
 struct Rfc3042;
 
+impl Plugin for Rfc3042 {}
+
 impl LimitedTransmit for Rfc3042 {
     fn flight_limit(&mut self, cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
         cx.snd.cwnd + cx.snd.dup_acks.min(Segments(2)).of(cx.snd.smss)
@@ -84,6 +88,8 @@ impl LimitedTransmit for Rfc3042 {
 
 #[derive(Debug)]
 struct EverySecond;
+
+impl Plugin for EverySecond {}
 
 impl LimitedTransmit for EverySecond {
     fn flight_limit(&mut self, cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
@@ -104,6 +110,8 @@ struct PerSack {
 fn newly_sacked(ack: &AckFacts<'_>) -> Segments {
     if ack.duplicate { ack.newly_sacked.max(Segments(1)) } else { Segments::ZERO }
 }
+
+impl Plugin for PerSack {}
 
 impl LimitedTransmit for PerSack {
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
@@ -127,6 +135,8 @@ struct EverySack {
     sacked: Segments,
 }
 
+impl Plugin for EverySack {}
+
 impl LimitedTransmit for EverySack {
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
         self.sacked += newly_sacked(ack);
@@ -141,6 +151,8 @@ impl LimitedTransmit for EverySack {
 
 #[derive(Debug)]
 struct Pipe;
+
+impl Plugin for Pipe {}
 
 impl LimitedTransmit for Pipe {
     fn flight_limit(&mut self, cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {

@@ -21,3 +21,48 @@ pub mod rfc6298;
 pub mod sack;
 pub mod spurious_response;
 pub mod timeout;
+
+use std::sync::Arc;
+
+use crate::composition::Composition;
+use crate::part::Face;
+use crate::rule::Need;
+
+impl Default for Composition {
+    /// The base of every variant: RFC 6675 over RFC 5681, RFC 3042 and RFC 6298.
+    fn default() -> Composition {
+        Composition {
+            loss_detector: Arc::new(sack::Config::default()),
+            dup_thresh: Arc::new(fixed_threshold::Config::default()),
+            postponements: Vec::new(),
+            spurious_detectors: Vec::new(),
+            spurious_response: Arc::new(spurious_response::Config::None),
+            loss_response: Arc::new(respond_at_once::Config::default()),
+            fast_recovery: Arc::new(sack::PipeConfig::default()),
+            timeout_recovery: Arc::new(timeout::Config::default()),
+            rto_estimator: Arc::new(rfc6298::Config::default()),
+            limited_transmit: Arc::new(limited_transmit::Config::Rfc3042),
+            congestion_control: Arc::new(aimd::Config::default()),
+            ack_policy: Arc::new(delayed_ack::Config::default()),
+            header_support: Vec::new(),
+            shares_reordering: false,
+            sack: true,
+            timestamps: None,
+            without_sack: Some(newreno::without_sack),
+        }
+    }
+}
+
+impl Composition {
+    /// Chooses anew what takes the place of the parts that need SACK, once others have come into it. A detector that does
+    /// without SACK stays: it may have the only clock.
+    pub fn settle(&mut self) {
+        let needs_sack =
+            |face: Option<Face>| face.is_some_and(|face| face.kind.rules.iter().any(|rule| rule.needs(Need::Sack)));
+        self.without_sack = match (needs_sack(self.loss_detector.face()), needs_sack(self.fast_recovery.face())) {
+            (true, _) => self.without_sack.or(Some(newreno::without_sack)),
+            (false, true) => Some(newreno::recovery_without_sack),
+            (false, false) => None,
+        };
+    }
+}

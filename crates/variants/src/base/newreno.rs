@@ -19,15 +19,16 @@
 
 use std::sync::Arc;
 
-use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
-use reknit_tcp::seams::{FastRecovery, LossDetector, SenderPlugins, Verdicts, Why};
+use reknit_tcp::facts::{AckFacts, Context, Phase};
+use reknit_tcp::seams::{FastRecovery, LossDetector, Plugin, SenderPlugins, Verdicts, Why};
 use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::reno::{in_episode, inflated};
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -84,6 +85,8 @@ impl PartialAcks {
     }
 }
 
+impl Plugin for PartialAcks {}
+
 impl LossDetector for PartialAcks {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
         if cx.snd.phase == Phase::Recovery && ack.advances() {
@@ -98,8 +101,6 @@ impl LossDetector for PartialAcks {
             verdicts.lost(cx.board.first(), Why::Duplicates);
         }
     }
-
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 }
 
 /// Parameters of the recovery: none.
@@ -122,6 +123,8 @@ impl Part<dyn FastRecovery> for DeflateConfig {
 struct Deflate {
     timer_restarted: bool,
 }
+
+impl Plugin for Deflate {}
 
 impl FastRecovery for Deflate {
     fn enter(&mut self, cx: &Context<'_>, _ack: Option<&AckFacts<'_>>) -> Bytes {

@@ -4,13 +4,13 @@
 //! back by the slow-start reduction bound.
 
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::seams::FastRecovery;
+use reknit_tcp::seams::{FastRecovery, Plugin};
 use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Algorithm, Part};
-use crate::rules::{NEEDS_SACK, Rule};
+use crate::part::{Algorithm, Part};
+use crate::rule::{NEEDS_SACK, Rule};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -83,6 +83,8 @@ impl Prr {
         };
     }
 }
+
+impl Plugin for Prr {}
 
 impl FastRecovery for Prr {
     fn enter(&mut self, cx: &Context<'_>, ack: Option<&AckFacts<'_>>) -> Bytes {

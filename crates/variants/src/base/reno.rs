@@ -20,14 +20,15 @@
 
 use std::sync::Arc;
 
-use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
-use reknit_tcp::seams::{FastRecovery, LossDetector, Verdicts, Why};
+use reknit_tcp::facts::{AckFacts, Context, Phase};
+use reknit_tcp::seams::{FastRecovery, LossDetector, Plugin, Verdicts, Why};
 use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -71,6 +72,8 @@ struct Duplicates {
     config: Config,
 }
 
+impl Plugin for Duplicates {}
+
 impl LossDetector for Duplicates {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
         let enough = ack.duplicate && cx.snd.dup_acks >= cx.snd.dup_thresh;
@@ -86,8 +89,6 @@ impl LossDetector for Duplicates {
             verdicts.lost(cx.board.first(), Why::Duplicates);
         }
     }
-
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 }
 
 /// True in fast recovery and after a timeout.
@@ -118,6 +119,8 @@ struct Inflate;
 pub(crate) fn inflated(cx: &Context<'_>, duplicates: Segments) -> Bytes {
     cx.snd.recovery_window + duplicates.of(cx.snd.smss)
 }
+
+impl Plugin for Inflate {}
 
 impl FastRecovery for Inflate {
     fn enter(&mut self, cx: &Context<'_>, _ack: Option<&AckFacts<'_>>) -> Bytes {

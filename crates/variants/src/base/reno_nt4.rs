@@ -18,7 +18,7 @@ use reknit_units::Segments;
 use crate::base::reno;
 use crate::base::{fixed_threshold, limited_transmit};
 use crate::composition::Composition;
-use crate::registry::{Side, Status, Variant};
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {

@@ -1,11 +1,11 @@
 //! The window is reduced the moment a loss is declared (RFC 5681 §3.1 and §3.2, RFC 6675 §5).
 
 use reknit_tcp::facts::{Context, Trigger, Window};
-use reknit_tcp::seams::{CongestionControl, LossResponse, Reduction};
+use reknit_tcp::seams::{CongestionControl, LossResponse, Plugin, Reduction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Algorithm, Part};
+use crate::part::{Algorithm, Part};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +42,8 @@ impl Part<dyn LossResponse> for Config {
 struct AtOnce {
     of: DecreaseOf,
 }
+
+impl Plugin for AtOnce {}
 
 impl LossResponse for AtOnce {
     fn respond(

@@ -4,13 +4,13 @@
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context, Spurious, Turn};
-use reknit_tcp::seams::RtoEstimator;
+use reknit_tcp::seams::{Plugin, RtoEstimator};
 use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::rfc6298::{self, Rfc6298, Smoothed};
-use crate::composition::{Algorithm, Part};
+use crate::part::{Algorithm, Part};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -78,7 +78,9 @@ impl RtoEstimator for Rfc4015 {
     fn srtt(&self) -> Option<Duration> {
         self.base.srtt()
     }
+}
 
+impl Plugin for Rfc4015 {
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         match turn {
             Turn::Timeout { .. } if !self.in_series => {

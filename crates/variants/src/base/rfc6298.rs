@@ -2,12 +2,12 @@
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::seams::RtoEstimator;
+use reknit_tcp::seams::{Plugin, RtoEstimator};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Algorithm, Part};
+use crate::part::{Algorithm, Part};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -63,6 +63,8 @@ impl Rfc6298 {
         });
     }
 }
+
+impl Plugin for Rfc6298 {}
 
 impl RtoEstimator for Rfc6298 {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {

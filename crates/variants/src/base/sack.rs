@@ -23,15 +23,16 @@
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::scoreboard::{Record, SegId};
-use reknit_tcp::seams::{FastRecovery, LossDetector, Verdicts, Why};
+use reknit_tcp::seams::{FastRecovery, LossDetector, Plugin, Verdicts, Why};
 use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::reno::in_episode;
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
-use crate::rules::{NEEDS_SACK, Rule};
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::{NEEDS_SACK, Rule};
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -216,7 +217,9 @@ impl LossDetector for SackedAbove {
     fn retransmits_on_suspicion(&self) -> bool {
         true
     }
+}
 
+impl Plugin for SackedAbove {
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         match turn {
             Turn::EnterRecovery => {}
@@ -247,6 +250,8 @@ impl Part<dyn FastRecovery> for PipeConfig {
 /// §5 steps 4 and C: send while `cwnd - pipe >= 1 SMSS`.
 #[derive(Debug)]
 struct Pipe;
+
+impl Plugin for Pipe {}
 
 impl FastRecovery for Pipe {
     fn enter(&mut self, cx: &Context<'_>, _ack: Option<&AckFacts<'_>>) -> Bytes {

@@ -12,12 +12,12 @@
 //! | `oldest-only` | restored if exactly the oldest segment was retransmitted | Ludwig and Katz, by the survey §5.1.1 |
 
 use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Window};
-use reknit_tcp::seams::{SpuriousResponse, Undo};
+use reknit_tcp::seams::{Plugin, SpuriousResponse, Undo};
 use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Algorithm, Part};
+use crate::part::{Algorithm, Part};
 
 /// Which response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +54,8 @@ impl Part<dyn SpuriousResponse> for Config {
 
 #[derive(Debug)]
 struct Response(Config);
+
+impl Plugin for Response {}
 
 impl SpuriousResponse for Response {
     fn respond(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, spurious: Spurious, snapshot: &Snapshot) -> Undo {

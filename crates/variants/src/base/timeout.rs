@@ -1,11 +1,11 @@
 //! After a timeout everything outstanding is given up and retransmitted in slow start (RFC 5681 §3.1).
 
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::seams::{AfterTimeout, TimeoutRecovery, TimeoutStep};
+use reknit_tcp::seams::{AfterTimeout, Plugin, TimeoutRecovery, TimeoutStep};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Algorithm, Part};
+use crate::part::{Algorithm, Part};
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +25,8 @@ impl Part<dyn TimeoutRecovery> for Config {
 
 #[derive(Debug)]
 struct Conventional;
+
+impl Plugin for Conventional {}
 
 impl TimeoutRecovery for Conventional {
     fn on_timeout(&mut self, _cx: &Context<'_>) -> AfterTimeout {

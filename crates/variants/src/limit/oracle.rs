@@ -26,9 +26,9 @@
 use std::sync::Arc;
 
 use reknit_tcp::Config as Tcp;
-use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Cause, SegId};
-use reknit_tcp::seams::{CongestionControl, LossDetector, RtoEstimator, Verdicts, Why};
+use reknit_tcp::seams::{CongestionControl, LossDetector, Plugin, RtoEstimator, Verdicts, Why};
 use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,10 +37,11 @@ use crate::base::progress::Progress;
 use crate::base::respond_at_once::{self, DecreaseOf};
 use crate::base::rfc6298::{self, Rfc6298};
 use crate::base::{aimd, cubic, limited_transmit, newreno, prr};
-use crate::composition::{Algorithm, Composition, Part, Shared};
-use crate::parts::Seam;
-use crate::registry::{Side, Status, Variant};
-use crate::rules::Rule;
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part, Shared};
+use crate::rule::Rule;
+use crate::seam::Seam;
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry: the bound for senders that grow as CUBIC.
 pub(crate) const ORACLE: Variant = Variant {
@@ -85,7 +86,7 @@ pub struct Config {}
 impl Algorithm for Config {
     const NAME: &'static str = "oracle";
     const SOURCE: &'static str = include_str!("oracle.rs");
-    const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponements, &[])];
+    const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponement, &[])];
 }
 
 impl Part<dyn LossDetector> for Config {
@@ -110,6 +111,8 @@ impl Oracle {
         self.probe_at = if cx.board.is_empty() { Instant::NEVER } else { cx.now + wait.min(cx.config.max_rto) };
     }
 }
+
+impl Plugin for Oracle {}
 
 impl LossDetector for Oracle {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, _verdicts: &mut Verdicts) {
@@ -145,8 +148,6 @@ impl LossDetector for Oracle {
     fn on_told(&mut self, _cx: &Context<'_>, id: SegId, verdicts: &mut Verdicts) {
         verdicts.lost(id, Why::Told);
     }
-
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 }
 
 /// Parameters of the estimator: none.
@@ -171,6 +172,8 @@ impl Part<dyn RtoEstimator> for NoTimerConfig {
 struct NoTimer {
     smoothed: Rfc6298,
 }
+
+impl Plugin for NoTimer {}
 
 impl RtoEstimator for NoTimer {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {

@@ -26,16 +26,17 @@
 
 use std::sync::Arc;
 
-use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, RxFacts};
+use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Plugin, RxFacts};
 use reknit_units::{Duration, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::arrivals::Arrivals;
 use crate::base::delayed_ack;
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
-use crate::rules::Rule;
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::Rule;
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -117,7 +118,9 @@ impl AckPolicy for DelayedDuplicates {
         self.overtaking = Segments::ZERO;
         self.in_order.on_ack_sent();
     }
+}
 
+impl Plugin for DelayedDuplicates {
     fn heap_size(&self) -> usize {
         size_of_val(&*self.in_order) + self.in_order.heap_size() + self.arrivals.heap_size()
     }

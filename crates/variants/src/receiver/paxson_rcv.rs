@@ -22,16 +22,17 @@
 
 use std::sync::Arc;
 
-use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Disclosure, RxFacts, TimedAck};
+use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Disclosure, Plugin, RxFacts, TimedAck};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::{delayed_ack, fixed_threshold};
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
-use crate::rules::Rule;
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::Rule;
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -155,7 +156,9 @@ impl AckPolicy for HeldDuplicates {
     fn disclosure(&self) -> Disclosure {
         Disclosure { ack: Offset::MAX, sack: !self.hidden }
     }
+}
 
+impl Plugin for HeldDuplicates {
     fn heap_size(&self) -> usize {
         size_of_val(&*self.in_order) + self.in_order.heap_size()
     }

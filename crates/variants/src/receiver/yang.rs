@@ -33,7 +33,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Disclosure, RxFacts, TimedAck};
+use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Disclosure, Plugin, RxFacts, TimedAck};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Duration, Instant, Segments};
 use schemars::JsonSchema;
@@ -41,9 +41,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::arrivals::{Arrivals, is_longer_than_a_round_trip};
 use crate::base::delayed_ack;
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
-use crate::rules::Rule;
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::Rule;
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -432,7 +433,9 @@ impl AckPolicy for Yang {
         let ack = if self.queue.is_empty() { Offset::MAX } else { self.told };
         Disclosure { ack, sack: !self.hidden }
     }
+}
 
+impl Plugin for Yang {
     fn heap_size(&self) -> usize {
         let strides = self.strides.capacity() + self.pending.capacity();
         let own = strides * size_of::<u32>() + self.queue.capacity() * size_of::<Paced>();

@@ -25,17 +25,18 @@ use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, Turn};
 use reknit_tcp::scoreboard::SegId;
-use reknit_tcp::seams::DupThresh;
+use reknit_tcp::seams::{DupThresh, Plugin};
 use reknit_units::{Bytes, Segments, Share};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::lesson::Lesson;
 use crate::base::{limited_transmit, spurious_response};
-use crate::composition::{Algorithm, Composition, Part, Shared};
-use crate::registry::{Side, Status, Variant};
-use crate::rules;
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part, Shared};
+use crate::rule;
 use crate::undo::dsack_det;
+use crate::variant::{Side, Status, Variant};
 
 /// INC.
 pub(crate) const INC: Variant = Variant {
@@ -120,8 +121,8 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "blanton-allman";
     const SOURCE: &'static str = include_str!("blanton_allman.rs");
-    const RULES: &'static [rules::Rule] =
-        &[rules::Rule::MayExceedWindow, rules::Rule::Needs(rules::Need::Sack, "its threshold stays at 3")];
+    const RULES: &'static [rule::Rule] =
+        &[rule::Rule::MayExceedWindow, rule::Rule::Needs(rule::Need::Sack, "its threshold stays at 3")];
 }
 
 impl Part<dyn DupThresh> for Config {
@@ -206,7 +207,9 @@ impl DupThresh for BlantonAllman {
     fn dup_thresh(&self, cx: &Context<'_>) -> Segments {
         self.within(cx.snd.cwnd, cx.snd.smss)
     }
+}
 
+impl Plugin for BlantonAllman {
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         self.episode.on_turn(cx, turn);
         if matches!(turn, Turn::Timeout { .. }) {

@@ -28,17 +28,18 @@
 use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, Turn};
-use reknit_tcp::seams::DupThresh;
+use reknit_tcp::seams::{DupThresh, Plugin};
 use reknit_units::{Segments, Share};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::lesson::Lesson;
 use crate::base::{limited_transmit, spurious_response};
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
-use crate::rules::{Need, Rule};
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::{Need, Rule};
 use crate::undo::dsack_det;
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -180,7 +181,9 @@ impl DupThresh for LeungMa {
         let cwnd = cx.snd.cwnd.0 as f64 / cx.snd.smss.0 as f64;
         self.threshold(cwnd, cx.snd.srtt.map(|srtt| cx.snd.rto.as_secs_f64() / srtt.as_secs_f64()))
     }
+}
 
+impl Plugin for LeungMa {
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         self.episode.on_turn(cx, turn);
         if matches!(turn, Turn::Timeout { first: true, .. }) {

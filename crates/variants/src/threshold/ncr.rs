@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger, Window};
 use reknit_tcp::seams::{
-    CongestionControl, DisorderEnd, DupThresh, LimitedTransmit, LossResponse, Reduction, SenderPlugins,
+    CongestionControl, DisorderEnd, DupThresh, LimitedTransmit, LossResponse, Plugin, Reduction, SenderPlugins,
 };
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Segments};
@@ -38,10 +38,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::newreno;
 use crate::base::{fixed_threshold, limited_transmit, respond_at_once};
-use crate::composition::{Algorithm, Composition, Part};
-use crate::parts::Seam;
-use crate::registry::{Side, Status, Variant};
-use crate::rules::{Need, Rule};
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::{Need, Rule};
+use crate::seam::Seam;
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry for the careful variant.
 pub(crate) const CAREFUL: Variant = Variant {
@@ -130,6 +131,8 @@ struct Share {
     mode: Mode,
 }
 
+impl Plugin for Share {}
+
 impl DupThresh for Share {
     fn dup_thresh(&self, cx: &Context<'_>) -> Segments {
         share(self.mode, cx.snd.flight_size(), cx.snd.smss)
@@ -179,6 +182,8 @@ impl Extended {
         }
     }
 }
+
+impl Plugin for Extended {}
 
 impl LimitedTransmit for Extended {
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
@@ -239,7 +244,9 @@ impl LossResponse for FromBeforeDisorder {
         };
         self.at_once.respond(cx, &Reduction { flight_size, ..*reduction }, congestion)
     }
+}
 
+impl Plugin for FromBeforeDisorder {
     fn heap_size(&self) -> usize {
         size_of_val(&*self.at_once) + self.at_once.heap_size()
     }

@@ -29,16 +29,17 @@ use std::sync::Arc;
 
 use reknit_tcp::experiment::{Dropped, Experiment, Features};
 use reknit_tcp::facts::{AckFacts, Context, Turn};
-use reknit_tcp::seams::{Arrival, DupThresh, HeaderSupport, RxFacts};
+use reknit_tcp::seams::{Arrival, DupThresh, HeaderSupport, Plugin, RxFacts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::limited_transmit;
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
-use crate::rules::{Need, Rule};
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::{Need, Rule};
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -104,7 +105,9 @@ impl DupThresh for Notified {
     fn dup_thresh(&self, _cx: &Context<'_>) -> Segments {
         if self.reordered { self.config.dup_thresh + self.config.k } else { self.config.dup_thresh }
     }
+}
 
+impl Plugin for Notified {
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
         if matches!(turn, Turn::Timeout { .. }) {
             self.reordered = false;
@@ -241,7 +244,9 @@ impl HeaderSupport for Marks {
             experiment.reordered = Some(self.first_gap_is_reordering());
         }
     }
+}
 
+impl Plugin for Marks {
     fn heap_size(&self) -> usize {
         self.gaps.capacity() * size_of::<Piece>()
     }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::scoreboard::{Record, SegId};
-use reknit_tcp::seams::{LossDetector, Verdicts, Why};
+use reknit_tcp::seams::{LossDetector, Plugin, Verdicts, Why};
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,10 +37,11 @@ use serde::{Deserialize, Serialize};
 use crate::base::limited_transmit;
 use crate::base::reno::in_episode;
 use crate::base::sack::{self, SackedAbove};
-use crate::composition::{Algorithm, Composition, Part};
-use crate::parts::Seam;
-use crate::registry::{Side, Status, Variant};
-use crate::rules::{NEEDS_SACK, Rule};
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::{NEEDS_SACK, Rule};
+use crate::seam::Seam;
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -166,7 +167,9 @@ impl LossDetector for DelayedResponse {
     fn retransmits_on_suspicion(&self) -> bool {
         true
     }
+}
 
+impl Plugin for DelayedResponse {
     /// Rule 5, and the end of the wait in any other way.
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         self.wait = None;

@@ -28,20 +28,21 @@
 
 use std::sync::Arc;
 
-use reknit_tcp::facts::{AckFacts, Context, Trigger, Turn, Window};
+use reknit_tcp::facts::{AckFacts, Context, Trigger, Window};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
 use reknit_tcp::seams::{
-    CongestionControl, FastRecovery, LimitedTransmit, LossDetector, LossResponse, Reduction, Verdicts, Why,
+    CongestionControl, FastRecovery, LimitedTransmit, LossDetector, LossResponse, Plugin, Reduction, Verdicts, Why,
 };
 use reknit_units::{Bytes, Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Algorithm, Composition, Part};
-use crate::parts::Seam;
-use crate::registry::{Side, Status, Variant};
-use crate::rules::Rule;
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::Rule;
+use crate::seam::Seam;
 use crate::time::pr_envelope::{self, samples};
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -89,7 +90,7 @@ impl Algorithm for Config {
     const SOURCE: &'static str = include_str!("pr.rs");
     const RULES: &'static [Rule] = &[
         Rule::Only(Seam::DupThresh, &["fixed"]),
-        Rule::Only(Seam::Postponements, &[]),
+        Rule::Only(Seam::Postponement, &[]),
         Rule::Only(Seam::LimitedTransmit, &["off", "outstanding"]),
         Rule::Only(Seam::RtoEstimator, &["rtt-envelope"]),
         Rule::Waits,
@@ -216,6 +217,8 @@ impl SegmentClocks {
     }
 }
 
+impl Plugin for SegmentClocks {}
+
 impl LossDetector for SegmentClocks {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
         if samples(cx, ack).next().is_some() {
@@ -239,8 +242,6 @@ impl LossDetector for SegmentClocks {
         let expires = first.map_or(Instant::NEVER, |(_, _, since)| since + self.mxrtt(cx));
         self.deadline = self.receiver_deadline(cx).min(expires);
     }
-
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 }
 
 /// Parameters of the response: none.
@@ -262,6 +263,8 @@ impl Part<dyn LossResponse> for HalveConfig {
 /// Half the window that the lost segment was sent with.
 #[derive(Debug)]
 struct HalveAtSending;
+
+impl Plugin for HalveAtSending {}
 
 impl LossResponse for HalveAtSending {
     fn respond(
@@ -324,6 +327,8 @@ fn to_be_ack(cx: &Context<'_>) -> Bytes {
     let departed = if cx.snd.sack { Bytes::ZERO } else { cx.snd.dup_acks.of(cx.snd.smss) };
     cx.board.pipe().bytes - departed
 }
+
+impl Plugin for Flush {}
 
 impl FastRecovery for Flush {
     fn enter(&mut self, cx: &Context<'_>, _ack: Option<&AckFacts<'_>>) -> Bytes {
@@ -397,6 +402,8 @@ impl Growth {
         cwnd + Bytes(growth)
     }
 }
+
+impl Plugin for Growth {}
 
 impl CongestionControl for Growth {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {

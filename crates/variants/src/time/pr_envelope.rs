@@ -17,14 +17,14 @@
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context, TIMESTAMP_TICK};
 use reknit_tcp::scoreboard::Record;
-use reknit_tcp::seams::RtoEstimator;
+use reknit_tcp::seams::{Plugin, RtoEstimator};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Algorithm, Part};
-use crate::parts::Seam;
-use crate::rules::Rule;
+use crate::part::{Algorithm, Part};
+use crate::rule::Rule;
+use crate::seam::Seam;
 
 /// Parameters of the envelope.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -99,6 +99,8 @@ pub(crate) fn samples<'a>(cx: &Context<'a>, ack: &AckFacts<'a>) -> impl Iterator
     };
     records.filter_map(certain).chain(ack.rtt.filter(|_| !sack))
 }
+
+impl Plugin for Envelope {}
 
 impl RtoEstimator for Envelope {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {

@@ -22,18 +22,20 @@ use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
-use reknit_tcp::seams::{LossDetector, Verdicts, Why};
+use reknit_tcp::seams::{LossDetector, Plugin, Verdicts, Why};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::{cubic, limited_transmit, prr, spurious_response};
-use crate::composition::{Algorithm, Composition, Part};
-use crate::parts::{Seam, at_least_one};
-use crate::registry::{Side, Status, Variant};
-use crate::rules::{NEEDS_SACK, Rule};
+use crate::composition::Composition;
+use crate::part::at_least_one;
+use crate::part::{Algorithm, Part};
+use crate::rule::{NEEDS_SACK, Rule};
+use crate::seam::Seam;
 use crate::undo::dsack_det;
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -87,7 +89,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "rack";
     const SOURCE: &'static str = include_str!("rack.rs");
-    const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponements, &[]), Rule::Waits, NEEDS_SACK];
+    const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponement, &[]), Rule::Waits, NEEDS_SACK];
 }
 
 impl Part<dyn LossDetector> for Config {
@@ -363,7 +365,9 @@ impl LossDetector for Rack {
         let patience = self.rtt + self.reo_wnd(cx);
         id == cx.board.first() || cx.board.get(id).is_some_and(|r| r.last_sent + patience <= cx.now)
     }
+}
 
+impl Plugin for Rack {
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
         match turn {
             Turn::EnterRecovery => self.end_probe(),

@@ -31,18 +31,19 @@
 use std::sync::Arc;
 
 use reknit_tcp::experiment::{AckOrdinal, Experiment, Features};
-use reknit_tcp::facts::{AckFacts, Context, Spurious, TIMESTAMP_TICK, Trigger, Turn};
+use reknit_tcp::facts::{AckFacts, Context, Spurious, TIMESTAMP_TICK, Trigger};
 use reknit_tcp::scoreboard::{Cause, SegId};
-use reknit_tcp::seams::{HeaderSupport, RxFacts, SpuriousDetector};
+use reknit_tcp::seams::{HeaderSupport, Plugin, RxFacts, SpuriousDetector};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::spurious_response;
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
-use crate::rules::{Need, Rule};
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::{Need, Rule};
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -169,6 +170,8 @@ impl Door {
     }
 }
 
+impl Plugin for Door {}
+
 impl SpuriousDetector for Door {
     fn on_retransmitted(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
 
@@ -185,8 +188,6 @@ impl SpuriousDetector for Door {
     fn frozen_until(&self) -> Instant {
         self.frozen_until
     }
-
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 }
 
 /// No parameters.
@@ -217,6 +218,8 @@ struct Ordinals {
     last_ack: Option<Offset>,
     repetition: u8,
 }
+
+impl Plugin for Ordinals {}
 
 impl HeaderSupport for Ordinals {
     fn features(&self) -> Features {

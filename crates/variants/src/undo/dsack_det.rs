@@ -19,13 +19,13 @@
 
 use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn};
 use reknit_tcp::scoreboard::{Cause, Duplicate, SegId};
-use reknit_tcp::seams::SpuriousDetector;
+use reknit_tcp::seams::{Plugin, SpuriousDetector};
 use reknit_units::{Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Algorithm, Part};
-use crate::rules::{Need, Rule};
+use crate::part::{Algorithm, Part};
+use crate::rule::{Need, Rule};
 
 /// What a DSACK of a segment that was sent once means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -156,7 +156,9 @@ impl SpuriousDetector for DsackDetection {
         }
         self.verdict(cx.snd.snapshot.as_ref()?)
     }
+}
 
+impl Plugin for DsackDetection {
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         match turn {
             // Inside an episode a timeout continues it: an undo would restore the window from before its start.

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use crate::base::spurious_response;
 use crate::composition::Composition;
-use crate::registry::{Side, Status, Variant};
 use crate::undo::dsack_det;
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {

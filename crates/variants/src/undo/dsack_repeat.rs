@@ -16,14 +16,15 @@
 use std::sync::Arc;
 
 use reknit_tcp::experiment::Features;
-use reknit_tcp::seams::HeaderSupport;
+use reknit_tcp::seams::{HeaderSupport, Plugin};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
-use crate::rules::{Need, Rule};
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::{Need, Rule};
 use crate::undo::dsack_r;
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -67,6 +68,8 @@ impl Part<dyn HeaderSupport> for Config {
 struct Repeats {
     reports: u32,
 }
+
+impl Plugin for Repeats {}
 
 impl HeaderSupport for Repeats {
     fn features(&self) -> Features {

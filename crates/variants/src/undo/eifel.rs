@@ -32,15 +32,16 @@ use std::sync::Arc;
 use reknit_tcp::experiment::Features;
 use reknit_tcp::facts::{AckFacts, Context, Spurious, TIMESTAMP_TICK, Trigger, Turn};
 use reknit_tcp::scoreboard::{Cause, SegId};
-use reknit_tcp::seams::SpuriousDetector;
+use reknit_tcp::seams::{Plugin, SpuriousDetector};
 use reknit_units::{Bytes, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::{rfc4015, spurious_response};
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
 use crate::undo::retransmitted;
+use crate::variant::{Side, Status, Variant};
 
 /// Eifel as the RFCs have it.
 pub(crate) const EIFEL: Variant = Variant {
@@ -183,7 +184,9 @@ impl SpuriousDetector for Eifel {
             Trigger::FastRetransmit | Trigger::Probe | Trigger::Ecn => Spurious::FastRetransmit,
         })
     }
+}
 
+impl Plugin for Eifel {
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
         match turn {
             Turn::Timeout { .. } if self.live => {}

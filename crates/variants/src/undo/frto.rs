@@ -35,16 +35,17 @@ use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::scoreboard::Record;
-use reknit_tcp::seams::{AfterTimeout, TimeoutRecovery, TimeoutStep};
+use reknit_tcp::seams::{AfterTimeout, Plugin, TimeoutRecovery, TimeoutStep};
 use reknit_tcp::seq::Offset;
 use reknit_units::Segments;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::{rfc4015, spurious_response};
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
 use crate::undo::dsack_det;
+use crate::variant::{Side, Status, Variant};
 
 /// The paper of 2002.
 pub(crate) const FRTO_2002: Variant = Variant {
@@ -246,7 +247,9 @@ impl TimeoutRecovery for Frto {
             Step::Second => self.second_ack(cx, ack),
         }
     }
+}
 
+impl Plugin for Frto {
     /// A spurious timeout leaves no recovery behind: fast retransmit is allowed at once.
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         if let Turn::Spurious(_) = turn {

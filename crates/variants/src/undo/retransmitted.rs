@@ -17,13 +17,13 @@
 //! **Status.** Faithful.
 
 use reknit_tcp::experiment::{Experiment, Features};
-use reknit_tcp::seams::{Arrival, HeaderSupport, RxFacts};
+use reknit_tcp::seams::{Arrival, HeaderSupport, Plugin, RxFacts};
 use reknit_tcp::seq::Offset;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::{Algorithm, Part};
-use crate::rules::{Need, Rule};
+use crate::part::{Algorithm, Part};
+use crate::rule::{Need, Rule};
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +48,8 @@ struct RetransmittedBit {
     echo: Option<bool>,
     alone: bool,
 }
+
+impl Plugin for RetransmittedBit {}
 
 impl HeaderSupport for RetransmittedBit {
     fn features(&self) -> Features {

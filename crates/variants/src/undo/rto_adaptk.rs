@@ -19,16 +19,17 @@ use std::sync::Arc;
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context, Spurious, Turn};
-use reknit_tcp::seams::RtoEstimator;
+use reknit_tcp::seams::{Plugin, RtoEstimator};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::rfc6298::{self, Rfc6298};
 use crate::base::spurious_response;
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
 use crate::undo::dsack_det;
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -128,7 +129,9 @@ impl RtoEstimator for AdaptiveK {
     fn srtt(&self) -> Option<Duration> {
         self.base.srtt()
     }
+}
 
+impl Plugin for AdaptiveK {
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
         if matches!(turn, Turn::Spurious(Spurious::Timeout | Spurious::LateTimeout)) {
             self.on_spurious_timeout();

@@ -17,15 +17,16 @@ use std::sync::Arc;
 
 use reknit_tcp::facts::Context;
 use reknit_tcp::scoreboard::SegId;
-use reknit_tcp::seams::{Entry, Postponement};
+use reknit_tcp::seams::{Entry, Plugin, Postponement};
 use reknit_units::{Duration, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::fixed_threshold;
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
-use crate::rules::Rule;
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::Rule;
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -73,6 +74,8 @@ impl Part<dyn Postponement> for Config {
 struct FixedWait {
     wait: Duration,
 }
+
+impl Plugin for FixedWait {}
 
 impl Postponement for FixedWait {
     fn may_enter(&mut self, cx: &Context<'_>, _hole: SegId) -> Entry {

@@ -24,16 +24,17 @@ use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, Turn};
 use reknit_tcp::scoreboard::{Record, SegId};
-use reknit_tcp::seams::{Entry, Postponement};
+use reknit_tcp::seams::{Entry, Plugin, Postponement};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::lesson::Lesson;
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
-use crate::rules::Rule;
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::Rule;
 use crate::threshold::blanton_allman;
+use crate::variant::{Side, Status, Variant};
 
 /// TIMEDEL.
 pub(crate) const TIMEDEL: Variant = Variant {
@@ -148,7 +149,9 @@ impl Postponement for TimeDelayed {
             self.learn_from_needless(took, cx.snd.srtt);
         }
     }
+}
 
+impl Plugin for TimeDelayed {
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         self.episode.on_turn(cx, turn);
     }

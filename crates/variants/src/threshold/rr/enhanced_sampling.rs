@@ -20,13 +20,13 @@
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::Cause;
-use reknit_tcp::seams::RtoEstimator;
+use reknit_tcp::seams::{Plugin, RtoEstimator};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::rfc6298;
-use crate::composition::{Algorithm, Part};
+use crate::part::{Algorithm, Part};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -86,7 +86,9 @@ impl RtoEstimator for EnhancedSampling {
     fn srtt(&self) -> Option<Duration> {
         self.rfc6298.srtt()
     }
+}
 
+impl Plugin for EnhancedSampling {
     fn heap_size(&self) -> usize {
         size_of_val(&*self.rfc6298) + self.rfc6298.heap_size()
     }

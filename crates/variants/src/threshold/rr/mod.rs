@@ -2,6 +2,7 @@
 //!
 //! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002.
 
+pub(crate) mod config;
 pub(crate) mod costs;
 pub mod dup_thresh;
 pub mod enhanced_sampling;

@@ -25,8 +25,8 @@ use reknit_tcp::scoreboard::SegId;
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
+use crate::threshold::rr::config::Config;
 use crate::threshold::rr::costs as cost;
-use crate::threshold::rr::dup_thresh::Config;
 
 /// The ratio never promises to avoid every false fast retransmit (§5.1.1).
 const MAX_FA: f64 = 0.99;

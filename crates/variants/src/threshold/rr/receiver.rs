@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use reknit_tcp::experiment::{Experiment, Features};
 use reknit_tcp::facts::{AckFacts, Context, Turn};
-use reknit_tcp::seams::{Arrival, DupThresh, HeaderSupport, RxFacts};
+use reknit_tcp::seams::{Arrival, DupThresh, HeaderSupport, Plugin, RxFacts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Segments};
 use schemars::JsonSchema;
@@ -29,10 +29,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::arrivals::Arrivals;
 use crate::base::limited_transmit;
-use crate::composition::{Algorithm, Composition, Part};
-use crate::registry::{Side, Status, Variant};
-use crate::rules::{Need, Rule};
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::{Need, Rule};
 use crate::threshold::rr::histogram::Histogram;
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -150,7 +151,9 @@ impl HeaderSupport for Adviser {
             experiment.dup_thresh = Some(self.dup_thresh.0 as u8);
         }
     }
+}
 
+impl Plugin for Adviser {
     fn heap_size(&self) -> usize {
         self.histogram.heap_size() + self.arrivals.heap_size()
     }
@@ -191,7 +194,9 @@ impl DupThresh for FromPeer {
     fn dup_thresh(&self, _cx: &Context<'_>) -> Segments {
         self.dup_thresh
     }
+}
 
+impl Plugin for FromPeer {
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
         if matches!(turn, Turn::Timeout { .. }) {
             self.dup_thresh = MIN;

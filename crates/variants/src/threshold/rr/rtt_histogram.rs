@@ -23,13 +23,13 @@
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Cause, Record};
-use reknit_tcp::seams::RtoEstimator;
+use reknit_tcp::seams::{Plugin, RtoEstimator};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::rfc6298;
-use crate::composition::{Algorithm, Part};
+use crate::part::{Algorithm, Part};
 use crate::threshold::rr::enhanced_sampling::mean_of_both;
 use crate::threshold::rr::order_statistic::OrderStatistic;
 
@@ -121,7 +121,9 @@ impl RtoEstimator for RttHistogram {
     fn srtt(&self) -> Option<Duration> {
         self.rfc6298.srtt()
     }
+}
 
+impl Plugin for RttHistogram {
     fn heap_size(&self) -> usize {
         self.samples.heap_size() + size_of_val(&*self.rfc6298) + self.rfc6298.heap_size()
     }

@@ -22,8 +22,8 @@ use reknit_tcp::seams::ReorderingHistory;
 use reknit_units::{Duration, Instant};
 
 use crate::composition::Composition;
-use crate::registry::{Side, Status, Variant};
 use crate::threshold::rr::variants;
+use crate::variant::{Side, Status, Variant};
 
 /// The registry's entry.
 pub(crate) const VARIANT: Variant = Variant {

@@ -31,9 +31,9 @@ use std::sync::Arc;
 
 use crate::base::{limited_transmit, spurious_response};
 use crate::composition::Composition;
-use crate::registry::{Side, Status, Variant};
 use crate::threshold::rr::{dup_thresh, enhanced_sampling, rtt_histogram};
 use crate::undo::{dsack_det, retransmitted};
+use crate::variant::{Side, Status, Variant};
 
 /// DSACK-FA.
 pub(crate) const FA: Variant = Variant {

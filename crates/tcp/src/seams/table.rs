@@ -1,0 +1,28 @@
+//! The table of seams: each is listed once, and everything that needs all of them comes from here.
+
+/// Calls the macro `$then` with all seams, in the order of lists: for each its name in files, whether `one` plug-in
+/// fills it or `many` may (none included), its trait in [`seams`](crate::seams), and what it decides.
+#[macro_export]
+macro_rules! seams {
+    ($then:ident) => {
+        $then! {
+            sender {
+                loss_detector: one LossDetector, "which segments are lost";
+                dup_thresh: one DupThresh, "how many duplicates mean loss";
+                postponements: many Postponement, "how much longer to wait";
+                spurious_detectors: many SpuriousDetector, "whether the last reduction was spurious";
+                spurious_response: one SpuriousResponse, "the window after a spurious reduction";
+                loss_response: one LossResponse, "the window after a loss";
+                fast_recovery: one FastRecovery, "how fast recovery spends the window";
+                timeout_recovery: one TimeoutRecovery, "what to send after a timeout";
+                rto_estimator: one RtoEstimator, "the retransmission timeout";
+                limited_transmit: one LimitedTransmit, "new data during disorder";
+                congestion_control: one CongestionControl, "growth and reduction of the window";
+            }
+            receiver {
+                ack_policy: one AckPolicy, "when the receiver acknowledges";
+                header_support: many HeaderSupport, "what travels beyond the standard options";
+            }
+        }
+    };
+}

@@ -1,0 +1,239 @@
+//! A part: an algorithm with its parameters, which builds the plug-in of each connection; and what people see of it.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use reknit_config::KeyError;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value as Json;
+use toml::{Table, Value};
+
+use crate::header::Header;
+use crate::rule::Rule;
+
+/// The parameters of an algorithm as people see and set them.
+pub trait Algorithm: Serialize + DeserializeOwned + JsonSchema {
+    /// What it is called where its seam is filled, in a variant file say.
+    const NAME: &'static str;
+    /// The file that implements it; its header says what it does.
+    const SOURCE: &'static str;
+    /// What does not go with it, and what it needs of the peer.
+    const RULES: &'static [Rule] = &[];
+}
+
+/// The parameters of a plug-in, from which a connection's own instance is built.
+pub trait Part<Seam: ?Sized>: Described<Seam> + Debug + Send + Sync {
+    /// A fresh instance.
+    fn build(&self) -> Box<Seam>;
+}
+
+/// A part that is shared by all connections of a variant.
+pub type Shared<Seam> = Arc<dyn Part<Seam>>;
+
+/// Makes a part of a table of parameters.
+pub type Parser<S> = fn(Table) -> Result<Shared<S>, KeyError>;
+
+/// What lists and files need of a part. Every [`Algorithm`] has it; a part of a test's own says
+/// `impl Described<dyn Seam> for Mine {}` and stays without a name.
+pub trait Described<S: ?Sized> {
+    /// Its algorithm and parameters.
+    fn face(&self) -> Option<Face> {
+        None
+    }
+
+    /// How others of its kind are made.
+    fn parser(&self) -> Option<Parser<S>> {
+        None
+    }
+}
+
+impl<S: ?Sized, T: Algorithm + Part<S> + 'static> Described<S> for T {
+    fn face(&self) -> Option<Face> {
+        let mut parameters = Table::try_from(self).ok()?;
+        let algorithm = match parameters.remove("algorithm") {
+            Some(Value::String(name)) => name,
+            _ => T::NAME.to_owned(),
+        };
+        Some(Face { algorithm, parameters, kind: Kind::of::<T>() })
+    }
+
+    fn parser(&self) -> Option<Parser<S>> {
+        Some(parse::<S, T>)
+    }
+}
+
+fn parse<S: ?Sized, T: Algorithm + Part<S> + 'static>(mut table: Table) -> Result<Shared<S>, KeyError> {
+    if !Kind::of::<T>().is_family() {
+        table.remove("algorithm");
+    }
+    let only_key = table.keys().find(|key| *key != "algorithm").cloned().unwrap_or_default();
+    // The members of a family are read from a copy, which loses the path.
+    let part: T = reknit_config::read(table).map_err(|error| error.or_about(|| only_key))?;
+    Ok(Arc::new(part))
+}
+
+/// A part as people see it.
+#[derive(Clone, Debug)]
+pub struct Face {
+    /// What its algorithm is called.
+    pub algorithm: String,
+    /// Its parameters, all of them.
+    pub parameters: Table,
+    /// What else is known about it.
+    pub kind: Kind,
+}
+
+impl Face {
+    /// What is known about its algorithm.
+    pub fn form(&self) -> Form {
+        let known = self.kind.forms().into_iter().find(|form| form.name == self.algorithm);
+        known.unwrap_or_else(|| Form { name: self.algorithm.clone(), about: String::new(), parameters: Vec::new() })
+    }
+}
+
+impl PartialEq for Face {
+    /// The same algorithm with the same parameters.
+    fn eq(&self, other: &Face) -> bool {
+        self.algorithm == other.algorithm && self.parameters == other.parameters
+    }
+}
+
+/// What parts of one type have in common: one algorithm, or a family that shares a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// The algorithm's name, or the family's.
+    pub name: &'static str,
+    /// The text of its file.
+    pub source: &'static str,
+    /// What does not go with it.
+    pub rules: &'static [Rule],
+    /// The type, to tell two algorithms apart that took the same name.
+    pub type_name: &'static str,
+    schema: fn() -> Json,
+}
+
+impl Kind {
+    fn of<T: Algorithm>() -> Kind {
+        Kind {
+            name: T::NAME,
+            source: T::SOURCE,
+            rules: T::RULES,
+            type_name: std::any::type_name::<T>(),
+            schema: || {
+                let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+                settings.into_generator().into_root_schema_for::<T>().to_value()
+            },
+        }
+    }
+
+    /// True if several algorithms share the type; each is a member with a tag.
+    fn is_family(&self) -> bool {
+        members(&(self.schema)()).next().is_some()
+    }
+
+    /// Its algorithms.
+    pub fn forms(&self) -> Vec<Form> {
+        let schema = (self.schema)();
+        let family: Vec<Form> = members(&schema)
+            .map(|(name, member)| Form {
+                name: name.to_owned(),
+                about: text(&member["description"]),
+                parameters: parameters(member),
+            })
+            .collect();
+        if !family.is_empty() {
+            return family;
+        }
+        let about = Header::parse(self.source).title;
+        vec![Form { name: self.name.to_owned(), about, parameters: parameters(&schema) }]
+    }
+}
+
+/// The members of a family by their tags.
+fn members(schema: &Json) -> impl Iterator<Item = (&str, &Json)> {
+    let branches = schema["oneOf"].as_array().into_iter().flatten();
+    branches.filter_map(|branch| Some((branch["properties"]["algorithm"]["const"].as_str()?, branch)))
+}
+
+fn parameters(schema: &Json) -> Vec<Parameter> {
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    properties.filter(|(name, _)| *name != "algorithm").map(|(name, schema)| Parameter::new(name, schema)).collect()
+}
+
+fn text(schema: &Json) -> String {
+    schema.as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// One algorithm that may fill a seam.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Form {
+    /// What it is called.
+    pub name: String,
+    /// What it is, in a line.
+    pub about: String,
+    /// What can be set.
+    pub parameters: Vec<Parameter>,
+}
+
+/// One parameter of an algorithm.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parameter {
+    /// Its key.
+    pub name: String,
+    /// What it is without being set; texts that are quantities contain their unit.
+    pub default: Option<String>,
+    /// The unit of a bare number.
+    pub unit: Option<&'static str>,
+    /// What it means, with the paper's symbol and section.
+    pub meaning: String,
+    /// If only certain words are allowed: these, and what each means.
+    pub choices: Vec<(String, String)>,
+}
+
+impl Parameter {
+    fn new(name: &str, schema: &Json) -> Parameter {
+        let choice = |choice: &Json| Some((choice["const"].as_str()?.to_owned(), text(&choice["description"])));
+        let mut choices: Vec<_> = schema["oneOf"].as_array().into_iter().flatten().filter_map(choice).collect();
+        let plain = schema["enum"].as_array().into_iter().flatten().filter_map(Json::as_str);
+        choices.extend(plain.map(|word| (word.to_owned(), String::new())));
+        Parameter {
+            name: name.to_owned(),
+            default: schema.get("default").map(|value| match value {
+                Json::String(text) => text.clone(),
+                other => other.to_string(),
+            }),
+            unit: (schema["format"] == "segments").then_some("segments"),
+            meaning: text(&schema["description"]),
+            choices,
+        }
+    }
+
+    /// `value` as people write it, with its unit.
+    pub fn show(&self, value: &str) -> String {
+        match self.unit {
+            Some(unit) => format!("{value} {unit}"),
+            None => value.to_owned(),
+        }
+    }
+}
+
+/// A value of a table as text, without quotes.
+pub fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Reads a whole number that something is divided by.
+pub(crate) fn at_least_one<'de, D, N>(deserializer: D) -> Result<N, D::Error>
+where
+    D: Deserializer<'de>,
+    N: Deserialize<'de> + Default + PartialEq,
+{
+    let number = N::deserialize(deserializer)?;
+    if number == N::default() { Err(D::Error::custom("must be at least 1")) } else { Ok(number) }
+}

@@ -1,0 +1,93 @@
+//! Modules import only from below: no circles. The order is that of the table in `lib.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// The modules of the crate, each above all that it imports.
+const ORDER: [&str; 18] = [
+    "header",
+    "seam",
+    "rule",
+    "part",
+    "slot",
+    "composition",
+    "variant",
+    "base",
+    "undo",
+    "threshold",
+    "wait",
+    "time",
+    "receiver",
+    "limit",
+    "registry",
+    "library",
+    "rules",
+    "file",
+];
+
+/// The text of each source file by its module path, `undo::eifel` say.
+fn sources(folder: &Path, module: &str, into: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let inner = if module.is_empty() { name.to_owned() } else { format!("{module}::{name}") };
+        if path.is_dir() {
+            sources(&path, &inner, into);
+        } else if name == "mod" {
+            into.insert(module.to_owned(), fs::read_to_string(path).unwrap());
+        } else {
+            into.insert(inner, fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+/// The files that `text` imports from, by its `use crate::...` lines; those of its unit tests do not count.
+fn imports(text: &str, files: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let uses = code.split("use crate::").skip(1).filter_map(|rest| rest.split(';').next());
+    let paths = uses.flat_map(|path| match path.split_once('{') {
+        Some((stem, names)) => names.trim_end_matches('}').split(',').map(|n| format!("{stem}{}", n.trim())).collect(),
+        None => vec![path.to_owned()],
+    });
+    let file = |path: String| {
+        let mut path = path.as_str();
+        while !files.contains_key(path) {
+            path = path.rsplit_once("::")?.0;
+        }
+        Some(path.to_owned())
+    };
+    paths.filter_map(file).collect()
+}
+
+#[test]
+fn every_file_imports_only_from_below() {
+    let mut files = BTreeMap::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut files);
+    files.remove("lib");
+    let place = |file: &str| ORDER.iter().position(|module| file.split("::").next() == Some(module));
+    let mut unsettled: BTreeMap<String, BTreeSet<String>> =
+        files.iter().map(|(file, text)| (file.clone(), imports(text, &files))).collect();
+    assert!(unsettled.values().any(|imported| !imported.is_empty()));
+    for (file, imported) in &unsettled {
+        let own = place(file).unwrap_or_else(|| panic!("{file} has no place in ORDER"));
+        for other in imported {
+            assert!(place(other).unwrap() <= own, "{file} imports {other}, which stands above it");
+        }
+    }
+    // What imports only settled files is settled; what is left at the end is in a circle or imports one.
+    loop {
+        let settled: Vec<String> =
+            unsettled.iter().filter(|(_, imported)| imported.is_empty()).map(|(file, _)| file.clone()).collect();
+        if settled.is_empty() {
+            break;
+        }
+        for file in &settled {
+            unsettled.remove(file);
+            for imported in unsettled.values_mut() {
+                imported.remove(file);
+            }
+        }
+    }
+    assert!(unsettled.is_empty(), "circles: {unsettled:#?}");
+}
