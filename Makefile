@@ -46,9 +46,8 @@ bench: build ## Cost per ACK (docs/cost.md), many flows (docs/scale.md), and a c
 doc: ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked
 
-docs: build ## Write docs/algorithms from the headers of the algorithms' files, docs/causes.md and docs/pictures
-	@$(REKNIT) variants --docs docs/algorithms
-	@$(REKNIT) paths --docs docs
+docs: ## Write docs/algorithms from the headers of the algorithms' files, docs/causes.md and docs/pictures
+	@$(CARGO) xtask docs
 
 dist: ## Build and try what is shipped: static program, Debian package, wheel, man pages, completions, crates
 	@$(PYTHON) tools/dist.py $(CARGO)

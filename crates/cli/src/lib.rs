@@ -1,7 +1,6 @@
 //! The command `reknit` as a library: the program runs it, and so does the console script of the Python package.
 
 mod capture;
-mod causes;
 mod compare;
 mod doctor;
 mod input;
@@ -9,7 +8,6 @@ mod output;
 mod papers;
 mod paths;
 mod plot;
-mod reference;
 mod scenario_args;
 mod style;
 mod sweep;
@@ -22,6 +20,8 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser, Subcommand};
 use reknit_compare::{Argument, InputError};
 pub use style::STYLE;
+
+pub use paths::draw;
 
 /// Keeps TCP fast when the network reorders, delays or stalls packets: see it, compare cures.
 #[derive(Parser, Debug)]

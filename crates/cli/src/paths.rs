@@ -1,7 +1,7 @@
 //! `reknit paths`: which paths there are, and what one does to a train of packets.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use reknit_compare::names;
 use reknit_compare::path_report::{self, Report};
@@ -9,7 +9,7 @@ use reknit_path::{Direction, Profile, Train, TrainResult};
 use reknit_units::Duration;
 
 use crate::plot::{self, Picture};
-use crate::{Failure, causes, input, output, table};
+use crate::{Failure, input, output, table};
 
 /// List the paths, or describe one.
 #[derive(clap::Args, Debug)]
@@ -28,15 +28,9 @@ pub(crate) struct Args {
     /// Print JSON instead of text: the list, or the report of each direction
     #[arg(long)]
     json: bool,
-    /// Write docs/causes.md and docs/pictures
-    #[arg(long, value_name = "DIR", hide = true, conflicts_with = "name")]
-    docs: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    if let Some(folder) = &args.docs {
-        return causes::write(folder);
-    }
     if let Some(file) = &args.plot {
         plot::check(file)?;
     }
@@ -47,7 +41,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             if let Some(file) = &args.plot {
                 let (direction, train, result) = worth_a_picture(&profile, args.seed);
                 let way = if direction == Direction::Forward { "" } else { ", the way back" };
-                picture(format!("{}{way}", profile.name), &profile, train, &result).save(file)?;
+                let title = format!("{}{way}", profile.name);
+                Picture { title, description: &profile.description, train, result: &result }.save(file)?;
             }
             if args.json {
                 let reports = [Direction::Forward, Direction::Reverse];
@@ -95,7 +90,7 @@ fn wrap_indented(line: &str, width: usize) -> String {
 }
 
 /// What is worth a picture: the way forward, unless only the way back reorders.
-pub(crate) fn worth_a_picture(profile: &Profile, seed: u64) -> (Direction, Train, TrainResult) {
+fn worth_a_picture(profile: &Profile, seed: u64) -> (Direction, Train, TrainResult) {
     let result = |direction| {
         let train = path_report::train(profile, direction);
         (direction, train, train.through(profile, direction, seed))
@@ -108,9 +103,18 @@ pub(crate) fn worth_a_picture(profile: &Profile, seed: u64) -> (Direction, Train
     if reverse.2.reordered_ratio() > 0.0 { reverse } else { forward }
 }
 
-/// Its picture.
-pub(crate) fn picture<'a>(title: String, profile: &'a Profile, train: Train, result: &'a TrainResult) -> Picture<'a> {
-    Picture { title, description: &profile.description, train, result }
+/// Draws what `profile` does to packets into `file` (SVG or PNG by its name), as `--plot` does: the way forward, unless
+/// only the way back reorders. Returns the way that was drawn, and what happened to the packets on it.
+///
+/// # Errors
+/// If the picture cannot be drawn or written.
+pub fn draw(title: &str, profile: &Profile, file: &Path) -> Result<(Direction, TrainResult), String> {
+    let (direction, train, result) = worth_a_picture(profile, 1);
+    let picture = Picture { title: title.to_owned(), description: &profile.description, train, result: &result };
+    match picture.save(file) {
+        Err(Failure::Usage(message) | Failure::Failed(message)) => Err(message),
+        Ok(()) | Err(Failure::Interrupted) => Ok((direction, result)),
+    }
 }
 
 /// What one direction does to a train, in the terms of RFC 4737.

@@ -1,18 +1,15 @@
 //! `reknit variants`: what can be compared.
 
 use std::fmt::Write;
-use std::path::PathBuf;
 
+use reknit_compare::about::{self, Setting};
 use reknit_compare::catalogue::Document;
 use reknit_compare::names;
 use reknit_variants::header::Header;
-use reknit_variants::part;
-use reknit_variants::part::{Face, Form, Parameter};
-use reknit_variants::seam::Seam;
-use reknit_variants::{Composition, Family, VARIANTS, Variant, file, rules};
+use reknit_variants::{VARIANTS, Variant, file};
 
 use crate::table::{self, Align, Column};
-use crate::{Failure, output, reference};
+use crate::{Failure, output};
 
 /// List the variants, or explain one.
 #[derive(clap::Args, Debug)]
@@ -25,15 +22,9 @@ pub(crate) struct Args {
     /// Print everything as JSON (docs/json.md describes it)
     #[arg(long)]
     json: bool,
-    /// Write docs/algorithms
-    #[arg(long, value_name = "DIR", hide = true, conflicts_with_all = ["name", "toml", "json"])]
-    docs: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    if let Some(folder) = &args.docs {
-        return reference::write(folder);
-    }
     let width = table::terminal_width();
     let Some(name) = &args.name else {
         return if args.json {
@@ -65,8 +56,7 @@ fn list(width: usize, bold: bool) -> String {
         Column::new("peer needs", 0, Align::Left),
         Column::new("status", 0, Align::Left),
     ];
-    let variants = by_family();
-    for variant in variants.iter().map(|(_, variant)| variant) {
+    for variant in VARIANTS {
         let cells = [
             variant.name.to_owned(),
             variant.summary.to_owned(),
@@ -84,7 +74,8 @@ fn list(width: usize, bold: bool) -> String {
     let mut lines = rendered.lines();
     let mut text = format!("{}\n", lines.next().unwrap_or_default());
     let mut last = None;
-    for ((family, _), line) in variants.iter().zip(lines) {
+    for (variant, line) in VARIANTS.iter().zip(lines) {
+        let family = variant.family();
         if last != Some(family) {
             let _ = writeln!(text, "\n{family}:");
             last = Some(family);
@@ -117,13 +108,6 @@ fn cut(columns: &mut [Column; 6], width: usize) {
     }
 }
 
-/// All variants, those of one family together.
-pub(crate) fn by_family() -> Vec<(Family, &'static Variant)> {
-    let mut all: Vec<(Family, &Variant)> = VARIANTS.iter().map(|variant| (variant.family(), variant)).collect();
-    all.sort_by_key(|(family, _)| *family);
-    all
-}
-
 /// Everything about one.
 fn explain(variant: &Variant, width: usize, bold: bool) -> String {
     let composition = (variant.compose)();
@@ -134,13 +118,13 @@ fn explain(variant: &Variant, width: usize, bold: bool) -> String {
     text.push_str(&heading(&header.title));
     text.push_str(&header.blocks.iter().map(|block| prose(block, width)).collect::<Vec<_>>().join("\n"));
     text.push_str(&heading("In short"));
-    text.push_str(&table::definitions(&facts(variant, &composition), width));
+    text.push_str(&table::definitions(&about::facts(variant, &composition), width));
     text.push_str(&heading("Parts (* differs from `sack`)"));
-    text.push_str(&table::definitions(&parts_by_seam(&composition), width));
-    let parameters = parameters(&composition);
-    if !parameters.is_empty() {
+    text.push_str(&table::definitions(&about::parts_by_seam(&composition), width));
+    let settings = about::settings(&composition);
+    if !settings.is_empty() {
         text.push_str(&heading("Parameters"));
-        text.push_str(&parameter_list(&parameters, width));
+        text.push_str(&parameter_list(&settings, width));
     }
     text.push_str(&heading("Your own"));
     let name = variant.name;
@@ -158,77 +142,8 @@ fn prose(block: &str, width: usize) -> String {
     text
 }
 
-/// What a table of facts says.
-pub(crate) fn facts(variant: &Variant, composition: &Composition) -> Vec<(String, String)> {
-    let mut facts = vec![
-        ("source", variant.source.to_owned()),
-        ("changes", variant.side.to_string()),
-        ("peer needs", variant.peer_needs.to_owned()),
-        ("if it has not", rules::possible_fall_backs(composition).join("; ")),
-        ("status", variant.status.to_string()),
-        ("also called", variant.aliases.join(", ")),
-    ];
-    facts.retain(|(_, fact)| !fact.is_empty());
-    facts.into_iter().map(|(name, fact)| (name.to_owned(), fact)).collect()
-}
-
-/// Seam and algorithm with what it is; what differs from the base is marked.
-pub(crate) fn parts_by_seam(composition: &Composition) -> Vec<(String, String)> {
-    let base = Composition::default();
-    let mut items = Vec::new();
-    for seam in Seam::ALL {
-        let (own, usual) = (composition.faces(seam), base.faces(seam));
-        let mark = if own == usual { ' ' } else { '*' };
-        let describe = |face: &Face| format!("`{}`: {}", face.algorithm, face.form().about);
-        let own: Vec<String> = own.iter().map(describe).collect();
-        let own = if own.is_empty() { "none".to_owned() } else { own.join("; ") };
-        items.push((format!("{mark} {seam}"), own));
-    }
-    items
-}
-
-/// A parameter with the value that a variant gives it.
-pub(crate) struct ScenarioOptions {
-    pub(crate) seam: Seam,
-    pub(crate) parameter: Parameter,
-    pub(crate) value: String,
-}
-
-impl ScenarioOptions {
-    /// The value with its unit, and the default where it is another.
-    pub(crate) fn shown(&self) -> String {
-        let value = self.parameter.show(&self.value);
-        match &self.parameter.default {
-            Some(default) if *default != self.value => format!("{value} (default {default})"),
-            _ => value,
-        }
-    }
-
-    /// What it means, and which words are allowed.
-    pub(crate) fn meaning(&self) -> String {
-        let mut text = self.parameter.meaning.clone();
-        for (word, meaning) in &self.parameter.choices {
-            let _ = write!(text, " `{word}`: {}", if meaning.is_empty() { "." } else { meaning });
-        }
-        text
-    }
-}
-
-/// All parameters of all parts.
-pub(crate) fn parameters(composition: &Composition) -> Vec<ScenarioOptions> {
-    let mut settings = Vec::new();
-    for (seam, face) in Seam::ALL.iter().flat_map(|seam| composition.faces(*seam).into_iter().map(|f| (*seam, f))) {
-        let Form { parameters, .. } = face.form();
-        for parameter in parameters {
-            let value = face.parameters.get(&parameter.name).map_or(String::new(), part::plain);
-            settings.push(ScenarioOptions { seam, parameter, value });
-        }
-    }
-    settings
-}
-
-fn parameter_list(settings: &[ScenarioOptions], width: usize) -> String {
-    let line = |setting: &ScenarioOptions| {
+fn parameter_list(settings: &[Setting], width: usize) -> String {
+    let line = |setting: &Setting| {
         let key = format!("{}.{}", setting.seam, setting.parameter.name);
         (format!("{key} = {}", setting.shown()), setting.meaning())
     };

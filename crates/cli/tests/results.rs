@@ -252,54 +252,6 @@ fn who_fell_back_is_told_in_one_line() {
     assert_eq!(notes(&with(&[])), "");
 }
 
-/// The files of `folder`, by name.
-fn files(folder: &Path) -> BTreeMap<String, String> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
-    let page = |entry: std::fs::DirEntry| {
-        (entry.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(entry.path()).unwrap())
-    };
-    entries.map(page).collect()
-}
-
-/// What is committed in `folder` is what the command writes now; returns that.
-#[track_caller]
-fn assert_up_to_date(folder: &str, fresh: &Path) -> BTreeMap<String, String> {
-    let (fresh, committed) = (files(fresh), files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)));
-    let names = |pages: &BTreeMap<String, String>| pages.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&committed), names(&fresh), "{folder} is stale: run `make docs`");
-    for (name, page) in &fresh {
-        assert!(committed[name] == *page, "{folder}/{name} is stale: run `make docs`");
-    }
-    fresh
-}
-
-#[test]
-fn the_pages_of_the_algorithms_are_up_to_date() {
-    let fresh = std::env::temp_dir().join(format!("reknit-docs-{}", std::process::id()));
-    reknit(&["variants", "--docs", &fresh.to_string_lossy()], 80);
-    let pages = assert_up_to_date("docs/algorithms", &fresh);
-    std::fs::remove_dir_all(&fresh).unwrap();
-    assert!(pages.contains_key("rack.md") && pages.contains_key("README.md"));
-}
-
-#[test]
-fn the_page_of_the_causes_and_its_pictures_are_up_to_date_and_small() {
-    let fresh = std::env::temp_dir().join(format!("reknit-causes-{}", std::process::id()));
-    reknit(&["paths", "--docs", &fresh.to_string_lossy()], 80);
-    let pictures = assert_up_to_date("docs/pictures", &fresh.join("pictures"));
-    let page = std::fs::read_to_string(fresh.join("causes.md")).unwrap();
-    std::fs::remove_dir_all(&fresh).unwrap();
-    assert!(include_str!("../../../docs/causes.md") == page, "docs/causes.md is stale: run `make docs`");
-    for name in pictures.keys() {
-        assert!(page.contains(&format!("](pictures/{name})")), "{name} is not shown");
-    }
-    for cause in 1..=20 {
-        assert!(page.contains(&format!("\n## C{cause}: ")), "C{cause} is missing");
-    }
-    let sizes: Vec<usize> = pictures.values().map(String::len).collect();
-    assert!(sizes.iter().all(|size| *size < 40_000) && sizes.iter().sum::<usize>() < 600_000, "{sizes:?}");
-}
-
 #[test]
 fn a_path_is_drawn_as_the_ending_of_the_file_says() {
     let folder = std::env::temp_dir().join(format!("reknit-plot-{}", std::process::id()));

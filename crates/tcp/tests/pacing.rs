@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use reknit_tcp::facts::{AckFacts, Context, RateSample, Window};
-use reknit_tcp::seams::{CongestionControl, Pacing, Reduction};
+use reknit_tcp::seams::{CongestionControl, Pacing, Plugin, Reduction};
 use reknit_testkit::{NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::{Bytes, Duration, Rate};
 
@@ -13,6 +13,8 @@ struct Fixed {
     pacing: Option<Pacing>,
     samples: Arc<Mutex<Vec<RateSample>>>,
 }
+
+impl Plugin for Fixed {}
 
 impl CongestionControl for Fixed {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {

@@ -2,7 +2,7 @@
 
 mod shell;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -22,11 +22,20 @@ enum Task {
         /// Folder to write `man` and `completions` into
         folder: PathBuf,
     },
+    /// Write the generated part of the documentation: algorithms/, causes.md and pictures/
+    Docs {
+        /// Folder to write into; `docs` of the repository if none is given
+        folder: Option<PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
-        Task::Shell { folder } => shell::write(&folder),
+        Task::Shell { folder } => shell::write(&folder).map_err(|error| error.to_string()),
+        Task::Docs { folder } => {
+            let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+            xtask::docs(&folder.unwrap_or(ours))
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

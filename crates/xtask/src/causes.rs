@@ -6,8 +6,6 @@ use std::path::Path;
 use reknit_path::{Direction, Profile, TrainResult};
 use reknit_units::Duration;
 
-use crate::{Failure, paths};
-
 /// A cause that the papers name.
 struct Cause {
     /// What it is.
@@ -65,8 +63,8 @@ later ones, which is what draws three duplicate ACKs.
 ";
 
 /// Writes `causes.md` and `pictures/` into `folder`.
-pub(crate) fn write(folder: &Path) -> Result<(), Failure> {
-    let failed = |path: &Path, error: std::io::Error| Failure::Failed(format!("{}: {error}", path.display()));
+pub(crate) fn write(folder: &Path) -> Result<(), String> {
+    let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     let pictures = folder.join("pictures");
     std::fs::create_dir_all(&pictures).map_err(|error| failed(&pictures, error))?;
     let mut table = "| | cause | named by | stage | path | reordered | extent: median, 99 %, largest | 3-reordered | lost | copied | \
@@ -74,13 +72,12 @@ pub(crate) fn write(folder: &Path) -> Result<(), Failure> {
         .to_owned();
     let mut sections = String::new();
     for (number, cause) in (1..).zip(&CAUSES) {
-        let profile = Profile::load(cause.path, &[]).map_err(|error| Failure::Failed(error.to_string()))?;
-        let (direction, train, result) = paths::worth_a_picture(&profile, 1);
-        debug_assert!(profile.stages(direction).iter().any(|named| named.spec.kind() == cause.stage));
-        let _ = writeln!(table, "{}", row(number, cause, &result));
+        let profile = Profile::load(cause.path, &[]).map_err(|error| error.to_string())?;
         let title = format!("C{number}: {} ({})", cause.what, cause.path);
         let file = pictures.join(format!("{}.svg", cause.path));
-        paths::picture(title, &profile, train, &result).save(&file)?;
+        let (direction, result) = reknit_cli::draw(&title, &profile, &file)?;
+        debug_assert!(profile.stages(direction).iter().any(|named| named.spec.kind() == cause.stage));
+        let _ = writeln!(table, "{}", row(number, cause, &result));
         let Cause { what, path, .. } = cause;
         let way = if direction == Direction::Forward { "" } else { ", the way back" };
         let _ = write!(

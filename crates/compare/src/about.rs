@@ -1,0 +1,80 @@
+//! What there is to say about a variant, for people: for the command's text and for the pages of `docs/algorithms`.
+
+use std::fmt::Write;
+
+use reknit_variants::part::{self, Face, Form, Parameter};
+use reknit_variants::seam::Seam;
+use reknit_variants::{Composition, Variant, rules};
+
+/// What there is to say about a variant in a few words: name and fact.
+pub fn facts(variant: &Variant, composition: &Composition) -> Vec<(String, String)> {
+    let mut facts = vec![
+        ("source", variant.source.to_owned()),
+        ("changes", variant.side.to_string()),
+        ("peer needs", variant.peer_needs.to_owned()),
+        ("if it has not", rules::possible_fall_backs(composition).join("; ")),
+        ("status", variant.status.to_string()),
+        ("also called", variant.aliases.join(", ")),
+    ];
+    facts.retain(|(_, fact)| !fact.is_empty());
+    facts.into_iter().map(|(name, fact)| (name.to_owned(), fact)).collect()
+}
+
+/// Seam and algorithm with what it is; what differs from the base is marked.
+pub fn parts_by_seam(composition: &Composition) -> Vec<(String, String)> {
+    let base = Composition::default();
+    let mut items = Vec::new();
+    for seam in Seam::ALL {
+        let (own, usual) = (composition.faces(seam), base.faces(seam));
+        let mark = if own == usual { ' ' } else { '*' };
+        let describe = |face: &Face| format!("`{}`: {}", face.algorithm, face.form().about);
+        let own: Vec<String> = own.iter().map(describe).collect();
+        let own = if own.is_empty() { "none".to_owned() } else { own.join("; ") };
+        items.push((format!("{mark} {seam}"), own));
+    }
+    items
+}
+
+/// A parameter with the value that a variant gives it.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The seam that its algorithm fills.
+    pub seam: Seam,
+    /// The parameter.
+    pub parameter: Parameter,
+    /// Its value in the variant.
+    pub value: String,
+}
+
+impl Setting {
+    /// The value with its unit, and the default where it is another.
+    pub fn shown(&self) -> String {
+        let value = self.parameter.show(&self.value);
+        match &self.parameter.default {
+            Some(default) if *default != self.value => format!("{value} (default {default})"),
+            _ => value,
+        }
+    }
+
+    /// What it means, and which words are allowed.
+    pub fn meaning(&self) -> String {
+        let mut text = self.parameter.meaning.clone();
+        for (word, meaning) in &self.parameter.choices {
+            let _ = write!(text, " `{word}`: {}", if meaning.is_empty() { "." } else { meaning });
+        }
+        text
+    }
+}
+
+/// All parameters of all parts.
+pub fn settings(composition: &Composition) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    for (seam, face) in Seam::ALL.iter().flat_map(|seam| composition.faces(*seam).into_iter().map(|f| (*seam, f))) {
+        let Form { parameters, .. } = face.form();
+        for parameter in parameters {
+            let value = face.parameters.get(&parameter.name).map_or(String::new(), part::plain);
+            settings.push(Setting { seam, parameter, value });
+        }
+    }
+    settings
+}

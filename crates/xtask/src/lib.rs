@@ -1,0 +1,16 @@
+//! Generators of documentation: what is written in `docs` from the sources.
+
+mod algorithms;
+mod causes;
+
+use std::path::Path;
+
+/// Writes everything into `docs`: `algorithms/`, `causes.md` and `pictures/`.
+///
+/// # Errors
+/// One line that names the file and what was wrong.
+pub fn docs(docs: &Path) -> Result<(), String> {
+    let folder = docs.join("algorithms");
+    algorithms::write(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    causes::write(docs)
+}
