@@ -1,7 +1,5 @@
 //! What the command prints when all is well.
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
