@@ -17,6 +17,7 @@ TESTS_NEED = (
     "dask",
     "distributed",
     "ipykernel",
+    "jsonschema",
     "mypy",
     "nbclient",
     "nbformat",

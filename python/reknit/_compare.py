@@ -8,86 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reknit import _frames, _native, _show
-from reknit._scenario import File, Settings, Table, Time, assignments, named, place, request, time, whole
+from reknit._columns import COMPLETIONS, COUNTS, GROUP, MEASURED, PATH, SERIES
+from reknit._scenario import File, Settings, Table, Time, assignments, named, run_args, setup_args, time, whole
 
 if TYPE_CHECKING:
     import polars
 
     from reknit._frames import Schema
 
-COMPLETIONS: Schema = {
-    "completed": "int",
-    "failed": "int",
-    "mean_ms": "float",
-    "p50_ms": "float",
-    "p90_ms": "float",
-    "p99_ms": "float",
-    "each_mbit_s": "float",
-}
-COUNTS: Schema = {
-    "goodput_mbit_s": "float",
-    "delivered_packets": "int",
-    "segments_sent": "int",
-    "retransmissions": "int",
-    "retransmissions_fast_retransmit": "int",
-    "retransmissions_timeout": "int",
-    "retransmissions_probe": "int",
-    "retransmissions_rescue": "int",
-    "spurious_retransmissions": "int",
-    "window_cuts": "int",
-    "window_cuts_fast_retransmit": "int",
-    "window_cuts_timeout": "int",
-    "window_cuts_probe": "int",
-    "window_cuts_ecn": "int",
-    "false_window_cuts": "int",
-    "false_fast_retransmits": "int",
-    "undos": "int",
-    "timeouts": "int",
-    "rto_mean_ms": "float",
-    "rto_max_ms": "float",
-    "rto_expired_mean_ms": "float",
-    "lost_packets": "int",
-    "queue_drops": "int",
-    "lost_acks": "int",
-    "delayed_packets": "int",
-    "duplicate_packets": "int",
-    "wait_p50_ms": "float",
-    "wait_p99_ms": "float",
-    "jain": "float",
-    **{f"transactions_{name}": kind for name, kind in COMPLETIONS.items()},
-}
-MEASURED: Schema = {
-    "elapsed_s": "float",
-    "cwnd_mean_bytes": "float",
-    "dup_thresh_mean_segments": "float",
-    "dup_thresh_std_segments": "float",
-    "dup_thresh_max_segments": "float",
-    "reordering_coverage_mean": "float",
-    "reordering_coverage_std": "float",
-    "reordering_coverage_final": "float",
-    "srtt_mean_ms": "float",
-    "rtt_mean_ms": "float",
-    "rtt_p99_ms": "float",
-    "rtt_max_ms": "float",
-    "burst_p99_segments": "int",
-    "burst_max_segments": "int",
-    "needed_fast_retransmissions": "int",
-    "spurious_fast_retransmissions": "int",
-    "lost_packets_fast_retransmitted": "int",
-    "wire_bytes_per_segment": "float",
-    "reordering_state_bytes": "int",
-    "run_length_mean_packets": "float",
-}
 RUN: Schema = {**COUNTS, **MEASURED}
 """A single run, which is also measured; those of a comparison are only counted."""
-GROUP: Schema = {
-    "group": "str",
-    "group_variant": "str",
-    "flows": "int",
-    "goodput_mbit_s": "float",
-    "jain": "float",
-    **{f"transactions_{name}": kind for name, kind in COMPLETIONS.items()},
-}
 ROW: Schema = {**RUN, "groups": GROUP}
 """What a sweep has of each run."""
 _SUMMARY: Schema = {
@@ -97,23 +27,6 @@ _SUMMARY: Schema = {
     "goodput_ci95_mbit_s": "float",
     "of_in_order": "float",
     "fell_back": "list",
-}
-_SERIES: Schema = {
-    "flow": "int",
-    "time_s": "float",
-    "phase": "str",
-    "cwnd_bytes": "int",
-    "ssthresh_bytes": "int",
-    "dup_thresh_segments": "int",
-    "reordering_coverage": "float",
-    "srtt_ms": "float",
-    "rto_ms": "float",
-    "flight_size_bytes": "int",
-    "pipe_bytes": "int",
-    "snd_wnd_bytes": "int",
-    "acknowledged_bytes": "int",
-    "delivered_bytes": "int",
-    "spurious_retransmissions": "int",
 }
 _VARIANTS: Schema = {
     "name": "str",
@@ -129,21 +42,7 @@ _VARIANTS: Schema = {
 _PATHS: Schema = {"name": "str", "description": "str", "source": "str"}
 _N = (1, 2, 3, 5, 10, 20)
 _PATH: Schema = {
-    "direction": "str",
-    "packets": "int",
-    "size_bytes": "int",
-    "gap_ms": "float",
-    "delay_p50_ms": "float",
-    "delay_p90_ms": "float",
-    "delay_p99_ms": "float",
-    "delay_max_ms": "float",
-    "lost": "int",
-    "duplicated": "int",
-    "reordered": "int",
-    "reordered_ratio": "float",
-    "extent_p50": "int",
-    "extent_p99": "int",
-    "extent_max": "int",
+    **PATH,
     **{f"extent_at_least_{n}": "int" for n in _N},
     **{f"n_reordered_{n}": "int" for n in _N},
 }
@@ -292,9 +191,9 @@ def compare(
     Error
         If the question is wrong, in the words of the command.
     """
-    where = place(path, loss, set, in_order, flows, scenario)
+    where = setup_args(path, loss, set, in_order, flows, scenario)
     asked = None if seeds is None else whole("seeds", seeds)
-    document, warnings = _native.compare(where, request(variants, variant_files, duration), asked)
+    document, warnings = _native.compare(where, run_args(variants, variant_files, duration), asked)
     _warn(warnings)
     share = document["in_order_mbit_s"]
     rows = document["variants"]
@@ -313,7 +212,7 @@ def compare(
         {
             "variant": row["variant"],
             "seed": run["seed"],
-            "of_in_order": run["goodput_mbit_s"] / share if share else 0.0,
+            "of_in_order": run["goodput_mbit_s"] / share if share else None,
             **flat(run),
         }
         for row in rows
@@ -377,14 +276,14 @@ def simulate(
     Error
         If the question is wrong.
     """
-    where = place(path, loss, set, in_order, flows, scenario)
-    who = request(None if variant is None else [variant], variant_files, duration, "variant")
+    where = setup_args(path, loss, set, in_order, flows, scenario)
+    who = run_args(None if variant is None else [variant], variant_files, duration, "variant")
     interval = None if sample_every is None else time("sample_every", sample_every)
     found = _native.simulate(where, who, whole("seed", seed), interval)
     _warn(found["warnings"])
     return Run(
         totals=flat(found["run"]),
-        series=_frames.frame(found["series"], _SERIES),
+        series=_frames.frame(found["series"], SERIES),
         groups=_frames.from_rows(_groups(found["run"]), GROUP),
         path=found["path"],
         description=found["description"],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from reknit._native import Error
 
 if TYPE_CHECKING:
-    from reknit._types import Place, Request
+    from reknit._types import RunArgs, SetupArgs
 
 Time = str | float | timedelta
 """A span: text with a unit such as ``"60 s"`` or ``"250ms"``, or a number of seconds."""
@@ -33,14 +33,14 @@ SPANS = frozenset({
 # fmt: on
 
 
-def place(
+def setup_args(
     path: File | Table | None,
     loss: str | float | None = None,
     set: Settings | None = None,
     in_order: bool | None = None,
     flows: int | None = None,
     scenario: File | Table | None = None,
-) -> Place:
+) -> SetupArgs:
     """Where, and who else is there."""
     return {
         "path": None if path is None else named("path", path),
@@ -52,12 +52,12 @@ def place(
     }
 
 
-def request(
+def run_args(
     variants: str | Table | Iterable[str | Table] | None,
     files: File | Iterable[File],
     duration: Time | None,
     argument: str = "variants",
-) -> Request:
+) -> RunArgs:
     """Who and for how long."""
     many: Iterable[str | Table]
     if isinstance(variants, str):

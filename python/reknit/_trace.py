@@ -7,37 +7,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from reknit import _frames, _native
-from reknit._scenario import place, request, whole
+from reknit._columns import PACKETS
+from reknit._scenario import run_args, setup_args, whole
 
 if TYPE_CHECKING:
     import polars
 
-    from reknit._frames import Schema
     from reknit._scenario import File, Settings, Table, Time
-
-_PACKETS: Schema = {
-    "time_s": "float",
-    "flow": "int",
-    "event": "str",
-    "end": "str",
-    "direction": "str",
-    "packet": "int",
-    "copy": "bool",
-    "seq_bytes": "int",
-    "ack_bytes": "int",
-    "length_bytes": "int",
-    "flags": "str",
-    "sack": "list",
-    "dsack": "str",
-    "segment": "int",
-    "transmission": "int",
-    "cause": "str",
-    "cwnd_bytes": "int",
-    "ssthresh_bytes": "int",
-    "dup_thresh_segments": "int",
-    "phase": "str",
-    "rto_ms": "float",
-}
 
 
 def trace(
@@ -82,9 +58,9 @@ def trace(
     Error
         If the question is wrong.
     """
-    where = place(path, loss, set, in_order, flows, scenario)
-    who = request(None if variant is None else [variant], variant_files, duration, "variant")
+    where = setup_args(path, loss, set, in_order, flows, scenario)
+    who = run_args(None if variant is None else [variant], variant_files, duration, "variant")
     found = _native.trace(where, who, whole("seed", seed))
     for line in found["warnings"]:
         _warnings.warn(line, stacklevel=2)
-    return _frames.frame(found["packets"], _PACKETS)
+    return _frames.frame(found["packets"], PACKETS)

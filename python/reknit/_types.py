@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any, TypedDict
 
 
-class Place(TypedDict):
+class SetupArgs(TypedDict):
     """Where, and who else is there."""
 
     path: str | dict[str, Any] | None
@@ -17,7 +17,7 @@ class Place(TypedDict):
     flows: int | None
 
 
-class Request(TypedDict):
+class RunArgs(TypedDict):
     """Who, and for how long."""
 
     variants: list[str | dict[str, Any]]

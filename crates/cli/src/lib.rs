@@ -9,6 +9,7 @@ mod papers;
 mod paths;
 mod plot;
 mod scenario_args;
+mod schema;
 mod style;
 mod sweep;
 mod table;
@@ -45,6 +46,8 @@ enum Command {
     Papers(papers::Args),
     /// Transfer data between our engine and this machine's kernel, live, over an emulated path (needs root)
     Testbed(testbed::Args),
+    /// Print the JSON Schema of results, paths, scenarios or variants
+    Schema(schema::Args),
     /// Say what this machine can run, and what to do about the rest
     Doctor,
 }
@@ -108,6 +111,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Paths(args) => paths::run(&args),
         Command::Papers(args) => papers::run(&args),
         Command::Testbed(args) => testbed::run(&args),
+        Command::Schema(args) => schema::run(&args),
         Command::Doctor => doctor::run(),
     };
     match result {

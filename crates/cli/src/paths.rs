@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use reknit_compare::names;
-use reknit_compare::path_report::{self, Report};
+use reknit_compare::path_report::{self, PathReport};
 use reknit_path::{Direction, Profile, Train, TrainResult};
 use reknit_units::Duration;
 
@@ -148,13 +148,13 @@ fn rounded(ms: f64) -> Duration {
     Duration::from_secs_f64(ms / 1e3).round_to(Duration::from_micros(1))
 }
 
-fn delays(report: &Report) -> String {
-    let Report { delay_p50_ms, delay_p90_ms, delay_p99_ms, delay_max_ms, .. } = *report;
+fn delays(report: &PathReport) -> String {
+    let PathReport { delay_p50_ms, delay_p90_ms, delay_p99_ms, delay_max_ms, .. } = *report;
     let [median, p90, p99, largest] = [delay_p50_ms, delay_p90_ms, delay_p99_ms, delay_max_ms].map(rounded);
     format!("median {median}, 90 % {p90}, 99 % {p99}, largest {largest}")
 }
 
-fn reordering(report: &Report) -> String {
+fn reordering(report: &PathReport) -> String {
     let (Some(median), Some(p99), Some(largest)) = (report.extent_p50, report.extent_p99, report.extent_max) else {
         return "nothing".to_owned();
     };

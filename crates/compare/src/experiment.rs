@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use rayon::prelude::*;
 use reknit_config::{Argument, KeyError};
 use reknit_sim::{NoTracer, Plan, RunResult, Scenario, run_unless};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::named_variant::{self, NamedVariant};
@@ -68,46 +69,48 @@ pub struct Experiment {
 }
 
 /// One variant with its finished runs.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Row {
     /// Its name.
     pub variant: String,
-    /// One for each seed.
+    /// One entry for each seed of which the run was finished.
     pub runs: Vec<RunSummary>,
-    /// Bytes that arrived in order, Mbit/s.
+    /// Bytes that arrived in order, Mbit/s: `mean` over the finished runs, and `ci95`.
     pub goodput_mbit_s: Estimate,
-    /// Mean goodput as a share of that of `sack` in order.
-    pub of_in_order: f64,
-    /// What it did without because the two ends did not agree on it.
+    /// Mean goodput as a share of `in_order_mbit_s`; null if that is null or zero.
+    pub of_in_order: Option<f64>,
+    /// What it did without because the two ends did not agree on it, and what happened instead; empty as a rule.
     pub fell_back: Vec<String>,
 }
 
 /// Everything that was found: the JSON document (`docs/json.md`).
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// Version of the document's form.
+    /// Version of the document's format: `reknit-compare-1`.
     pub format: &'static str,
     /// Version of the program.
     pub reknit: &'static str,
     /// The path's name.
     pub path: String,
-    /// What it is.
+    /// What it is: of the scenario, if that says so, or of the path.
     pub description: String,
-    /// Length of each run in its own time.
+    /// Length of each run, seconds of its own time.
     pub duration_s: f64,
-    /// For so long nothing counts.
+    /// At the beginning of each run, seconds, within which nothing counts: all numbers below are those of the rest.
     pub warm_up_s: f64,
-    /// Runs of each variant.
+    /// Runs of each variant that were asked for; the seeds are 1 to this.
     pub seeds: u32,
-    /// The file that says who shared the path; none if there is none.
+    /// Runs that were asked for, all variants together.
+    pub runs_asked: usize,
+    /// The scenario file; null if there is none.
     pub scenario: Option<String>,
     /// Connections that shared the path.
     pub flows: usize,
-    /// Goodput of `sack` on the path without whatever reorders, Mbit/s.
-    pub in_order_mbit_s: f64,
-    /// False if the runs were interrupted.
+    /// Goodput of `sack` on the path without reordering, Mbit/s; null if that run was interrupted.
+    pub in_order_mbit_s: Option<f64>,
+    /// False if the runs were interrupted; only what was finished is there.
     pub complete: bool,
-    /// One for each variant, in the order asked for.
+    /// One entry for each variant with a finished run, in the order asked for.
     pub variants: Vec<Row>,
 }
 
@@ -146,7 +149,7 @@ impl Experiment {
         let Experiment { jobs, setup, .. } = self;
         let plan = &setup.plan;
         let finished = |i: usize| Some(RunSummary::new(jobs[i].scenario.seed, plan, results[i].as_ref()?));
-        let in_order = finished(0).map_or(0.0, |run| run.goodput_mbit_s);
+        let in_order = finished(0).map(|run| run.goodput_mbit_s);
         let rows = self.variants.iter().enumerate().map(|(n, variant)| {
             let of_this = || (0..jobs.len()).filter(|i| jobs[*i].variant == Some(n));
             let fell_back = of_this().find_map(|i| fall_backs(variant, plan, results[i].as_ref()?));
@@ -161,10 +164,11 @@ impl Experiment {
             warm_up_s: plan.warm_up.as_secs_f64(),
             scenario: (!plan.location.is_empty()).then(|| plan.location.clone()),
             seeds: self.seeds,
+            runs_asked: self.variants.len() * self.seeds as usize,
             flows: jobs[0].scenario.flows.len(),
             in_order_mbit_s: in_order,
             complete: results.iter().all(Option::is_some),
-            variants: rows.collect(),
+            variants: rows.filter(|row: &Row| !row.runs.is_empty()).collect(),
         }
     }
 }
@@ -177,9 +181,9 @@ pub(crate) fn fall_backs(variant: &NamedVariant, plan: &Plan, result: &RunResult
 }
 
 impl Row {
-    fn new(variant: &str, runs: Vec<RunSummary>, in_order: f64, fell_back: Vec<String>) -> Row {
+    fn new(variant: &str, runs: Vec<RunSummary>, in_order: Option<f64>, fell_back: Vec<String>) -> Row {
         let goodput = Estimate::of(runs.iter().map(|run| run.goodput_mbit_s));
-        let of_in_order = if in_order > 0.0 { goodput.mean / in_order } else { 0.0 };
+        let of_in_order = in_order.filter(|reference| *reference > 0.0).map(|reference| goodput.mean / reference);
         Row { variant: variant.to_owned(), runs, goodput_mbit_s: goodput, of_in_order, fell_back }
     }
 
@@ -192,5 +196,30 @@ impl Row {
     pub fn share(&self, part: impl Fn(&RunSummary) -> u64, whole: impl Fn(&RunSummary) -> u64) -> f64 {
         let whole: u64 = self.runs.iter().map(whole).sum();
         if whole == 0 { 0.0 } else { self.runs.iter().map(part).sum::<u64>() as f64 / whole as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_comparison_has_what_ran_and_nothing_else() {
+        let mut plan = Plan::bulk(1);
+        plan.path = Some(reknit_sim::PathSource::Given("clean".to_owned()));
+        let mut scenario = ScenarioOptions::of(plan);
+        scenario.duration = Some(reknit_units::Duration::from_secs(1));
+        let options = CompareOptions { scenario, variants: vec!["sack".to_owned(), "rack".to_owned()], seeds: Some(2) };
+        let experiment = Experiment::new(&options).unwrap();
+        let stop = AtomicBool::new(false);
+        // Of five jobs only the third, `sack` with seed 2, is finished.
+        let is_finished = |job: &Job| job.variant() == Some(0) && job.scenario.seed == 2;
+        let comparison =
+            experiment.run(|job| Ok::<_, Error>(is_finished(job).then(|| job.simulate(&stop)).flatten())).unwrap();
+        assert!(!comparison.complete);
+        assert_eq!((comparison.runs_asked, comparison.variants.len(), comparison.in_order_mbit_s), (4, 1, None));
+        let row = &comparison.variants[0];
+        assert_eq!((row.variant.as_str(), row.runs.len(), row.runs[0].seed, row.of_in_order), ("sack", 1, 2, None));
+        assert!(row.goodput_mbit_s.mean > 0.0);
     }
 }

@@ -2,49 +2,50 @@
 
 use reknit_sim::Measures;
 use reknit_units::Duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What was measured of one run, or of one of its groups, after the warm-up (`docs/json.md`). Means over time are weighted by
 /// it; several connections count by the time for which they were open. What there was none of is none.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
-    /// From the first SYN to the acknowledgment of the last FIN, seconds; none while one is missing.
+    /// From the first SYN to the acknowledgment of the last FIN of a sender of data, seconds, warm-up included; null while one is missing.
     pub elapsed_s: Option<f64>,
-    /// Mean congestion window, bytes.
+    /// Congestion window, bytes: mean over time.
     pub cwnd_mean_bytes: Option<f64>,
-    /// Mean duplicate threshold, segments.
+    /// Duplicate threshold, segments: mean over time.
     pub dup_thresh_mean_segments: Option<f64>,
-    /// Its standard deviation over time.
+    /// Duplicate threshold, segments: standard deviation over time.
     pub dup_thresh_std_segments: Option<f64>,
-    /// Its largest value.
+    /// Duplicate threshold, segments: largest.
     pub dup_thresh_max_segments: Option<f64>,
-    /// The share of measured reordering that the threshold is to cover, of variants that steer by one: mean.
+    /// The share of measured reordering that the threshold is to cover (RR-TCP's FA ratio), of variants that steer by one: mean over time.
     pub reordering_coverage_mean: Option<f64>,
-    /// Its standard deviation over time.
+    /// The same, standard deviation over time.
     pub reordering_coverage_std: Option<f64>,
-    /// Its value at the end.
+    /// The same, at the end.
     pub reordering_coverage_final: Option<f64>,
-    /// Mean smoothed round-trip time as the sender knew it, ms.
+    /// Smoothed round-trip time as the sender knew it, ms: mean over time.
     pub srtt_mean_ms: Option<f64>,
-    /// True round-trip time of first transmissions, ms: mean.
+    /// True round-trip time of first transmissions, ms: mean. From sending to the arrival of the first ACK that was sent after they had arrived; segments lost or retransmitted do not count.
     pub rtt_mean_ms: Option<f64>,
-    /// 99th percentile, to three digits.
+    /// The same, 99th percentile, to three digits.
     pub rtt_p99_ms: Option<f64>,
-    /// The largest, to three digits.
+    /// The same, largest, to three digits.
     pub rtt_max_ms: Option<f64>,
-    /// Data segments that the sender sent because of one ACK: 99th percentile over all ACKs.
+    /// Data segments that the sender sent because of one ACK, over all ACKs: 99th percentile.
     pub burst_p99_segments: u64,
-    /// The most.
+    /// The same, largest.
     pub burst_max_segments: u64,
     /// Segments retransmitted by the loss detector whose earlier copies were all lost.
     pub needed_fast_retransmissions: u64,
     /// Segments retransmitted by the loss detector of which an earlier copy was not lost.
     pub spurious_fast_retransmissions: u64,
-    /// Lost data packets whose segment fast retransmit or fast recovery retransmitted next.
+    /// Lost data packets whose segment was then retransmitted by the loss detector, or in fast recovery on suspicion.
     pub lost_packets_fast_retransmitted: u64,
     /// Bytes of a data segment on the wire, IP and TCP headers included: mean.
     pub wire_bytes_per_segment: Option<f64>,
-    /// The most that the plug-ins of one end of a connection kept beyond those of `sack`, bytes.
+    /// The most that the plug-ins of one end kept beyond those of `sack`, bytes: their own size and what they had allocated.
     pub reordering_state_bytes: u64,
 }
 

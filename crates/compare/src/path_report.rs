@@ -2,6 +2,7 @@
 
 use reknit_path::{Direction, NAMES, Profile, Train, TrainResult};
 use reknit_units::{Bytes, Duration, Rate};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Error;
@@ -14,7 +15,7 @@ pub const SIZE: Bytes = Bytes(1500);
 pub const N: [u32; 6] = [1, 2, 3, 5, 10, 20];
 
 /// A built-in path.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Listed {
     /// Its name.
     pub name: String,
@@ -37,8 +38,8 @@ pub fn list() -> Result<Vec<Listed>, Error> {
 }
 
 /// What one direction did to a train.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Report {
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct PathReport {
     /// `forward` or `reverse`.
     pub direction: &'static str,
     /// Packets sent.
@@ -84,14 +85,14 @@ pub fn train(profile: &Profile, direction: Direction) -> Train {
 }
 
 /// Sends the train through one direction of `profile`.
-pub fn report(profile: &Profile, direction: Direction, seed: u64) -> Report {
+pub fn report(profile: &Profile, direction: Direction, seed: u64) -> PathReport {
     let train = train(profile, direction);
     let result = train.through(profile, direction, seed);
     let ms = |span: Duration| span.as_secs_f64() * 1e3;
     let delay = |quantile| ms(result.delay_quantile(quantile));
     let extents = extents(&result);
     let extent = |per_cent| quantile(&extents, per_cent);
-    Report {
+    PathReport {
         direction: match direction {
             Direction::Forward => "forward",
             Direction::Reverse => "reverse",

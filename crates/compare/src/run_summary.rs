@@ -3,26 +3,27 @@
 use reknit_sim::{FlowResult, Group, Meter, Plan, RunResult, TransactionStats, WorkloadShare, jain};
 use reknit_tcp::stats::Armings;
 use reknit_units::Duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Measured;
 
 /// What one run has shown, all its connections together (`docs/json.md`).
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
     /// Its seed.
     pub seed: u64,
-    /// Bytes that arrived in order, Mbit/s.
+    /// Bytes that arrived in order, Mbit/s: for each flow from its start, or the end of the warm-up, to its completion, or the end of the run.
     pub goodput_mbit_s: f64,
     /// Segments that arrived in order.
     pub delivered_packets: u64,
-    /// Data segments sent, again or for the first time.
+    /// Data segments sent, retransmissions included.
     pub segments_sent: u64,
-    /// Data segments sent again.
+    /// Data segments retransmitted, in total and by what caused them.
     pub retransmissions: Retransmissions,
-    /// Segments that arrived although an earlier copy had arrived.
+    /// Segments that arrived although an earlier copy had arrived; copies made by the network do not count.
     pub spurious_retransmissions: u64,
-    /// Reductions of the window.
+    /// Reductions of the congestion window, in total and by what caused them.
     pub window_cuts: Cuts,
     /// Of these, blamed on a segment of which some copy was not lost.
     pub false_window_cuts: u64,
@@ -32,64 +33,63 @@ pub struct RunSummary {
     pub undos: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// What that timer was set to, back-off included, ms: mean over all settings; none if it was never set.
+    /// What that timer was set to, back-off included, ms: mean over all settings; null if it was never set.
     pub rto_mean_ms: Option<f64>,
-    /// The most.
+    /// The same, largest.
     pub rto_max_ms: Option<f64>,
-    /// Mean over its expiries; none if it did not expire.
+    /// The same, mean over its expiries; null if it did not expire.
     pub rto_expired_mean_ms: Option<f64>,
     /// Data packets that the path lost.
     pub lost_packets: u64,
-    /// Of these, the ones for which a queue had no room, or that it dropped early.
+    /// Of these, the ones dropped by a queue: because it was full, or early.
     pub queue_drops: u64,
-    /// Other packets that the path lost, both ways.
+    /// Other packets that the path lost, both ways: ACKs, SYNs, FINs, requests.
     pub lost_acks: u64,
-    /// Packets on the way of data that the path held up while it let others through.
+    /// Packets on the way of data that a stage held up while it let others through (`delay`, `stall`, `displace`, `script`).
     pub delayed_packets: u64,
     /// Data segments that arrived although all of their bytes had arrived, copies made by the network included.
     pub duplicate_packets: u64,
-    /// How long a segment waited at the receiver for those before it, ms: median.
+    /// How long a segment waited at the receiver for those before it, ms: median over all segments.
     pub wait_p50_ms: f64,
     /// The same, 99th percentile.
     pub wait_p99_ms: f64,
-    /// Jain's index over the flows' goodputs.
+    /// Jain's fairness index over the goodputs of all flows.
     pub jain: f64,
-    /// All flows' transactions; none if no flow has any.
+    /// Transactions of all flows; null if there are none.
     pub transactions: Option<Completions>,
-    /// What takes a look at every event; none where that was not asked for.
+    /// What takes a look at every event; null in a comparison.
     pub measured: Option<Measured>,
-    /// Mean number of data packets of one connection that followed each other when they came to the slowest stage of the
-    /// path; none as above.
+    /// Mean number of data packets of one connection that followed each other when they came to the slowest stage of the path; null in a comparison.
     pub run_length_mean_packets: Option<f64>,
-    /// What each workload of the plan did.
+    /// One entry for each set of flows of the scenario, and for each workload of a mix.
     pub groups: Vec<GroupSummary>,
 }
 
 /// Transactions and how long they took.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Completions {
     /// How many came to their end.
     pub completed: u64,
-    /// How many were given up.
+    /// How many were given up with their connection.
     pub failed: u64,
-    /// Mean time to completion, ms.
+    /// Completion time, ms: mean.
     pub mean_ms: f64,
-    /// Median.
+    /// Completion time, ms: median.
     pub p50_ms: f64,
-    /// 90th percentile.
+    /// Completion time, ms: 90th percentile, to three digits.
     pub p90_ms: f64,
-    /// 99th percentile.
+    /// Completion time, ms: 99th percentile, to three digits.
     pub p99_ms: f64,
-    /// Mean of the transactions' own goodputs, Mbit/s.
+    /// Mean of the transactions' own goodputs, each its bytes by its completion time, Mbit/s.
     pub each_mbit_s: f64,
 }
 
 /// Flows with one workload of a plan.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GroupSummary {
     /// The workload's name.
     pub group: String,
-    /// The variant of its own; none: the one that is compared.
+    /// The variant of its own; null if it is the compared one.
     pub variant: Option<String>,
     /// How many flows.
     pub flows: usize,
@@ -99,13 +99,13 @@ pub struct GroupSummary {
     pub flow_goodputs_mbit_s: Vec<f64>,
     /// Segments that arrived in order.
     pub delivered_packets: u64,
-    /// Data segments sent, again or for the first time.
+    /// Data segments sent, retransmissions included.
     pub segments_sent: u64,
-    /// Data segments sent again.
+    /// Data segments retransmitted.
     pub retransmissions: u64,
     /// Segments that arrived although an earlier copy had arrived.
     pub spurious_retransmissions: u64,
-    /// Reductions of the window.
+    /// Reductions of the congestion window.
     pub window_cuts: u64,
     /// Of these, blamed on a segment of which some copy was not lost.
     pub false_window_cuts: u64,
@@ -115,14 +115,14 @@ pub struct GroupSummary {
     pub lost_packets: u64,
     /// Jain's index over its flows' goodputs.
     pub jain: f64,
-    /// None if its flows have none.
+    /// Transactions of these flows; null if they have none.
     pub transactions: Option<Completions>,
-    /// As for the run.
+    /// What takes a look at every event; null in a comparison.
     pub measured: Option<Measured>,
 }
 
-/// Data segments sent again, by what caused it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+/// Data segments retransmitted, by what caused it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Retransmissions {
     /// All.
     pub total: u64,
@@ -136,8 +136,8 @@ pub struct Retransmissions {
     pub rescue: u64,
 }
 
-/// Reductions of the window, by what caused them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+/// Reductions of the congestion window, by what caused them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Cuts {
     /// All.
     pub total: u64,

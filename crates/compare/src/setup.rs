@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use reknit_config::{Argument, InputError, KeyError};
-use reknit_path::{Direction, NAMES, Profile, Train};
+use reknit_path::stages::Spec;
+use reknit_path::{Direction, NAMES, Named, Profile, Train};
 use reknit_sim::{FlowSetup, PathSource, Plan, Scenario, tcp_config};
 use reknit_units::{Bytes, Duration, Share};
 use reknit_variants::Custom;
@@ -149,9 +150,12 @@ impl Setup {
         described.cloned().unwrap_or_default()
     }
 
-    /// What works against itself in the user's files.
+    /// What works against itself in the user's files and on the path.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.customs.iter().flat_map(|custom| custom.warnings.clone()).collect()
+        let is_total = |named: &Named| matches!(&named.spec, Spec::Loss(loss) if loss.probability == Share::ONE);
+        let nothing_arrives = || format!("{}: a loss of 100 %: no data arrives", self.profile.name);
+        let loses_all = self.profile.forward.iter().any(is_total).then(nothing_arrives);
+        self.customs.iter().flat_map(|custom| custom.warnings.clone()).chain(loses_all).collect()
     }
 
     pub(crate) fn scenario(&self, variant: &NamedVariant, seed: u64) -> Scenario {

@@ -6,11 +6,15 @@ use reknit_config::Argument;
 use reknit_sim::{FlowResult, Meter, run_unless};
 use reknit_tcp::facts::Phase;
 use reknit_units::Duration;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::experiment::fall_backs;
 use crate::setup::Setup;
 use crate::{Error, NamedVariant, RunSummary, ScenarioOptions, named_variant};
+
+/// Samples of a time series at most, all connections together.
+const MOST_SAMPLES: u128 = 1_000_000;
 
 /// What to simulate.
 #[derive(Clone, PartialEq, Debug)]
@@ -21,12 +25,12 @@ pub struct SimulateOptions {
     pub variant: String,
     /// Seed of every random decision.
     pub seed: u64,
-    /// Interval of the time series. None: no series.
+    /// Interval of the time series; at most a million samples, all connections together. None: no series.
     pub sample_every: Option<Duration>,
 }
 
 /// What one run has shown: its totals and, point by point, the senders' variables.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Trajectory {
     /// The path's name.
     pub path: String,
@@ -49,7 +53,7 @@ pub struct Trajectory {
 }
 
 /// The senders' variables at moments: columns of equal length.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct Series {
     /// Which connection, from 0.
     pub flow: Vec<u32>,
@@ -113,6 +117,15 @@ impl SimulateOptions {
         if let Some(interval) = self.sample_every.filter(|interval| interval.is_zero()) {
             return Err(Argument::SampleEvery.refused(interval, "must be more than 0").into());
         }
+        if let Some(interval) = self.sample_every {
+            let flows = setup.plan.groups.iter().map(|group| u128::from(group.count)).sum::<u128>();
+            let samples = u128::from(setup.duration.as_nanos() / interval.as_nanos()) * flows;
+            if samples > MOST_SAMPLES {
+                let message =
+                    format!("makes {samples} samples; at most {MOST_SAMPLES} are kept, all connections together");
+                return Err(Argument::SampleEvery.refused(interval, message).into());
+            }
+        }
         Ok((setup, variant))
     }
 }
@@ -149,5 +162,33 @@ pub(crate) fn phase(phase: Phase) -> &'static str {
         Phase::Disorder => "disorder",
         Phase::Recovery => "recovery",
         Phase::Loss => "loss",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_sim::{PathSource, Plan};
+
+    use super::*;
+
+    #[test]
+    fn samples_are_bounded_and_a_total_loss_warns() {
+        let mut plan = Plan::bulk(2);
+        plan.path = Some(PathSource::Given("clean".to_owned()));
+        let mut scenario = ScenarioOptions::of(plan);
+        scenario.duration = Some(Duration::from_secs(1));
+        scenario.loss = Some(reknit_units::Share::ONE);
+        let mut options = SimulateOptions {
+            scenario,
+            variant: "sack".to_owned(),
+            seed: 1,
+            sample_every: Some(Duration::from_nanos(1)),
+        };
+        let error = simulate(&options, &AtomicBool::new(false)).unwrap_err().to_string();
+        let says = "sample_every = 1 ns: makes 2000000000 samples; at most 1000000 are kept, all connections together";
+        assert_eq!(error, says);
+        options.sample_every = Some(Duration::from_millis(1));
+        let trajectory = simulate(&options, &AtomicBool::new(false)).unwrap().unwrap();
+        assert!(trajectory.warnings.iter().any(|warning| warning == "clean: a loss of 100 %: no data arrives"));
     }
 }

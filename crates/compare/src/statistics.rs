@@ -1,11 +1,11 @@
 //! Mean and confidence interval of a few runs.
 
 /// The mean of some values and half the width of its 95 % confidence interval (Student's t).
-#[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize, schemars::JsonSchema)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// Half the width; none for a single value, of which nothing is known.
+    /// Half the width of the 95 % confidence interval (Student's t); null for a single value.
     pub ci95: Option<f64>,
 }
 

@@ -1,21 +1,26 @@
 //! One run, packet by packet.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use reknit_config::Argument;
 use reknit_sim::{Datagram, End, Look, TraceEvent, Tracer, run_unless};
 use reknit_tcp::SeqNum;
 use reknit_tcp::scoreboard::Cause;
 use reknit_tcp::segment::{Flags, SackBlock};
 use reknit_units::Instant;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::simulate::phase;
 use crate::{Error, SimulateOptions};
 
+/// Events of a trace at most.
+const MOST_EVENTS: usize = 2_000_000;
+
 /// What was sent, delivered and lost in a run: columns of equal length, in the order of events. Sequence numbers are bytes
 /// from the initial one: the SYN is 0, the first byte of data 1.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct Packets {
     /// When, seconds.
     pub time_s: Vec<f64>,
@@ -62,7 +67,7 @@ pub struct Packets {
 }
 
 /// A run, packet by packet.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Trace {
     /// What works against itself in the user's files.
     pub warnings: Vec<String>,
@@ -70,15 +75,24 @@ pub struct Trace {
     pub packets: Packets,
 }
 
-/// Runs it and records every packet; its series is not wanted. None if `stop` became true on the way.
+/// Runs it and records every packet, at most two million events; its series is not wanted. None if `stop` became true on the
+/// way.
 ///
 /// # Errors
-/// If the options are wrong: names the file, key or flag, and what is allowed.
+/// If the options are wrong, or if there are more events.
 pub fn trace(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<Trace>, Error> {
     let (setup, variant) = options.look_up()?;
     let scenario = setup.scenario(&variant, options.seed);
-    let Ok((_, recorder)) = run_unless(&scenario, Recorder::default(), stop) else { return Ok(None) };
-    Ok(Some(Trace { warnings: setup.warnings(), packets: recorder.packets }))
+    let is_full = AtomicBool::new(false);
+    match run_unless(&scenario, Recorder::new(stop, &is_full), stop) {
+        Ok((_, recorder)) => Ok(Some(Trace { warnings: setup.warnings(), packets: recorder.packets })),
+        Err(_) if is_full.load(Ordering::Relaxed) => {
+            let message =
+                format!("makes more than {MOST_EVENTS} events, the most that a trace keeps; trace a shorter run");
+            Err(Argument::Duration.refused(setup.duration, message).into())
+        }
+        Err(_) => Ok(None),
+    }
 }
 
 /// Makes offsets of the sequence numbers of one end, which wrap.
@@ -97,8 +111,12 @@ impl Unwrapped {
     }
 }
 
-#[derive(Debug, Default)]
-struct Recorder {
+#[derive(Debug)]
+struct Recorder<'a> {
+    /// Ends the run.
+    stop: &'a AtomicBool,
+    /// There were more events than it keeps.
+    is_full: &'a AtomicBool,
     packets: Packets,
     /// For each connection the numbers of the sender and those of the receiver.
     numbers: BTreeMap<u32, [Unwrapped; 2]>,
@@ -106,7 +124,11 @@ struct Recorder {
     open: Vec<usize>,
 }
 
-impl Recorder {
+impl<'a> Recorder<'a> {
+    fn new(stop: &'a AtomicBool, is_full: &'a AtomicBool) -> Recorder<'a> {
+        Recorder { stop, is_full, packets: Packets::default(), numbers: BTreeMap::new(), open: Vec::new() }
+    }
+
     fn note_numbers(&mut self, datagram: &Datagram) {
         let segment = &datagram.segment;
         let [mut own, mut others] = self.numbers_of(datagram);
@@ -167,10 +189,15 @@ fn name(cause: Cause) -> &'static str {
     }
 }
 
-impl Tracer for Recorder {
+impl Tracer for Recorder<'_> {
     const WATCHES: bool = true;
 
     fn on_packet(&mut self, now: Instant, event: TraceEvent, datagram: &Datagram) {
+        if self.packets.time_s.len() == MOST_EVENTS {
+            self.is_full.store(true, Ordering::Relaxed);
+            self.stop.store(true, Ordering::Relaxed);
+            return;
+        }
         let (event, at) = match event {
             TraceEvent::Sent => ("send", datagram.from),
             TraceEvent::Delivered => ("deliver", datagram.from.other()),

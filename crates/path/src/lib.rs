@@ -14,15 +14,17 @@ mod profile;
 mod random;
 mod router;
 mod run_length;
+mod schema;
 pub mod stages;
 mod train;
 
 pub use builtin::{NAMES, builtin};
 pub use flow::flow_hash;
 pub use pipe::{Lost, Packet, Pipe};
-pub use profile::{Direction, Profile, set};
+pub use profile::{Direction, Named, Profile, set};
 pub use random::{Stream, StreamId, Variate};
 pub use router::{DropRange, Notice};
 pub use run_length::RunLengths;
+pub use schema::schema;
 pub use stages::Label;
 pub use train::{Arrival, Train, TrainResult};

@@ -251,6 +251,20 @@ impl fmt::Display for Variate {
     }
 }
 
+impl schemars::JsonSchema for Variate {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "distribution".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "format": "distribution" })
+    }
+}
+
 impl<'de> Deserialize<'de> for Variate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Variate, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(D::Error::custom)

@@ -1,11 +1,13 @@
 //! Scenario files: plans in TOML (`docs/scenarios.md` describes them).
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU32;
 
 use reknit_config::{InputError, KeyError, read};
 use reknit_path::Variate;
 use reknit_units::{Bytes, Duration, Share};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use toml::{Table, Value};
@@ -27,23 +29,36 @@ pub(crate) fn from_table(location: &str, table: Table) -> Result<Plan, InputErro
     plan(location, table).map_err(|error| error.at(location))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Top {
+pub(crate) struct Top {
+    /// What it is, in a sentence.
     #[serde(default)]
     description: String,
+    /// A built-in path, a path file, or what would stand in one.
+    #[schemars(with = "Option<serde_json::Value>")]
     path: Option<Value>,
+    /// Values of the path to change, such as `"forward.bottleneck.rate" = "2 Mbit/s"`.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     set: Table,
+    /// Each data packet is lost with this probability.
     loss: Option<Share>,
+    /// Removes all reordering from the path.
     #[serde(default)]
     in_order: bool,
+    /// Length of each run.
     duration: Option<Duration>,
+    /// At the beginning of each run; within it nothing counts.
     #[serde(default)]
     warm_up: Duration,
+    /// Runs of each variant, with the seeds from 1 to this.
     seeds: Option<u32>,
+    /// Variants to compare: names, or what would stand in variant files.
     #[serde(default)]
     variants: Vec<String>,
+    /// A number of bulk flows, or a table for each set of flows.
+    #[schemars(with = "Option<serde_json::Value>")]
     flows: Option<Value>,
 }
 
@@ -129,20 +144,32 @@ fn groups(flows: Option<Value>) -> Result<Vec<Group>, KeyError> {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Flows {
+pub(crate) struct Flows {
+    /// What results call the set.
     name: Option<String>,
+    /// The variant at both ends; by default the one that is compared.
     variant: Option<String>,
+    /// How many flows.
     #[serde(default = "one")]
     count: u32,
+    /// When the first one opens: a time, or a distribution of times drawn for each.
     #[serde(default)]
+    #[schemars(with = "Variate")]
     start: Start,
+    /// How much later each following one opens.
     #[serde(default)]
     interval: Duration,
+    /// TCP options of both ends, beside those of the path.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     tcp: Table,
+    /// What the flows do.
+    #[schemars(with = "Option<serde_json::Value>")]
     workload: Option<Value>,
+    /// Several workloads, each with its share of the flows.
+    #[schemars(with = "Option<Vec<serde_json::Value>>")]
     mix: Option<Vec<Table>>,
 }
 
@@ -228,25 +255,31 @@ fn check(workload: Workload) -> Result<Workload, KeyError> {
     if count == Some(0) { Err(KeyError::new("count", "must be at least 1")) } else { Ok(workload) }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+pub(crate) struct Nothing {}
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Transfer {
+pub(crate) struct Transfer {
+    /// How much is sent.
     size: Bytes,
 }
 
 /// Files back to back.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Files {
+pub(crate) struct Files {
+    /// Size of each file.
     size: Bytes,
+    /// Time from the end of one transaction to the beginning of the next.
     #[serde(default = "no_time")]
     think: Variate,
+    /// How many share a connection.
     #[serde(default)]
+    #[schemars(schema_with = "per_connection")]
     per_connection: PerConnection,
+    /// How many there are; by default they go on to the end of the run.
     count: Option<u64>,
 }
 
@@ -262,15 +295,22 @@ impl From<Files> for Transactions {
 }
 
 /// Requests and responses.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Requests {
+pub(crate) struct Requests {
+    /// Size of each request.
+    #[schemars(with = "Bytes")]
     request: NotZero,
+    /// Size of each response.
     response: Bytes,
+    /// Time from the end of one transaction to the beginning of the next.
     #[serde(default = "no_time")]
     think: Variate,
+    /// How many share a connection.
     #[serde(default)]
+    #[schemars(schema_with = "per_connection")]
     per_connection: PerConnection,
+    /// How many there are; by default they go on to the end of the run.
     count: Option<u64>,
 }
 
@@ -351,6 +391,10 @@ impl<'de> Deserialize<'de> for PerConnection {
 
         deserializer.deserialize_any(NumberOrAll)
     }
+}
+
+fn per_connection(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "oneOf": [{ "type": "integer", "minimum": 1 }, { "const": "all" }] })
 }
 
 #[cfg(test)]

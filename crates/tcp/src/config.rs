@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// When the sender measures the round-trip time for its RTO estimator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RttSamples {
     /// One timed segment per round trip, as BSD and ns-2 do (RFC 6298 §3). Keeps the gains' memory at 8 round trips.
@@ -16,6 +17,7 @@ pub enum RttSamples {
 
 /// Which holes may be retransmitted during fast recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Retransmit {
     /// Lost segments, then new data, then other holes (RFC 6675 §4, `NextSeg`).
@@ -27,6 +29,7 @@ pub enum Retransmit {
 
 /// What the largest window holds for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MaxWindowCaps {
     /// Everything in flight, limited transmit included, as `maxwnd` of ns-2 and as a receive window of that size would.
@@ -38,6 +41,7 @@ pub enum MaxWindowCaps {
 
 /// What a multiplicative decrease is taken of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DecreaseOf {
     /// FlightSize (RFC 5681 eq. 4).
@@ -49,6 +53,7 @@ pub enum DecreaseOf {
 
 /// Probing of an idle connection (RFC 9293 §3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KeepAlive {
     /// Idle time before the first probe.
@@ -61,6 +66,7 @@ pub struct KeepAlive {
 
 /// The options of one end of a connection. Everything that an algorithm decides is a plug-in instead.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Maximum segment size announced and kept to, in bytes: payload and options together (RFC 9293 §3.7.1).
@@ -69,11 +75,13 @@ pub struct Config {
     pub initial_window: Segments,
     /// Hard cap on cwnd, and on what `max_window_caps` says. "none": no cap.
     #[serde(with = "or_none")]
+    #[cfg_attr(feature = "schemars", schemars(schema_with = "or_none::schema"))]
     pub max_window: Option<Segments>,
     /// What else `max_window` holds for.
     pub max_window_caps: MaxWindowCaps,
     /// Most segments that one ACK may release. "none": no limit.
     #[serde(with = "or_none")]
+    #[cfg_attr(feature = "schemars", schemars(schema_with = "or_none::schema"))]
     pub max_burst: Option<Segments>,
     /// Hold back partial segments while data is in flight (Nagle, RFC 9293 §3.7.4).
     pub nagle: bool,
@@ -161,6 +169,11 @@ mod or_none {
             Some(limit) => limit.serialize(serializer),
             None => serializer.serialize_str("none"),
         }
+    }
+
+    #[cfg(feature = "schemars")]
+    pub(super) fn schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": ["integer", "string"], "format": "segments", "pattern": "^none$" })
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Segments>, D::Error> {

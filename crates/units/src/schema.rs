@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::{Bytes, Capacity, Duration, Rate, Segments, Share};
 
 macro_rules! quantity {
-    ($type:ty, $name:literal, $json:literal) => {
+    ($type:ty, $name:literal, $json:tt) => {
         impl JsonSchema for $type {
             fn schema_name() -> Cow<'static, str> {
                 $name.into()
@@ -27,6 +27,6 @@ macro_rules! quantity {
 quantity!(Duration, "duration", "string");
 quantity!(Bytes, "size", "string");
 quantity!(Rate, "rate", "string");
-quantity!(Share, "share", "string");
+quantity!(Share, "share", ["number", "string"]);
 quantity!(Segments, "segments", "integer");
-quantity!(Capacity, "capacity", "string");
+quantity!(Capacity, "capacity", ["integer", "string"]);

@@ -129,6 +129,11 @@ impl Kind {
         }
     }
 
+    /// The JSON Schema of its parameters.
+    pub fn schema(&self) -> Json {
+        (self.schema)()
+    }
+
     /// True if several algorithms share the type; each is a member with a tag.
     fn is_family(&self) -> bool {
         members(&(self.schema)()).next().is_some()

@@ -2,6 +2,7 @@
 
 mod algorithms;
 mod causes;
+pub mod results;
 
 use std::path::Path;
 

@@ -22,7 +22,8 @@ enum Task {
         /// Folder to write `man` and `completions` into
         folder: PathBuf,
     },
-    /// Write the generated part of the documentation: algorithms/, causes.md and pictures/
+    /// Write the generated part of the documentation: algorithms/, causes.md and pictures/; without a folder also the tables
+    /// of json.md and the columns of the Python package
     Docs {
         /// Folder to write into; `docs` of the repository if none is given
         folder: Option<PathBuf>,
@@ -33,8 +34,11 @@ fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Shell { folder } => shell::write(&folder).map_err(|error| error.to_string()),
         Task::Docs { folder } => {
-            let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-            xtask::docs(&folder.unwrap_or(ours))
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+            folder.map_or_else(
+                || xtask::docs(&root.join("docs")).and_then(|()| xtask::results::write(&root)),
+                |folder| xtask::docs(&folder),
+            )
         }
     };
     match result {

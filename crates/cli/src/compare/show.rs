@@ -20,8 +20,8 @@ pub(super) fn show(args: &Args, comparison: &Comparison, began: std::time::Insta
         Ok(())
     } else {
         let finished: usize = comparison.variants.iter().map(|row| row.runs.len()).sum();
-        let wanted = comparison.variants.len() * comparison.seeds as usize;
-        eprintln!("interrupted: {finished} of {wanted} runs were finished and are shown");
+        let asked = comparison.runs_asked;
+        eprintln!("interrupted: {finished} of {asked} runs were finished and are shown");
         Err(Failure::Interrupted)
     }
 }
@@ -31,12 +31,13 @@ fn people(comparison: &Comparison, width: usize, bold: bool, took: std::time::Du
         "{}: {}; in order {} Mbit/s",
         comparison.path,
         comparison.description,
-        output::number(comparison.in_order_mbit_s)
+        comparison.in_order_mbit_s.map_or("-".to_owned(), output::number)
     );
     let mut text = table::wrap(&title, width, 2);
     text.push_str("\n\n");
     text.push_str(&table::render(&columns(comparison), width, bold));
-    let simulated = comparison.duration_s * f64::from(comparison.seeds) * comparison.variants.len() as f64;
+    let finished: usize = comparison.variants.iter().map(|row| row.runs.len()).sum();
+    let simulated = comparison.duration_s * finished as f64;
     let foot = format!(
         "Means of seeds 1..{} with 95 % intervals, {} s each; {} s of traffic in {:.2} s. reknit {}. All fields: --json. \
          Look inside: --pcap FILE.",
@@ -68,12 +69,12 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
     ];
     let shown = Extras::of(comparison);
     columns.extend(shown.columns());
-    for row in comparison.variants.iter().filter(|row| !row.runs.is_empty()) {
+    for row in &comparison.variants {
         let span = |ms: fn(&RunSummary) -> f64| output::milliseconds(Duration::from_secs_f64(row.mean(ms) / 1e3));
         let mut cells = vec![
             row.variant.clone(),
             output::estimate(&row.goodput_mbit_s),
-            output::per_cent(row.of_in_order),
+            row.of_in_order.map_or("-".to_owned(), output::per_cent),
             output::per_cent(row.share(|r| r.retransmissions.total, |r| r.segments_sent)),
             output::per_cent(row.share(|r| r.spurious_retransmissions, |r| r.retransmissions.total)),
             format!(
@@ -157,7 +158,9 @@ fn csv(comparison: &Comparison) -> String {
         for run in &row.runs {
             let mut fields = vec![comparison.path.clone(), row.variant.clone(), run.seed.to_string()];
             fields.extend(lines::cells(run));
-            fields.insert(4, (run.goodput_mbit_s / comparison.in_order_mbit_s).to_string());
+            let reference = comparison.in_order_mbit_s.filter(|reference| *reference > 0.0);
+            let share = reference.map(|reference| (run.goodput_mbit_s / reference).to_string());
+            fields.insert(4, share.unwrap_or_default());
             text.push_str(&fields.join(","));
             text.push('\n');
         }

@@ -10,7 +10,7 @@ use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arq {
     /// Each transmission fails with this probability, independently.

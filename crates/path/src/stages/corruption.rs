@@ -12,7 +12,7 @@ use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Corruption {
     /// Each packet is damaged with this probability, independently.

@@ -12,7 +12,7 @@ use crate::error::positive;
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiffServ {
     /// Rate of each of the two queues' servers.

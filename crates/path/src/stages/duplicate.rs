@@ -9,7 +9,7 @@ use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Duplicate {
     /// Each packet is copied with this probability, independently.

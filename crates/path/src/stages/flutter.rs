@@ -10,7 +10,7 @@ use super::{Exits, Item, Link, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flutter {
     /// Time from one change of route to the next.

@@ -9,7 +9,7 @@ use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId};
 
 /// Parameters. The share of packets that meet the bad state is `to_bad / (to_bad + to_good)`.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gilbert {
     /// Probability of a step from the good state to the bad one.

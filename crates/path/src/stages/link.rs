@@ -13,7 +13,7 @@ use crate::error::positive;
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Link {
     /// Serialisation rate; without one, packets of any size leave at once.
@@ -27,7 +27,7 @@ pub struct Link {
 }
 
 /// Random early detection. The thresholds are on the average queue, in packets.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Red {
     /// Below this nothing is dropped.

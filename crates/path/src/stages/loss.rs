@@ -10,7 +10,7 @@ use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Loss {
     /// Each packet is lost with this probability, independently.

@@ -11,7 +11,7 @@ use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lull {
     /// Time from one pause to the next.

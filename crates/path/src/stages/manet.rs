@@ -11,7 +11,7 @@ use super::{Drop, Exits, Item, Link, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Manet {
     /// The shortest route in hops.

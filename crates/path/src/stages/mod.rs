@@ -216,6 +216,11 @@ macro_rules! stages {
         pub(crate) const KINDS: &[(&str, ReadSpec)] =
             &[$(($kind, |table| read(table).and_then($name::checked).map(Spec::$name)),)*];
 
+        /// The schema of each kind of stage, without `kind` and `name`.
+        pub(crate) fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
+            vec![$(($kind, <$name as schemars::JsonSchema>::json_schema(generator)),)*]
+        }
+
         /// The kinds of stages, as they stand in a profile.
         pub const KIND_NAMES: &[&str] = &[$($kind),*];
 

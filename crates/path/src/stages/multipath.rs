@@ -13,7 +13,7 @@ use crate::error::positive;
 use crate::random::{Stream, StreamId, unit_interval};
 
 /// How a packet's path is chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Choice {
     /// By weight, independently of all others.
@@ -28,7 +28,7 @@ pub enum Choice {
 }
 
 /// One of the paths.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Branch {
     /// Propagation delay.
@@ -60,7 +60,7 @@ fn one() -> u32 {
 }
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Multipath {
     /// How a packet's path is chosen.

@@ -16,7 +16,7 @@ use super::{Drop, Exits, Item, Link, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, normal_quantile};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Netem {
     /// The rule.

@@ -11,7 +11,7 @@ use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
     /// How long everything passes before the next outage.

@@ -10,7 +10,7 @@ use crate::random::StreamId;
 use reknit_config::KeyError;
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
     /// What happens to which packets. The first rule that fits a packet counts.
@@ -18,7 +18,7 @@ pub struct Script {
 }
 
 /// What happens to some packets. Of `packet`, `segment` and `from` exactly one says which.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// By their ordinals among all packets that reach this stage.
@@ -40,7 +40,7 @@ pub struct Rule {
 }
 
 /// What a rule does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
     /// They are lost.
@@ -54,7 +54,7 @@ pub enum Action {
 }
 
 /// One ordinal, or all from the first to the last; the first packet is 1.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(untagged, expecting = "expected a number, or [first, last]")]
 enum Ordinals {
     One(u64),

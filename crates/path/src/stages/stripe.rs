@@ -12,7 +12,7 @@ use crate::error::positive;
 use crate::random::{Stream, StreamId, Variate};
 
 /// How a packet's link is chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arbitration {
     /// The link that is idle first: no capacity is wasted.
@@ -23,7 +23,7 @@ pub enum Arbitration {
 }
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stripe {
     /// How many links.

@@ -11,7 +11,7 @@ use crate::error::positive;
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Varying {
     /// The rate most of the time.

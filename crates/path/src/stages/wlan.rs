@@ -11,7 +11,7 @@ use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Wlan {
     /// How many hops.

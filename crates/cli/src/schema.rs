@@ -1,0 +1,40 @@
+//! `reknit schema`: what may stand in files and in results, for editors and validators.
+
+use clap::ValueEnum;
+use reknit_compare::schema;
+
+use crate::{Failure, output};
+
+/// Print the JSON Schema of results or of a kind of file.
+///
+/// An editor with a TOML language server completes and checks a file whose first line is `#:schema` and the name of the file
+/// that this command's output was saved to (docs/guide.md).
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Of what
+    #[arg(value_enum)]
+    of: Of,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Of {
+    /// The JSON document of `reknit compare --json`
+    Result,
+    /// A path file
+    Path,
+    /// A scenario file, also one with axes
+    Scenario,
+    /// A variant file
+    Variant,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let schema = match args.of {
+        Of::Result => schema::result(),
+        Of::Path => schema::path(),
+        Of::Scenario => schema::scenario(),
+        Of::Variant => schema::variant(),
+    };
+    let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::Failed(error.to_string()))?;
+    output::print(&format!("{text}\n"))
+}
