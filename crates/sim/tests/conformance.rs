@@ -35,6 +35,7 @@ const THRESHOLDS: &[(&str, Segments, Segments, &str)] = &[
 const OTHER_TRAFFIC: &[Exempt] = &[
     ("rack", "probes the tail (RFC 8985 section 7) and grows by CUBIC with HyStart"),
     ("pr", "has a window of its own that grows by segments, and no retransmission timeout"),
+    ("reknit", "grows by CUBIC with HyStart"),
 ];
 
 /// Runs `property` for each variant in question on cases of `strategy`; fails with all that fail. The oracles are exempt:

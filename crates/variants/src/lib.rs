@@ -19,6 +19,7 @@ pub mod limit;
 pub mod part;
 pub mod receiver;
 pub mod registry;
+pub mod reknit;
 pub mod rule;
 pub mod rules;
 mod schema;

@@ -136,6 +136,11 @@ families! {
         paxson_rcv::VARIANT,
         lpc_receiver::VARIANT,
     }
+    /// Ours.
+    Ours, reknit, "learn how late segments come, and reduce only for those that never do" {
+        detector::REKNIT,
+        detector::REKNIT_RENO,
+    }
     /// It knows what no sender can know.
     Limit, limit, "the limit of what is possible, in simulation only" {
         oracle::ORACLE,

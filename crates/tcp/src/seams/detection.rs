@@ -101,6 +101,12 @@ pub trait LossDetector: Plugin {
     /// A segment was sent, for the first time or again.
     fn on_sent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
 
+    /// True if the window must not grow now, because it is not decided whether something was lost. Asked on each ACK
+    /// outside recovery.
+    fn holds_growth(&self, _cx: &Context<'_>) -> bool {
+        false
+    }
+
     /// True if it wants to be told what the network lost, which only a simulator can do ([`LossDetector::on_told`]).
     fn is_told(&self) -> bool {
         false

@@ -187,7 +187,8 @@ impl Sender {
     /// window must not grow (RFC 7661 §4, RFC 9438 §5.8).
     fn grow_window(&mut self, now: Instant, ack: &AckFacts<'_>) {
         let was_full = ack.una_before < self.full_until;
-        if !ack.newly.is_empty() && self.state.phase != Phase::Recovery && was_full {
+        let held = self.plugins.loss_detector.holds_growth(&context!(self, now));
+        if !ack.newly.is_empty() && self.state.phase != Phase::Recovery && was_full && !held {
             let window = self.plugins.congestion_control.on_ack(&context!(self, now), ack);
             self.set_window(window);
         }

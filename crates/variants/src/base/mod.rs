@@ -11,6 +11,7 @@ mod hystart;
 pub(crate) mod lesson;
 pub mod limited_transmit;
 pub mod newreno;
+pub mod no_timer;
 pub mod progress;
 pub mod prr;
 pub mod reno;

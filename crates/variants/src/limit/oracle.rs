@@ -25,18 +25,16 @@
 
 use std::sync::Arc;
 
-use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Cause, SegId};
-use reknit_tcp::seams::{CongestionControl, LossDetector, Plugin, RtoEstimator, Verdicts, Why};
-use reknit_units::{Duration, Instant};
+use reknit_tcp::seams::{CongestionControl, LossDetector, Plugin, Verdicts, Why};
+use reknit_units::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::progress::Progress;
 use crate::base::respond_at_once::{self, DecreaseOf};
-use crate::base::rfc6298::{self, Rfc6298};
-use crate::base::{aimd, cubic, limited_transmit, newreno, prr};
+use crate::base::{aimd, cubic, limited_transmit, newreno, no_timer, prr};
 use crate::composition::Composition;
 use crate::part::{Algorithm, Part, Shared};
 use crate::rule::Rule;
@@ -69,7 +67,7 @@ fn composition(congestion_control: Shared<dyn CongestionControl>) -> Composition
         loss_detector: Arc::new(Config {}),
         loss_response: Arc::new(respond_at_once::Config { of: DecreaseOf::Cwnd }),
         fast_recovery: Arc::new(prr::Config::default()),
-        rto_estimator: Arc::new(NoTimerConfig {}),
+        rto_estimator: Arc::new(no_timer::Config {}),
         limited_transmit: Arc::new(limited_transmit::Config::Pipe),
         congestion_control,
         timestamps: Some(false),
@@ -147,48 +145,5 @@ impl LossDetector for Oracle {
 
     fn on_told(&mut self, _cx: &Context<'_>, id: SegId, verdicts: &mut Verdicts) {
         verdicts.lost(id, Why::Told);
-    }
-}
-
-/// Parameters of the estimator: none.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NoTimerConfig {}
-
-impl Algorithm for NoTimerConfig {
-    const NAME: &'static str = "no-timer";
-    const SOURCE: &'static str = include_str!("oracle.rs");
-    const RULES: &'static [Rule] = &[Rule::Only(Seam::LossDetector, &["oracle"])];
-}
-
-impl Part<dyn RtoEstimator> for NoTimerConfig {
-    fn build(&self) -> Box<dyn RtoEstimator> {
-        Box::new(NoTimer { smoothed: Rfc6298::new(rfc6298::Config::default()) })
-    }
-}
-
-/// The smoothed round-trip time of RFC 6298 without its timer.
-#[derive(Debug)]
-struct NoTimer {
-    smoothed: Rfc6298,
-}
-
-impl Plugin for NoTimer {}
-
-impl RtoEstimator for NoTimer {
-    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
-        self.smoothed.on_ack(cx, ack)
-    }
-
-    fn on_sample(&mut self, config: &Tcp, rtt: Duration) {
-        self.smoothed.on_sample(config, rtt);
-    }
-
-    fn rto(&self) -> Option<Duration> {
-        self.smoothed.srtt().map(|_| Duration::MAX)
-    }
-
-    fn srtt(&self) -> Option<Duration> {
-        self.smoothed.srtt()
     }
 }

@@ -1,0 +1,56 @@
+//! The smoothed round-trip time of RFC 6298 without a retransmission timer, for detectors with a clock of their own.
+
+use reknit_tcp::Config as Tcp;
+use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::seams::{Plugin, RtoEstimator};
+use reknit_units::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::rfc6298::{self, Rfc6298};
+use crate::part::{Algorithm, Part};
+use crate::rule::Rule;
+use crate::seam::Seam;
+
+/// Parameters: none.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "no-timer";
+    const SOURCE: &'static str = include_str!("no_timer.rs");
+    const RULES: &'static [Rule] = &[Rule::Only(Seam::LossDetector, &["oracle", "learned-lateness"])];
+}
+
+impl Part<dyn RtoEstimator> for Config {
+    fn build(&self) -> Box<dyn RtoEstimator> {
+        Box::new(NoTimer { smoothed: Rfc6298::new(rfc6298::Config::default()) })
+    }
+}
+
+/// The smoothed round-trip time of RFC 6298 without its timer.
+#[derive(Debug)]
+struct NoTimer {
+    smoothed: Rfc6298,
+}
+
+impl Plugin for NoTimer {}
+
+impl RtoEstimator for NoTimer {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        self.smoothed.on_ack(cx, ack)
+    }
+
+    fn on_sample(&mut self, config: &Tcp, rtt: Duration) {
+        self.smoothed.on_sample(config, rtt);
+    }
+
+    fn rto(&self) -> Option<Duration> {
+        self.smoothed.srtt().map(|_| Duration::MAX)
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.smoothed.srtt()
+    }
+}

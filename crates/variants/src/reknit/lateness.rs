@@ -1,0 +1,126 @@
+//! How late segments come: a histogram of times in 64 counters.
+
+use reknit_units::Duration;
+
+/// Four buckets for each doubling, from 256 µs to 8.4 s.
+const BUCKETS: usize = 64;
+/// The exponent of the first bucket, in microseconds.
+const FIRST: u32 = 8;
+/// Counts are halved when there are so many, so that a path that has changed is learned anew.
+const REMEMBERED: u32 = 4096;
+/// One of so many late segments may come later than the wait.
+const LATER: u32 = 1000;
+
+/// The lateness of late segments: the time from the first ACK of a segment sent later to its own.
+#[derive(Debug)]
+pub(super) struct Lateness {
+    counts: [u16; BUCKETS],
+    total: u32,
+    /// The wait that the counts ask for.
+    wait: Option<Duration>,
+}
+
+impl Lateness {
+    pub(super) fn new() -> Lateness {
+        Lateness { counts: [0; BUCKETS], total: 0, wait: None }
+    }
+
+    /// A segment came so late.
+    pub(super) fn learn(&mut self, lateness: Duration) {
+        self.counts[bucket(lateness)] += 1;
+        self.total += 1;
+        if self.total >= REMEMBERED {
+            self.counts.iter_mut().for_each(|count| *count /= 2);
+            self.total = self.counts.iter().map(|count| u32::from(*count)).sum();
+        }
+        self.wait = self.longest().map(|longest| longest.mul_ratio(self.margin()));
+    }
+
+    /// How long a late segment is waited for; none before the first came.
+    pub(super) fn wait(&self) -> Option<Duration> {
+        self.wait
+    }
+
+    /// The lateness that all but one in [`LATER`] stay below.
+    fn longest(&self) -> Option<Duration> {
+        let mut later = self.total / LATER;
+        for (i, &count) in self.counts.iter().enumerate().rev() {
+            if u32::from(count) > later {
+                return Some(upper_edge(i));
+            }
+            later -= u32::from(count);
+        }
+        None
+    }
+
+    /// The longest of a few is not the longest of many: so many eighths of it are waited for.
+    fn margin(&self) -> u64 {
+        match self.total {
+            0..16 => 16,
+            16..128 => 12,
+            _ => 9,
+        }
+    }
+}
+
+/// Eighths of a time.
+trait Eighths {
+    fn mul_ratio(self, eighths: u64) -> Self;
+}
+
+impl Eighths for Duration {
+    fn mul_ratio(self, eighths: u64) -> Duration {
+        self * eighths / 8
+    }
+}
+
+fn bucket(lateness: Duration) -> usize {
+    let micros = (lateness.as_nanos() / 1000).clamp(1 << FIRST, (1 << (FIRST + 16)) - 1);
+    let exponent = micros.ilog2();
+    let quarter = (micros >> (exponent - 2)) & 3;
+    ((exponent - FIRST) * 4) as usize + quarter as usize
+}
+
+fn upper_edge(bucket: usize) -> Duration {
+    let exponent = FIRST + bucket as u32 / 4;
+    let quarters = 4 + bucket as u64 % 4 + 1;
+    Duration::from_micros(quarters << (exponent - 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_lies_below_the_edge_of_its_bucket_and_not_far_below() {
+        for micros in [256, 300, 1_000, 1_279, 1_280, 50_000, 777_777, 8_000_000] {
+            let lateness = Duration::from_micros(micros);
+            let edge = upper_edge(bucket(lateness));
+            assert!(edge > lateness && edge.as_nanos() * 4 <= lateness.as_nanos() * 5, "{lateness}: {edge}");
+        }
+    }
+
+    #[test]
+    fn one_in_a_thousand_may_come_later() {
+        let mut lateness = Lateness::new();
+        for _ in 0..2000 {
+            lateness.learn(Duration::from_millis(10));
+        }
+        let usual = lateness.wait();
+        lateness.learn(Duration::from_secs(2));
+        assert_eq!(lateness.wait(), usual);
+        lateness.learn(Duration::from_secs(2));
+        lateness.learn(Duration::from_secs(2));
+        assert!(lateness.wait() > Some(Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn what_no_longer_happens_is_forgotten() {
+        let mut lateness = Lateness::new();
+        lateness.learn(Duration::from_secs(2));
+        for _ in 0..8192 {
+            lateness.learn(Duration::from_millis(10));
+        }
+        assert!(lateness.wait() < Some(Duration::from_millis(20)));
+    }
+}
