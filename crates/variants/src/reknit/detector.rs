@@ -14,7 +14,8 @@
 //! one it is a quarter of the round trip, and nothing once three segments are SACKed (as RFC 8985 §6.2).
 //! *Repair.* A hole that is open for longer than the wait is retransmitted, the window stays. A retransmission is
 //! retransmitted when it is overdue by the wait.
-//! *Reduce.* A repair is decided when it is acknowledged and one and a half waits have passed since the hole opened. If
+//! *Reduce.* A repair is decided when it is acknowledged and one and a half waits have passed since the hole opened (one
+//! and a half round trips before the first late segment). If
 //! the acknowledgment came sooner after the retransmission than any round trip takes, or a DSACK reported both copies,
 //! the original has arrived: there was no loss, and its lateness is learned. Else the window is reduced, once for each
 //! window of data, and fast recovery begins (PRR). More than ten undecided repairs, or one that is overdue, reduce at
@@ -99,13 +100,13 @@ fn without_sack(plugins: &mut SenderPlugins) {
 pub struct Config {
     /// Undecided repairs beyond which the window is reduced at once.
     pub max_undecided: usize,
-    /// The window does not grow while a repair is undecided.
-    pub holds_growth: bool,
+    /// Slow start does not go on while a repair is undecided.
+    pub holds_slow_start: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { max_undecided: 10, holds_growth: true }
+        Config { max_undecided: 10, holds_slow_start: true }
     }
 }
 
@@ -181,6 +182,12 @@ impl LearnedLateness {
         srtt + self.wait(cx).max(srtt / 2)
     }
 
+    /// How long after the opening of a hole its segment is certainly lost.
+    fn sure(&self, cx: &Context<'_>) -> Duration {
+        let srtt = cx.snd.srtt.unwrap_or_default();
+        self.lateness.wait().unwrap_or(srtt).max(srtt / 4) * 3 / 2
+    }
+
     /// Learns from what this ACK delivers for the first time.
     fn learn(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
         self.min_rtt = self.min_rtt.min(ack.rtt.unwrap_or(Duration::MAX));
@@ -188,7 +195,11 @@ impl LearnedLateness {
             let Some(record) = cx.board.get(id) else { continue };
             if record.transmissions > 1 {
                 self.on_repair_delivered(cx, id, record);
-            } else if record.first_above < cx.now {
+                continue;
+            }
+            // An undo, or a full window, may have kept back the retransmission.
+            self.repairs.retain(|repair| repair.id != id);
+            if record.first_above < cx.now {
                 self.lateness.learn(cx.now.since(record.first_above));
             }
         }
@@ -261,12 +272,13 @@ impl LearnedLateness {
 
     /// Reduces the window for a repair that was needed.
     fn decide(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
-        let (wait, patience) = (self.wait(cx), self.patience(cx));
+        let patience = self.patience(cx);
+        let sure = self.sure(cx);
         let undecided = self.repairs.iter().filter(|repair| repair.undecided).count();
         let mut lost = None;
         for repair in self.repairs.iter_mut().filter(|repair| repair.undecided) {
             let answered = if repair.delivered.is_set() { repair.delivered } else { repair.retransmitted + patience };
-            let due = answered.max(repair.opened + wait * 3 / 2);
+            let due = answered.max(repair.opened + sure);
             if due <= cx.now || undecided > self.config.max_undecided {
                 lost = lost.or(Some((repair.id, repair.window_end)));
                 repair.undecided = false;
@@ -354,7 +366,7 @@ impl LossDetector for LearnedLateness {
         }
     }
 
-    fn holds_growth(&self, _cx: &Context<'_>) -> bool {
-        self.config.holds_growth && self.repairs.iter().any(|repair| repair.undecided)
+    fn holds_growth(&self, cx: &Context<'_>) -> bool {
+        self.config.holds_slow_start && cx.snd.in_slow_start() && self.repairs.iter().any(|repair| repair.undecided)
     }
 }
