@@ -34,6 +34,8 @@ const THRESHOLDS: &[(&str, Segments, Segments, &str)] = &[
 /// Variants whose traffic in order is not that of `sack`.
 const OTHER_TRAFFIC: &[Exempt] = &[
     ("rack", "probes the tail (RFC 8985 section 7) and grows by CUBIC with HyStart"),
+    ("bbr1", "paces, and sets its window by a model of the path"),
+    ("bbr", "paces, and sets its window by a model of the path"),
     ("pr", "has a window of its own that grows by segments, and no retransmission timeout"),
     ("reknit", "grows by CUBIC with HyStart"),
 ];

@@ -73,6 +73,8 @@ pub struct SendState {
     pub rto: Duration,
     /// When the retransmission timer expires.
     pub rto_expires: Instant,
+    /// When pacing lets the next burst go.
+    pub next_send_time: Instant,
     /// True if there is unsent data that the peer's window would admit.
     pub can_send_new: bool,
     /// True if both ends agreed on SACK.
@@ -110,6 +112,7 @@ impl SendState {
             srtt: None,
             rto: config.initial_rto,
             rto_expires: Instant::NEVER,
+            next_send_time: Instant::ZERO,
             can_send_new: false,
             sack: false,
             timestamps: false,
@@ -252,6 +255,25 @@ pub struct RateSample {
     pub is_app_limited: bool,
     /// The segment had been sent more than once.
     pub is_retransmission: bool,
+    /// The window was full at some time in the round trip before.
+    pub is_cwnd_limited: bool,
+}
+
+/// A segment that was marked lost, as a model of the path sees it (`P` of draft-ietf-ccwg-bbr §5.5.10.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LostSegment {
+    /// Which.
+    pub segment: SegId,
+    /// Its bytes.
+    pub size: Bytes,
+    /// Bytes in flight when it was sent, itself included.
+    pub tx_in_flight: Bytes,
+    /// Bytes marked lost since it was sent, itself included.
+    pub lost: Bytes,
+    /// The application sent less than the path might have carried.
+    pub is_app_limited: bool,
+    /// Bytes delivered since the connection began.
+    pub total_delivered: Bytes,
 }
 
 impl RateSample {

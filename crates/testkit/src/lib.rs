@@ -3,6 +3,7 @@
 //! Segments are numbered 1, 2, 3, … as in the algorithms' worked examples; each has [`SMSS`] bytes. `arrive(n)` lets
 //! segment `n` reach the receiver and returns the ACK that it would send; `deliver(ack)` hands that to the sender. In
 //! between a test may lose, delay, or alter the ACK.
+pub mod bottleneck;
 pub mod network;
 pub mod peer;
 
@@ -179,6 +180,11 @@ impl Script {
         }
         self.now = target;
         self
+    }
+
+    /// Time zero of the examples.
+    pub fn zero(&self) -> Instant {
+        Instant::ZERO + Duration::from_secs(10)
     }
 
     /// What the sender has sent since the last call, as segments.

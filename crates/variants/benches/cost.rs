@@ -9,8 +9,8 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reknit_tcp::facts::{AckFacts, Context, Turn, Window};
-use reknit_tcp::seams::{CongestionControl, Plugin, Reduction};
+use reknit_tcp::facts::{AckFacts, Context, LostSegment, Turn, Window};
+use reknit_tcp::seams::{CongestionControl, Pacing, Plugin, Reduction};
 use reknit_tcp::{Config, Connection, Segment};
 use reknit_units::{Bytes, Duration, Instant, Segments};
 use reknit_variants::part::Described;
@@ -71,6 +71,32 @@ impl CongestionControl for Holding {
 
     fn restore(&mut self, cx: &Context<'_>) {
         self.inner.restore(cx);
+    }
+
+    fn pacing(&self, cx: &Context<'_>) -> Option<Pacing> {
+        std::hint::black_box(self.inner.pacing(cx));
+        None
+    }
+
+    fn wants_rate_samples(&self) -> bool {
+        self.inner.wants_rate_samples()
+    }
+
+    fn steers_by_model(&self) -> bool {
+        self.inner.steers_by_model()
+    }
+
+    fn on_lost(&mut self, cx: &Context<'_>, lost: &LostSegment) {
+        self.inner.on_lost(cx, lost);
+    }
+
+    fn on_restart(&mut self, cx: &Context<'_>) -> Option<Bytes> {
+        self.inner.on_restart(cx);
+        Some(self.flight.of(cx.snd.smss))
+    }
+
+    fn limits_itself(&self, cx: &Context<'_>) -> bool {
+        self.inner.limits_itself(cx)
     }
 }
 

@@ -7,10 +7,11 @@
 //! |---|---|
 //! | [`header`], [`seam`], [`rule`], [`part`], [`slot`], [`composition`], [`variant`] | what parts and variants are |
 //! | [`base`] | what the RFCs prescribe, and what several families share |
-//! | [`undo`], [`threshold`], [`wait`], [`time`], [`receiver`], [`limit`] | the families |
+//! | [`undo`], [`threshold`], [`wait`], [`time`], [`receiver`], [`limit`], [`reknit`], [`bbr`] | the families |
 //! | [`registry`], [`library`], [`rules`], [`file`](mod@file) | the list of all, and variants that users put together |
 
 pub mod base;
+pub mod bbr;
 pub mod composition;
 pub mod file;
 pub mod header;

@@ -130,6 +130,11 @@ families! {
         pr::VARIANT,
         rack::VARIANT,
     }
+    /// It steers by a model of the path, not by losses.
+    Model, bbr, "steer by a model of the path instead of losses" {
+        v1::variant::VARIANT,
+        v3::variant::VARIANT,
+    }
     /// The receiver hides reordering.
     Receiver, receiver, "hide reordering at the receiver" {
         yang::VARIANT,

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// The modules of the crate, each above all that it imports.
-const ORDER: [&str; 18] = [
+const ORDER: [&str; 20] = [
     "header",
     "seam",
     "rule",
@@ -20,6 +20,8 @@ const ORDER: [&str; 18] = [
     "time",
     "receiver",
     "limit",
+    "reknit",
+    "bbr",
     "registry",
     "library",
     "rules",

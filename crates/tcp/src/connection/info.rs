@@ -1,6 +1,6 @@
 //! A snapshot for people and recorders, in the spirit of Linux's `tcp_info`.
 
-use reknit_units::{Bytes, Duration, Instant, Segments};
+use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
 
 use super::{Connection, State};
 use crate::experiment::Features;
@@ -33,6 +33,8 @@ pub struct Info {
     pub pipe: Bytes,
     /// The peer's receive window.
     pub snd_wnd: Bytes,
+    /// What the window allows is spread at this rate, if the congestion control names one.
+    pub pacing_rate: Option<Rate>,
     /// Bytes of the stream acknowledged.
     pub acknowledged: u64,
     /// Both ends agreed on SACK.
@@ -64,6 +66,7 @@ impl Connection {
             flight_size: snd.flight_size(),
             pipe: self.sender.board.pipe().bytes,
             snd_wnd: snd.snd_wnd,
+            pacing_rate: self.sender.pacing_rate(),
             acknowledged: self.acknowledged(),
             sack: snd.sack,
             timestamps: snd.timestamps,

@@ -3,7 +3,7 @@
 use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
 
 use crate::config::Config;
-use crate::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Window};
+use crate::facts::{AckFacts, Context, LostSegment, Snapshot, Spurious, Trigger, Window};
 use crate::scoreboard::SegId;
 use crate::seams::Plugin;
 
@@ -203,6 +203,25 @@ pub trait CongestionControl: Plugin {
     /// True if [`AckFacts::rate`] is to be filled in. Asked once, when the connection begins.
     fn wants_rate_samples(&self) -> bool {
         false
+    }
+
+    /// True if it steers by a model of the path, which wants rate samples, rather than by losses. Then `on_ack` sets the
+    /// window, on every ACK in every phase, and nobody else does: not the loss response, not fast recovery, not the response
+    /// to spurious reductions. The window bounds the pipe in every phase. Of losses it hears by
+    /// [`CongestionControl::on_lost`], of congestion events by [`CongestionControl::ssthresh`], whose answer is not used, and
+    /// of spurious ones by [`CongestionControl::restore`]. After a timeout the window has room for one segment. Asked once,
+    /// when the connection begins.
+    fn steers_by_model(&self) -> bool {
+        false
+    }
+
+    /// A segment was marked lost, by an ACK or a timer. Only one that wants rate samples is told.
+    fn on_lost(&mut self, _cx: &Context<'_>, _lost: &LostSegment) {}
+
+    /// Something is about to be sent after an idle time: nothing is in flight. Returns cwnd, none to leave it. Only one
+    /// that steers by a model is told.
+    fn on_restart(&mut self, _cx: &Context<'_>) -> Option<Bytes> {
+        None
     }
 
     /// True while it sends less than it believes the path to carry. Rate samples of that time are marked as those of an

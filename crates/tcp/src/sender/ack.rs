@@ -93,9 +93,8 @@ impl Sender {
         let window_is_set = self.detect_loss(now, &ack); // step 8
         self.sample_losses(&mut ack, lost_before);
         // RFC 3168 §6.1.2: the window grows by ACKs that do not echo congestion.
-        if spurious.is_none() && !window_is_set && !timeout_was_open && !ack.ece && !self.is_frozen(now) {
-            self.grow_window(now, &ack); // step 9
-        }
+        let may_grow = spurious.is_none() && !window_is_set && !timeout_was_open && !ack.ece && !self.is_frozen(now);
+        self.grow_window(now, &ack, may_grow); // step 9
         self.respond_to_ecn(now, &ack); // step 9 too
         self.count(&ack);
 
@@ -184,8 +183,16 @@ impl Sender {
     }
 
     /// Step 9. Outside recovery, and only if the window was full when what this ACK acknowledges was in flight: an unused
-    /// window must not grow (RFC 7661 §4, RFC 9438 §5.8).
-    fn grow_window(&mut self, now: Instant, ack: &AckFacts<'_>) {
+    /// window must not grow (RFC 7661 §4, RFC 9438 §5.8). A model of the path sets the window on every ACK.
+    fn grow_window(&mut self, now: Instant, ack: &AckFacts<'_>, may_grow: bool) {
+        if self.by_model {
+            let window = self.plugins.congestion_control.on_ack(&context!(self, now), ack);
+            self.bound_and_set_cwnd(window.cwnd);
+            return;
+        }
+        if !may_grow {
+            return;
+        }
         let was_full = ack.una_before < self.full_until;
         let held = self.plugins.loss_detector.holds_growth(&context!(self, now));
         if !ack.newly.is_empty() && self.state.phase != Phase::Recovery && was_full && !held {

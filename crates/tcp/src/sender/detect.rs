@@ -72,7 +72,7 @@ impl Sender {
         let first_lost = verdicts.lost.first().map(|(hole, _)| *hole).filter(|_| !self.in_episode());
         let event = verdicts.event.or(first_lost);
         for &id in &verdicts.repairs {
-            self.board.mark_lost(id);
+            self.mark_lost(now, id);
             self.forced |= self.plugins.fast_recovery.retransmits_at_once(&context!(self, now));
         }
         if let Some(hole) = event {
@@ -83,7 +83,7 @@ impl Sender {
         }
         for &(id, why) in &verdicts.lost {
             self.forced |= why == Why::PartialAck;
-            self.board.mark_lost(id);
+            self.mark_lost(now, id);
         }
         for &id in &verdicts.originals_lost {
             self.board.mark_original_lost(id);

@@ -131,6 +131,8 @@ pub(crate) struct Sender {
     /// How what is sent now is spread over time.
     pacing: Option<Pacing>,
     pacer: Pacer,
+    /// Only the congestion control sets the window (`CongestionControl::steers_by_model`).
+    by_model: bool,
     /// Only if the congestion control wants the delivery rate.
     sampler: Option<Box<Sampler>>,
     last_activity: Instant,
@@ -164,6 +166,7 @@ impl Sender {
         now: Instant,
     ) -> Sender {
         let sampler = plugins.congestion_control.wants_rate_samples().then(|| Box::new(Sampler::new(now)));
+        let by_model = plugins.congestion_control.steers_by_model();
         Sender {
             state: SendState::new(&config),
             board: Scoreboard::default(),
@@ -186,6 +189,7 @@ impl Sender {
             persist: Persist { expires: Instant::NEVER, backoff: 0, probing: false },
             pacing: None,
             pacer: Pacer::default(),
+            by_model,
             sampler,
             last_activity: now,
             last_progress: now,
@@ -315,13 +319,21 @@ impl Sender {
         }
     }
 
-    /// cwnd is never less than a segment, nor more than the cap.
+    /// cwnd is never less than a segment, nor more than the cap. Where a model of the path steers, others are not heard.
     fn set_cwnd(&mut self, cwnd: Bytes) {
+        if !self.by_model {
+            self.bound_and_set_cwnd(cwnd);
+        }
+    }
+
+    fn bound_and_set_cwnd(&mut self, cwnd: Bytes) {
         self.state.cwnd = self.cap(cwnd.max(self.state.smss));
     }
 
     fn set_window(&mut self, window: Window) {
-        self.set_cwnd(window.cwnd);
-        self.state.ssthresh = window.ssthresh.max(self.state.smss * 2);
+        if !self.by_model {
+            self.set_cwnd(window.cwnd);
+            self.state.ssthresh = window.ssthresh.max(self.state.smss * 2);
+        }
     }
 }

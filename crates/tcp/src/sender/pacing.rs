@@ -5,7 +5,7 @@
 //! Linux does the same: its bursts are what segmentation offload makes of about 1 ms at the pacing rate, two segments at
 //! least.
 
-use reknit_units::{Bytes, Duration, Instant};
+use reknit_units::{Bytes, Duration, Instant, Rate};
 
 use super::{Sender, context};
 use crate::seams::Pacing;
@@ -62,7 +62,13 @@ impl Sender {
     pub(super) fn pace(&mut self, now: Instant, len: Bytes) {
         if let Some(pacing) = self.pacing {
             self.pacer.on_sent(now, len, pacing);
+            self.state.next_send_time = self.pacer.next;
         }
+    }
+
+    /// The rate at which it was last asked to send.
+    pub(crate) fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing.map(|pacing| pacing.rate)
     }
 
     /// Asks for the pace of what is sent now.
@@ -79,8 +85,6 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
-    use reknit_units::Rate;
-
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use reknit_units::{Bytes, Duration, Instant};
 
 use super::{Sender, context};
-use crate::facts::{AckFacts, RateSample};
+use crate::facts::{AckFacts, LostSegment, RateSample};
 use crate::scoreboard::{Record, Scoreboard, SegId};
 
 /// What was known when a segment was last sent (the packet state `P` of the draft, §4.1.2.2).
@@ -56,7 +56,7 @@ impl Sampler {
             delivered: Bytes::ZERO,
             delivered_time: now,
             first_send_time: now,
-            app_limited: None,
+            app_limited: Some(Bytes(1)), // nothing was written so far
             min_rtt: None,
         }
     }
@@ -150,7 +150,11 @@ impl Sender {
     /// The delivery rate, if the congestion control wants to know. After the RTT, which bounds the interval.
     pub(super) fn sample_rate(&mut self, now: Instant, ack: &mut AckFacts<'_>, in_flight_before: Bytes) {
         if let Some(sampler) = &mut self.sampler {
-            let mut sample = RateSample { prior_in_flight: in_flight_before, ..RateSample::default() };
+            let mut sample = RateSample {
+                prior_in_flight: in_flight_before,
+                is_cwnd_limited: ack.una_before < self.full_until,
+                ..RateSample::default()
+            };
             sampler.on_ack(now, ack, &self.board, &mut sample);
             ack.rate = Some(sample);
         }
@@ -163,6 +167,35 @@ impl Sender {
             if sample.prior_delivered.is_some() {
                 sample.lost = self.board.lost_so_far() - sample.lost_before;
             }
+        }
+    }
+
+    /// Marks the latest transmission of `id` as lost, and tells the congestion control.
+    pub(super) fn mark_lost(&mut self, now: Instant, id: SegId) {
+        if !self.board.mark_lost(id) {
+            return;
+        }
+        let Some(sampler) = &self.sampler else { return };
+        let (Some(sent), Some(record)) = (sampler.transmission(id), self.board.get(id)) else { return };
+        let lost = LostSegment {
+            segment: id,
+            size: Bytes(u64::from(record.len)),
+            tx_in_flight: sent.tx_in_flight,
+            lost: self.board.lost_so_far() - sent.lost,
+            is_app_limited: sent.is_app_limited,
+            total_delivered: sampler.delivered,
+        };
+        self.plugins.congestion_control.on_lost(&context!(self, now), &lost);
+    }
+
+    /// Something is about to be sent while nothing is in flight, because the application had nothing to send.
+    pub(super) fn tell_restart(&mut self, now: Instant) {
+        let is_limited = self.sampler.as_ref().is_some_and(|sampler| sampler.app_limited.is_some());
+        if !is_limited || !self.board.is_empty() || self.end() == self.state.snd_nxt {
+            return;
+        }
+        if let Some(cwnd) = self.plugins.congestion_control.on_restart(&context!(self, now)) {
+            self.bound_and_set_cwnd(cwnd);
         }
     }
 

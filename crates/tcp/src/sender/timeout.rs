@@ -96,6 +96,9 @@ impl Sender {
         self.state.recover = self.state.snd_nxt;
         let loss = self.give_up_on_timeout(now, head);
         self.enter(Reaction::Loss(loss));
+        if self.by_model {
+            self.bound_and_set_cwnd(self.board.pipe().bytes + self.state.smss);
+        }
         self.state.dup_acks = Segments::ZERO;
         self.postponed = None;
         self.plugins.on_turn(&context!(self, now), Turn::Timeout { expired, first: again.is_none() });
@@ -128,11 +131,11 @@ impl Sender {
         match self.plugins.timeout_recovery.on_timeout(&context!(self, now)) {
             AfterTimeout::Probe => {
                 self.board.clear_lost(); // what an earlier recovery had yet to retransmit
-                self.board.mark_lost(head);
+                self.mark_lost(now, head);
                 Loss { probing: Some(Segments::ZERO) }
             }
             AfterTimeout::Conventional => {
-                self.board.mark_lost(head);
+                self.mark_lost(now, head);
                 self.give_up(now, head);
                 Loss { probing: None }
             }
@@ -147,7 +150,7 @@ impl Sender {
                 return;
             }
             if self.plugins.loss_detector.lost_at_timeout(&context!(self, now), id) {
-                self.board.mark_lost(id);
+                self.mark_lost(now, id);
             }
             next = self.board.next_unsacked(id.next());
         }

@@ -66,7 +66,8 @@ impl Sender {
 
     /// Was the window the reason to stop, or is it full anyway? What pacing keeps back does not tell.
     fn note_use_of_window(&mut self, now: Instant, stop: Option<Stop>) {
-        let full = self.state.flight_size() + self.state.smss > self.state.cwnd;
+        let used = if self.by_model { self.board.pipe().bytes } else { self.state.flight_size() };
+        let full = used + self.state.smss > self.state.cwnd;
         if full || matches!(stop, None | Some(Stop::NoRoom)) {
             self.full_until = self.state.snd_nxt;
         } else if stop == Some(Stop::NothingToSend) && self.state.snd_una >= self.full_until {
@@ -75,7 +76,8 @@ impl Sender {
     }
 
     fn send_one(&mut self, now: Instant) -> Result<(), Stop> {
-        let forced = std::mem::take(&mut self.forced);
+        // A model leaves room for what a loss asks for, except after a timeout.
+        let forced = std::mem::take(&mut self.forced) && (!self.by_model || self.state.phase == Phase::Loss);
         if let Some(id) = self.board.lowest_to_retransmit() {
             if !forced && !self.has_room_to_retransmit(now, id) {
                 return Err(Stop::NoRoom);
@@ -173,6 +175,7 @@ impl Sender {
         let len = Bytes(u64::from(new.len)).min(self.state.smss);
         let flight_size = self.state.flight_size();
         let room = match self.reaction {
+            _ if self.by_model => self.state.cwnd - self.board.pipe().bytes,
             Reaction::Recovery(_) => self.plugins.fast_recovery.allowance(&context!(self, now)),
             Reaction::Loss(_) => self.state.cwnd - self.board.pipe().bytes,
             Reaction::Open => self.state.cwnd - flight_size,
@@ -192,7 +195,7 @@ impl Sender {
     fn has_room_to_retransmit(&mut self, now: Instant, id: SegId) -> bool {
         let pipe = self.board.pipe().bytes;
         let room = match self.state.phase {
-            Phase::Recovery => self.plugins.fast_recovery.allowance(&context!(self, now)),
+            Phase::Recovery if !self.by_model => self.plugins.fast_recovery.allowance(&context!(self, now)),
             _ => self.state.cwnd - pipe,
         };
         let len = self.board.get(id).map_or(Bytes::ZERO, |r| Bytes(u64::from(r.len)));
@@ -201,7 +204,8 @@ impl Sender {
 
     fn send_new(&mut self, now: Instant, new: NewData) {
         let len = Bytes(u64::from(new.len));
-        let beyond = self.state.phase == Phase::Disorder && self.state.flight_size() + len > self.state.cwnd;
+        let is_disorder = self.state.phase == Phase::Disorder && !self.by_model;
+        let beyond = is_disorder && self.state.flight_size() + len > self.state.cwnd;
         if beyond {
             self.state.limited_transmit += len;
         }
@@ -279,8 +283,12 @@ impl Sender {
         }
     }
 
-    /// RFC 5681 §4.1: after an idle RTO the ACK clock is gone.
+    /// RFC 5681 §4.1: after an idle RTO the ACK clock is gone. A model needs none.
     fn restart_after_idle(&mut self, now: Instant) {
+        if self.by_model {
+            self.tell_restart(now);
+            return;
+        }
         let idle = self.board.is_empty() && now.since(self.last_activity) > self.patience();
         if self.config.idle_restart && idle && self.end() > self.state.snd_nxt {
             let restart_window = self.config.initial_window.of(self.state.smss);

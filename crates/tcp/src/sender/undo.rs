@@ -93,8 +93,12 @@ impl Sender {
         };
         let cx = context!(self, now);
         let congestion = self.plugins.congestion_control.as_mut();
-        let Some(window) = self.plugins.loss_response.respond(&cx, &reduction, congestion) else { return };
-        self.set_window(window);
+        if self.by_model {
+            congestion.ssthresh(&cx, &reduction);
+        } else {
+            let Some(window) = self.plugins.loss_response.respond(&cx, &reduction, congestion) else { return };
+            self.set_window(window);
+        }
         self.count_cut(now, trigger, hole);
         if self.state.ecn {
             self.ecn_recover = self.state.snd_nxt;

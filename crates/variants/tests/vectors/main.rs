@@ -1,5 +1,7 @@
 //! The worked examples of each algorithm, one file for each. They are one program, because linking takes longer than running.
 
+mod bbr;
+mod bbr1;
 mod blanton_allman;
 mod dcr;
 mod door;
