@@ -21,6 +21,7 @@ use tun_rs::SyncDevice;
 use crate::clock::Clock;
 use crate::namespace;
 use crate::punctuality::waited_for_cpu;
+use crate::stack::KernelTcp;
 use crate::workload::{Payload, Sink, Source, Tally};
 
 /// Bytes per read and write.
@@ -40,8 +41,7 @@ pub(crate) struct Task {
     pub(crate) opens: bool,
     /// What it sends, until when; else it receives.
     pub(crate) sends: Option<(Payload, Instant)>,
-    /// Congestion control, as the kernel calls it.
-    pub(crate) congestion_control: String,
+    pub(crate) kernel: KernelTcp,
     pub(crate) clock: Clock,
 }
 
@@ -114,6 +114,11 @@ impl KernelCounters {
     /// The counter called `name`, such as `TCPTimeouts`; 0 if the kernel does not have it.
     pub fn get(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
+    }
+
+    /// The counters that are not 0.
+    pub fn counted(&self) -> BTreeMap<String, u64> {
+        self.0.iter().filter(|(_, count)| **count > 0).map(|(name, count)| (name.clone(), *count)).collect()
     }
 
     /// The counters of the calling thread's network namespace.
@@ -240,6 +245,7 @@ impl Task {
         ready: Sender<Infallible>,
         go: &Receiver<Infallible>,
     ) -> io::Result<(Tally, Instant)> {
+        self.kernel.apply().map_err(io::Error::other)?;
         let listener = if self.opens { None } else { Some(TcpListener::bind(self.local)?) };
         if let Some(listener) = &listener {
             self.choose_congestion_control(listener)?; // its connections inherit it
@@ -262,7 +268,7 @@ impl Task {
 
     /// Before there is a connection: one that begins under bbr stays paced after a switch to another.
     fn choose_congestion_control(&self, socket: &impl AsFd) -> io::Result<()> {
-        Ok(setsockopt(socket, sockopt::TcpCongestion, &self.congestion_control.clone().into())?)
+        Ok(setsockopt(socket, sockopt::TcpCongestion, &self.kernel.congestion_control.clone().into())?)
     }
 
     /// Opens the connection, unless the task is stopped before.

@@ -15,10 +15,12 @@ mod outcome;
 mod punctuality;
 #[cfg(test)]
 mod replay;
+mod stack;
 pub mod testbed;
 mod workload;
 
 pub use kernel_end::KernelCounters;
 pub use outcome::{Ending, Outcome};
 pub use punctuality::{Doubt, Punctuality};
-pub use testbed::{Opener, Spec, Stack, TestbedError, run};
+pub use stack::{KernelTcp, Stack, StackError};
+pub use testbed::{Opener, Spec, TestbedError, run};

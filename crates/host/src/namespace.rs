@@ -17,7 +17,7 @@ const DEVICE: &str = "reknit0";
 /// Moves the calling thread into a new, empty network namespace with one TUN device that has the address `local` on a
 /// network with `remote`. The namespace is gone when the thread and its sockets are.
 pub(crate) fn enter(local: IpAddr, remote: IpAddr) -> io::Result<SyncDevice> {
-    unshare(CloneFlags::CLONE_NEWNET)?;
+    enter_empty()?;
     configure();
     let builder = DeviceBuilder::new().name(DEVICE).mtu(MTU);
     let device = match (local, remote) {
@@ -28,6 +28,11 @@ pub(crate) fn enter(local: IpAddr, remote: IpAddr) -> io::Result<SyncDevice> {
     device.set_nonblocking(true)?;
     wait_for(local)?;
     Ok(device)
+}
+
+/// Moves the calling thread into a new, empty network namespace.
+pub(crate) fn enter_empty() -> io::Result<()> {
+    Ok(unshare(CloneFlags::CLONE_NEWNET)?)
 }
 
 /// The kernel takes an IPv6 address into use a moment after it was given to the device, even where nobody asks for

@@ -1,7 +1,7 @@
 //! What a live transfer has shown.
 
 use reknit_tcp::Info;
-use reknit_tcp::stats::SendStats;
+use reknit_tcp::stats::{ReceiveStats, SendStats};
 use reknit_units::{Bytes, Duration};
 
 use crate::kernel_end::KernelCounters;
@@ -46,8 +46,12 @@ pub struct Outcome {
     pub engine: Option<SendStats>,
     /// The sender's variables at the end, if it was our engine; else the receiver's, if that was.
     pub info: Option<Info>,
+    /// What the receiver counted, if it was our engine.
+    pub receive: Option<ReceiveStats>,
     /// What the sender's kernel counted, if it was one.
     pub kernel: Option<KernelCounters>,
+    /// What the receiver's kernel counted, if it was one.
+    pub receiver_kernel: Option<KernelCounters>,
     /// Whether the machine kept up.
     pub punctuality: Punctuality,
 }
@@ -64,6 +68,16 @@ impl Outcome {
         match (&self.engine, &self.kernel) {
             (Some(engine), _) => engine.timeouts,
             (None, Some(kernel)) => kernel.get("TCPTimeouts"),
+            (None, None) => 0,
+        }
+    }
+
+    /// Data segments that the receiver discarded for their older timestamps (PAWS).
+    pub fn paws_discards(&self) -> u64 {
+        match (&self.receive, &self.receiver_kernel) {
+            (Some(engine), _) => engine.paws_discards,
+            // Pure ACKs count as well, but those of a receiver's peer are rare: it sends data.
+            (None, Some(kernel)) => kernel.get("PAWSEstab"),
             (None, None) => 0,
         }
     }

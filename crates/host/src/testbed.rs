@@ -1,20 +1,16 @@
 //! A transfer between two live ends over an emulated path.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 
 use reknit_path::{Direction, Pipe, Profile};
-use reknit_tcp::stats::SendStats;
-use reknit_tcp::{CloseReason, Config, Info};
+use reknit_tcp::stats::{ReceiveStats, SendStats};
+use reknit_tcp::{CloseReason, Config, Info, Stream};
 use reknit_units::{Bytes, Duration, Instant};
-use reknit_variants::{Composition, UnknownVariant};
 use reknit_wire::Endpoints;
 
 use crate::clock::Clock;
@@ -25,6 +21,7 @@ use crate::kernel_end::{KernelCounters, KernelEnd, Task};
 use crate::observer::Observer;
 use crate::outcome::{Ending, Outcome};
 use crate::punctuality::{Lateness, Punctuality, waited_for_cpu};
+use crate::stack::Stack;
 pub use crate::workload::{Payload, Tally};
 use crate::workload::{Sink, Source};
 
@@ -32,40 +29,6 @@ use crate::workload::{Sink, Source};
 const SERVER_PORT: u16 = 7700;
 /// Port of our engine when it opens.
 const CLIENT_PORT: u16 = 40_077;
-
-/// The TCP of one end.
-#[derive(Clone, Debug)]
-pub enum Stack {
-    /// The running kernel's, with this congestion control.
-    Kernel(String),
-    /// Our engine, with these plug-ins; the name is for people.
-    Engine(String, Arc<Composition>),
-}
-
-impl FromStr for Stack {
-    type Err = UnknownVariant;
-
-    /// `kernel:cubic` or the name of a variant.
-    fn from_str(text: &str) -> Result<Stack, UnknownVariant> {
-        match text.split_once(':') {
-            Some(("kernel", congestion_control)) => Ok(Stack::Kernel(congestion_control.to_owned())),
-            _ if text == "kernel" => Ok(Stack::Kernel("cubic".to_owned())),
-            _ => {
-                let variant = reknit_variants::find(text)?;
-                Ok(Stack::Engine(variant.name.to_owned(), Arc::new((variant.compose)())))
-            }
-        }
-    }
-}
-
-impl fmt::Display for Stack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Stack::Kernel(congestion_control) => write!(f, "kernel:{congestion_control}"),
-            Stack::Engine(name, _) => f.write_str(name),
-        }
-    }
-}
 
 /// Which end opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -191,13 +154,13 @@ fn make_end(
     let remote = SocketAddr::new(remote, remote_port);
     let set_up = |what| move |source| TestbedError::SetUp { what, source };
     match if is_sender { &spec.sender } else { &spec.receiver } {
-        Stack::Kernel(congestion_control) => {
+        Stack::Kernel(kernel) => {
             let task = Task {
                 local,
                 remote,
                 opens,
                 sends: is_sender.then(|| (spec.payload.clone(), stop_at)),
-                congestion_control: congestion_control.clone(),
+                kernel: kernel.clone(),
                 clock,
             };
             let end = KernelEnd::start(task, ready, go).map_err(set_up("a network namespace with a TUN device"))?;
@@ -258,6 +221,7 @@ struct Rest {
     tally: Tally,
     last_read: Option<Instant>,
     engine: Option<SendStats>,
+    receive: Option<ReceiveStats>,
     info: Option<Info>,
     kernel: Option<KernelCounters>,
     waited_for_cpu: Duration,
@@ -270,9 +234,11 @@ fn finish_end(end: End, span: Span, what: &'static str) -> Result<Rest, TestbedE
             if let Some(reason) = end.failure() {
                 return Err(TestbedError::Closed(reason));
             }
-            let engine = end.stream().map(|stream| stream.connection().send_stats().clone());
+            let connection = end.stream().map(Stream::connection);
+            let engine = connection.map(|connection| connection.send_stats().clone());
+            let receive = connection.map(|connection| *connection.receive_stats());
             let (info, last_read) = (end.info(span.now), Some(end.last_read()));
-            Ok(Rest { engine, info, last_read, tally: end.tally(), ..Rest::default() })
+            Ok(Rest { engine, receive, info, last_read, tally: end.tally(), ..Rest::default() })
         }
         End::Kernel(end) => {
             if span.stopped != Stopped::Done {
@@ -319,7 +285,9 @@ fn conclude(sides: [Side<End>; 2], span: Span, lateness: &Lateness, waited: Dura
         fins: [data.fins, acks.fins],
         engine: sender.engine,
         info: sender.info.or(receiver.info),
+        receive: receiver.receive,
         kernel: sender.kernel,
+        receiver_kernel: receiver.kernel,
         punctuality: Punctuality::new(lateness, waited, elapsed, sender.refused + receiver.refused),
     })
 }

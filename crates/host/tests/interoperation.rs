@@ -7,11 +7,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use reknit_host::testbed::Payload;
-use reknit_host::{Ending, Opener, Outcome, Spec, Stack, TestbedError, doctor, run};
+use reknit_host::{Ending, Opener, Outcome, Spec, Stack, StackError, TestbedError, doctor, run};
 use reknit_path::Profile;
 use reknit_tcp::Config;
 use reknit_units::{Bytes, Duration};
-use reknit_variants::{UnknownVariant, VARIANTS};
+use reknit_variants::VARIANTS;
 
 /// Our role in a transfer.
 #[derive(Clone, Copy, Debug)]
@@ -171,7 +171,7 @@ fn every_variant_against_the_kernel() {
 fn against_the_kernel(variant: &str, role: Role) -> Result<(), String> {
     let size = Bytes(1_000_000);
     let mut spec = spec("reordered-and-lossy", role, size.0);
-    let ours: Stack = variant.parse().map_err(|error: UnknownVariant| error.to_string())?;
+    let ours: Stack = variant.parse().map_err(|error: StackError| error.to_string())?;
     match role {
         Role::ClientSends | Role::ServerSends => spec.sender = ours,
         Role::ClientReceives | Role::ServerReceives => spec.receiver = ours,
@@ -212,6 +212,48 @@ fn a_transfer_that_takes_too_long_is_an_outcome() {
         assert!(outcome.delivered > Bytes(10_000), "{}: {:?}", spec.sender, outcome.delivered);
         assert!(outcome.elapsed >= Duration::from_millis(1400), "{}: {:?}", spec.sender, outcome.elapsed);
     }
+}
+
+/// Two paths in turn, 200 ms apart: repairs fill holes whose originals come later, with older timestamps.
+#[test]
+fn a_receiver_discards_late_originals_only_if_there_are_timestamps() {
+    if !can_run() {
+        return;
+    }
+    for receiver in ["kernel:cubic", "rack"] {
+        for (sender, expected) in [("kernel:cubic", true), ("kernel:cubic+timestamps=0", false)] {
+            let spec = Spec {
+                sender: sender.parse().unwrap(),
+                receiver: receiver.parse().unwrap(),
+                payload: Payload::Endless,
+                duration: Duration::from_secs(4),
+                ..spec("two-paths-200ms", Role::ClientSends, 0)
+            };
+            let outcome = run(&spec, &AtomicBool::new(false)).unwrap();
+            assert_eq!(outcome.ending, Ending::Stopped, "{sender} to {receiver}");
+            assert_eq!(outcome.paws_discards() > 0, expected, "{sender} to {receiver}: {}", outcome.paws_discards());
+            assert!(outcome.kernel.is_some_and(|kernel| kernel.get("RetransSegs") > 0), "{sender} to {receiver}");
+        }
+    }
+}
+
+#[test]
+fn a_setting_that_the_kernel_does_not_have_is_refused() {
+    if !can_run() {
+        return;
+    }
+    let check = |text: &str| match text.parse::<Stack>().unwrap() {
+        Stack::Kernel(kernel) => kernel.check().map_err(|error| error.to_string()),
+        Stack::Engine(..) => panic!("{text} is a kernel's"),
+    };
+    assert_eq!(check("kernel:cubic+sack=0"), Ok(()));
+    let unknown = check("kernel:cubic+sacks=0").unwrap_err();
+    assert!(unknown.starts_with("this kernel has no setting net.ipv4.tcp_sacks"), "{unknown}");
+    assert!(unknown.contains(", sack, "), "{unknown}");
+    let value = check("kernel:cubic+sack=many").unwrap_err();
+    assert!(value.starts_with("this kernel does not take many for net.ipv4.tcp_sack"), "{value}");
+    let control = check("kernel:vegas2").unwrap_err();
+    assert!(control.starts_with("this kernel has no congestion control `vegas2`; it has"), "{control}");
 }
 
 /// Network namespaces in which a thread of this process is.

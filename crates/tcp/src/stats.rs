@@ -240,14 +240,20 @@ pub struct ReceiveStats {
     pub out_of_order: u64,
     /// Pure ACKs sent.
     pub acks_sent: u64,
+    /// Segments with data, arrived and discarded for their older timestamp (PAWS, RFC 7323 §5). Not among those received.
+    pub paws_discards: u64,
+    /// Pure ACKs discarded for the same reason.
+    pub paws_discarded_acks: u64,
 }
 
 impl AddAssign for ReceiveStats {
     fn add_assign(&mut self, other: ReceiveStats) {
-        let ReceiveStats { segments, duplicates, out_of_order, acks_sent } = other;
+        let ReceiveStats { segments, duplicates, out_of_order, acks_sent, paws_discards, paws_discarded_acks } = other;
         self.segments += segments;
         self.duplicates += duplicates;
         self.out_of_order += out_of_order;
         self.acks_sent += acks_sent;
+        self.paws_discards += paws_discards;
+        self.paws_discarded_acks += paws_discarded_acks;
     }
 }

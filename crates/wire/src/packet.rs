@@ -161,7 +161,7 @@ impl Decoded<'_> {
         let (source, destination, ecn, checksum) = match &sliced.net {
             Some(NetSlice::Ipv4(ip)) => {
                 let ip = ip.header();
-                if ip.header_checksum() != ip.to_header().calc_header_checksum() {
+                if !is_same_sum(ip.header_checksum(), ip.to_header().calc_header_checksum()) {
                     return Err(DecodeError::Checksum("IPv4"));
                 }
                 let checksum = tcp.calc_checksum_ipv4(ip.source(), ip.destination());
@@ -174,7 +174,7 @@ impl Decoded<'_> {
             }
             _ => return Err(DecodeError::NotTcp),
         };
-        if checksum != Ok(tcp.checksum()) {
+        if !checksum.is_ok_and(|checksum| is_same_sum(checksum, tcp.checksum())) {
             return Err(DecodeError::Checksum("TCP"));
         }
         let payload = tcp.payload();
@@ -188,6 +188,12 @@ impl Decoded<'_> {
             payload,
         })
     }
+}
+
+/// In one's complement (RFC 1071) all bits clear and all bits set are both zero. Linux writes the second where it computes a
+/// checksum of zero itself.
+fn is_same_sum(a: u16, b: u16) -> bool {
+    a == b || [a, b].iter().all(|sum| matches!(sum, 0 | u16::MAX))
 }
 
 fn segment_from_wire(tcp: &TcpHeader, len: u16, ecn: Ecn) -> Segment {

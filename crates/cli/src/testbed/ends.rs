@@ -1,7 +1,7 @@
 //! Who sends to whom.
 
 use reknit_compare::NamedVariant;
-use reknit_host::Stack;
+use reknit_host::{Stack, StackError};
 use reknit_variants::{Custom, rules};
 
 use super::Args;
@@ -9,39 +9,46 @@ use crate::Failure;
 
 /// Every sender with every receiver.
 pub(super) fn pairs(args: &Args, senders: &[String], customs: &[Custom]) -> Result<Vec<(Stack, Stack)>, Failure> {
-    let known = available_congestion_controls();
-    let parse = |flag: &str, text: &str| {
-        let own = customs.iter().find(|custom| custom.name == text).map(NamedVariant::custom);
-        let stack = match own {
-            Some(own) => Stack::Engine(own.name, own.composition),
-            None => text.parse::<Stack>().map_err(|error| {
-                Failure::Usage(format!("{flag}: {error}; or kernel:NAME with a congestion control of this kernel"))
-            })?,
-        };
-        match &stack {
-            Stack::Kernel(name) if !known.split_whitespace().any(|k| k == name) => {
-                Err(Failure::Usage(format!("{flag}: this kernel has no congestion control `{name}`; it has {known}")))
-            }
-            Stack::Engine(name, parts) if parts.loss_detector.build().is_told() => Err(Failure::Usage(format!(
-                "{flag}: `{name}` runs in simulation only: no network tells a sender what it lost; see reknit compare"
-            ))),
-            _ => Ok(stack),
-        }
-    };
     let mut pairs = Vec::new();
-    for receiver in &args.to {
-        for sender in senders {
-            let sender = parse("--variants", sender)?;
-            let receiver = if receiver == "same" { sender.clone() } else { parse("--to", receiver)? };
+    for receiver in &whole_names(&args.to) {
+        for sender in &whole_names(senders) {
+            let sender = stack("--variants", sender, customs)?;
+            let receiver = if receiver == "same" { sender.clone() } else { stack("--to", receiver, customs)? };
             pairs.push((sender, receiver));
         }
     }
     Ok(pairs)
 }
 
-fn available_congestion_controls() -> String {
-    let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    std::fs::read_to_string(file).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+/// What `text` names, one of `customs` first. `flag` is where it stands.
+pub(crate) fn stack(flag: &str, text: &str, customs: &[Custom]) -> Result<Stack, Failure> {
+    let refused = |error: StackError| Failure::Usage(format!("{flag}: {error}"));
+    let stack = match customs.iter().find(|custom| custom.name == text).map(NamedVariant::custom) {
+        Some(own) => Stack::Engine(own.name, own.composition),
+        None => text.parse::<Stack>().map_err(refused)?,
+    };
+    match &stack {
+        Stack::Kernel(kernel) => kernel.check().map_err(refused)?,
+        Stack::Engine(name, parts) if parts.loss_detector.build().is_told() => {
+            let why = "no network tells a sender what it lost; see reknit compare";
+            return Err(Failure::Usage(format!("{flag}: `{name}` runs in simulation only: {why}")));
+        }
+        Stack::Engine(..) => {}
+    }
+    Ok(stack)
+}
+
+/// The names of a list that was split at commas: a kernel's settings have commas of their own.
+pub(crate) fn whole_names(pieces: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for piece in pieces {
+        let is_setting = piece.contains('=') && !piece.contains(':');
+        match names.last_mut().filter(|name| is_setting && name.starts_with("kernel") && name.contains('+')) {
+            Some(kernel) => *kernel = format!("{kernel},{piece}"),
+            None => names.push(piece.clone()),
+        }
+    }
+    names
 }
 
 /// Warns of ends that wait for each other.
@@ -52,5 +59,17 @@ pub(super) fn warn_of_double_waits(pairs: &[(Stack, Stack)]) {
         {
             eprintln!("warning: {sender} to {receiver}: {warning}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_may_have_commas() {
+        let pieces: Vec<String> =
+            "rack,kernel:cubic+timestamps=0,recovery=0,kernel:bbr,sack".split(',').map(str::to_owned).collect();
+        assert_eq!(whole_names(&pieces), ["rack", "kernel:cubic+timestamps=0,recovery=0", "kernel:bbr", "sack"]);
     }
 }

@@ -23,8 +23,9 @@ use crate::{Failure, capture, input, output};
 pub(crate) struct Args {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// Senders, separated by commas: variants, or kernel:cubic, kernel:reno, kernel:bbr [default: kernel:cubic, and
-    /// rack or the scenario's]
+    /// Senders, separated by commas: variants, or kernel:cubic, kernel:reno, kernel:bbr, with
+    /// settings of its namespace (`net.ipv4.tcp_NAME`) kernel:cubic+timestamps=0,recovery=0 [default: kernel:cubic, and rack
+    /// or the scenario's]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
     /// Receivers, separated by commas: the same, or `same` as the sender

@@ -1,10 +1,11 @@
 //! What the transfers have shown: the JSON document (`docs/json.md`).
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use reknit_compare::{Estimate, NamedVariant};
 use reknit_host::testbed::Payload;
-use reknit_host::{Ending, Outcome, Spec, Stack, TestbedError};
+use reknit_host::{Ending, KernelCounters, Outcome, Spec, Stack, TestbedError};
 use reknit_path::Profile;
 use serde::Serialize;
 
@@ -51,9 +52,14 @@ pub(super) struct Measured {
     pub(super) retransmissions: u64,
     pub(super) spurious_retransmissions: u64,
     pub(super) timeouts: u64,
+    pub(super) paws_discards: u64,
     /// SHA-256 of what was sent, if the same was received; none for a transfer that was stopped by time.
     pub(super) sha256: Option<String>,
     pub(super) fell_back: Vec<String>,
+    /// What the kernel at the sender counted, zeros apart; none if our engine was there.
+    pub(super) sender_counters: Option<BTreeMap<String, u64>>,
+    /// The same at the receiver.
+    pub(super) receiver_counters: Option<BTreeMap<String, u64>>,
     pub(super) late_p99_ms: f64,
     pub(super) late_max_ms: f64,
     pub(super) waited_for_cpu: f64,
@@ -144,6 +150,11 @@ fn name(ending: Ending) -> &'static str {
 }
 
 impl Measured {
+    /// A counter of the sender's kernel.
+    pub(super) fn counted_by_sender(&self, name: &str) -> u64 {
+        self.sender_counters.as_ref().and_then(|counters| counters.get(name)).copied().unwrap_or(0)
+    }
+
     fn of(spec: &Spec, outcome: &Outcome, sha256: Option<String>) -> Measured {
         let punctuality = outcome.punctuality;
         Measured {
@@ -154,8 +165,11 @@ impl Measured {
             retransmissions: outcome.retransmissions,
             spurious_retransmissions: outcome.spurious_retransmissions,
             timeouts: outcome.timeouts(),
+            paws_discards: outcome.paws_discards(),
             sha256,
             fell_back: fall_backs(spec, outcome),
+            sender_counters: outcome.kernel.as_ref().map(KernelCounters::counted),
+            receiver_counters: outcome.receiver_kernel.as_ref().map(KernelCounters::counted),
             late_p99_ms: punctuality.late_p99.as_secs_f64() * 1e3,
             late_max_ms: punctuality.late_max.as_secs_f64() * 1e3,
             waited_for_cpu: punctuality.waited_for_cpu,

@@ -4,6 +4,19 @@ use super::report::{Measured, Report, Transfer, estimate};
 use crate::table::{self, Align, Column};
 use crate::{Failure, output};
 
+/// Counters of a sender's kernel that tell how it took reordering.
+const TOLD: [&str; 9] = [
+    "TCPSACKReorder",
+    "TCPTSReorder",
+    "TCPDSACKRecv",
+    "TCPDSACKUndo",
+    "TCPFullUndo",
+    "TCPPartialUndo",
+    "TCPLossUndo",
+    "TCPSpuriousRTOs",
+    "TCPLossProbes",
+];
+
 /// What to do about transfers that are in doubt.
 const ADVICE: &str = "Repeat them on an idle machine, or give the command precedence: chrt -f 10 reknit testbed ...";
 
@@ -28,6 +41,7 @@ pub(super) fn show(json: bool, report: &Report) -> Result<(), Failure> {
         let foot = format!("Means of {} transfers each with 95 % intervals, and their range.", report.repeat);
         text = text + "\n" + &table::wrap(&foot, width, 0) + "\n";
     }
+    text.push_str(&counters(report, width));
     text.push_str(&doubts(report, width));
     output::print(&text)
 }
@@ -36,6 +50,21 @@ pub(super) fn show(json: bool, report: &Report) -> Result<(), Failure> {
 fn who(transfer: &Transfer, report: &Report) -> String {
     let pair = format!("{} to {}", transfer.sender, transfer.receiver);
     if report.repeat > 1 { format!("{pair}, transfer {}", transfer.repetition) } else { pair }
+}
+
+/// What the senders' kernels counted, means.
+fn counters(report: &Report, width: usize) -> String {
+    let mut text = String::new();
+    for pair in report.by_pair() {
+        let count = |name: &str| estimate(&pair, |m| m.counted_by_sender(name) as f64).mean;
+        let told = TOLD.iter().map(|name| (name, count(name))).filter(|(_, count)| *count > 0.0);
+        let told: Vec<String> = told.map(|(name, mean)| format!("{name} {}", output::count(mean))).collect();
+        if !told.is_empty() {
+            let line = format!("{} to {}: {}.", pair[0].sender, pair[0].receiver, told.join(", "));
+            text = text + &table::wrap(&line, width, 2) + "\n";
+        }
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
 }
 
 /// Results that the machine may have spoilt: for each pair of ends how many, and why the first of them.
@@ -70,6 +99,7 @@ fn columns(report: &Report) -> Vec<Column> {
         share("retransmitted", &pairs, |m| [m.retransmissions, m.segments_sent]),
         share("spuriously", &pairs, |m| [m.spurious_retransmissions, m.retransmissions]),
         mean("RTOs", 1, &pairs, |m| m.timeouts as f64, output::count),
+        mean("PAWS discards", 2, &pairs, |m| m.paws_discards as f64, output::count),
     ]);
     if report.transfers.iter().any(|transfer| transfer.ending != "stopped") {
         columns.push(column("outcome", 1, Align::Left, &pairs, outcome));

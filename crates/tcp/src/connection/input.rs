@@ -79,7 +79,11 @@ impl Connection {
             return DROP;
         }
         let old = !segment.flags.has(Flags::RST) && self.fails_paws(now, segment);
-        if !old && self.receiver.accepts(start, end) {
+        if old {
+            let stats = &mut self.receiver.stats;
+            stats.paws_discards += u64::from(segment.len > 0);
+            stats.paws_discarded_acks += u64::from(segment.is_pure_ack());
+        } else if self.receiver.accepts(start, end) {
             return GO_ON;
         }
         if segment.flags.has(Flags::RST) {

@@ -121,6 +121,8 @@ fn a_segment_from_another_time_is_acknowledged_and_dropped() {
     peer.at(LATER_MS).take();
     assert_eq!(peer.send(stamped(data(101, 1, 100), 1999, OURS)), 0);
     assert_eq!(peer.hear(), [". 1:1(0) ack 101"]);
+    let stats = peer.connection.receive_stats();
+    assert_eq!((stats.segments, stats.paws_discards, stats.paws_discarded_acks), (1, 1, 0));
     assert_eq!(peer.send(stamped(data(101, 1, 100), 2000, OURS)), 100);
 }
 
@@ -130,6 +132,7 @@ fn an_ack_from_another_time_acknowledges_nothing() {
     peer.write(100);
     peer.send(stamped(ack(1, 101), PEER_TSVAL - 1, OURS));
     assert_eq!(peer.connection.acknowledged(), 0);
+    assert_eq!(peer.connection.receive_stats().paws_discarded_acks, 1);
     peer.send(stamped(ack(1, 101), PEER_TSVAL, OURS));
     assert_eq!(peer.connection.acknowledged(), 100);
 }

@@ -1,0 +1,169 @@
+//! The TCP of one end: our engine with a variant, or the kernel's with settings.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use reknit_variants::{Composition, UnknownVariant};
+
+use crate::namespace;
+
+/// The TCP of one end.
+#[derive(Clone, Debug)]
+pub enum Stack {
+    /// The running kernel's.
+    Kernel(KernelTcp),
+    /// Our engine, with these plug-ins; the name is for people.
+    Engine(String, Arc<Composition>),
+}
+
+/// The kernel's TCP: `kernel:cubic`, or with settings of its network namespace `kernel:cubic+timestamps=0,recovery=0`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelTcp {
+    /// Congestion control, as the kernel calls it.
+    pub congestion_control: String,
+    /// Values of `net.ipv4.tcp_NAME`, each after its name.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Why there is no such TCP.
+#[derive(Debug, thiserror::Error)]
+pub enum StackError {
+    /// Neither a kernel's nor a variant.
+    #[error("{0}; or kernel:NAME with a congestion control of this kernel")]
+    Unknown(#[from] UnknownVariant),
+    /// A setting is not of the form `NAME=VALUE`.
+    #[error("`{0}` is no setting of a kernel; write kernel:cubic+NAME=VALUE,NAME=VALUE, such as timestamps=0")]
+    Form(String),
+    /// The kernel has no such congestion control.
+    #[error("this kernel has no congestion control `{0}`; it has {1}")]
+    CongestionControl(String, String),
+    /// The kernel has no such setting, or none in a namespace.
+    #[error("this kernel has no setting net.ipv4.tcp_{0} that a namespace can have; it has {1}")]
+    Setting(String, String),
+    /// The kernel does not take the value.
+    #[error("this kernel does not take {1} for net.ipv4.tcp_{0}: {2}")]
+    Value(String, String, io::Error),
+}
+
+impl FromStr for Stack {
+    type Err = StackError;
+
+    /// A kernel's TCP, or the name of a variant.
+    fn from_str(text: &str) -> Result<Stack, StackError> {
+        let kernel = match text.split_once(':') {
+            Some(("kernel", rest)) => rest,
+            _ if text == "kernel" => "cubic",
+            _ => {
+                let variant = reknit_variants::find(text)?;
+                return Ok(Stack::Engine(variant.name.to_owned(), Arc::new((variant.compose)())));
+            }
+        };
+        let mut parts = kernel.split(['+', ',']);
+        let congestion_control = parts.next().unwrap_or_default().to_owned();
+        let setting = |part: &str| match part.split_once('=') {
+            Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((bare(name), value.trim().to_owned())),
+            _ => Err(StackError::Form(part.to_owned())),
+        };
+        Ok(Stack::Kernel(KernelTcp { congestion_control, settings: parts.map(setting).collect::<Result<_, _>>()? }))
+    }
+}
+
+/// `net.ipv4.tcp_sack`, `tcp_sack` and `sack` are the same.
+fn bare(name: &str) -> String {
+    let name = name.trim();
+    let name = name.strip_prefix("net.ipv4.").unwrap_or(name);
+    name.strip_prefix("tcp_").unwrap_or(name).to_owned()
+}
+
+impl fmt::Display for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stack::Kernel(kernel) => kernel.fmt(f),
+            Stack::Engine(name, _) => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for KernelTcp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kernel:{}", self.congestion_control)?;
+        for (i, (name, value)) in self.settings.iter().enumerate() {
+            write!(f, "{}{name}={value}", if i == 0 { '+' } else { ',' })?;
+        }
+        Ok(())
+    }
+}
+
+impl KernelTcp {
+    /// Tries all settings in a namespace that is gone afterwards.
+    ///
+    /// # Errors
+    /// Names the setting or the value, and what is allowed. A machine that allows no namespaces is not this function's to
+    /// report.
+    pub fn check(&self) -> Result<(), StackError> {
+        let known = available_congestion_controls();
+        if !known.split(' ').any(|name| name == self.congestion_control) {
+            return Err(StackError::CongestionControl(self.congestion_control.clone(), known));
+        }
+        if self.settings.is_empty() {
+            return Ok(());
+        }
+        let this = self.clone();
+        let attempt = std::thread::spawn(move || namespace::enter_empty().map_or(Ok(()), |()| this.apply()));
+        attempt.join().unwrap_or(Ok(()))
+    }
+
+    /// Sets them in the calling thread's network namespace.
+    pub(crate) fn apply(&self) -> Result<(), StackError> {
+        for (name, value) in &self.settings {
+            fs::write(format!("{FOLDER}/tcp_{name}"), value).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => StackError::Setting(name.clone(), settings()),
+                _ => StackError::Value(name.clone(), value.clone(), error),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The settings of a network namespace.
+const FOLDER: &str = "/proc/sys/net/ipv4";
+
+fn available_congestion_controls() -> String {
+    let text = fs::read_to_string(format!("{FOLDER}/tcp_available_congestion_control")).unwrap_or_default();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The settings that the calling thread's namespace has.
+fn settings() -> String {
+    let files = fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    let names = files.filter_map(|file| file.file_name().to_str()?.strip_prefix("tcp_").map(str::to_owned));
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_and_written_back() {
+        for (text, written) in [
+            ("kernel", "kernel:cubic"),
+            ("kernel:bbr", "kernel:bbr"),
+            ("kernel:cubic+timestamps=0,recovery=0", "kernel:cubic+timestamps=0,recovery=0"),
+            (
+                "kernel:reno+net.ipv4.tcp_sack=0+tcp_rmem=4096 131072 6291456",
+                "kernel:reno+sack=0,rmem=4096 131072 6291456",
+            ),
+        ] {
+            assert_eq!(text.parse::<Stack>().unwrap().to_string(), written);
+        }
+        for text in ["kernel:cubic+timestamps", "kernel:cubic+=1", "kernel:cubic+sack="] {
+            assert!(matches!(text.parse::<Stack>(), Err(StackError::Form(_))), "{text}");
+        }
+    }
+}
