@@ -193,7 +193,7 @@ impl Decoded<'_> {
 /// In one's complement (RFC 1071) all bits clear and all bits set are both zero. Linux writes the second where it computes a
 /// checksum of zero itself.
 fn is_same_sum(a: u16, b: u16) -> bool {
-    a == b || [a, b].iter().all(|sum| matches!(sum, 0 | u16::MAX))
+    a == b || [a, b].into_iter().all(|sum| matches!(sum, 0 | u16::MAX))
 }
 
 fn segment_from_wire(tcp: &TcpHeader, len: u16, ecn: Ecn) -> Segment {

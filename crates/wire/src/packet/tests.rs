@@ -406,3 +406,22 @@ fn a_router_can_mark_what_is_capable() {
         }
     }
 }
+
+#[test]
+fn both_zeros_are_the_same_checksum() {
+    let segment = Segment { flags: Flags::ACK, len: 2, ..Segment::default() };
+    for v6 in [false, true] {
+        let mut packet = Vec::new();
+        encode(endpoints(v6), &segment, &[0, 0], &mut packet);
+        let at = packet.len() - 2 - 4; // behind it the urgent pointer and the payload
+        let sum = [packet[at], packet[at + 1]];
+        encode(endpoints(v6), &segment, &sum, &mut packet); // the payload takes the rest to zero
+        assert_eq!(packet[at..at + 2], [0, 0]);
+        for zero in [0, u8::MAX] {
+            packet[at..at + 2].fill(zero);
+            assert!(Decoded::read(&packet).is_ok(), "IPv6 {v6}: {zero}");
+        }
+        packet[at + 1] = 1;
+        assert!(Decoded::read(&packet).is_err(), "IPv6 {v6}");
+    }
+}
