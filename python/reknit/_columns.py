@@ -44,6 +44,7 @@ COUNTS: Schema = {
     "lost_acks": "int",
     "delayed_packets": "int",
     "duplicate_packets": "int",
+    "paws_discards": "int",
     "wait_p50_ms": "float",
     "wait_p99_ms": "float",
     "jain": "float",

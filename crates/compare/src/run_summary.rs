@@ -49,6 +49,8 @@ pub struct RunSummary {
     pub delayed_packets: u64,
     /// Data segments that arrived although all of their bytes had arrived, copies made by the network included.
     pub duplicate_packets: u64,
+    /// Data segments that arrived and were discarded for their older timestamps (PAWS, RFC 7323 §5).
+    pub paws_discards: u64,
     /// How long a segment waited at the receiver for those before it, ms: median over all segments.
     pub wait_p50_ms: f64,
     /// The same, 99th percentile.
@@ -242,6 +244,7 @@ impl RunSummary {
             lost_acks: sum(|f| f.lost_acks),
             delayed_packets: result.delayed,
             duplicate_packets: sum(|f| f.receive.duplicates),
+            paws_discards: sum(|f| f.receive.paws_discards),
             wait_p50_ms: worst(|f| f.wait_p50),
             wait_p99_ms: worst(|f| f.wait_p99),
             jain: jain(result.flows.iter().map(FlowResult::goodput)),
