@@ -4,6 +4,7 @@ mod capture;
 mod compare;
 mod doctor;
 mod input;
+mod matrix;
 mod output;
 mod papers;
 mod paths;
@@ -38,6 +39,8 @@ enum Command {
     Compare(compare::Args),
     /// Run a grid of scenarios, in simulation
     Sweep(sweep::Args),
+    /// Run variants over many random paths, in simulation and live
+    Matrix(matrix::Args),
     /// List the variants, or explain one
     Variants(variants::Args),
     /// List the paths, or describe one
@@ -107,6 +110,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let result = match cli.command {
         Command::Compare(args) => compare::run(&args),
         Command::Sweep(args) => sweep::run(&args),
+        Command::Matrix(args) => matrix::run(&args),
         Command::Variants(args) => variants::run(&args),
         Command::Paths(args) => paths::run(&args),
         Command::Papers(args) => papers::run(&args),

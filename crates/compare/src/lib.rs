@@ -10,6 +10,7 @@ pub mod about;
 pub mod catalogue;
 mod experiment;
 mod grid;
+mod matrix;
 mod measured;
 pub mod named_variant;
 pub mod names;
@@ -27,6 +28,9 @@ pub use reknit_config::{Argument, InputError, KeyError, Location};
 
 pub use experiment::{CompareOptions, Comparison, Experiment, Job, Row};
 pub use grid::{Axis, Grid, GridFile};
+pub use matrix::{
+    Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixReport, MatrixRun, MatrixStore, PathReferences, Shares, Spread,
+};
 pub use measured::Measured;
 pub use named_variant::NamedVariant;
 pub use point::Point;

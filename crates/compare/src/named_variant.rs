@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use reknit_config::{InputError, KeyError};
 use reknit_tcp::Info;
+use reknit_variants::seam::Seam;
 use reknit_variants::{Composition, Custom, VARIANTS, Variant, rules};
 use toml::Table;
 
@@ -28,6 +29,13 @@ impl NamedVariant {
     /// One of the user's.
     pub fn custom(custom: &Custom) -> NamedVariant {
         NamedVariant { name: custom.name.clone(), composition: Arc::new(custom.composition.clone()) }
+    }
+
+    /// Its name and its parts with their parameters, as text that is the same in every run of the program.
+    pub fn parts(&self) -> String {
+        let faces = Seam::ALL.iter().flat_map(|seam| self.composition.faces(*seam));
+        let parts: Vec<String> = faces.map(|face| format!("{} {:?}", face.algorithm, face.parameters)).collect();
+        format!("{}: {}", self.name, parts.join("; "))
     }
 
     /// What it did without because the two ends did not agree on it; none before there is a connection.

@@ -44,7 +44,7 @@ pub(crate) struct Setup {
     files: usize,
     pub(crate) duration: Duration,
     flows: FlowSetup,
-    tcp: reknit_tcp::Config,
+    pub(crate) tcp: reknit_tcp::Config,
 }
 
 impl ScenarioOptions {

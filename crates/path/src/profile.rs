@@ -169,6 +169,15 @@ impl Profile {
         Profile { forward: keep(&self.forward), reverse: keep(&self.reverse), ..self.clone() }
     }
 
+    /// True if some stage is there to lose packets: by chance, in bursts, in outages, or by damage. A link may drop what its
+    /// queue has no room for without it.
+    pub fn loses_packets(&self) -> bool {
+        let loses = |named: &Named| {
+            matches!(named.spec, Spec::Loss(_) | Spec::Gilbert(_) | Spec::Outage(_) | Spec::Corruption(_))
+        };
+        self.forward.iter().chain(&self.reverse).any(loses)
+    }
+
     /// Loses each data packet with this probability, in addition to what the path does: by the forward direction's
     /// first loss stage, or by one more at its end.
     pub fn set_loss(&mut self, probability: Share) {

@@ -1,6 +1,6 @@
 //! `reknit testbed`: live transfers between our engine and this machine's kernel.
 
-mod ends;
+pub(crate) mod ends;
 mod live;
 mod report;
 mod show;

@@ -1,0 +1,214 @@
+//! `reknit matrix`: variants over many random paths, simulated and live.
+
+mod live;
+mod show;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::ProgressBar;
+use rayon::prelude::*;
+use reknit_compare::{
+    Argument, Error, Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixStore, NamedVariant, named_variant,
+};
+use reknit_host::Stack;
+use reknit_path::RandomPath;
+use reknit_units::Duration;
+
+use crate::testbed::ends;
+use crate::{Failure, input, output};
+
+/// Variants if nothing is said.
+const VARIANTS: [&str; 5] = ["sack", "dsack-r", "rr-taes", "rack", "pr"];
+/// Kernels beside them in live runs.
+const KERNELS: [&str; 2] = ["kernel:cubic", "kernel:bbr"];
+
+/// Run variants over many random paths that reorder packets, in simulation and live.
+///
+/// Draws paths from a population (docs/matrix.md) and prints how large a share of the goodput in order each variant keeps:
+/// mean, median and least over the paths, those that lose packets apart. With --live the variants and this machine's kernels
+/// also transfer data over the same paths in real time; needs root.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Draws of the population, separated by commas: each seed gives --paths paths
+    #[arg(long, value_name = "N,M", value_delimiter = ',', default_value = "1", value_parser = input::seed)]
+    seed: Vec<u64>,
+    /// Paths of each draw
+    #[arg(long, value_name = "N", default_value = "32", value_parser = input::whole::<1, 10_000>,
+          allow_negative_numbers = true)]
+    paths: u32,
+    /// Take the path files in this folder instead of drawing paths
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["seed", "paths"])]
+    paths_from: Option<PathBuf>,
+    /// Only paths that lose nothing
+    #[arg(long, conflicts_with = "lossy")]
+    lossless: bool,
+    /// Only paths that lose packets
+    #[arg(long)]
+    lossy: bool,
+    /// Variants, separated by commas; with --live also kernels, as in `reknit testbed` [default: sack, dsack-r, rr-taes,
+    /// rack, pr; with --live also kernel:cubic, kernel:bbr]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    variants: Vec<String>,
+    /// A variant of your own (docs/variants.md says how to write one); may be repeated
+    #[arg(long, value_name = "FILE.toml")]
+    variant_file: Vec<PathBuf>,
+    /// Length of each run
+    #[arg(long, value_name = "TIME", default_value = "15 s", value_parser = input::duration)]
+    duration: Duration,
+    /// Runs of each variant on each path, with the seeds 1, 2, 3, ...
+    #[arg(long, value_name = "N", default_value = "1", value_parser = input::whole::<1, 10_000>,
+          allow_negative_numbers = true)]
+    seeds: u32,
+    /// Run live as well, in real time (needs root)
+    #[arg(long)]
+    live: bool,
+    /// Runs at a time [default: simulations as many as there are processors, live runs 1]
+    #[arg(long, value_name = "N", value_parser = input::whole::<1, 1_000>, allow_negative_numbers = true)]
+    jobs: Option<u32>,
+    /// A folder that keeps each finished run; what is there is not run again
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+    /// Write the drawn paths into this folder, a path file each, and run nothing
+    #[arg(long, value_name = "DIR", conflicts_with = "paths_from")]
+    write: Option<PathBuf>,
+    /// Print all results as JSON (docs/json.md describes it)
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print one line for each run as comma-separated values
+    #[arg(long)]
+    csv: bool,
+    /// No progress bar
+    #[arg(long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(folder) = &args.write {
+        return write(args, folder);
+    }
+    let (stacks, variants) = who(args)?;
+    let options = MatrixOptions { paths: paths(args)?, variants, duration: args.duration, seeds: args.seeds };
+    let matrix = Matrix::new(options)?;
+    let store = args.store.as_deref().map(MatrixStore::open).transpose()?;
+    let stop = output::on_interrupt();
+    let simulated = simulate(args, &matrix, store.as_ref(), &stop)?;
+    let live = if args.live { live::run(args, &matrix, &stacks, store.as_ref(), &stop)? } else { Vec::new() };
+    let interrupted = stop.load(Ordering::Relaxed);
+    let mut report = matrix.report(&simulated, &live);
+    report.complete &= !interrupted;
+    show::show(args, &report)?;
+    if !interrupted {
+        return Ok(());
+    }
+    let kept = if store.is_some() { "; the next matrix with this store goes on there" } else { "" };
+    eprintln!("interrupted: what was finished is shown{kept}");
+    Err(Failure::Interrupted)
+}
+
+/// Those that run live, and those that are simulated.
+fn who(args: &Args) -> Result<(Vec<Stack>, Vec<NamedVariant>), Failure> {
+    let customs = named_variant::load(&args.variant_file)?;
+    for warning in customs.iter().flat_map(|custom| &custom.warnings) {
+        eprintln!("warning: {warning}");
+    }
+    let mut names = ends::whole_names(&args.variants);
+    if names.is_empty() {
+        names.extend(VARIANTS.map(str::to_owned));
+        names.extend(KERNELS.iter().filter(|_| args.live).map(|name| (*name).to_owned()));
+    }
+    names.extend(customs.iter().map(|custom| custom.name.clone()));
+    let (mut stacks, mut variants): (Vec<Stack>, Vec<NamedVariant>) = (Vec::new(), Vec::new());
+    for name in &names {
+        let is_kernel = name == "kernel" || name.starts_with("kernel:");
+        if is_kernel && !args.live {
+            let message = format!("--variants: {name} runs live only; add --live (as root) or leave it out");
+            return Err(Failure::Usage(message));
+        }
+        if args.live {
+            let stack = ends::stack("--variants", name, &customs)?;
+            if stacks.iter().all(|other| other.to_string() != stack.to_string()) {
+                stacks.push(stack);
+            }
+        }
+        if !is_kernel {
+            let variant = named_variant::find(name, &customs).map_err(|error| error.at(Argument::Variants))?;
+            if variants.iter().all(|other| other.name != variant.name) {
+                variants.push(variant);
+            }
+        }
+    }
+    Ok((stacks, variants))
+}
+
+fn paths(args: &Args) -> Result<Vec<MatrixPath>, Failure> {
+    let mut paths = match &args.paths_from {
+        Some(folder) => MatrixPath::load_all(folder)?,
+        None => drawn(args).map(|(seed, number)| MatrixPath::draw(seed, number)).collect::<Result<_, _>>()?,
+    };
+    paths.retain(|path| !(args.lossless && path.lossy || args.lossy && !path.lossy));
+    if paths.is_empty() {
+        return Err(Failure::Usage("no path is left; draw more (--paths, --seed)".to_owned()));
+    }
+    Ok(paths)
+}
+
+/// Seed and number of each path.
+fn drawn(args: &Args) -> impl Iterator<Item = (u64, u32)> {
+    args.seed.iter().flat_map(|seed| (0..args.paths).map(|number| (*seed, number)))
+}
+
+fn write(args: &Args, folder: &Path) -> Result<(), Failure> {
+    let failed = |file: &Path, error: std::io::Error| Failure::Failed(format!("{}: {error}", file.display()));
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    for (seed, number) in drawn(args) {
+        let path = RandomPath::draw(seed, number);
+        let loses = path.profile()?.loses_packets();
+        if args.lossless && loses || args.lossy && !loses {
+            continue;
+        }
+        let file = folder.join(format!("{}.toml", path.name));
+        std::fs::write(&file, &path.toml).map_err(|error| failed(&file, error))?;
+    }
+    Ok(())
+}
+
+/// The goodput of each job; none for those that were given up.
+fn simulate(
+    args: &Args,
+    matrix: &Matrix,
+    store: Option<&MatrixStore>,
+    stop: &AtomicBool,
+) -> Result<Vec<Option<f64>>, Failure> {
+    let bar = output::progress(matrix.jobs.len() as u64, "simulating", args.quiet);
+    let threads = args.jobs.map_or(0, |jobs| jobs as usize); // 0: as many as there are processors
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| Failure::Failed(error.to_string()))?;
+    let one = |job: &MatrixJob| simulate_one(matrix, job, store, stop, &bar);
+    let goodputs = pool.install(|| matrix.jobs.par_iter().map(one).collect::<Result<_, Error>>());
+    bar.finish_and_clear();
+    Ok(goodputs?)
+}
+
+fn simulate_one(
+    matrix: &Matrix,
+    job: &MatrixJob,
+    store: Option<&MatrixStore>,
+    stop: &AtomicBool,
+    bar: &ProgressBar,
+) -> Result<Option<f64>, Error> {
+    let key = matrix.key(job);
+    if let Some(kept) = store.and_then(|store| store.get(&key)) {
+        bar.inc(1);
+        return Ok(Some(kept.goodput_mbit_s));
+    }
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let goodput = matrix.simulate(job, stop);
+    if let (Some(store), Some(goodput)) = (store, goodput) {
+        store.add(key, matrix.about(job), goodput, None)?;
+    }
+    bar.inc(1);
+    Ok(goodput)
+}

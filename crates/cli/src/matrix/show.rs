@@ -1,0 +1,105 @@
+//! How a matrix is printed: for people, as JSON, as CSV.
+
+use reknit_compare::{MatrixReport, Shares, Spread};
+
+use super::Args;
+use crate::table::{self, Align, Column};
+use crate::{Failure, output};
+
+pub(super) fn show(args: &Args, report: &MatrixReport) -> Result<(), Failure> {
+    if args.json {
+        let text = serde_json::to_string_pretty(report).map_err(|error| Failure::Failed(error.to_string()))?;
+        output::print(&format!("{text}\n"))
+    } else if args.csv {
+        output::print(&csv(report))
+    } else {
+        output::print(&people(report))
+    }
+}
+
+fn people(report: &MatrixReport) -> String {
+    let width = table::terminal_width();
+    let mut text = String::new();
+    for lossy in [false, true] {
+        let rows: Vec<&Shares> = report.summary.iter().filter(|shares| shares.lossy == lossy).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let paths = report.paths.iter().filter(|path| path.lossy == lossy).count();
+        let sort = if lossy { "that lose packets" } else { "that lose nothing" };
+        text = text
+            + &format!("{paths} paths {sort}\n")
+            + &table::render(&columns(&rows), width, table::may_colour())
+            + "\n";
+    }
+    let foot = format!(
+        "Shares of the goodput of `sack` without reordering, and of what is possible (`oracle`); each path counts once, with the \
+         mean of its runs ({} of {} s). reknit {}. All runs: --csv, --json.",
+        report.seeds,
+        output::count(report.duration_s),
+        report.reknit
+    );
+    text = text + &table::wrap(&foot, width, 0) + "\n";
+    let live = report.runs.iter().filter(|run| run.live).count();
+    let doubts = report.runs.iter().filter(|run| run.doubt.is_some()).count();
+    if doubts > 0 {
+        let note = format!(
+            "{doubts} of {live} live runs are in doubt: the machine was busy (--json says how). Give the command precedence: \
+             chrt -f 10 reknit matrix ..."
+        );
+        text = text + &table::wrap(&note, width, 0) + "\n";
+    }
+    text
+}
+
+fn columns(rows: &[&Shares]) -> Vec<Column> {
+    let mut variant = Column::new("variant", 0, Align::Left);
+    variant.cells = rows.iter().map(|row| row.variant.clone()).collect();
+    let mut columns = vec![variant];
+    if rows.iter().any(|row| row.live) {
+        let mut how = Column::new("run", 0, Align::Left);
+        how.cells = rows.iter().map(|row| if row.live { "live" } else { "simulated" }.to_owned()).collect();
+        columns.push(how);
+    }
+    columns.extend(spread(rows, ["of in-order", "median", "least"], 0, |row| row.of_in_order));
+    if rows.iter().any(|row| row.of_possible.is_some()) {
+        columns.extend(spread(rows, ["of possible", "median", "least"], 1, |row| row.of_possible));
+    }
+    columns
+}
+
+fn spread(
+    rows: &[&Shares],
+    titles: [&'static str; 3],
+    rank: u8,
+    of: impl Fn(&Shares) -> Option<Spread>,
+) -> [Column; 3] {
+    let values: [fn(Spread) -> f64; 3] = [|s| s.mean, |s| s.median, |s| s.min];
+    let column = |title: &'static str, value: fn(Spread) -> f64| {
+        let mut column = Column::new(title, rank, Align::Right);
+        column.cells = rows.iter().map(|row| of(row).map_or("-".to_owned(), |s| output::per_cent(value(s)))).collect();
+        column
+    };
+    [column(titles[0], values[0]), column(titles[1], values[1]), column(titles[2], values[2])]
+}
+
+fn csv(report: &MatrixReport) -> String {
+    let mut text = "path,lossy,variant,live,seed,goodput_mbit_s,of_in_order,of_possible\n".to_owned();
+    for run in &report.runs {
+        let lossy = report.paths.iter().any(|path| path.path == run.path && path.lossy);
+        let share = |share: Option<f64>| share.map_or(String::new(), |share| share.to_string());
+        let variant = if run.variant.contains(',') { format!("\"{}\"", run.variant) } else { run.variant.clone() };
+        let fields = [
+            run.path.clone(),
+            lossy.to_string(),
+            variant,
+            run.live.to_string(),
+            run.seed.to_string(),
+            run.goodput_mbit_s.to_string(),
+            share(run.of_in_order),
+            share(run.of_possible),
+        ];
+        text = text + &fields.join(",") + "\n";
+    }
+    text
+}

@@ -1,0 +1,83 @@
+//! `reknit matrix` without live runs.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const MATRIX: [&str; 7] = ["matrix", "--variants", "sack,pr", "--duration", "2 s", "--seeds", "2"];
+
+fn matrix(more: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_reknit")).args(MATRIX).args(more).env("COLUMNS", "120").output().unwrap()
+}
+
+fn stdout(more: &[&str]) -> String {
+    let output = matrix(more);
+    assert!(output.status.success(), "{more:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn folder(name: &str) -> String {
+    let folder = std::env::temp_dir().join(format!("reknit-matrix-{}-{name}", std::process::id()));
+    folder.to_string_lossy().into_owned()
+}
+
+#[test]
+fn paths_that_were_written_give_the_same_as_drawn_ones() {
+    let folder = folder("paths");
+    stdout(&["--seed", "3,4", "--paths", "3", "--write", &folder]);
+    let drawn = stdout(&["--seed", "3,4", "--paths", "3", "--csv"]);
+    assert_eq!(stdout(&["--paths-from", &folder, "--csv"]), drawn);
+    assert_eq!(drawn.lines().count(), 1 + 6 * 2 * 2, "{drawn}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn lossless_and_lossy_paths_are_apart() {
+    let table = stdout(&["--paths", "12"]);
+    let numbers: Vec<u32> = table
+        .lines()
+        .filter_map(|line| line.split_once(" paths that lose ").map(|(number, _)| number.parse().unwrap()))
+        .collect();
+    assert_eq!((numbers.len(), numbers.iter().sum::<u32>()), (2, 12), "{table}");
+    let lossless: Value = serde_json::from_str(&stdout(&["--paths", "12", "--lossless", "--json"])).unwrap();
+    let paths = lossless["paths"].as_array().unwrap();
+    assert_eq!(paths.len() as u32, numbers[0]);
+    assert!(paths.iter().all(|path| path["lossy"] == false));
+    for shares in lossless["summary"].as_array().unwrap() {
+        for share in ["of_in_order", "of_possible"] {
+            let value = |key: &str| shares[share][key].as_f64().unwrap();
+            assert!(0.0 < value("min") && value("min") <= value("median"), "{shares}");
+        }
+    }
+}
+
+#[test]
+fn a_store_keeps_what_was_run() {
+    let folder = folder("store");
+    let first = stdout(&["--paths", "2", "--store", &folder, "--json"]);
+    let file = format!("{folder}/matrix.jsonl");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(kept.lines().count(), 2 * 2 * 5, "two paths, two seeds: three references, two variants");
+    // A torn last line is run again; what is kept is not.
+    std::fs::write(&file, &kept[..kept.len() - 9]).unwrap();
+    assert_eq!(stdout(&["--paths", "2", "--store", &folder, "--json"]), first);
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), kept.lines().count() + 1);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn what_cannot_run_is_refused() {
+    for (more, message) in [
+        (&["--variants", "kernel:cubic"][..], "--variants: kernel:cubic runs live only; add --live (as root)"),
+        (&["--variants", "nosuch"], "--variants: "),
+        (&["--paths-from", "/nowhere"], "/nowhere: No such file or directory"),
+        (&["--paths-from", "x", "--seed", "1"], "cannot be used with"),
+        (&["--lossy", "--lossless"], "cannot be used with"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_reknit")).arg("matrix").args(more).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {stderr}");
+        assert!(stderr.contains(message), "{more:?}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    }
+}
