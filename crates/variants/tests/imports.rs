@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// The modules of the crate, each above all that it imports.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "header",
     "seam",
     "rule",
@@ -26,6 +26,7 @@ const ORDER: [&str; 20] = [
     "library",
     "rules",
     "file",
+    "schema",
 ];
 
 /// The text of each source file by its module path, `undo::eifel` say.
