@@ -26,6 +26,7 @@ const THRESHOLDS: &[(&str, Segments, Segments, &str)] = &[
     ("paxson-rcv", Segments(2), Segments(2), "Paxson pairs a threshold of 2 with a wait of 20 ms"),
     ("ncr-careful", Segments(3), UNBOUNDED, "RFC 4653: two thirds of FlightSize, however large that is"),
     ("ncr-aggressive", Segments(3), UNBOUNDED, "RFC 4653: half of FlightSize, however large that is"),
+    ("linux", Segments(3), Segments(300), "the kernel's tcp_max_reordering"),
     ("ba-inc", Segments(3), UNBOUNDED, "Blanton and Allman bound it by 0.9 cwnd only"),
     ("ba-avg", Segments(3), UNBOUNDED, "Blanton and Allman bound it by 0.9 cwnd only"),
     ("ba-ewma", Segments(3), UNBOUNDED, "Blanton and Allman bound it by 0.9 cwnd only"),
@@ -36,6 +37,7 @@ const OTHER_TRAFFIC: &[Exempt] = &[
     ("rack", "probes the tail (RFC 8985 section 7) and grows by CUBIC with HyStart"),
     ("bbr1", "paces, and sets its window by a model of the path"),
     ("bbr", "paces, and sets its window by a model of the path"),
+    ("linux", "has quick ACKs, tail loss probes, CUBIC with HyStart, and no limit on a burst"),
     ("pr", "has a window of its own that grows by segments, and no retransmission timeout"),
     ("reknit", "grows by CUBIC with HyStart"),
 ];
@@ -128,9 +130,10 @@ impl Before {
 impl Bounds {
     fn new(case: &Case, variant: &Variant) -> Bounds {
         let own = THRESHOLDS.iter().find(|(name, ..)| *name == variant.name);
+        let composition = (variant.compose)();
         Bounds {
             thresholds: own.map_or((Segments(3), Segments(64)), |(_, least, most, _)| (*least, *most)),
-            bursts: [0, 1].map(|end: usize| case.configs[end].max_burst),
+            bursts: [0, 1].map(|end: usize| composition.configure(case.configs[end].clone()).max_burst),
             time_waits: [0, 1].map(|end: usize| case.configs[end].time_wait),
             receives: [1, 0].map(|peer: usize| case.applications[peer].sends),
             keeps_alive: [0, 1].map(|end: usize| case.configs[end].keep_alive.is_some()),

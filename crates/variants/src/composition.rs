@@ -37,6 +37,8 @@ macro_rules! composition {
             pub timestamps: Option<bool>,
             /// Replaces the plug-ins that need SACK, if the variant wants it and does not get it; none if none needs it.
             pub without_sack: Option<fn(&mut SenderPlugins)>,
+            /// Sets options of the connection that belong to the variant, whatever else is said of them.
+            pub options: Option<fn(&mut Config)>,
         }
 
         impl Composition {
@@ -74,6 +76,9 @@ impl Composition {
     /// The connection's options as this variant needs them.
     #[must_use]
     pub fn configure(&self, mut config: Config) -> Config {
+        if let Some(set) = self.options {
+            set(&mut config);
+        }
         config.sack &= self.sack;
         config.timestamps = self.timestamps.unwrap_or(config.timestamps);
         config.dsack &= config.sack;

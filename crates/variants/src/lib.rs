@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`header`], [`seam`], [`rule`], [`part`], [`slot`], [`composition`], [`variant`] | what parts and variants are |
 //! | [`base`] | what the RFCs prescribe, and what several families share |
-//! | [`undo`], [`threshold`], [`wait`], [`time`], [`receiver`], [`limit`], [`reknit`], [`bbr`] | the families |
+//! | [`undo`], [`threshold`], [`wait`], [`time`], [`linux`], [`receiver`], [`limit`], [`reknit`], [`bbr`] | the families |
 //! | [`registry`], [`library`], [`rules`], [`file`](mod@file) | the list of all, and variants that users put together |
 
 pub mod base;
@@ -17,6 +17,7 @@ pub mod file;
 pub mod header;
 pub mod library;
 pub mod limit;
+pub mod linux;
 pub mod part;
 pub mod receiver;
 pub mod registry;

@@ -135,6 +135,10 @@ families! {
         v1::variant::VARIANT,
         v3::variant::VARIANT,
     }
+    /// What an operating system does.
+    System, linux, "do what an operating system does" {
+        variant::VARIANT,
+    }
     /// The receiver hides reordering.
     Receiver, receiver, "hide reordering at the receiver" {
         yang::VARIANT,

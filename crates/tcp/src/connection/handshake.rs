@@ -218,9 +218,7 @@ impl Connection {
                 features: handshake.features,
             },
         );
-        if handshake.retries > 0 {
-            self.sender.restart_from_one_segment();
-        }
+        self.sender.note_lost_syns(handshake.retries);
         self.handshake.expires = Instant::NEVER;
         self.state = if self.sender.fin().is_some() { State::FinWait1 } else { State::Established };
         self.sender.last_progress = now;

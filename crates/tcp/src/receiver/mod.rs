@@ -170,9 +170,9 @@ impl Receiver {
         let before = self.rcv_nxt();
         let had_gaps = self.reassembly.has_gaps();
         let within = self.admit(start, end, fin);
-        let arrival = if within <= start.max(before) {
+        let (arrival, newer_blocks) = if within <= start.max(before) {
             self.on_old_bytes(start, end.min(before));
-            Arrival::Duplicate
+            (Arrival::Duplicate, 0)
         } else {
             self.insert(start, within, before, had_gaps)
         };
@@ -190,6 +190,7 @@ impl Receiver {
             rcv_nxt: self.rcv_nxt(),
             highest: self.reassembly.highest(),
             gaps: self.reassembly.has_gaps(),
+            newer_blocks,
             rmss: self.largest,
             fin,
             window: self.announced.since(self.rcv_nxt()),
@@ -236,19 +237,17 @@ impl Receiver {
         within.max(start)
     }
 
-    fn insert(&mut self, start: Offset, end: Offset, before: Offset, had_gaps: bool) -> Arrival {
+    fn insert(&mut self, start: Offset, end: Offset, before: Offset, had_gaps: bool) -> (Arrival, usize) {
         let inserted = self.reassembly.insert(start..end);
         if let Some(duplicate) = inserted.duplicate {
             self.report_duplicate(duplicate, inserted.block.clone());
         }
-        if let Some(block) = inserted.block {
-            self.sack.on_block(block);
-        }
+        let newer_blocks = inserted.block.map_or(0, |block| self.sack.on_block(block));
         if !inserted.new {
             self.stats.duplicates += 1;
-            return Arrival::Duplicate;
+            return (Arrival::Duplicate, newer_blocks);
         }
-        match (self.rcv_nxt() > before, had_gaps) {
+        let arrival = match (self.rcv_nxt() > before, had_gaps) {
             (true, true) => {
                 self.sack.on_advance(self.rcv_nxt());
                 Arrival::FillsGap
@@ -258,7 +257,8 @@ impl Receiver {
                 self.stats.out_of_order += 1;
                 Arrival::OutOfOrder
             }
-        }
+        };
+        (arrival, newer_blocks)
     }
 
     /// Nothing of a segment may be taken; what lies below RCV.NXT is a duplicate.

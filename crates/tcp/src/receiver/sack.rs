@@ -40,12 +40,16 @@ impl SackMemory {
         self.reports = acks.max(1);
     }
 
-    /// A segment arrived and is now part of `block`; whatever that swallowed is no block of its own any more.
-    pub(crate) fn on_block(&mut self, block: Range<Offset>) {
+    /// A segment arrived and is now part of `block`; whatever that swallowed is no block of its own any more. Returns how
+    /// many blocks had changed more recently.
+    pub(crate) fn on_block(&mut self, block: Range<Offset>) -> usize {
         let mut kept = 0;
+        let mut rank = self.len;
         for i in 0..self.len {
             let inside = block.start <= self.recent[i].start && self.recent[i].end <= block.end;
-            if !inside {
+            if inside {
+                rank = rank.min(i);
+            } else {
                 self.recent.swap(kept, i);
                 kept += 1;
             }
@@ -53,6 +57,7 @@ impl SackMemory {
         self.len = (kept + 1).min(MAX_BLOCKS);
         self.recent[..self.len].rotate_right(1);
         self.recent[0] = block;
+        rank
     }
 
     /// RCV.NXT moved: what lies below needs no report.

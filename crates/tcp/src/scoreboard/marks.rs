@@ -213,6 +213,15 @@ impl Scoreboard {
         }
     }
 
+    /// Forgets every verdict. Segments that were retransmitted count as under way twice.
+    pub(crate) fn clear_all_lost(&mut self) {
+        self.clear_lost();
+        for record in self.records.iter_mut().skip(self.acked).filter(|record| record.is_lost()) {
+            self.lost = self.lost - Tally::one(record);
+            record.marks.clear(Marks::LOST);
+        }
+    }
+
     /// The lowest lost segment that waits to be retransmitted.
     pub(crate) fn lowest_to_retransmit(&mut self) -> Option<SegId> {
         while let Some(&Reverse(id)) = self.to_retransmit.peek() {

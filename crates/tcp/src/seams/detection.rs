@@ -72,6 +72,11 @@ impl Verdicts {
         self.probe_repaired_loss = true;
     }
 
+    /// What was marked lost so far.
+    pub fn marked(&self) -> impl Iterator<Item = SegId> {
+        self.lost.iter().map(|(id, _)| *id)
+    }
+
     pub(crate) fn clear(&mut self) {
         self.lost.clear();
         self.originals_lost.clear();
@@ -96,6 +101,11 @@ pub trait LossDetector: Plugin {
     /// When to look again, [`Instant::NEVER`] if only an ACK can tell more.
     fn deadline(&self) -> Instant {
         Instant::NEVER
+    }
+
+    /// True if the retransmission timer does not expire while [`LossDetector::deadline`] is set: both are one timer.
+    fn holds_rto(&self) -> bool {
+        false
     }
 
     /// A segment was sent, for the first time or again.

@@ -18,6 +18,6 @@ pub(crate) use self::plugin::Slot;
 pub use self::plugin::{Plugin, Plugins, SenderPlugins};
 pub use self::receiver::{AckAction, AckPolicy, Arrival, Disclosure, HeaderSupport, RxFacts, TimedAck};
 pub use self::response::{
-    AfterTimeout, CongestionControl, DisorderEnd, FastRecovery, LimitedTransmit, LossResponse, Pacing, Reduction,
-    RtoEstimator, SpuriousResponse, TimeoutRecovery, TimeoutStep, Undo,
+    AfterTimeout, CongestionControl, DisorderEnd, FastRecovery, LimitedTransmit, LossMarks, LossResponse, Pacing,
+    Reduction, RtoEstimator, SpuriousResponse, TimeoutRecovery, TimeoutStep, Undo,
 };

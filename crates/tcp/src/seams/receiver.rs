@@ -39,6 +39,8 @@ pub struct RxFacts<'a> {
     pub highest: Offset,
     /// True if something is still missing below `highest`.
     pub gaps: bool,
+    /// How many of the blocks that SACK reports have changed more recently than the one that the segment is part of.
+    pub newer_blocks: usize,
     /// The longest segment so far: the estimate of the peer's segment size (RFC 5681 §4.2).
     pub rmss: Bytes,
     /// True if it carries a FIN.

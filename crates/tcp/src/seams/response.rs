@@ -20,6 +20,20 @@ pub struct Undo {
     pub stays_reduced: bool,
     /// Fast recovery goes on repairing what is marked lost, with the new window if there is one.
     pub goes_on: bool,
+    /// What becomes of the marks of loss, unless recovery goes on.
+    pub marks: LossMarks,
+}
+
+/// What becomes of the marks of loss after an undo.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LossMarks {
+    /// Segments that still wait to be retransmitted count as under way again.
+    #[default]
+    ClearWaiting,
+    /// No segment is marked lost any more. Those that were retransmitted count twice until they are delivered.
+    ClearAll,
+    /// They stay: only the window was wrong.
+    Keep,
 }
 
 impl From<Window> for Undo {
@@ -125,8 +139,18 @@ pub trait TimeoutRecovery: Plugin {
     /// The timer expired.
     fn on_timeout(&mut self, cx: &Context<'_>) -> AfterTimeout;
 
+    /// cwnd to continue with, asked when it is known what the timeout gives up. None leaves it as the loss response chose.
+    fn cwnd_after_marking(&self, _cx: &Context<'_>) -> Option<Bytes> {
+        None
+    }
+
     /// An ACK arrived while the timeout is undecided. The window does not grow meanwhile.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> TimeoutStep;
+
+    /// True if new data goes before retransmissions on this ACK, one of the time after a conventional timeout.
+    fn sends_new_first(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> bool {
+        false
+    }
 }
 
 /// The retransmission timeout.
@@ -142,6 +166,16 @@ pub trait RtoEstimator: Plugin {
 
     /// The smoothed round-trip time, none before the first sample.
     fn srtt(&self) -> Option<Duration>;
+
+    /// True if the timer starts over when the first outstanding segment is retransmitted, so that the copy has its time.
+    fn restarts_on_retransmission(&self) -> bool {
+        false
+    }
+
+    /// True if the timer starts over on this ACK, which SACKs something but does not advance SND.UNA.
+    fn restarts_on_sack(&self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> bool {
+        false
+    }
 }
 
 /// New data during disorder.
@@ -149,6 +183,12 @@ pub trait LimitedTransmit: Plugin {
     /// How large FlightSize may become. Asked on every ACK outside recovery while duplicates are counted or something
     /// is SACKed; values below cwnd change nothing.
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes;
+
+    /// True if cwnd limits the pipe, at any time, rather than FlightSize: then [`LimitedTransmit::flight_limit`] is not
+    /// heard.
+    fn spends_by_pipe(&self) -> bool {
+        false
+    }
 
     /// Disorder ended, for the reason given, or SND.UNA advanced within it. None leaves the window as it is; a window
     /// that is set here does not grow by the same ACK.
@@ -185,6 +225,12 @@ pub trait CongestionControl: Plugin {
     /// From `now` on the window is not in use: the application, or the peer's window, holds the sender back. Until the
     /// next [`CongestionControl::on_ack`].
     fn on_unused_window(&mut self, _now: Instant) {}
+
+    /// How often the SYN may be sent again before the first window is a single segment. By RFC 5681 §3.1 once is
+    /// enough.
+    fn tolerated_syn_losses(&self) -> u32 {
+        0
+    }
 
     /// ssthresh after a congestion signal (RFC 5681 eq. 4 and its relatives).
     fn ssthresh(&mut self, cx: &Context<'_>, reduction: &Reduction) -> Bytes;

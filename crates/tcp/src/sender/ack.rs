@@ -96,6 +96,8 @@ impl Sender {
         let may_grow = spurious.is_none() && !window_is_set && !timeout_was_open && !ack.ece && !self.is_frozen(now);
         self.grow_window(now, &ack, may_grow); // step 9
         self.respond_to_ecn(now, &ack); // step 9 too
+        self.new_first = self.state.phase == Phase::Loss
+            && self.plugins.timeout_recovery.sends_new_first(&context!(self, now), &ack);
         self.count(&ack);
 
         self.newly = newly;

@@ -113,6 +113,8 @@ pub(crate) struct Sender {
     /// The next retransmission goes out whatever the window says: the first after a verdict or a timeout, or the one that
     /// a partial ACK asks for.
     forced: bool,
+    /// What is sent in answer to the ACK at hand begins with new data, whatever waits to be retransmitted.
+    new_first: bool,
     burst: Burst,
     /// Nothing is sent before this moment.
     gate: Instant,
@@ -177,6 +179,7 @@ impl Sender {
             reaction: Reaction::Open,
             postponed: None,
             forced: false,
+            new_first: false,
             burst: Burst::Done,
             gate: Instant::ZERO,
             full_until: Offset::SYN,
@@ -234,9 +237,11 @@ impl Sender {
         self.state.rto = self.state.rto.max(Duration::from_secs(3));
     }
 
-    /// The SYN was lost: start with one segment (RFC 5681 §3.1).
-    pub(crate) fn restart_from_one_segment(&mut self) {
-        self.state.cwnd = self.state.smss;
+    /// The SYN was sent again so often: perhaps start with one segment (RFC 5681 §3.1).
+    pub(crate) fn note_lost_syns(&mut self, retries: u32) {
+        if retries > self.plugins.congestion_control.tolerated_syn_losses() {
+            self.state.cwnd = self.state.smss;
+        }
     }
 
     /// The application wrote `n` bytes.

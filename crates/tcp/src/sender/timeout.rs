@@ -21,13 +21,19 @@ impl Sender {
     pub(crate) fn deadline(&self) -> Instant {
         let postponed = self.postponed.map_or(Instant::NEVER, |(_, until)| until);
         let detector = self.plugins.loss_detector.deadline();
-        self.state
-            .rto_expires
+        let rto_expires = if self.detector_holds_rto() { Instant::NEVER } else { self.state.rto_expires };
+        rto_expires
             .min(self.persist.expires)
             .min(postponed)
             .min(detector)
             .min(self.gate_opens())
             .min(self.pacing_deadline())
+    }
+
+    /// The detector's clock runs in place of the retransmission timer.
+    fn detector_holds_rto(&self) -> bool {
+        let detector = &self.plugins.loss_detector;
+        detector.holds_rto() && detector.deadline().is_set()
     }
 
     /// Fires what is due.
@@ -54,7 +60,7 @@ impl Sender {
         if self.pacing_deadline() <= now {
             self.transmit(now);
         }
-        if self.state.rto_expires <= now {
+        if self.state.rto_expires <= now && !self.detector_holds_rto() {
             if self.is_hopeless(now) {
                 return TimerVerdict::GiveUp;
             }
@@ -98,6 +104,8 @@ impl Sender {
         self.enter(Reaction::Loss(loss));
         if self.by_model {
             self.bound_and_set_cwnd(self.board.pipe().bytes + self.state.smss);
+        } else if let Some(cwnd) = self.plugins.timeout_recovery.cwnd_after_marking(&context!(self, now)) {
+            self.set_cwnd(cwnd);
         }
         self.state.dup_acks = Segments::ZERO;
         self.postponed = None;
@@ -187,6 +195,10 @@ impl Sender {
     /// RFC 6298 §5.2 and §5.3: new data was acknowledged, so the timer starts over, or stops if nothing is left.
     pub(super) fn restart_timer_on_ack(&mut self, now: Instant, ack: &AckFacts<'_>) {
         if !ack.advances() {
+            let by_sack = ack.newly_sacked > Segments::ZERO;
+            if by_sack && self.plugins.rto_estimator.restarts_on_sack(&context!(self, now), ack) {
+                self.restart_rto_timer(now);
+            }
             return;
         }
         let partial = self.state.phase == Phase::Recovery && self.state.snd_una < self.state.recover;

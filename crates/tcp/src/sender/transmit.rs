@@ -33,6 +33,7 @@ impl Sender {
         let burst = self.config.max_burst.filter(|_| self.pacing.is_none()).map_or(u32::MAX, |max| max.0);
         let sent = u32::from(self.burst == Burst::Begun);
         let more = self.send_up_to(now, burst - sent);
+        self.new_first = false;
         self.burst = if more { Burst::HeldBack } else { Burst::Done };
     }
 
@@ -78,6 +79,11 @@ impl Sender {
     fn send_one(&mut self, now: Instant) -> Result<(), Stop> {
         // A model leaves room for what a loss asks for, except after a timeout.
         let forced = std::mem::take(&mut self.forced) && (!self.by_model || self.state.phase == Phase::Loss);
+        if self.new_first
+            && let Some(new) = self.next_new()
+        {
+            return self.send_if_room(now, new);
+        }
         if let Some(id) = self.board.lowest_to_retransmit() {
             if !forced && !self.has_room_to_retransmit(now, id) {
                 return Err(Stop::NoRoom);
@@ -93,17 +99,21 @@ impl Sender {
             return Ok(());
         }
         if let Some(new) = self.next_new() {
-            if !self.has_room_for_new(now, new) {
-                return Err(Stop::NoRoom);
-            }
-            self.send_new(now, new);
-            return Ok(());
+            return self.send_if_room(now, new);
         }
         let suspects = self.plugins.loss_detector.retransmits_on_suspicion();
         if suspects && (self.retransmit_hole(now) || self.rescue(now)) {
             return Ok(());
         }
         Err(Stop::NothingToSend)
+    }
+
+    fn send_if_room(&mut self, now: Instant, new: NewData) -> Result<(), Stop> {
+        if !self.has_room_for_new(now, new) {
+            return Err(Stop::NoRoom);
+        }
+        self.send_new(now, new);
+        Ok(())
     }
 
     /// While a timeout is being probed, only what the probe asks for.
@@ -178,6 +188,9 @@ impl Sender {
             _ if self.by_model => self.state.cwnd - self.board.pipe().bytes,
             Reaction::Recovery(_) => self.plugins.fast_recovery.allowance(&context!(self, now)),
             Reaction::Loss(_) => self.state.cwnd - self.board.pipe().bytes,
+            Reaction::Open | Reaction::Disorder(_) if self.plugins.limited_transmit.spends_by_pipe() => {
+                self.state.cwnd - self.board.pipe().bytes
+            }
             Reaction::Open => self.state.cwnd - flight_size,
             Reaction::Disorder(disorder) => self.state.cwnd.max(disorder.flight_limit) - flight_size,
         };
@@ -236,6 +249,9 @@ impl Sender {
             snapshot.retransmitted += 1;
         }
         self.stop_timing();
+        if id == self.board.first() && self.plugins.rto_estimator.restarts_on_retransmission() {
+            self.restart_rto_timer(now);
+        }
         if let Reaction::Recovery(recovery) = &mut self.reaction {
             recovery.high_rxt = recovery.high_rxt.max(Some(id));
             recovery.rescue_rxt = recovery.rescue_rxt.or(Some(end));

@@ -6,7 +6,7 @@ use super::{Sender, context};
 use crate::config::DecreaseOf;
 use crate::facts::{AckFacts, Phase, Snapshot, Spurious, Trigger, Turn};
 use crate::scoreboard::SegId;
-use crate::seams::Reduction;
+use crate::seams::{LossMarks, Reduction};
 use crate::seq::Offset;
 use crate::stats::Cut;
 
@@ -49,7 +49,11 @@ impl Sender {
         }
         let goes_on = undo.goes_on && self.state.phase == Phase::Recovery;
         if !goes_on {
-            self.board.clear_lost();
+            match undo.marks {
+                LossMarks::ClearWaiting => self.board.clear_lost(),
+                LossMarks::ClearAll => self.board.clear_all_lost(),
+                LossMarks::Keep => {}
+            }
             // The news may come after the episode, in the middle of another disorder, which goes on.
             if self.in_episode() {
                 self.leave_episode();

@@ -50,6 +50,7 @@ impl Default for Composition {
             sack: true,
             timestamps: None,
             without_sack: Some(newreno::without_sack),
+            options: None,
         }
     }
 }

@@ -468,6 +468,7 @@ mod tests {
                 rcv_nxt: position(have),
                 highest,
                 gaps: true,
+                newer_blocks: 0,
                 rmss: Bytes(SMSS),
                 fin: false,
                 window: Bytes(1 << 20),

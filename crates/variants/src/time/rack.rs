@@ -10,7 +10,7 @@
 //!
 //! **Rules.** §6.2 steps 1 to 5 for each ACK, §6.3 at a timeout, §7.2 to §7.4 for the probe; each function names its own.
 //!
-//! **Departures.** As the modern reference the variant adds what Linux adds: PRR, CUBIC, DSACK undo, and new data for
+//! **Departures.** Beside RFC 8985 the variant has PRR, CUBIC, DSACK undo, and new data for
 //! whatever has left the network during disorder (limited transmit by the pipe). Step 5 asks for the longest remaining
 //! time of all suspects; it is taken from the newest of them without visiting the others.
 //!
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
-use reknit_tcp::seams::{LossDetector, Plugin, Verdicts, Why};
+use reknit_tcp::seams::{LossDetector, Plugin, Verdicts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
@@ -34,6 +34,7 @@ use crate::part::at_least_one;
 use crate::part::{Algorithm, Part};
 use crate::rule::{NEEDS_SACK, Rule};
 use crate::seam::Seam;
+use crate::time::overtaking::{Overtaking, Transmission, WindowedMin};
 use crate::undo::dsack_det;
 use crate::variant::{Side, Status, Variant};
 
@@ -41,7 +42,7 @@ use crate::variant::{Side, Status, Variant};
 pub(crate) const VARIANT: Variant = Variant {
     name: "rack",
     aliases: &["rack-tlp"],
-    summary: "time-based detection, tail loss probe, PRR, CUBIC and DSACK undo: what Linux does today",
+    summary: "time-based detection and tail loss probe, with PRR, CUBIC and DSACK undo",
     source: "RFC 8985, RFC 6937, RFC 9438",
     side: Side::Sender,
     peer_needs: "SACK, DSACK to adapt",
@@ -95,45 +96,19 @@ impl Algorithm for Config {
 impl Part<dyn LossDetector> for Config {
     fn build(&self) -> Box<dyn LossDetector> {
         Box::new(Rack {
-            latest: None,
-            rtt: Duration::ZERO,
+            overtaking: Overtaking::default(),
             fack: Offset::SYN,
             min_rtt: WindowedMin::new(self.min_rtt_window),
             reordering_seen: false,
             reo_wnd_mult: 1,
             reo_wnd_persist: self.reo_wnd_persist,
             dsack_round: None,
-            suspects_until: Suspects::None,
             reo_timer: Instant::NEVER,
             left_episode: false,
             probe: Probe { pto: Instant::NEVER, end_seq: None, is_retrans: false, rtt_since_last: true },
             config: self.clone(),
         })
     }
-}
-
-/// `RACK.xmit_ts` and `RACK.end_seq`: the delivered segment that was sent last.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Transmission {
-    xmit_ts: Instant,
-    end_seq: Offset,
-}
-
-impl Transmission {
-    fn of(record: &Record) -> Transmission {
-        Transmission { xmit_ts: record.last_sent, end_seq: record.end() }
-    }
-}
-
-/// Where the open segments end that were sent before `latest`.
-#[derive(Clone, Copy, Debug)]
-enum Suspects {
-    /// There are none.
-    None,
-    /// At this one, or at the one before it if it has been delivered.
-    UpTo(SegId),
-    /// They have to be looked for.
-    Unknown,
 }
 
 #[derive(Debug)]
@@ -151,15 +126,13 @@ struct Probe {
 #[derive(Debug)]
 struct Rack {
     config: Config,
-    latest: Option<Transmission>,
-    rtt: Duration,
+    overtaking: Overtaking,
     fack: Offset,
     min_rtt: WindowedMin,
     reordering_seen: bool,
     reo_wnd_mult: u32,
     reo_wnd_persist: u32,
     dsack_round: Option<Offset>,
-    suspects_until: Suspects,
     reo_timer: Instant,
     /// An episode has just ended regularly.
     left_episode: bool,
@@ -175,11 +148,9 @@ impl Rack {
         }
         let delivered = ack.newly.iter().filter_map(|id| Some((*id, cx.board.get(*id)?)));
         let certain = delivered.filter(|(_, record)| !self.is_ambiguous(cx, ack, record));
-        let Some((id, last)) = certain.max_by_key(|(_, record)| Transmission::of(record)) else { return };
-        self.rtt = cx.now.since(last.last_sent);
-        if self.latest.is_none_or(|latest| Transmission::of(last) > latest) {
-            self.latest = Some(Transmission::of(last));
-            self.suspects_until = Suspects::UpTo(id);
+        if let Some((id, last)) = certain.max_by_key(|(_, record)| Transmission::of(record)) {
+            self.overtaking.rtt = cx.now.since(last.last_sent);
+            self.overtaking.deliver(id, last);
         }
     }
 
@@ -236,42 +207,8 @@ impl Rack {
     /// §6.2 step 5: whatever was sent before the latest delivered segment and is overdue is lost; for the rest, look
     /// again when the last of them is overdue.
     fn detect_loss(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
-        self.reo_timer = Instant::NEVER;
-        let Some(latest) = self.latest else { return };
-        let patience = self.rtt + self.reo_wnd(cx);
-        for (id, record) in cx.board.in_send_order() {
-            if Transmission::of(record) >= latest || record.last_sent + patience > cx.now {
-                break;
-            }
-            verdicts.lost(id, Why::Overtaken);
-        }
-        if let Some(newest) = self.newest_suspect(cx, latest)
-            && newest.last_sent + patience > cx.now
-        {
-            self.reo_timer = newest.last_sent + patience;
-        }
-    }
-
-    /// The open segment that was sent last of those sent before `latest`.
-    fn newest_suspect<'a>(&mut self, cx: &Context<'a>, latest: Transmission) -> Option<&'a Record> {
-        let is_suspect = |r: &Record| r.is_open() && Transmission::of(r) < latest;
-        let known = match self.suspects_until {
-            Suspects::None => return None,
-            Suspects::Unknown => None,
-            Suspects::UpTo(id) if cx.board.get(id).is_some_and(is_suspect) => Some(id),
-            Suspects::UpTo(id) => match cx.board.newest_open_before(id) {
-                None => {
-                    self.suspects_until = Suspects::None;
-                    return None;
-                }
-                // One that was sent again in the meantime has left its place.
-                before => before.filter(|id| cx.board.get(*id).is_some_and(is_suspect)),
-            },
-        };
-        let scan = || cx.board.in_send_order().take_while(|(_, r)| is_suspect(r)).last().map(|(id, _)| id);
-        let newest = known.or_else(scan);
-        self.suspects_until = newest.map_or(Suspects::None, Suspects::UpTo);
-        cx.board.get(newest?)
+        let patience = self.overtaking.rtt + self.reo_wnd(cx);
+        self.reo_timer = self.overtaking.judge(cx, patience, verdicts);
     }
 
     /// §6.2 step 5, last sentence: what was lost while an episode went on was not its doing, so it begins the next.
@@ -362,7 +299,7 @@ impl LossDetector for Rack {
 
     /// §6.3: at a timeout the first segment is lost, and so is everything that is overdue.
     fn lost_at_timeout(&self, cx: &Context<'_>, id: SegId) -> bool {
-        let patience = self.rtt + self.reo_wnd(cx);
+        let patience = self.overtaking.rtt + self.reo_wnd(cx);
         id == cx.board.first() || cx.board.get(id).is_some_and(|r| r.last_sent + patience <= cx.now)
     }
 }
@@ -373,62 +310,14 @@ impl Plugin for Rack {
             Turn::EnterRecovery => self.end_probe(),
             Turn::Timeout { .. } => {
                 self.end_probe();
-                self.suspects_until = Suspects::Unknown;
+                self.overtaking.look_again();
             }
             Turn::LeaveRecovery => {
                 self.decay_reo_wnd();
                 self.left_episode = true;
             }
             // Segments that were marked lost are under way again.
-            Turn::Spurious(_) => self.suspects_until = Suspects::Unknown,
+            Turn::Spurious(_) => self.overtaking.look_again(),
         }
-    }
-}
-
-/// The smallest sample of the last window, to within half of it: two buckets that take turns.
-#[derive(Debug)]
-struct WindowedMin {
-    half: Duration,
-    turn: Instant,
-    current: Option<Duration>,
-    previous: Option<Duration>,
-}
-
-impl WindowedMin {
-    fn new(window: Duration) -> WindowedMin {
-        WindowedMin { half: window / 2, turn: Instant::ZERO, current: None, previous: None }
-    }
-
-    fn update(&mut self, now: Instant, sample: Duration) {
-        if now.since(self.turn) > self.half {
-            self.previous = self.current.take();
-            self.turn = now;
-        }
-        self.current = Some(self.current.map_or(sample, |min| min.min(sample)));
-    }
-
-    fn get(&self) -> Option<Duration> {
-        match (self.current, self.previous) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_minimum_forgets_after_its_window() {
-        let mut min = WindowedMin::new(Duration::from_secs(10));
-        let at = |s| Instant::ZERO + Duration::from_secs(s);
-        min.update(at(1), Duration::from_millis(40));
-        min.update(at(4), Duration::from_millis(50));
-        assert_eq!(min.get(), Some(Duration::from_millis(40)));
-        min.update(at(7), Duration::from_millis(60));
-        assert_eq!(min.get(), Some(Duration::from_millis(40)));
-        min.update(at(13), Duration::from_millis(70));
-        assert_eq!(min.get(), Some(Duration::from_millis(60)));
     }
 }

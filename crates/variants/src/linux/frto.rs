@@ -1,0 +1,111 @@
+//! After a timeout, in Linux: repair in slow start, but look whether it was spurious (F-RTO: Sarolahti, Kojo, Yamamoto,
+//! Hata, RFC 5682, 2009, §3, the algorithm for SACK).
+//!
+//! **Rules.** 1: the timer expires: the first segment and whatever is overdue by RACK without a reordering window is lost
+//! (RFC 8985 §6.3); cwnd is a segment more than what is still taken to be in flight. F-RTO watches unless a recovery is
+//! pending (step 1), or if the timer has expired again without progress. 2: while it watches, an ACK that newly acknowledges
+//! data sent once and before the timeout proves the timeout spurious (step 3b, [`super::undo`]), from the first ACK on. 3:
+//! the first ACK that advances but does not cover everything sends new data before any retransmission (step 2b), as much as
+//! the window allows; without new data it stops watching. 4: after that a SACK stops it (step 3a).
+//!
+//! **Departure from the RFC, observed in Linux 6.18.** Retransmissions and slow start go on while it watches.
+
+use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::seams::{AfterTimeout, Plugin, TimeoutRecovery, TimeoutStep};
+use reknit_tcp::seq::Offset;
+use reknit_units::{Bytes, Segments};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::part::{Algorithm, Part};
+
+/// No parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "linux-frto";
+    const SOURCE: &'static str = include_str!("frto.rs");
+}
+
+impl Part<dyn TimeoutRecovery> for Config {
+    fn build(&self) -> Box<dyn TimeoutRecovery> {
+        Box::new(Frto { watch: Watch::default() })
+    }
+}
+
+/// Whether F-RTO watches, and from where on data was not yet sent: what is to tell of a spurious timeout and what is sent
+/// after one both follow it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Watch {
+    in_episode: bool,
+    live: bool,
+    /// Data below was sent before the timeout, or before the first ACK after it.
+    sent_before: Offset,
+}
+
+impl Watch {
+    /// Rule 1. To be told of every turn.
+    pub(super) fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        match turn {
+            Turn::Timeout { first, .. } => {
+                self.live = !self.in_episode || !first;
+                self.sent_before = cx.snd.snd_nxt;
+            }
+            Turn::EnterRecovery | Turn::LeaveRecovery | Turn::Spurious(_) => self.live = false,
+        }
+        self.in_episode = matches!(turn, Turn::EnterRecovery | Turn::Timeout { .. });
+    }
+
+    /// Rule 2.
+    pub(super) fn is_spurious(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        let newly = || ack.newly.iter().filter_map(|id| cx.board.get(*id));
+        self.live && newly().any(|record| record.transmissions == 1 && record.end() <= self.sent_before)
+    }
+
+    /// Rules 3 and 4, on an ACK that proves nothing. True if new data goes first.
+    pub(super) fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        if !self.live {
+            return false;
+        }
+        if cx.snd.snd_nxt > self.sent_before {
+            self.live = ack.newly_sacked == Segments::ZERO;
+            return false;
+        }
+        let partial = ack.advances() && cx.snd.snd_una < self.sent_before;
+        if partial {
+            self.live = cx.snd.can_send_new;
+        }
+        partial && self.live
+    }
+}
+
+#[derive(Debug)]
+struct Frto {
+    watch: Watch,
+}
+
+impl TimeoutRecovery for Frto {
+    fn on_timeout(&mut self, _cx: &Context<'_>) -> AfterTimeout {
+        AfterTimeout::Conventional
+    }
+
+    fn cwnd_after_marking(&self, cx: &Context<'_>) -> Option<Bytes> {
+        Some(cx.board.pipe().bytes + cx.snd.smss)
+    }
+
+    fn on_ack(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> TimeoutStep {
+        TimeoutStep::Pass
+    }
+
+    fn sends_new_first(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        self.watch.on_ack(cx, ack)
+    }
+}
+
+impl Plugin for Frto {
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        self.watch.on_turn(cx, turn);
+    }
+}

@@ -1,0 +1,104 @@
+//! Proportional rate reduction as Linux does it (Mathis, Cardwell, Cheng, Dukkipati, RFC 9937, 2025), counted in segments.
+//!
+//! **Rules.** Per ACK in recovery, with DeliveredData in segments, duplicates that a DSACK reports included. 1: pipe above
+//! ssthresh: what is sent stays in proportion to what is delivered, by ssthresh over cwnd before the reduction
+//! (`RecoverFS` of the RFC is FlightSize; Linux divides by cwnd). 2: else as much as was delivered, and one segment more if
+//! SND.UNA advances and this ACK marks nothing lost (SafeACK), up to ssthresh. 3: at least one segment until the first is
+//! sent: the fast retransmit. 4: cwnd is pipe plus that; an ACK that delivers nothing leaves it. 5: at the end cwnd is
+//! ssthresh, and the ACK that ends recovery lets it grow.
+
+use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::seams::{FastRecovery, Plugin};
+use reknit_units::{Bytes, Segments};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::cubic::delivered;
+use crate::part::{Algorithm, Part};
+use crate::rule::{NEEDS_SACK, Rule};
+
+/// No parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "linux-prr";
+    const SOURCE: &'static str = include_str!("prr.rs");
+    const RULES: &'static [Rule] = &[NEEDS_SACK];
+}
+
+impl Part<dyn FastRecovery> for Config {
+    fn build(&self) -> Box<dyn FastRecovery> {
+        Box::new(Prr { delivered: 0, out: Bytes::ZERO, prior_cwnd: 1, lost_so_far: Bytes::ZERO })
+    }
+}
+
+#[derive(Debug)]
+struct Prr {
+    /// `prr_delivered`, in segments.
+    delivered: u64,
+    /// `prr_out`, in bytes.
+    out: Bytes,
+    /// cwnd before the reduction, in segments.
+    prior_cwnd: u64,
+    /// Everything ever marked lost, up to the last ACK.
+    lost_so_far: Bytes,
+}
+
+impl Prr {
+    /// Rules 1 to 4: cwnd after an ACK of `delivered` segments.
+    fn cwnd(&mut self, cx: &Context<'_>, delivered: Segments, safe: bool) -> Bytes {
+        if delivered == Segments::ZERO {
+            return cx.snd.cwnd;
+        }
+        let smss = cx.snd.smss.0;
+        let delivered = u64::from(delivered.0);
+        let (pipe, out) = (cx.board.pipe().bytes, self.out.0.div_ceil(smss));
+        let ssthresh = cx.snd.recovery_window.0 / smss;
+        let in_flight = pipe.0.div_ceil(smss);
+        self.delivered += delivered;
+        let send = if in_flight > ssthresh {
+            (ssthresh * self.delivered).div_ceil(self.prior_cwnd).saturating_sub(out)
+        } else {
+            let conserved = self.delivered.saturating_sub(out).max(delivered);
+            (conserved + u64::from(safe)).min(ssthresh - in_flight)
+        };
+        pipe + Bytes(send.max(u64::from(out == 0)) * smss)
+    }
+}
+
+impl Plugin for Prr {}
+
+impl FastRecovery for Prr {
+    fn enter(&mut self, cx: &Context<'_>, ack: Option<&AckFacts<'_>>) -> Bytes {
+        let before = cx.snd.snapshot.map_or(cx.snd.recovery_window, |snapshot| snapshot.cwnd);
+        self.prior_cwnd = (before.0 / cx.snd.smss.0).max(1);
+        self.delivered = 0;
+        self.out = Bytes::ZERO;
+        self.lost_so_far = cx.board.lost_so_far();
+        self.cwnd(cx, ack.map_or(Segments(1), |ack| delivered(cx, ack)), false)
+    }
+
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        let lost_before = std::mem::replace(&mut self.lost_so_far, cx.board.lost_so_far());
+        let safe = ack.advances() && self.lost_so_far == lost_before;
+        self.cwnd(cx, delivered(cx, ack), safe)
+    }
+
+    fn on_sent(&mut self, bytes: Bytes) {
+        self.out += bytes;
+    }
+
+    fn allowance(&self, cx: &Context<'_>) -> Bytes {
+        cx.snd.cwnd - cx.board.pipe().bytes
+    }
+
+    fn exit(&mut self, cx: &Context<'_>) -> Bytes {
+        cx.snd.recovery_window
+    }
+
+    fn grows_on_exit(&self) -> bool {
+        true
+    }
+}

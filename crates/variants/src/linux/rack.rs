@@ -1,0 +1,337 @@
+//! How Linux detects losses: RACK-TLP (RFC 8985) with a reordering window in steps and the learned degree of reordering.
+//!
+//! **Where it differs from [`crate::time::rack`].** 1: the reordering window is a quarter of the smallest RTT times `steps`, at
+//! most SRTT; none until the first reordering was seen, in recovery and after a timeout, and as soon as as many segments
+//! are SACKed as the learned degree ([`super::reordering`], RFC 8985 §6.2 step 4 has 3). 2: `steps` grows by one for each round
+//! trip with a DSACK, up to 255; only DSACKs since the first reordering count, none of a probe, and no more of them than
+//! retransmissions. Sixteen recoveries without one bring it back to 1; one that DSACKs undo adds one to those. 3: the RTT
+//! is that of the last segment that an ACK delivers, not of the one sent last. 4: a retransmission that an ACK covers counts
+//! only if the timestamp does not answer an earlier copy. 5: one timer: while the reordering timer runs, the retransmission
+//! timer does not; it looks again 2 ms later than RFC 8985 asks for (observed, in ticks of the kernel). 6: after a timeout a
+//! retransmission that is lost again begins a recovery. 7: the probe timeout is 2 SRTT and 2 ms more, with a single segment
+//! in flight 200 ms more. 8: at a timeout segments are overdue without a reordering window. 9: a partial
+//! ACK whose timestamp answers an original marks nothing while retransmissions are under way.
+
+use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
+use reknit_tcp::scoreboard::{Cause, Record, SegId};
+use reknit_tcp::seams::{LossDetector, Plugin, Verdicts};
+use reknit_tcp::seq::Offset;
+use reknit_units::{Duration, Instant, Segments};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::reordering::lowest_overtaken;
+use super::undo::{FirstRetransmission, duplicated};
+use crate::part::{Algorithm, Part};
+use crate::rule::{NEEDS_SACK, Rule};
+use crate::seam::Seam;
+use crate::time::overtaking::{Overtaking, WindowedMin};
+
+/// The most steps of the reordering window.
+const MAX_STEPS: u64 = 255;
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Recoveries without DSACK after which the reordering window falls back to one step.
+    pub persist: u32,
+    /// How far back the smallest RTT looks (`tcp_min_rtt_wlen`).
+    pub min_rtt_window: Duration,
+    /// Added to each of its timers.
+    pub slack: Duration,
+    /// How long a peer may delay the ACK of a single segment (`tcp_rto_min_us`).
+    pub max_ack_delay: Duration,
+    /// Send tail loss probes (`tcp_early_retrans`).
+    pub tlp: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            persist: 16,
+            min_rtt_window: Duration::from_secs(300),
+            slack: Duration::from_millis(2),
+            max_ack_delay: Duration::from_millis(200),
+            tlp: true,
+        }
+    }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "linux-rack";
+    const SOURCE: &'static str = include_str!("rack.rs");
+    const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponement, &[]), Rule::Waits, NEEDS_SACK];
+}
+
+impl Part<dyn LossDetector> for Config {
+    fn build(&self) -> Box<dyn LossDetector> {
+        Box::new(Rack {
+            overtaking: Overtaking::default(),
+            highest: None,
+            min_rtt: WindowedMin::new(self.min_rtt_window),
+            steps: Steps::new(),
+            reordering_seen: false,
+            reo_timer: Instant::NEVER,
+            may_begin: false,
+            first: FirstRetransmission::default(),
+            probe: Probe { pto: Instant::NEVER, end_seq: None, is_retrans: false },
+            config: self.clone(),
+        })
+    }
+}
+
+/// Rule 2: the reordering window in quarters of the smallest RTT.
+#[derive(Debug)]
+struct Steps {
+    steps: u64,
+    /// Recoveries until it falls back.
+    persist: u32,
+    /// A DSACK asks for one more.
+    asked: bool,
+    /// When it last grew.
+    grown: Instant,
+    retransmitted: u64,
+    reported: u64,
+    undone: bool,
+}
+
+impl Steps {
+    fn new() -> Steps {
+        Steps { steps: 1, persist: 0, asked: false, grown: Instant::ZERO, retransmitted: 0, reported: 0, undone: false }
+    }
+
+    fn on_dsack(&mut self, reported: Segments, counts: bool) {
+        self.reported += u64::from(reported.0);
+        self.asked |= counts && self.reported <= self.retransmitted;
+    }
+
+    /// An ACK delivers something; the newest of it was sent at `sent`.
+    fn adapt(&mut self, now: Instant, sent: Instant, persist: u32) {
+        self.asked &= sent >= self.grown;
+        if std::mem::take(&mut self.asked) {
+            self.steps = (self.steps + 1).min(MAX_STEPS);
+            self.persist = persist;
+            self.grown = now;
+        } else if self.persist == 0 {
+            self.steps = 1;
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Probe {
+    /// When the probe timeout expires.
+    pto: Instant,
+    /// SND.NXT when the probe was sent; none if none is outstanding.
+    end_seq: Option<Offset>,
+    is_retrans: bool,
+}
+
+#[derive(Debug)]
+struct Rack {
+    config: Config,
+    overtaking: Overtaking,
+    /// The highest segment delivered before the ACK at hand.
+    highest: Option<SegId>,
+    min_rtt: WindowedMin,
+    steps: Steps,
+    reordering_seen: bool,
+    reo_timer: Instant,
+    /// An episode has just ended: what is still marked lost begins the next.
+    may_begin: bool,
+    first: FirstRetransmission,
+    probe: Probe,
+}
+
+impl Rack {
+    /// Rules 3 and 4.
+    fn update_latest(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        let first = cx.board.first();
+        let (sacked, acked) = (ack.newly.iter().filter(|id| **id >= first), ack.newly.iter().filter(|id| **id < first));
+        // The kernel reads the SACK blocks before the cumulative field.
+        for &id in sacked.chain(acked) {
+            if let Some(record) = cx.board.get(id).filter(|record| !self.is_ambiguous(cx, ack, id, record)) {
+                self.overtaking.rtt = cx.now.since(record.last_sent);
+                self.overtaking.deliver(id, record);
+            }
+        }
+        if let Some(rtt) = ack.rtt {
+            self.min_rtt.update(cx.now, rtt);
+        }
+    }
+
+    fn is_ambiguous(&self, cx: &Context<'_>, ack: &AckFacts<'_>, id: SegId, record: &Record) -> bool {
+        let covered = id < cx.board.first();
+        let answers_earlier = ack.echoed.is_some_and(|at| at < record.last_sent.floor_to(TIMESTAMP_TICK));
+        let too_early = self.min_rtt.get().is_some_and(|min| cx.now.since(record.last_sent) < min);
+        record.transmissions > 1 && ((covered && answers_earlier) || too_early)
+    }
+
+    /// Rule 2.
+    fn adapt_steps(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        if let Some(dsack) = &ack.dsack {
+            let of_probe = self.probe.end_seq == Some(dsack.right);
+            self.steps.on_dsack(duplicated(cx, dsack), self.reordering_seen && !of_probe);
+            if std::mem::take(&mut self.steps.undone) {
+                self.steps.persist = (self.steps.persist + 1).min(self.config.persist);
+            }
+        }
+        self.reordering_seen |= self.answers_original(cx, ack) || lowest_overtaken(cx, ack, self.highest).is_some();
+        self.highest = self.highest.max(ack.highest);
+        let newest = ack.newly.iter().filter_map(|id| cx.board.get(*id)).map(|record| record.last_sent).max();
+        if let Some(sent) = newest {
+            self.steps.adapt(cx.now, sent, self.config.persist);
+        }
+    }
+
+    /// A partial ACK whose timestamp answers an original.
+    fn answers_original(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        let partial = cx.snd.phase == Phase::Recovery && ack.advances() && cx.snd.snd_una < cx.snd.recover;
+        partial && self.first.is_later_than(ack)
+    }
+
+    /// Rule 1.
+    fn reo_wnd(&self, cx: &Context<'_>) -> Duration {
+        let in_episode = matches!(cx.snd.phase, Phase::Recovery | Phase::Loss);
+        if !self.reordering_seen && (in_episode || cx.board.sacked().segments >= cx.snd.dup_thresh) {
+            return Duration::ZERO;
+        }
+        let window = self.min_rtt.get().unwrap_or_default() / 4 * self.steps.steps;
+        window.min(cx.snd.srtt.unwrap_or(window))
+    }
+
+    fn detect_loss(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        let patience = self.overtaking.rtt + self.reo_wnd(cx);
+        let overdue = self.overtaking.judge(cx, patience, verdicts);
+        self.reo_timer = if overdue.is_set() { overdue + self.config.slack } else { overdue };
+        if cx.snd.phase == Phase::Loss {
+            let again = verdicts.marked().find(|id| cx.board.get(*id).is_some_and(Record::is_retransmitted));
+            again.into_iter().for_each(|hole| verdicts.event(hole)); // rule 6
+        }
+    }
+
+    fn begin_next_episode(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        if std::mem::take(&mut self.may_begin)
+            && let Some(hole) = cx.board.lowest_lost()
+        {
+            verdicts.event(hole);
+        }
+    }
+
+    /// Rule 7. Only while nothing is SACKed and no recovery is under way.
+    fn schedule_probe(&mut self, cx: &Context<'_>) {
+        self.probe.pto = Instant::NEVER;
+        let idle = cx.board.is_empty() || cx.snd.phase != Phase::Open || cx.board.sacked().segments > Segments::ZERO;
+        if !self.config.tlp || !cx.snd.sack || idle {
+            return;
+        }
+        let single = cx.board.sent().segments == Segments(1);
+        let more = if single { self.config.max_ack_delay } else { self.config.slack };
+        let pto = cx.snd.srtt.map_or(cx.config.initial_rto, |srtt| srtt * 2 + more);
+        let rto = if cx.snd.rto_expires.is_set() { cx.snd.rto_expires } else { cx.now + cx.snd.rto };
+        self.probe.pto = (cx.now + pto).min(rto);
+    }
+
+    fn end_probe(&mut self) {
+        self.probe.pto = Instant::NEVER;
+        self.probe.end_seq = None;
+    }
+
+    /// RFC 8985 §7.4.2: what an ACK says about the probe.
+    fn process_probe_ack(&mut self, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
+        let Some(end_seq) = self.probe.end_seq.filter(|end_seq| ack.ack >= *end_seq) else { return };
+        let reported = ack.dsack.is_some_and(|dsack| dsack.right == end_seq);
+        let silent = !ack.advances() && ack.newly.is_empty() && ack.dsack.is_none();
+        let repaired = self.probe.is_retrans && !reported && ack.ack > end_seq;
+        if repaired {
+            verdicts.probe_repaired_loss();
+        }
+        if repaired || !self.probe.is_retrans || reported || silent {
+            self.probe.end_seq = None;
+        }
+    }
+}
+
+impl LossDetector for Rack {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
+        self.first.on_ack(cx);
+        self.update_latest(cx, ack);
+        self.adapt_steps(cx, ack);
+        self.begin_next_episode(cx, verdicts);
+        // Rule 9: as long as retransmissions are under way, such an ACK neither undoes nor marks anything.
+        let waits = self.answers_original(cx, ack) && cx.board.retransmitted().segments > Segments::ZERO;
+        if !waits {
+            self.detect_loss(cx, verdicts);
+        }
+        self.process_probe_ack(ack, verdicts);
+        if ack.advances() || !ack.newly.is_empty() {
+            self.schedule_probe(cx);
+        }
+    }
+
+    fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        if self.probe.pto <= cx.now {
+            self.probe.pto = Instant::NEVER;
+            if self.probe.end_seq.is_none() {
+                verdicts.probe();
+            }
+        }
+        self.detect_loss(cx, verdicts);
+    }
+
+    fn deadline(&self) -> Instant {
+        self.reo_timer.min(self.probe.pto)
+    }
+
+    /// Rule 5.
+    fn holds_rto(&self) -> bool {
+        true
+    }
+
+    fn on_sent(&mut self, cx: &Context<'_>, id: SegId, cause: Cause) {
+        let again = cx.board.get(id).is_some_and(|record| record.transmissions > 1);
+        self.steps.retransmitted += u64::from(again);
+        if again && !matches!(cause, Cause::Probe | Cause::WindowProbe) {
+            self.first.note(cx.now);
+        }
+        match cause {
+            Cause::Probe => {
+                self.probe.end_seq = Some(cx.snd.snd_nxt);
+                self.probe.is_retrans = again;
+            }
+            Cause::New if self.probe.end_seq.is_none() => self.schedule_probe(cx),
+            _ => {}
+        }
+    }
+
+    /// Rule 8.
+    fn lost_at_timeout(&self, cx: &Context<'_>, id: SegId) -> bool {
+        let overdue = |record: &Record| record.last_sent + self.overtaking.rtt <= cx.now;
+        id == cx.board.first() || cx.board.get(id).is_some_and(overdue)
+    }
+}
+
+impl Plugin for Rack {
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        match turn {
+            Turn::EnterRecovery => {
+                self.end_probe();
+                self.first.begin(cx);
+            }
+            Turn::Timeout { .. } => {
+                self.end_probe();
+                self.overtaking.look_again();
+            }
+            Turn::LeaveRecovery => {
+                self.steps.persist = self.steps.persist.saturating_sub(1);
+                self.may_begin = true;
+            }
+            Turn::Spurious(_) => {
+                self.steps.undone = true;
+                self.overtaking.look_again();
+                self.may_begin = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What a loss does to the window in Linux.
+//!
+//! **Rules.** 1: fast retransmit and the loss that a probe repaired: ssthresh as the congestion control says; recovery aims
+//! at it (RFC 9937). 2: a timeout reduces ssthresh only if no reduction of the same window came before: neither inside fast
+//! recovery, nor when it expires again before anything new was acknowledged (RFC 5681 §3.1). 3: cwnd after a timeout is a
+//! segment more than what is still taken to be in flight ([`super::frto`]).
+
+use reknit_tcp::facts::{Context, Phase, Trigger, Window};
+use reknit_tcp::seams::{CongestionControl, LossResponse, Plugin, Reduction};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::part::{Algorithm, Part};
+
+/// No parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "linux-reduction";
+    const SOURCE: &'static str = include_str!("reduction.rs");
+}
+
+impl Part<dyn LossResponse> for Config {
+    fn build(&self) -> Box<dyn LossResponse> {
+        Box::new(LinuxReduction)
+    }
+}
+
+#[derive(Debug)]
+struct LinuxReduction;
+
+impl Plugin for LinuxReduction {}
+
+impl LossResponse for LinuxReduction {
+    fn respond(
+        &mut self,
+        cx: &Context<'_>,
+        reduction: &Reduction,
+        congestion: &mut dyn CongestionControl,
+    ) -> Option<Window> {
+        let in_recovery = cx.snd.phase == Phase::Recovery && cx.snd.snd_una < cx.snd.recover;
+        match reduction.trigger {
+            Trigger::Timeout if in_recovery => Some(cx.snd.window_with(cx.snd.smss)),
+            Trigger::Timeout => Some(Window { cwnd: cx.snd.smss, ssthresh: congestion.ssthresh(cx, reduction) }),
+            Trigger::FastRetransmit | Trigger::Probe => {
+                let ssthresh = congestion.ssthresh(cx, reduction);
+                Some(Window { cwnd: ssthresh, ssthresh })
+            }
+            // Its floor of two segments must not open a window of one (RFC 3168 §6.1.2).
+            Trigger::Ecn => {
+                let ssthresh = congestion.ssthresh(cx, reduction);
+                Some(Window { cwnd: ssthresh.min(cx.snd.cwnd), ssthresh })
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The degree of reordering as Linux learns it (`tcp_reordering`): in segments, never less than 3, at most 300
+//! (`tcp_max_reordering`).
+//!
+//! **Rules** (`ip-sysctl`: `tcp_reordering`, `tcp_max_reordering`; RFC 4737 §4.2 defines the extent). 1: a segment that was
+//! sent once is delivered below the highest one delivered before: the degree is at least the distance from it to the
+//! highest, both included. 2: so it is for a segment that was retransmitted, if the receiver holds it and reports the copy
+//! (DSACK), or if a partial ACK by its timestamp answers the original. 3: a timeout in disorder, with at least 3 segments
+//! SACKed, sets it back to 3: it was overestimated. It is never learned down otherwise.
+//!
+//! What for: until the first reordering is seen, as many SACKed segments mean loss without any wait ([`super::rack`]); above
+//! 3, SACKed segments let the window grow ([`super::cubic`]).
+//!
+//! **Departure.** Rule 2 compares the timestamp with the segment's own retransmission; Linux, with the episode's first.
+
+use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
+use reknit_tcp::scoreboard::SegId;
+use reknit_tcp::seams::{DupThresh, Plugin};
+use reknit_units::Segments;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::part::{Algorithm, Part};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The degree at first (`tcp_reordering`).
+    pub initial: Segments,
+    /// The largest degree (`tcp_max_reordering`).
+    pub max: Segments,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { initial: Segments(3), max: Segments(300) }
+    }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "linux-reordering";
+    const SOURCE: &'static str = include_str!("reordering.rs");
+}
+
+impl Part<dyn DupThresh> for Config {
+    fn build(&self) -> Box<dyn DupThresh> {
+        Box::new(Degree { degree: self.initial, highest: None, in_episode: false, config: self.clone() })
+    }
+}
+
+#[derive(Debug)]
+struct Degree {
+    config: Config,
+    degree: Segments,
+    /// The highest segment delivered before the ACK at hand.
+    highest: Option<SegId>,
+    in_episode: bool,
+}
+
+impl Degree {
+    /// Rules 1 and 2: the lowest segment that this ACK shows to have come late.
+    fn latecomer(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<SegId> {
+        let first = lowest_overtaken(cx, ack, self.highest);
+        let reported = ack.dsack.iter().flat_map(|dsack| dsack.segments);
+        let twice = reported.filter(|d| d.transmissions > 1).map(|d| d.id);
+        let held = twice.filter(|id| cx.board.get(*id).is_some_and(|record| record.is_sacked())).min();
+        first.into_iter().chain(held).chain(delayed_by_timestamp(cx, ack)).min()
+    }
+}
+
+/// The lowest segment sent once that `ack` delivers below `highest`.
+pub(super) fn lowest_overtaken(cx: &Context<'_>, ack: &AckFacts<'_>, highest: Option<SegId>) -> Option<SegId> {
+    let sent_once = |id: &SegId| cx.board.get(*id).is_some_and(|record| record.transmissions == 1);
+    ack.newly.iter().copied().filter(|id| Some(*id) < highest).filter(sent_once).min()
+}
+
+/// The first hole, if a partial ACK fills it and answers the original.
+fn delayed_by_timestamp(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<SegId> {
+    let partial = cx.snd.phase == Phase::Recovery && ack.advances() && cx.snd.snd_una < cx.snd.recover;
+    let hole = ack.newly.first().copied().filter(|_| partial)?;
+    let record = cx.board.get(hole)?;
+    let is_older = ack.echoed? < record.last_sent.floor_to(TIMESTAMP_TICK);
+    (record.transmissions > 1 && is_older).then_some(hole)
+}
+
+impl DupThresh for Degree {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        if let (Some(late), Some(highest)) = (self.latecomer(cx, ack), ack.highest) {
+            let degree = Segments(highest.beyond(late).0 + 1);
+            self.degree = self.degree.max(degree.min(self.config.max));
+        }
+        self.highest = self.highest.max(ack.highest);
+    }
+
+    fn dup_thresh(&self, _cx: &Context<'_>) -> Segments {
+        self.degree
+    }
+}
+
+impl Plugin for Degree {
+    /// Rule 3.
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        if let Turn::Timeout { .. } = turn
+            && !self.in_episode
+            && cx.board.sacked().segments >= self.config.initial
+        {
+            self.degree = self.degree.min(self.config.initial);
+        }
+        self.in_episode = matches!(turn, Turn::EnterRecovery | Turn::Timeout { .. });
+    }
+}

@@ -1,0 +1,191 @@
+//! The retransmission timeout as Linux computes it: SRTT + max(4 RTTVAR, 200 ms), a sample from every ACK.
+//!
+//! **Rules.** 1: every ACK gives a sample (RFC 7323 appendix G warns of what that does to the gains): the RTT of the first
+//! segment that it newly acknowledges, if none of those was retransmitted; else of the first that it SACKs; else by the
+//! echoed timestamp. 2: gains of 1/8 and 1/4 (RFC 6298 §2.3), but a sample so far below SRTT that the deviation would
+//! grow counts for an eighth of that (observed: a falling RTT hardly raises the timeout). 3: RTTVAR is the largest
+//! deviation of the last round trip; it grows at once, and falls by a quarter of the way per round trip. 4: four deviations
+//! are at least `tcp_rto_min_us`, 200 ms, so that the timeout is never less than SRTT + 200 ms. 5: the timer starts over
+//! when the first segment is retransmitted, and on a SACK of data that was sent before that.
+//!
+//! RFC 6298 §2.4 asks for one second at least, on the whole; the 200 ms on top of SRTT are Linux's own.
+
+use reknit_tcp::Config as Tcp;
+use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::scoreboard::{Record, SegId};
+use reknit_tcp::seams::{Plugin, RtoEstimator};
+use reknit_tcp::seq::Offset;
+use reknit_units::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::part::{Algorithm, Part};
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Least value of four deviations (`tcp_rto_min_us`).
+    pub min: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { min: Duration::from_millis(200) }
+    }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "linux-rto";
+    const SOURCE: &'static str = include_str!("rto.rs");
+}
+
+impl Part<dyn RtoEstimator> for Config {
+    fn build(&self) -> Box<dyn RtoEstimator> {
+        Box::new(Rto { min: self.min, estimate: None })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    srtt: Duration,
+    /// Four mean deviations, as of now.
+    deviation: Duration,
+    /// Their largest value in this round trip, not less than the minimum.
+    largest: Duration,
+    /// What the timeout adds to SRTT.
+    margin: Duration,
+    /// The round trip ends when this is acknowledged.
+    round_end: Offset,
+}
+
+#[derive(Debug)]
+struct Rto {
+    min: Duration,
+    estimate: Option<Estimate>,
+}
+
+impl Rto {
+    /// Rules 2 to 4. `una` and `nxt` are SND.UNA and SND.NXT.
+    fn update(&mut self, rtt: Duration, una: Offset, nxt: Offset) {
+        let Some(e) = &mut self.estimate else {
+            let margin = (rtt * 2).max(self.min);
+            self.estimate = Some(Estimate { srtt: rtt, deviation: rtt * 2, largest: margin, margin, round_end: nxt });
+            return;
+        };
+        let (error, falls) = (e.srtt.abs_diff(rtt), rtt < e.srtt);
+        e.srtt = (e.srtt * 7 + rtt) / 8;
+        let mean = e.deviation / 4;
+        e.deviation = if error <= mean {
+            e.deviation - (mean - error)
+        } else if falls {
+            e.deviation + (error - mean) / 8
+        } else {
+            e.deviation + (error - mean)
+        };
+        if e.deviation > e.largest {
+            e.largest = e.deviation;
+            e.margin = e.margin.max(e.largest);
+        }
+        if una > e.round_end {
+            if e.largest < e.margin {
+                e.margin = e.margin - (e.margin - e.largest) / 4;
+            }
+            e.round_end = nxt;
+            e.largest = self.min;
+        }
+    }
+}
+
+/// Rule 1.
+fn sample(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
+    let covered = |id: &&SegId| **id < cx.board.first();
+    let acked = || ack.newly.iter().take_while(covered).filter_map(|id| cx.board.get(*id));
+    let ambiguous = acked().any(|record| record.transmissions > 1);
+    let first_acked = acked().next().filter(|_| !ambiguous);
+    let by_acked = first_acked.map(|record| cx.now.since(record.first_sent));
+    let by_timestamp = || ack.echoed.filter(|_| ack.advances()).map(|echoed| cx.now.since(echoed));
+    by_acked.or_else(|| sacked_sample(cx, ack)).or_else(by_timestamp)
+}
+
+/// The RTT of the first segment sent once that `ack` SACKs.
+fn sacked_sample(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
+    let sacked = ack.newly.iter().skip_while(|id| **id < cx.board.first());
+    let sent_once = sacked.filter(|id| cx.board.get(**id).is_some_and(|record| record.transmissions == 1));
+    let first: Option<&Record> = sent_once.min().and_then(|id| cx.board.get(*id));
+    first.map(|record| cx.now.since(record.first_sent))
+}
+
+impl Plugin for Rto {}
+
+impl RtoEstimator for Rto {
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        let sample = sample(cx, ack);
+        if let Some(rtt) = sample {
+            self.update(rtt.round_to(cx.config.rto_tick), cx.snd.snd_una, cx.snd.snd_nxt);
+        }
+        sample.is_some()
+    }
+
+    fn on_sample(&mut self, config: &Tcp, rtt: Duration) {
+        self.update(rtt.round_to(config.rto_tick), Offset::SYN, Offset::DATA);
+    }
+
+    fn rto(&self) -> Option<Duration> {
+        self.estimate.map(|e| e.srtt + e.margin)
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.estimate.map(|e| e.srtt)
+    }
+
+    fn restarts_on_retransmission(&self) -> bool {
+        true
+    }
+
+    /// Rule 5: what was sent after the first segment shows that this is late, not that the path is slow.
+    fn restarts_on_sack(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        let head = cx.board.get(cx.board.first()).map(|record| cx.now.since(record.last_sent));
+        sacked_sample(cx, ack) > head
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn after(samples: &[(u64, u64)]) -> Estimate {
+        let mut rto = Rto { min: MS * 200, estimate: None };
+        for &(rtt, una) in samples {
+            rto.update(MS * rtt, Offset(una), Offset(una + 10));
+        }
+        rto.estimate.unwrap()
+    }
+
+    #[test]
+    fn the_first_sample_gives_three_of_it_and_at_least_200_ms_more() {
+        assert_eq!(after(&[(400, 1)]).margin, MS * 800);
+        assert_eq!(after(&[(50, 1)]).margin, MS * 200);
+    }
+
+    #[test]
+    fn a_steady_round_trip_leaves_200_ms() {
+        let steady: Vec<_> = (0..400).map(|n| (400, 1 + 11 * n)).collect();
+        let e = after(&steady);
+        assert_eq!(e.srtt, MS * 400);
+        assert!(e.margin - MS * 200 < MS, "{:?}", e.margin);
+    }
+
+    #[test]
+    fn a_fall_counts_for_an_eighth_of_a_rise() {
+        let base = [(400, 1), (400, 2), (400, 3)];
+        let before = after(&base).deviation;
+        let rise = after(&[base.as_slice(), &[(1000, 4)]].concat()).deviation - before;
+        let fall = after(&[base.as_slice(), &[(0, 4)]].concat()).deviation - before;
+        let mean = before / 4;
+        assert_eq!(rise, MS * 600 - mean);
+        assert_eq!(fall, (MS * 400 - mean) / 8);
+    }
+}

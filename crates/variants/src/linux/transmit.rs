@@ -1,0 +1,41 @@
+//! New data in disorder, as Linux sends it: whatever has left the network makes room, in every state (RFC 6675 §5 applied
+//! outside recovery too). Segments that were sent twice and may both be under way count twice.
+
+use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::seams::{LimitedTransmit, Plugin};
+use reknit_units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::part::{Algorithm, Part};
+
+/// No parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "linux-in-flight";
+    const SOURCE: &'static str = include_str!("transmit.rs");
+}
+
+impl Part<dyn LimitedTransmit> for Config {
+    fn build(&self) -> Box<dyn LimitedTransmit> {
+        Box::new(InFlight)
+    }
+}
+
+#[derive(Debug)]
+struct InFlight;
+
+impl Plugin for InFlight {}
+
+impl LimitedTransmit for InFlight {
+    fn flight_limit(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
+        Bytes::ZERO
+    }
+
+    fn spends_by_pipe(&self) -> bool {
+        true
+    }
+}

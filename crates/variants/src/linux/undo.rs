@@ -1,0 +1,254 @@
+//! How Linux finds out that a reduction was spurious, and what it restores.
+//!
+//! **Evidence.** *DSACK* (RFC 2883, RFC 3708): as many duplicates were reported as segments retransmitted since the episode
+//! began; reports are counted, not matched. *Timestamps* (Eifel, RFC 3522): the ACK echoes a timestamp from before the first
+//! retransmission. *F-RTO* (RFC 5682): data sent once and before the timeout is acknowledged ([`super::frto`]).
+//!
+//! **Rules.** 1: an episode notes SND.UNA (`undo_marker`), and counts as retransmitted what of earlier episodes is still under
+//! way, the probe of RFC 8985 §7 included. A timeout inside a recovery, or before any progress, continues the episode. 2: in
+//! recovery, a partial ACK counts if timestamps tell and no retransmission is under way (if one is, nothing happens);
+//! DSACKs count at any ACK. 3: an ACK that ends recovery, or advances after a timeout, counts by either. 4: F-RTO's evidence
+//! counts at any ACK after a timeout. 5: DSACKs that come after the episode count until the next one begins. 6: the stamp of
+//! the first retransmission outlives its episode as long as retransmissions are under way.
+//!
+//! **Response.** cwnd and ssthresh at least what they were, where an ssthresh below 3/4 of that cwnd counts as so much. What
+//! was marked lost is under way again after rules 2 (timestamps) and 4 and after a timeout; else it stays lost, and begins
+//! the next recovery. The congestion control keeps what the reduction made of its curve.
+
+use reknit_tcp::facts::{AckFacts, Context, Dsack, Phase, Snapshot, Spurious, TIMESTAMP_TICK, Trigger, Turn, Window};
+use reknit_tcp::scoreboard::{Cause, SegId};
+use reknit_tcp::seams::{LossMarks, Plugin, SpuriousDetector, SpuriousResponse, Undo};
+use reknit_tcp::seq::Offset;
+use reknit_units::{Bytes, Instant, Segments};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::linux::frto::Watch;
+use crate::part::{Algorithm, Part};
+
+/// No parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "linux-undo";
+    const SOURCE: &'static str = include_str!("undo.rs");
+}
+
+impl Part<dyn SpuriousDetector> for Config {
+    fn build(&self) -> Box<dyn SpuriousDetector> {
+        Box::new(Evidence {
+            episode: None,
+            live: Live::No,
+            high_seq: Offset::SYN,
+            first: FirstRetransmission::default(),
+            probe_under_way: false,
+            watch: Watch::default(),
+        })
+    }
+}
+
+/// `retrans_stamp`: when the first retransmission left, in ticks of the timestamp clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FirstRetransmission(Option<Instant>);
+
+impl FirstRetransmission {
+    /// Something was retransmitted.
+    pub(super) fn note(&mut self, now: Instant) {
+        self.0 = self.0.or(Some(now.floor_to(TIMESTAMP_TICK)));
+    }
+
+    /// Rule 6, when an episode begins.
+    pub(super) fn begin(&mut self, cx: &Context<'_>) {
+        let head_was_sent_again = cx.board.get(cx.board.first()).is_some_and(|record| record.transmissions > 1);
+        if cx.board.retransmitted().segments == Segments::ZERO && !head_was_sent_again {
+            self.0 = None;
+        }
+    }
+
+    /// An ACK arrives before anything is made of it.
+    pub(super) fn on_ack(&mut self, cx: &Context<'_>) {
+        if cx.snd.phase == Phase::Open {
+            self.0 = None;
+        }
+    }
+
+    /// The ACK's timestamp is from before the first retransmission. If nothing was retransmitted, nothing but an original
+    /// can have arrived.
+    pub(super) fn is_later_than(self, ack: &AckFacts<'_>) -> bool {
+        self.0.is_none_or(|at| ack.echoed.is_some_and(|echoed| echoed < at))
+    }
+}
+
+/// What an episode has retransmitted.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    /// `undo_marker`: SND.UNA when it began.
+    marker: Offset,
+    /// `undo_retrans`: retransmissions that no DSACK has reported. None before the first.
+    unproven: Option<Segments>,
+}
+
+/// The episode that goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Live {
+    No,
+    Recovery,
+    Loss,
+}
+
+#[derive(Debug)]
+struct Evidence {
+    /// The last episode, unless it was undone.
+    episode: Option<Episode>,
+    live: Live,
+    /// SND.NXT when the episode began.
+    high_seq: Offset,
+    first: FirstRetransmission,
+    /// A tail loss probe that sent data again may still be reported as a duplicate.
+    probe_under_way: bool,
+    watch: Watch,
+}
+
+impl Evidence {
+    /// Rules 1 and 6.
+    fn begin(&mut self, cx: &Context<'_>) {
+        self.first.begin(cx);
+        let unproven = cx.board.retransmitted().segments + Segments(u32::from(self.probe_under_way));
+        self.probe_under_way = false;
+        let unproven = Some(unproven).filter(|unproven| *unproven > Segments::ZERO);
+        self.episode = Some(Episode { marker: cx.snd.snd_una, unproven });
+    }
+
+    fn is_proven(&self) -> bool {
+        self.episode.is_some_and(|episode| episode.unproven == Some(Segments::ZERO))
+    }
+
+    /// Counts a DSACK's segments off.
+    fn count(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, dsack: &Dsack<'_>) {
+        let Some(Episode { marker, unproven: Some(unproven) }) = &mut self.episode else { return };
+        if dsack.right <= *marker {
+            return;
+        }
+        let proven = if dsack.right <= ack.una_before {
+            duplicated(cx, dsack)
+        } else {
+            let known = dsack.segments.iter().filter(|segment| segment.transmissions > 1);
+            Segments(known.count() as u32)
+        };
+        *unproven -= proven;
+    }
+
+    /// Rules 2 to 5.
+    fn is_spurious(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        if self.episode.is_none() {
+            return false;
+        }
+        let by_either = || self.is_proven() || self.first.is_later_than(ack);
+        match cx.snd.phase {
+            Phase::Recovery if cx.snd.snd_una >= cx.snd.recover => by_either(),
+            Phase::Recovery if ack.advances() && self.first.is_later_than(ack) => {
+                cx.board.retransmitted().segments == Segments::ZERO
+            }
+            Phase::Loss => (ack.advances() && by_either()) || self.watch.is_spurious(cx, ack),
+            Phase::Open | Phase::Disorder | Phase::Recovery => self.is_proven(),
+        }
+    }
+}
+
+/// How many segments a DSACK reports.
+pub(super) fn duplicated(cx: &Context<'_>, dsack: &Dsack<'_>) -> Segments {
+    Segments(dsack.right.since(dsack.left).0.div_ceil(cx.snd.smss.0) as u32)
+}
+
+impl SpuriousDetector for Evidence {
+    fn on_retransmitted(&mut self, cx: &Context<'_>, _id: SegId, cause: Cause) {
+        match cause {
+            Cause::WindowProbe => {}
+            Cause::Probe => self.probe_under_way = true,
+            _ => {
+                self.first.note(cx.now);
+                if let Some(episode) = &mut self.episode {
+                    episode.unproven = Some(episode.unproven.unwrap_or_default() + Segments(1));
+                }
+            }
+        }
+    }
+
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
+        self.first.on_ack(cx);
+        if let Some(dsack) = &ack.dsack {
+            self.count(cx, ack, dsack);
+        }
+        let spurious = self.is_spurious(cx, ack);
+        if !spurious {
+            self.watch.on_ack(cx, ack);
+        }
+        let snapshot = cx.snd.snapshot.as_ref().filter(|_| spurious)?;
+        Some(match snapshot.trigger {
+            Trigger::Timeout if cx.snd.phase == Phase::Loss => Spurious::Timeout,
+            Trigger::Timeout => Spurious::LateTimeout,
+            Trigger::FastRetransmit | Trigger::Probe | Trigger::Ecn => Spurious::FastRetransmit,
+        })
+    }
+}
+
+impl Plugin for Evidence {
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        match turn {
+            Turn::EnterRecovery => {
+                self.begin(cx);
+                (self.live, self.high_seq) = (Live::Recovery, cx.snd.snd_nxt);
+            }
+            Turn::Timeout { first, .. } => {
+                let over = self.live == Live::No || self.high_seq <= cx.snd.snd_una;
+                if over || (self.live == Live::Loss && first) {
+                    self.begin(cx);
+                }
+                (self.live, self.high_seq) = (Live::Loss, cx.snd.snd_nxt);
+            }
+            Turn::LeaveRecovery => self.live = Live::No,
+            Turn::Spurious(_) => {
+                self.live = Live::No;
+                self.episode = None;
+            }
+        }
+        self.watch.on_turn(cx, turn);
+    }
+}
+
+/// The response. No parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResponseConfig {}
+
+impl Algorithm for ResponseConfig {
+    const NAME: &'static str = "linux-undo-response";
+    const SOURCE: &'static str = include_str!("undo.rs");
+}
+
+impl Part<dyn SpuriousResponse> for ResponseConfig {
+    fn build(&self) -> Box<dyn SpuriousResponse> {
+        Box::new(Response)
+    }
+}
+
+#[derive(Debug)]
+struct Response;
+
+impl Plugin for Response {}
+
+impl SpuriousResponse for Response {
+    fn respond(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, _spurious: Spurious, before: &Snapshot) -> Undo {
+        let ssthresh = before.ssthresh.max(Bytes(before.cwnd.0 / 4 * 3));
+        let window = Window { cwnd: cx.snd.cwnd.max(before.cwnd), ssthresh: cx.snd.ssthresh.max(ssthresh) };
+        let partial = ack.advances() && cx.snd.snd_una < cx.snd.recover;
+        let marks = match cx.snd.phase {
+            Phase::Loss => LossMarks::ClearAll,
+            Phase::Recovery if partial && ack.dsack.is_none() => LossMarks::ClearAll,
+            _ => LossMarks::Keep,
+        };
+        Undo { marks, ..window.into() }
+    }
+}

@@ -1,0 +1,60 @@
+//! # Linux
+//!
+//! Linux 6.18 with its default congestion control, as a sender and as a receiver, without the fq packet scheduler, so that
+//! nothing is paced. Documentation: `ip-sysctl`; RFC 8985, RFC 9937, RFC 9438, RFC 5682, RFC 3522, RFC 2883, RFC 6298.
+//!
+//! **What it changes.** Everything that the other variants change one by one: detection by time (`linux/rack.rs`), a learned
+//! degree of reordering (`linux/reordering.rs`), undo by DSACK, timestamps and F-RTO (`linux/undo.rs`, `linux/frto.rs`), rate
+//! reduction (`linux/prr.rs`), CUBIC with HyStart (`linux/cubic.rs`), a timeout of SRTT and at least 200 ms more
+//! (`linux/rto.rs`), sending by what is in flight (`linux/transmit.rs`), quick and compressed ACKs (`linux/acks.rs`).
+//!
+//! **Rules.** Each file states its own, with the RFC's section or with what was observed of the kernel.
+//!
+//! **Departures.** Each file names its own. Segments leave one by one, where the kernel builds bursts of two and more that
+//! share a time of sending.
+//!
+//! **Reproduces.** `kernel:cubic` of the testbed; `docs/fidelity.md` says how closely.
+//!
+//! **Status.** Partial: a model of a moving target, measured against it.
+
+use std::sync::Arc;
+
+use reknit_tcp::Config as Tcp;
+use reknit_units::Duration;
+
+use super::{acks, cubic, frto, prr, rack, reduction, reordering, rto, transmit, undo};
+use crate::composition::Composition;
+use crate::variant::{Side, Status, Variant};
+
+/// The registry's entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "linux",
+    aliases: &["linux-cubic"],
+    summary: "what Linux 6.18 does: RACK, learned reordering, undo by DSACK, timestamps and F-RTO, PRR, CUBIC",
+    source: "Linux 6.18; RFC 8985, RFC 9937, RFC 9438, RFC 5682, RFC 3522",
+    side: Side::Both,
+    peer_needs: "SACK, DSACK, timestamps",
+    status: Status::Partial,
+    compose: || Composition {
+        loss_detector: Arc::new(rack::Config::default()),
+        dup_thresh: Arc::new(reordering::Config::default()),
+        spurious_detectors: vec![Arc::new(undo::Config::default())],
+        spurious_response: Arc::new(undo::ResponseConfig::default()),
+        loss_response: Arc::new(reduction::Config::default()),
+        fast_recovery: Arc::new(prr::Config::default()),
+        timeout_recovery: Arc::new(frto::Config::default()),
+        rto_estimator: Arc::new(rto::Config::default()),
+        limited_transmit: Arc::new(transmit::Config::default()),
+        congestion_control: Arc::new(cubic::Config::default()),
+        ack_policy: Arc::new(acks::Config::default()),
+        options: Some(options),
+        ..Composition::default()
+    },
+};
+
+/// Timers within the estimator's own bounds (`TCP_RTO_MAX`), and no limit on a burst.
+fn options(tcp: &mut Tcp) {
+    tcp.min_rto = Duration::from_millis(200);
+    tcp.max_rto = Duration::from_secs(120);
+    tcp.max_burst = None;
+}

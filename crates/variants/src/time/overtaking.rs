@@ -1,0 +1,146 @@
+//! What RACK keeps of deliveries (RFC 8985 §6.2): the delivered segment that was sent last, and the segments sent before
+//! it that are still open.
+
+use reknit_tcp::facts::Context;
+use reknit_tcp::scoreboard::{Record, SegId};
+use reknit_tcp::seams::{Verdicts, Why};
+use reknit_tcp::seq::Offset;
+use reknit_units::{Duration, Instant};
+
+/// `RACK.xmit_ts` and `RACK.end_seq`: the delivered segment that was sent last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Transmission {
+    xmit_ts: Instant,
+    end_seq: Offset,
+}
+
+impl Transmission {
+    pub(crate) fn of(record: &Record) -> Transmission {
+        Transmission { xmit_ts: record.last_sent, end_seq: record.end() }
+    }
+}
+
+/// Where the open segments end that were sent before `latest`.
+#[derive(Clone, Copy, Debug)]
+enum Suspects {
+    /// There are none.
+    None,
+    /// At this one, or at the one before it if it has been delivered.
+    UpTo(SegId),
+    /// They have to be looked for.
+    Unknown,
+}
+
+/// The delivered segment that was sent last, and what it overtook.
+#[derive(Debug)]
+pub(crate) struct Overtaking {
+    latest: Option<Transmission>,
+    suspects_until: Suspects,
+    /// `RACK.rtt`.
+    pub(crate) rtt: Duration,
+}
+
+impl Default for Overtaking {
+    fn default() -> Overtaking {
+        Overtaking { latest: None, suspects_until: Suspects::None, rtt: Duration::ZERO }
+    }
+}
+
+impl Overtaking {
+    /// `id` was delivered.
+    pub(crate) fn deliver(&mut self, id: SegId, record: &Record) {
+        if self.latest.is_none_or(|latest| Transmission::of(record) > latest) {
+            self.latest = Some(Transmission::of(record));
+            self.suspects_until = Suspects::UpTo(id);
+        }
+    }
+
+    /// Segments that were marked lost are under way again, or the reverse.
+    pub(crate) fn look_again(&mut self) {
+        self.suspects_until = Suspects::Unknown;
+    }
+
+    /// §6.2 step 5: whatever was sent before the latest delivered segment, `patience` ago or more, is lost. When to look
+    /// again: when the last of the rest is overdue.
+    pub(crate) fn judge(&mut self, cx: &Context<'_>, patience: Duration, verdicts: &mut Verdicts) -> Instant {
+        let Some(latest) = self.latest else { return Instant::NEVER };
+        for (id, record) in cx.board.in_send_order() {
+            if Transmission::of(record) >= latest || record.last_sent + patience > cx.now {
+                break;
+            }
+            verdicts.lost(id, Why::Overtaken);
+        }
+        let newest = self.newest_suspect(cx, latest).map(|newest| newest.last_sent + patience);
+        newest.filter(|overdue| *overdue > cx.now).unwrap_or(Instant::NEVER)
+    }
+
+    /// The open segment that was sent last of those sent before `latest`.
+    fn newest_suspect<'a>(&mut self, cx: &Context<'a>, latest: Transmission) -> Option<&'a Record> {
+        let is_suspect = |r: &Record| r.is_open() && Transmission::of(r) < latest;
+        let known = match self.suspects_until {
+            Suspects::None => return None,
+            Suspects::Unknown => None,
+            Suspects::UpTo(id) if cx.board.get(id).is_some_and(is_suspect) => Some(id),
+            Suspects::UpTo(id) => match cx.board.newest_open_before(id) {
+                None => {
+                    self.suspects_until = Suspects::None;
+                    return None;
+                }
+                // One that was sent again in the meantime has left its place.
+                before => before.filter(|id| cx.board.get(*id).is_some_and(is_suspect)),
+            },
+        };
+        let scan = || cx.board.in_send_order().take_while(|(_, r)| is_suspect(r)).last().map(|(id, _)| id);
+        let newest = known.or_else(scan);
+        self.suspects_until = newest.map_or(Suspects::None, Suspects::UpTo);
+        cx.board.get(newest?)
+    }
+}
+
+/// The smallest sample of the last window, to within half of it: two buckets that take turns.
+#[derive(Debug)]
+pub(crate) struct WindowedMin {
+    half: Duration,
+    turn: Instant,
+    current: Option<Duration>,
+    previous: Option<Duration>,
+}
+
+impl WindowedMin {
+    pub(crate) fn new(window: Duration) -> WindowedMin {
+        WindowedMin { half: window / 2, turn: Instant::ZERO, current: None, previous: None }
+    }
+
+    pub(crate) fn update(&mut self, now: Instant, sample: Duration) {
+        if now.since(self.turn) > self.half {
+            self.previous = self.current.take();
+            self.turn = now;
+        }
+        self.current = Some(self.current.map_or(sample, |min| min.min(sample)));
+    }
+
+    pub(crate) fn get(&self) -> Option<Duration> {
+        match (self.current, self.previous) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minimum_forgets_after_its_window() {
+        let mut min = WindowedMin::new(Duration::from_secs(10));
+        let at = |s| Instant::ZERO + Duration::from_secs(s);
+        min.update(at(1), Duration::from_millis(40));
+        min.update(at(4), Duration::from_millis(50));
+        assert_eq!(min.get(), Some(Duration::from_millis(40)));
+        min.update(at(7), Duration::from_millis(60));
+        assert_eq!(min.get(), Some(Duration::from_millis(40)));
+        min.update(at(13), Duration::from_millis(70));
+        assert_eq!(min.get(), Some(Duration::from_millis(60)));
+    }
+}
