@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Compares simulated `linux` with the live kernel over the same paths: medians of goodput, path by path.
+
+    sudo benches/fidelity.py live PATH.toml... --out live.jsonl     # 15 s each, five times, in real time
+    benches/fidelity.py simulate PATH.toml... --out simulated.jsonl
+    benches/fidelity.py table live.jsonl simulated.jsonl            # the table of docs/fidelity.md
+
+Each line of the files is one transfer: path, variant, seed, goodput in Mbit/s, retransmissions, timeouts.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+REKNIT = Path(__file__).parents[1] / "target/release/reknit"
+WITHIN = 0.15
+
+
+def run(command: list[str]) -> dict:
+    """Return what the command prints as JSON."""
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def live(paths: list[str], variant: str, seeds: int, duration: str) -> Iterator[dict]:
+    """Run one transfer after the other between live kernels."""
+    for seed in range(1, seeds + 1):
+        for path in paths:
+            command = [str(REKNIT), "testbed", "--path", path, "--variants", variant, "--to", "kernel:cubic"]
+            result = run(["chrt", "-f", "10", *command, "--duration", duration, "--seed", str(seed), "--json"])
+            transfer = result["transfers"][0]
+            yield {
+                "path": Path(path).stem,
+                "variant": variant,
+                "seed": seed,
+                "goodput_mbit_s": transfer["goodput_mbit_s"],
+                "retransmissions": transfer["retransmissions"],
+                "timeouts": transfer["timeouts"],
+            }
+
+
+def simulate(paths: list[str], variant: str, seeds: int, duration: str) -> Iterator[dict]:
+    """Simulate the same."""
+    for path in paths:
+        command = [str(REKNIT), "compare", "--path", path, "--variants", variant, "--seeds", str(seeds)]
+        result = run([*command, "--duration", duration, "--json"])
+        for one in result["variants"][0]["runs"]:
+            yield {
+                "path": Path(path).stem,
+                "variant": variant,
+                "seed": one["seed"],
+                "goodput_mbit_s": one["goodput_mbit_s"],
+                "retransmissions": one["retransmissions"]["total"],
+                "timeouts": one["timeouts"],
+            }
+
+
+def read(file: str, variant: str) -> dict[str, list[dict]]:
+    """Read the transfers of a variant, by path."""
+    runs = defaultdict(list)
+    for line in Path(file).read_text().splitlines():
+        one = json.loads(line)
+        if one["variant"] == variant and "goodput_mbit_s" in one:
+            runs[one["path"]].append(one)
+    return runs
+
+
+def spread(runs: list[dict]) -> str:
+    """Format median and range."""
+    rates = [one["goodput_mbit_s"] for one in runs]
+    return f"{statistics.median(rates):.2f} ({min(rates):.2f} to {max(rates):.2f})"
+
+
+def median(runs: list[dict], key: str) -> float:
+    """Return the median of one of the measures."""
+    return statistics.median(one[key] for one in runs)
+
+
+def table(live_file: str, simulated_file: str, kernel: str, variant: str) -> None:
+    """Print the table in Markdown."""
+    there, here = read(live_file, kernel), read(simulated_file, variant)
+    print("| path | live, Mbit/s | simulated, Mbit/s | simulated / live | retransmissions, live / simulated |")
+    print("|---|---|---|---|---|")
+    close = 0
+    for path in sorted(there):
+        if path not in here:
+            continue
+        ratio = median(here[path], "goodput_mbit_s") / median(there[path], "goodput_mbit_s")
+        close += abs(ratio - 1) <= WITHIN
+        repairs = f"{median(there[path], 'retransmissions'):.0f} / {median(here[path], 'retransmissions'):.0f}"
+        mark = "" if abs(ratio - 1) <= WITHIN else " *"
+        print(f"| {path} | {spread(there[path])} | {spread(here[path])} | {ratio:.2f}{mark} | {repairs} |")
+    print(f"\n{close} of {len(there)} medians within {WITHIN:.0%}.")
+
+
+def main() -> None:
+    """Read the arguments."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["live", "simulate", "table"])
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("--kernel", default="kernel:cubic")
+    parser.add_argument("--variant", default="linux")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--duration", default="15s")
+    parser.add_argument("--out", type=Path, help="where the lines of live and simulate go")
+    args = parser.parse_args()
+    if args.what == "table":
+        if len(args.files) != 2:
+            parser.error("table takes two files: live.jsonl and simulated.jsonl")
+        table(*args.files, args.kernel, args.variant)
+        return
+    if args.out is None:
+        parser.error(f"{args.what} needs --out")
+    measure, variant = (live, args.kernel) if args.what == "live" else (simulate, args.variant)
+    with args.out.open("w") as out:
+        for one in measure(args.files, variant, args.seeds, args.duration):
+            out.write(json.dumps(one) + "\n")
+            out.flush()
+
+
+if __name__ == "__main__":
+    main()
