@@ -1,9 +1,9 @@
 //! Proportional rate reduction as Linux does it (Mathis, Cardwell, Cheng, Dukkipati, RFC 9937, 2025), counted in segments.
 //!
-//! **Rules.** Per ACK in recovery, with DeliveredData in segments, duplicates that a DSACK reports included. 1: pipe above
+//! **Rules.** Per ACK in recovery, with `DeliveredData` in segments, duplicates that a DSACK reports included. 1: pipe above
 //! ssthresh: what is sent stays in proportion to what is delivered, by ssthresh over cwnd before the reduction
 //! (`RecoverFS` of the RFC is FlightSize; Linux divides by cwnd). 2: else as much as was delivered, and one segment more if
-//! SND.UNA advances and this ACK marks nothing lost (SafeACK), up to ssthresh. 3: at least one segment until the first is
+//! SND.UNA advances and this ACK marks nothing lost (`SafeACK`), up to ssthresh. 3: at least one segment until the first is
 //! sent: the fast retransmit. 4: cwnd is pipe plus that; an ACK that delivers nothing leaves it. 5: at the end cwnd is
 //! ssthresh, and the ACK that ends recovery lets it grow.
 

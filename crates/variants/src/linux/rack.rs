@@ -84,7 +84,7 @@ impl Part<dyn LossDetector> for Config {
 /// Rule 2: the reordering window in quarters of the smallest RTT.
 #[derive(Debug)]
 struct Steps {
-    steps: u64,
+    quarters: u64,
     /// Recoveries until it falls back.
     persist: u32,
     /// A DSACK asks for one more.
@@ -98,7 +98,15 @@ struct Steps {
 
 impl Steps {
     fn new() -> Steps {
-        Steps { steps: 1, persist: 0, asked: false, grown: Instant::ZERO, retransmitted: 0, reported: 0, undone: false }
+        Steps {
+            quarters: 1,
+            persist: 0,
+            asked: false,
+            grown: Instant::ZERO,
+            retransmitted: 0,
+            reported: 0,
+            undone: false,
+        }
     }
 
     fn on_dsack(&mut self, reported: Segments, counts: bool) {
@@ -110,11 +118,11 @@ impl Steps {
     fn adapt(&mut self, now: Instant, sent: Instant, persist: u32) {
         self.asked &= sent >= self.grown;
         if std::mem::take(&mut self.asked) {
-            self.steps = (self.steps + 1).min(MAX_STEPS);
+            self.quarters = (self.quarters + 1).min(MAX_STEPS);
             self.persist = persist;
             self.grown = now;
         } else if self.persist == 0 {
-            self.steps = 1;
+            self.quarters = 1;
         }
     }
 }
@@ -197,7 +205,7 @@ impl Rack {
         if !self.reordering_seen && (in_episode || cx.board.sacked().segments >= cx.snd.dup_thresh) {
             return Duration::ZERO;
         }
-        let window = self.min_rtt.get().unwrap_or_default() / 4 * self.steps.steps;
+        let window = self.min_rtt.get().unwrap_or_default() / 4 * self.steps.quarters;
         window.min(cx.snd.srtt.unwrap_or(window))
     }
 
@@ -207,7 +215,9 @@ impl Rack {
         self.reo_timer = if overdue.is_set() { overdue + self.config.slack } else { overdue };
         if cx.snd.phase == Phase::Loss {
             let again = verdicts.marked().find(|id| cx.board.get(*id).is_some_and(Record::is_retransmitted));
-            again.into_iter().for_each(|hole| verdicts.event(hole)); // rule 6
+            if let Some(hole) = again {
+                verdicts.event(hole); // rule 6
+            }
         }
     }
 

@@ -13,7 +13,7 @@
 //! **Departure.** Rule 2 compares the timestamp with the segment's own retransmission; Linux, with the episode's first.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
-use reknit_tcp::scoreboard::SegId;
+use reknit_tcp::scoreboard::{Record, SegId};
 use reknit_tcp::seams::{DupThresh, Plugin};
 use reknit_units::Segments;
 use schemars::JsonSchema;
@@ -44,14 +44,14 @@ impl Algorithm for Config {
 
 impl Part<dyn DupThresh> for Config {
     fn build(&self) -> Box<dyn DupThresh> {
-        Box::new(Degree { degree: self.initial, highest: None, in_episode: false, config: self.clone() })
+        Box::new(Degree { learned: self.initial, highest: None, in_episode: false, config: self.clone() })
     }
 }
 
 #[derive(Debug)]
 struct Degree {
     config: Config,
-    degree: Segments,
+    learned: Segments,
     /// The highest segment delivered before the ACK at hand.
     highest: Option<SegId>,
     in_episode: bool,
@@ -63,7 +63,7 @@ impl Degree {
         let first = lowest_overtaken(cx, ack, self.highest);
         let reported = ack.dsack.iter().flat_map(|dsack| dsack.segments);
         let twice = reported.filter(|d| d.transmissions > 1).map(|d| d.id);
-        let held = twice.filter(|id| cx.board.get(*id).is_some_and(|record| record.is_sacked())).min();
+        let held = twice.filter(|id| cx.board.get(*id).is_some_and(Record::is_sacked)).min();
         first.into_iter().chain(held).chain(delayed_by_timestamp(cx, ack)).min()
     }
 }
@@ -87,13 +87,13 @@ impl DupThresh for Degree {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
         if let (Some(late), Some(highest)) = (self.latecomer(cx, ack), ack.highest) {
             let degree = Segments(highest.beyond(late).0 + 1);
-            self.degree = self.degree.max(degree.min(self.config.max));
+            self.learned = self.learned.max(degree.min(self.config.max));
         }
         self.highest = self.highest.max(ack.highest);
     }
 
     fn dup_thresh(&self, _cx: &Context<'_>) -> Segments {
-        self.degree
+        self.learned
     }
 }
 
@@ -104,7 +104,7 @@ impl Plugin for Degree {
             && !self.in_episode
             && cx.board.sacked().segments >= self.config.initial
         {
-            self.degree = self.degree.min(self.config.initial);
+            self.learned = self.learned.min(self.config.initial);
         }
         self.in_episode = matches!(turn, Turn::EnterRecovery | Turn::Timeout { .. });
     }
