@@ -184,7 +184,7 @@ impl Cubic {
     fn keep_up(&mut self, cwnd: u64) {
         let beta = self.config.beta;
         let share = 8 * (1024 + beta) / 3 / (1024 - beta);
-        let per_segment = (cwnd * share >> 3).max(1);
+        let per_segment = ((cwnd * share) >> 3).max(1);
         while self.curve.delivered > per_segment {
             self.curve.delivered -= per_segment;
             self.curve.friendly += 1;
