@@ -131,18 +131,17 @@ fn main() {
     println!(
         "# Scale
 
-Millions of packets, data and ACKs, that the simulator deals with in a second of processor time: one bulk flow by `sack`
-that fills a backbone of 1 Gbit/s and 70 ms, and {MANY} that share it. The ratio is that of the two rates.
+Millions of packets, data and ACKs, that the simulator processes per second of processor time: with one bulk flow of `sack`
+that fills a backbone of 1 Gbit/s and 70 ms, and with {MANY} flows that share it. The ratio compares these two rates.
 
-Where windows are *held*, all flows together have {HELD} segments in flight, one flow as many as the {MANY}: the pipe is
-full, nothing is lost, and what differs is only how many flows the work is spread over. Where they are *free*, congestion
-control decides and the queue overflows: a thousand small windows lose more than a large one, so each packet means more
-work, too.
+With *held* windows, there are {HELD} segments in flight in total, whether there is one flow or {MANY}. The pipe is full,
+nothing is lost, and only the number of flows differs. With *free* windows, congestion control sets the windows and the queue
+overflows. A thousand small windows lose more than a large one, so each packet also takes more work.
 
-Memory is how much larger the process becomes for each further flow: both ends, their scoreboards, and what is counted.
-A thousand connections do not stay in the fast caches, so other work on the machine slows them more than it slows one.
+Memory is how much the process grows per additional flow: both ends, their scoreboards and their statistics.
+A thousand connections do not fit in the fast caches, so other load on the machine slows them more than it slows one flow.
 
-Measured by `make bench` on {}: {} s of simulated time, the best of {ROUNDS} runs that took turns.
+Measured by `make bench` on {}: {} s of simulated time, the best of {ROUNDS} interleaved runs.
 
 | windows | 1 flow | lost | {MANY} flows | lost | ratio | memory for each flow |
 |---|---|---|---|---|---|---|",

@@ -269,12 +269,12 @@ fn main() {
     println!(
         "# Cost
 
-Nanoseconds per ACK at the sender and per data segment at the receiver, and in brackets how many times that of `sack`.
-10 % of segments are late by up to half a round trip: with 10,000 in flight some 250 holes are open at any time. The
-window is held at the number in flight.
+Nanoseconds per ACK at the sender and per data segment at the receiver; in brackets, relative to `sack`.
+10 % of segments are late by up to half a round trip, so with 10,000 segments in flight there are about 250 holes at any time.
+The window is fixed at the number of segments in flight.
 
-Measured by `make bench` on {}: {TIMED} ACKs, each piece of {PIECE} the least of {ROUNDS} rounds,
-the variant at both ends, its timers included, the clock's {overhead:.0} ns taken off.
+Measured by `make bench` on {}: {TIMED} ACKs, in pieces of {PIECE}; each piece is the fastest of {ROUNDS} rounds.
+The variant runs at both ends. The times include its timers, but not the {overhead:.0} ns of reading the clock.
 
 | variant | sender, 50 in flight | sender, 10,000 | receiver, 50 | receiver, 10,000 |
 |---|---|---|---|---|",
