@@ -44,7 +44,7 @@ fn eight_transfers_share_a_lossy_path() {
             ..flow.clone()
         })
         .collect();
-    assert_eq!(hash(&scenario), ("b66a3dbdcbc30910".to_owned(), 5_671));
+    assert_eq!(hash(&scenario), ("4a9dba090765ad50".to_owned(), 5_671));
 }
 
 #[test]

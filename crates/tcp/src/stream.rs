@@ -88,8 +88,8 @@ impl Stream {
     }
 
     /// Gives up; the peer gets a RST.
-    pub fn abort(&mut self) {
-        self.connection.abort();
+    pub fn abort(&mut self, now: Instant) {
+        self.connection.abort(now);
     }
 
     /// Takes a segment with its payload. Bytes beyond `segment.len` are ignored; a payload that is shorter than the

@@ -255,6 +255,12 @@ impl Peer {
         self.pump();
     }
 
+    /// The application aborts the connection.
+    pub fn abort(&mut self) {
+        self.connection.abort(self.now);
+        self.pump();
+    }
+
     /// What the connection has sent since the last look.
     pub fn hear(&mut self) -> Vec<String> {
         self.take().iter().map(notation).collect()

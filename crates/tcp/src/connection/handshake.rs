@@ -132,7 +132,7 @@ impl Connection {
             return;
         }
         if segment.flags.has(Flags::ACK) {
-            self.reset(segment);
+            self.reset(now, segment);
         } else if segment.flags.has(Flags::SYN) {
             self.take_peers_syn(now, segment);
             self.state = State::SynReceived;
@@ -153,7 +153,7 @@ impl Connection {
         let acks_syn = segment.flags.has(Flags::ACK) && segment.ack == self.identity.isn.plus(1);
         if segment.flags.has(Flags::ACK) && !acks_syn {
             if !segment.flags.has(Flags::RST) {
-                self.reset(segment);
+                self.reset(now, segment);
             }
             return;
         }
@@ -239,6 +239,11 @@ impl Connection {
     /// The timestamp clock: milliseconds, shifted by the connection's offset (RFC 7323 §5.4).
     pub(super) fn timestamp(&self, now: Instant) -> u32 {
         ((now.as_nanos() / TIMESTAMP_TICK.as_nanos()) as u32).wrapping_add(self.identity.timestamp_offset)
+    }
+
+    /// The timestamps option of a segment with an ACK, if both ends agreed on it.
+    pub(super) fn timestamps(&self, now: Instant) -> Option<Timestamps> {
+        self.handshake.timestamps.then(|| Timestamps { val: self.timestamp(now), ecr: self.ts_recent })
     }
 
     /// The time since the timestamp that `ecr` echoes was sent.

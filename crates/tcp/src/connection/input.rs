@@ -29,7 +29,7 @@ impl Connection {
         let delivery = match self.state {
             State::Closed => {
                 if !segment.flags.has(Flags::RST) {
-                    self.reset(segment);
+                    self.reset(now, segment);
                 }
                 None
             }
@@ -87,6 +87,10 @@ impl Connection {
             return GO_ON;
         }
         if segment.flags.has(Flags::RST) {
+            return DROP;
+        }
+        if segment.flags.has(Flags::SYN) {
+            self.challenge(now);
             return DROP;
         }
         if !old && start == self.receiver.rcv_nxt() {
@@ -159,20 +163,19 @@ impl Connection {
             self.challenge(now);
             return DROP;
         }
-        let all_arrived = self.unacknowledged() == Bytes::ZERO;
         match self.state {
             State::SynReceived if self.handshake.passive => self.listen_again(),
             State::SynReceived => self.finish(CloseReason::Refused),
             // It answers an old duplicate of ours; TIME-WAIT goes on (RFC 1337 §3).
             State::TimeWait => {}
-            // The peer has closed, has everything and is gone: nothing is amiss (RFC 9293 §3.10.7.4).
-            State::Closing | State::LastAck if all_arrived => self.finish(CloseReason::Finished),
+            // In CLOSING and LAST-ACK too: RFC 9293 §3.10.7.4 is silent there, but whoever has closed cannot otherwise know
+            // that the peer may not have got everything.
             _ => self.finish(CloseReason::Reset),
         }
         DROP
     }
 
-    /// Fourth check, RFC 5961 §4.2: a SYN has no business here.
+    /// Fourth check, RFC 5961 §4.2: a SYN has no business here, whatever its number.
     fn check_syn(&mut self, now: Instant, segment: &Segment) -> SegmentCheck {
         if !segment.flags.has(Flags::SYN) {
             return GO_ON;
@@ -188,7 +191,7 @@ impl Connection {
         }
         if self.state == State::SynReceived {
             if segment.ack != self.identity.isn.plus(1) {
-                self.reset(segment);
+                self.reset(now, segment);
                 return DROP;
             }
             self.establish(now, segment);
@@ -271,20 +274,16 @@ impl Connection {
         self.receiver.on_data(&arrived, &mut self.header_support)
     }
 
-    /// Eighth check: the FIN, once everything before it is here.
+    /// Eighth check: the FIN, once everything before it is here. When it is acknowledged is up to the policy.
     fn take_fin(&mut self, now: Instant) {
         if !self.receiver.fin_received() {
             return;
         }
-        let before = self.state;
         match self.state {
             State::SynReceived | State::Established => self.state = State::CloseWait,
             State::FinWait1 => self.state = State::Closing,
             State::FinWait2 => self.enter_time_wait(now),
             _ => {}
-        }
-        if self.state != before {
-            self.receiver.owe_now();
         }
     }
 

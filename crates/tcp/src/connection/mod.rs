@@ -25,7 +25,7 @@ use crate::experiment::Features;
 use crate::receiver::Receiver;
 use crate::scoreboard::{Record, SegId};
 use crate::seams::{HeaderSupport, Plugins, ReorderingHistory, Slot};
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Options, Segment};
 use crate::sender::Sender;
 use crate::seq::{Offset, SeqNum};
 use crate::stats::{ReceiveStats, SendStats};
@@ -186,8 +186,8 @@ impl Connection {
         }
     }
 
-    /// The application gives up: the peer gets a RST.
-    pub fn abort(&mut self) {
+    /// The application gives up: the peer gets a RST, with timestamps if they were agreed on (RFC 7323 §3.2).
+    pub fn abort(&mut self, now: Instant) {
         let both_have_closed = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
         self.out.clear();
         if (self.is_synchronised() && !both_have_closed) || self.state == State::SynReceived {
@@ -196,6 +196,7 @@ impl Connection {
                 seq,
                 ack: self.receiver.rcv_nxt().to_wire(self.receiver.irs()),
                 flags: Flags::RST | Flags::ACK,
+                options: Options { timestamps: self.timestamps(now), ..Options::default() },
                 ..Segment::default()
             });
         }

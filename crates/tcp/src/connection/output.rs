@@ -5,7 +5,7 @@ use reknit_units::{Bytes, Instant};
 use super::{Connection, State};
 use crate::scoreboard::Cause;
 use crate::seams::{Disclosure, TimedAck};
-use crate::segment::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Segment, TIMESTAMPS_LEN, Timestamps};
+use crate::segment::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Segment, TIMESTAMPS_LEN};
 use crate::sender::Outgoing;
 use crate::seq::Offset;
 
@@ -73,8 +73,9 @@ impl Connection {
     fn data_segment(&mut self, now: Instant, outgoing: Outgoing) -> Segment {
         let end = outgoing.start + Bytes(u64::from(outgoing.len));
         let fin = self.sender.fin().is_some_and(|fin| fin < end);
+        let len = (outgoing.len - u32::from(fin)) as u16;
         let mut flags = Flags::ACK;
-        if end >= self.sender.written() {
+        if len > 0 && end >= self.sender.written() {
             flags |= Flags::PSH;
         }
         if fin {
@@ -86,7 +87,6 @@ impl Connection {
         if is_new && std::mem::take(&mut self.sender.send_cwr) {
             flags |= Flags::CWR;
         }
-        let len = (outgoing.len - u32::from(fin)) as u16;
         let mut segment = self.segment(now, outgoing.start, flags, len, self.receiver.disclosure());
         if self.handshake.ecn && is_new {
             segment.ecn = Ecn::Capable0;
@@ -121,7 +121,6 @@ impl Connection {
     ) -> Segment {
         let ack = disclosure.ack.max(self.last_ack_sent);
         self.last_ack_sent = ack;
-        let timestamps = self.handshake.timestamps;
         let sack_room = if disclosure.sack { self.sack_room(flags, len) } else { 0 };
         Segment {
             seq: start.to_wire(self.identity.isn),
@@ -130,7 +129,7 @@ impl Connection {
             len,
             flags: if self.ecn_echo { flags | Flags::ECE } else { flags },
             options: Options {
-                timestamps: timestamps.then(|| Timestamps { val: self.timestamp(now), ecr: self.ts_recent }),
+                timestamps: self.timestamps(now),
                 sack: self.receiver.take_sack(sack_room),
                 ..Options::default()
             },

@@ -107,9 +107,14 @@ impl Connection {
         self.out.push_back(probe);
     }
 
-    /// Refuses `segment`, which belongs to no connection of ours (RFC 9293 §3.10.7.1).
-    pub(super) fn reset(&mut self, segment: &Segment) {
-        self.out.push_back(reset_for(segment));
+    /// Refuses `segment`, which belongs to no connection of ours (RFC 9293 §3.10.7.1). In SYN-RECEIVED the options are
+    /// agreed on (RFC 7323 §3.2).
+    pub(super) fn reset(&mut self, now: Instant, segment: &Segment) {
+        let mut rst = reset_for(segment);
+        if self.state == State::SynReceived {
+            rst.options.timestamps = self.timestamps(now);
+        }
+        self.out.push_back(rst);
     }
 }
 

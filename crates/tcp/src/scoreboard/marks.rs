@@ -55,6 +55,23 @@ impl Scoreboard {
         id
     }
 
+    /// The newest segment, which nobody has acknowledged, gets `more` bytes; `smss` is a full segment.
+    pub(crate) fn extend_last(&mut self, more: Bytes, smss: Bytes) {
+        let Some(record) = self.records.back_mut() else { return };
+        record.len += more.0 as u32;
+        if Bytes(u64::from(record.len)) >= smss {
+            record.marks.clear(Marks::SHORT);
+        }
+        let bytes = Tally { segments: Segments::ZERO, bytes: more };
+        self.sent = self.sent + bytes;
+        if record.is_lost() {
+            self.lost = self.lost + bytes;
+        }
+        if record.is_retransmitted() {
+            self.retransmitted = self.retransmitted + bytes;
+        }
+    }
+
     /// Takes the cumulative acknowledgment of everything below `ack`. Appends what had not been SACKed to `newly`.
     ///
     /// The records stay readable until [`Scoreboard::retire`].

@@ -93,7 +93,7 @@ impl Disclosure {
 
 /// The receiver's acknowledgment policy.
 pub trait AckPolicy: Plugin {
-    /// A data segment arrived.
+    /// A segment with data or a FIN arrived.
     fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction;
 
     /// Everything that may be disclosed has been acknowledged.

@@ -240,8 +240,20 @@ impl Sender {
         self.persist.probing |= first.is_some_and(|r| r.cause == Cause::WindowProbe && r.start >= window_end);
         if self.persist.probing && (self.board.is_empty() || self.state.snd_wnd > Bytes::ZERO) {
             self.persist.probing = false;
+            self.complete_probe();
             self.board.mark_lost(self.board.first());
         }
+    }
+
+    /// A probe that was refused goes again as the beginning of a full segment: alone it would shift all that follow.
+    fn complete_probe(&mut self) {
+        let last = self.board.first();
+        let Some(record) = self.board.get(last).filter(|_| last.next() == self.board.next_id()) else { return };
+        let room = self.state.smss - Bytes(u64::from(record.len));
+        let usable = (self.state.snd_una + self.state.snd_wnd).since(self.state.snd_nxt);
+        let more = self.written.since(self.state.snd_nxt).min(usable).min(room);
+        self.board.extend_last(more, self.state.smss);
+        self.state.snd_nxt += more;
     }
 
     /// When sending goes on, if it was stopped. Nobody needs to be woken for it who has nothing to send.

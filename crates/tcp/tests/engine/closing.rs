@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use reknit_tcp::seams::{AckAction, AckPolicy, Plugin, RxFacts};
 use reknit_tcp::segment::Flags;
 use reknit_tcp::{CloseReason, Config, Identity, Output, Segment, SeqNum, State, Stream};
 use reknit_testkit::peer::{Peer, SILENCE, ack, data, fin, plain, rst, segment, syn, syn_ack};
 use reknit_testkit::variant;
 use reknit_units::{Bytes, Duration, Instant};
+use reknit_variants::Composition;
+use reknit_variants::part::{Described, Part};
 
 /// When a TIME-WAIT that [`Peer::in_state`] has entered ends.
 const TIME_WAIT_ENDS_MS: u64 = 60_010;
@@ -15,7 +18,7 @@ const TIME_WAIT_ENDS_MS: u64 = 60_010;
 fn who_closes_first_waits_in_time_wait() {
     let mut peer = Peer::established(plain());
     peer.connection.close();
-    assert_eq!(peer.hear(), ["FP. 1:1(0) ack 1"]);
+    assert_eq!(peer.hear(), ["F. 1:1(0) ack 1"]);
     assert_eq!(peer.state(), State::FinWait1);
     assert_eq!(peer.exchange(ack(1, 2)), SILENCE);
     assert_eq!(peer.state(), State::FinWait2);
@@ -33,7 +36,7 @@ fn who_closes_second_does_not_wait() {
     assert_eq!(peer.exchange(fin(1, 1)), [". 1:1(0) ack 2"]);
     assert_eq!(peer.state(), State::CloseWait);
     peer.connection.close();
-    assert_eq!(peer.hear(), ["FP. 1:1(0) ack 2"]);
+    assert_eq!(peer.hear(), ["F. 1:1(0) ack 2"]);
     assert_eq!(peer.state(), State::LastAck);
     assert_eq!(peer.exchange(ack(2, 2)), SILENCE);
     assert_eq!((peer.state(), peer.connection.close_reason()), (State::Closed, Some(CloseReason::Finished)));
@@ -69,7 +72,7 @@ fn our_fin_follows_data_already_sent() {
     peer.write(100);
     assert_eq!(peer.hear(), ["P. 1:101(100) ack 1"]);
     peer.connection.close();
-    assert_eq!(peer.hear(), ["FP. 101:101(0) ack 1"]);
+    assert_eq!(peer.hear(), ["F. 101:101(0) ack 1"]);
 }
 
 #[test]
@@ -89,7 +92,7 @@ fn a_closed_window_delays_our_fin_until_it_is_probed() {
     peer.send(Segment { window: 0, ..ack(1, 1) });
     peer.connection.close();
     assert_eq!(peer.hear(), SILENCE);
-    assert_eq!(peer.at(2000).hear(), ["FP. 1:1(0) ack 1"]);
+    assert_eq!(peer.at(2000).hear(), ["F. 1:1(0) ack 1"]);
     peer.send(Segment { window: 0, ..ack(1, 2) });
     assert_eq!(peer.state(), State::FinWait2);
 }
@@ -112,11 +115,9 @@ fn a_second_close_changes_nothing() {
 
 #[test]
 fn a_lost_fin_goes_again_with_back_off() {
-    for (state, expected) in [
-        (State::FinWait1, "FP. 1:1(0) ack 1"),
-        (State::Closing, "FP. 1:1(0) ack 2"),
-        (State::LastAck, "FP. 1:1(0) ack 2"),
-    ] {
+    for (state, expected) in
+        [(State::FinWait1, "F. 1:1(0) ack 1"), (State::Closing, "F. 1:1(0) ack 2"), (State::LastAck, "F. 1:1(0) ack 2")]
+    {
         let mut peer = Peer::in_state(state);
         peer.at(8000);
         assert_eq!(peer.times(), [1010, 3010, 7010]);
@@ -286,7 +287,7 @@ fn aborting_an_open_connection_resets_it() {
         (State::CloseWait, "R. 1:1(0) ack 2"),
     ] {
         let mut peer = Peer::in_state(state);
-        peer.connection.abort();
+        peer.abort();
         assert_eq!(peer.hear(), [expected]);
         assert_eq!((peer.state(), peer.connection.close_reason()), (State::Closed, Some(CloseReason::Aborted)));
     }
@@ -297,7 +298,7 @@ fn aborting_what_is_not_open_yet_is_silent() {
     // RFC 9293 §3.10.5.
     for state in [State::Listen, State::SynSent] {
         let mut peer = Peer::in_state(state);
-        peer.connection.abort();
+        peer.abort();
         assert_eq!(peer.hear(), SILENCE);
         assert_eq!((peer.state(), peer.connection.close_reason()), (State::Closed, Some(CloseReason::Aborted)));
     }
@@ -308,7 +309,7 @@ fn aborting_after_both_have_closed_is_silent() {
     // RFC 9293 §3.10.5.
     for state in [State::Closing, State::LastAck, State::TimeWait] {
         let mut peer = Peer::in_state(state);
-        peer.connection.abort();
+        peer.abort();
         assert_eq!(peer.hear(), SILENCE, "{state:?}");
         assert_eq!(peer.state(), State::Closed);
     }
@@ -318,7 +319,7 @@ fn aborting_after_both_have_closed_is_silent() {
 fn an_abort_drops_what_was_not_sent_yet() {
     let mut peer = Peer::established(plain());
     peer.connection.write(Bytes(5000));
-    peer.connection.abort();
+    peer.abort();
     assert_eq!(peer.hear(), ["R. 1:1(0) ack 1"]);
     assert_eq!(peer.at(10_000).hear(), SILENCE);
 }
@@ -328,7 +329,7 @@ fn a_syn_that_was_not_sent_yet_is_not_sent_after_an_abort() {
     let config = Arc::new(Config::default());
     let now = Instant::ZERO + Duration::from_secs(1);
     let mut connection = reknit_tcp::Connection::connect(now, config, variant("sack").build(), Identity::default());
-    connection.abort();
+    connection.abort(now);
     assert_eq!(connection.poll(now), Output::Idle);
 }
 
@@ -337,19 +338,83 @@ fn who_missed_data_before_an_abort_is_reset_on_asking() {
     // The RST lies beyond what the peer expects, which answers by a challenge ACK (RFC 5961 §3.2).
     let mut peer = Peer::established(plain());
     peer.write(1000);
-    peer.connection.abort();
+    peer.abort();
     assert_eq!(peer.hear(), ["P. 1:1001(1000) ack 1", "R. 1001:1001(0) ack 1"]);
     assert_eq!(peer.exchange(ack(1, 1)), ["R 1:1(0)"]);
 }
 
 #[test]
-fn a_rst_after_everything_was_exchanged_is_no_error() {
-    // RFC 9293 §3.10.7.4, second check: CLOSING, LAST-ACK.
-    for state in [State::Closing, State::LastAck] {
+fn a_rst_before_our_fin_is_acknowledged_is_an_error() {
+    for state in [State::FinWait1, State::Closing, State::LastAck] {
         let mut peer = Peer::in_state(state);
-        assert_eq!(peer.exchange(rst(2)), SILENCE);
-        assert_eq!((peer.state(), peer.connection.close_reason()), (State::Closed, Some(CloseReason::Finished)));
+        assert_eq!(peer.exchange(rst(if state == State::FinWait1 { 1 } else { 2 })), SILENCE);
+        assert_eq!((peer.state(), peer.connection.close_reason()), (State::Closed, Some(CloseReason::Reset)));
     }
+}
+
+#[test]
+fn only_segments_with_data_are_pushed() {
+    let mut peer = Peer::established(plain());
+    peer.write(100);
+    assert_eq!(peer.hear(), ["P. 1:101(100) ack 1"]);
+    peer.connection.close();
+    assert_eq!(peer.hear(), ["F. 101:101(0) ack 1"]);
+    let mut peer = Peer::established(plain());
+    peer.connection.write(Bytes(100));
+    peer.connection.close();
+    assert_eq!(peer.hear(), ["FP. 1:101(100) ack 1"]);
+    assert_eq!(peer.at(1500).hear(), ["FP. 1:101(100) ack 1"]); // the retransmission timer
+}
+
+/// Acknowledges everything 150 ms late.
+#[derive(Clone, Debug)]
+struct Lazy;
+
+impl Described<dyn AckPolicy> for Lazy {}
+
+impl Part<dyn AckPolicy> for Lazy {
+    fn build(&self) -> Box<dyn AckPolicy> {
+        Box::new(self.clone())
+    }
+}
+
+impl Plugin for Lazy {}
+
+impl AckPolicy for Lazy {
+    fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction {
+        AckAction::By(rx.now + Duration::from_millis(150))
+    }
+
+    fn on_ack_sent(&mut self) {}
+}
+
+#[test]
+fn the_policy_may_delay_the_ack_of_a_fin() {
+    // RFC 9293 §3.8.6.3 makes no exception for it.
+    let lazy = Composition { ack_policy: Arc::new(Lazy), ..variant("sack") };
+    let mut peer = Peer::established_as(&lazy, plain());
+    peer.at(1000).send(segment(Flags::FIN | Flags::ACK, 1, 1, 100));
+    assert_eq!(peer.state(), State::CloseWait);
+    assert_eq!(peer.at(1149).hear(), SILENCE);
+    assert_eq!(peer.at(1150).hear(), [". 1:1(0) ack 102"]);
+    // In TIME-WAIT too.
+    let mut peer = Peer::established_as(&lazy, plain());
+    peer.connection.close();
+    peer.hear();
+    peer.at(1000).send(fin(1, 2));
+    assert_eq!(peer.state(), State::TimeWait);
+    assert_eq!(peer.at(1149).hear(), SILENCE);
+    assert_eq!(peer.at(1150).hear(), [". 2:2(0) ack 2"]);
+}
+
+#[test]
+fn the_ack_of_a_fin_may_ride_on_ours() {
+    let lazy = Composition { ack_policy: Arc::new(Lazy), ..variant("sack") };
+    let mut peer = Peer::established_as(&lazy, plain());
+    peer.at(1000).send(fin(1, 1));
+    peer.connection.close();
+    assert_eq!(peer.hear(), ["F. 1:1(0) ack 2"]);
+    assert_eq!(peer.at(1200).hear(), SILENCE);
 }
 
 #[test]
@@ -368,6 +433,6 @@ fn a_close_right_after_the_handshake_works_for_a_passive_open() {
     peer.send(syn());
     peer.connection.close();
     assert_eq!(peer.hear(), ["S. 0:0(0) ack 1"]);
-    assert_eq!(peer.exchange(ack(1, 1)), ["FP. 1:1(0) ack 1"]);
+    assert_eq!(peer.exchange(ack(1, 1)), ["F. 1:1(0) ack 1"]);
     assert_eq!(peer.state(), State::FinWait1);
 }

@@ -233,7 +233,7 @@ fn a_segment_without_data_is_not_capable() {
     peer.send(data(1 + 3 * SEG, 1, MSS)); // a gap
     peer.send(rst(2 + 2 * SEG)); // challenged
     peer.at(LATER_MS).send(data(1, 1, MSS)); // a duplicate
-    peer.connection.abort();
+    peer.abort();
     let sent = peer.take();
     assert_eq!(sent.len(), 5);
     assert!(!sent.iter().any(is_capable), "{sent:?}");

@@ -127,7 +127,7 @@ fn a_fin_takes_along_what_waits() {
 fn a_fin_does_not_wait() {
     let mut peer = in_flight(plain());
     peer.connection.close();
-    assert_eq!(peer.hear(), ["FP. 101:101(0) ack 1"]);
+    assert_eq!(peer.hear(), ["F. 101:101(0) ack 1"]);
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn no_probe_goes_before_the_connection_is_established() {
 fn a_half_closed_connection_is_probed() {
     let mut peer = Peer::established(hasty());
     peer.connection.close();
-    assert_eq!(peer.hear(), ["FP. 1:1(0) ack 1"]);
+    assert_eq!(peer.hear(), ["F. 1:1(0) ack 1"]);
     peer.send(ack(1, 2));
     assert_eq!((peer.at(300).hear(), peer.state()), (vec![". 1:1(0) ack 1".to_owned()], State::FinWait2));
     peer.at(1000);
@@ -330,7 +330,7 @@ fn a_half_closed_connection_is_probed() {
 fn time_wait_is_not_probed() {
     let mut peer = Peer::established(hasty());
     peer.connection.close();
-    assert_eq!(peer.hear(), ["FP. 1:1(0) ack 1"]);
+    assert_eq!(peer.hear(), ["F. 1:1(0) ack 1"]);
     assert_eq!(peer.exchange(fin(1, 2)), [". 2:2(0) ack 2"]);
     assert_eq!((peer.at(59_000).hear(), peer.state()), (Vec::new(), State::TimeWait));
     peer.at(61_000);

@@ -152,6 +152,14 @@ vector!(a_late_segment_that_was_sent_twice_measures_no_reordering, |isn| {
     assert_eq!(s.info().acknowledged, 6 * SMSS);
 });
 
+vector!(without_sack_rack_sends_new_data_on_the_first_two_duplicates, |isn| {
+    // RFC 3042 §2.
+    let mut s = Script::new(isn, &variant("rack"), Config { sack: false, ..config(10) }, 100);
+    assert_eq!(s.sent().len(), 10);
+    assert_eq!([s.pass(2), s.pass(3)], [[11], [12]]);
+    assert_eq!(s.pass(4), [1]);
+});
+
 vector!(limited_transmit_for_every_second_duplicate, |isn| {
     let composition = dup_thresh(20, limited_transmit::Config::EverySecond, Composition::default());
     let mut s = Script::new(isn, &composition, config(20), 100);

@@ -254,6 +254,33 @@ fn the_echo_times_the_round_trip_of_a_segment_sent_twice() {
 }
 
 #[test]
+fn the_rst_of_an_abort_carries_timestamps() {
+    // RFC 7323 §3.2: once they are agreed on, a RST should.
+    let mut peer = established();
+    peer.at(40).abort();
+    let reset = peer.take_one();
+    assert!(reset.flags.has(Flags::RST));
+    assert_eq!(reset.options.timestamps, Some(Timestamps { val: START_MS + 40, ecr: PEER_TSVAL }));
+    let mut peer = Peer::established(plain());
+    peer.abort();
+    assert_eq!(peer.take_one().options, Options::default());
+}
+
+#[test]
+fn the_rst_that_answers_a_wrong_ack_of_our_syn_carries_timestamps() {
+    for agreed in [true, false] {
+        let mut peer = Peer::of_passive_open(Config::default());
+        peer.send(if agreed { stamped(syn(), PEER_TSVAL, 0) } else { syn() });
+        peer.take();
+        peer.at(40).send(stamped(ack(1, 77), PEER_TSVAL + 40, START_MS));
+        let reset = peer.take_one();
+        assert!(reset.flags.has(Flags::RST));
+        let expected = agreed.then_some(Timestamps { val: START_MS + 40, ecr: PEER_TSVAL });
+        assert_eq!(reset.options.timestamps, expected);
+    }
+}
+
+#[test]
 fn an_echo_from_the_future_measures_nothing() {
     let mut peer = established();
     peer.at(20).write(100);

@@ -159,9 +159,46 @@ fn a_refused_byte_goes_again_when_the_window_opens() {
     peer.write(2921);
     peer.at(FIRST_PROBE_MS).send(with_window(ack(1, 1), 0));
     peer.hear();
+    // In a full segment with what follows, so that the others are full too.
     let sent = peer.at(2000).exchange(ack(1, 1));
-    assert_eq!(sent, [". 1:2(1) ack 1", ". 2:1462(1460) ack 1", "P. 1462:2922(1460) ack 1"]);
+    assert_eq!(sent, [". 1:1461(1460) ack 1", ". 1461:2921(1460) ack 1"]);
+    assert_eq!(peer.exchange(ack(1, 2921)), ["P. 2921:2922(1) ack 1"]); // Nagle
     assert_eq!(peer.connection.send_stats().cuts.total(), 0);
+}
+
+#[test]
+fn a_refused_byte_goes_again_with_no_more_than_the_window_takes() {
+    for (window, written, expected) in
+        [(1000, 5000, ". 1:1001(1000) ack 1"), (60_000, 700, "P. 1:701(700) ack 1"), (60_000, 1, "P. 1:2(1) ack 1")]
+    {
+        let mut peer = peer_with_window(0);
+        peer.write(written);
+        peer.at(FIRST_PROBE_MS).send(with_window(ack(1, 1), 0));
+        peer.hear();
+        assert_eq!(peer.exchange(with_window(ack(1, 1), window)), [expected]);
+        let end = u32::from(window).min(written as u32);
+        peer.send(ack(1, 1 + end));
+        assert_eq!(peer.connection.acknowledged(), u64::from(end));
+    }
+}
+
+#[test]
+fn a_refused_fin_goes_again_alone() {
+    let mut peer = peer_with_window(0);
+    peer.connection.close();
+    assert_eq!(peer.at(FIRST_PROBE_MS).hear(), ["F. 1:1(0) ack 1"]);
+    peer.send(with_window(ack(1, 1), 0));
+    assert_eq!(peer.exchange(ack(1, 1)), ["F. 1:1(0) ack 1"]);
+    peer.send(ack(1, 2));
+    assert_eq!(peer.state(), State::FinWait2);
+}
+
+#[test]
+fn what_follows_an_accepted_byte_are_full_segments() {
+    let mut peer = peer_with_window(0);
+    peer.write(1 + 2 * 1460);
+    assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 1:2(1) ack 1"]);
+    assert_eq!(peer.exchange(ack(1, 2)), [". 2:1462(1460) ack 1", "P. 1462:2922(1460) ack 1"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The receiver of RFC 5681 §4.2: an ACK for every second full-sized segment at once, for the rest within a delay, and for
-//! anything out of the ordinary (a gap, a gap that closes, a duplicate) at once.
+//! anything out of the ordinary (a gap, a gap that closes, a duplicate, a FIN) at once.
 //!
 //! "Every second" counts bytes: more than one full segment is unacknowledged (RFC 9293 §3.8.6.3), so a peer whose later
 //! segments are smaller than its first is served alike.
@@ -37,7 +37,7 @@ impl Plugin for DelayedAck {}
 
 impl AckPolicy for DelayedAck {
     fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction {
-        if rx.arrival != Arrival::InOrder {
+        if rx.arrival != Arrival::InOrder || rx.fin {
             return AckAction::Now;
         }
         self.unacknowledged += rx.end.since(rx.start);

@@ -9,7 +9,7 @@
 //! | `every-second` | as `rfc3042`, then one for every second duplicate | Blanton and Allman, by the survey §5.2.2 |
 //! | `per-sack` | one for each newly SACKed segment, fewer than dupthresh and at most k windows | RR-TCP §2.3 |
 //! | `every-sack` | one for each newly SACKed segment, FlightSize within two windows | TCP-DCR, by the survey §6.1.4 |
-//! | `pipe` | as many as have left the network | RFC 6675's pipe applied before recovery, as Linux does |
+//! | `pipe` | as many as have left the network; `rfc3042` without SACK | RFC 6675's pipe applied before recovery, as Linux does |
 
 use reknit_tcp::facts::{AckFacts, Context, Window};
 use reknit_tcp::seams::{DisorderEnd, LimitedTransmit, Plugin};
@@ -149,14 +149,18 @@ impl LimitedTransmit for EverySack {
     }
 }
 
+/// Without SACK nothing is known of the pipe, and RFC 3042 applies.
 #[derive(Debug)]
 struct Pipe;
 
 impl Plugin for Pipe {}
 
 impl LimitedTransmit for Pipe {
-    fn flight_limit(&mut self, cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
+    fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
         let board = cx.board;
+        if !cx.snd.sack {
+            return Rfc3042.flight_limit(cx, ack);
+        }
         cx.snd.cwnd + board.sacked().bytes + board.lost().bytes - board.retransmitted().bytes
     }
 }

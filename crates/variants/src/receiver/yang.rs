@@ -397,7 +397,11 @@ impl AckPolicy for Yang {
         };
         let all_is_here = self.fin.is_some_and(|fin| fin <= rx.rcv_nxt);
         let is_last_chance = all_is_here || rx.window == Bytes::ZERO;
-        if is_last_chance && !self.queue.is_empty() { self.flush() } else { action }
+        match self.queue.is_empty() {
+            false if is_last_chance => self.flush(),
+            true if all_is_here => AckAction::Now,
+            _ => action,
+        }
     }
 
     fn on_ack_sent(&mut self) {
