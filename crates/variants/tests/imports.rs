@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// The modules of the crate, each above all that it imports.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 22] = [
     "header",
     "seam",
     "rule",
@@ -21,6 +21,7 @@ const ORDER: [&str; 21] = [
     "receiver",
     "limit",
     "reknit",
+    "linux",
     "bbr",
     "registry",
     "library",
