@@ -1,13 +1,14 @@
 //! A part: an algorithm with its parameters, which builds the plug-in of each connection; and what people see of it.
 
 use std::fmt::Debug;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use reknit_config::KeyError;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde::de::{DeserializeOwned, Error};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
@@ -173,7 +174,7 @@ fn text(schema: &Json) -> String {
 }
 
 /// One algorithm that may fill a seam.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Form {
     /// What it is called.
     pub name: String,
@@ -184,7 +185,7 @@ pub struct Form {
 }
 
 /// One parameter of an algorithm.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Parameter {
     /// Its key.
     pub name: String,
@@ -196,6 +197,8 @@ pub struct Parameter {
     pub meaning: String,
     /// If only certain words are allowed: these, and what each means.
     pub choices: Vec<(String, String)>,
+    /// If it is a number: the least and the largest that is allowed.
+    pub range: Option<RangeInclusive<f64>>,
 }
 
 impl Parameter {
@@ -213,6 +216,23 @@ impl Parameter {
             unit: (schema["format"] == "segments").then_some("segments"),
             meaning: text(&schema["description"]),
             choices,
+            range: schema["minimum"].as_f64().zip(schema["maximum"].as_f64()).map(|(min, max)| min..=max),
+        }
+    }
+
+    /// Refuses a number outside the range, and one that is none (NaN).
+    pub(crate) fn check(&self, value: &Value) -> Result<(), KeyError> {
+        let (number, shown) = match value {
+            Value::Integer(number) => (*number as f64, number.to_string()),
+            Value::Float(number) => (*number, format!("{number:?}")),
+            _ => return Ok(()),
+        };
+        match &self.range {
+            Some(range) if !range.contains(&number) => {
+                let message = format!("must be from {} to {}", range.start(), range.end());
+                Err(KeyError::new(&self.name, message).of_value(shown))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -231,14 +251,4 @@ pub fn plain(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-/// Reads a whole number that something is divided by.
-pub(crate) fn at_least_one<'de, D, N>(deserializer: D) -> Result<N, D::Error>
-where
-    D: Deserializer<'de>,
-    N: Deserialize<'de> + Default + PartialEq,
-{
-    let number = N::deserialize(deserializer)?;
-    if number == N::default() { Err(D::Error::custom("must be at least 1")) } else { Ok(number) }
 }

@@ -130,6 +130,9 @@ fn read<S: ?Sized>(
         let allowed = if allowed.is_empty() { "no parameters".to_owned() } else { allowed.join(", ") };
         return Err(KeyError::new(key, format!("unknown key; `{algorithm}` has {allowed}")));
     }
+    for (key, value) in &table {
+        form.parameters.iter().filter(|parameter| parameter.name == *key).try_for_each(|p| p.check(value))?;
+    }
     let start = current.into_iter().find(|face| face.algorithm == algorithm);
     let mut parameters = start.map(|face| face.parameters).unwrap_or_default();
     parameters.extend(table);

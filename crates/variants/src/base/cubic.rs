@@ -16,8 +16,10 @@ use crate::part::{Algorithm, Part};
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// C, the aggressiveness, in segments per second cubed (§5).
+    #[schemars(range(min = 0.001, max = 100.0))]
     pub c: f64,
     /// `beta_cubic`, the factor of the reduction (§4.6).
+    #[schemars(range(min = 0.01, max = 0.99))]
     pub beta: f64,
     /// Give bandwidth away to newer flows (§4.7).
     pub fast_convergence: bool,

@@ -13,6 +13,7 @@ use crate::part::{Algorithm, Part};
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Duplicates that mean loss; 3 by the RFCs.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub dup_thresh: Segments,
 }
 

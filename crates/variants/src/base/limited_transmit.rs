@@ -33,6 +33,7 @@ pub enum Config {
     PerSack {
         /// k, 0 to 2 in the paper.
         #[serde(default = "one_window")]
+        #[schemars(range(min = 0.0, max = 100.0))]
         windows: f64,
     },
     /// TCP-DCR: at most one window beyond cwnd.

@@ -14,6 +14,7 @@ use crate::part::{Algorithm, Part};
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// K, the weight of the deviation (§2.2).
+    #[schemars(range(min = 1, max = 1000))]
     pub k: u64,
     /// G, the clock granularity (§2.3).
     pub granularity: Duration,

@@ -55,6 +55,7 @@ pub(crate) const VARIANT: Variant = Variant {
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Segments out of order per duplicate ACK (survey §6.1.1: 2).
+    #[schemars(range(min = 1, max = 1000))]
     pub every: Segments,
     /// How long a duplicate ACK waits for the next segment.
     pub delay: Duration,

@@ -64,12 +64,16 @@ pub(crate) const VARIANT: Variant = Variant {
 pub struct Config {
     /// Duplicate ACKs of each epoch that leave at once: 2, or 0 if the sender does limited transmit (§3.2.3) or SACK,
     /// whose scoreboard adds up what they tell.
+    #[schemars(range(min = 0, max = 1000))]
     pub imm: u32,
     /// The threshold before anything was reordered, in segments.
+    #[schemars(range(min = 1, max = 1000))]
     pub thr0: u32,
     /// Strides that count: the last so many (§4.1).
+    #[schemars(range(min = 1, max = 65_536))]
     pub ring: u32,
     /// The gain of the mean inter-arrival time is 1 divided by this (§3.2.2).
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub gain: u32,
     /// The shortest silence that releases the duplicates.
     pub min_hold: Duration,

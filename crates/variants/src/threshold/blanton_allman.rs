@@ -104,6 +104,7 @@ pub struct Config {
     /// Which of the three.
     pub rule: Rule,
     /// K, what INC adds, in segments (RR-TCP §3: one).
+    #[schemars(range(min = 0, max = 1000))]
     pub step: Segments,
     /// g, the weight of a new N in EWMA's average.
     pub gain: Share,

@@ -69,12 +69,16 @@ pub struct Config {
     /// g, the weight of a new length in both averages.
     pub gain: Share,
     /// How much of the mean deviation goes on top of the average.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub lambda: f64,
     /// The share of the retransmission timeout within which a repair must be acknowledged.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub kappa: f64,
     /// What it has to contain besides the duplicates, in SRTT: the way of the lost segment and that of its repair.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub round_trips: f64,
     /// k of limited transmit: the windows that it may send beyond cwnd.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub windows: f64,
 }
 

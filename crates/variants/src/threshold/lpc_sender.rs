@@ -51,8 +51,10 @@ pub(crate) const VARIANT: Variant = Variant {
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// N, the number of paths; 0 is taken as 1.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub paths: u32,
     /// D, the threshold on a single path.
+    #[schemars(range(min = 1, max = 1000))]
     pub single_path: Segments,
 }
 

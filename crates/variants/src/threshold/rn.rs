@@ -63,8 +63,10 @@ pub(crate) const VARIANT: Variant = Variant {
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Duplicates that mean loss if they do not say otherwise (survey §5.2.5: 3).
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub dup_thresh: Segments,
     /// k, how many more it takes while they say "reordered" (survey §5.2.5, no value).
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub k: Segments,
 }
 

@@ -64,6 +64,7 @@ pub(crate) const VARIANT: Variant = Variant {
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// τ, how long the congestion response is delayed, in smoothed round-trip times (survey §6.1.4: one).
+    #[schemars(range(min = 0.0, max = 1000.0))]
     pub tau: f64,
 }
 

@@ -70,12 +70,14 @@ pub(crate) const VARIANT: Variant = Variant {
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// β, how many envelopes a segment may be out.
+    #[schemars(range(min = 1.0, max = 1000.0))]
     pub beta: f64,
     /// The least `mxrtt`: the clock granularity, as in RFC 6298 §2.3.
     pub granularity: Duration,
     /// The least `mxrtt` after an extreme loss.
     pub collapse: Duration,
     /// The most by which `mxrtt` is multiplied after losses of retransmissions.
+    #[schemars(range(min = 1, max = 65_536))]
     pub max_back_off: u64,
 }
 

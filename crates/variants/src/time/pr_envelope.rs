@@ -31,8 +31,10 @@ use crate::seam::Seam;
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// α, what is left of the envelope after one round trip.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub alpha: f64,
     /// Newton's iterations for `α^(1/⌊cwnd⌋)`, at most 100.
+    #[schemars(range(min = 1, max = 100))]
     pub iterations: u32,
 }
 

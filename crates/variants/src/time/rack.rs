@@ -30,7 +30,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::{cubic, limited_transmit, prr, spurious_response};
 use crate::composition::Composition;
-use crate::part::at_least_one;
 use crate::part::{Algorithm, Part};
 use crate::rule::{NEEDS_SACK, Rule};
 use crate::seam::Seam;
@@ -63,9 +62,10 @@ pub(crate) const VARIANT: Variant = Variant {
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The reordering window is `min_rtt` divided by this (at least 1), times the multiplier (§6.2 step 4).
-    #[serde(deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1, max = 1000))]
     pub reo_wnd_divisor: u64,
     /// Recoveries without DSACK after which the multiplier falls back to 1 (§6.2 step 4).
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub reo_wnd_persist: u32,
     /// How long the peer may delay an ACK (§7.2).
     pub max_ack_delay: Duration,

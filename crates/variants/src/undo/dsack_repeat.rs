@@ -43,6 +43,7 @@ pub(crate) const VARIANT: Variant = Variant {
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// k, the ACKs that report each duplicate (§8.2).
+    #[schemars(range(min = 1, max = 100))]
     pub reports: u32,
 }
 

@@ -53,12 +53,16 @@ pub(crate) const VARIANT: Variant = Variant {
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// K at first and at least (§6: 4).
+    #[schemars(range(min = 1, max = 1000))]
     pub min_k: u64,
     /// K at most.
+    #[schemars(range(min = 1, max = 1000))]
     pub max_k: u64,
     /// What a spurious timeout adds to K.
+    #[schemars(range(min = 0, max = 1000))]
     pub step: u64,
     /// Samples without a spurious timeout after which K falls by 1.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub quiet_samples: u32,
     /// G, the clock granularity (RFC 6298 §2.3).
     pub granularity: Duration,

@@ -66,10 +66,12 @@ fn clamped(dup_thresh: Segments) -> Segments {
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// fa, the share of events that dupthresh covers (§4.1.3: 0.9).
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub fa: f64,
     /// How long an event counts (§4.1.3: 80 s).
     pub event_life: Duration,
     /// The advice is repeated in one of so many ACKs.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub repeat: u32,
 }
 

@@ -38,10 +38,12 @@ use crate::threshold::rr::order_statistic::OrderStatistic;
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The share of round-trip times below the timeout (Table 2).
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub ratio: f64,
     /// How long a sample counts.
     pub life: Duration,
     /// Samples without which RFC 6298 gives the timeout.
+    #[schemars(range(min = 1, max = 4096))]
     pub min_samples: u32,
     /// The estimator for the start and for SRTT; its granularity is added to the sample.
     pub rfc6298: rfc6298::Config,
