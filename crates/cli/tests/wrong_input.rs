@@ -85,12 +85,12 @@ fn a_divisor_of_zero() {
     assert_refused(
         "v-divisor",
         "name = \"mine\"\nbase = \"rack\"\n[loss_detector]\nreo_wnd_divisor = 0\n",
-        ": loss_detector.reo_wnd_divisor: must be at least 1",
+        ": loss_detector.reo_wnd_divisor = 0: must be from 1 to 1000",
     );
     assert_refused(
         "v-memory",
         "name = \"mine\"\nbase = \"rr-taes\"\n[dup_thresh]\nmemory = 0\n",
-        ": dup_thresh.memory: must be at least 1",
+        ": dup_thresh.memory = 0: must be from 1 to 1000000",
     );
 }
 

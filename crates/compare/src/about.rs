@@ -56,9 +56,9 @@ impl Setting {
         }
     }
 
-    /// What it means, and which words are allowed.
+    /// What it means, and which numbers or words are allowed.
     pub fn meaning(&self) -> String {
-        let mut text = self.parameter.meaning.clone();
+        let mut text = self.parameter.meaning_and_range();
         for (word, meaning) in &self.parameter.choices {
             let _ = write!(text, " `{word}`: {}", if meaning.is_empty() { "." } else { meaning });
         }

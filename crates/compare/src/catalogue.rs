@@ -70,6 +70,8 @@ pub struct ParameterEntry {
     pub meaning: String,
     /// The words that are allowed, if only certain ones are.
     pub choices: Vec<String>,
+    /// The least and the largest number that is allowed, if it is a number.
+    pub range: Option<[f64; 2]>,
 }
 
 impl Document {
@@ -107,6 +109,7 @@ fn part_entry(seam: Seam, face: Face) -> PartEntry {
         name: parameter.name,
         default: parameter.default,
         unit: parameter.unit,
+        range: parameter.range.map(|range| [*range.start(), *range.end()]),
         meaning: parameter.meaning,
         choices: parameter.choices.into_iter().map(|(word, _)| word).collect(),
     };

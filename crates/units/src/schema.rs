@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::{Bytes, Capacity, Duration, Rate, Segments, Share};
 
 macro_rules! quantity {
-    ($type:ty, $name:literal, $json:tt) => {
+    ($type:ty, $name:literal, $json:tt $(, $key:literal: $value:literal)*) => {
         impl JsonSchema for $type {
             fn schema_name() -> Cow<'static, str> {
                 $name.into()
@@ -18,7 +18,7 @@ macro_rules! quantity {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": $json, "format": $name })
+                json_schema!({ "type": $json, "format": $name $(, $key: $value)* })
             }
         }
     };
@@ -27,6 +27,6 @@ macro_rules! quantity {
 quantity!(Duration, "duration", "string");
 quantity!(Bytes, "size", "string");
 quantity!(Rate, "rate", "string");
-quantity!(Share, "share", ["number", "string"]);
+quantity!(Share, "share", ["number", "string"], "minimum": 0, "maximum": 1);
 quantity!(Segments, "segments", "integer");
 quantity!(Capacity, "capacity", ["integer", "string"]);

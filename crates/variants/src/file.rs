@@ -176,10 +176,7 @@ fn write_part(out: &mut String, seam: Seam, face: &Face) {
 
 /// What a parameter means, in lines of at most 98 characters.
 fn comment(parameter: &Parameter) -> Vec<String> {
-    let mut text = parameter.meaning.clone();
-    if let Some(unit) = parameter.unit {
-        let _ = write!(text, " In {unit}.");
-    }
+    let mut text = parameter.meaning_and_range();
     if !parameter.choices.is_empty() {
         let words: Vec<String> = parameter.choices.iter().map(|(word, _)| format!("\"{word}\"")).collect();
         let _ = write!(text, " One of {}.", words.join(", "));

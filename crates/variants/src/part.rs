@@ -199,6 +199,8 @@ pub struct Parameter {
     pub choices: Vec<(String, String)>,
     /// If it is a number: the least and the largest that is allowed.
     pub range: Option<RangeInclusive<f64>>,
+    /// If it is a table: its own parameters.
+    pub inner: Vec<Parameter>,
 }
 
 impl Parameter {
@@ -217,23 +219,46 @@ impl Parameter {
             meaning: text(&schema["description"]),
             choices,
             range: schema["minimum"].as_f64().zip(schema["maximum"].as_f64()).map(|(min, max)| min..=max),
+            inner: parameters(schema),
         }
     }
 
-    /// Refuses a number outside the range, and one that is none (NaN).
+    /// Refuses a number outside the range, NaN included, here and in tables below.
     pub(crate) fn check(&self, value: &Value) -> Result<(), KeyError> {
-        let (number, shown) = match value {
-            Value::Integer(number) => (*number as f64, number.to_string()),
-            Value::Float(number) => (*number, format!("{number:?}")),
+        let number = match value {
+            Value::Integer(number) => *number as f64,
+            Value::Float(number) => *number,
+            Value::Table(table) => {
+                return check(&self.inner, table).map_err(|error| error.inside(&self.name));
+            }
             _ => return Ok(()),
         };
         match &self.range {
             Some(range) if !range.contains(&number) => {
-                let message = format!("must be from {} to {}", range.start(), range.end());
-                Err(KeyError::new(&self.name, message).of_value(shown))
+                Err(KeyError::new(&self.name, format!("must be {}", self.allowed())).of_value(value))
             }
             _ => Ok(()),
         }
+    }
+
+    /// The numbers that are allowed, with their unit; empty if it is no number.
+    pub fn allowed(&self) -> String {
+        match &self.range {
+            Some(range) => self.show(&format!("from {} to {}", range.start(), range.end())),
+            None => String::new(),
+        }
+    }
+
+    /// What it means and which numbers are allowed; if it is a table, the same of each of its keys.
+    pub fn meaning_and_range(&self) -> String {
+        let mut text = self.meaning.clone();
+        if self.range.is_some() {
+            text += &format!(" Allowed: {}.", self.allowed());
+        }
+        for inner in &self.inner {
+            text += &format!(" `{}`: {}", inner.name, inner.meaning_and_range());
+        }
+        text
     }
 
     /// `value` as people write it, with its unit.
@@ -243,6 +268,13 @@ impl Parameter {
             None => value.to_owned(),
         }
     }
+}
+
+/// Refuses a number in `table` that is outside its parameter's range.
+pub(crate) fn check(parameters: &[Parameter], table: &Table) -> Result<(), KeyError> {
+    parameters.iter().filter_map(|parameter| Some((parameter, table.get(&parameter.name)?))).try_for_each(
+        |(parameter, value)| parameter.check(value),
+    )
 }
 
 /// A value of a table as text, without quotes.

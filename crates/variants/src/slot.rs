@@ -5,7 +5,7 @@ use std::any::Any;
 use reknit_config::KeyError;
 use toml::{Table, Value};
 
-use crate::part::{Face, Form, Kind, Parser, Shared};
+use crate::part::{self, Face, Form, Kind, Parser, Shared};
 use crate::seam::Seam;
 
 /// What fills one seam of a composition.
@@ -130,9 +130,7 @@ fn read<S: ?Sized>(
         let allowed = if allowed.is_empty() { "no parameters".to_owned() } else { allowed.join(", ") };
         return Err(KeyError::new(key, format!("unknown key; `{algorithm}` has {allowed}")));
     }
-    for (key, value) in &table {
-        form.parameters.iter().filter(|parameter| parameter.name == *key).try_for_each(|p| p.check(value))?;
-    }
+    part::check(&form.parameters, &table)?;
     let start = current.into_iter().find(|face| face.algorithm == algorithm);
     let mut parameters = start.map(|face| face.parameters).unwrap_or_default();
     parameters.extend(table);

@@ -4,31 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The modules of the crate, each above all that it imports.
-const ORDER: [&str; 22] = [
-    "header",
-    "seam",
-    "rule",
-    "part",
-    "slot",
-    "composition",
-    "variant",
-    "base",
-    "undo",
-    "threshold",
-    "wait",
-    "time",
-    "receiver",
-    "limit",
-    "reknit",
-    "linux",
-    "bbr",
-    "registry",
-    "library",
-    "rules",
-    "file",
-    "schema",
-];
+/// The modules of the crate in the order of that table, each below all that it imports.
+fn order(lib: &str) -> Vec<&str> {
+    let rows = lib.lines().filter_map(|line| line.strip_prefix("//! | ")?.split('|').next());
+    rows.flat_map(|modules| modules.split('`').skip(1).step_by(2)).collect()
+}
 
 /// The text of each source file by its module path, `undo::eifel` say.
 fn sources(folder: &Path, module: &str, into: &mut BTreeMap<String, String>) {
@@ -68,13 +48,14 @@ fn imports(text: &str, files: &BTreeMap<String, String>) -> BTreeSet<String> {
 fn every_file_imports_only_from_below() {
     let mut files = BTreeMap::new();
     sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut files);
-    files.remove("lib");
-    let place = |file: &str| ORDER.iter().position(|module| file.split("::").next() == Some(module));
+    let lib = files.remove("lib").unwrap();
+    let order = order(&lib);
+    let place = |file: &str| order.iter().position(|module| file.split("::").next() == Some(module));
     let mut unsettled: BTreeMap<String, BTreeSet<String>> =
         files.iter().map(|(file, text)| (file.clone(), imports(text, &files))).collect();
     assert!(unsettled.values().any(|imported| !imported.is_empty()));
     for (file, imported) in &unsettled {
-        let own = place(file).unwrap_or_else(|| panic!("{file} has no place in ORDER"));
+        let own = place(file).unwrap_or_else(|| panic!("{file} has no place in the table of `lib.rs`"));
         for other in imported {
             assert!(place(other).unwrap() <= own, "{file} imports {other}, which stands above it");
         }

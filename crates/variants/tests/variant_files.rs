@@ -126,7 +126,7 @@ fn the_members_of_a_family_are_named_as_if_each_had_a_file() {
 #[test]
 fn errors_name_the_key_and_what_is_allowed() {
     let cases = [
-        ("colour = 1", "my.toml: colour: unknown key; allowed are name, base, summary, sack, "),
+        ("colour = 1", "my.toml: colour: unknown key; allowed are name, base, summary, timestamps, sack, "),
         ("base = \"tahoe\"", "my.toml: base: unknown variant `tahoe`; known are reno, "),
         ("base = 3", "my.toml: base: expected text, not integer"),
         ("sack = 1", "my.toml: sack: expected true or false, not integer"),

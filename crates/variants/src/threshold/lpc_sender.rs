@@ -50,7 +50,7 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// N, the number of paths; 0 is taken as 1.
+    /// N, the number of paths.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub paths: u32,
     /// D, the threshold on a single path.

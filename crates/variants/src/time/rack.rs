@@ -61,7 +61,7 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The reordering window is `min_rtt` divided by this (at least 1), times the multiplier (§6.2 step 4).
+    /// The reordering window is `min_rtt` divided by this, times the multiplier (§6.2 step 4).
     #[schemars(range(min = 1, max = 1000))]
     pub reo_wnd_divisor: u64,
     /// Recoveries without DSACK after which the multiplier falls back to 1 (§6.2 step 4).

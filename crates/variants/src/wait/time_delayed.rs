@@ -82,6 +82,7 @@ pub struct Config {
     /// What TIMEINC adds (RR-TCP §3: 10 ms).
     pub step: Duration,
     /// The delay is at most SRTT divided by this (RR-TCP §3: 2).
+    #[schemars(range(min = 1, max = 1000))]
     pub srtt_divisor: NonZeroU64,
 }
 

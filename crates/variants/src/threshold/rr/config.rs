@@ -33,7 +33,7 @@ pub struct Config {
     pub windows: f64,
     /// A sender whom the connection's largest window stops has exhausted limited transmit too (§4.3.3).
     pub largest_window_exhausts: bool,
-    /// 1/alpha: how many samples the EWMAs D (Table 2) and W remember, at least 1.
+    /// 1/alpha: how many samples the EWMAs D (Table 2) and W remember.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub memory: u32,
     /// The smallest threshold, in segments.
