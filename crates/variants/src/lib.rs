@@ -8,7 +8,8 @@
 //! | [`header`], [`seam`], [`rule`], [`part`], [`slot`], [`composition`], [`variant`] | what parts and variants are |
 //! | [`base`] | what the RFCs prescribe, and what several families share |
 //! | [`undo`], [`threshold`], [`wait`], [`time`], [`linux`], [`receiver`], [`limit`], [`reknit`], [`bbr`] | the families |
-//! | [`registry`], [`library`], [`rules`], [`file`](mod@file) | the list of all, and variants that users put together |
+//! | [`template`] | what the file of a new algorithm starts from |
+//! | [`registry`], [`library`], [`rules`], [`file`](mod@file), `schema` | the list of all, and variants that users put together |
 
 pub mod base;
 pub mod bbr;
@@ -27,6 +28,7 @@ pub mod rules;
 mod schema;
 pub mod seam;
 pub mod slot;
+pub mod template;
 pub mod threshold;
 pub mod time;
 pub mod undo;

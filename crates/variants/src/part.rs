@@ -272,9 +272,10 @@ impl Parameter {
 
 /// Refuses a number in `table` that is outside its parameter's range.
 pub(crate) fn check(parameters: &[Parameter], table: &Table) -> Result<(), KeyError> {
-    parameters.iter().filter_map(|parameter| Some((parameter, table.get(&parameter.name)?))).try_for_each(
-        |(parameter, value)| parameter.check(value),
-    )
+    parameters
+        .iter()
+        .filter_map(|parameter| Some((parameter, table.get(&parameter.name)?)))
+        .try_for_each(|(parameter, value)| parameter.check(value))
 }
 
 /// A value of a table as text, without quotes.

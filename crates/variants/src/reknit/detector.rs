@@ -99,6 +99,7 @@ fn without_sack(plugins: &mut SenderPlugins) {
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Undecided repairs beyond which the window is reduced at once.
+    #[schemars(range(min = 0, max = 1000))]
     pub max_undecided: usize,
     /// Slow start does not go on while a repair is undecided.
     pub holds_slow_start: bool,

@@ -21,5 +21,6 @@ mod rr;
 mod rr_rcv;
 mod rr_rtx;
 mod rto_adaptk;
+mod template;
 mod time_delayed;
 mod yang;

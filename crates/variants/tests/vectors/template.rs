@@ -1,0 +1,13 @@
+//! The worked examples of the template, `src/template.rs`.
+
+use reknit_testkit::{Script, config, vector};
+use reknit_variants::template;
+
+vector!(the_fifth_duplicate_retransmits, |isn| {
+    // The template is in no list; a registered algorithm writes `variant("NAME")` of the testkit.
+    let composition = (template::VARIANT.compose)();
+    let mut s = Script::new(isn, &composition, config(10), 100);
+    assert_eq!(s.sent().len(), 10);
+    assert!(!s.pass_all(2..=5).contains(&1));
+    assert_eq!(s.pass(6), [1]);
+});
