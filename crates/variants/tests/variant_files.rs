@@ -147,7 +147,7 @@ fn errors_name_the_key_and_what_is_allowed() {
         ),
         (
             "[limited_transmit]\nalgorithm = \"per-sack\"\nwindows = \"all\"",
-            "my.toml: limited_transmit.windows: invalid type: string \"all\", expected f64",
+            "my.toml: limited_transmit.windows: invalid type: string \"all\", expected a number",
         ),
         (
             "[rto_estimator]\ngranularity = 3",
