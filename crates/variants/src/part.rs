@@ -1,6 +1,6 @@
 //! A part: an algorithm with its parameters, which builds the plug-in of each connection; and what people see of it.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Write};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -253,10 +253,10 @@ impl Parameter {
     pub fn meaning_and_range(&self) -> String {
         let mut text = self.meaning.clone();
         if self.range.is_some() {
-            text += &format!(" Allowed: {}.", self.allowed());
+            let _ = write!(text, " Allowed: {}.", self.allowed());
         }
         for inner in &self.inner {
-            text += &format!(" `{}`: {}", inner.name, inner.meaning_and_range());
+            let _ = write!(text, " `{}`: {}", inner.name, inner.meaning_and_range());
         }
         text
     }

@@ -21,6 +21,7 @@ use crate::part::{Algorithm, Part};
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Segments that are acknowledged one by one at first and after a duplicate.
+    #[schemars(range(min = 0, max = 1000))]
     pub quick: u32,
     /// The shortest delay of an ACK.
     pub min_delay: Duration,
@@ -29,6 +30,7 @@ pub struct Config {
     /// The longest delay of a SACK (`tcp_comp_sack_delay_ns`).
     pub sack_delay: Duration,
     /// Segments that one SACK stands for at most (`tcp_comp_sack_nr`). 0: SACKs are not delayed.
+    #[schemars(range(min = 0, max = 255))]
     pub sack_segments: u32,
 }
 

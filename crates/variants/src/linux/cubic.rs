@@ -31,8 +31,10 @@ const IN_ORDER: Segments = Segments(3);
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// C in 1/1024 segments per second cubed.
+    #[schemars(range(min = 1, max = 4096))]
     pub c: u64,
     /// The factor of the reduction, in 1/1024.
+    #[schemars(range(min = 1, max = 1023))]
     pub beta: u64,
     /// Give bandwidth away to newer flows (RFC 9438 §4.7).
     pub fast_convergence: bool,

@@ -35,6 +35,7 @@ const MAX_STEPS: u64 = 255;
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Recoveries without DSACK after which the reordering window falls back to one step.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub persist: u32,
     /// How far back the smallest RTT looks (`tcp_min_rtt_wlen`).
     pub min_rtt_window: Duration,

@@ -26,8 +26,10 @@ use crate::part::{Algorithm, Part};
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The degree at first (`tcp_reordering`).
+    #[schemars(range(min = 1, max = 1000))]
     pub initial: Segments,
     /// The largest degree (`tcp_max_reordering`).
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub max: Segments,
 }
 
