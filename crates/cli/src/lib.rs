@@ -25,7 +25,7 @@ pub use style::STYLE;
 
 pub use paths::draw;
 
-/// Keeps TCP fast when the network reorders, delays or stalls packets: see it, compare cures.
+/// Keeps TCP fast when the network reorders, delays or stalls packets: compare algorithms, measure, look inside.
 #[derive(Parser, Debug)]
 #[command(name = "reknit", version, arg_required_else_help = true, max_term_width = 100)]
 struct Cli {
@@ -45,13 +45,13 @@ enum Command {
     Variants(variants::Args),
     /// List the paths, or describe one
     Paths(paths::Args),
-    /// Rerun five papers on reordering, judge their claims, write a report (needs the Python package)
+    /// Rerun five papers on reordering, check their claims, write a report (needs the Python package)
     Papers(papers::Args),
     /// Transfer data between our engine and this machine's kernel, live, over an emulated path (needs root)
     Testbed(testbed::Args),
     /// Print the JSON Schema of results, paths, scenarios or variants
     Schema(schema::Args),
-    /// Say what this machine can run, and what to do about the rest
+    /// Check what this machine can run, and say how to enable the rest
     Doctor,
 }
 
@@ -101,7 +101,7 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the command with these arguments, the program's name first. The exit code: 0 done, 1 failed, 2 wrong usage.
+/// Runs the command with these arguments, the program's name first. Exit codes: 0 success, 1 failure, 2 wrong usage.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,

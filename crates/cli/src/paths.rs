@@ -14,7 +14,7 @@ use crate::{Failure, input, output, table};
 /// List the paths, or describe one.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Describe this one: a built-in path or a TOML file
+    /// The path to describe: a built-in path or a TOML file
     name: Option<String>,
     /// Change one value, for example `forward.bottleneck.rate="2 Mbit/s"`; may be repeated
     #[arg(long, value_name = "KEY=VALUE", requires = "name")]
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Seed of the packet train
     #[arg(long, value_name = "N", requires = "name", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Draw the delays and extents into this file, as SVG or PNG; of the way back if only that reorders
+    /// Plot the delays and extents as SVG or PNG; of the reverse direction if only that one reorders
     #[arg(long, value_name = "FILE.svg|png", requires = "name")]
     plot: Option<PathBuf>,
     /// Print JSON instead of text: the list, or the report of each direction

@@ -14,10 +14,10 @@ pub(crate) struct ScenarioArgs {
     /// A built-in path (`reknit paths` lists them) or a TOML file
     #[arg(long, value_name = "NAME|FILE.toml", required_unless_present = "scenario")]
     pub(crate) path: Option<String>,
-    /// Who shares the path and does what: a TOML file (docs/scenarios.md); options override the file
+    /// A TOML file with the flows that share the path and their traffic (docs/scenarios.md); options override the file
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) scenario: Option<PathBuf>,
-    /// A variant of your own (docs/variants.md says how to write one); may be repeated
+    /// Your own variant (docs/variants.md says how to write one); may be repeated
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) variant_file: Vec<PathBuf>,
     /// Lose each data packet with this probability

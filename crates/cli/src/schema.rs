@@ -7,11 +7,11 @@ use crate::{Failure, output};
 
 /// Print the JSON Schema of results or of a kind of file.
 ///
-/// An editor with a TOML language server completes and checks a file whose first line is `#:schema` and the name of the file
-/// that this command's output was saved to (docs/guide.md).
+/// Save the output to a file. An editor with a TOML language server then completes and checks TOML files whose first line is
+/// `#:schema` and the name of that file (docs/guide.md).
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Of what
+    /// What the schema describes
     #[arg(value_enum)]
     of: Of,
 }
@@ -22,7 +22,7 @@ enum Of {
     Result,
     /// A path file
     Path,
-    /// A scenario file, also one with axes
+    /// A scenario file, with or without axes
     Scenario,
     /// A variant file
     Variant,

@@ -12,31 +12,31 @@ use crate::compare::lines;
 use crate::table::{self, Align, Column};
 use crate::{Failure, input, output};
 
-/// Run a grid of scenarios, each with each seed.
+/// Run every scenario of a grid with every seed.
 ///
 /// The file is a scenario (docs/scenarios.md) with a table `[axes]`: keys of the scenario or of the path, each with a list of
-/// values. For a given seed every variant sees the same losses and delays.
+/// values. For a given seed, every variant sees the same losses and delays.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// A scenario with axes: a TOML file
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
-    /// A folder that keeps each finished run; what is there is not run again
+    /// A directory that stores finished runs; runs that it has do not run again
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Runs at each point, with the seeds 1, 2, 3, ..., instead of what the file says
+    /// Runs of each point, with the seeds 1, 2, 3, ...; overrides the file
     #[arg(long, value_name = "N", value_parser = input::whole::<1, 10_000>, allow_negative_numbers = true)]
     seeds: Option<u32>,
-    /// A variant of your own (docs/variants.md says how to write one); may be repeated
+    /// Your own variant (docs/variants.md says how to write one); may be repeated
     #[arg(long, value_name = "FILE.toml")]
     variant_file: Vec<PathBuf>,
     /// Print all runs as JSON (docs/json.md describes it)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Print one line for each run as comma-separated values
+    /// Print one line per run as comma-separated values
     #[arg(long)]
     csv: bool,
-    /// No progress bar
+    /// Do not show a progress bar
     #[arg(long)]
     quiet: bool,
 }

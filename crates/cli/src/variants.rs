@@ -14,9 +14,9 @@ use crate::{Failure, output};
 /// List the variants, or explain one.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Explain this one
+    /// The variant to explain
     name: Option<String>,
-    /// Print a complete variant file of it, to change and use with --variant-file
+    /// Print it as a complete variant file, to edit and use with --variant-file
     #[arg(long, requires = "name", conflicts_with = "json")]
     toml: bool,
     /// Print everything as JSON (docs/json.md describes it)

@@ -73,13 +73,13 @@ pub struct Experiment {
 pub struct Row {
     /// Its name.
     pub variant: String,
-    /// One entry for each seed of which the run was finished.
+    /// One entry per seed whose run finished.
     pub runs: Vec<RunSummary>,
     /// Bytes that arrived in order, Mbit/s: `mean` over the finished runs, and `ci95`.
     pub goodput_mbit_s: Estimate,
     /// Mean goodput as a share of `in_order_mbit_s`; null if that is null or zero.
     pub of_in_order: Option<f64>,
-    /// What it did without because the two ends did not agree on it, and what happened instead; empty as a rule.
+    /// Options that it did without because the other end does not support them, and what it did instead; usually empty.
     pub fell_back: Vec<String>,
 }
 
@@ -92,11 +92,11 @@ pub struct Comparison {
     pub reknit: &'static str,
     /// The path's name.
     pub path: String,
-    /// What it is: of the scenario, if that says so, or of the path.
+    /// Description of the scenario if it has one, else of the path.
     pub description: String,
-    /// Length of each run, seconds of its own time.
+    /// Length of each run, seconds of simulated time.
     pub duration_s: f64,
-    /// At the beginning of each run, seconds, within which nothing counts: all numbers below are those of the rest.
+    /// Warm-up at the beginning of each run, seconds: all numbers below leave it out.
     pub warm_up_s: f64,
     /// Runs of each variant that were asked for; the seeds are 1 to this.
     pub seeds: u32,
@@ -108,7 +108,7 @@ pub struct Comparison {
     pub flows: usize,
     /// Goodput of `sack` on the path without reordering, Mbit/s; null if that run was interrupted.
     pub in_order_mbit_s: Option<f64>,
-    /// False if the runs were interrupted; only what was finished is there.
+    /// False if the runs were interrupted; the results then have only the finished runs.
     pub complete: bool,
     /// One entry for each variant with a finished run, in the order asked for.
     pub variants: Vec<Row>,

@@ -19,7 +19,7 @@ pub struct Measured {
     pub dup_thresh_std_segments: Option<f64>,
     /// Duplicate threshold, segments: largest.
     pub dup_thresh_max_segments: Option<f64>,
-    /// The share of measured reordering that the threshold is to cover (RR-TCP's FA ratio), of variants that steer by one: mean over time.
+    /// The share of measured reordering that the threshold should cover (RR-TCP's FA ratio), for variants that have one: mean over time.
     pub reordering_coverage_mean: Option<f64>,
     /// The same, standard deviation over time.
     pub reordering_coverage_std: Option<f64>,
@@ -33,7 +33,7 @@ pub struct Measured {
     pub rtt_p99_ms: Option<f64>,
     /// The same, largest, to three digits.
     pub rtt_max_ms: Option<f64>,
-    /// Data segments that the sender sent because of one ACK, over all ACKs: 99th percentile.
+    /// Data segments that one ACK caused the sender to send, over all ACKs: 99th percentile.
     pub burst_p99_segments: u64,
     /// The same, largest.
     pub burst_max_segments: u64,
@@ -41,11 +41,11 @@ pub struct Measured {
     pub needed_fast_retransmissions: u64,
     /// Segments retransmitted by the loss detector of which an earlier copy was not lost.
     pub spurious_fast_retransmissions: u64,
-    /// Lost data packets whose segment was then retransmitted by the loss detector, or in fast recovery on suspicion.
+    /// Lost data packets whose segment was then retransmitted by the loss detector, or speculatively in fast recovery.
     pub lost_packets_fast_retransmitted: u64,
     /// Bytes of a data segment on the wire, IP and TCP headers included: mean.
     pub wire_bytes_per_segment: Option<f64>,
-    /// The most that the plug-ins of one end kept beyond those of `sack`, bytes: their own size and what they had allocated.
+    /// The largest memory of the plug-ins of one end, beyond that of `sack`'s, bytes: their size and their allocations.
     pub reordering_state_bytes: u64,
 }
 

@@ -21,11 +21,11 @@ pub struct RunSummary {
     pub segments_sent: u64,
     /// Data segments retransmitted, in total and by what caused them.
     pub retransmissions: Retransmissions,
-    /// Segments that arrived although an earlier copy had arrived; copies made by the network do not count.
+    /// Segments that arrived after an earlier copy had arrived; copies made by the network do not count.
     pub spurious_retransmissions: u64,
     /// Reductions of the congestion window, in total and by what caused them.
     pub window_cuts: Cuts,
-    /// Of these, blamed on a segment of which some copy was not lost.
+    /// Of these, caused by a segment of which some copy was not lost.
     pub false_window_cuts: u64,
     /// Of these, by the loss detector.
     pub false_fast_retransmits: u64,
@@ -33,7 +33,7 @@ pub struct RunSummary {
     pub undos: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// What that timer was set to, back-off included, ms: mean over all settings; null if it was never set.
+    /// Timeout to which that timer was set, back-off included, ms: mean over all settings; null if it was never set.
     pub rto_mean_ms: Option<f64>,
     /// The same, largest.
     pub rto_max_ms: Option<f64>,
@@ -41,17 +41,17 @@ pub struct RunSummary {
     pub rto_expired_mean_ms: Option<f64>,
     /// Data packets that the path lost.
     pub lost_packets: u64,
-    /// Of these, the ones dropped by a queue: because it was full, or early.
+    /// Of these, those dropped by a queue, because it was full or by RED.
     pub queue_drops: u64,
     /// Other packets that the path lost, both ways: ACKs, SYNs, FINs, requests.
     pub lost_acks: u64,
-    /// Packets on the way of data that a stage held up while it let others through (`delay`, `stall`, `displace`, `script`).
+    /// Forward packets that a stage delayed while it let others through (`delay`, `stall`, `displace`, `script`).
     pub delayed_packets: u64,
-    /// Data segments that arrived although all of their bytes had arrived, copies made by the network included.
+    /// Data segments that arrived when all of their bytes had already arrived, including copies made by the network.
     pub duplicate_packets: u64,
     /// Data segments that arrived and were discarded for their older timestamps (PAWS, RFC 7323 §5).
     pub paws_discards: u64,
-    /// How long a segment waited at the receiver for those before it, ms: median over all segments.
+    /// How long a segment waited at the receiver for earlier segments, ms: median over all segments.
     pub wait_p50_ms: f64,
     /// The same, 99th percentile.
     pub wait_p99_ms: f64,
@@ -59,9 +59,9 @@ pub struct RunSummary {
     pub jain: f64,
     /// Transactions of all flows; null if there are none.
     pub transactions: Option<Completions>,
-    /// What takes a look at every event; null in a comparison.
+    /// Measurements after every event; null in a comparison.
     pub measured: Option<Measured>,
-    /// Mean number of data packets of one connection that followed each other when they came to the slowest stage of the path; null in a comparison.
+    /// Mean number of consecutive data packets of the same connection at the slowest stage of the path; null in a comparison.
     pub run_length_mean_packets: Option<f64>,
     /// One entry for each set of flows of the scenario, and for each workload of a mix.
     pub groups: Vec<GroupSummary>,
@@ -70,9 +70,9 @@ pub struct RunSummary {
 /// Transactions and how long they took.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Completions {
-    /// How many came to their end.
+    /// How many completed.
     pub completed: u64,
-    /// How many were given up with their connection.
+    /// How many failed because their connection was aborted.
     pub failed: u64,
     /// Completion time, ms: mean.
     pub mean_ms: f64,
@@ -82,7 +82,7 @@ pub struct Completions {
     pub p90_ms: f64,
     /// Completion time, ms: 99th percentile, to three digits.
     pub p99_ms: f64,
-    /// Mean of the transactions' own goodputs, each its bytes by its completion time, Mbit/s.
+    /// Mean of the transactions' goodputs, each its bytes divided by its completion time, Mbit/s.
     pub each_mbit_s: f64,
 }
 
@@ -91,13 +91,13 @@ pub struct Completions {
 pub struct GroupSummary {
     /// The workload's name.
     pub group: String,
-    /// The variant of its own; null if it is the compared one.
+    /// The variant that these flows set; null if it is the compared one.
     pub variant: Option<String>,
     /// How many flows.
     pub flows: usize,
     /// Bytes that arrived in order, all flows together, Mbit/s.
     pub goodput_mbit_s: f64,
-    /// Each flow's, in the order of the flows.
+    /// Goodput of each flow, in the order of the flows.
     pub flow_goodputs_mbit_s: Vec<f64>,
     /// Segments that arrived in order.
     pub delivered_packets: u64,
@@ -105,11 +105,11 @@ pub struct GroupSummary {
     pub segments_sent: u64,
     /// Data segments retransmitted.
     pub retransmissions: u64,
-    /// Segments that arrived although an earlier copy had arrived.
+    /// Segments that arrived after an earlier copy had arrived.
     pub spurious_retransmissions: u64,
     /// Reductions of the congestion window.
     pub window_cuts: u64,
-    /// Of these, blamed on a segment of which some copy was not lost.
+    /// Of these, caused by a segment of which some copy was not lost.
     pub false_window_cuts: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
@@ -119,7 +119,7 @@ pub struct GroupSummary {
     pub jain: f64,
     /// Transactions of these flows; null if they have none.
     pub transactions: Option<Completions>,
-    /// What takes a look at every event; null in a comparison.
+    /// Measurements after every event; null in a comparison.
     pub measured: Option<Measured>,
 }
 
@@ -134,7 +134,7 @@ pub struct Retransmissions {
     pub timeout: u64,
     /// Tail loss probes.
     pub probe: u64,
-    /// On suspicion (RFC 6675 rules 3 and 4).
+    /// Speculative (RFC 6675 rules 3 and 4).
     pub rescue: u64,
 }
 

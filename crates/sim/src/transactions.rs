@@ -48,7 +48,7 @@ impl Default for TransactionStats {
 }
 
 impl TransactionStats {
-    /// How many came to their end.
+    /// How many completed.
     pub fn completed(&self) -> u64 {
         self.completed
     }

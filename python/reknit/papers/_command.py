@@ -69,15 +69,17 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="reknit papers",
-        description="Rerun the experiments of five papers on reordering, judge their claims, and write a report.",
+        description="Rerun the experiments of five papers on reordering, check their claims, and write a report.",
         epilog="examples: reknit papers --quick; reknit papers rr-tcp R4 --full; reknit papers list",
     )
     parser.add_argument(
-        "what", nargs="*", metavar="PAPER [EXPERIMENT ...]", help="a paper, and experiments of it; 'list' lists them"
+        "what", nargs="*", metavar="PAPER [EXPERIMENT ...]", help="a paper, and its experiments; 'list' lists them"
     )
     tier = parser.add_mutually_exclusive_group()
-    tier.add_argument("--quick", action="store_true", help="a few experiments of each paper, short: minutes")
-    tier.add_argument("--full", action="store_true", help="durations, seeds and points as published: see the list")
+    tier.add_argument("--quick", action="store_true", help="a few short experiments of each paper, in minutes")
+    tier.add_argument(
+        "--full", action="store_true", help="durations, seeds and points as published; 'list' has the cost"
+    )
     parser.add_argument(
         "--store", type=Path, default=Path("out/papers"), metavar="DIR", help="keep finished runs here [%(default)s]"
     )

@@ -17,17 +17,17 @@ use crate::{Failure, input, output};
 
 /// Compare variants on a path, in simulation.
 ///
-/// Each variant runs once for each seed; for a given seed every variant sees the same losses and delays. The reference is
-/// `sack` on the same path without reordering.
+/// Each variant runs once per seed. For a given seed, every variant sees the same losses and delays. "Of in-order" is
+/// relative to `sack` on the same path without reordering.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// Variants, separated by commas (`reknit variants` lists them); all by default, or those that --variant-file
-    /// starts from
+    /// Variants, separated by commas (`reknit variants` lists them) [default: all, or with --variant-file those that the
+    /// files are based on]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Length of each run, in its own time [default: 60 s]
+    /// Length of each run, in simulated time [default: 60 s]
     #[arg(long, value_name = "TIME", value_parser = input::duration)]
     duration: Option<Duration>,
     /// Runs of each variant, with the seeds 1, 2, 3, ... [default: 5]
@@ -40,16 +40,16 @@ pub(crate) struct Args {
     /// Print all results as JSON (docs/json.md describes it)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Print one line for each run as comma-separated values
+    /// Print one line per run as comma-separated values
     #[arg(long)]
     csv: bool,
-    /// Write what happens in the first run of each variant to a pcapng file (several variants: FILE-VARIANT)
+    /// Write the packets of each variant's first run to a pcapng file (several variants: FILE-VARIANT)
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Whose packets go into the capture
+    /// The end at which to capture packets
     #[arg(long, value_enum, default_value_t = Side::Sender)]
     pcap_side: Side,
-    /// No progress bar
+    /// Do not show a progress bar
     #[arg(long)]
     quiet: bool,
 }

@@ -25,19 +25,19 @@ const KERNELS: [&str; 2] = ["kernel:cubic", "kernel:bbr"];
 
 /// Run variants over many random paths that reorder packets, in simulation and live.
 ///
-/// Draws paths from a population (docs/matrix.md) and prints how large a share of the goodput in order each variant keeps:
-/// mean, median and least over the paths, those that lose packets apart. With --live the variants and this machine's kernels
-/// also transfer data over the same paths in real time; needs root.
+/// Draws paths from a population (docs/matrix.md) and prints each variant's goodput as a share of the goodput in order: mean,
+/// median and minimum over the paths, separately for paths that lose packets. With --live, the variants and this machine's
+/// kernels also transfer data over the same paths in real time (needs root).
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Draws of the population, separated by commas: each seed gives --paths paths
+    /// Seeds of the population, separated by commas: each seed gives --paths paths
     #[arg(long, value_name = "N,M", value_delimiter = ',', default_value = "1", value_parser = input::seed)]
     seed: Vec<u64>,
-    /// Paths of each draw
+    /// Paths per seed
     #[arg(long, value_name = "N", default_value = "32", value_parser = input::whole::<1, 10_000>,
           allow_negative_numbers = true)]
     paths: u32,
-    /// Take the path files in this folder instead of drawing paths
+    /// Use the path files in this directory instead of drawing paths
     #[arg(long, value_name = "DIR", conflicts_with_all = ["seed", "paths"])]
     paths_from: Option<PathBuf>,
     /// Only paths that lose nothing
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// rack, pr; with --live also kernel:cubic, kernel:bbr]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// A variant of your own (docs/variants.md says how to write one); may be repeated
+    /// Your own variant (docs/variants.md says how to write one); may be repeated
     #[arg(long, value_name = "FILE.toml")]
     variant_file: Vec<PathBuf>,
     /// Length of each run
@@ -63,22 +63,22 @@ pub(crate) struct Args {
     /// Run live as well, in real time (needs root)
     #[arg(long)]
     live: bool,
-    /// Runs at a time [default: simulations as many as there are processors, live runs 1]
+    /// Runs at a time [default: one simulation per processor, one live run]
     #[arg(long, value_name = "N", value_parser = input::whole::<1, 1_000>, allow_negative_numbers = true)]
     jobs: Option<u32>,
-    /// A folder that keeps each finished run; what is there is not run again
+    /// A directory that stores finished runs; runs that it has do not run again
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Write the drawn paths into this folder, a path file each, and run nothing
+    /// Write each drawn path to a path file in this directory, and run nothing
     #[arg(long, value_name = "DIR", conflicts_with = "paths_from")]
     write: Option<PathBuf>,
     /// Print all results as JSON (docs/json.md describes it)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Print one line for each run as comma-separated values
+    /// Print one line per run as comma-separated values
     #[arg(long)]
     csv: bool,
-    /// No progress bar
+    /// Do not show a progress bar
     #[arg(long)]
     quiet: bool,
 }

@@ -17,8 +17,9 @@ use crate::{Failure, capture, input, output};
 
 /// Transfer data between our engine and this machine's kernel, live, over an emulated path.
 ///
-/// Runs in real time, in network namespaces that vanish with the command; needs root. Each sender transfers data to
-/// each receiver in turn, and so does each variant of --variant-file. With --size or --file the transfer is verified by SHA-256; else it goes on for --duration.
+/// Runs in real time, in network namespaces that are removed when the command ends; needs root. Each sender, including the
+/// variants of --variant-file, transfers data to each receiver in turn. With --size or --file, the transfer is verified by
+/// SHA-256; otherwise it lasts for --duration.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -28,29 +29,29 @@ pub(crate) struct Args {
     /// or the scenario's]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Receivers, separated by commas: the same, or `same` as the sender
+    /// Receivers, separated by commas, named like senders; `same` is the sender's own variant or kernel
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', default_value = "kernel:cubic")]
     to: Vec<String>,
     /// The receiver opens the connection instead of the sender
     #[arg(long)]
     receiver_opens: bool,
-    /// Send this much
+    /// Send this number of bytes
     #[arg(long, value_name = "SIZE", conflicts_with = "file")]
     size: Option<Bytes>,
     /// Send this file
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Length of each transfer; with --size or --file, the longest that is waited for [default: 20 s]
+    /// Length of each transfer; with --size or --file, its time limit [default: 20 s]
     #[arg(long, value_name = "TIME", value_parser = input::duration)]
     duration: Option<Duration>,
     /// Seed of the path's random decisions
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Transfers of each pair of ends, with this seed and the next ones; one of each pair, then the next round
+    /// Transfers per pair of sender and receiver, with --seed and the seeds after it; the pairs take turns
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::whole::<1, 10_000>,
           allow_negative_numbers = true)]
     repeat: u32,
-    /// IPv6 instead of IPv4
+    /// Use IPv6 instead of IPv4
     #[arg(long)]
     ipv6: bool,
     /// Write the sender's packets to a pcapng file (several transfers: FILE-SENDER, FILE-SENDER-to-RECEIVER,
