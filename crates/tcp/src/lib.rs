@@ -3,13 +3,13 @@
 //!
 //! # Layout
 //!
-//! * [`Connection`] is the state machine of RFC 9293 around two halves, the sender and the receiver. It takes
-//!   [`Segment`]s and moments, and gives [`Output`]s.
-//! * [`Stream`] puts buffers around a connection: write bytes, read bytes. A simulator leaves it away.
-//! * [`scoreboard`] is what the sender knows of each outstanding segment, with the packet algebra at its top.
-//! * [`facts`] is what one event told; [`seams`] are the questions that plug-ins answer from facts. The engine itself
+//! * [`Connection`] is the state machine of RFC 9293 around two halves, the sender and the receiver. Its inputs are
+//!   [`Segment`]s and the current time; its results are [`Output`]s.
+//! * [`Stream`] adds buffers to a connection, to write and read bytes. A simulator does not need it.
+//! * [`scoreboard`] has the state of each outstanding segment. The packet algebra is explained at the top of that module.
+//! * [`facts`] describes one event; [`seams`] are the traits whose implementations decide from facts. The engine itself
 //!   names no algorithm.
-//! * [`Config`] holds what is no algorithm: sizes, clocks, features. [`stats`] counts by cause.
+//! * [`Config`] has everything that is not an algorithm: sizes, clocks, features. [`stats`] counts events by cause.
 //!
 //! # A connection by hand
 //!
@@ -18,7 +18,7 @@
 //! loop {
 //!     match client.poll(now) {
 //!         Output::Send(segment) => network.send(segment),
-//!         Output::WakeAt(at) => wait for a segment (client.on_segment) or for that moment (client.on_timer),
+//!         Output::WakeAt(at) => wait for a segment (client.on_segment) or until that time (client.on_timer),
 //!         Output::Idle => wait for a segment or the application,
 //!     }
 //! }

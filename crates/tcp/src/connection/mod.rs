@@ -1,8 +1,8 @@
 //! One connection: the state machine of RFC 9293 around a [`Sender`] and a [`Receiver`].
 //!
-//! [`input`] takes segments in, [`handshake`] agrees on options, [`output`] builds segments, [`timers`] says when to
-//! come back. A [`Connection`] never blocks, reads no clock and holds no payload: whoever owns it hands in segments and
-//! the time, and takes [`Output`]s until there is none.
+//! [`input`] processes segments, [`handshake`] negotiates options, [`output`] builds segments, [`timers`] computes the next
+//! deadline. A [`Connection`] never blocks, reads no clock and holds no payload: its owner passes in segments and the time,
+//! and polls for [`Output`]s until there are none.
 
 mod handshake;
 mod info;

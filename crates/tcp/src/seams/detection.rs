@@ -1,4 +1,4 @@
-//! Is it lost, how sure must one be, and was it so after all?
+//! Loss detection: which segments are lost, how much evidence is needed, and whether a loss was spurious.
 
 use reknit_units::{Instant, Segments};
 
@@ -15,7 +15,7 @@ pub enum Why {
     SackedAbove,
     /// A partial ACK points at it (RFC 6582 §3.2).
     PartialAck,
-    /// A segment sent later was delivered and time has passed since (RFC 8985 §6).
+    /// A segment sent later was delivered, and the reordering window has passed since (RFC 8985 §6).
     Overtaken,
     /// Its own deadline passed.
     Deadline,
@@ -23,7 +23,7 @@ pub enum Why {
     Told,
 }
 
-/// What a loss detector concluded.
+/// The decisions of a loss detector.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     pub(crate) lost: Vec<(SegId, Why)>,
@@ -41,7 +41,7 @@ impl Verdicts {
         self.lost.push((id, why));
     }
 
-    /// The first transmission of `id` did not arrive; it was sent again on suspicion, and that copy is under way.
+    /// The first transmission of `id` did not arrive; it was retransmitted speculatively, and that copy is in flight.
     pub fn original_lost(&mut self, id: SegId) {
         self.originals_lost.push(id);
     }
@@ -52,22 +52,22 @@ impl Verdicts {
         self.repairs.push(id);
     }
 
-    /// So much is lost that the window starts over from one segment, and nothing is sent before `until`.
+    /// So much is lost that the window restarts from one segment, and nothing is sent before `until`.
     pub fn collapse(&mut self, until: Instant) {
         self.collapse = Some(until);
     }
 
-    /// The loss of `hole` is a congestion event of its own: it begins an episode wherever the sender stands.
+    /// The loss of `hole` is a separate congestion event: it begins an episode in any phase of the sender.
     pub fn event(&mut self, hole: SegId) {
         self.event = Some(hole);
     }
 
-    /// Send a probe: new data if possible, else the last segment again (RFC 8985 §7.3).
+    /// Send a probe: new data if possible, else retransmit the last segment (RFC 8985 §7.3).
     pub fn probe(&mut self) {
         self.probe = true;
     }
 
-    /// The probe repaired a loss without anyone noticing: respond once as to any loss (RFC 8985 §7.4).
+    /// The probe repaired a loss that was not detected otherwise: respond once, as to any loss (RFC 8985 §7.4).
     pub fn probe_repaired_loss(&mut self) {
         self.probe_repaired_loss = true;
     }
@@ -90,15 +90,15 @@ impl Verdicts {
 
 /// Which segments are lost, or when to look again.
 pub trait LossDetector: Plugin {
-    /// Judges the outstanding segments. Once per ACK, after the scoreboard took it in; outside recovery any verdict
-    /// starts it (if the postponements agree).
+    /// Decides which outstanding segments are lost. Called once per ACK, after the update of the scoreboard. Outside
+    /// recovery, any loss starts recovery, unless a postponement delays it.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts);
 
-    /// Judges again because [`LossDetector::deadline`] passed or a postponement ran out. Afterwards the deadline lies in
-    /// the future.
+    /// Decides again because [`LossDetector::deadline`] has passed or a postponement has ended. Afterwards the deadline must
+    /// be in the future.
     fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts);
 
-    /// When to look again, [`Instant::NEVER`] if only an ACK can tell more.
+    /// When to call [`LossDetector::on_timer`]; [`Instant::NEVER`] if only an ACK can change the decision.
     fn deadline(&self) -> Instant {
         Instant::NEVER
     }
@@ -108,7 +108,7 @@ pub trait LossDetector: Plugin {
         false
     }
 
-    /// A segment was sent, for the first time or again.
+    /// A segment was sent or retransmitted.
     fn on_sent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
 
     /// True if the window must not grow now, because it is not decided whether something was lost. Asked on each ACK
@@ -117,7 +117,7 @@ pub trait LossDetector: Plugin {
         false
     }
 
-    /// True if it wants to be told what the network lost, which only a simulator can do ([`LossDetector::on_told`]).
+    /// True if [`LossDetector::on_told`] should report what the network lost, which only a simulator can do.
     fn is_told(&self) -> bool {
         false
     }
@@ -141,27 +141,27 @@ pub trait LossDetector: Plugin {
 
 /// How many duplicates mean loss.
 pub trait DupThresh: Plugin {
-    /// Learns from an ACK. Before loss detection, so that it is judged by the newest threshold.
+    /// Updates the threshold after an ACK. Called before loss detection, which then uses the newest threshold.
     fn on_ack(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) {}
 
     /// The threshold, in segments. Asked on every ACK outside recovery.
     fn dup_thresh(&self, cx: &Context<'_>) -> Segments;
 
-    /// The share of measured reordering that the threshold is to cover, if it steers by one.
+    /// The share of measured reordering that the threshold should cover, if it uses one.
     fn coverage(&self) -> Option<f64> {
         None
     }
 
-    /// What it has learned about reordering, for a later connection to the same peer.
+    /// What it has measured of reordering, for a later connection to the same peer.
     fn history(&self) -> Option<ReorderingHistory> {
         None
     }
 
-    /// Begins with what an earlier connection to the same peer has learned.
+    /// Begins with what an earlier connection to the same peer has measured.
     fn begin_with(&mut self, _history: &ReorderingHistory) {}
 }
 
-/// What a connection has learned about reordering on the way to a peer.
+/// The reordering that a connection has measured on the way to a peer.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReorderingHistory {
     /// Reordering lengths and when they were measured, oldest first.
@@ -179,26 +179,26 @@ pub enum Entry {
     At(Instant),
 }
 
-/// How much longer to wait once the evidence is in. If there are several, the latest moment counts.
+/// How much longer to wait after the detector has found a loss. If there are several, the latest time applies.
 pub trait Postponement: Plugin {
-    /// Asked when the detector first marks `hole` lost.
+    /// Called when the detector first marks `hole` lost.
     fn may_enter(&mut self, cx: &Context<'_>, hole: SegId) -> Entry;
 
-    /// Learns from an ACK.
+    /// Processes an ACK.
     fn on_ack(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) {}
 }
 
 /// Whether the last reduction was spurious.
 pub trait SpuriousDetector: Plugin {
-    /// A segment was sent again.
+    /// A segment was retransmitted.
     fn on_retransmitted(&mut self, cx: &Context<'_>, id: SegId, cause: Cause);
 
-    /// Learns from an ACK, and judges the last reduction (`cx.snd.snapshot`) if there is one. The first verdict of an
-    /// episode counts.
+    /// Processes an ACK, and decides whether the last reduction (`cx.snd.snapshot`), if there is one, was spurious. The
+    /// first decision of an episode applies.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious>;
 
-    /// Until when neither window nor timeout may change: losses are repaired, but nothing is reduced, backed off or
-    /// grown. Asked after each ACK.
+    /// Until when neither the window nor the timeout may change: losses are repaired, but there is no reduction, back-off or
+    /// growth. Called after each ACK.
     fn frozen_until(&self) -> Instant {
         Instant::ZERO
     }

@@ -1,9 +1,9 @@
-//! The seams: small traits with facts in and decisions out, one for each question on which published algorithms differ.
+//! The seams: small traits that take facts and return decisions, one for each decision on which published algorithms differ.
 //!
-//! The engine asks in a fixed order on every ACK (see `sender/ack.rs`); a plug-in never writes the scoreboard or the
-//! window. Detecting a loss, responding to it and undoing the response are separate questions, so any answer to one
-//! combines with any answer to another. Hooks named `on_…` notify; nouns and questions answer. A default body stands
-//! only where doing nothing is right for most algorithms. [`seams!`](crate::seams!) is the table of them.
+//! The engine calls them in a fixed order on every ACK (see `sender/ack.rs`). A plug-in never writes the scoreboard or the
+//! window. Detecting a loss, responding to it and undoing the response are separate decisions, so algorithms for each can be
+//! combined freely. Methods named `on_…` notify; the others return a decision. A method has a default body only if doing
+//! nothing is right for most algorithms. [`seams!`](crate::seams!) is the table of all seams.
 
 mod detection;
 mod plugin;

@@ -6,10 +6,10 @@ use crate::facts::{Context, Turn};
 
 /// A plug-in of any seam.
 pub trait Plugin: Debug + Send {
-    /// A turn in the sender's recovery: state that belongs to one episode ends here. Plug-ins of a receiver see none.
+    /// A turn in the sender's recovery: drop the state that belongs to one episode. Not called for plug-ins of a receiver.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 
-    /// Bytes that it keeps outside of itself, on the heap.
+    /// Bytes that it has allocated on the heap.
     fn heap_size(&self) -> usize {
         0
     }

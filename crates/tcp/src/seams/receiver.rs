@@ -1,4 +1,4 @@
-//! The receiver's side: when to acknowledge, and what travels beyond the standard options.
+//! The receiver's side: when to acknowledge, and which fields to send beyond the standard options.
 
 use reknit_units::{Bytes, Duration, Instant};
 
@@ -20,7 +20,7 @@ pub enum Arrival {
     Duplicate,
 }
 
-/// What the receiver knows when a data segment arrived.
+/// What the receiver knows when a data segment has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct RxFacts<'a> {
     /// The moment.
@@ -77,7 +77,7 @@ pub struct TimedAck {
     pub sack: bool,
 }
 
-/// What segments may tell that leave for other reasons: those with data, window updates, answers to probes.
+/// What segments sent for other reasons may acknowledge: data segments, window updates, responses to probes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Disclosure {
     /// The most that they may acknowledge.
@@ -110,24 +110,24 @@ pub trait AckPolicy: Plugin {
         None
     }
 
-    /// What segments that leave for other reasons may tell meanwhile.
+    /// What segments sent for other reasons may acknowledge until then.
     fn disclosure(&self) -> Disclosure {
         Disclosure::FULL
     }
 }
 
-/// What travels beyond the standard options. In use only if the peer has offered the same features.
+/// Fields beyond the standard options. In use only if the peer has offered the same features.
 pub trait HeaderSupport: Plugin {
     /// What both ends must know.
     fn features(&self) -> Features;
 
-    /// A segment with data leaves, `again` if its bytes were sent before.
+    /// A data segment is sent, `again` if its bytes were sent before.
     fn annotate_data(&mut self, _again: bool, _experiment: &mut Experiment) {}
 
     /// A segment with data arrived.
     fn on_data(&mut self, _rx: &RxFacts<'_>) {}
 
-    /// A pure ACK of everything below `ack` leaves.
+    /// A pure ACK of everything below `ack` is sent.
     fn annotate_ack(&mut self, _ack: Offset, _experiment: &mut Experiment) {}
 
     /// How many ACKs report each duplicate (RFC 2883 §4: one).

@@ -1,4 +1,4 @@
-//! What follows: for the window, for what is sent, for the timer.
+//! Responses to losses and to spurious reductions: the window, what to send, and the timer.
 
 use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
 
@@ -7,7 +7,7 @@ use crate::facts::{AckFacts, Context, LostSegment, Snapshot, Spurious, Trigger, 
 use crate::scoreboard::SegId;
 use crate::seams::Plugin;
 
-/// What becomes of a spurious reduction.
+/// How to undo a spurious reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Undo {
     /// The new window; None leaves it as it is.
@@ -16,7 +16,7 @@ pub struct Undo {
     pub stays_open: bool,
     /// The timer's back-off was spurious too.
     pub ends_back_off: bool,
-    /// The reduction itself stands, so the congestion control keeps what it made of it.
+    /// The reduction itself stays in force, so the congestion control keeps its state from after the reduction.
     pub stays_reduced: bool,
     /// Fast recovery goes on repairing what is marked lost, with the new window if there is one.
     pub goes_on: bool,
@@ -42,7 +42,7 @@ impl From<Window> for Undo {
     }
 }
 
-/// The window after the news that a reduction was spurious.
+/// The window after a reduction turned out to be spurious.
 pub trait SpuriousResponse: Plugin {
     /// What to do about it. `snapshot` is the window before the reduction.
     fn respond(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, spurious: Spurious, snapshot: &Snapshot) -> Undo;
@@ -51,7 +51,7 @@ pub trait SpuriousResponse: Plugin {
 /// A reduction of the window that is due.
 #[derive(Clone, Copy, Debug)]
 pub struct Reduction {
-    /// What sets it off.
+    /// What triggers it.
     pub trigger: Trigger,
     /// The segment that is marked lost; the first outstanding one if none is.
     pub hole: SegId,
@@ -72,7 +72,7 @@ pub trait LossResponse: Plugin {
     ) -> Option<Window>;
 }
 
-/// How fast recovery spends the window, and when it is over.
+/// How many segments fast recovery may send, and when it ends.
 pub trait FastRecovery: Plugin {
     /// Recovery begins, to end with `cx.snd.recovery_window`, which the loss response chose; returns cwnd. `ack` is what
     /// set it off, none if a timer did.
