@@ -25,6 +25,9 @@ _SUMMARY: Schema = {
     "runs": "int",
     "goodput_mbit_s": "float",
     "goodput_ci95_mbit_s": "float",
+    "goodput_min_mbit_s": "float",
+    "goodput_max_mbit_s": "float",
+    "two_groups": "bool",
     "of_in_order": "float",
     "fell_back": "list",
 }
@@ -57,6 +60,8 @@ class Comparison:
     summary : polars.DataFrame
         A row for each variant, in the order asked for: ``goodput_mbit_s``, the mean over the seeds in Mbit/s;
         ``goodput_ci95_mbit_s``, half the width of its 95 % confidence interval (Student's t; null for one seed);
+        ``goodput_min_mbit_s`` and ``goodput_max_mbit_s``; ``two_groups``, whether the runs fall into two groups, so
+        that the mean describes none of them (docs/json.md has the rule);
         ``of_in_order``, the mean as a share of ``in_order_mbit_s``; ``fell_back``, what the variant did without
         because the two ends did not agree on it.
     runs : polars.DataFrame
@@ -147,6 +152,7 @@ def compare(
     loss: str | float | None = None,
     set: Settings | None = None,
     in_order: bool | None = None,
+    phases: str | None = None,
     flows: int | None = None,
     variant_files: File | Iterable[File] = (),
 ) -> Comparison:
@@ -175,6 +181,9 @@ def compare(
         Values of the path or of the TCP to change: ``{"forward.bottleneck.rate": "2 Mbit/s"}``.
     in_order : bool, optional
         Take everything off the path that changes the order of packets.
+    phases : str, optional
+        ``"drawn"``: each seed also draws when flows start, which of the paths taken in turn comes first, and how far a
+        periodic fault has come. ``"fixed"``: all of that is at its beginning, with every seed. By default drawn.
     flows : int, optional
         Bulk transfers that share the path, all of the same variant, opened 100 ms apart, instead of the scenario's
         flows.
@@ -191,7 +200,7 @@ def compare(
     Error
         If the question is wrong, in the words of the command.
     """
-    where = setup_args(path, loss, set, in_order, flows, scenario)
+    where = setup_args(path, loss, set, in_order, phases, flows, scenario)
     asked = None if seeds is None else whole("seeds", seeds)
     document, warnings = _native.compare(where, run_args(variants, variant_files, duration), asked)
     _warn(warnings)
@@ -203,6 +212,9 @@ def compare(
             "runs": len(row["runs"]),
             "goodput_mbit_s": row["goodput_mbit_s"]["mean"],
             "goodput_ci95_mbit_s": row["goodput_mbit_s"]["ci95"],
+            "goodput_min_mbit_s": row["goodput_mbit_s"]["min"],
+            "goodput_max_mbit_s": row["goodput_mbit_s"]["max"],
+            "two_groups": row["goodput_mbit_s"]["two_groups"] is not None,
             "of_in_order": row["of_in_order"],
             "fell_back": row["fell_back"],
         }
@@ -246,6 +258,7 @@ def simulate(
     loss: str | float | None = None,
     set: Settings | None = None,
     in_order: bool | None = None,
+    phases: str | None = None,
     flows: int | None = None,
     variant_files: File | Iterable[File] = (),
 ) -> Run:
@@ -263,7 +276,7 @@ def simulate(
         Length of the run in its own time: text with a unit, or seconds; by default 60 s.
     sample_every : str, float or timedelta, optional
         Interval of the time series; without one there is no series.
-    scenario, loss, set, in_order, flows, variant_files
+    scenario, loss, set, in_order, phases, flows, variant_files
         As for `compare`.
 
     Returns
@@ -276,7 +289,7 @@ def simulate(
     Error
         If the question is wrong.
     """
-    where = setup_args(path, loss, set, in_order, flows, scenario)
+    where = setup_args(path, loss, set, in_order, phases, flows, scenario)
     who = run_args(None if variant is None else [variant], variant_files, duration, "variant")
     interval = None if sample_every is None else time("sample_every", sample_every)
     found = _native.simulate(where, who, whole("seed", seed), interval)

@@ -38,6 +38,7 @@ def setup_args(
     loss: str | float | None = None,
     set: Settings | None = None,
     in_order: bool | None = None,
+    phases: str | None = None,
     flows: int | None = None,
     scenario: File | Table | None = None,
 ) -> SetupArgs:
@@ -48,6 +49,7 @@ def setup_args(
         "set": assignments(set),
         "loss": None if loss is None else _share("loss", loss),
         "in_order": _flag("in_order", in_order),
+        "phases": phases,
         "flows": None if flows is None else whole("flows", flows),
     }
 

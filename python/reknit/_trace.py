@@ -26,6 +26,7 @@ def trace(
     loss: str | float | None = None,
     set: Settings | None = None,
     in_order: bool | None = None,
+    phases: str | None = None,
     flows: int | None = None,
     variant_files: File | Iterable[File] = (),
 ) -> polars.DataFrame:
@@ -35,7 +36,7 @@ def trace(
 
     Parameters
     ----------
-    path, variant, scenario, duration, loss, set, in_order, flows, variant_files
+    path, variant, scenario, duration, loss, set, in_order, phases, flows, variant_files
         As for `simulate`.
     seed : int
         Seed of every random decision.
@@ -58,7 +59,7 @@ def trace(
     Error
         If the question is wrong.
     """
-    where = setup_args(path, loss, set, in_order, flows, scenario)
+    where = setup_args(path, loss, set, in_order, phases, flows, scenario)
     who = run_args(None if variant is None else [variant], variant_files, duration, "variant")
     found = _native.trace(where, who, whole("seed", seed))
     for line in found["warnings"]:

@@ -14,6 +14,7 @@ class SetupArgs(TypedDict):
     set: list[str]
     loss: str | None
     in_order: bool | None
+    phases: str | None
     flows: int | None
 
 

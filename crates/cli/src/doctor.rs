@@ -2,7 +2,8 @@
 
 use reknit_host::doctor::{self, State};
 
-use crate::{Failure, output, table};
+use crate::table::{self, Screen};
+use crate::{Failure, output};
 
 pub(crate) fn run() -> Result<(), Failure> {
     let checks = doctor::examine();
@@ -15,7 +16,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         (check.name.to_owned(), format!("{state}: {}", check.note))
     };
     let items: Vec<_> = checks.iter().map(describe).collect();
-    output::print(&table::definitions(&items, table::terminal_width()))?;
+    output::print(&table::definitions(&items, Screen::stdout().text_width()))?;
     if checks.iter().any(|check| check.state == State::Missing) {
         return Err(Failure::Failed("something is missing; simulation works all the same".to_owned()));
     }

@@ -6,11 +6,13 @@ mod doctor;
 mod input;
 mod matrix;
 mod output;
+mod overrides;
 mod papers;
 mod paths;
 mod plot;
 mod scenario_args;
 mod schema;
+mod simulate;
 mod style;
 mod sweep;
 mod table;
@@ -28,6 +30,12 @@ pub use paths::draw;
 /// Keeps TCP fast when the network reorders, delays or stalls packets: compare algorithms, measure, look inside.
 #[derive(Parser, Debug)]
 #[command(name = "reknit", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Start with:
+  reknit paths                                   the paths there are
+  reknit variants                                the TCP variants there are
+  reknit compare --path two-paths-50ms           all variants on a path that reorders
+  reknit simulate --path rr-tcp --variant rack   one run, and its time series
+`reknit COMMAND --help` has the options of a command, with examples.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -37,6 +45,8 @@ struct Cli {
 enum Command {
     /// Compare variants on a path, in simulation
     Compare(compare::Args),
+    /// Run one variant once, in simulation, and print its time series
+    Simulate(simulate::Args),
     /// Run a grid of scenarios, in simulation
     Sweep(sweep::Args),
     /// Run variants over many random paths, in simulation and live
@@ -88,6 +98,7 @@ fn flag(argument: Argument, given: &str) -> String {
         Argument::Set => "--set",
         Argument::Loss => "--loss",
         Argument::Duration => "--duration",
+        Argument::Phases => "--phases",
         Argument::Flows => "--flows",
         Argument::Variants | Argument::Variant => "--variants",
         Argument::Seeds => "--seeds",
@@ -109,6 +120,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let result = match cli.command {
         Command::Compare(args) => compare::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Matrix(args) => matrix::run(&args),
         Command::Variants(args) => variants::run(&args),

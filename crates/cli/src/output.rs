@@ -79,19 +79,40 @@ fn thousands(value: f64) -> String {
     if value < 0.0 { format!("-{out}") } else { out }
 }
 
-/// `3.21 ± 0.05`.
+/// `3.21 ± 0.05`; `3.21 or 7.48` for two groups of runs; `3.21` for runs that are all the same, or a single one.
 pub(crate) fn estimate(estimate: &Estimate) -> String {
+    if let Some([lower, upper]) = estimate.two_groups {
+        return format!("{} or {}", number(lower.mean), number(upper.mean));
+    }
     match estimate.ci95 {
-        None => number(estimate.mean),
-        Some(ci) => {
+        Some(ci) if !estimate.is_constant() => {
             let decimals = match estimate.mean.abs() {
                 v if v >= 100.0 => 0,
                 v if v >= 10.0 => 1,
                 _ => 2,
             };
-            format!("{:.decimals$} ± {ci:.decimals$}", estimate.mean)
+            // Rounded up, so that an interval that is small does not look like none.
+            let unit = 10f64.powi(-decimals);
+            let decimals = decimals.unsigned_abs() as usize;
+            format!("{:.decimals$} ± {:.decimals$}", estimate.mean, (ci / unit).ceil() * unit)
         }
+        _ => number(estimate.mean),
     }
+}
+
+/// What the numbers of a table are that [`estimate`] has written, for the line below it.
+pub(crate) fn legend<'a>(seeds: usize, estimates: impl Iterator<Item = &'a Estimate> + Clone) -> String {
+    if seeds == 1 {
+        return "One run each; more --seeds show how much depends on luck.".to_owned();
+    }
+    let mut text = format!("Means of {seeds} seeds with 95 % intervals");
+    if estimates.clone().any(|estimate| estimate.two_groups.is_none() && estimate.is_constant()) {
+        text.push_str(", none where all runs were equal");
+    }
+    if estimates.clone().any(|estimate| estimate.two_groups.is_some()) {
+        text.push_str("; `a or b`: the runs fall into two groups with these means");
+    }
+    text + "."
 }
 
 /// A share as per cent.
@@ -128,6 +149,23 @@ mod tests {
         assert_eq!(count(3.4), "3.4");
         assert_eq!(per_cent(0.031), "3.1 %");
         assert_eq!(per_cent(0.998), "100 %");
-        assert_eq!(estimate(&Estimate { mean: 9.456, ci95: Some(0.031) }), "9.46 ± 0.03");
+    }
+
+    #[test]
+    fn intervals_do_not_pretend_certainty() {
+        let shown = |values: &[f64]| estimate(&Estimate::of(values.iter().copied()));
+        assert_eq!(shown(&[9.4, 9.5, 9.6]), "9.50 ± 0.25");
+        assert_eq!(shown(&[9.500, 9.501, 9.502]), "9.50 ± 0.01");
+        assert_eq!(shown(&[9.5, 9.5, 9.5]), "9.50");
+        assert_eq!(shown(&[9.5]), "9.50");
+        assert_eq!(shown(&[3.5, 7.5, 3.5, 7.5]), "3.50 or 7.50");
+        assert_eq!(shown(&[350.0, 356.0]), "353 ± 39");
+        let all = [&[3.5, 7.5, 3.5, 7.5][..], &[9.5; 4]].map(|values| Estimate::of(values.iter().copied()));
+        assert_eq!(
+            legend(4, all.iter()),
+            "Means of 4 seeds with 95 % intervals, none where all runs were equal; `a or b`: the runs fall into two groups \
+             with these means."
+        );
+        assert!(legend(1, all.iter()).starts_with("One run each"));
     }
 }

@@ -9,10 +9,17 @@ use reknit_path::{Direction, Profile, Train, TrainResult};
 use reknit_units::Duration;
 
 use crate::plot::{self, Picture};
-use crate::{Failure, input, output, table};
+use crate::table::{self, Screen};
+use crate::{Failure, input, output};
 
 /// List the paths, or describe one.
+///
+/// A description has the stages of the path and what they do to a train of packets, in the terms of RFC 4737.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  reknit paths
+  reknit paths two-paths-50ms --plot two-paths.svg
+  reknit paths two-paths-50ms --set forward.paths.paths.1.delay=80ms")]
 pub(crate) struct Args {
     /// The path to describe: a built-in path or a TOML file
     name: Option<String>,
@@ -34,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(file) = &args.plot {
         plot::check(file)?;
     }
-    let width = table::terminal_width();
+    let width = Screen::stdout().text_width();
     match &args.name {
         Some(name) => {
             let profile = names::load_path(name, &args.set)?;
@@ -81,7 +88,7 @@ fn describe_path(profile: &Profile, seed: u64, width: usize) -> String {
             let _ = writeln!(text, "  {key} = {value}");
         }
     }
-    let _ = write!(text, "\nCompare variants on it: reknit compare --path {}\n", profile.name);
+    let _ = write!(text, "\nCompare variants on it:\n  reknit compare --path {}\n", profile.name);
     text
 }
 
@@ -132,7 +139,8 @@ fn measure(profile: &Profile, direction: Direction, seed: u64, width: usize) -> 
         lines.push(("extent >=", shares.collect::<Vec<_>>().join(", ")));
     }
     let gap = rounded(report.gap_ms);
-    let mut text = format!("  {} packets of {} bytes, one each {gap}:\n", report.packets, report.size_bytes);
+    let train = format!("{} packets of {} bytes, one each {gap}:", report.packets, report.size_bytes);
+    let mut text = format!("  {}\n", table::wrap(&train, width.saturating_sub(2), 2));
     for (label, value) in lines {
         let wrapped = table::wrap(&value, width.saturating_sub(INDENT), 0).replace('\n', &format!("\n{:INDENT$}", ""));
         let _ = writeln!(text, "    {label:<12}{wrapped}");

@@ -1,4 +1,4 @@
-//! The options that `compare` and `testbed` share: on which path, and who shares it.
+//! The options of `testbed` that say on which path, and who shares it.
 
 use std::path::PathBuf;
 
@@ -20,11 +20,11 @@ pub(crate) struct ScenarioArgs {
     /// Your own variant (docs/variants.md says how to write one); may be repeated
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) variant_file: Vec<PathBuf>,
-    /// Lose each data packet with this probability
-    #[arg(long, value_name = "SHARE")]
+    /// Lose each data packet with this probability: `1%` or `0.01`
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub(crate) loss: Option<Share>,
-    /// Change a value of the path: tcp.KEY=VALUE, forward.STAGE.KEY=VALUE, reverse.STAGE.KEY=VALUE or
-    /// `drop_notices=true`; may be repeated
+    /// Change a value of the path or of the TCP: any key of a path file, such as forward.bottleneck.rate="2 Mbit/s",
+    /// forward.links.paths.1.delay=80ms or tcp.min_rto=200ms; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Remove all reordering from the path

@@ -4,33 +4,52 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
-use reknit_compare::{Error, Estimate, Grid, GridFile, Point, RunSummary, Store};
+use reknit_compare::{Error, Estimate, Grid, GridFile, Point, RunSummary, Store, names};
+use reknit_path::is_file_name;
+use reknit_sim::MOST_SEEDS;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::compare::lines;
-use crate::table::{self, Align, Column};
+use crate::overrides::Overrides;
+use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, input, output};
 
 /// Run every scenario of a grid with every seed.
 ///
 /// The file is a scenario (docs/scenarios.md) with a table `[axes]`: keys of the scenario or of the path, each with a list of
-/// values. For a given seed, every variant sees the same losses and delays.
+/// values. For a given seed every variant sees the same losses and delays. Options override the file; an option with several
+/// values is an axis.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  reknit sweep loss.toml --store results
+  reknit sweep loss.toml --variants sack,time --path 'two-paths-*' --seeds 10 --csv > runs.csv
+
+where loss.toml is, for example:
+  path = \"two-paths-50ms\"
+  variants = [\"sack\", \"rack\"]
+  [axes]
+  loss = [0, \"1 %\", \"3 %\"]")]
 pub(crate) struct Args {
     /// A scenario with axes: a TOML file
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
+    /// Built-in paths or TOML files, separated by commas; `*` and `?` stand for other characters
+    #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',')]
+    path: Vec<String>,
+    /// Variants, separated by commas: names, patterns such as `rr-*`, or families (base, undo, threshold, wait, time,
+    /// receiver)
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    variants: Vec<String>,
     /// A directory that stores finished runs; runs that it has do not run again
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Runs of each point, with the seeds 1, 2, 3, ...; overrides the file
-    #[arg(long, value_name = "N", value_parser = input::whole::<1, 10_000>, allow_negative_numbers = true)]
+    /// Runs of each point, with the seeds 1, 2, 3, ... [default: 5]
+    #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_SEEDS>, allow_negative_numbers = true)]
     seeds: Option<u32>,
-    /// Your own variant (docs/variants.md says how to write one); may be repeated
-    #[arg(long, value_name = "FILE.toml")]
-    variant_file: Vec<PathBuf>,
-    /// Print all runs as JSON (docs/json.md describes it)
+    #[command(flatten)]
+    overrides: Overrides,
+    /// Print all runs as JSON (docs/json.md)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Print one line per run as comma-separated values
@@ -43,7 +62,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let seeds = args.seeds.map(|n| (1..=u64::from(n)).collect());
-    let grid = Grid::new(GridFile::load(&args.file)?, seeds, &args.variant_file)?;
+    let grid = Grid::new(grid_file(args)?, seeds, &args.overrides.variant_file)?;
     for warning in &grid.warnings {
         eprintln!("warning: {warning}");
     }
@@ -55,9 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     } else if args.csv {
         output::print(&csv(&grid, &runs))?;
     } else {
-        let table = table::render(&columns(&grid, &runs), table::terminal_width(), table::may_colour());
-        let seeds = grid.seeds.len();
-        output::print(&format!("{table}\nMeans of {seeds} seeds with 95 % intervals. All runs: --csv, --json.\n"))?;
+        output::print(&people(&grid, &runs, Screen::stdout()))?;
     }
     let finished = runs.iter().flatten().count();
     if finished == runs.len() {
@@ -66,6 +83,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let kept = if store.is_some() { "; the next sweep with this store goes on there" } else { "" };
     eprintln!("interrupted: {finished} of {} runs were finished and are shown{kept}", runs.len());
     Err(Failure::Interrupted)
+}
+
+/// The file with what options say instead.
+fn grid_file(args: &Args) -> Result<GridFile, Failure> {
+    let mut file = GridFile::load(&args.file)?;
+    let paths = names::expand_paths(&args.path)?;
+    let absolute = |path: &String| if is_file_name(path) { std::path::absolute(path).ok() } else { None };
+    let path = |path: &String| absolute(path).map_or_else(|| path.clone(), |file| file.display().to_string());
+    file.set("path", paths.iter().map(|name| (name.as_str().into(), path(name).into())).collect())?;
+    file.set_variants(&args.variants);
+    args.overrides.apply(&mut file)?;
+    Ok(file)
 }
 
 /// Of each point; none if it was interrupted.
@@ -152,6 +181,15 @@ fn csv(grid: &Grid, runs: &[Option<RunSummary>]) -> String {
 }
 
 /// A line for each place in the grid: means over the seeds.
+fn people(grid: &Grid, runs: &[Option<RunSummary>], screen: Screen) -> String {
+    let goodput =
+        |of_seeds: &[Option<RunSummary>]| Estimate::of(of_seeds.iter().flatten().map(|run| run.goodput_mbit_s));
+    let goodputs: Vec<Estimate> = runs.chunks(grid.seeds.len()).map(goodput).collect();
+    let foot = format!("{} All runs: --csv, --json.", output::legend(grid.seeds.len(), goodputs.iter()));
+    let table = table::render(&columns(grid, runs), screen);
+    format!("{table}\n{}\n", table::wrap(&foot, screen.text_width(), 0))
+}
+
 fn columns(grid: &Grid, runs: &[Option<RunSummary>]) -> Vec<Column> {
     let mut columns: Vec<Column> = grid.axes.iter().map(|axis| Column::new(axis.key.clone(), 0, Align::Left)).collect();
     let first = columns.len();

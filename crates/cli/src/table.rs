@@ -1,16 +1,55 @@
-//! Tables for people: aligned columns, as many as the terminal is wide.
+//! Tables for people: aligned columns that fit the terminal.
+//!
+//! A table that is too wide is made to fit in this order. Heads are folded, and text inside its column. Then the least
+//! important columns are left out, and a line below the table names them. If not even the columns that tell rows apart
+//! fit, each row becomes a block with a line for each of its values. Where there is no terminal everything is shown.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::io::IsTerminal;
 
+/// Where a table or a text is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Screen {
+    /// Characters in a line; none without a terminal, where tables may be as wide as they are.
+    pub(crate) width: Option<usize>,
+    /// Whether headings are bold.
+    pub(crate) bold: bool,
+}
+
+impl Screen {
+    /// Standard output. `COLUMNS` counts more than what the terminal says, also where there is none.
+    pub(crate) fn stdout() -> Screen {
+        let is_terminal = std::io::stdout().is_terminal();
+        let from_environment = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let measured = || terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
+        Screen {
+            width: from_environment.or_else(|| is_terminal.then(measured)),
+            bold: is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        }
+    }
+
+    /// How wide paragraphs are.
+    pub(crate) fn text_width(self) -> usize {
+        self.width.unwrap_or(80)
+    }
+
+    /// `text` as a heading.
+    pub(crate) fn heading(self, text: &str) -> String {
+        if self.bold { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
 /// One column.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
-    pub(crate) title: Cow<'static, str>,
-    /// Lower ranks survive on narrower terminals.
-    pub(crate) rank: u8,
-    pub(crate) align: Align,
+    title: Cow<'static, str>,
+    /// 0: tells rows apart, or is what the table is for. The column with the highest rank is left out first, of equal ones
+    /// the last.
+    rank: u8,
+    align: Align,
+    /// Cells may be folded to this width.
+    folds_to: Option<usize>,
     pub(crate) cells: Vec<String>,
 }
 
@@ -21,84 +60,173 @@ pub(crate) enum Align {
 }
 
 impl Column {
-    /// At most this wide; longer cells are cut.
-    pub(crate) fn cut_to(&mut self, width: usize) {
-        for cell in &mut self.cells {
-            if cell.chars().count() > width {
-                *cell = cell.chars().take(width.saturating_sub(1)).collect::<String>().trim_end().to_owned() + "…";
-            }
+    pub(crate) fn new(title: impl Into<Cow<'static, str>>, rank: u8, align: Align) -> Column {
+        Column { title: title.into(), rank, align, folds_to: None, cells: Vec::new() }
+    }
+
+    /// Text, of which lines may be folded to `width`.
+    pub(crate) fn folding(title: &'static str, rank: u8, width: usize) -> Column {
+        Column { folds_to: Some(width), ..Column::new(title, rank, Align::Left) }
+    }
+
+    /// The width of the column as it is.
+    fn width(&self) -> usize {
+        length(&self.title).max(self.widest_cell())
+    }
+
+    /// The width below which it is not folded.
+    fn least_width(&self) -> usize {
+        let longest_word = self.title.split(' ').map(length).max().unwrap_or(0);
+        let cells = self.widest_cell();
+        longest_word.max(self.folds_to.map_or(cells, |least| least.min(cells)))
+    }
+
+    fn widest_cell(&self) -> usize {
+        self.cells.iter().map(|cell| length(cell)).max().unwrap_or(0)
+    }
+
+    fn pad(&self, line: &str, width: usize) -> String {
+        match self.align {
+            Align::Left => format!("{line:width$}"),
+            Align::Right => format!("{line:>width$}"),
         }
     }
+}
 
-    pub(crate) fn new(title: impl Into<Cow<'static, str>>, rank: u8, align: Align) -> Column {
-        Column { title: title.into(), rank, align, cells: Vec::new() }
-    }
-
-    pub(crate) fn width(&self) -> usize {
-        let cells = self.cells.iter().map(|cell| cell.chars().count());
-        cells.chain([self.title.chars().count()]).max().unwrap_or(0)
-    }
+fn length(text: &str) -> usize {
+    text.chars().count()
 }
 
 /// Spaces between columns.
 const GAP: usize = 2;
 
-/// The table, at most `width` wide: columns of the highest ranks are left out until it fits.
-pub(crate) fn render(columns: &[Column], width: usize, bold_titles: bool) -> String {
+/// Lines above the row with this number.
+pub(crate) type Headings = [(usize, String)];
+
+/// The table on `screen`.
+pub(crate) fn render(columns: &[Column], screen: Screen) -> String {
+    render_grouped(columns, &[], screen)
+}
+
+/// The same, with headings between the rows.
+pub(crate) fn render_grouped(columns: &[Column], headings: &Headings, screen: Screen) -> String {
     let mut kept: Vec<&Column> = columns.iter().collect();
-    let total = |kept: &[&Column]| kept.iter().map(|c| c.width() + GAP).sum::<usize>().saturating_sub(GAP);
-    while total(&kept) > width && kept.len() > 1 {
-        let highest = kept.iter().map(|column| column.rank).max().unwrap_or(0);
-        let last = kept.iter().rposition(|column| column.rank == highest).unwrap_or(0);
-        kept.remove(last);
-    }
-    let mut text = String::new();
-    let line = |cells: Vec<&str>| {
-        let mut line = String::new();
-        for (column, cell) in kept.iter().zip(cells) {
-            let pad = column.width() - cell.chars().count();
-            match column.align {
-                Align::Left => {
-                    let _ = write!(line, "{cell}{:pad$}", "");
-                }
-                Align::Right => {
-                    let _ = write!(line, "{:pad$}{cell}", "");
-                }
-            }
-            line.push_str("  ");
+    let mut left_out: Vec<&str> = Vec::new();
+    loop {
+        if let Some(widths) = widths(&kept, screen.width.unwrap_or(usize::MAX)) {
+            return aligned(&kept, &widths, headings, screen) + &note(&left_out, screen);
         }
-        line.trim_end().to_owned()
-    };
-    let titles = line(kept.iter().map(|column| &*column.title).collect());
-    let _ = if bold_titles { writeln!(text, "\x1b[1m{titles}\x1b[0m") } else { writeln!(text, "{titles}") };
-    for row in 0..kept.first().map_or(0, |column| column.cells.len()) {
-        let _ = writeln!(text, "{}", line(kept.iter().map(|column| column.cells[row].as_str()).collect()));
+        let highest = kept.iter().map(|column| column.rank).max().unwrap_or(0);
+        if highest == 0 {
+            return blocks(&kept, headings, screen) + &note(&left_out, screen);
+        }
+        let last = kept.iter().rposition(|column| column.rank == highest).unwrap_or(0);
+        left_out.push(&kept.remove(last).title);
+    }
+}
+
+/// How wide each column becomes; none if they do not fit.
+fn widths(columns: &[&Column], room: usize) -> Option<Vec<usize>> {
+    let gaps = GAP * columns.len().saturating_sub(1);
+    let room = room.checked_sub(gaps)?;
+    let natural: Vec<usize> = columns.iter().map(|column| column.width()).collect();
+    if natural.iter().sum::<usize>() <= room {
+        return Some(natural);
+    }
+    let mut widths: Vec<usize> = columns.iter().map(|column| column.least_width()).collect();
+    let spare = room.checked_sub(widths.iter().sum())?;
+    for _ in 0..spare {
+        // To the one that is folded most.
+        let folded = |i: &usize| natural[*i] as f64 / widths[*i].max(1) as f64;
+        let most = (0..widths.len()).rev().max_by(|a, b| folded(a).total_cmp(&folded(b)));
+        if let Some(most) = most {
+            widths[most] += 1;
+        }
+    }
+    Some(widths)
+}
+
+fn aligned(columns: &[&Column], widths: &[usize], headings: &Headings, screen: Screen) -> String {
+    let mut text = String::new();
+    let mut heads: Vec<Vec<String>> = columns.iter().zip(widths).map(|(c, width)| fold(&c.title, *width)).collect();
+    let tallest = heads.iter().map(Vec::len).max().unwrap_or(0);
+    for head in &mut heads {
+        head.splice(0..0, vec![String::new(); tallest - head.len()]);
+    }
+    for line in lines(columns, widths, &heads) {
+        let _ = writeln!(text, "{}", screen.heading(&line));
+    }
+    for row in 0..columns.first().map_or(0, |column| column.cells.len()) {
+        text.push_str(&heading(headings, row));
+        let cells: Vec<Vec<String>> = columns.iter().zip(widths).map(|(c, w)| fold(&c.cells[row], *w)).collect();
+        for line in lines(columns, widths, &cells) {
+            let _ = writeln!(text, "{line}");
+        }
     }
     text
 }
 
-/// Names with their descriptions beside them, which go on below each other.
+/// `text` in lines of `width` at most: words that are longer go on in the next line.
+fn fold(text: &str, width: usize) -> Vec<String> {
+    let wrapped = wrap(text, width, 0);
+    let pieces = wrapped.lines().flat_map(|line| {
+        let characters: Vec<char> = line.chars().collect();
+        characters.chunks(width.max(1)).map(|piece| piece.iter().collect()).collect::<Vec<String>>()
+    });
+    pieces.collect()
+}
+
+/// The lines of a row whose cells have been folded.
+fn lines(columns: &[&Column], widths: &[usize], cells: &[Vec<String>]) -> Vec<String> {
+    let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+    let line = |i: usize| {
+        let parts = columns.iter().zip(widths).zip(cells);
+        let padded = parts.map(|((column, width), cell)| column.pad(cell.get(i).map_or("", String::as_str), *width));
+        padded.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_owned()
+    };
+    (0..height).map(line).collect()
+}
+
+/// A block for each row.
+fn blocks(columns: &[&Column], headings: &Headings, screen: Screen) -> String {
+    let mut text = String::new();
+    for row in 0..columns.first().map_or(0, |column| column.cells.len()) {
+        let heading = heading(headings, row);
+        text.push_str(if heading.is_empty() && row > 0 { "\n" } else { &heading });
+        for column in columns {
+            let line = format!("{}: {}", column.title, column.cells[row]);
+            let _ = writeln!(text, "{}", wrap(&line, screen.text_width(), 2));
+        }
+    }
+    text
+}
+
+fn heading(headings: &Headings, row: usize) -> String {
+    let above = headings.iter().filter(|(at, _)| *at == row);
+    above.map(|(_, heading)| format!("\n{heading}\n")).collect()
+}
+
+fn note(left_out: &[&str], screen: Screen) -> String {
+    if left_out.is_empty() {
+        return String::new();
+    }
+    let width = screen.text_width();
+    let note = format!("Not shown in {width} columns, the least important first: {}.", left_out.join(", "));
+    format!("{}\n", wrap(&note, width, 0))
+}
+
+/// Names with their descriptions beside them, or below where there is no room beside.
 pub(crate) fn definitions(items: &[(String, String)], width: usize) -> String {
-    let indent = items.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0) + GAP;
+    const LEAST: usize = 24;
+    let beside = items.iter().map(|(name, _)| length(name)).max().unwrap_or(0) + GAP;
+    let (indent, is_beside) = if beside + LEAST <= width { (beside, true) } else { (4, false) };
     let mut text = String::new();
     for (name, description) in items {
-        let room = width.saturating_sub(indent).max(20);
-        let wrapped = wrap(description, room, 0).replace('\n', &format!("\n{:indent$}", ""));
-        let _ = writeln!(text, "{name:indent$}{wrapped}");
+        let start = if is_beside { format!("{name:indent$}") } else { format!("{name}\n{:indent$}", "") };
+        let wrapped = wrap(description, width.saturating_sub(indent), 0).replace('\n', &format!("\n{:indent$}", ""));
+        let _ = writeln!(text, "{start}{wrapped}");
     }
     text
-}
-
-/// Columns of the terminal, 80 if there is none.
-pub(crate) fn terminal_width() -> usize {
-    let from_environment = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let measured = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    from_environment.or_else(measured).unwrap_or(80)
-}
-
-/// Colour is for terminals whose owner has not asked for none.
-pub(crate) fn may_colour() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Units that stay with their number.
@@ -148,23 +276,55 @@ mod tests {
         vec![name, rate, more]
     }
 
-    #[test]
-    fn columns_line_up() {
-        assert_eq!(
-            render(&columns(), 80, false),
-            "variant  Mbit/s  undos\nsack        0.2      0\ndsack-r   10.15      7\n"
-        );
+    fn at(width: usize) -> Screen {
+        Screen { width: Some(width), bold: false }
     }
 
     #[test]
-    fn narrow_terminals_lose_the_extras() {
-        assert_eq!(render(&columns(), 16, false), "variant  Mbit/s\nsack        0.2\ndsack-r   10.15\n");
+    fn columns_line_up() {
+        let whole = "variant  Mbit/s  undos\nsack        0.2      0\ndsack-r   10.15      7\n";
+        assert_eq!(render(&columns(), at(80)), whole);
+        assert_eq!(render(&columns(), at(22)), whole);
+    }
+
+    #[test]
+    fn the_least_important_columns_are_left_out_and_named() {
+        let mut columns = columns();
+        let mut packets = Column::new("packets", 2, Align::Right);
+        packets.cells = vec!["1".to_owned(), "2".to_owned()];
+        columns.insert(1, packets);
+        let text = render(&columns, at(21));
+        let rows = "variant  Mbit/s\nsack        0.2\ndsack-r   10.15\n";
+        assert_eq!(text, format!("{rows}Not shown in 21\ncolumns, the least\nimportant first:\npackets, undos.\n"));
+        assert!(!render(&columns, Screen { width: None, bold: false }).contains("Not shown"));
+    }
+
+    #[test]
+    fn heads_and_text_fold_before_a_column_is_left_out() {
+        let mut cuts = Column::new("window cuts (false)", 1, Align::Right);
+        cuts.cells = vec!["9".to_owned()];
+        let mut about = Column::folding("about", 0, 8);
+        about.cells = vec!["one two three unforgettable".to_owned()];
+        let wide = "window cuts (false)  about\n                  9  one two three unforgettable\n";
+        assert_eq!(render(&[cuts.clone(), about.clone()], Screen { width: None, bold: false }), wide);
+        let narrow =
+            " window\n   cuts\n(false)  about\n      9  one two\n         three\n         unforget\n         table\n";
+        assert_eq!(render(&[cuts, about], at(17)), narrow);
+    }
+
+    #[test]
+    fn rows_that_cannot_be_told_apart_otherwise_become_blocks() {
+        let headings = [(1, "next:".to_owned())];
+        let text = "variant: sack\nMbit/s: 0.2\n\nnext:\nvariant:\n  dsack-r\nMbit/s: 10.15\n";
+        assert_eq!(render_grouped(&columns()[..2], &headings, at(14)), text);
     }
 
     #[test]
     fn descriptions_go_on_below_each_other() {
-        let items = [("a".to_owned(), "one two three four five".to_owned()), ("bcd".to_owned(), "six".to_owned())];
-        assert_eq!(definitions(&items, 25), "a    one two three four\n     five\nbcd  six\n");
+        let items =
+            [("a".to_owned(), "one two three four five six seven".to_owned()), ("bcd".to_owned(), "8".to_owned())];
+        assert_eq!(definitions(&items, 30), "a    one two three four five\n     six seven\nbcd  8\n");
+        assert_eq!(definitions(&items, 27), "a\n    one two three four five\n    six seven\nbcd\n    8\n");
     }
 
     #[test]

@@ -4,15 +4,18 @@ use std::fmt::Write;
 
 use reknit_compare::about::{self, Setting};
 use reknit_compare::catalogue::Document;
-use reknit_compare::names;
 use reknit_variants::header::Header;
 use reknit_variants::{VARIANTS, Variant, file};
 
-use crate::table::{self, Align, Column};
+use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, output};
 
 /// List the variants, or explain one.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  reknit variants
+  reknit variants rack
+  reknit variants rack --toml > my.toml")]
 pub(crate) struct Args {
     /// The variant to explain
     name: Option<String>,
@@ -25,94 +28,62 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let width = table::terminal_width();
+    let screen = Screen::stdout();
     let Some(name) = &args.name else {
-        return if args.json {
-            output::print_json(&Document::of(VARIANTS))
-        } else {
-            output::print(&list(width, table::may_colour()))
-        };
+        return if args.json { output::print_json(&Document::of(VARIANTS)) } else { output::print(&list(screen)) };
     };
-    let variant = reknit_variants::find(name).map_err(|error| {
-        let near = names::nearest(name, VARIANTS.iter().map(|variant| variant.name));
-        Failure::Usage(names::with_guess(error.to_string(), near))
-    })?;
+    let variant = reknit_variants::find(name).map_err(|error| Failure::Usage(error.to_string()))?;
     if args.json {
         output::print_json(&Document::of(std::slice::from_ref(variant)))
     } else if args.toml {
         output::print(&file::write(&format!("my-{}", variant.name), variant, &(variant.compose)()))
     } else {
-        output::print(&explain(variant, width, table::may_colour()))
+        output::print(&explain(variant, screen))
     }
 }
 
-/// One line for each, by what it does about reordering.
-fn list(width: usize, bold: bool) -> String {
+/// All variants, by what they do about reordering.
+fn list(screen: Screen) -> String {
     let mut columns = [
         Column::new("variant", 0, Align::Left),
-        Column::new("summary", 1, Align::Left),
-        Column::new("source", 0, Align::Left),
-        Column::new("changes", 0, Align::Left),
-        Column::new("peer needs", 0, Align::Left),
-        Column::new("status", 0, Align::Left),
+        Column::folding("summary", 0, 24),
+        Column::new("changes", 1, Align::Left),
+        Column::folding("peer needs", 3, 14),
+        Column::new("status", 1, Align::Left),
+        Column::folding("source", 2, 18),
     ];
-    for variant in VARIANTS {
+    let mut headings = Vec::new();
+    let mut last = None;
+    for (row, variant) in VARIANTS.iter().enumerate() {
+        let family = variant.family();
+        if last != Some(family) {
+            headings.push((row, format!("{family}:")));
+            last = Some(family);
+        }
         let cells = [
             variant.name.to_owned(),
             variant.summary.to_owned(),
-            variant.source.to_owned(),
             variant.side.to_string(),
             variant.peer_needs.to_owned(),
             variant.status.to_string(),
+            variant.source.to_owned(),
         ];
         for (column, cell) in columns.iter_mut().zip(cells) {
             column.cells.push(cell);
         }
     }
-    cut(&mut columns, width);
-    let rendered = table::render(&columns, width, bold);
-    let mut lines = rendered.lines();
-    let mut text = format!("{}\n", lines.next().unwrap_or_default());
-    let mut last = None;
-    for (variant, line) in VARIANTS.iter().zip(lines) {
-        let family = variant.family();
-        if last != Some(family) {
-            let _ = writeln!(text, "\n{family}:");
-            last = Some(family);
-        }
-        let _ = writeln!(text, "{line}");
-    }
+    let table = table::render_grouped(&columns, &headings, screen);
     let more =
         "More about one: reknit variants NAME. Your own from it: reknit variants NAME --toml. All in full: --json.";
-    let _ = write!(text, "\n{}\n", table::wrap(more, width, 0));
-    text
-}
-
-/// Sources and needs share what names, sides and states leave; from 120 columns on there is room for summaries too.
-fn cut(columns: &mut [Column; 6], width: usize) {
-    const GAPS: usize = 10;
-    let fixed: usize = [0, 3, 5].iter().map(|i| columns[*i].width()).sum();
-    let left = width.saturating_sub(fixed + GAPS);
-    let (source, needs) = (columns[2].width(), columns[4].width());
-    if width >= 120 {
-        let (source, needs) = (source.min(left / 4), needs.min(left / 5));
-        columns[1].cut_to(left.saturating_sub(source + needs));
-        columns[2].cut_to(source);
-        columns[4].cut_to(needs);
-    } else {
-        // The summary is left out, and with it a gap.
-        let needs = needs.min(left * 2 / 5);
-        columns[2].cut_to((left + 2).saturating_sub(needs));
-        columns[4].cut_to(needs);
-        columns[1].cut_to(width);
-    }
+    format!("{table}\n{}\n", table::wrap(more, screen.text_width(), 0))
 }
 
 /// Everything about one.
-fn explain(variant: &Variant, width: usize, bold: bool) -> String {
+fn explain(variant: &Variant, screen: Screen) -> String {
+    let width = screen.text_width();
     let composition = (variant.compose)();
     let header = Header::parse(variant.file().1);
-    let heading = |text: &str| if bold { format!("\n\x1b[1m{text}\x1b[0m\n") } else { format!("\n{text}\n") };
+    let heading = |text: &str| format!("\n{}\n", screen.heading(text));
     let mut text = table::wrap(&format!("{}: {}", variant.name, variant.summary), width, 2);
     text.push('\n');
     text.push_str(&heading(&header.title));

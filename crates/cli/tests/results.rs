@@ -5,11 +5,16 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 fn reknit(arguments: &[&str], width: u32) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_reknit"))
-        .args(arguments)
-        .env("COLUMNS", width.to_string())
-        .output()
-        .expect("the command runs");
+    output(Command::new(env!("CARGO_BIN_EXE_reknit")).args(arguments).env("COLUMNS", width.to_string()), arguments)
+}
+
+/// What it prints into a pipe.
+fn piped(arguments: &[&str]) -> String {
+    output(Command::new(env!("CARGO_BIN_EXE_reknit")).args(arguments).env_remove("COLUMNS"), arguments)
+}
+
+fn output(command: &mut Command, arguments: &[&str]) -> String {
+    let output = command.output().expect("the command runs");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -37,16 +42,58 @@ fn with(more: &[&'static str]) -> Vec<&'static str> {
 
 #[test]
 fn tables_fit_the_terminal() {
-    for width in [60, 80, 140] {
-        for arguments in [&with(&[])[..], &["variants"], &["paths"], &["paths", "survey"], &["variants", "rack"]] {
+    let sweep =
+        file("wide", "path = \"rr-tcp\"\nduration = \"2 s\"\nvariant = \"sack\"\n[axes]\nloss = [0, \"1 %\"]\n");
+    for width in [40, 60, 80, 120] {
+        let of_width = [
+            &with(&[])[..],
+            &["sweep", &sweep],
+            &["variants"],
+            &["variants", "rack"],
+            &["paths"],
+            &["paths", "survey"],
+        ];
+        for arguments in of_width {
             let text = reknit(arguments, width);
-            let longest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            // Commands to copy are not folded.
+            let lines = text.lines().filter(|line| !line.trim_start().starts_with("reknit "));
+            let longest = lines.map(|line| line.chars().count()).max().unwrap_or(0);
             assert!(longest <= width as usize, "{arguments:?} at {width}: {longest} wide\n{text}");
+            assert!(!text.contains('…'), "{arguments:?} at {width}: something is cut\n{text}");
         }
     }
-    let wide = reknit(&with(&[]), 140);
-    for column in ["Mbit/s", "of in-order", "spuriously", "window cuts (false)", "RTOs", "wait p99", "packets"] {
-        assert!(wide.contains(column), "{column}\n{wide}");
+}
+
+/// The titles of the columns of a comparison.
+const COLUMNS: [&str; 11] = [
+    "variant",
+    "Mbit/s",
+    "of in-order",
+    "retransmitted",
+    "spuriously",
+    "window cuts (false)",
+    "undone",
+    "RTOs",
+    "wait p50",
+    "wait p99",
+    "packets",
+];
+
+#[test]
+fn columns_without_room_are_named_below_the_table() {
+    let whole = piped(&with(&[]));
+    let head = whole.lines().find(|line| line.starts_with("variant")).unwrap();
+    assert!(COLUMNS.iter().all(|column| head.contains(column)) && !whole.contains("Not shown"), "{whole}");
+    for width in [40, 60, 80, 120] {
+        let text = reknit(&with(&[]), width).split_whitespace().collect::<Vec<_>>().join(" ");
+        let start = format!("Not shown in {width} columns, the least important first: ");
+        let table = &text[text.find("variant").unwrap()..text.find("Means of").unwrap()];
+        let (shown, rest) = table.split_once(&start).unwrap_or((table, "."));
+        let (left_out, _) = rest.split_once('.').unwrap();
+        for column in COLUMNS {
+            let is_shown = column.split(' ').all(|word| shown.contains(word));
+            assert!(is_shown != left_out.split(", ").any(|title| title == column), "{column} at {width}: {text}");
+        }
     }
 }
 
@@ -172,15 +219,25 @@ fn ctrl_c_shows_what_is_finished() {
 }
 
 #[test]
-fn the_list_has_one_line_for_each_variant() {
-    for width in [80, 140] {
+fn the_list_of_variants_cuts_nothing() {
+    let whole = piped(&["variants"]);
+    for variant in reknit_variants::VARIANTS {
+        let side = variant.side.to_string();
+        let cells = [variant.name, variant.summary, &side, variant.peer_needs, variant.source];
+        let line = whole.lines().find(|line| line.starts_with(&format!("{} ", variant.name))).unwrap_or_default();
+        assert!(cells.iter().all(|cell| line.contains(cell)), "{}: {line:?}", variant.name);
+        assert!(line.find(variant.summary) < line.find(variant.source), "{line:?}");
+    }
+    // Wherever lines are folded, no word of a summary is missing.
+    for width in [40, 60, 80, 120] {
         let text = reknit(&["variants"], width);
         for variant in reknit_variants::VARIANTS {
-            let start = format!("{} ", variant.name);
-            let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(&start)).collect();
-            assert_eq!(lines.len(), 1, "{} at {width}\n{text}", variant.name);
-            assert!(lines[0].contains(&variant.side.to_string()), "{text}");
-            assert!(lines[0].ends_with(&variant.status.to_string()), "{text}");
+            let first = [format!("{} ", variant.name), format!("variant: {}", variant.name)];
+            let is_first = |line: &&str| format!("{line} ").starts_with(&first[0]) || *line == first[1];
+            let from_here = text.lines().skip_while(|line| !is_first(line));
+            let row: Vec<&str> = from_here.take(12).collect();
+            let missing = variant.summary.split(' ').find(|word| !row.iter().any(|line| line.contains(word)));
+            assert_eq!(missing, None, "{} at {width}\n{text}", variant.name);
         }
     }
 }
@@ -298,7 +355,7 @@ fn documented_scenario() -> String {
 #[test]
 fn the_documented_scenario_works() {
     let scenario = documented_scenario();
-    let text = reknit(&["compare", "--scenario", &scenario], 160);
+    let text = piped(&["compare", "--scenario", &scenario]);
     for column in ["transactions", "completion p50", "completion p99", "others' Mbit/s", "Jain"] {
         assert!(text.contains(column), "{column}\n{text}");
     }
@@ -326,6 +383,121 @@ fn options_count_instead_of_the_scenario() {
     assert_eq!(lines.len(), 2, "{text}");
     assert!(lines[0].ends_with(",transactions,completion_p50_ms,completion_p99_ms,jain"), "{text}");
     assert!(lines[1].starts_with("clean,newreno,1,"), "{text}");
+    let flows: Value = serde_json::from_str(&piped(&[
+        "compare",
+        "--scenario",
+        &scenario,
+        "--flows",
+        "3",
+        "--variants",
+        "newreno",
+        "--seeds",
+        "1",
+        "--duration",
+        "5 s",
+        "--json",
+    ]))
+    .unwrap();
+    assert_eq!(flows["flows"], 3);
+}
+
+#[test]
+fn several_paths_and_patterns() {
+    let arguments = ["compare", "--path", "two-paths-*,clean", "--duration", "2 s", "--seeds", "2"];
+    let variants = ["--variants", "rr-fa*,base"];
+    let csv = piped(&[&arguments[..], &variants, &["--csv"]].concat());
+    let mut paths: Vec<&str> = csv.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    let mut names: Vec<&str> = csv.lines().skip(1).filter_map(|line| line.split(',').nth(1)).collect();
+    paths.dedup();
+    names.dedup();
+    assert_eq!(paths, ["two-paths-50ms", "two-paths-200ms", "clean"]);
+    assert_eq!(names[..7], ["rr-fa", "rr-fa-rtx", "rr-faes", "reno", "reno-nt4", "newreno", "sack"]);
+    let document: Value = serde_json::from_str(&piped(&[&arguments[..], &variants, &["--json"]].concat())).unwrap();
+    assert_documented(&document);
+    assert_eq!(document["format"], "reknit-compare-paths-1");
+    let one: Value = serde_json::from_str(&piped(&[
+        "compare",
+        "--path",
+        "clean",
+        "--duration",
+        "2 s",
+        "--seeds",
+        "2",
+        "--variants",
+        "rr-fa*,base",
+        "--json",
+    ]))
+    .unwrap();
+    assert_eq!(document["paths"][2], one);
+    let table = piped(&[&arguments[..], &variants].concat());
+    assert_eq!(table.lines().filter(|line| line.starts_with("variant ")).count(), 3, "{table}");
+}
+
+#[test]
+fn entries_of_lists_can_be_set() {
+    let goodput = |set: &[&str]| {
+        let arguments =
+            ["compare", "--path", "two-paths-50ms", "--variants", "sack", "--duration", "5 s", "--seeds", "1"];
+        let text = piped(&[&arguments[..], set, &["--csv"]].concat());
+        text.lines().nth(1).and_then(|line| line.split(',').nth(3)).unwrap().parse::<f64>().unwrap()
+    };
+    let reordered = goodput(&[]);
+    let level = goodput(&["--set", "forward.paths.paths.1.delay=50ms"]);
+    assert!(level > 2.0 * reordered, "{level} {reordered}");
+}
+
+#[test]
+fn options_override_the_file_of_a_sweep() {
+    let file = file(
+        "overridden",
+        "path = \"clean\"\nduration = \"1 s\"\nvariants = [\"sack\", \"rack\"]\n[axes]\nloss = [0, \"1 %\"]\n",
+    );
+    let options =
+        ["--variants", "rr-fa,time", "--path", "two-paths-*", "--loss", "2%", "--duration", "2 s", "--seeds", "1"];
+    let more = ["--set", "tcp.min_rto=300ms", "--phases", "fixed", "--flows", "2", "--csv"];
+    let text = piped(&[&["sweep", file.as_str()], &options[..], &more].concat());
+    let cells = |line: &str| line.split(',').take(3).map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = text.lines().map(cells).collect();
+    assert_eq!(lines[0], ["variant", "path", "seed"], "{text}");
+    assert_eq!(lines[1], ["rr-fa", "two-paths-50ms", "1"]);
+    assert_eq!(lines[2], ["rr-fa", "two-paths-200ms", "1"]);
+    let of_time = reknit_variants::VARIANTS.iter().filter(|variant| variant.family().key() == "time").count();
+    assert_eq!(lines.len(), 1 + 2 * (1 + of_time), "{text}");
+}
+
+#[test]
+fn a_single_run_has_a_summary_and_a_series() {
+    let arguments = ["simulate", "--path", "rr-tcp", "--variant", "rack", "--duration", "5 s", "--seed", "2"];
+    let text = reknit(&arguments, 80).split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["rack on rr-tcp: ", "; seed 2, 5 s", "goodput ", "window cuts ", "round trip "] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let csv = piped(&[&arguments[..], &["--csv", "--sample-every", "500ms"]].concat());
+    assert!(csv.starts_with("flow,time_s,phase,cwnd_bytes,"), "{csv}");
+    assert_eq!(csv.lines().count(), 11, "{csv}");
+    let document: Value =
+        serde_json::from_str(&piped(&[&arguments[..], &["--json", "--sample-every", "1 s"]].concat())).unwrap();
+    assert_documented(&document);
+    assert_eq!(document["series"]["time_s"].as_array().unwrap().len(), 5);
+    let compared =
+        piped(&["compare", "--path", "rr-tcp", "--variants", "rack", "--duration", "5 s", "--seeds", "2", "--json"]);
+    let compared: Value = serde_json::from_str(&compared).unwrap();
+    assert_eq!(document["run"]["goodput_mbit_s"], compared["variants"][0]["runs"][1]["goodput_mbit_s"]);
+}
+
+#[test]
+fn phases_are_drawn_unless_they_are_fixed() {
+    let arguments = ["compare", "--path", "two-paths-200ms", "--variants", "newreno", "--duration", "20 s", "--csv"];
+    let goodputs = |more: &[&str]| {
+        let text = piped(&[&arguments[..], more].concat());
+        let mut found: Vec<String> =
+            text.lines().skip(1).map(|line| line.split(',').nth(3).unwrap().to_owned()).collect();
+        found.sort();
+        found.dedup();
+        found.len()
+    };
+    assert_eq!(goodputs(&["--phases", "fixed"]), 1);
+    assert!(goodputs(&[]) > 1);
 }
 
 #[test]

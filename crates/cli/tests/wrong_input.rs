@@ -34,20 +34,20 @@ fn file(name: &str, content: &str) -> String {
 
 #[test]
 fn an_unknown_path() {
-    assert_says(&["compare", "--path", "moon"], &["moon: no path of that name", "two-paths-200ms", "`.toml`"]);
+    assert_says(&["compare", "--path", "moon"], &["moon: no path of that name", "`reknit paths` lists all", "`.toml`"]);
 }
 
 #[test]
 fn a_misspelt_path() {
     assert_says(&["paths", "clean", "--plot", "a.pdf"], &["--plot a.pdf: ", "end the file's name in .svg or .png"]);
     assert_says(&["paths", "clean", "--plot", "png"], &["--plot png: "]);
-    assert_says(&["paths", "two-path-50ms"], &["no path of that name", "did you mean `two-paths-50ms`?"]);
+    assert_says(&["paths", "two-path-50ms"], &["no path of that name", "did you mean `two-paths-50ms`"]);
 }
 
 #[test]
 fn a_misspelt_variant() {
     for arguments in [&["variants", "rak"][..], &["compare", "--path", "clean", "--variants", "rak"]] {
-        assert_says(arguments, &["unknown variant `rak`; known are reno, ", "did you mean `rack`?"]);
+        assert_says(arguments, &["unknown variant `rak`; ", "did you mean `rack`", "`reknit variants` lists all"]);
     }
 }
 
@@ -146,7 +146,7 @@ fn an_impossible_distribution() {
 fn an_unknown_variant() {
     assert_says(
         &["compare", "--path", "rr-tcp", "--variants", "sack,tahoe"],
-        &["--variants: unknown variant `tahoe`; known are reno, "],
+        &["--variants: unknown variant `tahoe`; `reknit variants` lists all"],
     );
 }
 
@@ -177,20 +177,20 @@ fn no_seeds() {
 fn an_override_of_a_stage_that_is_not_there() {
     assert_says(
         &["compare", "--path", "rr-tcp", "--set", "forward.tunnel.rate=1 Mbit/s"],
-        &["--set forward.tunnel.rate=1 Mbit/s", "no such stage; there are access, loss, delays, bottleneck, exit"],
+        &["--set forward.tunnel.rate=1 Mbit/s", "no such entry; there are access, loss, delays, bottleneck, exit"],
     );
 }
 
 #[test]
 fn mistakes_of_a_scenario_name_its_file_and_key() {
     let path = file("s-set", "path = \"rr-tcp\"\nset = { \"forward.tunnel.rate\" = \"1 Mbit/s\" }\n");
-    let says = "s-set.toml: set.\"forward.tunnel.rate\": forward.tunnel: no such stage; there are access, loss";
+    let says = "s-set.toml: set.\"forward.tunnel.rate\": forward.tunnel: no such entry; there are access, loss";
     assert_says(&["compare", "--scenario", &path], &[says]);
     // What an option changes is the option's.
     let path = file("s-own", "path = { forward = [{ kind = \"link\", rate = \"1 Mbit/s\" }] }\n");
     assert_says(
         &["compare", "--scenario", &path, "--set", "forward.tunnel.rate=1 Mbit/s"],
-        &["error: --set forward.tunnel.rate=1 Mbit/s: forward.tunnel: no such stage; there are link"],
+        &["error: --set forward.tunnel.rate=1 Mbit/s: forward.tunnel: no such entry; there are link"],
     );
     let path = file("s-warm", "path = \"rr-tcp\"\nwarm_up = \"9 s\"\n");
     let says = "s-warm.toml: warm_up = 9 s: must be shorter than the run of 3 s";
@@ -202,8 +202,72 @@ fn mistakes_of_a_scenario_name_its_file_and_key() {
 }
 
 #[test]
+fn an_override_of_an_entry_that_is_not_there() {
+    assert_says(
+        &["compare", "--path", "two-paths-50ms", "--set", "forward.paths.paths.2.delay=80ms"],
+        &["--set forward.paths.paths.2.delay=80ms: forward.paths.paths.2: no such entry; there are 0, 1"],
+    );
+    assert_says(
+        &["compare", "--path", "two-paths-50ms", "--set", "forward.paths.choice.by=size"],
+        &["forward.paths.choice.by: `\"round-robin\"` has no keys"],
+    );
+    assert_says(
+        &["compare", "--path", "two-paths-50ms", "--set", "forward.bottleneck.queue.packets=9"],
+        &["forward[0].queue: "],
+    );
+}
+
+#[test]
+fn a_kernel_in_simulation() {
+    for name in ["cubic", "kernel:cubic"] {
+        let arguments = ["compare", "--path", "clean", "--variants", name];
+        assert_says(&arguments, &[&format!("`{name}`: kernels do not run in simulation"), "--variants kernel:cubic`"]);
+    }
+}
+
+#[test]
+fn patterns_that_match_nothing() {
+    assert_says(
+        &["compare", "--path", "clean", "--variants", "qq-*"],
+        &["--variants: no variant matches `qq-*`; `reknit variants` lists them"],
+    );
+    assert_says(&["compare", "--path", "moon-*"], &["moon-*: no path matches; `reknit paths` lists the built-in ones"]);
+}
+
+#[test]
+fn negative_and_oversized_quantities() {
+    for command in ["compare", "simulate", "testbed"] {
+        let refused =
+            |option: &str, value: &str, says: &str| assert_says(&[command, "--path", "clean", option, value], &[says]);
+        refused("--duration", "-5 s", "'--duration <TIME>': `-5 s` is negative; a duration is 0 or more");
+        refused("--duration", "99999999999999999999 s", "`99999999999999999999 s` is too large; at most 9200000000 s");
+        refused("--loss", "-1%", "'--loss <SHARE>': ");
+    }
+    assert_says(
+        &["compare", "--path", "clean", "--set", "forward.0.rate=99999999999999 Gbit/s"],
+        &["forward[0].rate: `99999999999999 Gbit/s` is too large; at most 9200000000 Gbit/s"],
+    );
+    assert_says(&["compare", "--path", "clean", "--seeds", "99999999999"], &["write a whole number from 1 to 10000"]);
+}
+
+#[test]
+fn directories_for_files() {
+    let folder = std::env::temp_dir().display().to_string();
+    for arguments in [
+        &["compare", "--path", &format!("{folder}/")][..],
+        &["compare", "--scenario", &folder],
+        &["compare", "--path", "clean", "--variant-file", &folder],
+        &["simulate", "--scenario", &folder],
+        &["sweep", &folder],
+        &["paths", &format!("{folder}/")],
+    ] {
+        assert_says(arguments, &["is a directory; a file is needed", &folder]);
+    }
+}
+
+#[test]
 fn an_override_of_nothing() {
-    assert_says(&["compare", "--path", "rr-tcp", "--set", "faster"], &["--set faster", "tcp.KEY=VALUE"]);
+    assert_says(&["compare", "--path", "rr-tcp", "--set", "faster"], &["--set faster", "expected ", "tcp.KEY=VALUE"]);
 }
 
 #[test]
@@ -347,13 +411,13 @@ fn an_unknown_variant_beside_those_of_files() {
     let path = file("v-beside", "name = \"mine\"\n");
     assert_says(
         &["compare", "--path", "clean", "--variants", "mien", "--variant-file", &path],
-        &["--variants: unknown variant `mien`; known are reno, ", "and from files mine"],
+        &["--variants: unknown variant `mien`; ", "did you mean `mine`", "there are mine"],
     );
 }
 
 #[test]
 fn an_unknown_variant_to_explain() {
-    assert_says(&["variants", "tahoe"], &["unknown variant `tahoe`; known are reno, "]);
+    assert_says(&["variants", "tahoe"], &["unknown variant `tahoe`; `reknit variants` lists all"]);
 }
 
 #[test]
@@ -378,7 +442,7 @@ fn wrong_keys_in_a_scenario() {
     for (content, says) in [
         ("flow = 3\n", ": flow: unknown field `flow`, expected one of `description`, `path`"),
         (FLOWS, ": path: missing; name one here, or give --path"),
-        (&format!("path = \"moon\"\n{FLOWS}"), ": path: moon: no path of that name; known are clean"),
+        (&format!("path = \"moon\"\n{FLOWS}"), ": path: moon: no path of that name; `reknit paths` lists all"),
         (&format!("[path]\nforward = 3\n{FLOWS}"), ": path.forward: write stages as [[forward]] tables"),
         (&format!("path = \"clean\"\nvariants = [\"tahoe\"]\n{FLOWS}"), ": variants: unknown variant `tahoe`"),
         (&format!("path = \"clean\"\n{FLOWS}variant = \"tahoe\""), ": flows[0].variant: unknown variant `tahoe`"),
@@ -390,12 +454,6 @@ fn wrong_keys_in_a_scenario() {
     ] {
         assert_scenario_refused("s-key", content, says);
     }
-}
-
-#[test]
-fn a_number_of_flows_beside_a_scenario() {
-    let arguments = ["compare", "--scenario", "web.toml", "--flows", "3"];
-    assert_says(&arguments, &["'--scenario <FILE.toml>' cannot be used with '--flows <N>'"]);
 }
 
 /// Away from `target/venv`, and without a `python3`.

@@ -114,6 +114,31 @@ pub struct Comparison {
     pub variants: Vec<Row>,
 }
 
+/// Comparisons on several paths: the JSON document (`docs/json.md`).
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SeveralPaths<'a> {
+    /// Version of the document's form.
+    pub format: &'static str,
+    /// Version of the program.
+    pub reknit: &'static str,
+    /// False if the runs were interrupted.
+    pub complete: bool,
+    /// One for each path, in the order asked for.
+    pub paths: &'a [Comparison],
+}
+
+impl SeveralPaths<'_> {
+    /// Of these.
+    pub fn of(paths: &[Comparison]) -> SeveralPaths<'_> {
+        SeveralPaths {
+            format: "reknit-compare-paths-1",
+            reknit: env!("CARGO_PKG_VERSION"),
+            complete: paths.iter().all(|comparison| comparison.complete),
+            paths,
+        }
+    }
+}
+
 impl Experiment {
     /// Looks everything up.
     ///

@@ -4,18 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use reknit_config::{InputError, KeyError};
+use reknit_config::{InputError, KeyError, file_error};
 use reknit_sim::{MOST_SEEDS, Plan};
+use reknit_variants::{Custom, Family};
 use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
 use crate::point::Point;
-use crate::{Error, ScenarioOptions};
+use crate::{Error, ScenarioOptions, named_variant, names};
 
 /// Points of a grid at most.
 const MOST_POINTS: usize = 1_000_000;
 /// Keys of a scenario that vary as a whole; the others do so by a part.
-const KEYS: &str = "variant, path, duration, loss, in_order, flows, parts of flows such as flows.0.count, and keys of the \
+const KEYS: &str = "variant, path, duration, loss, in_order, phases, flows, parts of flows such as flows.0.count, and keys of the \
                     path such as forward.bottleneck.rate, tcp.min_rto or drop_notices";
 
 /// A scenario with axes.
@@ -79,6 +80,43 @@ impl Axis {
     }
 }
 
+impl Axis {
+    /// Replaces patterns and families by the names of variants, and patterns by those of paths.
+    fn expand(&mut self, own: &[Custom]) -> Result<(), String> {
+        let names = |text: &str| match self.key.as_str() {
+            "variant" if is_group(text) => {
+                let variants = named_variant::expand(text, own).map_err(|error| error.to_string())?;
+                Ok(Some(variants.into_iter().map(|variant| variant.name).collect::<Vec<_>>()))
+            }
+            "path" if names::is_pattern(text) => {
+                names::expand_paths(&[text.to_owned()]).map(Some).map_err(|error| error.to_string())
+            }
+            _ => Ok::<_, String>(None),
+        };
+        let mut expanded: Vec<(Value, Value)> = Vec::new();
+        for (label, value) in &self.values {
+            match value.as_str().filter(|_| label == value).map(names).transpose()?.flatten() {
+                None => expanded.push((label.clone(), value.clone())),
+                Some(found) => expanded.extend(found.into_iter().map(|name| (name.clone().into(), name.into()))),
+            }
+        }
+        // Who matches twice takes part once.
+        self.values.clear();
+        for (label, value) in expanded {
+            if self.values.iter().all(|(known, _)| *known != label) {
+                self.values.push((label, value));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// True if this text stands for several variants.
+fn is_group(text: &str) -> bool {
+    names::is_pattern(text)
+        || (reknit_variants::find(text).is_err() && Family::ALL.iter().any(|family| family.key() == text))
+}
+
 /// What results call a value: a table by its name, or by its number.
 fn label(i: usize, value: &Value) -> Value {
     match value {
@@ -95,7 +133,7 @@ impl GridFile {
     /// Names the file, the line (for broken TOML) or the key.
     pub fn load(file: &Path) -> Result<GridFile, Error> {
         let location = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(|error| InputError::new(&location, error.to_string()))?;
+        let text = std::fs::read_to_string(file).map_err(|error| InputError::new(&location, file_error(&error)))?;
         let mut table = reknit_config::parse(&location, &text)?;
         let axes = match table.remove("axes") {
             None => Vec::new(),
@@ -105,6 +143,40 @@ impl GridFile {
         let axes = axes.into_iter().map(|(key, values)| Axis::new(&key, values));
         let axes = axes.collect::<Result<_, _>>().map_err(|error: KeyError| error.at(&location))?;
         Ok(GridFile { location, table, axes })
+    }
+
+    /// Instead of what the file says, `key` has one of these values: a single one at all points, several as an axis. Each comes
+    /// after what results call it. Without values the file stays as it is.
+    ///
+    /// # Errors
+    /// If the key is none that can vary.
+    pub fn set(&mut self, key: &str, mut values: Vec<(Value, Value)>) -> Result<(), Error> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        // A key of the path may stand with and without `set.`.
+        let plain = key.strip_prefix("set.").unwrap_or(key);
+        let is_same = |axis: &Axis| axis.key.strip_prefix("set.").unwrap_or(&axis.key) == plain;
+        let position = self.axes.iter().position(is_same);
+        self.axes.retain(|axis| !is_same(axis));
+        self.table.remove(plain);
+        if values.len() > 1 {
+            let axis = Axis::labelled(key, values).map_err(|error| error.at(&self.location))?;
+            self.axes.insert(position.unwrap_or(self.axes.len()), axis);
+        } else if let Some((_, value)) = values.pop() {
+            insert(&mut self.table, key, value).map_err(|message| wrong(&self.location, key, &message))?;
+        }
+        Ok(())
+    }
+
+    /// Instead of those of the file, these variants are an axis.
+    pub fn set_variants(&mut self, names: &[String]) {
+        if !names.is_empty() {
+            self.axes.retain(|axis| axis.key != "variant");
+            self.table.remove("variant");
+            let names = names.iter().map(|name| Value::from(name.as_str())).collect();
+            self.table.insert("variants".to_owned(), Value::Array(names));
+        }
     }
 }
 
@@ -157,6 +229,10 @@ impl Grid {
             && !table.contains_key("variant")
         {
             axes.insert(0, Axis::new("variant", variants).map_err(|error| error.at(&location))?);
+        }
+        let own = named_variant::load(variant_files)?;
+        for axis in &mut axes {
+            axis.expand(&own).map_err(|message| wrong(&location, &format!("axes: {}", axis.key), &message))?;
         }
         let size = axes.iter().try_fold(1, |size: usize, axis| size.checked_mul(axis.values.len()));
         let all = size.and_then(|size| size.checked_mul(seeds.len())).filter(|all| *all <= MOST_POINTS);
@@ -220,7 +296,7 @@ fn insert(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
         return Ok(());
     }
     match key.split('.').collect::<Vec<_>>()[..] {
-        [key @ ("variant" | "path" | "duration" | "loss" | "in_order" | "flows")] => {
+        [key @ ("variant" | "path" | "duration" | "loss" | "in_order" | "phases" | "flows")] => {
             table.insert(key.to_owned(), value);
             Ok(())
         }
@@ -315,6 +391,23 @@ mod tests {
     }
 
     #[test]
+    fn names_may_be_patterns_and_options_override_the_file() {
+        let file = file("options", &FILE.replace("\"rack\"]", "\"rr-fa*\", \"base\"]"));
+        let mut grid_file = GridFile::load(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let label = |text: &str| (Value::from(text), Value::from(text));
+        grid_file.set("path", vec![label("two-paths-*")]).unwrap();
+        assert!(Grid::new(grid_file.clone(), None, &[]).is_err(), "a pattern is no path unless it is an axis");
+        grid_file.set("path", vec![label("clean"), label("two-paths-*")]).unwrap();
+        grid_file.set("tcp.min_rto", vec![label("300 ms")]).unwrap();
+        grid_file.set("loss", vec![label("2 %")]).unwrap();
+        let grid = Grid::new(grid_file, Some(vec![1]), &[]).unwrap();
+        let axes: Vec<(&str, usize)> = grid.axes.iter().map(|axis| (axis.key.as_str(), axis.values.len())).collect();
+        assert_eq!(axes, [("variant", 7), ("flows.web.count", 2), ("path", 3)]);
+        assert!(grid.points[0].text().contains("300 ms"));
+    }
+
+    #[test]
     fn a_point_is_what_its_numbers_depend_on() {
         let key = |text: &str| grid("point", text).unwrap().points[0].key();
         let base = "path = \"clean\"\nduration = \"60 s\"\nvariant = \"sack\"\n";
@@ -356,6 +449,7 @@ mod tests {
             ("web.count", "web.workload.kind.x", "has no `x`; write it as a table"),
             ("seeds = 2", "seeds = 0", "seeds: must lie between 1 and 10000"),
             ("\"rack\"]", "\"rock\"]", "variant: unknown variant `rock`"),
+            ("\"rack\"]", "\"qq-*\"]", "axes: variant: no variant matches `qq-*`"),
             ("variants = [\"sack\", \"rack\"]", "", "variant: missing; name one, or an axis"),
             ("[axes]", "[axes", ":8: "),
         ] {

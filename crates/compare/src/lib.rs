@@ -26,7 +26,7 @@ mod trace;
 
 pub use reknit_config::{Argument, InputError, KeyError, Location};
 
-pub use experiment::{CompareOptions, Comparison, Experiment, Job, Row};
+pub use experiment::{CompareOptions, Comparison, Experiment, Job, Row, SeveralPaths};
 pub use grid::{Axis, Grid, GridFile};
 pub use matrix::{
     Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixReport, MatrixRun, MatrixStore, PathReferences, Shares, Spread,
@@ -37,7 +37,7 @@ pub use point::Point;
 pub use run_summary::{Completions, Cuts, GroupSummary, Retransmissions, RunSummary};
 pub use setup::ScenarioOptions;
 pub use simulate::{Series, SimulateOptions, Trajectory, simulate};
-pub use statistics::Estimate;
+pub use statistics::{Estimate, Outcome};
 pub use store::Store;
 pub use trace::{Packets, Trace, trace};
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use reknit_config::{InputError, KeyError};
+use reknit_config::{InputError, KeyError, did_you_mean};
 use reknit_tcp::Info;
 use reknit_variants::seam::Seam;
 use reknit_variants::{Composition, Custom, VARIANTS, Variant, rules};
@@ -97,15 +97,56 @@ pub fn find(name: &str, customs: &[Custom]) -> Result<NamedVariant, KeyError> {
     if let Some(custom) = customs.iter().find(|custom| custom.name == name.trim()) {
         return Ok(NamedVariant::custom(custom));
     }
-    let error = match reknit_variants::find(name) {
-        Ok(variant) => return Ok(NamedVariant::built_in(variant)),
+    if let Ok(variant) = reknit_variants::find(name) {
+        return Ok(NamedVariant::built_in(variant));
+    }
+    if let Some(message) = kernel(name) {
+        return Err(KeyError::new("", message));
+    }
+    let own = customs.iter().map(|custom| custom.name.as_str());
+    let known = VARIANTS.iter().map(|variant| variant.name).chain(own.clone());
+    let near = did_you_mean(name, known);
+    let own: Vec<&str> = own.collect();
+    let message = format!("unknown variant `{name}`; `reknit variants` lists all");
+    let own = if own.is_empty() { String::new() } else { format!(", and from files there are {}", own.join(", ")) };
+    let message = format!("{message}{own}{near}");
+    Err(KeyError::new("", message))
+}
+
+/// What to tell whoever wants a kernel's TCP in a simulation.
+fn kernel(name: &str) -> Option<String> {
+    const CONGESTION_CONTROLS: [&str; 6] = ["cubic", "bbr", "dctcp", "htcp", "vegas", "westwood"];
+    let wanted = name.trim().strip_prefix("kernel:").or_else(|| {
+        let name = name.trim();
+        CONGESTION_CONTROLS.contains(&name).then_some(name)
+    })?;
+    let alike = ["linux", "rack"].into_iter().find(|name| reknit_variants::find(name).is_ok()).unwrap_or("sack");
+    Some(format!(
+        "`{name}`: kernels do not run in simulation; the variant most like Linux is `{alike}`, and `reknit testbed --variants \
+         kernel:{wanted}` runs this machine's kernel, live"
+    ))
+}
+
+/// The variants that `name` stands for: one, those that match it as a pattern, or those of a family.
+///
+/// # Errors
+/// If there are none.
+pub fn expand(name: &str, customs: &[Custom]) -> Result<Vec<NamedVariant>, KeyError> {
+    let error = match find(name, customs) {
+        Ok(variant) => return Ok(vec![variant]),
         Err(error) => error,
     };
-    let own: Vec<&str> = customs.iter().map(|custom| custom.name.as_str()).collect();
-    let near = names::nearest(name, VARIANTS.iter().map(|variant| variant.name).chain(own.iter().copied()));
-    let message =
-        if own.is_empty() { error.to_string() } else { format!("{error}, and from files {}", own.join(", ")) };
-    Err(KeyError::new("", names::with_guess(message, near)))
+    let name = name.trim();
+    let is_wanted = |variant: &&Variant| variant.family().key() == name || names::matches(name, variant.name);
+    let own = customs.iter().filter(|custom| names::matches(name, &custom.name)).map(NamedVariant::custom);
+    let found: Vec<NamedVariant> = own.chain(VARIANTS.iter().filter(is_wanted).map(NamedVariant::built_in)).collect();
+    if !found.is_empty() {
+        Ok(found)
+    } else if names::is_pattern(name) {
+        Err(KeyError::new("", format!("no variant matches `{name}`; `reknit variants` lists them")))
+    } else {
+        Err(error)
+    }
 }
 
 /// Who is compared: those that were named, of ours and of `known`, and those `from_files`; without names, the files'
@@ -126,9 +167,10 @@ pub fn choose(
         chosen.extend(VARIANTS.iter().filter(is_wanted).map(NamedVariant::built_in));
     }
     for name in names {
-        let variant = find(name, known).map_err(&refuse)?;
-        if chosen.iter().all(|other| other.name != variant.name) {
-            chosen.push(variant);
+        for variant in expand(name, known).map_err(&refuse)? {
+            if chosen.iter().all(|other| other.name != variant.name) {
+                chosen.push(variant);
+            }
         }
     }
     for custom in from_files {

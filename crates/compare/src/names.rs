@@ -1,5 +1,8 @@
 //! Names that people type: what they mean, and what was probably meant if nothing is called so.
 
+use std::path::Path;
+
+use reknit_config::{Argument, file_error};
 use reknit_path::{NAMES, Profile};
 
 use crate::Error;
@@ -9,25 +12,71 @@ use crate::Error;
 /// # Errors
 /// Names the path, key or value, and what is allowed.
 pub fn load_path(name: &str, set: &[String]) -> Result<Profile, Error> {
-    Profile::load(name, set).map_err(|error| {
-        let near = if NAMES.contains(&name) { None } else { nearest(name, NAMES.iter().copied()) };
-        Error::Input(error.told(|message| with_guess(message, near)))
-    })
+    Ok(Profile::load(name, set)?)
 }
 
-/// The known name that `name` was probably meant to be.
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let close = |known: &'a str| (strsim::jaro_winkler(name, known), known);
-    let best = known.map(close).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (best.0 > 0.8).then_some(best.1)
+/// True if `text` is a pattern: `*` stands for any characters, `?` for one.
+pub fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?'])
 }
 
-/// `message`, with the guess if there is one.
-pub fn with_guess(message: String, near: Option<&str>) -> String {
-    match near {
-        Some(near) => format!("{message}; did you mean `{near}`?"),
-        None => message,
+/// True if `pattern` matches the whole of `name`.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    fn match_from(pattern: &[char], name: &[char]) -> bool {
+        match (pattern, name) {
+            ([], rest) => rest.is_empty(),
+            (['*', after @ ..], _) => (0..=name.len()).any(|skipped| match_from(after, &name[skipped..])),
+            (['?', after @ ..], [_, rest @ ..]) => match_from(after, rest),
+            ([wanted, after @ ..], [found, rest @ ..]) => wanted == found && match_from(after, rest),
+            (_, []) => false,
+        }
     }
+    let [pattern, name] = [pattern, name].map(|text| text.chars().collect::<Vec<_>>());
+    match_from(&pattern, &name)
+}
+
+/// The paths, with each pattern replaced by the built-in paths or the files that it matches, each once.
+///
+/// # Errors
+/// If a pattern matches nothing.
+pub fn expand_paths(paths: &[String]) -> Result<Vec<String>, Error> {
+    let mut expanded: Vec<String> = Vec::new();
+    for path in paths {
+        let found = if is_pattern(path) { matching_paths(path)? } else { vec![path.clone()] };
+        if found.is_empty() {
+            return Err(Error::Input(
+                Argument::Path.refused(path, "no path matches; `reknit paths` lists the built-in ones"),
+            ));
+        }
+        for path in found {
+            if !expanded.contains(&path) {
+                expanded.push(path);
+            }
+        }
+    }
+    Ok(expanded)
+}
+
+/// Built-in paths by name, files by the last part of theirs.
+fn matching_paths(pattern: &str) -> Result<Vec<String>, Error> {
+    if !reknit_path::is_file_name(pattern) {
+        return Ok(NAMES.iter().filter(|name| matches(pattern, name)).map(|name| (*name).to_owned()).collect());
+    }
+    let file = Path::new(pattern);
+    let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return Ok(Vec::new()) };
+    let told = |error: std::io::Error| {
+        Argument::Path.refused(pattern, format!("{}: {}", folder.display(), file_error(&error)))
+    };
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(here).map_err(told)? {
+        let entry = entry.map_err(told)?;
+        if matches(&name.to_string_lossy(), &entry.file_name().to_string_lossy()) && entry.path().is_file() {
+            found.push(folder.join(entry.file_name()).display().to_string());
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -35,8 +84,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_pen_is_recognised() {
-        assert_eq!(nearest("two-path-50ms", NAMES.iter().copied()), Some("two-paths-50ms"));
-        assert_eq!(nearest("moon", NAMES.iter().copied()), None);
+    fn patterns_match_whole_names() {
+        for (pattern, name) in
+            [("rr-*", "rr-taes"), ("*", ""), ("two-*-50ms", "two-paths-50ms"), ("r?ck", "rack"), ("a", "a")]
+        {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [("rr-*", "srr-ta"), ("r?ck", "rck"), ("*x", "xy"), ("", "a")] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+        let expand = |paths: &[&str]| expand_paths(&paths.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>());
+        assert_eq!(expand(&["two-paths-*", "clean", "clea?"]).unwrap(), ["two-paths-50ms", "two-paths-200ms", "clean"]);
+        let profiles = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/two-paths-*.toml");
+        assert_eq!(expand(&[profiles]).unwrap().len(), 2);
+        assert!(expand(&["moon-*"]).unwrap_err().to_string().contains("moon-*: no path matches"));
     }
 }

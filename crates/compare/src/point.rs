@@ -94,6 +94,7 @@ impl Point {
         scenario.insert("duration".to_owned(), Value::String(format!("{} ns", setup.duration.as_nanos())));
         scenario.insert("warm_up".to_owned(), Value::String(format!("{} ns", plan.warm_up.as_nanos())));
         scenario.insert("in_order".to_owned(), Value::Boolean(plan.in_order));
+        scenario.insert("phases".to_owned(), Value::String(plan.phases.to_string()));
         if let Some(loss) = plan.loss {
             scenario.insert("loss".to_owned(), Value::Float(loss.get()));
         }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use reknit_config::{Argument, InputError, KeyError};
 use reknit_path::stages::Spec;
-use reknit_path::{Direction, NAMES, Named, Profile, Train};
+use reknit_path::{Direction, Named, Phases, Profile, Train};
 use reknit_sim::{FlowSetup, PathSource, Plan, Scenario, tcp_config};
 use reknit_units::{Bytes, Duration, Share};
 use reknit_variants::Custom;
 use toml::Table;
 
-use crate::{Error, NamedVariant, named_variant, names};
+use crate::{Error, NamedVariant, named_variant};
 
 /// A plan and the options that override it.
 #[derive(Clone, PartialEq, Debug)]
@@ -26,6 +26,8 @@ pub struct ScenarioOptions {
     pub loss: Option<Share>,
     /// Whether whatever reorders is taken off.
     pub in_order: Option<bool>,
+    /// Whether each seed draws where what is periodic begins.
+    pub phases: Option<Phases>,
     /// Another length of each run.
     pub duration: Option<Duration>,
     /// Files with variants of the user's own.
@@ -56,6 +58,7 @@ impl ScenarioOptions {
             set: Vec::new(),
             loss: None,
             in_order: None,
+            phases: None,
             duration: None,
             variant_files: Vec::new(),
             variant_tables: Vec::new(),
@@ -73,7 +76,7 @@ impl ScenarioOptions {
     /// Names the file and key, or the argument, and what is allowed.
     pub fn profile(&self) -> Result<Profile, Error> {
         let plan = self.plan();
-        plan.profile().map_err(|error| Error::Input(guess_path(error, &plan)))
+        Ok(plan.profile()?)
     }
 
     pub(crate) fn look_up(&self) -> Result<Setup, Error> {
@@ -107,19 +110,9 @@ impl ScenarioOptions {
         plan.set_by_argument.extend(self.set.iter().cloned());
         plan.loss = self.loss.or(plan.loss);
         plan.in_order = self.in_order.unwrap_or(plan.in_order);
+        plan.phases = self.phases.unwrap_or(plan.phases);
         plan
     }
-}
-
-/// `error` with the path that was probably meant.
-fn guess_path(error: InputError, plan: &Plan) -> InputError {
-    let near = match &plan.path {
-        Some(PathSource::Named(name) | PathSource::Given(name)) if !NAMES.contains(&name.as_str()) => {
-            names::nearest(name, NAMES.iter().copied())
-        }
-        _ => None,
-    };
-    error.told(|message| names::with_guess(message, near))
 }
 
 /// Refuses a path on which data would arrive without any time passing: a simulation of it would not come to an end.
@@ -166,6 +159,7 @@ impl Setup {
             duration: self.duration,
             warm_up: self.plan.warm_up,
             seed,
+            phases: self.plan.phases,
             sample_every: None,
         }
     }

@@ -1,4 +1,4 @@
-//! Mean and confidence interval of a few runs.
+//! Mean and confidence interval of a few runs, and whether they fall into two groups.
 
 /// The mean of some values and half the width of its 95 % confidence interval (Student's t).
 #[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize, schemars::JsonSchema)]
@@ -7,7 +7,31 @@ pub struct Estimate {
     pub mean: f64,
     /// Half the width of the 95 % confidence interval (Student's t); null for a single value.
     pub ci95: Option<f64>,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// The two groups into which the values fall, the lower first, each with its `mean` and its number of `runs`; null if
+    /// they do not. They do if the largest gap between neighbours in order of size is more than 3/4 of the range and at least
+    /// 10 % of the mean, with at least two values on either side. Then the mean describes no run.
+    pub two_groups: Option<[Outcome; 2]>,
 }
+
+/// Values that lie close together.
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
+pub struct Outcome {
+    /// Their mean.
+    pub mean: f64,
+    /// How many they are.
+    pub runs: usize,
+}
+
+/// The largest gap is more than this share of the range.
+const LEAST_GAP_OF_RANGE: f64 = 0.75;
+/// It is at least this share of the mean.
+const LEAST_GAP_OF_MEAN: f64 = 0.1;
+/// Each group has at least so many values.
+const LEAST_RUNS: usize = 2;
 
 /// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
 const T95: [f64; 30] = [
@@ -25,14 +49,34 @@ impl Estimate {
         if n == 0 {
             return Estimate::default();
         }
-        let mean = values.iter().sum::<f64>() / n as f64;
-        if n == 1 {
-            return Estimate { mean, ci95: None };
-        }
-        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
-        let t = T95.get(n - 2).copied().unwrap_or(Z95);
-        Estimate { mean, ci95: Some(t * (variance / n as f64).sqrt()) }
+        let mean = mean(&values);
+        let ci95 = (n > 1).then(|| {
+            let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
+            T95.get(n - 2).copied().unwrap_or(Z95) * (variance / n as f64).sqrt()
+        });
+        let mut sorted = values;
+        sorted.sort_by(f64::total_cmp);
+        Estimate { mean, ci95, min: sorted[0], max: sorted[n - 1], two_groups: two_groups(&sorted) }
     }
+
+    /// All values are the same.
+    pub fn is_constant(&self) -> bool {
+        self.min.total_cmp(&self.max).is_eq()
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn two_groups(sorted: &[f64]) -> Option<[Outcome; 2]> {
+    let gap = |upper: usize| sorted[upper] - sorted[upper - 1];
+    let upper = (1..sorted.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
+    let range = sorted[sorted.len() - 1] - sorted[0];
+    let is_wide = gap(upper) > LEAST_GAP_OF_RANGE * range && gap(upper) >= LEAST_GAP_OF_MEAN * mean(sorted).abs();
+    let groups = [&sorted[..upper], &sorted[upper..]];
+    let are_groups = is_wide && groups.iter().all(|group| group.len() >= LEAST_RUNS);
+    are_groups.then(|| groups.map(|group| Outcome { mean: mean(group), runs: group.len() }))
 }
 
 #[cfg(test)]
@@ -49,6 +93,18 @@ mod tests {
 
     #[test]
     fn one_value_has_no_interval() {
-        assert_eq!(Estimate::of([7.0]), Estimate { mean: 7.0, ci95: None });
+        assert_eq!(Estimate::of([7.0]), Estimate { mean: 7.0, ci95: None, min: 7.0, max: 7.0, two_groups: None });
+    }
+
+    #[test]
+    fn runs_that_fall_into_two_groups_are_told() {
+        let groups = |values: &[f64]| Estimate::of(values.iter().copied()).two_groups;
+        let told = groups(&[7.5, 3.5, 3.4, 7.6, 3.6]).unwrap();
+        assert!((told[0].mean - 3.5).abs() < 1e-12 && (told[1].mean - 7.55).abs() < 1e-12);
+        assert_eq!(told.map(|group| group.runs), [3, 2]);
+        // A single run far from the others, values that are spread, and a gap that is small beside the mean.
+        for values in [&[3.5, 3.4, 3.6, 3.5, 7.5][..], &[1.0, 2.0, 4.0, 5.0], &[9.58, 9.58, 9.6, 9.6], &[1.0; 5]] {
+            assert_eq!(groups(values), None, "{values:?}");
+        }
     }
 }

@@ -92,6 +92,8 @@ pub enum Argument {
     Loss,
     /// Length of a run.
     Duration,
+    /// Where what is periodic begins.
+    Phases,
     /// Connections that share the path.
     Flows,
     /// The variants to compare.
@@ -112,6 +114,7 @@ impl Argument {
             Argument::Set => "set",
             Argument::Loss => "loss",
             Argument::Duration => "duration",
+            Argument::Phases => "phases",
             Argument::Flows => "flows",
             Argument::Variants => "variants",
             Argument::Variant => "variant",

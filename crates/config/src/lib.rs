@@ -2,11 +2,13 @@
 //! [`InputError`]: where it stands, the key, the value, and what is allowed.
 
 mod error;
+mod words;
 
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 pub use error::{Argument, InputError, KeyError, Location};
+pub use words::{did_you_mean, file_error};
 
 /// The table that `text` is; `location` is the file's name.
 ///

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use reknit_path::stages::KIND_NAMES;
-use reknit_path::{Direction, Pipe, Profile};
+use reknit_path::{Direction, Phases, Pipe, Profile};
 use reknit_sim::{Datagram, FlowSpec, Scenario, TraceEvent, Tracer, run_traced};
 use reknit_tcp::Config;
 use reknit_units::{Duration, Instant};
@@ -194,7 +194,7 @@ fn replay(profile: &Profile, record: &Record, lateness: &'static [Duration]) -> 
     let clock = Rc::new(Recorded { sends, now, lateness, readings });
     let side = |direction, sent: &Vec<Passed>| Side {
         end: Replayed { sends: sent.clone().into_iter(), got: Vec::new() },
-        pipe: Pipe::new(profile, direction, SEED),
+        pipe: Pipe::new(profile, direction, SEED, Phases::Fixed),
         tap: None,
         observer: Observer::default(),
     };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 
-use reknit_path::{Direction, Pipe, Profile};
+use reknit_path::{Direction, Phases, Pipe, Profile};
 use reknit_tcp::stats::{ReceiveStats, SendStats};
 use reknit_tcp::{CloseReason, Config, Info, Stream};
 use reknit_units::{Bytes, Duration, Instant};
@@ -203,7 +203,7 @@ fn make_side(
     if let End::Engine(engine) = &mut end {
         engine.start(began);
     }
-    let pipe = Pipe::new(&spec.profile, direction, spec.seed);
+    let pipe = Pipe::new(&spec.profile, direction, spec.seed, Phases::Drawn);
     Ok(Side { end, pipe, tap, observer: Observer::default() })
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use reknit_units::{Bytes, Instant};
 
 use crate::profile::{Direction, Profile};
-use crate::random::StreamId;
+use crate::random::{Phases, StreamId};
 use crate::router::{DropRange, Notice, Router};
 use crate::run_length::RunLengths;
 use crate::stages::{Drop, Exits, Item, Label, Outcome, Stage};
@@ -144,7 +144,7 @@ impl<P: Packet> Inside<P> {
 
 impl<P: Packet> Pipe<P> {
     /// The pipe for one direction of `profile`.
-    pub fn new(profile: &Profile, direction: Direction, seed: u64) -> Pipe<P> {
+    pub fn new(profile: &Profile, direction: Direction, seed: u64, phases: Phases) -> Pipe<P> {
         let specs = profile.stages(direction);
         let base = match direction {
             Direction::Forward => 0,
@@ -153,7 +153,7 @@ impl<P: Packet> Pipe<P> {
         let mut overtaken = false;
         let mut stages = Vec::with_capacity(specs.len());
         for (i, named) in specs.iter().enumerate() {
-            let stage = named.spec.build(StreamId { seed, stage: base + i as u32 });
+            let stage = named.spec.build(StreamId { seed, stage: base + i as u32, phases });
             let pause = overtaken;
             overtaken = stage.reorders();
             let reads_labels = stage.reads_labels();

@@ -82,15 +82,14 @@ impl Profile {
     /// If there is none, or if it is not TOML.
     pub fn table(name: &str) -> Result<Table, InputError> {
         let refuse = |message: String| InputError::new(name, message);
-        let is_file = name.contains('/') || Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"));
-        if is_file {
-            let text = std::fs::read_to_string(name).map_err(|e| refuse(e.to_string()))?;
+        if is_file_name(name) {
+            let text = std::fs::read_to_string(name).map_err(|e| refuse(reknit_config::file_error(&e)))?;
             return reknit_config::parse(name, &text);
         }
         let Some(text) = builtin(name) else {
-            let known = builtin::NAMES.join(", ");
+            let near = reknit_config::did_you_mean(name, builtin::NAMES.iter().copied());
             return Err(refuse(format!(
-                "no path of that name; known are {known}. A file's name must end in `.toml` or contain `/`"
+                "no path of that name; `reknit paths` lists all; a file's name must end in `.toml` or contain `/`{near}"
             )));
         };
         reknit_config::parse(name, text)
@@ -192,6 +191,11 @@ impl Profile {
     }
 }
 
+/// True if a path of this name is a file.
+pub fn is_file_name(name: &str) -> bool {
+    name.contains('/') || Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"))
+}
+
 fn stages(table: &mut Table, direction: &str) -> Result<Vec<Named>, KeyError> {
     let stages = match table.remove(direction) {
         None => Vec::new(),
@@ -217,46 +221,68 @@ fn stage(mut table: Table) -> Result<Named, KeyError> {
     Ok(Named { name: if name.is_empty() { kind } else { name }, spec })
 }
 
-/// Applies `tcp.key=value`, `drop_notices=value` or `forward.stage.key=value` to a path's table. A stage is addressed by its
-/// name, its kind or its position.
+/// Applies `key=value` to the table of a path. The key is any of a path file, dotted. An entry of a list is addressed by its
+/// name, its kind or its position from 0: `forward.links.paths.1.delay`.
 ///
 /// # Errors
 /// Names the key, and what is allowed.
 pub fn set(table: &mut Table, assignment: &str) -> Result<(), KeyError> {
-    const EXPECTED: &str =
-        "expected tcp.KEY=VALUE, forward.STAGE.KEY=VALUE, reverse.STAGE.KEY=VALUE or drop_notices=VALUE";
+    const EXPECTED: &str = "expected tcp.KEY=VALUE, forward.STAGE.KEY=VALUE, reverse.STAGE.KEY=VALUE or drop_notices=VALUE; KEY \
+                            may go on into lists and tables, as in forward.links.paths.1.delay";
     let Some((path, value)) = assignment.split_once('=') else { return Err(KeyError::new("", EXPECTED)) };
     let keys: Vec<&str> = path.trim().split('.').collect();
     match keys[..] {
-        ["tcp", key] => {
-            let tcp = table.entry("tcp").or_insert_with(|| Value::Table(Table::new()));
-            let tcp = tcp.as_table_mut().ok_or_else(|| KeyError::new("tcp", "expected a table"))?;
-            tcp.insert(key.to_owned(), literal(value));
-            Ok(())
-        }
-        ["drop_notices"] => {
-            table.insert("drop_notices".to_owned(), literal(value));
-            Ok(())
-        }
-        [direction @ ("forward" | "reverse"), stage, key] => {
-            find_stage(table, direction, stage)?.insert(key.to_owned(), literal(value));
-            Ok(())
+        ["drop_notices" | "description" | "source"] | ["tcp", _, ..] | ["forward" | "reverse", _, ..] => {
+            insert(table, &keys, literal(value))
         }
         _ => Err(KeyError::new("", EXPECTED)),
     }
 }
 
-fn find_stage<'a>(table: &'a mut Table, direction: &str, wanted: &str) -> Result<&'a mut Table, KeyError> {
-    let label = |stage: &Value| {
-        let get = |key| stage.get(key).and_then(Value::as_str);
-        get("name").or(get("kind")).unwrap_or_default().to_owned()
+/// Puts `value` at `keys` in `table`, making the tables on the way that are missing.
+fn insert(table: &mut Table, keys: &[&str], value: Value) -> Result<(), KeyError> {
+    let Some((first, rest)) = keys.split_first() else { return Ok(()) };
+    if rest.is_empty() {
+        table.insert((*first).to_owned(), value);
+        return Ok(());
+    }
+    let missing =
+        || if ["forward", "reverse"].contains(first) { Value::Array(Vec::new()) } else { Table::new().into() };
+    let next = table.entry(*first).or_insert_with(missing);
+    insert_into(next, rest, value).map_err(|error| error.inside(first))
+}
+
+fn insert_into(at: &mut Value, keys: &[&str], value: Value) -> Result<(), KeyError> {
+    match (at, keys) {
+        (Value::Table(table), keys) => insert(table, keys, value),
+        (Value::Array(list), [wanted, rest @ ..]) => {
+            let entry = entry(list, wanted)?;
+            if rest.is_empty() {
+                *entry = value;
+                return Ok(());
+            }
+            insert_into(entry, rest, value).map_err(|error| error.inside(wanted))
+        }
+        (other, keys) => {
+            let message = format!("`{other}` has no keys");
+            Err(KeyError::new(keys.join("."), message))
+        }
+    }
+}
+
+/// The entry of a list with this name, kind or position.
+fn entry<'a>(list: &'a mut [Value], wanted: &str) -> Result<&'a mut Value, KeyError> {
+    let label = |(i, entry): (usize, &Value)| {
+        let get = |key| entry.get(key).and_then(Value::as_str).map(str::to_owned);
+        get("name").or(get("kind")).unwrap_or_else(|| i.to_string())
     };
-    let stages = table.get_mut(direction).and_then(Value::as_array_mut);
-    let Some(stages) = stages else { return Err(KeyError::new(direction, "the path has no such stages")) };
-    let labels: Vec<String> = stages.iter().map(label).collect();
+    let labels: Vec<String> = list.iter().enumerate().map(label).collect();
     let position = wanted.parse().ok().or_else(|| labels.iter().position(|label| label == wanted));
-    position.and_then(|i: usize| stages.get_mut(i)).and_then(Value::as_table_mut).ok_or_else(|| {
-        KeyError::new(format!("{direction}.{wanted}"), format!("no such stage; there are {}", labels.join(", ")))
+    let entry = position.and_then(|i: usize| list.get_mut(i));
+    entry.ok_or_else(|| {
+        let there =
+            if labels.is_empty() { "there are none".to_owned() } else { format!("there are {}", labels.join(", ")) };
+        KeyError::new(wanted, format!("no such entry; {there}"))
     })
 }
 
@@ -347,7 +373,7 @@ mod tests {
         assert_eq!(with("tcp.mss=500").unwrap().tcp["mss"], Value::Integer(500));
         assert_eq!(
             with("forward.exit.rate=1").unwrap_err().to_string(),
-            "set = forward.exit.rate=1: forward.exit: no such stage; there are bottleneck, loss"
+            "set = forward.exit.rate=1: forward.exit: no such entry; there are bottleneck, loss"
         );
         assert!(with("speed=3").unwrap_err().to_string().contains("expected tcp.KEY=VALUE"));
         assert!(with("nonsense").is_err());

@@ -12,9 +12,53 @@ use rand_pcg::Pcg64;
 use reknit_units::Duration;
 use serde::de::{Deserialize, Deserializer, Error};
 
+/// The process whose stream tells where a stage begins.
+const PHASE: u32 = u32::MAX;
+
 /// One independent stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64);
+
+/// Where what is periodic begins in a run: which of the paths taken in turn comes first, how far the first interval of a
+/// constant length has come, when flows start. With fixed phases all runs on a path without other randomness are one and
+/// the same run, whose result may be far from typical (Floyd and Jacobson, "On traffic phase effects in packet-switched
+/// gateways", 1992).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, schemars::JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+pub enum Phases {
+    /// Each seed draws its own.
+    #[default]
+    Drawn,
+    /// At the beginning, with every seed.
+    Fixed,
+}
+
+impl FromStr for Phases {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Phases, String> {
+        match text {
+            "drawn" => Ok(Phases::Drawn),
+            "fixed" => Ok(Phases::Fixed),
+            _ => Err(format!("`{text}` is not known; write `drawn` or `fixed`")),
+        }
+    }
+}
+
+impl fmt::Display for Phases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Phases::Drawn => "drawn",
+            Phases::Fixed => "fixed",
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Phases {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Phases, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
 
 /// Identifies a stream: the run's seed, the direction and stage, and which of the stage's processes.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +67,8 @@ pub struct StreamId {
     pub seed: u64,
     /// Direction and position of the stage.
     pub stage: u32,
+    /// Whether the stage's phase is drawn.
+    pub phases: Phases,
 }
 
 impl StreamId {
@@ -35,6 +81,30 @@ impl StreamId {
             generator.next_u64();
         }
         Stream(generator)
+    }
+
+    /// The phase of what is periodic here, in [0, 1).
+    pub fn phase(self) -> f64 {
+        match self.phases {
+            Phases::Drawn => self.stream(PHASE).uniform(),
+            Phases::Fixed => 0.0,
+        }
+    }
+
+    /// The position in a cycle of `length` from which it begins.
+    pub(crate) fn position(self, length: u32) -> u32 {
+        #[expect(clippy::cast_sign_loss, reason = "neither factor has a sign")]
+        let position = (self.phase() * f64::from(length)) as u32;
+        position
+    }
+
+    /// The first of the intervals that `stream` draws: of constant ones only what the phase leaves of it.
+    pub(crate) fn first_interval(self, interval: &Variate, stream: &mut Stream) -> Duration {
+        let first = interval.draw(stream);
+        match interval {
+            Variate::Constant(_) => first - first.mul_f64(self.phase()),
+            _ => first,
+        }
     }
 }
 
@@ -278,12 +348,26 @@ mod tests {
     /// Mean and standard deviation of 200,000 draws, in milliseconds.
     fn moments(text: &str) -> (f64, f64) {
         let variate: Variate = text.parse().unwrap();
-        let mut stream = StreamId { seed: 1, stage: 0 }.stream(0);
+        let mut stream = StreamId { seed: 1, stage: 0, phases: Phases::Fixed }.stream(0);
         let n = 200_000;
         let draws: Vec<f64> = (0..n).map(|_| variate.draw(&mut stream).as_secs_f64() * 1e3).collect();
         let mean = draws.iter().sum::<f64>() / f64::from(n);
         let variance = draws.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / f64::from(n);
         (mean, variance.sqrt())
+    }
+
+    #[test]
+    fn phases_differ_between_seeds_and_leave_the_streams_alone() {
+        let id = |seed, phases| StreamId { seed, stage: 3, phases };
+        let drawn: Vec<u32> = (1..=1000).map(|seed| id(seed, Phases::Drawn).position(2)).collect();
+        let second = drawn.iter().filter(|position| **position == 1).count();
+        assert!((450..550).contains(&second) && drawn.iter().all(|position| *position < 2), "{second}");
+        assert_eq!(id(7, Phases::Fixed).position(2), 0);
+        let constant = Variate::Constant(Duration::from_secs(15));
+        let first = |phases| id(7, phases).first_interval(&constant, &mut id(7, phases).stream(0));
+        assert_eq!(first(Phases::Fixed), Duration::from_secs(15));
+        assert!(!first(Phases::Drawn).is_zero() && first(Phases::Drawn) < Duration::from_secs(15));
+        assert_eq!(id(7, Phases::Fixed).stream(1).bits(), id(7, Phases::Drawn).stream(1).bits());
     }
 
     #[test]
@@ -308,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_seed_gives_the_same_numbers_everywhere() {
-        let mut stream = StreamId { seed: 7, stage: 3 }.stream(1);
+        let mut stream = StreamId { seed: 7, stage: 3, phases: Phases::Fixed }.stream(1);
         let drawn: Vec<u64> = (0..3)
             .map(|_| Variate::Normal(Duration::from_secs(1), Duration::from_millis(300)))
             .map(|v| v.draw(&mut stream).as_nanos())
@@ -325,9 +409,9 @@ mod tests {
 
     #[test]
     fn streams_are_independent() {
-        let mut a = StreamId { seed: 1, stage: 0 }.stream(0);
-        let mut b = StreamId { seed: 1, stage: 0 }.stream(1);
-        let mut c = StreamId { seed: 2, stage: 0 }.stream(0);
+        let mut a = StreamId { seed: 1, stage: 0, phases: Phases::Fixed }.stream(0);
+        let mut b = StreamId { seed: 1, stage: 0, phases: Phases::Fixed }.stream(1);
+        let mut c = StreamId { seed: 2, stage: 0, phases: Phases::Fixed }.stream(0);
         let same = (0..1000).filter(|_| {
             let (a, b, c) = (a.chance(0.5), b.chance(0.5), c.chance(0.5));
             a == b || a == c

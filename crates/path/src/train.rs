@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use reknit_units::{Bytes, Duration, Instant};
 
-use crate::{Direction, Packet, Pipe, Profile};
+use crate::{Direction, Packet, Phases, Pipe, Profile};
 
 /// Packets of one size at one pace.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -74,7 +74,7 @@ impl Train {
 
     /// Sends the train through one direction of `profile`.
     pub fn through(self, profile: &Profile, direction: Direction, seed: u64) -> TrainResult {
-        let mut pipe = Pipe::new(profile, direction, seed);
+        let mut pipe = Pipe::new(profile, direction, seed, Phases::Fixed);
         let departure = |number| self.departure(number);
         let mut copies: Vec<Arrival> = Vec::with_capacity(self.packets as usize);
         let mut known = vec![false; self.packets as usize];

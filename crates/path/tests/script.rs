@@ -1,6 +1,6 @@
 //! Scripts do what they say to the packets that they name, and to no others.
 
-use reknit_path::{Direction, Label, Packet, Pipe, Profile};
+use reknit_path::{Direction, Label, Packet, Phases, Pipe, Profile};
 use reknit_units::{Bytes, Duration, Instant};
 
 /// A transmission of a segment of a flow; segment 0 is a packet without data.
@@ -30,7 +30,7 @@ impl Packet for Sent {
 fn pass(rules: &str, packets: &[Sent]) -> (Vec<(u64, Sent)>, Pipe<Sent>) {
     let toml = format!("description = \"test\"\n[[forward]]\nkind = \"script\"\nrules = [{rules}]\n");
     let profile = Profile::parse("test", &toml).unwrap();
-    let mut pipe = Pipe::new(&profile, Direction::Forward, 1);
+    let mut pipe = Pipe::new(&profile, Direction::Forward, 1, Phases::Fixed);
     pipe.count_runs(0);
     let mut out = Vec::new();
     let mut now = Instant::ZERO;

@@ -9,7 +9,7 @@ use pyo3::{Bound, FromPyObject, PyAny};
 use reknit_compare::{
     Argument, Axis, CompareOptions, Error, GridFile, InputError, KeyError, ScenarioOptions, SimulateOptions, names,
 };
-use reknit_path::Profile;
+use reknit_path::{Phases, Profile};
 use reknit_sim::{Group, MOST_FLOWS, MOST_SEEDS, PathSource, Plan};
 use reknit_units::{Duration, Share};
 use toml::{Table, Value};
@@ -28,6 +28,7 @@ pub(crate) struct SetupArgs<'py> {
     set: Vec<String>,
     loss: Option<String>,
     in_order: Option<bool>,
+    phases: Option<String>,
     flows: Option<i64>,
 }
 
@@ -97,6 +98,7 @@ impl RunArgs<'_> {
             set: setup.set,
             loss: setup.loss.map(|text| read::<Share>(&text, Argument::Loss)).transpose()?,
             in_order: setup.in_order,
+            phases: setup.phases.map(|text| read::<Phases>(&text, Argument::Phases)).transpose()?,
             duration: self.duration.as_deref().map(duration).transpose()?,
             variant_files: self.variant_files,
             variant_tables,

@@ -16,6 +16,10 @@ use crate::workload::Workload;
 
 /// Beyond the streams of the path's stages.
 const STREAMS: u32 = 1 << 17;
+/// Where flows draw how much later they start.
+const STARTS: u32 = STREAMS + 2;
+/// How much later a flow starts at most because of its phase.
+const START_PHASE: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -50,17 +54,19 @@ impl Client {
                 shared[shared.len() - 1].clone()
             })
         };
+        let phase = StreamId { seed: scenario.seed, stage: STARTS + index, phases: scenario.phases }.phase();
+        let spec = FlowSpec { start: spec.start + START_PHASE.mul_f64(phase), ..spec.clone() };
         Client {
             configs: [&spec.sender, &spec.receiver].map(|end| share(end.configure(base.clone()))),
-            spec: spec.clone(),
+            began: spec.start,
+            spec,
             tally: Tally::default(),
             slot: None,
-            began: spec.start,
             begun: 0,
             completed: 0,
             uncounted: 0,
             finished: None,
-            thinking: StreamId { seed: scenario.seed, stage: STREAMS }.stream(index),
+            thinking: StreamId { seed: scenario.seed, stage: STREAMS, phases: scenario.phases }.stream(index),
             last: None,
             series: Vec::new(),
         }

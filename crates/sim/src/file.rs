@@ -5,7 +5,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 
 use reknit_config::{InputError, KeyError, read};
-use reknit_path::Variate;
+use reknit_path::{Phases, Variate};
 use reknit_units::{Bytes, Duration, Share};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -54,6 +54,9 @@ pub(crate) struct Top {
     warm_up: Duration,
     /// Runs of each variant, with the seeds from 1 to this.
     seeds: Option<u32>,
+    /// `drawn`: each seed draws where what is periodic begins; `fixed`: at its beginning with every seed.
+    #[serde(default)]
+    phases: Phases,
     /// Variants to compare: names, or what would stand in variant files.
     #[serde(default)]
     variants: Vec<String>,
@@ -91,6 +94,7 @@ fn plan(location: &str, mut table: Table) -> Result<Plan, KeyError> {
         duration: top.duration,
         warm_up: top.warm_up,
         seeds: top.seeds,
+        phases: top.phases,
         variants: top.variants,
         own_variants,
         groups: groups(top.flows)?,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use reknit_config::{Argument, InputError, KeyError, Location};
-use reknit_path::{Profile, StreamId, Variate};
+use reknit_path::{Phases, Profile, StreamId, Variate};
 use reknit_tcp::Config;
 use reknit_units::{Bytes, Duration, Instant, Share};
 use reknit_variants::Composition;
@@ -40,6 +40,8 @@ pub struct Plan {
     pub warm_up: Duration,
     /// Runs of each variant.
     pub seeds: Option<u32>,
+    /// Whether each seed draws where what is periodic begins.
+    pub phases: Phases,
     /// Variants to compare.
     pub variants: Vec<String>,
     /// Variants that the plan itself describes: where, and their tables (`docs/variants.md`).
@@ -110,7 +112,8 @@ impl Plan {
     /// Names the file, the line (for broken TOML) or the key, what was wrong and what is allowed.
     pub fn load(path: &Path) -> Result<Plan, InputError> {
         let location = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| InputError::new(&location, error.to_string()))?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| InputError::new(&location, reknit_config::file_error(&error)))?;
         Plan::parse(&location, &text)
     }
 
@@ -143,6 +146,7 @@ impl Plan {
             duration: None,
             warm_up: Duration::ZERO,
             seeds: None,
+            phases: Phases::Drawn,
             variants: Vec::new(),
             own_variants: Vec::new(),
             groups: vec![Group::bulk(flows)],
@@ -268,7 +272,7 @@ impl FlowSetup {
         for GroupSetup { group, variant, tcp } in &self.groups {
             let variant = variant.as_ref().unwrap_or(compared);
             for (i, workload) in (0u64..).zip(deal(&group.workloads, group.count)) {
-                let mut stream = StreamId { seed, stage: STREAMS }.stream(flows.len() as u32);
+                let mut stream = StreamId { seed, stage: STREAMS, phases: Phases::Fixed }.stream(flows.len() as u32);
                 flows.push(FlowSpec {
                     start: Instant::ZERO + group.start.draw(&mut stream) + group.interval * i,
                     workload: group.workloads[workload].workload,

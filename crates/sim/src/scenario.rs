@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reknit_config::{InputError, KeyError, read};
-use reknit_path::Profile;
+use reknit_path::{Phases, Profile};
 use reknit_tcp::Config;
 use reknit_units::{Duration, Instant};
 use reknit_variants::Composition;
@@ -72,14 +72,25 @@ pub struct Scenario {
     pub warm_up: Duration,
     /// Seed of every random decision.
     pub seed: u64,
+    /// Whether the seed also draws when each flow starts, within 100 ms, and where the path's periodic stages begin.
+    pub phases: Phases,
     /// Interval of the time series. None: no series.
     pub sample_every: Option<Duration>,
 }
 
 impl Scenario {
-    /// One bulk transfer by `variant` at both ends.
+    /// One bulk transfer by `variant` at both ends, from time zero: phases are fixed.
     pub fn bulk(profile: Arc<Profile>, tcp: Config, variant: Composition, duration: Duration, seed: u64) -> Scenario {
         let flows = vec![FlowSpec::bulk(Arc::new(variant))];
-        Scenario { profile, tcp, flows, duration, warm_up: Duration::ZERO, seed, sample_every: None }
+        Scenario {
+            profile,
+            tcp,
+            flows,
+            duration,
+            warm_up: Duration::ZERO,
+            seed,
+            phases: Phases::Fixed,
+            sample_every: None,
+        }
     }
 }

@@ -117,8 +117,8 @@ impl<T: Tracer> Simulation<T> {
         if warm > Instant::ZERO {
             timers.push(Reverse((warm, Timer::Warm)));
         }
-        let mut forward = Pipe::new(&scenario.profile, Direction::Forward, scenario.seed);
-        let reverse = Pipe::new(&scenario.profile, Direction::Reverse, scenario.seed);
+        let mut forward = Pipe::new(&scenario.profile, Direction::Forward, scenario.seed, scenario.phases);
+        let reverse = Pipe::new(&scenario.profile, Direction::Reverse, scenario.seed, scenario.phases);
         let slowest = slowest(&scenario.profile);
         if T::WATCHES {
             forward.count_runs(slowest);

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use reknit_path::Profile;
+use reknit_path::{Phases, Profile};
 use reknit_sim::{FlowSpec, HashTracer, Scenario, Workload, run_traced};
 use reknit_tcp::Config;
 use reknit_units::{Bytes, Duration, Instant};
@@ -13,7 +13,8 @@ fn scenario(path: &str, variant: &str, seconds: u64) -> Scenario {
     let profile = Arc::new(Profile::load(path, &[]).unwrap());
     let tcp: Config = profile.tcp.clone().try_into().unwrap();
     let composition = (reknit_variants::find(variant).unwrap().compose)();
-    Scenario::bulk(profile, tcp, composition, Duration::from_secs(seconds), 7)
+    let scenario = Scenario::bulk(profile, tcp, composition, Duration::from_secs(seconds), 7);
+    Scenario { phases: Phases::Drawn, ..scenario }
 }
 
 fn hash(scenario: &Scenario) -> (String, u64) {
@@ -45,6 +46,15 @@ fn eight_transfers_share_a_lossy_path() {
         })
         .collect();
     assert_eq!(hash(&scenario), ("4a9dba090765ad50".to_owned(), 5_671));
+}
+
+#[test]
+fn phases_are_the_seeds_unless_they_are_fixed() {
+    let drawn = scenario("two-paths-50ms", "newreno", 5);
+    let fixed = Scenario { phases: Phases::Fixed, ..drawn.clone() };
+    let trace = |scenario: &Scenario, seed| hash(&Scenario { seed, ..scenario.clone() }).0;
+    assert_ne!(trace(&drawn, 1), trace(&drawn, 2));
+    assert_eq!(trace(&fixed, 1), trace(&fixed, 2));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use reknit_path::{Stream as Random, StreamId};
+use reknit_path::{Phases, Stream as Random, StreamId};
 use reknit_tcp::config::{DecreaseOf, KeepAlive, MaxWindowCaps, Retransmit, RttSamples};
 use reknit_tcp::segment::Ecn;
 use reknit_tcp::{CloseReason, Config, Connection, Identity, Output, Segment, SeqNum, State, Stream};
@@ -285,7 +285,7 @@ impl<W: Watch> Model<W> {
             endpoints: [endpoints, endpoints.reversed()],
             network: case.network,
             polling,
-            random: [0, 1].map(|stage| StreamId { seed: case.seed, stage }.stream(0)),
+            random: [0, 1].map(|stage| StreamId { seed: case.seed, stage, phases: Phases::Fixed }.stream(0)),
             flying: BTreeMap::new(),
             serial: 0,
             payload: Vec::new(),

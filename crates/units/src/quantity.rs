@@ -11,7 +11,21 @@ use serde::de::{Deserializer, Error, Unexpected, Visitor};
 pub struct UnitError {
     text: String,
     syntax: &'static Syntax,
+    why: Wrong,
 }
+
+/// What is wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrong {
+    /// It is not a number with a known unit.
+    Unreadable,
+    Negative,
+    /// More than this many of its unit.
+    TooLarge(u64, &'static str),
+}
+
+/// The most of the smallest unit: every sum of two quantities is inside 64 bits.
+const MOST: u64 = 9_200_000_000_000_000_000;
 
 /// What a quantity looks like in text.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,6 +40,13 @@ pub(crate) struct Syntax {
 impl fmt::Display for UnitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Syntax { what, units, example } = self.syntax;
+        match self.why {
+            Wrong::Unreadable => {}
+            Wrong::Negative => {
+                return write!(f, "`{}` is negative; {what} is 0 or more, for example `{example}`", self.text);
+            }
+            Wrong::TooLarge(most, unit) => return write!(f, "`{}` is too large; at most {most} {unit}", self.text),
+        }
         write!(f, "`{}` is not {what}; write a number and a unit (", self.text)?;
         for (i, (unit, _)) in units.iter().enumerate() {
             write!(f, "{}{unit}", if i == 0 { "" } else { ", " })?;
@@ -39,21 +60,29 @@ impl std::error::Error for UnitError {}
 impl Syntax {
     /// The value of `text` in the smallest unit, rounded to the nearest integer. Case does not matter.
     pub(crate) fn parse(&'static self, text: &str) -> Result<u64, UnitError> {
-        let refuse = || UnitError { text: text.to_owned(), syntax: self };
+        let wrong = |why| UnitError { text: text.to_owned(), syntax: self, why };
+        let refuse = || wrong(Wrong::Unreadable);
         let trimmed = text.trim();
+        if let Some(number) = trimmed.strip_prefix('-') {
+            return Err(if self.parse(number).is_ok() { wrong(Wrong::Negative) } else { refuse() });
+        }
         let digits = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).ok_or_else(refuse)?;
         let (number, unit) = trimmed.split_at(digits);
         let unit = unit.trim_start();
-        let &(_, scale) = self.units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).ok_or_else(refuse)?;
+        let &(unit, scale) = self.units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).ok_or_else(refuse)?;
         let value = number.parse::<f64>().map_err(|_| refuse())? * scale as f64;
-        // 2^63 leaves every sum of two quantities inside 64 bits.
-        if value < 9.2e18 {
+        if value < MOST as f64 {
             #[expect(clippy::cast_sign_loss, reason = "the number has no sign")]
             let rounded = (value + 0.5) as u64;
             Ok(rounded)
         } else {
-            Err(refuse())
+            Err(wrong(Wrong::TooLarge(MOST / scale, unit)))
         }
+    }
+
+    /// A bare number where a text with a unit should be.
+    fn bare(&'static self, number: &str) -> UnitError {
+        UnitError { text: number.to_owned(), syntax: self, why: Wrong::Unreadable }
     }
 
     /// Prints `value` (in the smallest unit) in the largest unit that leaves at least 1, with at most three decimals.
@@ -86,11 +115,11 @@ where
         }
 
         fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
-            Err(E::custom(UnitError { text: number.to_string(), syntax: self.0 }))
+            Err(E::custom(self.0.bare(&number.to_string())))
         }
 
         fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
-            Err(E::custom(UnitError { text: number.to_string(), syntax: self.0 }))
+            Err(E::custom(self.0.bare(&number.to_string())))
         }
 
         fn visit_bool<E: Error>(self, value: bool) -> Result<T, E> {

@@ -222,6 +222,9 @@ mod tests {
             error,
             "`5 mss` is not a duration; write a number and a unit (ns, us, ms, s, min), for example `25 ms`"
         );
+        let told = |text: &str| text.parse::<Duration>().unwrap_err().to_string();
+        assert_eq!(told("-5 s"), "`-5 s` is negative; a duration is 0 or more, for example `25 ms`");
+        assert_eq!(told("99999999999 s"), "`99999999999 s` is too large; at most 9200000000 s");
         for text in ["", "5", "ms", "-5 ms", "1e3 ms", "1.2.3 ms", "99999999999999999999 s"] {
             assert!(text.parse::<Duration>().is_err(), "{text:?} was accepted");
         }

@@ -56,7 +56,7 @@ impl Custom {
         let place = path.display().to_string();
         match std::fs::read_to_string(path) {
             Ok(text) => Custom::parse(&place, &text),
-            Err(error) => Err(InputError::new(&place, error.to_string())),
+            Err(error) => Err(InputError::new(&place, reknit_config::file_error(&error))),
         }
     }
 

@@ -54,6 +54,16 @@ macro_rules! families {
         }
 
         impl Family {
+            /// All families, in the order of lists.
+            pub const ALL: &[Family] = &[$(Family::$family),+];
+
+            /// What it is called where variants are named: its folder.
+            pub const fn key(self) -> &'static str {
+                match self {
+                    $(Family::$family => stringify!($folder),)+
+                }
+            }
+
             /// A line about it, for lists.
             pub const fn title(self) -> &'static str {
                 match self {
@@ -165,14 +175,10 @@ impl fmt::Display for Family {
 
 /// A name that no variant has.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("unknown variant `{name}`; known are {}", known())]
+#[error("unknown variant `{name}`; `reknit variants` lists all{}", reknit_config::did_you_mean(.name, VARIANTS.iter().map(|v| v.name)))]
 pub struct UnknownVariant {
     /// The name that was asked for.
     pub name: String,
-}
-
-fn known() -> String {
-    VARIANTS.iter().map(|v| v.name).collect::<Vec<_>>().join(", ")
 }
 
 /// The variant called `name`; case does not matter.
@@ -204,6 +210,6 @@ mod tests {
     fn variants_are_found_by_alias_and_in_any_case() {
         assert_eq!(find("RACK-TLP").unwrap().name, "rack");
         let error = find("tahoe").unwrap_err().to_string();
-        assert!(error.starts_with("unknown variant `tahoe`; known are reno, "), "{error}");
+        assert!(error.starts_with("unknown variant `tahoe`; `reknit variants` lists all"), "{error}");
     }
 }

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Point = float | str
 """A place on the axis of a sweep: a number, or a name such as ``"ref"``; ``"all"`` where nothing is swept."""
 Kind = Literal["sweep", "trace", "unit"]
+FIXED: Mapping[str, str] = {"phases": "fixed"}
+"""Of every scenario here: the papers' runs began at time zero, and scripts name times and packets."""
 
 
 @dataclass(frozen=True)

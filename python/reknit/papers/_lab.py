@@ -15,7 +15,7 @@ import polars as pl
 import reknit
 from reknit import _workers
 from reknit.papers import _metrics
-from reknit.papers._frame import DEFAULT, Paper, Point, Result, Tier, key
+from reknit.papers._frame import DEFAULT, FIXED, Paper, Point, Result, Tier, key
 from reknit.papers._labels import Variant, canonical, variant
 
 Scenario = Mapping[str, Any]
@@ -194,7 +194,7 @@ class Lab:
             found = _nothing(len(curves), seeds)
         else:
             self.told(f"{id}: {x}")
-            given = {"duration": f"{duration:g} s", **scenario}
+            given = {**FIXED, "duration": f"{duration:g} s", **scenario}
             axes = {"variant": list(curves.values())}
             found = reknit.sweep(given, axes, seeds, self.executor, self.kept(id, x), progress=False)
         labels = [label for label in curves for _ in seeds]

@@ -11,6 +11,7 @@ import polars as pl
 
 import reknit
 from reknit.papers import _metrics
+from reknit.papers._frame import FIXED
 from reknit.papers._lab import Lab
 
 PATHS = {
@@ -105,7 +106,9 @@ def _goodput(
     lab: Lab, where: Mapping[str, object], variants: Sequence[str], losses: Sequence[float], seeds: int
 ) -> dict[float, dict[str, float]]:
     axes: dict[str, list[Any]] = {"variant": list(variants), "loss": list(losses)}
-    table = reknit.sweep(where, axes, seeds, lab.executor, lab.kept("overview", str(where["path"])), progress=False)
+    table = reknit.sweep(
+        {**FIXED, **where}, axes, seeds, lab.executor, lab.kept("overview", str(where["path"])), progress=False
+    )
     mean = table.group_by("variant", "loss").agg(pl.col("goodput_mbit_s").mean())
     found: dict[float, dict[str, float]] = {loss: {} for loss in losses}
     for variant, loss, goodput in mean.iter_rows():
@@ -115,7 +118,7 @@ def _goodput(
 
 def _properties(lab: Lab, seeds: int) -> dict[str, dict[str, float | None]]:
     duration = 60.0
-    common = {"path": "survey", "duration": f"{duration:g} s"}
+    common = {**FIXED, "path": "survey", "duration": f"{duration:g} s"}
     axes = {"variant": list(VARIANTS)}
     table = reknit.sweep(common, axes, seeds, lab.executor, lab.kept("overview", "properties"), progress=False)
     found: dict[str, dict[str, float | None]] = {}

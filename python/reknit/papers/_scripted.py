@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 import reknit
+from reknit.papers._frame import FIXED
 
 MSS = 1000
 ONE_WAY_S = 0.05
@@ -51,7 +52,7 @@ def scenario(
         "tcp": {"mss": MSS, "timestamps": False, "ack_every": 1, "initial_window": window, "max_window": window, **tcp},
     }
     workload = "bulk" if bytes is None else {"kind": "transfer", "size": f"{bytes} B"}
-    return {"path": path, "duration": f"{seconds} s", "flows": [{"workload": workload}]}
+    return {**FIXED, "path": path, "duration": f"{seconds} s", "flows": [{"workload": workload}]}
 
 
 def time_line(variant: str, *rules: Rule, **options: Any) -> pl.DataFrame:  # noqa: ANN401

@@ -11,6 +11,7 @@ import polars as pl
 import reknit
 from reknit._style import CAUSES, COLOURS
 from reknit.papers._figures import Drawn
+from reknit.papers._frame import FIXED
 from reknit.papers._labels import Variant
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class TimeLine:
     @classmethod
     def of(cls, variant: Variant, scenario: Mapping[str, Any]) -> TimeLine:
         """Run a variant once."""
-        return cls(reknit.trace(None, variant, scenario=scenario))
+        return cls(reknit.trace(None, variant, scenario={**FIXED, **scenario}))
 
     @property
     def sent(self) -> pl.DataFrame:

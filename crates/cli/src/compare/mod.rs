@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
-use reknit_compare::{CompareOptions, Experiment, Job, ScenarioOptions};
-use reknit_sim::{End, MOST_FLOWS, MOST_SEEDS, RunResult, run_unless};
-use reknit_units::Duration;
+use reknit_compare::{CompareOptions, Comparison, Experiment, Job, names};
+use reknit_sim::{End, MOST_SEEDS, RunResult, run_unless};
 
 use crate::capture::{self, CaptureTracer};
-use crate::scenario_args::ScenarioArgs;
+use crate::overrides::Overrides;
 use crate::{Failure, input, output};
 
 /// Compare variants on a path, in simulation.
@@ -20,33 +19,36 @@ use crate::{Failure, input, output};
 /// Each variant runs once per seed. For a given seed, every variant sees the same losses and delays. "Of in-order" is
 /// relative to `sack` on the same path without reordering.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  reknit compare --path two-paths-50ms --variants sack,rack
+  reknit compare --path 'two-paths-*,rr-tcp' --variants 'undo,rr-*' --duration 200s
+  reknit compare --path lossy --loss 2% --set forward.bottleneck.rate='2 Mbit/s' --seeds 10 --json")]
 pub(crate) struct Args {
-    #[command(flatten)]
-    scenario: ScenarioArgs,
-    /// Variants, separated by commas (`reknit variants` lists them) [default: all, or with --variant-file those that the
-    /// files are based on]
+    /// Built-in paths (`reknit paths` lists them) or TOML files, separated by commas; `*` and `?` stand for other characters
+    #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',', required_unless_present = "scenario")]
+    path: Vec<String>,
+    /// Which flows share the path and what they send: a TOML file (docs/scenarios.md); options override the file
+    #[arg(long, value_name = "FILE.toml")]
+    scenario: Option<PathBuf>,
+    /// Variants (`reknit variants` lists them), separated by commas: names, patterns such as `rr-*`, or families (base, undo,
+    /// threshold, wait, time, receiver) [default: all, or those that --variant-file starts from]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Length of each run, in simulated time [default: 60 s]
-    #[arg(long, value_name = "TIME", value_parser = input::duration)]
-    duration: Option<Duration>,
     /// Runs of each variant, with the seeds 1, 2, 3, ... [default: 5]
     #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_SEEDS>, allow_negative_numbers = true)]
     seeds: Option<u32>,
-    /// Connections that share the path, all of the same variant, opened 100 ms apart
-    #[arg(long, value_name = "N", default_value = "1", value_parser = input::whole::<1, MOST_FLOWS>,
-          allow_negative_numbers = true, conflicts_with = "scenario")]
-    flows: u32,
-    /// Print all results as JSON (docs/json.md describes it)
+    #[command(flatten)]
+    overrides: Overrides,
+    /// Print all results as JSON (docs/json.md)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Print one line per run as comma-separated values
     #[arg(long)]
     csv: bool,
-    /// Write the packets of each variant's first run to a pcapng file (several variants: FILE-VARIANT)
+    /// Write the packets of the first run of each variant to a pcapng file (several paths or variants: FILE-PATH-VARIANT)
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// The end at which to capture packets
+    /// Which end's packets go into the capture
     #[arg(long, value_enum, default_value_t = Side::Sender)]
     pcap_side: Side,
     /// Do not show a progress bar
@@ -61,44 +63,72 @@ enum Side {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let experiment = Experiment::new(&options(args)?)?;
-    for warning in &experiment.warnings {
-        eprintln!("warning: {warning}");
-    }
+    let experiments = experiments(args)?;
     let stop = output::on_interrupt();
     let began = clock();
-    let bar = output::progress(experiment.jobs.len() as u64, "simulating", args.quiet);
-    let comparison = experiment.run(|job| {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let result = simulate(args, &experiment, job, &stop)?;
-        bar.inc(1);
-        Ok::<_, Failure>(result)
-    })?;
+    let jobs: usize = experiments.iter().map(|experiment| experiment.jobs.len()).sum();
+    let bar = output::progress(jobs as u64, "simulating", args.quiet);
+    let mut comparisons: Vec<Comparison> = Vec::new();
+    for experiment in &experiments {
+        let comparison = experiment.run(|job| {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let result = simulate(args, experiments.len(), experiment, job, &stop)?;
+            bar.inc(1);
+            Ok::<_, Failure>(result)
+        })?;
+        comparisons.push(comparison);
+    }
     bar.finish_and_clear();
-    for row in &comparison.variants {
+    for row in comparisons.iter().flat_map(|comparison| &comparison.variants) {
         output::tell_of_fall_back(&row.variant, &row.fell_back);
     }
-    show::show(args, &comparison, began)
+    show::show(args, &comparisons, began)
 }
 
-fn options(args: &Args) -> Result<CompareOptions, Failure> {
-    let scenario = ScenarioOptions { duration: args.duration, ..args.scenario.options(args.flows)? };
-    Ok(CompareOptions { scenario, variants: args.variants.clone(), seeds: args.seeds })
+/// One for each path. All are looked up before the first one runs.
+fn experiments(args: &Args) -> Result<Vec<Experiment>, Failure> {
+    let mut paths: Vec<Option<String>> = Vec::new();
+    for path in names::expand_paths(&args.path)? {
+        paths.push(Some(path));
+    }
+    if paths.is_empty() {
+        paths.push(None); // the scenario's
+    }
+    let one = |path: Option<String>| {
+        let scenario = args.overrides.options(args.scenario.as_deref(), path.as_deref())?;
+        Ok(Experiment::new(&CompareOptions { scenario, variants: args.variants.clone(), seeds: args.seeds })?)
+    };
+    let experiments: Vec<Experiment> = paths.into_iter().map(one).collect::<Result<_, Failure>>()?;
+    // Of all paths the same.
+    for warning in experiments.iter().take(1).flat_map(|experiment| &experiment.warnings) {
+        eprintln!("warning: {warning}");
+    }
+    Ok(experiments)
 }
 
-/// With several variants each has a file of its own: `file-variant.pcapng`.
-fn capture_name(file: &Path, variant: &str, variants: usize) -> PathBuf {
-    capture::labelled(file, if variants == 1 { "" } else { variant })
+/// Where there are several paths or variants each run has a file of its own: `file-path-variant.pcapng`.
+fn capture_name(file: &Path, path: Option<&str>, variant: Option<&str>) -> PathBuf {
+    let path = path.map(|path| Path::new(path).file_stem().unwrap_or_default().to_string_lossy());
+    let label: Vec<&str> = [path.as_deref(), variant].into_iter().flatten().collect();
+    capture::labelled(file, &label.join("-"))
 }
 
 /// None if the user has interrupted it. The first run of each variant may go into a capture.
-fn simulate(args: &Args, experiment: &Experiment, job: &Job, stop: &AtomicBool) -> Result<Option<RunResult>, Failure> {
+fn simulate(
+    args: &Args,
+    paths: usize,
+    experiment: &Experiment,
+    job: &Job,
+    stop: &AtomicBool,
+) -> Result<Option<RunResult>, Failure> {
     let (Some(file), Some(variant), 1) = (&args.pcap, job.variant(), job.scenario.seed) else {
         return Ok(job.simulate(stop));
     };
-    let file = capture_name(file, &experiment.variants[variant].name, experiment.variants.len());
+    let path = (paths > 1).then_some(job.scenario.profile.name.as_str());
+    let variant = (experiment.variants.len() > 1).then_some(experiment.variants[variant].name.as_str());
+    let file = capture_name(file, path, variant);
     let side = if args.pcap_side == Side::Sender { End::Sender } else { End::Receiver };
     let failed = |error: std::io::Error| Failure::Failed(format!("{}: {error}", file.display()));
     let tracer = CaptureTracer::create(&file, side).map_err(failed)?;

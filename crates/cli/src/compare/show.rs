@@ -1,56 +1,65 @@
 //! How a comparison is printed: for people, as JSON, as CSV.
 
-use reknit_compare::{Comparison, Completions, Estimate, Row, RunSummary};
+use reknit_compare::{Comparison, Completions, Estimate, Row, RunSummary, SeveralPaths};
 use reknit_units::Duration;
 
 use super::{Args, lines};
-use crate::table::{self, Align, Column};
+use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, output};
 
-pub(super) fn show(args: &Args, comparison: &Comparison, began: std::time::Instant) -> Result<(), Failure> {
+pub(super) fn show(args: &Args, comparisons: &[Comparison], began: std::time::Instant) -> Result<(), Failure> {
     if args.json {
-        let text = serde_json::to_string_pretty(comparison).map_err(|error| Failure::Failed(error.to_string()))?;
-        output::print(&format!("{text}\n"))?;
+        output::print(&(json(comparisons)? + "\n"))?;
     } else if args.csv {
-        output::print(&csv(comparison))?;
+        output::print(&csv(comparisons))?;
     } else {
-        output::print(&people(comparison, table::terminal_width(), table::may_colour(), began.elapsed()))?;
+        let (screen, took) = (Screen::stdout(), began.elapsed());
+        let shown: Vec<String> = comparisons.iter().map(|comparison| people(comparison, screen)).collect();
+        output::print(&(shown.join("\n\n") + "\n" + &foot(comparisons, screen, took)))?;
     }
-    if comparison.complete {
-        Ok(())
-    } else {
-        let finished: usize = comparison.variants.iter().map(|row| row.runs.len()).sum();
-        let asked = comparison.runs_asked;
-        eprintln!("interrupted: {finished} of {asked} runs were finished and are shown");
-        Err(Failure::Interrupted)
+    if comparisons.iter().all(|comparison| comparison.complete) {
+        return Ok(());
     }
+    let sum = |count: fn(&Comparison) -> usize| comparisons.iter().map(count).sum::<usize>();
+    let finished = sum(|comparison| comparison.variants.iter().map(|row| row.runs.len()).sum());
+    let wanted = sum(|comparison| comparison.runs_asked);
+    eprintln!("interrupted: {finished} of {wanted} runs were finished and are shown");
+    Err(Failure::Interrupted)
 }
 
-fn people(comparison: &Comparison, width: usize, bold: bool, took: std::time::Duration) -> String {
+/// The document of one path, or of several.
+fn json(comparisons: &[Comparison]) -> Result<String, Failure> {
+    let text = match comparisons {
+        [comparison] => serde_json::to_string_pretty(comparison),
+        _ => serde_json::to_string_pretty(&SeveralPaths::of(comparisons)),
+    };
+    text.map_err(|error| Failure::Failed(error.to_string()))
+}
+
+fn people(comparison: &Comparison, screen: Screen) -> String {
     let title = format!(
         "{}: {}; in order {} Mbit/s",
         comparison.path,
         comparison.description,
         comparison.in_order_mbit_s.map_or("-".to_owned(), output::number)
     );
-    let mut text = table::wrap(&title, width, 2);
-    text.push_str("\n\n");
-    text.push_str(&table::render(&columns(comparison), width, bold));
-    let finished: usize = comparison.variants.iter().map(|row| row.runs.len()).sum();
-    let simulated = comparison.duration_s * finished as f64;
+    format!("{}\n\n{}", table::wrap(&title, screen.text_width(), 2), table::render(&columns(comparison), screen))
+}
+
+/// What stands below the tables.
+fn foot(comparisons: &[Comparison], screen: Screen, took: std::time::Duration) -> String {
+    let Some(first) = comparisons.first() else { return String::new() };
+    let rows = comparisons.iter().flat_map(|comparison| &comparison.variants);
+    let simulated: f64 = rows.clone().map(|row| row.runs.len() as f64 * first.duration_s).sum();
     let foot = format!(
-        "Means of seeds 1..{} with 95 % intervals, {} s each; {} s of traffic in {:.2} s. reknit {}. All fields: --json. \
-         Look inside: --pcap FILE.",
-        comparison.seeds,
-        output::count(comparison.duration_s),
+        "{} {} s each, {} s of traffic in {:.2} s. reknit {}. All fields: --json. Look inside: --pcap FILE.",
+        output::legend(first.seeds as usize, rows.map(|row| &row.goodput_mbit_s)),
+        output::count(first.duration_s),
         output::count(simulated),
         took.as_secs_f64(),
-        comparison.reknit
+        first.reknit
     );
-    text.push('\n');
-    text.push_str(&table::wrap(&foot, width, 0));
-    text.push('\n');
-    text
+    table::wrap(&foot, screen.text_width(), 0) + "\n"
 }
 
 fn columns(comparison: &Comparison) -> Vec<Column> {
@@ -149,12 +158,13 @@ impl Extras {
     }
 }
 
-fn csv(comparison: &Comparison) -> String {
+fn csv(comparisons: &[Comparison]) -> String {
     let mut titles = vec!["path", "variant", "seed"];
     titles.extend(lines::TITLES);
     titles.insert(4, "of_in_order");
     let mut text = titles.join(",") + "\n";
-    for row in &comparison.variants {
+    let rows = comparisons.iter().flat_map(|comparison| comparison.variants.iter().map(move |row| (comparison, row)));
+    for (comparison, row) in rows {
         for run in &row.runs {
             let mut fields = vec![comparison.path.clone(), row.variant.clone(), run.seed.to_string()];
             fields.extend(lines::cells(run));

@@ -21,6 +21,9 @@ use crate::{Failure, capture, input, output};
 /// variants of --variant-file, transfers data to each receiver in turn. With --size or --file, the transfer is verified by
 /// SHA-256; otherwise it lasts for --duration.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  reknit testbed --path two-paths-50ms --size 4MB
+  reknit testbed --path lossy --variants kernel:cubic,kernel:reno,rack --duration 10s")]
 pub(crate) struct Args {
     #[command(flatten)]
     scenario: ScenarioArgs,
@@ -42,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Length of each transfer; with --size or --file, its time limit [default: 20 s]
-    #[arg(long, value_name = "TIME", value_parser = input::duration)]
+    #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
     duration: Option<Duration>,
     /// Seed of the path's random decisions
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]

@@ -1,7 +1,7 @@
 //! How live transfers are printed: a row for each pair of ends.
 
 use super::report::{Measured, Report, Transfer, estimate};
-use crate::table::{self, Align, Column};
+use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, output};
 
 /// Counters of a sender's kernel that tell how it took reordering.
@@ -33,10 +33,11 @@ pub(super) fn show(json: bool, report: &Report) -> Result<(), Failure> {
     if report.transfers.is_empty() {
         return Ok(());
     }
-    let width = table::terminal_width();
+    let screen = Screen::stdout();
+    let width = screen.text_width();
     let title = format!("{}: {}; live, Linux {}", report.path, report.description, report.kernel);
     let mut text = format!("{}\n\n", table::wrap(&title, width, 2));
-    text.push_str(&table::render(&columns(report), width, table::may_colour()));
+    text.push_str(&table::render(&columns(report), screen));
     if report.repeat > 1 {
         let foot = format!("Means of {} transfers each with 95 % intervals, and their range.", report.repeat);
         text = text + "\n" + &table::wrap(&foot, width, 0) + "\n";

@@ -27,7 +27,7 @@ fn at(ms: u64) -> Instant {
 
 fn pipe(toml: &str) -> Pipe<Numbered> {
     let profile = Profile::parse("test", &format!("description = \"test\"\n{toml}")).unwrap();
-    Pipe::new(&profile, Direction::Forward, 1)
+    Pipe::new(&profile, Direction::Forward, 1, Phases::Fixed)
 }
 
 /// Sends 1 to `n`, one each `gap` milliseconds; returns what comes out, with the time in milliseconds.
@@ -139,7 +139,7 @@ fn the_packet_behind_those_that_were_dropped_tells_of_them() {
              [[forward]]\nkind = \"loss\"\npackets = [2, 4]\n\
              [[forward]]\nkind = \"loss\"\npackets = [2]\n"
         );
-        let mut pipe = Pipe::new(&Profile::parse("test", &toml).unwrap(), Direction::Forward, 1);
+        let mut pipe = Pipe::new(&Profile::parse("test", &toml).unwrap(), Direction::Forward, 1, Phases::Fixed);
         for n in 1..=6 {
             pipe.push(at(0), Told(n, None));
         }
@@ -173,7 +173,7 @@ fn flows_keep_to_their_path() {
     assert!((8..=42).contains(&(taken.len() / 10)), "{}", taken.len());
     assert_eq!(far(train(&mut pipe(paths), 500, 1)), taken);
     let profile = Profile::parse("test", &format!("description = \"test\"\n{paths}")).unwrap();
-    assert_ne!(far(train(&mut Pipe::new(&profile, Direction::Forward, 2), 500, 1)), taken);
+    assert_ne!(far(train(&mut Pipe::new(&profile, Direction::Forward, 2, Phases::Fixed), 500, 1)), taken);
 }
 
 #[test]

@@ -54,7 +54,13 @@ impl Parameters for Displace {
     }
 
     fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Displaced { spec: self.clone(), selection: id.stream(0), seen: 0, held: VecDeque::new(), delayed: 0 })
+        Box::new(Displaced {
+            spec: self.clone(),
+            selection: id.stream(0),
+            seen: id.position(self.every.unwrap_or(1)),
+            held: VecDeque::new(),
+            delayed: 0,
+        })
     }
 
     fn in_order(&self) -> Option<Spec> {

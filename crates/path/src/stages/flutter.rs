@@ -31,13 +31,12 @@ impl fmt::Display for Flutter {
 
 impl Parameters for Flutter {
     fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Fluttering {
-            spec: self.clone(),
-            changes: id.stream(0),
-            delays: id.stream(1),
-            next_change: Instant::ZERO,
-            delay: Duration::ZERO,
-        })
+        let mut changes = id.stream(0);
+        let next_change = Instant::ZERO + id.first_interval(&self.interval, &mut changes).max(Duration::from_nanos(1));
+        let (spec, delays) = (self.clone(), id.stream(1));
+        let mut route = Fluttering { spec, changes, delays, next_change, delay: Duration::ZERO };
+        route.delay = route.draw();
+        Box::new(route)
     }
 
     fn in_order(&self) -> Option<Spec> {

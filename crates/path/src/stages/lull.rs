@@ -40,7 +40,7 @@ impl fmt::Display for Lull {
 impl Parameters for Lull {
     fn build(&self, id: StreamId) -> Box<dyn Stage> {
         let mut times = id.stream(0);
-        let next = Instant::ZERO + self.interval.draw(&mut times);
+        let next = Instant::ZERO + id.first_interval(&self.interval, &mut times);
         Box::new(Pausing {
             spec: self.clone(),
             times,

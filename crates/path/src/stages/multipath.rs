@@ -97,6 +97,19 @@ impl fmt::Display for Multipath {
     }
 }
 
+impl Multipath {
+    /// The path that is in turn after this many packets of a round, and how many of them it has taken.
+    fn turn(&self, mut packets: u32) -> (usize, u32) {
+        for (i, path) in self.paths.iter().enumerate() {
+            if packets < path.weight {
+                return (i, packets);
+            }
+            packets -= path.weight;
+        }
+        (0, 0)
+    }
+}
+
 impl Parameters for Multipath {
     fn checked(self) -> Result<Multipath, KeyError> {
         if self.paths.is_empty() {
@@ -124,16 +137,18 @@ impl Parameters for Multipath {
             weight: path.weight,
         });
         let mut selection = id.stream(0);
+        let total_weight = self.paths.iter().map(|path| path.weight).sum();
+        let (current, taken) = self.turn(id.position(total_weight));
         Box::new(Parallel {
             choice: self.choice,
             gap: self.gap,
             last: Instant::ZERO,
             hasher: SipHasher13::new_with_keys(selection.bits(), selection.bits()),
             selection: id.stream(0),
-            total_weight: self.paths.iter().map(|path| path.weight).sum(),
+            total_weight,
             lanes: branches.collect(),
-            current: 0,
-            taken: 0,
+            current,
+            taken,
         })
     }
 

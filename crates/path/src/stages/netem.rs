@@ -236,7 +236,7 @@ impl Parameters for Netem {
             orders: correlated(4),
             bits: id.stream(5),
             bad: false,
-            counter: 0,
+            counter: id.position(self.parsed.gap),
             last_exit: Instant::ZERO,
             queued: BinaryHeap::new(),
         })

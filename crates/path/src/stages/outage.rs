@@ -43,7 +43,7 @@ impl Parameters for Outage {
 
     fn build(&self, id: StreamId) -> Box<dyn Stage> {
         let mut times = id.stream(0);
-        let next = self.up.map_or(Instant::NEVER, |up| Instant::ZERO + up.draw(&mut times));
+        let next = self.up.map_or(Instant::NEVER, |up| Instant::ZERO + id.first_interval(&up, &mut times));
         Box::new(Interrupted { spec: self.clone(), times, selection: id.stream(1), next, until: Instant::ZERO })
     }
 

@@ -84,7 +84,7 @@ impl Parameters for Stripe {
             spec: self.clone(),
             others: id.stream(0),
             next_other: Instant::ZERO,
-            turn: 0,
+            turn: id.position(self.links) as usize,
         })
     }
 

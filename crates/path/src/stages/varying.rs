@@ -57,10 +57,11 @@ impl Parameters for Varying {
     }
 
     fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Changing {
-            server: Server::new(&self.link()),
-            pace: Pace { spec: self.clone(), periods: id.stream(0), slow: true, until: Instant::ZERO },
-        })
+        let mut periods = id.stream(0);
+        // A period of zero would never end.
+        let first = id.first_interval(&self.fast_for, &mut periods).max(Duration::from_micros(1));
+        let pace = Pace { spec: self.clone(), periods, slow: false, until: Instant::ZERO + first };
+        Box::new(Changing { server: Server::new(&self.link()), pace })
     }
 
     fn in_order(&self) -> Option<Spec> {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 import reknit
+from reknit.papers._frame import FIXED
 
 if TYPE_CHECKING:
     from reknit.papers._labels import Variant
@@ -62,7 +63,7 @@ def scripted(
         "reverse": [*_script(acks), hop],
         "tcp": {**ends, **(tcp or {})},
     }
-    return {"path": path, "duration": duration}
+    return {**FIXED, "path": path, "duration": duration}
 
 
 def _script(rules: Sequence[Rule]) -> list[dict[str, Any]]:

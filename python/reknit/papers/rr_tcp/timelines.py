@@ -9,7 +9,7 @@ import polars as pl
 import reknit
 from reknit._style import CAUSES, COLOURS
 from reknit.papers._figures import Drawn
-from reknit.papers._frame import Result
+from reknit.papers._frame import FIXED, Result
 from reknit.papers._lab import Lab
 from reknit.papers._labels import Variant
 from reknit.papers.rr_tcp._network import WARM_UP_S, dumbbell, paper
@@ -103,7 +103,7 @@ def ratio_over_time(lab: Lab) -> Result:
     """Look at DSACK-TA for 1000 s."""
     if lab.dry:
         return Result()
-    scenario = {**late_and_lost(0.1), "duration": "1000 s", "warm_up": WARM_UP}
+    scenario = {**FIXED, **late_and_lost(0.1), "duration": "1000 s", "warm_up": WARM_UP}
     run = reknit.simulate(None, "rr-ta", scenario=scenario, sample_every="1 s")
     return (
         Result()
@@ -150,7 +150,7 @@ def thresholds_over_time(lab: Lab) -> Result:
     """Look at INC and TA for 1000 s."""
     if lab.dry:
         return Result()
-    scenario = {**bursty(True), "duration": "1000 s", "warm_up": WARM_UP}
+    scenario = {**FIXED, **bursty(True), "duration": "1000 s", "warm_up": WARM_UP}
     found, curves = Result(), {}
     for label, variant in (("ba_inc", "ba-inc"), ("dsack_ta", "rr-ta")):
         run = reknit.simulate(None, variant, scenario=scenario, sample_every="1 s")

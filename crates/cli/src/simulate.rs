@@ -1,0 +1,163 @@
+//! `reknit simulate`: one run, with its time series.
+
+use std::path::PathBuf;
+
+use reknit_compare::{RunSummary, ScenarioOptions, SimulateOptions, Trajectory, named_variant};
+use reknit_units::Duration;
+use serde_json::Value;
+
+use crate::overrides::Overrides;
+use crate::table::{self, Screen};
+use crate::{Failure, input, output};
+
+/// Interval of the series where none is given.
+const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+
+/// Run one variant once on one path, and look inside.
+///
+/// Prints a summary; --csv prints the sender's variables over time (congestion window, threshold, round-trip time, ...), --json
+/// the summary and the time series.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  reknit simulate --path two-paths-50ms --variant rack
+  reknit simulate --path two-paths-50ms --variant rack --seed 2 --sample-every 50ms --csv > rack.csv")]
+pub(crate) struct Args {
+    /// A built-in path (`reknit paths` lists them) or a TOML file
+    #[arg(long, value_name = "NAME|FILE.toml", required_unless_present = "scenario")]
+    path: Option<String>,
+    /// Which flows share the path and what they send: a TOML file (docs/scenarios.md); options override the file
+    #[arg(long, value_name = "FILE.toml")]
+    scenario: Option<PathBuf>,
+    /// The variant (`reknit variants` lists them); by default the only one of the scenario or of --variant-file
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
+    /// The seed of every random decision: the same seed gives the same run
+    #[arg(long, value_name = "N", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
+    seed: u64,
+    #[command(flatten)]
+    overrides: Overrides,
+    /// Interval of the time series [default with --csv: 100 ms]
+    #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
+    sample_every: Option<Duration>,
+    /// Print the summary and the time series as JSON (docs/json.md)
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print the time series as comma-separated values
+    #[arg(long)]
+    csv: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let options = options(args)?;
+    let stop = output::on_interrupt();
+    let Some(trajectory) = reknit_compare::simulate(&options, &stop)? else { return Err(Failure::Interrupted) };
+    for warning in &trajectory.warnings {
+        eprintln!("warning: {warning}");
+    }
+    output::tell_of_fall_back(&trajectory.variant, &trajectory.fell_back);
+    if args.json {
+        let text = serde_json::to_string_pretty(&trajectory).map_err(|error| Failure::Failed(error.to_string()))?;
+        output::print(&(text + "\n"))
+    } else if args.csv {
+        output::print(&csv(&trajectory)?)
+    } else {
+        output::print(&people(&trajectory, options.seed, Screen::stdout()))
+    }
+}
+
+fn options(args: &Args) -> Result<SimulateOptions, Failure> {
+    let scenario = args.overrides.options(args.scenario.as_deref(), args.path.as_deref())?;
+    let variant = variant(args, &scenario)?;
+    let sample_every = args.sample_every.or(args.csv.then_some(SAMPLE_EVERY));
+    Ok(SimulateOptions { scenario, variant, seed: args.seed, sample_every })
+}
+
+/// The one that is named, or the only one that could be meant.
+fn variant(args: &Args, scenario: &ScenarioOptions) -> Result<String, Failure> {
+    if let Some(name) = &args.variant {
+        return Ok(name.clone());
+    }
+    let own = named_variant::load(&args.overrides.variant_file)?;
+    let mut names: Vec<&str> = own.iter().map(|custom| custom.name.as_str()).collect();
+    if names.is_empty() {
+        names.extend(scenario.plan.variants.iter().map(String::as_str));
+    }
+    match names[..] {
+        [name] => Ok(name.to_owned()),
+        _ => Err(Failure::Usage("--variant <NAME>: missing; `reknit variants` lists the variants".to_owned())),
+    }
+}
+
+/// A line for each sample of each flow; empty where there is no value.
+fn csv(trajectory: &Trajectory) -> Result<String, Failure> {
+    let series = serde_json::to_value(&trajectory.series).map_err(|error| Failure::Failed(error.to_string()))?;
+    let columns: Vec<(&String, &Vec<Value>)> = series
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, column)| Some((name, column.as_array()?)))
+        .collect();
+    let mut text = columns.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(",") + "\n";
+    for row in 0..columns.first().map_or(0, |(_, column)| column.len()) {
+        let cell = |value: &Value| match value {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let cells: Vec<String> = columns.iter().map(|(_, column)| cell(&column[row])).collect();
+        text.push_str(&(cells.join(",") + "\n"));
+    }
+    Ok(text)
+}
+
+fn people(trajectory: &Trajectory, seed: u64, screen: Screen) -> String {
+    let Trajectory { path, description, variant, duration_s, run, .. } = trajectory;
+    let width = screen.text_width();
+    let title = format!("{variant} on {path}: {description}; seed {seed}, {} s", output::count(*duration_s));
+    let more = "All numbers: --json. The sender's variables over time: --csv.";
+    format!(
+        "{}\n\n{}\n{}\n",
+        table::wrap(&title, width, 2),
+        table::definitions(&facts(run), width),
+        table::wrap(more, width, 0)
+    )
+}
+
+fn facts(run: &RunSummary) -> Vec<(String, String)> {
+    let count = |n: u64| output::count(n as f64);
+    let share = |part: u64, whole: u64| output::per_cent(if whole == 0 { 0.0 } else { part as f64 / whole as f64 });
+    let retransmitted = &run.retransmissions;
+    let span = |ms: f64| output::milliseconds(Duration::from_secs_f64(ms / 1e3));
+    let mut facts = vec![
+        ("goodput", format!("{} Mbit/s", output::number(run.goodput_mbit_s))),
+        ("segments sent", count(run.segments_sent)),
+        (
+            "retransmitted",
+            format!(
+                "{} ({}): {} by the loss detector, {} by timeout; {} of all spurious",
+                count(retransmitted.total),
+                share(retransmitted.total, run.segments_sent),
+                count(retransmitted.fast_retransmit),
+                count(retransmitted.timeout),
+                share(run.spurious_retransmissions, retransmitted.total),
+            ),
+        ),
+        (
+            "window cuts",
+            format!("{}, {} of them false; {} undone", run.window_cuts.total, run.false_window_cuts, run.undos),
+        ),
+        ("timeouts", count(run.timeouts)),
+        ("packets lost", format!("{}, {} of them in queues", count(run.lost_packets), count(run.queue_drops))),
+        ("wait at receiver", format!("median {}, 99 % {}", span(run.wait_p50_ms), span(run.wait_p99_ms))),
+    ];
+    if let Some(measured) = &run.measured
+        && let (Some(mean), Some(p99)) = (measured.rtt_mean_ms, measured.rtt_p99_ms)
+    {
+        facts.push(("round trip", format!("mean {}, 99 % {}", span(mean), span(p99))));
+    }
+    if let Some(transactions) = &run.transactions {
+        let (p50, p99) = (span(transactions.p50_ms), span(transactions.p99_ms));
+        facts.push(("transactions", format!("{}, median {p50}, 99 % {p99}", count(transactions.completed))));
+    }
+    facts.into_iter().map(|(name, fact)| (name.to_owned(), fact)).collect()
+}
