@@ -10,7 +10,7 @@ use reknit_config::InputError;
 use toml::Table;
 
 use crate::profile::Profile;
-use crate::random::{Stream, StreamId};
+use crate::random::{Phases, Stream, StreamId};
 
 /// A stream that no stage draws from.
 const STAGE: u32 = u32::MAX;
@@ -29,7 +29,7 @@ pub struct RandomPath {
 impl RandomPath {
     /// The path with this number, counted from 0, of the draw `seed`. It does not depend on how many others are drawn.
     pub fn draw(seed: u64, number: u32) -> RandomPath {
-        let mut stream = StreamId { seed, stage: STAGE }.stream(number);
+        let mut stream = StreamId { seed, stage: STAGE, phases: Phases::Drawn }.stream(number);
         let name = format!("{seed}-{number:02}");
         let draw = Draw::new(&mut stream);
         RandomPath { toml: draw.toml(&name), name }

@@ -232,7 +232,7 @@ pub fn set(table: &mut Table, assignment: &str) -> Result<(), KeyError> {
     let Some((path, value)) = assignment.split_once('=') else { return Err(KeyError::new("", EXPECTED)) };
     let keys: Vec<&str> = path.trim().split('.').collect();
     match keys[..] {
-        ["drop_notices" | "description" | "source"] | ["tcp", _, ..] | ["forward" | "reverse", _, ..] => {
+        ["drop_notices" | "description" | "source"] | ["tcp" | "forward" | "reverse", _, ..] => {
             insert(table, &keys, literal(value))
         }
         _ => Err(KeyError::new("", EXPECTED)),

@@ -3,7 +3,7 @@
 use reknit_compare::{MatrixReport, Shares, Spread};
 
 use super::Args;
-use crate::table::{self, Align, Column};
+use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, output};
 
 pub(super) fn show(args: &Args, report: &MatrixReport) -> Result<(), Failure> {
@@ -18,7 +18,8 @@ pub(super) fn show(args: &Args, report: &MatrixReport) -> Result<(), Failure> {
 }
 
 fn people(report: &MatrixReport) -> String {
-    let width = table::terminal_width();
+    let screen = Screen::stdout();
+    let width = screen.text_width();
     let mut text = String::new();
     for lossy in [false, true] {
         let rows: Vec<&Shares> = report.summary.iter().filter(|shares| shares.lossy == lossy).collect();
@@ -27,10 +28,7 @@ fn people(report: &MatrixReport) -> String {
         }
         let paths = report.paths.iter().filter(|path| path.lossy == lossy).count();
         let sort = if lossy { "that lose packets" } else { "that lose nothing" };
-        text = text
-            + &format!("{paths} paths {sort}\n")
-            + &table::render(&columns(&rows), width, table::may_colour())
-            + "\n";
+        text = text + &format!("{paths} paths {sort}\n") + &table::render(&columns(&rows), screen) + "\n";
     }
     let foot = format!(
         "Shares of the goodput of `sack` without reordering, and of what is possible (`oracle`); each path counts once, with the \
