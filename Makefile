@@ -3,7 +3,6 @@
 CARGO ?= cargo
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-REKNIT := $(TARGET)/release/reknit
 
 .PHONY: help build demo test python python-test lint fmt bench doc docs dist clean
 
@@ -35,13 +34,13 @@ fmt: ## Format everything
 	$(CARGO) fmt --all
 	@if command -v ruff >/dev/null; then ruff format .; fi
 
-bench: build ## Cost per ACK (docs/cost.md), many flows (docs/scale.md), and a comparison with ns-2 where that is installed
+bench: ## Cost per ACK (docs/cost.md), many flows (docs/scale.md), and a comparison with ns-2 where that is installed
 	$(CARGO) bench --locked -p reknit-variants --bench per_ack
 	$(CARGO) bench --locked -p reknit-variants --bench cost > $(TARGET)/cost.md
 	@mv $(TARGET)/cost.md docs/cost.md && cat docs/cost.md
 	$(CARGO) bench --locked -p reknit-sim --bench scale > $(TARGET)/scale.md
 	@mv $(TARGET)/scale.md docs/scale.md && cat docs/scale.md
-	@$(PYTHON) benches/ns2/compare.py
+	@$(PYTHON) benches/ns2/compare.py $(CARGO)
 
 doc: ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compare reknit with ns-2.35 on the RR-TCP base topology: packets delivered, and time taken.
 
-Needs ns-2 (Debian: apt install ns2) and a release build of reknit. Prints a Markdown table and writes it beside this
-file. Seeds differ by nature: the two draw their losses from different generators.
+Needs ns-2 (Debian: apt install ns2). Builds reknit as it is shipped, with the profile `dist`. Prints a Markdown table
+and writes it beside this file. Seeds differ by nature: the two draw their losses from different generators.
 """
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -16,7 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-REKNIT = ROOT / "target" / "release" / "reknit"
+REKNIT = ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target") / "dist" / "reknit"
 VARIANTS = ["reno", "newreno", "sack"]
 LOSSES = [0, 0.001, 0.005, 0.01, 0.02, 0.05]
 SECONDS = 1000
@@ -87,12 +88,15 @@ def speed(rounds: int) -> list[str]:
 def main() -> int:
     """Run both parts."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cargo", nargs="?", default="cargo")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()
     if shutil.which("ns") is None:
         print("ns-2 is not installed (Debian: apt install ns2); nothing to compare with")
         return 0
+    build = [arguments.cargo, "build", "--profile", "dist", "--locked", "-p", "reknit"]
+    subprocess.run(build, check=True, cwd=ROOT)
     version = subprocess.run(
         ["ns"], input="puts [ns-version]", capture_output=True, text=True, check=False
     ).stdout.strip()

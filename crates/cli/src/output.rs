@@ -101,15 +101,17 @@ pub(crate) fn estimate(estimate: &Estimate) -> String {
 }
 
 /// What the numbers of a table are that [`estimate`] has written, for the line below it.
-pub(crate) fn legend<'a>(seeds: usize, estimates: impl Iterator<Item = &'a Estimate> + Clone) -> String {
+pub(crate) fn legend(seeds: usize, estimates: &mut dyn Iterator<Item = &Estimate>) -> String {
     if seeds == 1 {
         return "One run each; more --seeds show how much depends on luck.".to_owned();
     }
     let mut text = format!("Means of {seeds} seeds with 95 % intervals");
-    if estimates.clone().any(|estimate| estimate.two_groups.is_none() && estimate.is_constant()) {
+    let (grouped, single): (Vec<&Estimate>, Vec<&Estimate>) =
+        estimates.partition(|estimate| estimate.two_groups.is_some());
+    if single.iter().any(|estimate| estimate.is_constant()) {
         text.push_str(", none where all runs were equal");
     }
-    if estimates.clone().any(|estimate| estimate.two_groups.is_some()) {
+    if !grouped.is_empty() {
         text.push_str("; `a or b`: the runs fall into two groups with these means");
     }
     text + "."
@@ -162,10 +164,10 @@ mod tests {
         assert_eq!(shown(&[350.0, 356.0]), "353 ± 39");
         let all = [&[3.5, 7.5, 3.5, 7.5][..], &[9.5; 4]].map(|values| Estimate::of(values.iter().copied()));
         assert_eq!(
-            legend(4, all.iter()),
+            legend(4, &mut all.iter()),
             "Means of 4 seeds with 95 % intervals, none where all runs were equal; `a or b`: the runs fall into two groups \
              with these means."
         );
-        assert!(legend(1, all.iter()).starts_with("One run each"));
+        assert!(legend(1, &mut all.iter()).starts_with("One run each"));
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Overrides {
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub(crate) loss: Option<Share>,
     /// Change a value of the path or of the TCP: any key of a path file, such as forward.bottleneck.rate="2 Mbit/s",
-    /// forward.links.paths.1.delay=80ms or tcp.min_rto=200ms; may be repeated
+    /// `forward.links.paths.1.delay=80ms` or `tcp.min_rto=200ms`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Take everything off the path that changes the order of packets

@@ -185,7 +185,7 @@ fn people(grid: &Grid, runs: &[Option<RunSummary>], screen: Screen) -> String {
     let goodput =
         |of_seeds: &[Option<RunSummary>]| Estimate::of(of_seeds.iter().flatten().map(|run| run.goodput_mbit_s));
     let goodputs: Vec<Estimate> = runs.chunks(grid.seeds.len()).map(goodput).collect();
-    let foot = format!("{} All runs: --csv, --json.", output::legend(grid.seeds.len(), goodputs.iter()));
+    let foot = format!("{} All runs: --csv, --json.", output::legend(grid.seeds.len(), &mut goodputs.iter()));
     let table = table::render(&columns(grid, runs), screen);
     format!("{table}\n{}\n", table::wrap(&foot, screen.text_width(), 0))
 }

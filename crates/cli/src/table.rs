@@ -203,7 +203,7 @@ fn blocks(columns: &[&Column], headings: &Headings, screen: Screen) -> String {
 
 fn heading(headings: &Headings, row: usize) -> String {
     let above = headings.iter().filter(|(at, _)| *at == row);
-    above.map(|(_, heading)| format!("\n{heading}\n")).collect()
+    above.flat_map(|(_, heading)| ["\n", heading, "\n"]).collect()
 }
 
 fn note(left_out: &[&str], screen: Screen) -> String {

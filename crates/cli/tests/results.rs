@@ -87,7 +87,7 @@ fn columns_without_room_are_named_below_the_table() {
     for width in [40, 60, 80, 120] {
         let text = reknit(&with(&[]), width).split_whitespace().collect::<Vec<_>>().join(" ");
         let start = format!("Not shown in {width} columns, the least important first: ");
-        let table = &text[text.find("variant").unwrap()..text.find("Means of").unwrap()];
+        let table = &text[text.find("in order").unwrap()..text.find("Means of").unwrap()];
         let (shown, rest) = table.split_once(&start).unwrap_or((table, "."));
         let (left_out, _) = rest.split_once('.').unwrap();
         for column in COLUMNS {

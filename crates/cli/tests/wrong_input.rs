@@ -322,7 +322,7 @@ fn a_congestion_control_that_the_kernel_does_not_have() {
 
 #[test]
 fn an_unknown_command() {
-    assert_says(&["simulate"], &["unrecognized subcommand 'simulate'"]);
+    assert_says(&["simulat"], &["unrecognized subcommand 'simulat'"]);
 }
 
 #[test]

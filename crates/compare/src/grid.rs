@@ -443,7 +443,7 @@ mod tests {
     fn errors_name_file_and_key() {
         for (from, to, says) in [
             ("loss =", "speed =", "speed: unknown key; what can vary is variant, path,"),
-            ("[0, 0.01]", "[]", "axes: loss: write a list of values, one at least"),
+            ("[0, 0.01]", "[]", "axes.loss: write a list of values, one at least"),
             ("[0, 0.01]", "[0, 2]", "loss: "),
             ("web.count", "wbe.count", "flows.wbe.count: there is no `wbe`; there are web"),
             ("web.count", "web.workload.kind.x", "has no `x`; write it as a table"),

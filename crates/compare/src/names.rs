@@ -95,7 +95,7 @@ mod tests {
         }
         let expand = |paths: &[&str]| expand_paths(&paths.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>());
         assert_eq!(expand(&["two-paths-*", "clean", "clea?"]).unwrap(), ["two-paths-50ms", "two-paths-200ms", "clean"]);
-        let profiles = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/two-paths-*.toml");
+        let profiles = concat!(env!("CARGO_MANIFEST_DIR"), "/../path/profiles/two-paths-*.toml");
         assert_eq!(expand(&[profiles]).unwrap().len(), 2);
         assert!(expand(&["moon-*"]).unwrap_err().to_string().contains("moon-*: no path matches"));
     }

@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use crate::ScenarioOptions;
 
-    const PLAN: &str = "duration = \"2 s\"\n[[flows]]\nworkload = { kind = \"transfer\", size = \"38400 B\" }\n\
+    const PLAN: &str = "duration = \"2 s\"\nphases = \"fixed\"\n[[flows]]\nworkload = { kind = \"transfer\", size = \"38400 B\" }\n\
         [path]\ndescription = \"test\"\n[path.tcp]\nmss = 960\ntimestamps = false\nack_every = 1\n\
         initial_window = 8\nmax_window = 8\n\
         [[path.forward]]\nkind = \"script\"\nrules = [{ segment = 3, action = \"delay\", by = \"30 ms\" }]\n\

@@ -482,7 +482,7 @@ mod tests {
         let changed = Plan::parse("s.toml", text).unwrap().profile().unwrap();
         assert_eq!(changed.bottleneck(reknit_path::Direction::Forward).unwrap().bits_per_second(), 2_000_000);
         let wrong = Plan::parse("s.toml", &text.replace("bottleneck", "neck")).unwrap().profile().unwrap_err();
-        let says = "s.toml: set.\"forward.neck.rate\": forward.neck: no such stage; there are ";
+        let says = "s.toml: set.\"forward.neck.rate\": forward.neck: no such entry; there are ";
         assert!(wrong.to_string().starts_with(says), "{wrong}");
     }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use reknit_path::{Phases, Profile};
-use reknit_sim::{FlowSpec, HashTracer, Scenario, Workload, run_traced};
+use reknit_sim::{FlowSpec, HashTracer, Scenario, Workload, run, run_traced};
 use reknit_tcp::Config;
 use reknit_units::{Bytes, Duration, Instant};
 
@@ -26,12 +26,12 @@ fn hash(scenario: &Scenario) -> (String, u64) {
 
 #[test]
 fn one_flow_with_delayed_packets() {
-    assert_eq!(hash(&scenario("rr-tcp", "dsack-r", 60)), ("9f8220f62361d6df".to_owned(), 30_936));
+    assert_eq!(hash(&scenario("rr-tcp", "dsack-r", 60)), ("b46c7b0927fc3750".to_owned(), 30_926));
 }
 
 #[test]
 fn time_based_detection_over_two_paths() {
-    assert_eq!(hash(&scenario("two-paths-200ms", "rack", 30)), ("e18e23fd8cb1895d".to_owned(), 61_037));
+    assert_eq!(hash(&scenario("two-paths-200ms", "rack", 30)), ("0d052db559123ee0".to_owned(), 60_950));
 }
 
 #[test]
@@ -45,16 +45,20 @@ fn eight_transfers_share_a_lossy_path() {
             ..flow.clone()
         })
         .collect();
-    assert_eq!(hash(&scenario), ("4a9dba090765ad50".to_owned(), 5_671));
+    assert_eq!(hash(&scenario), ("2e1f6f22e1c3aeb2".to_owned(), 5_635));
 }
 
 #[test]
 fn phases_are_the_seeds_unless_they_are_fixed() {
     let drawn = scenario("two-paths-50ms", "newreno", 5);
     let fixed = Scenario { phases: Phases::Fixed, ..drawn.clone() };
-    let trace = |scenario: &Scenario, seed| hash(&Scenario { seed, ..scenario.clone() }).0;
-    assert_ne!(trace(&drawn, 1), trace(&drawn, 2));
-    assert_eq!(trace(&fixed, 1), trace(&fixed, 2));
+    // Sequence numbers begin elsewhere with each seed, so that traces always differ.
+    let outcome = |scenario: &Scenario, seed| {
+        let result = run(&Scenario { seed, ..scenario.clone() });
+        (result.packets, result.events, result.flows[0].goodput().to_bits())
+    };
+    assert_ne!(outcome(&drawn, 1), outcome(&drawn, 2));
+    assert_eq!(outcome(&fixed, 1), outcome(&fixed, 2));
 }
 
 #[test]

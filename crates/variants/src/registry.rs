@@ -156,12 +156,12 @@ families! {
         lpc_receiver::VARIANT,
     }
     /// Ours.
-    Ours, reknit, "learn how late segments come, and reduce only for those that never do" {
+    Ours, reknit, "wait as long as late segments take" {
         detector::REKNIT,
         detector::REKNIT_RENO,
     }
     /// It knows what no sender can know.
-    Limit, limit, "the limit of what is possible, in simulation only" {
+    Limit, limit, "the limit, in simulation only" {
         oracle::ORACLE,
         oracle::ORACLE_RENO,
     }

@@ -53,7 +53,7 @@ fn foot(comparisons: &[Comparison], screen: Screen, took: std::time::Duration) -
     let simulated: f64 = rows.clone().map(|row| row.runs.len() as f64 * first.duration_s).sum();
     let foot = format!(
         "{} {} s each, {} s of traffic in {:.2} s. reknit {}. All fields: --json. Look inside: --pcap FILE.",
-        output::legend(first.seeds as usize, rows.map(|row| &row.goodput_mbit_s)),
+        output::legend(first.seeds as usize, &mut rows.map(|row| &row.goodput_mbit_s)),
         output::count(first.duration_s),
         output::count(simulated),
         took.as_secs_f64(),
