@@ -57,7 +57,7 @@ fn list(screen: Screen) -> String {
     for (row, variant) in VARIANTS.iter().enumerate() {
         let family = variant.family();
         if last != Some(family) {
-            headings.push((row, format!("{family}:")));
+            headings.push((row, table::wrap(&format!("{family}:"), screen.text_width(), 2)));
             last = Some(family);
         }
         let cells = [

@@ -303,9 +303,9 @@ mod tests {
         let mut cubic = cubic();
         cubic.curve.last_max = 100;
         cubic.begin_epoch(Instant::ZERO, 70, 1);
-        // K = cbrt(30 / (410/1024)) = 4.2159 s
-        assert_eq!(cubic.curve.k, 4317);
-        assert_eq!([cubic.value(0), cubic.value(4317), cubic.value(2 * 4317)], [71, 100, 129]);
+        // K = cbrt(30 / (410/1024)) = 4.2158 s, in ticks of 1/1024 s
+        assert_eq!(cubic.curve.k, 4316);
+        assert_eq!([cubic.value(0), cubic.value(4316), cubic.value(2 * 4316)], [71, 100, 129]);
     }
 
     #[test]
