@@ -2,7 +2,7 @@
 //! numbers from either.
 //!
 //! An [`Experiment`] is made from [`CompareOptions`]: it loads the path, finds the variants and lists the simulations to run.
-//! The caller runs them ([`Experiment::run`]) and gets a [`Comparison`], which is also the JSON document. [`simulate`] runs one
+//! The caller runs them ([`Experiment::run`]) and gets a [`Comparison`], which is also the JSON document. [`simulate()`] runs one
 //! of these simulations on its own and keeps its time series. [`catalogue`] lists the variants for machines, [`about`] for
 //! people; [`path_report`] says what a path does to a train of packets.
 

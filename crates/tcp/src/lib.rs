@@ -7,7 +7,7 @@
 //!   [`Segment`]s and the current time; its results are [`Output`]s.
 //! * [`Stream`] adds buffers to a connection, to write and read bytes. A simulator does not need it.
 //! * [`scoreboard`] has the state of each outstanding segment. The packet algebra is explained at the top of that module.
-//! * [`facts`] describes one event; [`seams`] are the traits whose implementations decide from facts. The engine itself
+//! * [`facts`] describes one event; [`seams`](mod@seams) are the traits whose implementations decide from facts. The engine itself
 //!   names no algorithm.
 //! * [`Config`] has everything that is not an algorithm: sizes, clocks, features. [`stats`] counts events by cause.
 //!

@@ -1,7 +1,7 @@
 //! The table of seams: each is listed once, and everything that needs all of them comes from here.
 
 /// Calls the macro `$then` with all seams, in the order of lists: for each its name in files, whether `one` plug-in
-/// fills it or `many` may (none included), its trait in [`seams`](crate::seams), and what it decides.
+/// fills it or `many` may (none included), its trait in [`seams`](mod@crate::seams), and what it decides.
 #[macro_export]
 macro_rules! seams {
     ($then:ident) => {

@@ -4,7 +4,7 @@
 //! 2: the window grows by one segment per `cnt` delivered, where `cnt` is cwnd over the distance to the curve's value a
 //! smallest RTT ahead, at least 2; beyond the curve it is 100 windows, and 20 at most while the path is unknown. 3: the
 //! friendly window (§4.3) grows by 8/15 per window, at any size. 4: a timeout forgets the curve. 5: an undo does not
-//! bring it back. 6: HyStart ([`super::hystart`]) with the ACK train, in every slow start after which nothing was learned.
+//! bring it back. 6: HyStart (`hystart.rs`) with the ACK train, in every slow start after which nothing was learned.
 //! 7: what counts as delivered: with a degree of reordering above 3 ([`super::reordering`]) everything that an ACK newly
 //! acknowledges or SACKs; else that, if SND.UNA advances. The duplicates that a DSACK reports count too. 8: samples of the
 //! second after a reduction do not count for the smallest RTT.

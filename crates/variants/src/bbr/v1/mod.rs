@@ -1,4 +1,4 @@
-//! BBR version 1; [`variant`] says what it is.
+//! BBR version 1; `variant.rs` says what it is.
 
 mod aggregation;
 mod bandwidth;

@@ -1,4 +1,4 @@
-//! BBR version 3; [`variant`] says what it is.
+//! BBR version 3; `variant.rs` says what it is.
 
 mod aggregation;
 mod bounds;
