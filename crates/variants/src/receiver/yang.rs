@@ -67,7 +67,7 @@ pub struct Config {
     #[schemars(range(min = 0, max = 1000))]
     pub imm: u32,
     /// The threshold before anything was reordered, in segments.
-    #[schemars(range(min = 1, max = 1000))]
+    #[schemars(range(min = 0, max = 1000))]
     pub thr0: u32,
     /// Strides that count: the last so many (§4.1).
     #[schemars(range(min = 1, max = 65_536))]
