@@ -145,7 +145,7 @@ def test_the_sequence_shows_what_was_sent(tmp_path: Path) -> None:
         "forward": [{"kind": "script", "rules": rules}, {"kind": "link", "delay": "50 ms"}],
         "reverse": [{"kind": "link", "delay": "50 ms"}],
     }
-    trace = reknit.trace(path, "newreno", duration=2)
+    trace = reknit.trace(path, "newreno", duration=2, phases="fixed")
     ax = reknit.plot.sequence(trace)
     lines = {line.get_label(): line.get_xydata().tolist() for line in ax.get_lines()}
     sent = trace.filter(pl.col("event") == "send", pl.col("end") == "sender", pl.col("length_bytes") > 0)

@@ -154,7 +154,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"scenario": {**MAPPING, "duration": 0}}, "scenario: duration: must be more than 0"),
     ({"scenario": {"path": "moon"}}, "scenario: path: moon: no path of that name"),
     ({"scenario": {"path": {"forward": [{"kind": "lnik"}]}}}, "scenario: path.forward[0].kind: `lnik` is no kind of"),
-    ({"scenario": {}}, "scenario: path: missing; name one here or by --path"),
+    ({"scenario": {}}, "scenario: path: missing; name one here, or give path"),
     ({"path": {"forward": [{"kind": "link", "rate": 3}]}}, "path: forward[0].rate: `3` is not a "),
     ({"path": "rr-tcp", "variants": {"base": "rack"}}, "variants[0]: name: missing; give the variant a name"),
     ({"path": "rr-tcp", "variants": ["sack", {**MINE, "speed": 1}]}, "variants[1]: speed: unknown key; allowed are"),

@@ -195,7 +195,7 @@ def test_wrong_points_are_refused_before_anything_runs() -> None:
             (SCENARIO, {"variant": ["sack", "rock"]}, "scenario: variant: unknown variant `rock`"),
             (SCENARIO, {"variant": ["sack"], "speed": [1]}, "scenario: speed: unknown key; what can vary is variant"),
             (SCENARIO, {"loss": [0.1]}, "scenario: variant: missing"),
-            (SCENARIO, {"variant": []}, "axes: variant: write a list"),
+            (SCENARIO, {"variant": []}, "axes.variant: write a list"),
             (SCENARIO, {"variant": "sack"}, "axes: variant: write a list"),
             (SCENARIO, {"variant": ["sack"], "tcp.mss": [7]}, "two-paths-50ms: tcp.mss = 7: must lie"),
             (SCENARIO, {"variant": ["sack"], "flows.0.count": [7]}, "scenario: flows.0.count: the scenario has no"),
