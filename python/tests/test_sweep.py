@@ -204,7 +204,11 @@ def test_wrong_points_are_refused_before_anything_runs() -> None:
                 {"flows.web.count": [7]},
                 "scenario: flows.web.count: there",
             ),
-            (SCENARIO, {"variant": ["sack"], "loss": [0.0] * 20_000, "in_order": [True] * 60}, "scenario: axes: they"),
+            (
+                SCENARIO,
+                {"variant": ["sack"], "loss": [n / 1e6 for n in range(20_000)], "duration": list(range(1, 61))},
+                "scenario: axes: they",
+            ),
         ]:
             with pytest.raises(reknit.Error, match=f"^{re.escape(says)}"):
                 reknit.sweep(scenario, axes, 1, executor)
