@@ -12,19 +12,19 @@ help: ## List the targets
 build: ## Build the command: target/release/reknit
 	$(CARGO) build --release --locked -p reknit
 
-demo: ## Build, compare variants in simulation and against this machine's kernel, rerun part of the papers
+demo: ## Build, compare variants in simulation and with this machine's kernel, and rerun part of the papers
 	@$(PYTHON) tools/demo.py $(CARGO)
 
-test: ## Run all tests; those against the kernel need root and TUN
+test: ## Run all tests; those with the kernel need root and TUN
 	@$(PYTHON) tools/test.py $(CARGO)
 
 python: ## Build the Python package into target/venv
 	@$(PYTHON) tools/python.py
 
-python-test: ## Test the Python package alone, there
+python-test: ## Build the Python package into target/venv and test it
 	@$(PYTHON) tools/python.py --test
 
-lint: ## Check format, lints and documentation; everything is an error
+lint: ## Check format, lints and documentation; every finding is an error
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
@@ -34,7 +34,7 @@ fmt: ## Format everything
 	$(CARGO) fmt --all
 	@if command -v ruff >/dev/null; then ruff format .; fi
 
-bench: ## Cost per ACK (docs/cost.md), many flows (docs/scale.md), and a comparison with ns-2 where that is installed
+bench: ## Measure the cost per ACK (docs/cost.md) and with many flows (docs/scale.md), and compare with ns-2 if installed
 	$(CARGO) bench --locked -p reknit-variants --bench per_ack
 	$(CARGO) bench --locked -p reknit-variants --bench cost > $(TARGET)/cost.md
 	@mv $(TARGET)/cost.md docs/cost.md && cat docs/cost.md
@@ -45,11 +45,11 @@ bench: ## Cost per ACK (docs/cost.md), many flows (docs/scale.md), and a compari
 doc: ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked
 
-docs: ## Write docs/algorithms from the headers of the algorithms' files, docs/causes.md and docs/pictures
+docs: ## Generate docs/algorithms, docs/causes.md, docs/pictures, tables of docs/json.md and columns of the Python package
 	@$(CARGO) xtask docs
 
-dist: ## Build and try what is shipped: static program, Debian package, wheel, man pages, completions, crates
+dist: ## Build and test the release files: static program, Debian package, wheel, man pages, completions, crates
 	@$(PYTHON) tools/dist.py $(CARGO)
 
-clean: ## Remove what was built
+clean: ## Remove all build products
 	$(CARGO) clean

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Which measure of reordering predicts false fast retransmits? Prints a Markdown table, a row for each path.
+"""Which measure of reordering predicts false fast retransmits? Prints a Markdown table with a row for each path.
 
 usage: benches/false_fast_retransmits.py [FILE.toml ...]
 
-Takes all built-in paths, and the files. Needs the command: make build.
+Measures all built-in paths, and the paths in the files. Needs the command: make build.
 """
 
 import json
@@ -13,7 +13,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-REKNIT = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / "release" / "reknit"
+REKNIT = Path(os.environ.get("CARGO_TARGET_DIR") or "target") / "release" / "reknit"
 VARIANTS = ("newreno", "sack")
 
 
@@ -24,7 +24,7 @@ def reknit(*arguments: str) -> list | dict:
 
 
 def row(path: str) -> str:
-    """Measure one path, and what two variants make of it."""
+    """Measure one path, and the false fast retransmits of two variants on it."""
     forward = reknit("paths", path)[0]
     arrived = forward["packets"] - forward["lost"]
     shares = [100 * forward[field][2] / arrived for field in ("extent_at_least", "n_reordered")]
@@ -45,7 +45,7 @@ def main() -> int:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for line in pool.map(row, paths):
             print(line)
-    print("\nThe last two columns: false fast retransmits in 1000 segments sent.")
+    print("\nThe last two columns are false fast retransmits per 1000 segments sent.")
     return 0
 
 

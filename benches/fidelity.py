@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares simulated `linux` with the live kernel over the same paths: medians of goodput, path by path.
+"""Compares simulated `linux` with the live kernel over the same paths: medians of goodput for each path.
 
     sudo benches/fidelity.py live PATH.toml... --out live.jsonl     # 15 s each, five times, in real time
     benches/fidelity.py simulate PATH.toml... --out simulated.jsonl
@@ -10,13 +10,15 @@ Each line of the files is one transfer: path, variant, seed, goodput in Mbit/s, 
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-REKNIT = Path(__file__).parents[1] / "target/release/reknit"
+ROOT = Path(__file__).parents[1]
+REKNIT = ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target") / "release/reknit"
 WITHIN = 0.15
 
 
@@ -26,7 +28,7 @@ def run(command: list[str]) -> dict:
 
 
 def live(paths: list[str], variant: str, seeds: int, duration: str) -> Iterator[dict]:
-    """Run one transfer after the other between live kernels."""
+    """Run transfers between live kernels, one after the other."""
     for seed in range(1, seeds + 1):
         for path in paths:
             command = [str(REKNIT), "testbed", "--path", path, "--variants", variant, "--to", "kernel:cubic"]
@@ -43,7 +45,7 @@ def live(paths: list[str], variant: str, seeds: int, duration: str) -> Iterator[
 
 
 def simulate(paths: list[str], variant: str, seeds: int, duration: str) -> Iterator[dict]:
-    """Simulate the same."""
+    """Simulate the same transfers."""
     for path in paths:
         command = [str(REKNIT), "compare", "--path", path, "--variants", variant, "--seeds", str(seeds)]
         result = run([*command, "--duration", duration, "--json"])
@@ -105,7 +107,7 @@ def main() -> None:
     parser.add_argument("--variant", default="linux")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--duration", default="15s")
-    parser.add_argument("--out", type=Path, help="where the lines of live and simulate go")
+    parser.add_argument("--out", type=Path, help="output file of live and simulate")
     args = parser.parse_args()
     if args.what == "table":
         if len(args.files) != 2:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How sweeps scale: two worker processes against one, and the memory and time of 10,000 short runs.
+"""How sweeps scale: two worker processes compared with one, and the memory and time of 10,000 short runs.
 
-Needs the package as users have it: `make python`, then `target/venv/bin/python benches/sweep.py`.
+Needs the installed package: `make python`, then `target/venv/bin/python benches/sweep.py`.
 """
 
 import resource
@@ -15,18 +15,18 @@ import reknit
 
 
 def warm(_: int) -> None:
-    """Have a worker load what it needs."""
+    """Make a worker load the package."""
     reknit.simulate("clean", "sack", duration=0.1)
 
 
 def processor(who: int) -> float:
-    """Seconds on a processor."""
+    """Return processor time in seconds."""
     used = resource.getrusage(who)
     return used.ru_utime + used.ru_stime
 
 
 def timed(workers: int, duration: str) -> float:
-    """Seconds for 200 runs, without the start of the workers; on a busy machine the processor's time tells more."""
+    """Measure the time of 200 runs, without the start of the workers. Also prints processor time, for busy machines."""
     ours, theirs = processor(resource.RUSAGE_SELF), processor(resource.RUSAGE_CHILDREN)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as executor:
         list(executor.map(warm, range(4 * workers)))
@@ -40,7 +40,7 @@ def timed(workers: int, duration: str) -> float:
 
 
 def megabytes(who: int) -> float:
-    """Peak of the resident set."""
+    """Return the peak of the resident set in megabytes."""
     return resource.getrusage(who).ru_maxrss / 1024
 
 
@@ -48,7 +48,7 @@ def main() -> int:
     """Measure and print."""
     duration = sys.argv[1] if len(sys.argv) > 1 else "300 s"
     one, two = timed(1, duration), timed(2, duration)
-    print(f"200 runs of {duration}: one worker {one:.1f} s, two workers {two:.1f} s, {two / one:.2f} of it")
+    print(f"200 runs of {duration}: one worker {one:.1f} s, two workers {two:.1f} s, ratio {two / one:.2f}")
     axes = {"variant": ["sack", "rack"], "loss": [n / 1e5 for n in range(100)]}
     short = {"path": "clean", "duration": "100 ms"}
     with tempfile.TemporaryDirectory() as store:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The demonstration: what reordering does to TCP, in simulation and against this machine's kernel.
+"""The demo: what reordering does to TCP, in simulation and with this machine's kernel.
 
-Builds the command and the Python package. Compares four variants on a path in order and on two that reorder. Where root
-and TUN allow it, transfers a real file between our engine and the kernel over one of these paths, with kernel against
-kernel beside it. Last, reruns a part of what five papers did, where the Python package can be built. Says at the end
-how long each part took.
+Builds the command and the Python package. Compares variants, Linux, BBR and the limit on a path without reordering
+and on two that reorder. With root and TUN, transfers a file over one of these paths: between reknit's TCP and the
+kernel, and between two kernels for comparison. Finally, if the Python package could be built, reruns some experiments
+of five papers. Prints how long each part took.
 """
 
 import subprocess
@@ -16,7 +16,8 @@ from pathlib import Path
 
 from places import PYTHON, RELEASE
 
-VARIANTS = "newreno,sack,dsack-r,rack"
+# The first two do nothing about reordering; `oracle` is the limit.
+VARIANTS = "newreno,sack,dsack-r,rack,linux,bbr,reknit,oracle"
 SIMULATED = [
     ("two-paths-50ms", ["--in-order"]),
     ("two-paths-50ms", []),
@@ -24,13 +25,16 @@ SIMULATED = [
 ]
 LIVE = "two-paths-50ms"
 FILE_SIZE = 4_000_000
+# The kernels that send, as far as this machine has them.
+KERNELS = ("cubic", "bbr")
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 took: dict[str, float] = {}
 
 
 @contextmanager
 def part(name: str, about: str) -> Iterator[None]:
-    """Say what comes next, and note how long it takes."""
+    """Print a heading, and measure how long the part takes."""
     print(f"\n=== {name}: {about}\n", flush=True)
     began = time.monotonic()
     yield
@@ -38,8 +42,8 @@ def part(name: str, about: str) -> Iterator[None]:
 
 
 def build(cargo: str) -> bool:
-    """Compile the command, then the Python package from the same objects; whether the package is there."""
-    # What it needs is fetched while the compiler works.
+    """Compile the command, then the Python package with the same objects. Return whether the package was built."""
+    # Its dependencies are fetched during the compilation.
     with subprocess.Popen([sys.executable, "tools/python.py", "--fetch"]) as fetch:
         subprocess.run([cargo, "build", "--release", "--locked", "-p", "reknit"], check=True)
         if fetch.wait() != 0:
@@ -56,17 +60,18 @@ def simulate() -> None:
 
 
 def live(folder: Path) -> None:
-    """Transfer a real file over a real kernel's TCP."""
+    """Transfer a file with the kernel's TCP."""
     payload = folder / "demo-file"
     program = RELEASE.read_bytes()
     payload.write_bytes((program * (FILE_SIZE // len(program) + 1))[:FILE_SIZE])
     command = [RELEASE, "testbed", "--path", LIVE, "--file", payload, "--duration", "120 s"]
-    command += ["--variants", "kernel:cubic,rack", "--to", "kernel:cubic,rack"]
+    kernels = [f"kernel:{name}" for name in KERNELS if name in AVAILABLE.read_text().split()]
+    command += ["--variants", ",".join([*kernels, "reknit"]), "--to", "kernel:cubic,reknit"]
     subprocess.run(command, check=True)
 
 
 def papers(folder: Path) -> Path:
-    """Rerun experiments of the papers, and return where the report is."""
+    """Rerun experiments of the papers, and return the path of the report."""
     report = folder / "papers.html"
     store = folder / "papers"
     command = [PYTHON, "-m", "reknit", "papers", "--quick", "--out", report, "--store", store]
@@ -82,23 +87,23 @@ def main() -> int:
     report = None
     with part("build", "the command and the Python package"):
         has_package = build(cargo)
-    with part("simulate", "four variants, in order and on two paths that reorder"):
+    with part("simulate", "variants, Linux, BBR and the limit, in order and on two paths that reorder"):
         simulate()
     if subprocess.run([RELEASE, "doctor"], capture_output=True, check=False).returncode == 0:
         size = f"{FILE_SIZE / 1e6:.0f} MB"
-        with part("live", f"a file of {size} over {LIVE}, our engine and this machine's kernel"):
+        with part("live", f"a file of {size} over {LIVE}, with reknit's TCP and this machine's kernel"):
             live(folder)
     else:
-        print("\n=== live: skipped, this machine does not allow it (reknit doctor says why)", flush=True)
+        print("\n=== live: skipped, this machine does not allow it (see `reknit doctor`)", flush=True)
     if has_package:
-        with part("papers", "a part of what five papers published, rerun"):
+        with part("papers", "some experiments of five papers, rerun"):
             report = papers(folder)
     else:
-        print("\n=== papers: skipped, they need the Python package", flush=True)
+        print("\n=== papers: skipped, because they need the Python package", flush=True)
     spent = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in took.items())
     print(f"\nDone in {sum(took.values()):.0f} s: {spent}. More: {RELEASE} --help", flush=True)
     if report is not None:
-        print(f"The papers, rerun: {report}", flush=True)
+        print(f"Report on the papers: {report}", flush=True)
     return 0
 
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Build what is shipped into target/dist-files, then install each file in a place of its own and run it.
+"""Build the release files in target/dist-files, then install each into a separate folder and run it.
 
-A static program with man pages and shell completions as an archive and as a Debian package, a wheel for Python 3.10 and
-later, and the crates as cargo publishes them. PROFILE is cargo's profile, by default `dist`.
+These are a static program with man pages and shell completions, as an archive and as a Debian package; a wheel for
+Python 3.10 and later; and the crates as cargo publishes them. PROFILE is cargo's profile, by default `dist`.
 """
 
 import gzip
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,14 @@ MUSL, GNU = f"{MACHINE}-unknown-linux-musl", f"{MACHINE}-unknown-linux-gnu"
 LICENCES = ("LICENSE-APACHE", "LICENSE-MIT")
 DEBIAN_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 UNPUBLISHED = ("reknit-py", "reknit-testkit", "xtask")
+# Where Debian expects each script, below /usr/share.
+COMPLETIONS = {
+    "reknit.bash": "bash-completion/completions/reknit",
+    "_reknit": "zsh/vendor-completions/_reknit",
+    "reknit.fish": "fish/vendor_completions.d/reknit.fish",
+}
+# The tests that are quick and need few packages.
+WHEEL_TESTS = ("parity", "plot", "scenarios", "schema", "sweep", "trace")
 
 
 def run(*command: object, **environment: str) -> None:
@@ -38,7 +47,7 @@ def output(*command: object) -> str:
 
 
 def static_program(cargo: str) -> Path:
-    """Build the command and what it needs beside it for musl; where rustup lacks that target, for glibc, statically."""
+    """Build the command and its man pages for musl, or statically for glibc if rustup does not have that target."""
     rustup = ["rustup", "target", "add", MUSL]
     has_musl = shutil.which("rustup") and subprocess.run(rustup, capture_output=True, check=False).returncode == 0
     target, flags = (MUSL, {}) if has_musl else (GNU, {"RUSTFLAGS": "-C target-feature=+crt-static"})
@@ -52,16 +61,11 @@ def static_program(cargo: str) -> Path:
 
 
 def tree(program: Path, version: str) -> Path:
-    """Lay out what is installed, as below `/`."""
+    """Lay out the files to install, relative to `/`."""
     shell, root = OUT / "shell", OUT / "root"
     shutil.rmtree(root, ignore_errors=True)
-    completions = {
-        "reknit.bash": "bash-completion/completions/reknit",
-        "_reknit": "zsh/vendor-completions/_reknit",
-        "reknit.fish": "fish/vendor_completions.d/reknit.fish",
-    }
     places = {program: "bin/reknit"}
-    places |= {shell / "completions" / name: f"share/{place}" for name, place in completions.items()}
+    places |= {shell / "completions" / name: f"share/{place}" for name, place in COMPLETIONS.items()}
     places |= {ROOT / name: f"share/doc/reknit/{name}" for name in (*LICENCES, "README.md", "CHANGELOG.md")}
     for source, place in places.items():
         file = root / "usr" / place
@@ -76,7 +80,7 @@ def tree(program: Path, version: str) -> Path:
 
 
 def archive(root: Path, version: str) -> Path:
-    """Pack it for any Linux."""
+    """Make an archive for any Linux."""
     file = OUT / f"reknit-{version}-{MACHINE}-linux.tar.gz"
     with tarfile.open(file, "w:gz") as packed:
         packed.add(root / "usr", f"reknit-{version}")
@@ -84,10 +88,10 @@ def archive(root: Path, version: str) -> Path:
 
 
 def debian_package(root: Path, version: str) -> Path:
-    """Pack it for Debian and what descends from it."""
+    """Make a package for Debian and its derivatives."""
     documents = root / "usr/share/doc/reknit"
     (documents / "copyright").write_text(
-        "MIT or Apache-2.0, at your choice: LICENSE-MIT, LICENSE-APACHE in this folder.\n"
+        "MIT or Apache-2.0, at your option: LICENSE-MIT and LICENSE-APACHE in this folder.\n"
     )
     control = root / "DEBIAN/control"
     control.parent.mkdir()
@@ -117,20 +121,20 @@ def wheel() -> Path:
 
 
 def crates(cargo: str) -> None:
-    """Package the crates, and build each from its package alone."""
+    """Package the crates, and build each from its package."""
     left_out = [part for name in UNPUBLISHED for part in ("--exclude", name)]
-    # A commit is what is published; here is what is there.
+    # Allows uncommitted changes, because nothing is published here.
     run(cargo, "package", "--workspace", "--locked", "--allow-dirty", "--quiet", *left_out)
 
 
 def try_program(program: Path) -> None:
-    """Whether a program runs where nothing else is."""
+    """Check that a program runs without an environment."""
     told = subprocess.run(
-        [program, "compare", "--path", "clean", "--variants", "sack", "--duration", "1 s", "--seeds", "1"],
+        [program, "compare", "--path", "two-paths-50ms", "--variants", "sack,rack", "--duration", "5s"],
         check=True, capture_output=True, text=True, env={},
     ).stdout  # fmt: skip
-    if "sack" not in told:
-        sys.exit(f"{program}: no result: {told}")
+    if not all(f"\n{variant} " in told for variant in ("sack", "rack")):
+        sys.exit(f"{program}: no results: {told}")
 
 
 def try_archive(file: Path, folder: Path) -> None:
@@ -141,34 +145,59 @@ def try_archive(file: Path, folder: Path) -> None:
 
 
 def try_debian_package(file: Path, folder: Path) -> None:
-    """Install it into a system of its own, run it, ask a shell for its completions and man for its page."""
+    """Install it below a separate root, run it, check its completions and man pages, and remove it."""
     database = folder / "var/lib/dpkg"
     for name in ("info", "updates"):
         (database / name).mkdir(parents=True)
     (database / "status").touch()
-    run("dpkg", f"--root={folder}", "--log=/dev/null", "--force-not-root", "--install", file)
-    try_program(folder / "usr/bin/reknit")
-    script = folder / "usr/share/bash-completion/completions/reknit"
+    dpkg = ("dpkg", f"--root={folder}", "--log=/dev/null", "--force-not-root")
+    run(*dpkg, "--install", file)
+    program, share = folder / "usr/bin/reknit", folder / "usr/share"
+    try_program(program)
+    try_completions(share)
+    try_man_pages(program, share / "man/man1")
+    run(*dpkg, "--remove", "reknit")
+    if left := [file for file in folder.glob("usr/**/*") if file.is_file()]:
+        sys.exit(f"removing the package left {left[0]}")
+
+
+def try_completions(share: Path) -> None:
+    """Check that each shell has a script, and that bash completes a command."""
+    for place in COMPLETIONS.values():
+        if "testbed" not in (share / place).read_text():
+            sys.exit(f"{place}: does not mention testbed")
+    script = share / COMPLETIONS["reknit.bash"]
     ask = f"source {script}; COMP_WORDS=(reknit com) COMP_CWORD=1; _reknit reknit com reknit; echo ${{COMPREPLY[@]}}"
     if output("bash", "-c", ask).split() != ["compare"]:
         sys.exit(f"{script}: does not complete `reknit com`")
-    page = gzip.decompress((folder / "usr/share/man/man1/reknit-compare.1.gz").read_bytes()).decode()
-    if "--variants" not in page.replace("\\-", "-"):
-        sys.exit("reknit-compare.1: lacks --variants")
+
+
+def try_man_pages(program: Path, folder: Path) -> None:
+    """Check that every command has a man page, and that the one of `compare` has its options."""
+    pages = {page.name: gzip.decompress(page.read_bytes()).decode() for page in folder.iterdir()}
+    listed = output(program, "--help").partition("Commands:\n")[2].partition("\n\n")[0]
+    commands = set(re.findall(r"^  (\w+) ", listed, re.MULTILINE)) - {"help"}
+    if missing := commands - {name.removeprefix("reknit-").removesuffix(".1.gz") for name in pages}:
+        sys.exit(f"no man page for {', '.join(sorted(missing))}")
+    if "--variants" not in pages["reknit-compare.1.gz"].replace("\\-", "-"):
+        sys.exit("reknit-compare.1: does not mention --variants")
 
 
 def try_wheel(file: Path, folder: Path) -> None:
-    """Install it into an environment of its own, without a compiler, and run tests of the package there."""
+    """Install it into a new environment without a compiler; run README.md's Python and tests of the package there."""
     run(sys.executable, "-m", "venv", folder)
     python = folder / "bin/python"
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", file, "pytest", "matplotlib")
-    bare = {"PATH": "/usr/bin:/bin", "CARGO_HOME": "/nonexistent", "RUSTUP_HOME": "/nonexistent"}
-    tests = [ROOT / "python/tests" / f"test_{name}.py" for name in ("parity", "plot", "trace", "scenarios")]
-    run(python, "-m", "pytest", "-q", *tests, **bare)
+    bare = {"PATH": f"{folder}/bin", "CARGO_HOME": "/nonexistent", "RUSTUP_HOME": "/nonexistent", "PYTHONPATH": ""}
+    needed = (f"reknit[plot] @ file://{file}", "jsonschema", "pytest")
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *needed, **bare)
+    try_program(folder / "bin/reknit")
+    snippets = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    run(python, "-I", "-c", "\n".join(snippets), **bare)
+    run(python, "-m", "pytest", *(ROOT / "python/tests" / f"test_{name}.py" for name in WHEEL_TESTS), **bare)
 
 
 def main() -> int:
-    """Build all, then try all."""
+    """Build everything, then test everything."""
     cargo = sys.argv[1] if len(sys.argv) > 1 else "cargo"
     OUT.mkdir(parents=True, exist_ok=True)
     program = static_program(cargo)
@@ -178,7 +207,7 @@ def main() -> int:
     if shutil.which("dpkg-deb"):
         made.append((debian_package(root, version), try_debian_package))
     else:
-        print("no Debian package: dpkg-deb is not here", flush=True)
+        print("no Debian package: dpkg-deb is not installed", flush=True)
     made.append((wheel(), try_wheel))
     for file, attempt in made:
         folder = (OUT / "tried" / file.suffix[1:]).absolute()

@@ -1,4 +1,4 @@
-"""Where things are built: below `CARGO_TARGET_DIR`, or else `target`."""
+"""Locations of build products: in `CARGO_TARGET_DIR`, or else in `target`."""
 
 import os
 from pathlib import Path

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Build the Python package into target/venv, from the same objects as `make build`.
 
-`--fetch` only fetches what is needed to build and run it. `--test` also runs its tests. `--quiet` says nothing if all
-went well.
+`--fetch` only fetches the packages that are needed to build and run it. `--test` also runs its tests. `--quiet` prints
+nothing on success.
 """
 
 import os
@@ -27,17 +27,17 @@ TESTS_NEED = (
 
 
 class NoPackagesError(Exception):
-    """The tools could not be fetched."""
+    """Packages could not be fetched."""
 
 
 def fetch(*, test: bool) -> None:
-    """Make the environment, and fetch what is missing in it."""
+    """Create the environment, and fetch missing packages."""
     needed = (*NEEDED, *(TESTS_NEED if test else ()))
     try:
         if not PYTHON.exists():
             venv.create(VENV, with_pip=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise NoPackagesError(f"no virtual environment: {error}") from error
+        raise NoPackagesError(f"cannot create a virtual environment: {error}") from error
     check = f"import importlib.metadata as m; [m.version(name) for name in {needed}]"
     if subprocess.run([PYTHON, "-c", check], capture_output=True, check=False).returncode == 0:
         return
@@ -48,14 +48,14 @@ def fetch(*, test: bool) -> None:
 
 
 def build() -> None:
-    """Compile, and install into the environment."""
+    """Compile the package, and install it into the environment."""
     environment = {**os.environ, "VIRTUAL_ENV": str(VENV.absolute())}
     command = [VENV / "bin" / "maturin", "develop", "--quiet", "--locked", "--release"]
     subprocess.run(command, check=True, env=environment)
 
 
 def main() -> int:
-    """Build, and test if asked to; without packages only CI fails."""
+    """Build, and test if requested. Without the packages, tests fail only in CI."""
     test = "--test" in sys.argv[1:]
     try:
         fetch(test=test)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run all tests, of the crates and of the Python package, and close with one line: N passed, N failed."""
+"""Run all tests of the crates and of the Python package. The last line is: N passed, N failed."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ PYTEST_END = re.compile(r"^(=+ )?\d+ (passed|failed|error|errors|skipped)\b.* in
 
 
 def count(line: str) -> tuple[int, int, int]:
-    """How many tests have passed, failed and been left out, if the line says so."""
+    """Return the numbers of passed, failed and ignored tests in the line, or zeros."""
     if found := CARGO.match(line):
         return int(found["passed"]), int(found["failed"]), int(found["ignored"])
     if not PYTEST_END.match(line):
@@ -21,7 +21,7 @@ def count(line: str) -> tuple[int, int, int]:
 
 
 def run(command: list[str]) -> tuple[tuple[int, int, int], bool]:
-    """Pass the output through; what it counted, and whether it broke down without a failed test."""
+    """Run a command and print its output. Return the counts, and whether it ended with an error but no failed test."""
     passed = failed = ignored = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         for line in process.stdout:
@@ -39,7 +39,7 @@ def main() -> int:
     passed, failed, ignored = (a + b for a, b in zip(crates, package, strict=True))
     broken = crates_broke or package_broke
     if broken:
-        print("the tests could not be run to their end")
+        print("some tests could not be run")
     note = f", {ignored} ignored" if ignored else ""
     print(f"\n{passed} passed, {failed} failed{note}")
     return 1 if failed or broken or passed == 0 else 0

@@ -3,7 +3,7 @@
 #   ns base.tcl VARIANT LOSS SEED SECONDS
 #
 # Prints: packets delivered, data packets sent, retransmitted, timeouts. Values that differ from ns-2's defaults follow
-# the RFCs that the other side of the comparison implements, or the paper.
+# the RFCs that reknit implements, or the paper.
 
 lassign $argv variant loss seed seconds
 ns-random $seed
@@ -11,7 +11,7 @@ ns-random $seed
 Agent/TCP set packetSize_ 1000              ;# on the wire: ns-2 adds no headers
 Agent/TCP set window_ 50                    ;# the paper's maximum window
 Agent/TCP set minrto_ 1                     ;# RFC 6298
-Agent/TCP set tcpTick_ 0.1                  ;# as in the paper's time
+Agent/TCP set tcpTick_ 0.1                  ;# as usual at the time of the paper
 Agent/TCP set rtxcur_init_ 6.0
 Agent/TCP set bugFix_ false                 ;# RFC 2581: Reno may retransmit again in the same window
 Agent/TCP/Newreno set bugFix_ true          ;# RFC 6582: NewReno may not

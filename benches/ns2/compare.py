@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compare reknit with ns-2.35 on the RR-TCP base topology: packets delivered, and time taken.
 
-Needs ns-2 (Debian: apt install ns2). Builds reknit as it is shipped, with the profile `dist`. Prints a Markdown table
-and writes it beside this file. Seeds differ by nature: the two draw their losses from different generators.
+Needs ns-2 (Debian: apt install ns2). Builds reknit with the release profile `dist`. Prints a Markdown table and writes
+it to table.md in this folder. Equal seeds do not give equal losses, because the two programs use different generators.
 """
 
 import argparse
@@ -34,14 +34,14 @@ PATH = [
 
 
 def run_ns2(variant: str, loss: float, seed: int) -> int:
-    """Packets delivered by ns-2."""
+    """Return the packets delivered by ns-2."""
     command = ["ns", str(HERE / "base.tcl"), variant, str(loss), str(seed), str(SECONDS)]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return int(output.split()[0])
 
 
 def run_reknit(variants: list[str], loss: float, seeds: int) -> dict[str, list[int]]:
-    """Packets delivered by reknit, for each variant and seed."""
+    """Return the packets delivered by reknit, for each variant and seed."""
     command = [str(REKNIT), "compare", *PATH, "--loss", str(loss), "--variants", ",".join(variants)]
     command += ["--duration", f"{SECONDS} s", "--seeds", str(seeds), "--json", "--quiet"]
     document = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -63,14 +63,14 @@ def delivered(seeds: int) -> list[str]:
 
 
 def timed(command: list[str]) -> float:
-    """Seconds of wall time for one process."""
+    """Return the wall time of one process in seconds."""
     began = time.monotonic()
     subprocess.run(command, capture_output=True, check=True)
     return time.monotonic() - began
 
 
 def speed(rounds: int) -> list[str]:
-    """Both programs in turn on the run without loss; the median of the paired ratios."""
+    """Run both programs in turn without loss, and report medians and the median of the paired ratios."""
     ns2 = ["ns", str(HERE / "base.tcl"), "sack", "0", "1", str(SECONDS)]
     # The command also runs its in-order reference, so it simulates the same run twice, one for each core.
     reknit = [str(REKNIT), "compare", *PATH, "--variants", "sack", "--duration", f"{SECONDS} s"]
@@ -79,8 +79,8 @@ def speed(rounds: int) -> list[str]:
     ratio = statistics.median(a / b for a, b in pairs)
     a, b = (statistics.median(side) for side in zip(*pairs, strict=True))
     return [
-        f"The run without loss ({SECONDS} s, about 463,000 data packets over three hops, an ACK each), {rounds} pairs",
-        f"in turn, medians: ns-2.35 {a:.3f} s, reknit {b:.3f} s (two such runs, its in-order reference beside it).",
+        f"The run without loss ({SECONDS} s, about 463,000 data packets over three hops, an ACK each), medians",
+        f"of {rounds} alternating runs: ns-2.35 {a:.3f} s, reknit {b:.3f} s (including a second run as reference).",
         f"reknit is {ratio:.1f} times as fast.",
     ]
 

@@ -1,7 +1,7 @@
-//! A digest of all sources that results depend on: a store must not take the numbers of another engine for this one's.
+//! A digest of all sources on which results depend, so that a store does not mix results of different engines.
 //!
-//! In the workspace these are the crates beside this one. A published crate stands alone; its version tells them, for it
-//! depends on exactly the same version of each.
+//! In the workspace these are the crates beside this one. A published crate has no such folders; there the version is
+//! enough, because it depends on exactly the same version of each crate.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::{env, fs, io};
 
 use sha2::{Digest, Sha256};
 
-/// Beside this crate in the workspace.
+/// The folders beside this crate in the workspace.
 const SOURCES: [&str; 8] = [
     "src",
     "../config/src",

@@ -1,6 +1,6 @@
-"""TCP on paths that reorder packets: compare every published cure in simulation.
+"""Compare TCP variants on paths that reorder packets, in simulation.
 
-The same Rust code as the command ``reknit``: the same question and seed give the same numbers from both.
+The package uses the same Rust code as the command ``reknit``: the same input and seed give the same numbers.
 
 >>> import reknit
 >>> result = reknit.compare("two-paths-50ms", ["sack", "rack"], duration="20s")

@@ -11,7 +11,7 @@ def main() -> int:
     Returns
     -------
     int
-        0 done, 1 failed, 2 wrong usage.
+        0 success, 1 failure, 2 wrong usage.
     """
     if sys.argv[1:2] == ["papers"]:
         from reknit.papers import _command

@@ -162,3 +162,21 @@ PATH: Schema = {
     "extent_p99": "int",
     "extent_max": "int",
 }
+
+PATHS: Schema = {
+    "name": "str",
+    "description": "str",
+    "source": "str",
+}
+
+VARIANTS: Schema = {
+    "name": "str",
+    "summary": "str",
+    "family": "str",
+    "source": "str",
+    "side": "str",
+    "peer_needs": "str",
+    "without_peer": "list",
+    "status": "str",
+    "aliases": "list",
+}

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import warnings as _warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reknit import _frames, _native, _show
-from reknit._columns import COMPLETIONS, COUNTS, GROUP, MEASURED, PATH, SERIES
-from reknit._scenario import File, Settings, Table, Time, assignments, named, run_args, setup_args, time, whole
+from reknit._columns import COMPLETIONS, COUNTS, GROUP, MEASURED, PATH, PATHS, SERIES, VARIANTS
+from reknit._scenario import (
+    File,
+    Settings,
+    Table,
+    Time,
+    assignments,
+    flag,
+    listed,
+    named,
+    run_args,
+    setup_args,
+    time,
+    whole,
+)
 
 if TYPE_CHECKING:
     import polars
@@ -17,10 +31,11 @@ if TYPE_CHECKING:
     from reknit._frames import Schema
 
 RUN: Schema = {**COUNTS, **MEASURED}
-"""A single run, which is also measured; those of a comparison are only counted."""
+"""Columns of a single run. Runs of a comparison lack those of `MEASURED`."""
 ROW: Schema = {**RUN, "groups": GROUP}
-"""What a sweep has of each run."""
+"""Columns of a run in a sweep."""
 _SUMMARY: Schema = {
+    "path": "str",
     "variant": "str",
     "runs": "int",
     "goodput_mbit_s": "float",
@@ -29,20 +44,12 @@ _SUMMARY: Schema = {
     "goodput_max_mbit_s": "float",
     "two_groups": "bool",
     "of_in_order": "float",
+    "possible_mbit_s": "float",
+    "of_possible": "float",
     "fell_back": "list",
 }
-_VARIANTS: Schema = {
-    "name": "str",
-    "summary": "str",
-    "family": "str",
-    "source": "str",
-    "side": "str",
-    "peer_needs": "str",
-    "status": "str",
-    "aliases": "list",
-    "without_peer": "list",
-}
-_PATHS: Schema = {"name": "str", "description": "str", "source": "str"}
+_RUN_KEY: Schema = {"path": "str", "variant": "str", "seed": "int"}
+_SHARES: Schema = {"of_in_order": "float", "of_possible": "float"}
 _N = (1, 2, 3, 5, 10, 20)
 _PATH: Schema = {
     **PATH,
@@ -53,27 +60,29 @@ _PATH: Schema = {
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Variants side by side on one path.
+    """The results of several variants on one path or on several.
 
     Attributes
     ----------
     summary : polars.DataFrame
-        A row for each variant, in the order asked for: ``goodput_mbit_s``, the mean over the seeds in Mbit/s;
+        A row for each path and variant, in the order given: ``goodput_mbit_s``, the mean over the seeds in Mbit/s;
         ``goodput_ci95_mbit_s``, half the width of its 95 % confidence interval (Student's t; null for one seed);
         ``goodput_min_mbit_s`` and ``goodput_max_mbit_s``; ``two_groups``, whether the runs fall into two groups, so
-        that the mean describes none of them (docs/json.md has the rule);
-        ``of_in_order``, the mean as a share of ``in_order_mbit_s``; ``fell_back``, what the variant did without
-        because the two ends did not agree on it.
+        that the mean does not describe any of them (docs/json.md has the rule); ``of_in_order``, the mean as a share of
+        the path's ``in_order_mbit_s``; ``possible_mbit_s``, the goodput of the oracle with the same growth, and
+        ``of_possible``, the mean as a share of it (null if the oracle did not run); ``fell_back``, the options that the
+        variant did without because the other end does not support them.
     runs : polars.DataFrame
-        A row for each run, with all its counts (docs/json.md). Columns end in their unit; what has no unit is a count.
+        A row for each run, with all its counts (docs/json.md). Column names end in their unit; columns without a unit
+        are counts.
     groups : polars.DataFrame
         A row for each run and set of flows of the scenario, or part of a mix: ``group``, its name; ``group_variant``,
-        if it has one of its own; ``flows``, how many; their ``goodput_mbit_s``, Mbit/s, Jain's index, and their
-        transactions (null if they have none): how many ``completed`` and ``failed``, completion times in ms.
-    path, description : str
-        The path's name and what it is.
-    in_order_mbit_s : float
-        Goodput of ``sack`` on the path without whatever reorders, Mbit/s.
+        the variant that it sets, if any; ``flows``, the number of flows; their ``goodput_mbit_s``, Mbit/s; Jain's
+        index; and their transactions (null if they have none): how many ``completed`` and ``failed``, and
+        completion times in ms.
+    paths : polars.DataFrame
+        A row for each ``path``: its ``description``, and ``in_order_mbit_s``, the goodput of ``sack`` without
+        reordering.
     document : dict
         What ``reknit compare --json`` prints.
     """
@@ -81,46 +90,64 @@ class Comparison:
     summary: polars.DataFrame
     runs: polars.DataFrame
     groups: polars.DataFrame
-    path: str
-    description: str
-    in_order_mbit_s: float
+    paths: polars.DataFrame
     document: dict[str, Any]
 
+    @property
+    def path(self) -> str:
+        """The path's name, if there is only one path."""
+        return str(self._of_path("path"))
+
+    @property
+    def description(self) -> str:
+        """The path's description, if there is only one path."""
+        return str(self._of_path("description"))
+
+    @property
+    def in_order_mbit_s(self) -> float:
+        """Goodput of ``sack`` on the path without reordering, Mbit/s, if there is only one path."""
+        return float(self._of_path("in_order_mbit_s"))
+
+    def _of_path(self, column: str) -> Any:  # noqa: ANN401
+        if self.paths.height != 1:
+            raise _native.Error(f"{column}: {self.paths.height} paths were compared; `paths` has a row for each")
+        return self.paths[column][0]
+
     def __repr__(self) -> str:
-        """Title, and a line for each variant."""
-        return _show.text(*_show.comparison(self))
+        """Return a title and a line for each variant, for each path."""
+        return "\n\n".join(_show.text(*shown) for shown in _show.comparisons(self))
 
     def _repr_html_(self) -> str:
         """Show the same in a notebook."""
-        return _show.html(*_show.comparison(self))
+        return "".join(_show.html(*shown) for shown in _show.comparisons(self))
 
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """One run.
+    """The result of a single run.
 
     Attributes
     ----------
     totals : dict
-        The same numbers as in a row of ``Comparison.runs``, and what takes a look at every event: means over time, true
-        round-trip times, bursts, what became of each transmission (docs/json.md has them all).
+        The numbers of a row of ``Comparison.runs``, and those that are measured after every event: means over time,
+        true round-trip times, bursts, the outcome of each retransmission (docs/json.md has the full list).
     series : polars.DataFrame
         The senders' variables every ``sample_every``: ``time_s`` in seconds, windows in bytes (``cwnd_bytes``,
         ``ssthresh_bytes``, ``flight_size_bytes``, ``pipe_bytes``, ``snd_wnd_bytes``), ``dup_thresh_segments``,
-        ``reordering_coverage`` (the share of reordering that it is to cover; null if it steers by none), ``srtt_ms``
-        and ``rto_ms``, ``phase`` (open, disorder, recovery, loss), bytes of the stream that were
-        ``acknowledged_bytes`` and that arrived in order, ``delivered_bytes``, and ``spurious_retransmissions`` so far.
+        ``reordering_coverage`` (the share of measured reordering that the threshold should cover; null for variants
+        without one), ``srtt_ms`` and ``rto_ms``, ``phase`` (open, disorder, recovery, loss), and so far
+        ``acknowledged_bytes``, ``delivered_bytes`` (data that arrived in order) and ``spurious_retransmissions``.
         Empty without ``sample_every``.
     groups : polars.DataFrame
         A row for each set of flows, as in `Comparison`.
     path, description, variant : str
-        What was run on what.
+        The path, its description, and the variant.
     seed : int
         The seed.
     duration_s : float
-        Length of the run in its own time, seconds.
+        Length of the run in simulated time, seconds.
     fell_back : list of str
-        What the variant did without because the two ends did not agree on it.
+        The options that the variant did without because the other end does not support them.
     """
 
     totals: dict[str, Any]
@@ -134,7 +161,7 @@ class Run:
     fell_back: list[str]
 
     def __repr__(self) -> str:
-        """Title, and the totals that are looked at first."""
+        """Return a title and the most important totals."""
         return _show.text(*_show.run(self))
 
     def _repr_html_(self) -> str:
@@ -143,7 +170,7 @@ class Run:
 
 
 def compare(
-    path: File | Table | None = None,
+    path: File | Table | Sequence[File | Table] | None = None,
     variants: str | Table | Iterable[str | Table] | None = None,
     *,
     scenario: File | Table | None = None,
@@ -155,59 +182,89 @@ def compare(
     phases: str | None = None,
     flows: int | None = None,
     variant_files: File | Iterable[File] = (),
+    oracle: bool = True,
 ) -> Comparison:
-    """Compare variants on a path, in simulation, on all processors.
+    """Compare variants on one path or on several, in simulation, on all processors.
 
-    Each variant runs once for each seed; for a given seed every variant sees the same losses and delays. Arguments
+    Each variant runs once for each seed. For a given seed, every variant sees the same losses and delays. Arguments
     override the scenario.
 
     Parameters
     ----------
-    path : str, path-like or mapping, optional
-        A built-in path (`paths` lists them), a TOML file, or what would stand in one (docs/paths.md).
+    path : str, path-like or mapping, or a list of them, optional
+        A built-in path (`paths` lists them), a TOML file, or a mapping with the keys of such a file (docs/paths.md).
+        ``*`` and ``?`` in a name stand for other characters: ``["two-paths-*", "clean"]``.
     variants : str, mapping or iterable of them, optional
-        Names (`variants` lists them), or what would stand in a file (docs/variants.md). By default all, or those that
-        ``variant_files`` start from.
+        Names (`variants` lists them), or mappings with the keys of a variant file (docs/variants.md). By default all,
+        or those of ``variant_files`` and their bases.
     scenario : path-like or mapping, optional
-        Who shares the path and does what there: a TOML file, or what would stand in one (docs/scenarios.md). By default
-        one bulk transfer.
+        The flows that share the path and their traffic: a TOML file, or a mapping with its keys (docs/scenarios.md). By
+        default one bulk transfer.
     seeds : int, optional
         Runs of each variant, with the seeds 1, 2, 3, ...; by default 5.
     duration : str, float or timedelta, optional
-        Length of each run in its own time: text with a unit, or seconds; by default 60 s.
+        Length of each run in simulated time: text with a unit, or seconds; by default 60 s.
     loss : str or float, optional
         Lose each data packet with this probability: from 0 to 1, or text such as ``"1 %"``.
     set : mapping or sequence of str, optional
-        Values of the path or of the TCP to change: ``{"forward.bottleneck.rate": "2 Mbit/s"}``.
+        Values of the path, or TCP options, to change: ``{"forward.bottleneck.rate": "2 Mbit/s"}``.
     in_order : bool, optional
-        Take everything off the path that changes the order of packets.
+        Remove all reordering from the path.
     phases : str, optional
-        ``"drawn"``: each seed also draws when flows start, which of the paths taken in turn comes first, and how far a
-        periodic fault has come. ``"fixed"``: all of that is at its beginning, with every seed. By default drawn.
+        ``"drawn"``: each seed also draws when flows start, which of the paths taken in turn comes first, and where in
+        its period a periodic fault starts. ``"fixed"``: these are the same for every seed. By default drawn.
     flows : int, optional
-        Bulk transfers that share the path, all of the same variant, opened 100 ms apart, instead of the scenario's
-        flows.
+        Number of bulk transfers that share the path, all of the same variant, starting 100 ms apart, instead of the
+        scenario's flows.
     variant_files : path-like or iterable of them
-        Files with variants of your own (docs/variants.md).
+        TOML files with your own variants (docs/variants.md).
+    oracle : bool
+        Also run the oracle, which shows what is possible on the path; it takes the time of one or two more variants. It
+        never runs if several flows share the path.
 
     Returns
     -------
     Comparison
-        A table of the variants, one of the runs, one of the sets of flows.
+        Tables of the variants, of the runs, of the sets of flows, and of the paths.
 
     Raises
     ------
     Error
-        If the question is wrong, in the words of the command.
+        If an argument is invalid.
     """
-    where = setup_args(path, loss, set, in_order, phases, flows, scenario)
+    where = setup_args(None, loss, set, in_order, phases, flows, scenario)
     asked = None if seeds is None else whole("seeds", seeds)
-    document, warnings = _native.compare(where, run_args(variants, variant_files, duration), asked)
+    who = run_args(variants, variant_files, duration)
+    several = _paths(path)
+    document, warnings = _native.compare(where, several, who, asked, flag("oracle", oracle))
     _warn(warnings)
-    share = document["in_order_mbit_s"]
-    rows = document["variants"]
+    found = document["paths"]
+    names = [one["path"] for one in found]
+    if len(found) == 1:
+        return _comparison(found, names, found[0])
+    # Paths that are described here have no name of their own.
+    names = [name if isinstance(several[i], str) else f"path[{i}]" for i, name in enumerate(names)]
+    return _comparison(found, names, document)
+
+
+def _paths(path: File | Table | Sequence[File | Table] | None) -> list[str | dict[str, Any]]:
+    """List the paths, with names that are patterns replaced by what they match, each path once."""
+    if path is None:
+        return []
+    found: list[str | dict[str, Any]] = []
+    for one in [path] if isinstance(path, str | os.PathLike | Mapping) else listed("path", path):
+        for expanded in _native.expand_paths([one]) if isinstance(one, str) else [named("path", one)]:
+            if expanded not in found:
+                found.append(expanded)
+    return found
+
+
+def _comparison(found: list[dict[str, Any]], names: list[str], document: dict[str, Any]) -> Comparison:
+    """Make the tables of some comparisons, whose paths have these names."""
+    rows = [(name, one, row) for name, one in zip(names, found, strict=True) for row in one["variants"]]
     summary = [
         {
+            "path": name,
             "variant": row["variant"],
             "runs": len(row["runs"]),
             "goodput_mbit_s": row["goodput_mbit_s"]["mean"],
@@ -216,33 +273,36 @@ def compare(
             "goodput_max_mbit_s": row["goodput_mbit_s"]["max"],
             "two_groups": row["goodput_mbit_s"]["two_groups"] is not None,
             "of_in_order": row["of_in_order"],
+            "possible_mbit_s": row["possible_mbit_s"],
+            "of_possible": row["of_possible"],
             "fell_back": row["fell_back"],
         }
-        for row in rows
+        for name, _, row in rows
     ]
     runs = [
         {
+            "path": name,
             "variant": row["variant"],
             "seed": run["seed"],
-            "of_in_order": run["goodput_mbit_s"] / share if share else None,
+            "of_in_order": _share(run, one["in_order_mbit_s"]),
+            "of_possible": _share(run, row["possible_mbit_s"]),
             **flat(run),
         }
-        for row in rows
+        for name, one, row in rows
         for run in row["runs"]
     ]
     groups = [
-        {"variant": row["variant"], "seed": run["seed"], **group}
-        for row in rows
+        {"path": name, "variant": row["variant"], "seed": run["seed"], **group}
+        for name, _, row in rows
         for run in row["runs"]
         for group in _groups(run)
     ]
+    paths = [{**one, "path": name} for name, one in zip(names, found, strict=True)]
     return Comparison(
         summary=_frames.from_rows(summary, _SUMMARY),
-        runs=_frames.from_rows(runs, {"variant": "str", "seed": "int", "of_in_order": "float", **COUNTS}),
-        groups=_frames.from_rows(groups, {"variant": "str", "seed": "int", **GROUP}),
-        path=document["path"],
-        description=document["description"],
-        in_order_mbit_s=share,
+        runs=_frames.from_rows(runs, {**_RUN_KEY, **_SHARES, **COUNTS}),
+        groups=_frames.from_rows(groups, {**_RUN_KEY, **GROUP}),
+        paths=_frames.from_rows(paths, {"path": "str", "description": "str", "in_order_mbit_s": "float"}),
         document=document,
     )
 
@@ -262,20 +322,21 @@ def simulate(
     flows: int | None = None,
     variant_files: File | Iterable[File] = (),
 ) -> Run:
-    """Run one variant once, and look inside.
+    """Run one variant once, with time series.
 
     Parameters
     ----------
     path : str, path-like or mapping, optional
-        A built-in path, a TOML file, or what would stand in one.
+        A built-in path, a TOML file, or a mapping with the keys of such a file.
     variant : str or mapping, optional
-        The variant's name, or what would stand in its file; by default the only one that the scenario names.
+        The variant's name, or a mapping with the keys of a variant file; by default that of the scenario, if it has
+        only one.
     seed : int
-        Seed of every random decision: the same seed gives the same run, everywhere.
+        Seed of all random decisions. The same seed gives the same run on every machine.
     duration : str, float or timedelta, optional
-        Length of the run in its own time: text with a unit, or seconds; by default 60 s.
+        Length of the run in simulated time: text with a unit, or seconds; by default 60 s.
     sample_every : str, float or timedelta, optional
-        Interval of the time series; without one there is no series.
+        Interval of the time series; without it there is no series.
     scenario, loss, set, in_order, phases, flows, variant_files
         As for `compare`.
 
@@ -287,7 +348,7 @@ def simulate(
     Raises
     ------
     Error
-        If the question is wrong.
+        If an argument is invalid.
     """
     where = setup_args(path, loss, set, in_order, phases, flows, scenario)
     who = run_args(None if variant is None else [variant], variant_files, duration, "variant")
@@ -314,10 +375,10 @@ def variants() -> polars.DataFrame:
     -------
     polars.DataFrame
         A row for each: ``name``, ``summary``, ``family`` (what it does about reordering), ``source``, ``side`` (which
-        end it changes), ``peer_needs``, ``status`` (how far it follows its source), ``aliases``, ``without_peer`` (what
-        happens if the other end lacks what it needs).
+        end it changes), ``peer_needs``, ``status`` (how faithfully it follows its source), ``aliases``,
+        ``without_peer`` (what happens if the other end does not support what it needs).
     """
-    return _frames.from_rows(_native.variants()["variants"], _VARIANTS)
+    return _frames.from_rows(_native.variants()["variants"], VARIANTS)
 
 
 def paths() -> polars.DataFrame:
@@ -328,7 +389,7 @@ def paths() -> polars.DataFrame:
     polars.DataFrame
         A row for each: ``name``, ``description``, ``source``.
     """
-    return _frames.from_rows(_native.paths(), _PATHS)
+    return _frames.from_rows(_native.paths(), PATHS)
 
 
 def path(name: File | Table, *, set: Settings | None = None, seed: int = 1) -> polars.DataFrame:
@@ -337,7 +398,7 @@ def path(name: File | Table, *, set: Settings | None = None, seed: int = 1) -> p
     Parameters
     ----------
     name : str, path-like or mapping
-        A built-in path, a TOML file, or what would stand in one.
+        A built-in path, a TOML file, or a mapping with the keys of such a file.
     set : mapping or sequence of str, optional
         Values of the path to change.
     seed : int
@@ -346,16 +407,17 @@ def path(name: File | Table, *, set: Settings | None = None, seed: int = 1) -> p
     Returns
     -------
     polars.DataFrame
-        A row for each ``direction``: ``packets`` sent of ``size_bytes`` bytes, one each ``gap_ms``; one-way delays in
+        A row for each ``direction``: ``packets`` sent of ``size_bytes`` bytes, one every ``gap_ms``; one-way delays in
         ms (``delay_p50_ms`` to ``delay_max_ms``); packets ``lost``, ``duplicated`` and ``reordered`` (RFC 4737 section
-        3.3), their ratio; reordering extents in packets (section 4.2; null if nothing was reordered);
-        ``extent_at_least_3``: packets that at least three later ones overtook, which can trigger a false fast
-        retransmit; ``n_reordered_3``: packets that arrived directly after three later ones (section 5).
+        3.3), and the ratio of reordered packets; reordering extents in packets (section 4.2; null if nothing was
+        reordered); ``extent_at_least_3``: packets overtaken by at least three later ones, which can trigger a false
+        fast retransmit; ``n_reordered_3``: packets for which the three arrivals just before were all sent later
+        (section 5).
 
     Raises
     ------
     Error
-        If there is no such path.
+        If the path does not exist or is invalid.
     """
     reports = _native.path(named("name", name), assignments(set), whole("seed", seed))
     for report in reports:
@@ -364,13 +426,18 @@ def path(name: File | Table, *, set: Settings | None = None, seed: int = 1) -> p
     return _frames.from_rows(reports, _PATH)
 
 
+def _share(run: dict[str, Any], reference: float | None) -> float | None:
+    goodput: float = run["goodput_mbit_s"]
+    return goodput / reference if reference else None
+
+
 def row(run: dict[str, Any]) -> dict[str, Any]:
-    """Make the row of a run in a sweep: its counts, and those of its sets of flows in one column."""
+    """Return the row of a run in a sweep: its counts, and those of its sets of flows in one column."""
     return {**flat(run), "groups": _groups(run)}
 
 
 def flat(run: dict[str, Any]) -> dict[str, Any]:
-    """Put a run's counts side by side, without its seed and its groups."""
+    """Flatten a run's counts into one mapping, without its seed and its groups."""
     row: dict[str, Any] = _transactions(run)
     for name, value in run.items():
         if name == "measured":

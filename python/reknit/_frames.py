@@ -1,6 +1,6 @@
 """Tables: polars DataFrames with the columns and types of a schema.
 
-Polars is imported where a table is made: the processes of a sweep make none.
+Polars is imported only where a table is made, because the worker processes of a sweep do not need it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 Kind = Literal["str", "int", "float", "bool", "list"]
 Schema = dict[str, "Kind | Schema"]
-"""Types by column; a schema within one means a list of such rows."""
+"""Types by column; a nested schema means a list of rows with these columns."""
 
 
 def frame(columns: Mapping[str, Sequence[Any]], schema: Schema) -> polars.DataFrame:
-    """Make a table of these columns, in the order and with the types of the schema."""
+    """Make a table of these columns, with the order and types of the schema."""
     import polars as pl
 
     return pl.DataFrame({name: columns[name] for name in schema}, _polars(schema))
@@ -44,14 +44,14 @@ def from_rows(rows: Sequence[Mapping[str, Any]], schema: Schema) -> polars.DataF
 
 
 def write_parquet(rows: Sequence[Mapping[str, Any]], schema: Schema, file: Path) -> None:
-    """Write rows to a Parquet file, whole or not at all."""
+    """Write rows to a Parquet file atomically."""
     temporary = file.with_name(f".{file.name}.part")
     from_rows(rows, schema).write_parquet(temporary)
     temporary.replace(file)
 
 
 def read_parquet(file: Path, schema: Schema) -> list[dict[str, Any]]:
-    """Read the rows of a file of `write_parquet`; none if columns are missing."""
+    """Read the rows of a file written by `write_parquet`; none if columns are missing."""
     import polars as pl
 
     table = pl.read_parquet(file, hive_partitioning=False)

@@ -1,4 +1,4 @@
-"""What people say in Python, as the native part takes it: plain mappings, text with units."""
+"""Convert arguments to what the native module takes: plain mappings, and text with units."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from reknit._types import RunArgs, SetupArgs
 
 Time = str | float | timedelta
-"""A span: text with a unit such as ``"60 s"`` or ``"250ms"``, or a number of seconds."""
+"""A duration: text with a unit such as ``"60 s"`` or ``"250ms"``, or a number of seconds."""
 Settings = Mapping[str, object] | Sequence[str]
-"""Values of the path or of the TCP, as ``{"forward.bottleneck.rate": "2 Mbit/s"}`` or ``["tcp.min_rto=200ms"]``."""
+"""Values of the path, or TCP options: ``{"forward.bottleneck.rate": "2 Mbit/s"}`` or ``["tcp.min_rto=200ms"]``."""
 File = str | os.PathLike[str]
 Table = Mapping[str, Any]
-"""What would stand in a TOML file: text, numbers, lists and mappings. Spans may be seconds or a `timedelta`."""
+"""The contents of a TOML file: text, numbers, lists and mappings. Durations may be seconds or a `timedelta`."""
 
-# Keys of scenarios, workloads and stages whose value is a span and nothing else: a bare number there is seconds.
+# Keys of scenarios, workloads and stages whose value can only be a duration: a bare number there is seconds.
 # fmt: off
 SPANS = frozenset({
     "ack_delay", "delay", "down", "drain", "duration", "eviction", "extra", "fast_for", "frame", "gap", "hop",
@@ -42,13 +42,13 @@ def setup_args(
     flows: int | None = None,
     scenario: File | Table | None = None,
 ) -> SetupArgs:
-    """Where, and who else is there."""
+    """Collect the arguments for the path and the scenario."""
     return {
         "path": None if path is None else named("path", path),
         "scenario": None if scenario is None else named("scenario", scenario),
         "set": assignments(set),
         "loss": None if loss is None else _share("loss", loss),
-        "in_order": _flag("in_order", in_order),
+        "in_order": None if in_order is None else flag("in_order", in_order),
         "phases": phases,
         "flows": None if flows is None else whole("flows", flows),
     }
@@ -60,7 +60,7 @@ def run_args(
     duration: Time | None,
     argument: str = "variants",
 ) -> RunArgs:
-    """Who and for how long."""
+    """Collect the arguments for the variants and the duration."""
     many: Iterable[str | Table]
     if isinstance(variants, str):
         many = variants.split(",")
@@ -74,7 +74,7 @@ def run_args(
 
 
 def named(argument: str, what: File | Table) -> str | dict[str, Any]:
-    """Leave a name as it is, make a description a plain mapping. ``argument`` is what errors call it, also below."""
+    """Return a name unchanged, and a mapping as a plain one. ``argument``, here and below, is the name for errors."""
     if isinstance(what, Mapping):
         return plain(what)
     if isinstance(what, str | os.PathLike):
@@ -83,7 +83,7 @@ def named(argument: str, what: File | Table) -> str | dict[str, Any]:
 
 
 def file_names(argument: str, files: File | Iterable[File]) -> list[File]:
-    """List files, of which one may stand alone."""
+    """Return a list of files; a single file may be given without a list."""
     many = [files] if isinstance(files, str | os.PathLike) else listed(argument, files)
     for file in many:
         if not isinstance(file, str | os.PathLike):
@@ -92,14 +92,14 @@ def file_names(argument: str, files: File | Iterable[File]) -> list[File]:
 
 
 def listed(argument: str, values: Any) -> list[Any]:  # noqa: ANN401
-    """Collect what can be iterated over."""
+    """Return an iterable as a list."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise _wrong(argument, values, "give a list")
     return list(values)
 
 
 def whole(argument: str, value: object) -> int:
-    """Check a whole number that fits into 63 bits; the native part knows the range that makes sense."""
+    """Check that a value is a whole number of at most 63 bits. The native module checks the range."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -110,12 +110,12 @@ def whole(argument: str, value: object) -> int:
 
 
 def plain(table: Table) -> dict[str, Any]:
-    """Copy a mapping, with spans as text and without what is None."""
+    """Copy a mapping, with durations as text and without values that are None."""
     return {str(key): convert(str(key), value) for key, value in table.items() if value is not None}
 
 
 def convert(key: str, value: Any) -> Any:  # noqa: ANN401
-    """Make the value of a key plain."""
+    """Convert the value of a key to a plain one."""
     if isinstance(value, Mapping):
         return plain(value)
     if isinstance(value, timedelta) or (_is_number(value) and key.rpartition(".")[2] in SPANS):
@@ -123,7 +123,7 @@ def convert(key: str, value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if hasattr(value, "item") and not hasattr(value, "__len__"):
-        return convert(key, value.item())  # a number of numpy's
+        return convert(key, value.item())  # a numpy scalar
     if isinstance(value, list | tuple):
         return [convert("", entry) for entry in value]
     return value
@@ -134,7 +134,7 @@ def _is_number(value: object) -> bool:
 
 
 def time(argument: str, span: Time) -> str:
-    """Write a span as text with a unit."""
+    """Format a duration as text with a unit."""
     if isinstance(span, str):
         return span
     seconds = span.total_seconds() if isinstance(span, timedelta) else _number(span)
@@ -144,7 +144,7 @@ def time(argument: str, span: Time) -> str:
 
 
 def assignments(settings: Settings | None) -> list[str]:
-    """``KEY=VALUE`` for each."""
+    """Return ``KEY=VALUE`` for each setting."""
     if settings is None:
         return []
     if isinstance(settings, Mapping):
@@ -152,7 +152,7 @@ def assignments(settings: Settings | None) -> list[str]:
     many = [settings] if isinstance(settings, str) else listed("set", settings)
     for assignment in many:
         if not isinstance(assignment, str):
-            raise _wrong("set", assignment, "give a mapping, or texts KEY=VALUE")
+            raise _wrong("set", assignment, "give a mapping, or a list of texts KEY=VALUE")
     return many
 
 
@@ -163,14 +163,15 @@ def _share(argument: str, value: object) -> str:
     return str(value if number is None else number)
 
 
-def _flag(argument: str, value: object) -> bool | None:
-    if value is None or isinstance(value, bool):
+def flag(argument: str, value: object) -> bool:
+    """Check a switch."""
+    if isinstance(value, bool):
         return value
     raise _wrong(argument, value, "give True or False")
 
 
 def _number(value: object) -> float | None:
-    """Read a number, those of numpy too."""
+    """Convert a number, including numpy's, to a float; None if it is not a number."""
     try:
         return None if isinstance(value, str | bytes | bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):

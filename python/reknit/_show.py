@@ -1,4 +1,4 @@
-"""How results look on a terminal and in a notebook: a title and a small table."""
+"""Show results on a terminal and in a notebook: a title and a small table."""
 
 from __future__ import annotations
 
@@ -10,35 +10,41 @@ if TYPE_CHECKING:
 
 Rows = list[list[str]]
 
-# The page's own colours: light or dark, it stays readable.
+# Inherits the colours of the page, so that it is readable in light and dark themes.
 _CELL = "padding: 0.15em 0.8em; text-align: {}; border-bottom: 1px solid rgba(128, 128, 128, 0.4); background: none"
 
 
-def comparison(result: Comparison) -> tuple[str, Rows, str]:
-    """Title, table and closing line of a comparison."""
-    title = f"{result.path}: {result.description}; in order {result.in_order_mbit_s:.2f} Mbit/s"
-    rows = [["variant", "Mbit/s", "of in-order", "spurious", "window cuts (false)", "RTOs"]]
-    for row in result.document["variants"]:
-        goodput, ci95 = row["goodput_mbit_s"]["mean"], row["goodput_mbit_s"]["ci95"]
-        runs = result.runs.filter(result.runs["variant"] == row["variant"])
-        cuts, false_cuts = _mean(runs["window_cuts"]), _mean(runs["false_window_cuts"])
+def comparisons(result: Comparison) -> list[tuple[str, Rows, str]]:
+    """Return title, table and footer of the comparison on each path."""
+    documents = result.document.get("paths", [result.document])
+    notes = [""] * (len(documents) - 1) + ["; details: .summary, .runs, .groups"]
+    return [_comparison(document, note) for document, note in zip(documents, notes, strict=True)]
+
+
+def _comparison(document: dict[str, Any], note: str) -> tuple[str, Rows, str]:
+    title = f"{document['path']}: {document['description']}; in order {document['in_order_mbit_s']:.2f} Mbit/s"
+    rows = [["variant", "Mbit/s", "of in-order", "of possible", "spurious", "window cuts (false)", "RTOs"]]
+    for row in document["variants"]:
+        goodput, ci95, runs = row["goodput_mbit_s"]["mean"], row["goodput_mbit_s"]["ci95"], row["runs"]
+        retransmissions = sum(run["retransmissions"]["total"] for run in runs)
+        cuts = _mean([run["window_cuts"]["total"] for run in runs])
         rows.append(
             [
                 row["variant"],
                 f"{goodput:.2f}" + ("" if ci95 is None else f" ± {ci95:.2f}"),
-                "" if row["of_in_order"] is None else _percent(row["of_in_order"]),
-                _share(runs["spurious_retransmissions"].sum(), runs["retransmissions"].sum()),
-                f"{cuts} ({false_cuts})",
-                _mean(runs["timeouts"]),
+                *("" if row[share] is None else _percent(row[share]) for share in ("of_in_order", "of_possible")),
+                _share(sum(run["spurious_retransmissions"] for run in runs), retransmissions),
+                f"{cuts} ({_mean([run['false_window_cuts'] for run in runs])})",
+                _mean([run["timeouts"] for run in runs]),
             ]
         )
-    seeds = result.runs["seed"].n_unique()
+    seeds = document["seeds"]
     means = "one seed" if seeds == 1 else f"means of {seeds} seeds, ± half the 95 % interval"
-    return title, rows, f"{means}; .summary, .runs, .groups have it all"
+    return title, rows, means + note
 
 
 def run(result: Run) -> tuple[str, Rows, str]:
-    """Title, table and closing line of a run."""
+    """Return title, table and footer of a run."""
     title = f"{result.variant} on {result.path} ({result.description}), seed {result.seed}, {result.duration_s:g} s"
     totals = result.totals
     rows = [
@@ -58,7 +64,7 @@ def run(result: Run) -> tuple[str, Rows, str]:
 
 
 def text(title: str, rows: Rows, note: str) -> str:
-    """Write it in columns."""
+    """Format as text, in columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(
@@ -71,7 +77,7 @@ def text(title: str, rows: Rows, note: str) -> str:
 
 
 def html(title: str, rows: Rows, note: str) -> str:
-    """Write it for a notebook."""
+    """Format as HTML, for a notebook."""
 
     def line(row: list[str], tag: str) -> str:
         cells = (
@@ -88,12 +94,11 @@ def html(title: str, rows: Rows, note: str) -> str:
     )
 
 
-def _mean(counts: Any) -> str:  # noqa: ANN401
-    mean = counts.mean()
-    return "" if mean is None else f"{mean:.1f}".removesuffix(".0")
+def _mean(counts: list[int]) -> str:
+    return f"{sum(counts) / len(counts):.1f}".removesuffix(".0")
 
 
-def _share(part: Any, whole: Any) -> str:  # noqa: ANN401
+def _share(part: int, whole: int) -> str:
     return _percent(part / whole) if whole else ""
 
 

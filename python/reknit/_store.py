@@ -1,7 +1,7 @@
-"""Finished runs of a sweep in a folder: lines of JSON as they come, a Parquet file for each thousand.
+"""A folder that stores the finished runs of a sweep: as lines of JSON first, then a Parquet file for each thousand.
 
-A line is written whole and at once, so whatever kills a sweep takes nothing with it that was finished. The command
-``reknit sweep`` writes the same lines and reads them.
+Each line is written with a single call, so no finished run is lost if a sweep is killed. The command ``reknit sweep``
+reads and writes the same lines.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from reknit._native import Error
 if TYPE_CHECKING:
     from reknit._frames import Schema
 
-# So many lines become a Parquet file.
+# Number of lines that are converted to a Parquet file.
 PART = 1000
 
 Row = dict[str, Any]
 
 
 class Store:
-    """A folder with finished runs, by the keys of their points."""
+    """A folder with finished runs, indexed by the keys of their points."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         if not isinstance(folder, str | os.PathLike):
@@ -39,7 +39,7 @@ class Store:
         self._journal: tuple[Path, int] | None = None
 
     def load(self, wanted: Iterable[str]) -> dict[str, Row]:
-        """Find what is finished of these."""
+        """Return the finished runs among these keys."""
         keys = set(wanted)
         rows: dict[str, Row] = {}
         for file in sorted(self.folder.glob("*.jsonl")):
@@ -52,7 +52,7 @@ class Store:
         return rows
 
     def add(self, key: str, point: str, run: dict[str, Any]) -> Row:
-        """Keep a finished run; ``point`` is its canonical text."""
+        """Store a finished run; ``point`` is its canonical text."""
         if self._journal is None:
             file = self.folder / f"runs-{uuid.uuid4().hex}.jsonl"
             with _naming(file):
@@ -67,7 +67,7 @@ class Store:
         return row
 
     def close(self) -> None:
-        """Put the lines of this store into a Parquet file."""
+        """Convert the lines that this object has written to a Parquet file."""
         if self._journal is None:
             return
         file, journal = self._journal
@@ -79,7 +79,7 @@ class Store:
 
 @contextmanager
 def _naming(file: Path) -> Iterator[None]:
-    """Say of which file it is what goes wrong."""
+    """Name the file in errors."""
     import polars as pl
 
     try:
@@ -96,7 +96,7 @@ def _schema() -> Schema:
 
 
 def _read(line: str) -> tuple[str, Row] | None:
-    """Read a line; None if it is torn, or of a build that counted less."""
+    """Read a line; None if it is incomplete, or from a build with fewer columns."""
     try:
         entry = json.loads(line)
         row = _compare.row(entry["run"])

@@ -1,4 +1,4 @@
-"""How pictures look: one style for the command, `reknit.plot` and the papers' figures, stated in crates/cli."""
+"""The style of all pictures: those of the command, of `reknit.plot` and of the papers. Defined in crates/cli."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _STYLE = _native.style()
 COLOURS: dict[str, str] = _STYLE["colours"]
-"""Colours by what they mean."""
+"""Colours by meaning."""
 CAUSES: dict[str, str] = _STYLE["causes"]
 """Colours of retransmissions, by cause."""
 CURVES: tuple[str, ...] = tuple(_STYLE["curves"])
@@ -26,7 +26,7 @@ SETTINGS: Any = {
     "figure.figsize": (7.0, 4.2),
     "figure.dpi": 120,
     "figure.constrained_layout.use": True,
-    # Not transparent: text in ink cannot be read on a dark page.
+    # Not transparent, so that dark text is readable on a dark page.
     "figure.facecolor": COLOURS["background"],
     "savefig.facecolor": COLOURS["background"],
     "axes.facecolor": COLOURS["background"],
@@ -52,11 +52,11 @@ SETTINGS: Any = {
     "legend.title_fontsize": 9,
     "font.family": "sans-serif",
 }
-"""Matplotlib's settings while one of our pictures is drawn."""
+"""Matplotlib's settings while a picture is drawn."""
 
 
 def look(i: int) -> dict[str, Any]:
-    """Colour, marker and dashes of the curve at this position: no two of the first forty look the same."""
+    """Return colour, marker and dashes of curve ``i``; the first forty curves all look different."""
     again = i // len(CURVES)
     return {
         "color": CURVES[i % len(CURVES)],
@@ -67,7 +67,7 @@ def look(i: int) -> dict[str, Any]:
 
 
 def styled(draw: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Draw in our style, and leave matplotlib's as it was."""
+    """Draw in this style without changing matplotlib's settings."""
 
     @wraps(draw)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -81,7 +81,7 @@ def styled(draw: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 def pyplot() -> Any:  # noqa: ANN401
-    """Import matplotlib, which only pictures need."""
+    """Import matplotlib, which is needed only for pictures."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Sweeps: a grid of runs, on many processors or machines, that can be stopped and gone on with."""
+"""Sweeps: a grid of runs on many processors or machines, which can be stopped and resumed."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from reknit._types import Sweep
 
 Values = Iterable[Any] | Mapping[str, Any]
-"""The values of an axis, or a mapping of what results call each to the value."""
+"""The values of an axis, or a mapping from their names in the results to the values."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a sweep is.
+    """The progress of a sweep.
 
     Attributes
     ----------
     done, total : int
-        Points that are finished, of all; those that an earlier sweep finished count.
+        Finished points, including those of earlier sweeps in the store, and all points.
     seconds_left : float or None
-        At the pace so far, seconds; None before the first is finished.
+        Estimated remaining time, seconds; None until a point is finished.
     """
 
     done: int
@@ -45,7 +45,7 @@ class Progress:
     seconds_left: float | None
 
     def __str__(self) -> str:
-        """One line."""
+        """Format as one line."""
         left = "" if self.seconds_left is None else f", {_span(self.seconds_left)} left"
         return f"{self.done} of {self.total} points{left}"
 
@@ -62,46 +62,47 @@ def sweep(
 ) -> polars.DataFrame:
     """Run a grid of scenarios, each with each seed.
 
-    For a given seed every variant sees the same losses and delays: compare variants within a seed. The command
+    For a given seed, every variant sees the same losses and delays, so compare variants seed by seed. The command
     ``reknit sweep`` does the same with a file.
 
     Parameters
     ----------
     scenario : path-like or mapping
-        What all points have in common: a TOML file with or without ``[axes]``, or what would stand in one
-        (docs/scenarios.md). Beside its keys: ``variant``, the one that is compared, and any value of the path or of the
-        TCP by its key, such as ``"forward.bottleneck.rate"`` or ``"tcp.min_rto"``.
+        What all points have in common: a TOML file with or without ``[axes]``, or a mapping with its keys
+        (docs/scenarios.md). Additional keys: ``variant``, the variant to run, and any value of the path or TCP option
+        by its key, such as ``"forward.bottleneck.rate"`` or ``"tcp.min_rto"``.
     axes : mapping of str to iterable or mapping, optional
-        The values of each key that varies; the last varies fastest. A key is one of the scenario (``"loss"``,
-        ``"flows.0.count"``), of the path (``"forward.bottleneck.rate"``), or ``"variant"``. Values may be given with
-        what the table shall call them: ``{"path": {"dsl": {...}, "lte": "lte.toml"}}``. Without ``"variant"`` here and
-        there, the scenario's ``variants`` are an axis.
+        The values of each key that varies; the last one varies fastest. A key belongs to the scenario (``"loss"``,
+        ``"flows.0.count"``) or to the path (``"forward.bottleneck.rate"``), or is ``"variant"``. Values can have names
+        for the table: ``{"path": {"dsl": {...}, "lte": "lte.toml"}}``. If neither the scenario nor the axes have
+        ``"variant"``, the scenario's ``variants`` are an axis.
     seeds : int or iterable of int, optional
-        How many (1, 2, 3, ...), or which; by default as the scenario says, or else 5.
+        The number of seeds (1, 2, 3, ...), or a list of them; by default that of the scenario, or else 5.
     executor : Executor, optional
-        Where the runs go: a `concurrent.futures` executor or a ``dask.distributed.Client``. By default a process for
-        each processor; a script then needs ``if __name__ == "__main__":``.
+        Runs the points: a `concurrent.futures` executor or a ``dask.distributed.Client``. By default one process per
+        processor; a script then needs ``if __name__ == "__main__":``.
     store : path-like, optional
-        A folder that keeps each run as it is finished, in Parquet files, by the digest of what the point is, its files
-        included. What is there is not run again, so a sweep that was stopped goes on where it was, and a larger grid
-        runs only what is new.
+        A folder that stores each run when it finishes, in Parquet files, under a digest of the point including its
+        files. Runs that are already stored are not repeated, so a sweep that was stopped resumes where it left off, and
+        a larger grid runs only the new points.
     variant_files : path-like or iterable of them
-        Files with variants of your own (docs/variants.md).
+        TOML files with your own variants (docs/variants.md).
     progress : bool or callable, optional
-        True: a line on standard error; a callable gets a `Progress` after each point. By default a line on a terminal.
+        True prints a line to standard error; a callable gets a `Progress` after each point. By default a line is
+        printed if standard error is a terminal.
 
     Returns
     -------
     polars.DataFrame
-        A row for each point and seed, in the order of the grid: the axes, ``seed``, and the counts of a run as in
-        ``Run.totals``; and ``groups``, a list with the same for each set of flows, as in ``Run.groups``.
+        A row for each point and seed, in the order of the grid: the axes, ``seed``, the counts of a run as in
+        ``Run.totals``, and ``groups``, a list with the counts of each set of flows as in ``Run.groups``.
 
     Raises
     ------
     Error
-        If any point is wrong: before anything is run.
+        If any point is invalid; nothing runs in that case.
     KeyboardInterrupt
-        On Ctrl-C; what was finished is in the store.
+        On Ctrl-C; finished runs are in the store.
     """
     if executor is not None and not hasattr(executor, "submit"):
         raise _native.Error(f"executor: a {type(executor).__name__}; give an object with a method submit")
@@ -140,9 +141,9 @@ def _seeds(seeds: int | Iterable[int] | None) -> int | list[int] | None:
 
 
 def _axis(key: str, values: Values) -> tuple[list[Any], list[Any]]:
-    """Tell apart what the table calls the values, and the values."""
+    """Return the names of the values in the table, and the values."""
     if isinstance(values, str):
-        raise _native.Error(f"axes: {key}: write a list of values, one at least")
+        raise _native.Error(f"axes: {key}: must be a list of at least one value")
     if isinstance(values, Mapping):
         return list(values), [convert(key, value) for value in values.values()]
     many = listed(f"axes: {key}", values)
@@ -172,7 +173,7 @@ def _table(grid: Sweep, rows: Mapping[str, dict[str, Any]]) -> polars.DataFrame:
 
 
 def _column(values: list[Any]) -> tuple[_frames.Kind, list[Any]]:
-    """Make an axis a column of one type: what is not all numbers is text."""
+    """Make a column of one type: numbers if all values are, else text."""
     if all(isinstance(value, bool) for value in values):
         return "bool", values
     if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):

@@ -30,34 +30,33 @@ def trace(
     flows: int | None = None,
     variant_files: File | Iterable[File] = (),
 ) -> polars.DataFrame:
-    """Run one variant once, and record what was sent, delivered and lost.
+    """Run one variant once, and record each packet that was sent, delivered or lost.
 
-    A ``script`` stage says exactly what happens to which packet (docs/paths.md).
+    A ``script`` stage specifies exactly what happens to which packet (docs/paths.md).
 
     Parameters
     ----------
     path, variant, scenario, duration, loss, set, in_order, phases, flows, variant_files
         As for `simulate`.
     seed : int
-        Seed of every random decision.
+        Seed of all random decisions.
 
     Returns
     -------
     polars.DataFrame
-        A row for each event at an end, in order: ``time_s``, ``flow``, ``event`` (send, deliver, lost), the ``end``
-        (sender or receiver of data; for what was lost the one that had sent it), ``direction`` (forward, reverse),
-        ``packet`` (its ordinal in the run, the same at both ends), ``copy`` (made by the network); ``seq_bytes`` and
-        ``ack_bytes``, bytes from the initial numbers, ``length_bytes``, ``flags`` as
-        tcpdump writes them (``.`` is ACK), ``sack`` (blocks as
-        ``"left-right"``) and ``dsack``; ``segment`` and ``transmission``, which data segment of its end it carries and
-        for which time, from 1, and why (``cause``: new, limited_transmit, fast_retransmit, timeout, probe, rescue,
-        window_probe). At the sender also its variables after the event: ``cwnd_bytes``, ``ssthresh_bytes``,
-        ``dup_thresh_segments``, ``phase``, ``rto_ms`` (without back-off); null elsewhere.
+        A row for each event at an end, in order of time: ``time_s``, ``flow``, ``event`` (send, deliver, lost), the
+        ``end`` (sender or receiver of data; for a lost packet the end that sent it), ``direction`` (forward, reverse),
+        ``packet`` (its number in the run, the same at both ends), ``copy`` (made by the network); ``seq_bytes`` and
+        ``ack_bytes``, relative to the initial sequence numbers, ``length_bytes``, ``flags`` as written by tcpdump
+        (``.`` is ACK), ``sack`` (blocks as ``"left-right"``) and ``dsack``; for data, ``segment`` (the number of the
+        data segment), ``transmission`` (1 for the first) and ``cause`` (new, limited_transmit, fast_retransmit,
+        timeout, probe, rescue, window_probe). At the sender also its variables after the event: ``cwnd_bytes``,
+        ``ssthresh_bytes``, ``dup_thresh_segments``, ``phase``, ``rto_ms`` (without back-off); null elsewhere.
 
     Raises
     ------
     Error
-        If the question is wrong.
+        If an argument is invalid.
     """
     where = setup_args(path, loss, set, in_order, phases, flows, scenario)
     who = run_args(None if variant is None else [variant], variant_files, duration, "variant")

@@ -1,4 +1,4 @@
-"""What goes to the native part, and what comes from it."""
+"""Types of the arguments and results of the native module."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 
 class SetupArgs(TypedDict):
-    """Where, and who else is there."""
+    """The path and the scenario."""
 
     path: str | dict[str, Any] | None
     scenario: str | PathLike[str] | dict[str, Any] | None
@@ -19,7 +19,7 @@ class SetupArgs(TypedDict):
 
 
 class RunArgs(TypedDict):
-    """Who, and for how long."""
+    """The variants and the duration."""
 
     variants: list[str | dict[str, Any]]
     variant_files: list[str | PathLike[str]]
@@ -27,7 +27,7 @@ class RunArgs(TypedDict):
 
 
 class Sweep(TypedDict):
-    """A grid: axes with what the table calls their values, seeds, key and text of each point."""
+    """A grid: the axes with the names of their values, the seeds, and key and text of each point."""
 
     axes: list[tuple[str, list[Any]]]
     seeds: list[int]

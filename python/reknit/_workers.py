@@ -1,4 +1,4 @@
-"""Where the runs of a sweep are made: processes of our own, or whatever has ``submit``."""
+"""Execute the runs of a sweep: in own processes, or in any object with a method ``submit``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from reknit import _native
 
-# So many points are in the executor's hands at once: enough for any cluster, few enough to stop soon.
+# Most points that are submitted at once: enough for any cluster, and few enough to stop quickly.
 IN_FLIGHT = 1024
 
 
@@ -29,23 +29,23 @@ class Future(Protocol):
         """Return what the call returned."""
 
     def cancel(self) -> object:
-        """Give it up if it has not begun."""
+        """Cancel the call if it has not started."""
 
 
 class Executor(Protocol):
-    """Whatever has ``submit`` as in `concurrent.futures`; ``dask.distributed.Client`` has it too."""
+    """An object with ``submit`` as in `concurrent.futures`, such as a ``dask.distributed.Client``."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> Any:  # noqa: ANN401
-        """Call ``fn`` elsewhere."""
+        """Call ``fn`` in a worker."""
 
 
 def run_point(point: str) -> dict[str, Any]:
-    """Run one point; this is what an executor calls."""
+    """Run one point, in a worker."""
     return _native.run_point(point)
 
 
 def run_all(points: Mapping[str, str], executor: Executor | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield key and run of each point as it is finished; ``points`` has the text of each key."""
+    """Yield key and run of each point when it finishes; ``points`` has the text for each key."""
     if not points:
         return
     if executor is not None:
@@ -92,7 +92,7 @@ def _processes(points: int) -> ProcessPoolExecutor:
 
 
 def _terminate(pool: ProcessPoolExecutor) -> None:
-    """Do not wait for runs that nobody wants any more."""
+    """Stop the pool without waiting for its runs."""
     workers = list((getattr(pool, "_processes", None) or {}).values())
     pool.shutdown(wait=False, cancel_futures=True)
     for worker in workers:
@@ -100,7 +100,7 @@ def _terminate(pool: ProcessPoolExecutor) -> None:
 
 
 def _begin_worker() -> None:
-    """End at once with Ctrl-C, and with the process that wants the results."""
+    """End at once on Ctrl-C, and when the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
     if parent is not None:

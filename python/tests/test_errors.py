@@ -12,18 +12,20 @@ from typing import Any
 import pytest
 
 import reknit
+from reknit import _native
+from reknit._types import RunArgs, SetupArgs
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"path": "moon"}, "moon: no path of that name; "),
+    ({"path": "moon"}, "moon: unknown path; "),
     ({"path": "/nowhere/path.toml"}, "/nowhere/path.toml: No such file"),
     ({"path": {"forward": [{"kind": "link", "rate": "10"}]}}, "path: forward[0].rate: `10` is not a rate; "),
     ({"variants": ["sack", "rock"]}, "variants: unknown variant `rock`; "),
     ({"duration": "soon"}, "duration: `soon` is not a duration; write a number and a unit"),
     ({"duration": 0}, "duration = 0 s: must be more than 0"),
     ({"loss": 1.5}, "loss: `1.5` is not a share; "),
-    ({"seeds": 0}, "seeds = 0: write a whole number from 1 to 10000"),
-    ({"flows": 0}, "flows = 0: write a whole number from 1 to 100000"),
-    ({"set": {"tcp.mss": 7}}, "two-paths-50ms: tcp.mss = 7: must lie between 64 and 65495 bytes"),
+    ({"seeds": 0}, "seeds = 0: must be a whole number from 1 to 10000"),
+    ({"flows": 0}, "flows = 0: must be a whole number from 1 to 100000"),
+    ({"set": {"tcp.mss": 7}}, "two-paths-50ms: tcp.mss = 7: must be from 64 to 65495 bytes"),
     ({"set": ["nothing"]}, "set = nothing: expected tcp.KEY=VALUE, "),
     ({"variant_files": ["/nowhere/mine.toml"]}, "/nowhere/mine.toml: No such file"),
     (
@@ -47,7 +49,7 @@ def test_errors_name_the_argument_or_file_and_what_is_allowed(wrong: dict[str, A
 def test_errors_are_value_errors() -> None:
     """For those who catch them broadly."""
     assert issubclass(reknit.Error, ValueError)
-    with pytest.raises(ValueError, match="no path of that name"):
+    with pytest.raises(ValueError, match="unknown path"):
         reknit.path("moon")
     with pytest.raises(ValueError, match="rock"):
         reknit.simulate("rr-tcp", "rock")
@@ -55,7 +57,10 @@ def test_errors_are_value_errors() -> None:
 
 HUGE = 10**30
 NAMED: list[tuple[str, dict[str, Any], str]] = [
-    ("compare", {"path": 3}, "path = 3: give a name"),
+    ("compare", {"path": 3}, "path = 3: give a list"),
+    ("compare", {"path": [3]}, "path = 3: give a name"),
+    ("compare", {"path": ["moon-*"]}, r"path = moon-\*: no path matches"),
+    ("compare", {"path": []}, "path: missing; name one"),
     ("compare", {"variants": 7}, "variants = 7: give a list"),
     ("compare", {"variants": [None]}, "variants = None: give a name"),
     ("compare", {"variant_files": 1.5}, "variant_files = 1.5: give a list"),
@@ -69,6 +74,7 @@ NAMED: list[tuple[str, dict[str, Any], str]] = [
     ("compare", {"loss": [0.1]}, r"loss = \[0\.1\]: give a number from 0 to 1"),
     ("compare", {"set": 5}, "set = 5: give a list"),
     ("compare", {"set": [5]}, "set = 5: give a mapping"),
+    ("compare", {"oracle": 0}, "oracle = 0: give True or False"),
     ("compare", {"in_order": "yes"}, "in_order = 'yes': give True or False"),
     ("simulate", {"seed": HUGE}, f"seed = {HUGE}: give a whole number"),
     ("simulate", {"seed": -1}, "seed = -1: give a whole number"),
@@ -124,7 +130,7 @@ def test_ctrl_c_ends_a_run(what: str) -> None:
         process.send_signal(signal.SIGINT)
         began = time.monotonic()
         assert "KeyboardInterrupt" in process.stderr.read()
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
 
 
 def test_the_lock_is_free_while_simulating() -> None:
@@ -140,6 +146,19 @@ def test_the_lock_is_free_while_simulating() -> None:
         "before = ticks; assert before > 5, before\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("missing", [*SetupArgs.__annotations__, *RunArgs.__annotations__])
+def test_the_types_of_arguments_are_those_of_the_native_part(missing: str) -> None:
+    """Each key is asked for."""
+    where: Any = {**dict.fromkeys(SetupArgs.__annotations__), "path": "clean", "set": []}
+    who: Any = {"variants": ["sack"], "variant_files": [], "duration": "1 s"}
+    assert who.keys() == RunArgs.__annotations__.keys()
+    assert _native.simulate(where, who, 1, None)["variant"] == "sack"
+    for arguments in (where, who):
+        arguments.pop(missing, None)
+    with pytest.raises((KeyError, TypeError), match=missing):
+        _native.simulate(where, who, 1, None)
 
 
 def test_types_are_right(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The claims as data: all names in them mean something."""
+"""The claims as data: every name in them is defined."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ def named(kind: str) -> set[object]:
 
 
 def test_there_are_252_claims() -> None:
-    """None was lost, and no two share an id."""
+    """None is missing, and ids are unique."""
     assert len(CLAIMS) == 252
     assert max(Counter(claim.id for claim in CLAIMS).values()) == 1
     assert Counter(claim.paper for claim in CLAIMS) == {
@@ -37,7 +37,7 @@ def test_there_are_252_claims() -> None:
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 def test_expressions_are_in_the_language(claim: _claims.Claim) -> None:
-    """All that is evaluated can be."""
+    """Every expression of a claim can be evaluated."""
     for text in claim.expressions:
         parse(text)
     assert claim.kind in ("simulation", "trace", "unit", "analytic")
@@ -48,31 +48,31 @@ def test_expressions_are_in_the_language(claim: _claims.Claim) -> None:
 
 
 def test_experiments_are_known() -> None:
-    """Each is written, or its paper says that it is not yet."""
+    """Each exists, or its paper lists it as pending."""
     there = {id for paper in papers().values() for id in {*paper.experiments, *paper.pending}}
     assert named("experiment") <= there
     assert {id for claim in CLAIMS for id in claim.experiments} <= there
     for paper in papers().values():
-        assert not paper.pending & set(paper.experiments), f"{paper.name}: pending, and there"
+        assert not paper.pending & set(paper.experiments), f"{paper.name}: both pending and written"
 
 
 def test_checks_are_known() -> None:
-    """Each is written, or its paper says that it is not yet; none is written that no experiment runs."""
+    """Each exists, or its paper lists it as pending; each belongs to an experiment."""
     for paper in papers().values():
-        assert not paper.pending_units & set(paper.units), f"{paper.name}: pending, and there"
+        assert not paper.pending_units & set(paper.units), f"{paper.name}: both pending and written"
         assert {unit.experiment for unit in paper.units.values()} <= set(paper.experiments)
     assert named("unit") <= {name for paper in papers().values() for name in {*paper.units, *paper.pending_units}}
 
 
 def test_variants_and_metrics_are_known() -> None:
-    """Each label stands for a curve, each metric follows from a run's columns or is listed."""
+    """Each label has a curve; each metric is computed from the columns of a run, or listed."""
     assert [label for label in named("variant") if not known(str(label))] == []
     assert named("metric") <= {*_metrics.METRICS, *_metrics.BY_EXPERIMENT}
     assert not set(_metrics.METRICS) & _metrics.BY_EXPERIMENT
 
 
-def test_labels_stand_for_variants(command: object) -> None:
-    """Each official name is a variant that the package has."""
+def test_labels_have_variants(command: object) -> None:
+    """The variant of each label exists in the package."""
     import reknit
 
     there = set(reknit.variants()["name"])
@@ -81,8 +81,8 @@ def test_labels_stand_for_variants(command: object) -> None:
         assert (variant if isinstance(variant, str) else variant["base"]) in there, label
 
 
-def test_thinned_axes_keep_what_claims_name() -> None:
-    """Every point that a claim names is run in every tier, if it is on the axis at all."""
+def test_reduced_axes_keep_the_points_of_claims() -> None:
+    """Every point that a claim names is run in every tier, if it is on the axis."""
     from reknit.papers._frame import TIERS, key
     from reknit.papers._lab import Lab
 
@@ -93,4 +93,4 @@ def test_thinned_axes_keep_what_claims_name() -> None:
             found = lab.result(id)
             published, run = {key(x) for x in found.points}, set(found.table["x"]) if len(found.table) else set()
             lost = {key(point) for point in wanted.get(id, ())} & published - run
-            assert not lost, f"{id} at the {tier.name} tier leaves out {lost}: name them in keep="
+            assert not lost, f"{id} leaves out {lost} at the {tier.name} tier: add them to keep="

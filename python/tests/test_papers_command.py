@@ -14,7 +14,7 @@ from conftest import Command
 
 
 def kept(store: Path) -> dict[Path, int]:
-    """List the files of a store, and when each was written."""
+    """List the files of a store with their modification times."""
     return {file: file.stat().st_mtime_ns for file in store.rglob("*") if file.is_file()}
 
 
@@ -29,7 +29,7 @@ def kept(store: Path) -> dict[Path, int]:
     ],
 )
 def test_wrong_usage_is_one_line(command: Command, arguments: list[str], says: str) -> None:
-    """It names what was wrong and what is allowed, and the exit code is 2."""
+    """The line names the mistake and what is allowed, and the exit code is 2."""
     done = command("papers", *arguments)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -39,14 +39,14 @@ def test_wrong_usage_is_one_line(command: Command, arguments: list[str], says: s
 
 
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line says how to get them."""
+    """One line shows how to install them."""
     monkeypatch.setattr(_command, "NEEDED", ("sys", "no_such_package"))
     assert _command.main(["list"]) == 1
     assert capsys.readouterr().err == "reknit papers needs no_such_package: pip install no_such_package\n"
 
 
-def test_list_says_what_each_reports_and_costs(command: Command) -> None:
-    """One paper's, or all papers'."""
+def test_list_shows_reports_and_costs(command: Command) -> None:
+    """For one paper."""
     done = command("papers", "list", "rr-tcp")
     assert done.returncode == 0, done.stderr
     assert "RR-TCP: A Reordering-Robust TCP with DSACK" in done.stdout
@@ -57,7 +57,7 @@ def test_list_says_what_each_reports_and_costs(command: Command) -> None:
 
 
 def test_one_experiment_writes_a_report_and_a_store(command: Command, tmp_path: Path) -> None:
-    """The second time nothing is run again."""
+    """Nothing is run again the second time."""
     arguments = [
         "papers",
         "rr-tcp",
@@ -80,8 +80,8 @@ def test_one_experiment_writes_a_report_and_a_store(command: Command, tmp_path: 
     assert (tmp_path / "r.html").read_bytes() == report
 
 
-def test_ctrl_c_leaves_what_was_finished(tmp_path: Path) -> None:
-    """The command ends soon, says where the rest is, and its exit code is 1."""
+def test_ctrl_c_keeps_finished_runs(tmp_path: Path) -> None:
+    """The command stops soon, says where the finished runs are, and exits with 1."""
     store = tmp_path / "store"
     arguments = ["papers", "rr-tcp", "R4", "--full", "--store", str(store), "--out", str(tmp_path / "r.html")]
     with subprocess.Popen([sys.executable, "-m", "reknit", *arguments], stderr=subprocess.PIPE, text=True) as process:
@@ -91,6 +91,6 @@ def test_ctrl_c_leaves_what_was_finished(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         text = process.stderr.read()
         assert process.wait(60) == 1
-    assert f"stopped; what was finished is in {store}" in text
+    assert f"stopped; finished runs are in {store}" in text
     assert kept(store)
     assert not (tmp_path / "r.html").exists()

@@ -1,4 +1,4 @@
-"""Figures: what the paper had, what we have, the same bytes every time."""
+"""Figures: the paper's values, our values, the same bytes every time."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -23,7 +23,7 @@ NAMED = Result(
 
 
 def texts(figure: Figure, result: Result) -> list[str]:
-    """Draw it, and list its texts; it is well-formed XML and the same every time."""
+    """Draw the figure and list its texts; it is well-formed XML, and the same every time."""
     svg = figure.svg(result)
     assert svg == figure.svg(result)
     return [text for element in ET.fromstring(svg).iter() if (text := (element.text or "").strip())]
@@ -32,46 +32,46 @@ def texts(figure: Figure, result: Result) -> list[str]:
 @pytest.mark.parametrize("result", [FOUND, NAMED])
 @pytest.mark.parametrize("kind", [Lines, Bars, Boxes])
 def test_curves_are_named(kind: type[Figure], result: Result) -> None:
-    """Every curve and both axes have their names, with and without numbers from the paper."""
+    """Every curve and both axes are labelled."""
     told = texts(kind("y", "the axis", "the metric", published={"ta": [(0.5, 15)]}), result)
     assert {"sack", "dsack_ta", "the axis", "the metric"} <= set(told)
 
 
-def test_points_with_names_stand_in_order() -> None:
-    """Where the axis has no numbers."""
+def test_named_points_are_in_order() -> None:
+    """The axis has names instead of numbers."""
     told = texts(Lines("y", "x", "y"), NAMED)
     assert told.index("ref") < told.index("50%")
 
 
-def test_the_papers_numbers_are_marked() -> None:
-    """A hollow mark more than without them."""
+def test_the_papers_values_are_marked() -> None:
+    """There is one more hollow marker than without them."""
     with_mark = Lines("y", "x", "y", published={"sack": [(0.5, 15)]}).svg(FOUND)
     without = Lines("y", "x", "y").svg(FOUND)
     assert len(re.findall("<use ", with_mark)) == len(re.findall("<use ", without)) + 1
 
 
 def test_some_curves_in_some_order() -> None:
-    """Labels may be aliases; those that are not there are left out."""
+    """Labels may be aliases; those without data are left out."""
     told = texts(Lines("y", "x", "y", variants=("ta", "eifel")), FOUND)
     assert "dsack_ta" in told
     assert not {"sack", "eifel"} & set(told)
 
 
 @pytest.mark.parametrize("log", [{"log_x": True}, {"log_y": True}, {"log_x": True, "log_y": True}])
-def test_logarithmic_axes_bear_zero(log: dict[str, bool]) -> None:
-    """The point at 0 stays on the figure."""
+def test_logarithmic_axes_show_zero(log: dict[str, bool]) -> None:
+    """The point at 0 is drawn."""
     assert "sack" in texts(Lines("y", "x", "y", **log), FOUND)
 
 
 def test_a_missing_metric_leaves_the_figure_empty() -> None:
-    """No curve, but the axes and the paper's numbers."""
+    """The figure has no curve, but axes and the paper's values."""
     empty = Result(points=FOUND.points, table=FOUND.table.with_columns(pl.lit(None, pl.Float64).alias("y")))
     for kind in (Lines, Bars, Boxes):
         assert "the axis" in texts(kind("y", "the axis", "y", published={"sack": [(0.5, 15)]}), empty)
 
 
-def test_time_lines_are_drawn_by_a_function() -> None:
-    """It gets the axes and the result."""
+def test_traces_are_drawn_by_a_function() -> None:
+    """The function gets the axes and the result."""
     seen = []
     figure = Drawn(x_label="time", drawing=lambda axes, result: seen.append((axes.name, result)))
     assert "time" in texts(figure, FOUND)

@@ -1,4 +1,4 @@
-"""The frame in which experiments are written, on small ones of its own."""
+"""Papers, experiments and results, with small experiments."""
 
 import polars as pl
 import pytest
@@ -25,7 +25,7 @@ def late(share: float) -> dict[str, object]:
 
 @pytest.fixture
 def paper() -> Paper:
-    """Make a paper with two experiments, the second of which shows the first one's runs."""
+    """Make a paper with two experiments; the second shows the runs of the first."""
     paper = Paper("tiny", "Tiny", "nobody")
     paper.ran = []  # type: ignore[attr-defined]
 
@@ -35,7 +35,7 @@ def paper() -> Paper:
         title="a",
         reports="a",
         packets=1000,
-        readings={"worse": "more is late"},
+        readings={"worse": "more packets are late"},
         quick=True,
         late_s=20,
     )
@@ -50,14 +50,14 @@ def paper() -> Paper:
 
     @paper.unit("holds", "B")
     def holds() -> bool:
-        """Check that it holds."""
+        """Check that it passes."""
         return True
 
     return paper
 
 
 def test_experiments_share_runs_and_have_readings(paper: Paper) -> None:
-    """Each body runs once for each reading; other readings go by another name; checks run with their experiment."""
+    """Each experiment runs once per interpretation, each with its own name; checks run with their experiment."""
     with Lab([paper], TINY) as lab:
         found = lab.run(["B", "A"])
     assert paper.ran == [("A", None), ("A", "worse")]  # type: ignore[attr-defined]
@@ -73,8 +73,8 @@ def test_experiments_share_runs_and_have_readings(paper: Paper) -> None:
     assert {seconds for _, _, seconds in lab.planned} == {20.0}
 
 
-def test_tiers_thin_what_the_paper_ran(paper: Paper) -> None:
-    """Runs and seconds of each tier, and what they cost."""
+def test_tiers_reduce_experiments(paper: Paper) -> None:
+    """Check runs, seconds and cost of each tier."""
     planned = {}
     for tier in (QUICK, DEFAULT, FULL):
         lab = Lab([paper], tier, dry=True)
@@ -90,7 +90,7 @@ def test_tiers_thin_what_the_paper_ran(paper: Paper) -> None:
 
 
 def test_a_run_can_be_split_into_sets(paper: Paper) -> None:
-    """Each set is a curve, with the columns that the experiment gives it."""
+    """Each set is a curve, with the columns that the experiment sets."""
     with Lab([paper], TINY) as lab:
         found = lab.sweep(
             late,
@@ -103,8 +103,8 @@ def test_a_run_can_be_split_into_sets(paper: Paper) -> None:
     assert found.table.select("variant", "thr_pkts").rows() == [("long", 700.0), ("http", 500.0)]
 
 
-def test_results_are_put_together() -> None:
-    """The axis is the first one's; metrics of one side are null on the other."""
+def test_results_are_combined() -> None:
+    """The axis is that of the first result; metrics that the other lacks are null."""
     both = table(sack=[4, 2]) | Result(
         points=("all",), table=pl.DataFrame({"variant": ["pr"], "x": ["all"], "seed": [1], "z": [1.0]})
     )
@@ -115,7 +115,7 @@ def test_results_are_put_together() -> None:
 
 
 def test_nothing_is_declared_twice(paper: Paper) -> None:
-    """Neither experiments nor checks; and a check says what it checks."""
+    """Experiments and checks have unique names; a check needs a docstring."""
     with pytest.raises(ValueError, match="A: declared twice"):
         paper.checks("A", figure="", title="", reports="")
     with pytest.raises(ValueError, match="holds: declared twice"):
@@ -124,8 +124,8 @@ def test_nothing_is_declared_twice(paper: Paper) -> None:
         paper.unit("silent", "A")(lambda: True)
 
 
-def test_readings_are_judged_beside_the_default() -> None:
-    """A claim shows the outcome under each other reading of what it is about, the rest as by default."""
+def test_interpretations_are_evaluated_beside_the_default() -> None:
+    """A claim has the outcome under each interpretation of its experiments; the others use the default."""
     claim = _claims.Claim(
         "c", "", "tiny", ("A",), "simulation", "", "", "", 'm("A","sack",1,"y") < m("B","sack",1,"y")', "high",
         measure=('m("A","sack",1,"y") / m("B","sack",1,"y")',),

@@ -1,4 +1,4 @@
-"""The language in which claims are judged, word by word against values computed by hand."""
+"""The language of the claims' conditions: each function against values computed by hand."""
 
 import math
 
@@ -17,7 +17,7 @@ CURVE = {
 
 
 def result(curves: dict[str, list[tuple[float, ...]]], points: tuple[float | str, ...], metric: str = "y") -> Result:
-    """Make a result of numbers."""
+    """Make a result from numbers."""
     rows = [
         {"variant": variant, "x": x if isinstance(x, str) else f"{x:.10g}", "seed": seed, metric: float(value)}
         for variant, curve in curves.items()
@@ -29,7 +29,7 @@ def result(curves: dict[str, list[tuple[float, ...]]], points: tuple[float | str
 
 @pytest.fixture
 def evidence() -> Evidence:
-    """Two curves, a thinned axis, repetitions of a median experiment, a time line, a check."""
+    """Make two curves, a reduced axis, repetitions of an experiment with medians, a trace, and checks."""
     thinned = result({"sack": [(8,), (2,)]}, (0.0, 1.0))
     return Evidence(
         {
@@ -90,8 +90,8 @@ def evidence() -> Evidence:
         ("3 in (1, 2)", False),
     ],
 )
-def test_words_mean_what_they_say(evidence: Evidence, expression: str, value: object) -> None:
-    """Each word gives the value computed by hand."""
+def test_functions(evidence: Evidence, expression: str, value: object) -> None:
+    """Each function returns the value computed by hand."""
     found = evidence.judge(expression)
     assert found == pytest.approx(value) if not isinstance(value, bool) else found is value
 
@@ -108,14 +108,14 @@ def test_words_mean_what_they_say(evidence: Evidence, expression: str, value: ob
         ('m("E","sack",2,"y")', "E: 2 is outside the axis"),
         ('tr("R1","sack","t_fr")', "R1 has no t_fr of sack"),
         ('unit("other")', "check other was not run"),
-        ('all_(x > 1 for x in X("E") if x > 5)', "no points were run that the claim is about"),
-        ('max(x for x in X("E") if x > 5)', "no points were run that the claim is about"),
-        ('X("R1")', "no points were run that the claim is about"),
+        ('all_(x > 1 for x in X("E") if x > 5)', "none of the points of the claim were run"),
+        ('max(x for x in X("E") if x > 5)', "none of the points of the claim were run"),
+        ('X("R1")', "none of the points of the claim were run"),
         ('1 / (m("E","sack",0,"y") - 8)', "a denominator is zero"),
     ],
 )
-def test_what_is_not_there_is_never_judged(evidence: Evidence, expression: str, reason: str) -> None:
-    """Whatever is missing ends the evaluation with its name."""
+def test_missing_results_are_not_evaluated(evidence: Evidence, expression: str, reason: str) -> None:
+    """The error names what is missing."""
     with pytest.raises(NotEvaluatedError) as raised:
         evidence.judge(expression)
     assert str(raised.value) == reason
@@ -141,12 +141,12 @@ def test_what_is_not_there_is_never_judged(evidence: Evidence, expression: str, 
 )
 def test_nothing_else_is_in_the_language(expression: str) -> None:
     """No attribute, subscript, builtin, lambda, keyword, star or rebinding passes."""
-    with pytest.raises(ValueError, match=r"language|unknown word|by position|can be called|is a word|invalid syntax"):
+    with pytest.raises(ValueError, match=r"language|unknown name|must be positional|can be called|invalid syntax"):
         parse(expression)
 
 
-def test_every_plain_word_is_tested() -> None:
-    """The words tested above are all that there are."""
+def test_every_function_is_tested() -> None:
+    """The tests above cover all functions that need no results."""
     tested = {
         "within",
         "mono_dec",
@@ -175,7 +175,7 @@ def test_every_plain_word_is_tested() -> None:
         (Tier("all of a short axis", 1, 1, 9), [], [1, 2, 3, 4, 5, 6, 7, 8, 9]),
     ],
 )
-def test_axes_are_thinned(tier: Tier, keep: list[float], chosen: list[float]) -> None:
-    """Ends and what must be kept stay; the largest gap is filled first, the leftmost of equals."""
+def test_axes_are_reduced(tier: Tier, keep: list[float], chosen: list[float]) -> None:
+    """Ends and kept points stay; the largest gap is filled first, the leftmost if equal."""
     assert tier.thin([1, 2, 3, 4, 5, 6, 7, 8, 9], keep) == chosen
     assert len(tier.thin([1, 2, 3, 4, 5, 6, 7, 8, 9], keep, least=7)) == max(7, len(chosen))

@@ -1,4 +1,4 @@
-"""The report in a browser, and what becomes of it when an algorithm is broken."""
+"""The report in a browser, and its outcomes when an algorithm is broken."""
 
 import os
 import shutil
@@ -25,18 +25,16 @@ def run_fig4() -> dict[str, Result]:
 
 @pytest.fixture(scope="module")
 def fig4() -> dict[str, Result]:
-    """Run it once."""
+    """Run Fig. 4 once."""
     return run_fig4()
 
 
 @pytest.fixture(scope="module")
 def report(fig4: dict[str, Result], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a whole report, with an overview of two variants on two paths."""
+    """Write a complete report, with an overview of two variants on two paths."""
     out = tmp_path_factory.mktemp("papers") / "report.html"
     with pytest.MonkeyPatch.context() as patch, Lab(papers().values(), SMALL) as lab:
-        patch.setattr(
-            _overview, "PATHS", {"rr-tcp": ("late packets", "5 s"), "survey": ("a route that flutters", "5 s")}
-        )
+        patch.setattr(_overview, "PATHS", {"rr-tcp": ("late packets", "5 s"), "survey": ("route flutter", "5 s")})
         patch.setattr(_overview, "VARIANTS", ("sack", "pr"))
         _report.write(out, lab, fig4, whole=True)
     return out
@@ -47,7 +45,7 @@ def browser() -> Iterator[object]:
     """Start headless Chromium; outside CI it may be absent."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None and not os.environ.get("CI"):
-        pytest.skip("no chromium here: the report was not looked at in a browser")
+        pytest.skip("no chromium: the report was not tested in a browser")
     assert program, "CI needs chromium"
     with import_module("playwright.sync_api").sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
@@ -58,7 +56,7 @@ def browser() -> Iterator[object]:
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_report_in_a_browser(browser: object, report: Path, width: int, scheme: str) -> None:
-    """Nothing is fetched, nothing goes wrong, every figure shows, every table is filled, all fits the screen."""
+    """Nothing is fetched, there are no errors, figures and tables have content, and the page fits the screen."""
     page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[attr-defined]
     complaints, fetched = [], []
     page.on("console", lambda message: complaints.append(message.text))
@@ -81,8 +79,8 @@ def test_report_in_a_browser(browser: object, report: Path, width: int, scheme: 
     page.close()
 
 
-def test_report_reads_without_scripts(browser: object, report: Path) -> None:
-    """The script only filters."""
+def test_report_works_without_scripts(browser: object, report: Path) -> None:
+    """The script only filters the claims."""
     context = browser.new_context(java_script_enabled=False)  # type: ignore[attr-defined]
     page = context.new_page()
     page.goto(report.as_uri())
@@ -92,12 +90,12 @@ def test_report_reads_without_scripts(browser: object, report: Path) -> None:
 
 
 def outcomes(results: dict[str, Result]) -> dict[str, str]:
-    """Judge the claims about Fig. 4."""
+    """Evaluate the claims about Fig. 4."""
     return {v.claim.id: v.outcome for v in _claims.judge(_claims.claims(), results) if v.claim.experiments == ("R4",)}
 
 
-def test_a_broken_algorithm_is_seen(fig4: dict[str, Result], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without DSACK no algorithm learns of spurious retransmissions, and the claims about them fail; SACK's do not."""
+def test_a_broken_algorithm_is_detected(fig4: dict[str, Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without DSACK, spurious retransmissions go undetected: only claims about SACK are still reproduced."""
     as_published, late = outcomes(fig4), avoidance._late
     monkeypatch.setattr(avoidance, "_late", lambda share: {**late(share), "tcp.dsack": False})
     broken = outcomes(run_fig4())
@@ -111,21 +109,21 @@ def test_a_broken_algorithm_is_seen(fig4: dict[str, Result], monkeypatch: pytest
 
 
 def test_results_are_the_same_every_time(fig4: dict[str, Result]) -> None:
-    """One tier, one result: the table and the figure, to the byte."""
+    """The table and the figure are identical."""
     again = run_fig4()["R4"]
     assert again.table.equals(fig4["R4"].table)
     assert [figure.svg(again) for figure in again.figures] == [figure.svg(fig4["R4"]) for figure in again.figures]
 
 
-def test_counts_are_brought_to_the_papers_duration(fig4: dict[str, Result]) -> None:
-    """15 s of 1000: what was delivered counts 1000/15 times."""
+def test_counts_are_scaled_to_the_papers_duration(fig4: dict[str, Result]) -> None:
+    """With 15 s of 1000 s, delivered packets count 1000/15 times."""
     found = fig4["R4"]
     assert found.table["thr_pkts"].to_list() == pytest.approx([n * 1000 / 15 for n in found.runs["delivered_packets"]])
     assert _lab.MIN_DURATION_S < 15
 
 
 def test_a_report_on_some_experiments_has_only_their_claims(fig4: dict[str, Result], tmp_path: Path) -> None:
-    """No overview, no other claims."""
+    """There is no overview, and no other claims."""
     lab = Lab(papers().values(), SMALL, dry=True)
     _report.write(tmp_path / "report.html", lab, fig4, whole=False)
     text = (tmp_path / "report.html").read_text("utf-8")
@@ -134,7 +132,7 @@ def test_a_report_on_some_experiments_has_only_their_claims(fig4: dict[str, Resu
 
 
 def test_intervals() -> None:
-    """For a mean, jackknife and textbook agree; a bootstrap is the same every time; one seed has no interval."""
+    """The jackknife of a mean is the textbook's interval; the bootstrap is repeatable; one seed has no interval."""
     numbers = {1: 4.0, 2: 6.0, 3: 8.0}
 
     def mean(weights: object) -> list[float]:

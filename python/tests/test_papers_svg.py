@@ -1,4 +1,4 @@
-"""Figures become short, and stay what they were."""
+"""Figures become shorter, and look the same."""
 
 import re
 from urllib.parse import unquote
@@ -19,7 +19,7 @@ SVG = """<svg xmlns="http://www.w3.org/2000/svg" width="10.04pt">
 
 
 def test_the_drawing_is_the_same() -> None:
-    """Places to a tenth of a point, the same text, no names of groups."""
+    """Coordinates have a tenth of a point, texts are the same, groups have no names."""
     text = ET.fromstring(_svg.compact(SVG)).find(".//{http://www.w3.org/2000/svg}text")
     assert text is not None
     assert (text.text, text.get("x"), text.get("style")) == (
@@ -30,8 +30,8 @@ def test_the_drawing_is_the_same() -> None:
     assert len(_svg.compact(SVG)) < 0.7 * len(SVG)
 
 
-def test_an_address_stands_between_double_quotes() -> None:
-    """Nothing in it ends an attribute, begins a fragment or is an entity; what it says is the figure."""
+def test_an_address_is_valid_between_double_quotes() -> None:
+    """Nothing in it ends an attribute, starts a fragment or is an entity; decoded, it is the figure."""
     kind, _, figure = _svg.address(SVG).partition(",")
     assert kind == "data:image/svg+xml"
     assert not re.search(r"[\"#&]|%(?![0-9A-F]{2})", figure)

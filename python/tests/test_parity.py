@@ -19,13 +19,6 @@ from conftest import Command
 
 ASKED = ["--path", "two-paths-50ms", "--variants", "sack,rack", "--duration", "5s", "--seeds", "3", "--loss", "1%"]
 
-# What a run has under another name in the command's lines.
-CALLED = {
-    "transactions": "transactions_completed",
-    "completion_p50_ms": "transactions_p50_ms",
-    "completion_p99_ms": "transactions_p99_ms",
-}
-
 
 @pytest.fixture(scope="module")
 def asked() -> reknit.Comparison:
@@ -44,9 +37,8 @@ def test_the_runs_are_those_of_the_csv(asked: reknit.Comparison, command: Comman
     ours = asked.runs.rows(named=True)
     assert len(ours) == len(theirs) == 6
     for mine, other in zip(ours, theirs, strict=True):
-        for name in other.keys() - {"path"}:
-            ours_called = CALLED.get(name, name)
-            value = mine[ours_called]
+        assert mine.keys() == other.keys()
+        for name, value in mine.items():
             assert other[name] == ("" if value is None else str(value)) or value == float(other[name]), name
 
 
@@ -56,6 +48,49 @@ def test_the_summary_has_the_statistics(asked: reknit.Comparison) -> None:
     by_hand = asked.runs.group_by("variant", maintain_order=True).agg(pl.col("goodput_mbit_s").mean())
     assert asked.summary["goodput_mbit_s"].to_list() == pytest.approx(by_hand["goodput_mbit_s"].to_list())
     assert asked.summary["of_in_order"][0] == asked.summary["goodput_mbit_s"][0] / asked.in_order_mbit_s
+    assert asked.summary["of_possible"][0] == asked.summary["goodput_mbit_s"][0] / asked.summary["possible_mbit_s"][0]
+
+
+def test_the_summary_has_what_the_document_has(asked: reknit.Comparison) -> None:
+    """Beside the runs, and with the statistics of the goodput in columns of their own."""
+    row = asked.document["variants"][0]
+    assert row["goodput_mbit_s"].keys() == {"mean", "ci95", "min", "max", "two_groups"}
+    statistics = {"goodput_ci95_mbit_s", "goodput_min_mbit_s", "goodput_max_mbit_s", "two_groups"}
+    assert set(asked.summary.columns) == {"path"} | row.keys() | statistics
+
+
+def test_several_paths_are_those_of_the_command(command: Command) -> None:
+    """Names, patterns and files; each path once."""
+    arguments = ["--variants", "sack,rack", "--duration", "2s", "--seeds", "2", "--json"]
+    document = json.loads(command("compare", "--path", "two-paths-*,clean", *arguments).stdout)
+    ours = reknit.compare(["two-paths-*", "clean", "clea?"], ["sack", "rack"], duration=2, seeds=2)
+    assert ours.document == document
+    assert ours.paths["path"].to_list() == ["two-paths-50ms", "two-paths-200ms", "clean"]
+    for table, rows in ((ours.summary, 2), (ours.runs, 4), (ours.groups, 4)):
+        assert table["path"].to_list() == [name for name in ours.paths["path"] for _ in range(rows)]
+    assert repr(ours).count("of possible") == ours._repr_html_().count("of possible") == 3
+    with pytest.raises(reknit.Error, match="in_order_mbit_s: 3 paths were compared"):
+        _ = ours.in_order_mbit_s
+    both = reknit.compare("two-paths-*", "sack", duration=1, seeds=1)
+    assert both.paths["path"].to_list() == ["two-paths-50ms", "two-paths-200ms"]
+
+
+def test_described_paths_have_numbers() -> None:
+    """They have no names."""
+    paths = [{"forward": [{"kind": "link", "rate": rate, "delay": 0.01}]} for rate in ("1 Mbit/s", "2 Mbit/s")]
+    ours = reknit.compare([*paths, "clean"], "sack", duration=2, seeds=1)
+    assert ours.paths["path"].to_list() == ["path[0]", "path[1]", "clean"]
+    assert ours.summary["goodput_mbit_s"].is_sorted()
+    assert reknit.compare(paths[0], "sack", duration=2, seeds=1).path == "path"
+
+
+def test_without_the_oracle(command: Command) -> None:
+    """Nothing is known of what is possible."""
+    arguments = ["compare", "--path", "clean", "--variants", "sack", "--seeds", "2", "--duration", "1s", "--json"]
+    ours = reknit.compare("clean", "sack", seeds=2, duration=1, oracle=False)
+    assert ours.document == json.loads(command(*arguments, "--no-oracle").stdout)
+    assert ours.summary["of_possible"].to_list() == [None]
+    assert ours.runs["of_possible"].to_list() == [None, None]
 
 
 def test_changes_to_the_path_are_the_same(command: Command) -> None:

@@ -97,12 +97,20 @@ def test_all_variants_can_be_read() -> None:
 
 def test_what_else_varies_must_be_chosen(table: pl.DataFrame) -> None:
     """A mean over different paths would mean nothing."""
-    with pytest.raises(reknit.Error, match=r"forward\.bottleneck\.rate: varies, too"):
+    with pytest.raises(reknit.Error, match=r"forward\.bottleneck\.rate: also varies"):
         reknit.plot.goodput(table, x="variant", by=None)
     with pytest.raises(reknit.Error, match="x: choose one of variant, forward"):
         reknit.plot.box(table)
-    with pytest.raises(reknit.Error, match="y: no column speed; there are variant, "):
+    with pytest.raises(reknit.Error, match="y: unknown column speed; the columns are variant, "):
         reknit.plot.goodput(table, y="speed")
+
+
+def test_goodput_of_a_comparison_on_several_paths() -> None:
+    """A line for each variant; the paths stand side by side."""
+    result = reknit.compare(["clean", "rr-tcp"], ["sack", "rack"], duration=1, seeds=1)
+    ax = reknit.plot.goodput(result)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["clean", "rr-tcp"]
+    assert [line.get_label() for line in ax.get_lines()] == ["sack", "rack"]
 
 
 def test_boxes_have_the_quartiles(comparison: reknit.Comparison, tmp_path: Path) -> None:

@@ -152,11 +152,14 @@ def test_a_variant_may_be_a_mapping(tmp_path: Path) -> None:
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"scenario": {**MAPPING, "speed": 1}}, "scenario: speed: unknown field `speed`, expected one of `description`"),
     ({"scenario": {**MAPPING, "duration": 0}}, "scenario: duration: must be more than 0"),
-    ({"scenario": {"path": "moon"}}, "scenario: path: moon: no path of that name"),
-    ({"scenario": {"path": {"forward": [{"kind": "lnik"}]}}}, "scenario: path.forward[0].kind: `lnik` is no kind of"),
+    ({"scenario": {"path": "moon"}}, "scenario: path: moon: unknown path"),
+    (
+        {"scenario": {"path": {"forward": [{"kind": "lnik"}]}}},
+        "scenario: path.forward[0].kind: unknown kind of stage `lnik`",
+    ),
     ({"scenario": {}}, "scenario: path: missing; name one here, or give path"),
     ({"path": {"forward": [{"kind": "link", "rate": 3}]}}, "path: forward[0].rate: `3` is not a "),
-    ({"path": "rr-tcp", "variants": {"base": "rack"}}, "variants[0]: name: missing; give the variant a name"),
+    ({"path": "rr-tcp", "variants": {"base": "rack"}}, "variants[0]: name: missing; a name consists of"),
     ({"path": "rr-tcp", "variants": ["sack", {**MINE, "speed": 1}]}, "variants[1]: speed: unknown key; allowed are"),
     ({"path": "rr-tcp", "variants": [MINE, {**MINE, "base": "sack"}]}, "variants[1]: "),
     ({"scenario": {**MAPPING, "variants": [{"name": "sack"}]}}, "scenario: variants[0]: name: `sack` is the built-in"),

@@ -54,6 +54,8 @@ def test_paths(validator: Any) -> None:  # noqa: ANN401
     paths.validate(tomllib.loads(good))
     for right, wrong in [("rate", "rait"), ("'link'", "'lnik'"), ("'1 Mbit/s'", "1"), ("min_rto", "rto_min")]:
         assert not paths.is_valid(tomllib.loads(good.replace(right, wrong))), wrong
+    errors = list(paths.iter_errors(tomllib.loads(good.replace("rate", "rait"))))
+    assert [error.message for error in errors] == ["Additional properties are not allowed ('rait' was unexpected)"]
 
 
 def test_scenarios(validator: Any) -> None:  # noqa: ANN401
@@ -78,6 +80,9 @@ def test_variants(validator: Any) -> None:  # noqa: ANN401
     variants.validate(tomllib.loads(good))
     for right, wrong in [("base", "bases"), ("'rack'", "'rakc'"), ("reo_wnd_divisor", "divisor")]:
         assert not variants.is_valid(tomllib.loads(good.replace(right, wrong))), wrong
+    of_rack = good.replace("reo_wnd_divisor", "algorithm = 'rack'\ndivisor")
+    errors = list(variants.iter_errors(tomllib.loads(of_rack)))
+    assert [error.message for error in errors] == ["Additional properties are not allowed ('divisor' was unexpected)"]
 
 
 def test_results(validator: Any, command: Command) -> None:  # noqa: ANN401

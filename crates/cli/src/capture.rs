@@ -1,4 +1,4 @@
-//! Capture files: those of simulated connections, and the names of several.
+//! Capture files of simulated connections, and the names of several capture files.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -8,8 +8,8 @@ use reknit_sim::{Datagram, End, TraceEvent, Tracer};
 use reknit_units::Instant;
 use reknit_wire::{Capture, Endpoints, Interface, encode};
 
-/// One of several files: `file-label.pcapng`, or `file` itself without a label. A colon, as in `kernel:cubic`, becomes a
-/// hyphen.
+/// The name of one of several files: `file-label.pcapng`, or `file` itself if the label is empty. A colon, as in
+/// `kernel:cubic`, becomes a hyphen.
 pub(crate) fn labelled(file: &Path, label: &str) -> PathBuf {
     if label.is_empty() {
         return file.to_owned();
@@ -19,13 +19,14 @@ pub(crate) fn labelled(file: &Path, label: &str) -> PathBuf {
     file.with_file_name(format!("{stem}-{}{extension}", label.replace(':', "-")))
 }
 
-/// Writes what one side sees: headers in full, payloads (which a simulation does not have) as their length.
+/// Writes the packets that one end sees, with complete headers. A simulation has no payloads, so they are zeros of the
+/// right length.
 pub(crate) struct CaptureTracer {
     side: End,
     capture: Capture<BufWriter<File>>,
     interface: Interface,
     packet: Vec<u8>,
-    /// The payload of every segment.
+    /// Zeros to take the payloads from.
     zeros: Vec<u8>,
     error: Option<io::Error>,
 }
@@ -38,7 +39,7 @@ impl CaptureTracer {
         Ok(CaptureTracer { side, capture, interface, packet: Vec::new(), zeros: vec![0; u16::MAX.into()], error: None })
     }
 
-    /// Ends the file; tells of an error on the way.
+    /// Closes the file. Returns the first error, if there was one.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self.error {
             Some(error) => Err(error),

@@ -11,14 +11,14 @@ pub(crate) fn run() -> Result<(), Failure> {
         let state = match check.state {
             State::Ok => "ok",
             State::Missing => "missing",
-            State::Optional => "not here",
+            State::Optional => "not available",
         };
         (check.name.to_owned(), format!("{state}: {}", check.note))
     };
     let items: Vec<_> = checks.iter().map(describe).collect();
     output::print(&table::definitions(&items, Screen::stdout().text_width()))?;
     if checks.iter().any(|check| check.state == State::Missing) {
-        return Err(Failure::Failed("something is missing; simulation works all the same".to_owned()));
+        return Err(Failure::Failed("something is missing; simulations work without it".to_owned()));
     }
     Ok(())
 }

@@ -1,16 +1,16 @@
-//! Numbers and times that people type, and what is wrong with them in words.
+//! Parsers for numbers and times in options; their errors state what is allowed.
 
 use reknit_units::Duration;
 
 /// A whole number from `LEAST` to `MOST`.
 pub(crate) fn whole<const LEAST: u32, const MOST: u32>(text: &str) -> Result<u32, String> {
     let number = text.trim().parse().ok().filter(|number| (LEAST..=MOST).contains(number));
-    number.ok_or_else(|| format!("write a whole number from {LEAST} to {MOST}"))
+    number.ok_or_else(|| format!("must be a whole number from {LEAST} to {MOST}"))
 }
 
 /// A seed.
 pub(crate) fn seed(text: &str) -> Result<u64, String> {
-    text.trim().parse().map_err(|_| format!("write a whole number from 0 to {}", u64::MAX))
+    text.trim().parse().map_err(|_| format!("must be a whole number from 0 to {}", u64::MAX))
 }
 
 /// A time that is not zero.
@@ -24,10 +24,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_told_their_bounds() {
+    fn errors_state_the_allowed_range() {
         assert_eq!(whole::<1, 10>("10"), Ok(10));
         for text in ["0", "11", "-3", "1e1", ""] {
-            assert_eq!(whole::<1, 10>(text).unwrap_err(), "write a whole number from 1 to 10", "{text}");
+            assert_eq!(whole::<1, 10>(text).unwrap_err(), "must be a whole number from 1 to 10", "{text}");
         }
         assert!(seed("0").is_ok() && seed("-1").is_err());
         assert_eq!(duration("0 s").unwrap_err(), "must be more than 0");

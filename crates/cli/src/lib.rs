@@ -1,4 +1,4 @@
-//! The command `reknit` as a library: the program runs it, and so does the console script of the Python package.
+//! The command `reknit` as a library, for the binary and for the console script of the Python package.
 
 mod capture;
 mod compare;
@@ -6,7 +6,6 @@ mod doctor;
 mod input;
 mod matrix;
 mod output;
-mod overrides;
 mod papers;
 mod paths;
 mod plot;
@@ -27,15 +26,15 @@ pub use style::STYLE;
 
 pub use paths::draw;
 
-/// Keeps TCP fast when the network reorders, delays or stalls packets: compare algorithms, measure, look inside.
+/// Keeps TCP fast when the network reorders, delays or stalls packets: compares algorithms, simulated and live
 #[derive(Parser, Debug)]
 #[command(name = "reknit", version, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Start with:
-  reknit paths                                   the paths there are
-  reknit variants                                the TCP variants there are
-  reknit compare --path two-paths-50ms           all variants on a path that reorders
-  reknit simulate --path rr-tcp --variant rack   one run, and its time series
-`reknit COMMAND --help` has the options of a command, with examples.")]
+  reknit paths                                   list the paths
+  reknit variants                                list the TCP variants
+  reknit compare --path two-paths-50ms           compare all variants on a path that reorders
+  reknit simulate --path rr-tcp --variant rack   look at a single run
+`reknit COMMAND --help` describes the options of a command, with examples.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -45,7 +44,7 @@ struct Cli {
 enum Command {
     /// Compare variants on a path, in simulation
     Compare(compare::Args),
-    /// Run one variant once, in simulation, and print its time series
+    /// Run one variant once, in simulation, and show its details
     Simulate(simulate::Args),
     /// Run a grid of scenarios, in simulation
     Sweep(sweep::Args),
@@ -55,24 +54,24 @@ enum Command {
     Variants(variants::Args),
     /// List the paths, or describe one
     Paths(paths::Args),
-    /// Rerun five papers on reordering, check their claims, write a report (needs the Python package)
+    /// Rerun five papers on reordering, check their claims and write a report (needs the Python package)
     Papers(papers::Args),
-    /// Transfer data between our engine and this machine's kernel, live, over an emulated path (needs root)
+    /// Transfer data between reknit's TCP and this machine's kernel, live, over an emulated path (needs root)
     Testbed(testbed::Args),
     /// Print the JSON Schema of results, paths, scenarios or variants
     Schema(schema::Args),
-    /// Check what this machine can run, and say how to enable the rest
+    /// Check what this machine can run, and explain how to enable the rest
     Doctor,
 }
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 enum Failure {
-    /// The input was wrong.
+    /// The input was invalid.
     Usage(String),
-    /// It could not be done.
+    /// The command could not do its work.
     Failed(String),
-    /// Interrupted; what was finished has been shown.
+    /// The user interrupted it; the results so far have been printed.
     Interrupted,
 }
 
@@ -91,7 +90,7 @@ impl From<InputError> for Failure {
     }
 }
 
-/// The option that stands for `argument`, with what was given for it.
+/// The option for `argument`, followed by the given value.
 fn flag(argument: Argument, given: &str) -> String {
     let flag = match argument {
         Argument::Path => "--path",
@@ -112,7 +111,8 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the command with these arguments, the program's name first. Exit codes: 0 success, 1 failure, 2 wrong usage.
+/// Runs the command with these arguments, beginning with the program's name. Exit codes: 0 success, 1 failure, 2 wrong
+/// usage.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
@@ -144,14 +144,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Help and version as they are; what is wrong with the arguments in one line.
+/// Prints help and version unchanged, and errors in the arguments as one line.
 fn refuse(error: &clap::Error) -> u8 {
     use clap::error::ErrorKind;
     if matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
-        let _ = error.print(); // nobody reads: nothing to be done
+        let _ = error.print(); // a closed output is no error
         return if error.use_stderr() { 2 } else { 0 };
     }
     let text = error.render().to_string();

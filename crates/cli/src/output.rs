@@ -1,4 +1,4 @@
-//! Where results go, and how numbers look.
+//! Prints results, and formats numbers.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use reknit_units::Duration;
 
 use crate::Failure;
 
-/// Prints to standard output. Whoever reads may stop reading, which is no error of ours.
+/// Prints to standard output. It is no error if the reader closes it.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     match io::stdout().write_all(text.as_bytes()) {
         Ok(()) => Ok(()),
@@ -19,18 +19,18 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// One line about a variant that did without something.
+/// Prints a line about a variant that fell back because the peer lacks an option.
 pub(crate) fn tell_of_fall_back(name: &str, fall_backs: &[String]) {
     if !fall_backs.is_empty() {
         eprintln!("note: {name} fell back: {}", fall_backs.join("; "));
     }
 }
 
-/// Becomes true when the user presses Ctrl-C. The second time ends the program.
+/// Becomes true when the user presses Ctrl-C. A second Ctrl-C ends the program.
 pub(crate) fn on_interrupt() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let theirs = stop.clone();
-    // A handler that cannot be installed leaves the usual behaviour.
+    // If the handler cannot be installed, Ctrl-C ends the program as usual.
     let _ = ctrlc::set_handler(move || {
         if theirs.swap(true, Ordering::Relaxed) {
             std::process::exit(1);
@@ -39,7 +39,7 @@ pub(crate) fn on_interrupt() -> Arc<AtomicBool> {
     stop
 }
 
-/// A bar on a terminal, nothing elsewhere.
+/// A progress bar if standard error is a terminal, else nothing.
 pub(crate) fn progress(steps: u64, what: &str, quiet: bool) -> ProgressBar {
     if quiet || !io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -52,7 +52,7 @@ pub(crate) fn progress(steps: u64, what: &str, quiet: bool) -> ProgressBar {
     bar
 }
 
-/// A number with as many decimals as it deserves.
+/// A number, rounded for reading.
 pub(crate) fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -62,7 +62,7 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// A count: whole if it is, else with one decimal.
+/// A count: without decimals if it is whole or large, else with one.
 pub(crate) fn count(value: f64) -> String {
     if value.fract() == 0.0 || value.abs() >= 100.0 { thousands(value.round()) } else { format!("{value:.1}") }
 }
@@ -79,7 +79,7 @@ fn thousands(value: f64) -> String {
     if value < 0.0 { format!("-{out}") } else { out }
 }
 
-/// `3.21 ± 0.05`; `3.21 or 7.48` for two groups of runs; `3.21` for runs that are all the same, or a single one.
+/// `3.21 ± 0.05`; `3.21 or 7.48` if the runs fall into two groups; `3.21` if all runs are equal, or there is only one.
 pub(crate) fn estimate(estimate: &Estimate) -> String {
     if let Some([lower, upper]) = estimate.two_groups {
         return format!("{} or {}", number(lower.mean), number(upper.mean));
@@ -91,7 +91,7 @@ pub(crate) fn estimate(estimate: &Estimate) -> String {
                 v if v >= 10.0 => 1,
                 _ => 2,
             };
-            // Rounded up, so that an interval that is small does not look like none.
+            // Rounded up, so that a small interval does not become zero.
             let unit = 10f64.powi(-decimals);
             let decimals = decimals.unsigned_abs() as usize;
             format!("{:.decimals$} ± {:.decimals$}", estimate.mean, (ci / unit).ceil() * unit)
@@ -100,16 +100,18 @@ pub(crate) fn estimate(estimate: &Estimate) -> String {
     }
 }
 
-/// What the numbers of a table are that [`estimate`] has written, for the line below it.
-pub(crate) fn legend(seeds: usize, estimates: &mut dyn Iterator<Item = &Estimate>) -> String {
-    if seeds == 1 {
-        return "One run each; more --seeds show how much depends on luck.".to_owned();
-    }
-    let mut text = format!("Means of {seeds} seeds with 95 % intervals");
+/// Explains, in the line below a table, the numbers that [`estimate`] has formatted. `seeds` is none if the runs were
+/// interrupted.
+pub(crate) fn legend(seeds: Option<usize>, estimates: &mut dyn Iterator<Item = &Estimate>) -> String {
+    let mut text = match seeds {
+        Some(1) => return "One run each; use more --seeds to see the spread.".to_owned(),
+        Some(seeds) => format!("Means of {seeds} seeds with 95 % intervals"),
+        None => "Means of the finished runs with 95 % intervals".to_owned(),
+    };
     let (grouped, single): (Vec<&Estimate>, Vec<&Estimate>) =
         estimates.partition(|estimate| estimate.two_groups.is_some());
     if single.iter().any(|estimate| estimate.is_constant()) {
-        text.push_str(", none where all runs were equal");
+        text.push_str(" (none if all runs were equal)");
     }
     if !grouped.is_empty() {
         text.push_str("; `a or b`: the runs fall into two groups with these means");
@@ -117,7 +119,7 @@ pub(crate) fn legend(seeds: usize, estimates: &mut dyn Iterator<Item = &Estimate
     text + "."
 }
 
-/// A share as per cent.
+/// A share in per cent.
 pub(crate) fn per_cent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
@@ -126,10 +128,19 @@ pub(crate) fn per_cent(share: f64) -> String {
     }
 }
 
-/// A span in milliseconds, without decimals from 10 on.
+/// A duration in milliseconds, without decimals from 10 ms.
 pub(crate) fn milliseconds(span: Duration) -> String {
     let ms = span.as_secs_f64() * 1e3;
     if ms >= 10.0 { format!("{ms:.0} ms") } else { format!("{ms:.1} ms") }
+}
+
+/// A line of comma-separated values; a value that needs them has quotes (RFC 4180).
+pub(crate) fn csv_line<T: AsRef<str>>(cells: impl IntoIterator<Item = T>) -> String {
+    let quoted = |cell: T| {
+        let text = cell.as_ref();
+        if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    };
+    cells.into_iter().map(quoted).collect::<Vec<_>>().join(",") + "\n"
 }
 
 /// Prints `value` as JSON.
@@ -154,7 +165,12 @@ mod tests {
     }
 
     #[test]
-    fn intervals_do_not_pretend_certainty() {
+    fn values_with_commas_have_quotes() {
+        assert_eq!(csv_line(["a", "b,c", "d\"e"]), "a,\"b,c\",\"d\"\"e\"\n");
+    }
+
+    #[test]
+    fn intervals_do_not_look_more_certain_than_they_are() {
         let shown = |values: &[f64]| estimate(&Estimate::of(values.iter().copied()));
         assert_eq!(shown(&[9.4, 9.5, 9.6]), "9.50 ± 0.25");
         assert_eq!(shown(&[9.500, 9.501, 9.502]), "9.50 ± 0.01");
@@ -164,10 +180,11 @@ mod tests {
         assert_eq!(shown(&[350.0, 356.0]), "353 ± 39");
         let all = [&[3.5, 7.5, 3.5, 7.5][..], &[9.5; 4]].map(|values| Estimate::of(values.iter().copied()));
         assert_eq!(
-            legend(4, &mut all.iter()),
-            "Means of 4 seeds with 95 % intervals, none where all runs were equal; `a or b`: the runs fall into two groups \
+            legend(Some(4), &mut all.iter()),
+            "Means of 4 seeds with 95 % intervals (none if all runs were equal); `a or b`: the runs fall into two groups \
              with these means."
         );
-        assert!(legend(1, &mut all.iter()).starts_with("One run each"));
+        assert!(legend(Some(1), &mut all.iter()).starts_with("One run each"));
+        assert!(legend(None, &mut all.iter()).starts_with("Means of the finished runs with"));
     }
 }

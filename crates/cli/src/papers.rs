@@ -1,4 +1,4 @@
-//! `reknit papers`: hands over to the Python package, which reruns the papers.
+//! `reknit papers`: runs the Python package, which reruns the papers.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use crate::Failure;
 #[derive(ClapArgs, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Args {
-    /// What the Python package takes: `reknit papers --help`
+    /// Arguments for the Python package; see `reknit papers --help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
 }
@@ -22,15 +22,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let beside = env::current_exe().ok().and_then(|program| venv(&program));
     let python = beside.into_iter().chain([PathBuf::from("python3")]).find(|python| has_package(python));
     let Some(python) = python else {
-        let message = "papers needs reknit's Python package, and no Python here has it: run `make python`";
+        let message = "papers needs reknit's Python package, which was not found: run `make python`";
         return Err(Failure::Failed(message.to_owned()));
     };
-    // Becomes that process, so that Ctrl-C and the exit code are its own.
+    // Replaces this process, so that Ctrl-C and the exit code are those of Python.
     let error = Command::new(&python).args(["-m", "reknit", "papers"]).args(&args.arguments).exec();
     Err(Failure::Failed(format!("{} could not be started: {error}", python.display())))
 }
 
-/// Where `make python` puts it: `target/venv` beside `target/release`.
+/// Where `make python` installs it: `target/venv` beside `target/release`.
 fn venv(program: &Path) -> Option<PathBuf> {
     let python = program.parent()?.parent()?.join("venv/bin/python");
     python.is_file().then_some(python)

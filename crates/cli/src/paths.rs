@@ -1,4 +1,4 @@
-//! `reknit paths`: which paths there are, and what one does to a train of packets.
+//! `reknit paths`: lists the paths, and reports what a path does to a train of packets.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ use crate::{Failure, input, output};
 
 /// List the paths, or describe one.
 ///
-/// A description has the stages of the path and what they do to a train of packets, in the terms of RFC 4737.
+/// A description lists the stages of the path, and reports what they do to a train of packets, in the terms of RFC
+/// 4737.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit paths
@@ -29,7 +30,7 @@ pub(crate) struct Args {
     /// Seed of the packet train
     #[arg(long, value_name = "N", requires = "name", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Plot the delays and extents as SVG or PNG; of the reverse direction if only that one reorders
+    /// Plot the delays and extents as SVG or PNG, in the reverse direction if only that one reorders
     #[arg(long, value_name = "FILE.svg|png", requires = "name")]
     plot: Option<PathBuf>,
     /// Print JSON instead of text: the list, or the report of each direction
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             let profile = names::load_path(name, &args.set)?;
             if let Some(file) = &args.plot {
                 let (direction, train, result) = worth_a_picture(&profile, args.seed);
-                let way = if direction == Direction::Forward { "" } else { ", the way back" };
+                let way = if direction == Direction::Forward { "" } else { ", reverse direction" };
                 let title = format!("{}{way}", profile.name);
                 Picture { title, description: &profile.description, train, result: &result }.save(file)?;
             }
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 fn list_paths(width: usize) -> Result<String, Failure> {
     let items: Vec<_> = path_report::list()?.into_iter().map(|listed| (listed.name, listed.description)).collect();
-    let more = "More about one: reknit paths NAME. Your own: a TOML file (docs/paths.md).";
+    let more = "One path in detail: reknit paths NAME. Your own path: a TOML file (docs/paths.md).";
     Ok(format!("{}\n{}\n", table::definitions(&items, width), table::wrap(more, width, 0)))
 }
 
@@ -80,7 +81,7 @@ fn describe_path(profile: &Profile, seed: u64, width: usize) -> String {
         text.push_str(&measure(profile, direction, seed, width));
     }
     if profile.drop_notices {
-        let _ = write!(text, "\nstages that drop packets tell the receivers\n");
+        let _ = write!(text, "\nstages report the packets that they drop to the receivers\n");
     }
     if !profile.tcp.is_empty() {
         let _ = write!(text, "\ntcp\n");
@@ -96,7 +97,7 @@ fn wrap_indented(line: &str, width: usize) -> String {
     format!("  {}", table::wrap(line, width.saturating_sub(2), 6))
 }
 
-/// What is worth a picture: the way forward, unless only the way back reorders.
+/// The direction to draw: forward, unless only the reverse direction reorders.
 fn worth_a_picture(profile: &Profile, seed: u64) -> (Direction, Train, TrainResult) {
     let result = |direction| {
         let train = path_report::train(profile, direction);
@@ -110,8 +111,8 @@ fn worth_a_picture(profile: &Profile, seed: u64) -> (Direction, Train, TrainResu
     if reverse.2.reordered_ratio() > 0.0 { reverse } else { forward }
 }
 
-/// Draws what `profile` does to packets into `file` (SVG or PNG by its name), as `--plot` does: the way forward, unless
-/// only the way back reorders. Returns the way that was drawn, and what happened to the packets on it.
+/// Draws what `profile` does to packets into `file` (SVG or PNG, by its name), as `--plot` does: the forward direction,
+/// unless only the reverse direction reorders. Returns the direction and what happened to the packets.
 ///
 /// # Errors
 /// If the picture cannot be drawn or written.
@@ -124,7 +125,7 @@ pub fn draw(title: &str, profile: &Profile, file: &Path) -> Result<(Direction, T
     }
 }
 
-/// What one direction does to a train, in the terms of RFC 4737.
+/// What one direction does to a train of packets, in the terms of RFC 4737.
 fn measure(profile: &Profile, direction: Direction, seed: u64, width: usize) -> String {
     let report = path_report::report(profile, direction, seed);
     let share = |n: u32| 100.0 * f64::from(n) / f64::from(report.packets);
@@ -139,7 +140,7 @@ fn measure(profile: &Profile, direction: Direction, seed: u64, width: usize) -> 
         lines.push(("extent >=", shares.collect::<Vec<_>>().join(", ")));
     }
     let gap = rounded(report.gap_ms);
-    let train = format!("{} packets of {} bytes, one each {gap}:", report.packets, report.size_bytes);
+    let train = format!("{} packets of {} bytes, one every {gap}:", report.packets, report.size_bytes);
     let mut text = format!("  {}\n", table::wrap(&train, width.saturating_sub(2), 2));
     for (label, value) in lines {
         let wrapped = table::wrap(&value, width.saturating_sub(INDENT), 0).replace('\n', &format!("\n{:INDENT$}", ""));
@@ -148,10 +149,10 @@ fn measure(profile: &Profile, direction: Direction, seed: u64, width: usize) -> 
     text
 }
 
-/// Where the values of a measurement begin.
+/// The column in which the values of a measurement begin.
 const INDENT: usize = 16;
 
-/// Milliseconds as a span, to the microsecond.
+/// Milliseconds as a duration, rounded to the microsecond.
 fn rounded(ms: f64) -> Duration {
     Duration::from_secs_f64(ms / 1e3).round_to(Duration::from_micros(1))
 }

@@ -1,4 +1,4 @@
-//! Pictures of what a path does.
+//! Pictures of what a path does to packets.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -13,35 +13,36 @@ use reknit_path::{Arrival, Train, TrainResult};
 use crate::style::colours;
 use crate::{Failure, output, table};
 
-/// Width and height of an SVG, in pixels. A PNG has [`SCALE`] times as many.
+/// Width and height of an SVG in pixels. A PNG has [`SCALE`] times as many.
 const SIZE: (i32, i32) = (900, 860);
 const SCALE: i32 = 2;
-/// Dots drawn at most: what no eye can tell apart is left out.
+/// The most dots to draw; dots that could not be distinguished are left out.
 const DOTS: usize = 1700;
-/// Bars of a histogram at most.
+/// The most bars of a histogram.
 const BARS: u32 = 60;
-/// Packets that are also drawn one by one, and how many of them come before the first to which something happened.
+/// Packets that are drawn in detail, and how many of them come before the first packet that was reordered, lost or
+/// copied.
 const CLOSE: u32 = 200;
 const BEFORE: u32 = 50;
-/// As few dots as these are drawn larger.
+/// Up to this number, dots are drawn larger.
 const FEW: usize = 200;
-/// Letters of a line below the title.
+/// Characters per line of the description below the title.
 const LINE: usize = 115;
 type Problem = Box<dyn std::error::Error>;
 
-/// What is drawn.
+/// What to draw.
 pub(crate) struct Picture<'a> {
-    /// What it is about, in a word,
+    /// The title.
     pub(crate) title: String,
-    /// and in a sentence.
+    /// The description below it.
     pub(crate) description: &'a str,
-    /// What was sent.
+    /// The packets that were sent.
     pub(crate) train: Train,
     /// What arrived.
     pub(crate) result: &'a TrainResult,
 }
 
-/// How a picture is stored.
+/// The file format of a picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Format {
     Svg,
@@ -49,27 +50,27 @@ enum Format {
 }
 
 impl Format {
-    /// As the name of `file` says.
+    /// The format by the extension of `file`.
     fn of(file: &Path) -> Result<Format, Failure> {
         let ending = file.extension().map(|ending| ending.to_string_lossy().to_lowercase());
         match ending.as_deref() {
             Some("svg") => Ok(Format::Svg),
             Some("png") => Ok(Format::Png),
             _ => {
-                let message = format!("--plot {}: end the file's name in .svg or .png", file.display());
+                let message = format!("--plot {}: the file name must end in .svg or .png", file.display());
                 Err(Failure::Usage(message))
             }
         }
     }
 }
 
-/// Refuses a file that could not hold a picture.
+/// Refuses a file name with an unsupported extension.
 pub(crate) fn check(file: &Path) -> Result<(), Failure> {
     Format::of(file).map(drop)
 }
 
 impl Picture<'_> {
-    /// Writes it into `file`.
+    /// Writes it to `file`.
     pub(crate) fn save(&self, file: &Path) -> Result<(), Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::Failed(format!("--plot {}: {error}", file.display()));
         let bytes = match Format::of(file)? {
@@ -86,7 +87,7 @@ impl Picture<'_> {
             &SVGBackend::with_string(&mut svg, (SIZE.0.cast_unsigned(), SIZE.1.cast_unsigned())).into_drawing_area(),
             1,
         )?;
-        // One path for all dots of a colour takes a tenth of what as many circles would.
+        // One path for all dots of a colour takes a tenth of the space that circles would need.
         let end = svg.rfind("</svg>").unwrap_or(svg.len());
         svg.truncate(end);
         for layer in marks.iter().flat_map(Marks::layers) {
@@ -123,12 +124,12 @@ impl Picture<'_> {
         Ok(bytes)
     }
 
-    /// Draws everything but the marks; returns where these belong. `unit` is the size of a pixel of [`SIZE`].
+    /// Draws everything except the marks, and returns their positions. `unit` is the size of a pixel of [`SIZE`].
     fn draw<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>, unit: i32) -> Result<[Marks; 2], Problem>
     where
         DB::ErrorType: 'static,
     {
-        // Text is measured by a font of our own, so that a picture is the same on every machine.
+        // The font is built in, so that text has the same size on every machine.
         plotters::style::register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular())
             .map_err(|_| "the font cannot be read")?;
         root.fill(&colours().background)?;
@@ -153,17 +154,17 @@ impl Picture<'_> {
         let extents = self.result.extents();
         if extents.is_empty() {
             let delays: Vec<f64> = self.result.arrivals().map(|packet| dot(packet).1).collect();
-            let title = "no packet is reordered; how long they took";
+            let title = "no packet is reordered; distribution of delays";
             histogram(&lower, unit, &Bars::of_delays(&delays), title, "one-way delay, ms", colours().in_order)?;
         } else {
-            let title = format!("{} packets are reordered; how far", output::count(extents.len() as f64));
+            let title = format!("reordering extents of the {} reordered packets", output::count(extents.len() as f64));
             let x = "reordering extent (RFC 4737), packets";
             histogram(&lower, unit, &Bars::of_extents(&extents), &title, x, colours().reordered)?;
         }
         Ok(marks)
     }
 
-    /// The packets to draw one by one: around the first that was reordered, lost or copied, whichever there is.
+    /// The packets to draw in detail: around the first that was reordered, else lost, else copied.
     fn close(&self) -> Range<u32> {
         let late = lateness(self.result).into_iter().filter_map(|(packet, late)| late.then_some(packet.number)).min();
         let missing = self.result.missing();
@@ -207,7 +208,7 @@ impl Picture<'_> {
     }
 }
 
-/// The first copies, in the order of arrival, and whether each is reordered.
+/// The first copies in the order of arrival, and whether each is reordered.
 fn lateness(result: &TrainResult) -> Vec<(&Arrival, bool)> {
     let mut highest = None;
     let mut late = |number| {
@@ -218,7 +219,7 @@ fn lateness(result: &TrainResult) -> Vec<(&Arrival, bool)> {
     result.arrivals().map(|packet| (packet, late(packet.number))).collect()
 }
 
-/// The part of an axis that `values` need: from zero, unless all would then lie in a thin band.
+/// The range of an axis for `values`: from zero, unless all values would then lie in a narrow band.
 fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (least, most) =
         values.fold((f64::INFINITY, 1e-3_f64), |(least, most), value| (least.min(value), most.max(value)));
@@ -234,10 +235,10 @@ fn dot(packet: &Arrival) -> (f64, f64) {
     (packet.sent.as_secs_f64(), packet.delay().as_secs_f64() * 1e3)
 }
 
-/// What histograms count.
+/// The unit of the histograms' counts.
 const PACKETS: &str = "packets";
 
-/// Height of the tick that stands for a lost packet.
+/// Height of the tick for a lost packet.
 const TICK: i32 = 7;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -246,7 +247,7 @@ enum Mark {
     Tick,
 }
 
-/// A place in a picture, in pixels from the upper left.
+/// A position in a picture, in pixels from the upper left.
 type Point = (i32, i32);
 
 /// Marks of one kind.
@@ -254,11 +255,11 @@ struct Layer<'a> {
     points: &'a [Point],
     colour: RGBColor,
     mark: Mark,
-    /// What they mean.
+    /// Their name in the legend.
     word: &'static str,
 }
 
-/// Where packets are marked.
+/// The positions of the marks.
 #[derive(Default)]
 struct Marks {
     in_order: Vec<Point>,
@@ -268,7 +269,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// Those that have any marks.
+    /// The layers that have marks.
     fn layers(&self) -> Vec<Layer<'_>> {
         let layer = |points, colour, mark, word| Layer { points, colour, mark, word };
         let all = [
@@ -280,7 +281,7 @@ impl Marks {
         all.into_iter().filter(|layer| !layer.points.is_empty()).collect()
     }
 
-    /// Leaves out marks that would cover each other, and then as many as make too large a file.
+    /// Removes marks that would cover each other, and then enough of the others to limit the size of the file.
     fn thin_out(&mut self) {
         let all = [&mut self.in_order, &mut self.reordered, &mut self.copied, &mut self.lost];
         let total: usize = all
@@ -293,7 +294,7 @@ impl Marks {
             .sum();
         let keep = DOTS as f64 / total.max(DOTS) as f64;
         for layer in [&mut self.in_order, &mut self.reordered] {
-            // Evenly, but not in step with anything that the path does: by the golden ratio.
+            // Evenly, but without a period that could match one of the path's: by the golden ratio.
             let mut phase = 0.0;
             layer.retain(|_| {
                 phase = (phase + 0.618_033_988_75_f64).fract();
@@ -303,12 +304,12 @@ impl Marks {
     }
 }
 
-/// Radius of the dots that stand at `points`.
+/// The radius of the dots at `points`.
 fn radius(points: &[Point]) -> i32 {
     if points.len() <= FEW { 2 } else { 1 }
 }
 
-/// One path of SVG for all `points`: a line of no length with round caps is a dot.
+/// One SVG path for all `points`: a line of length zero with round caps is a dot.
 fn dots(&Layer { points, colour: RGBColor(r, g, b), mark, .. }: &Layer<'_>) -> String {
     let (width, cap) = if mark == Mark::Dot { (2 * radius(points), "round") } else { (1, "butt") };
     let mut path = String::new();
@@ -325,7 +326,7 @@ fn dots(&Layer { points, colour: RGBColor(r, g, b), mark, .. }: &Layer<'_>) -> S
     )
 }
 
-/// What the colours mean, at the upper right.
+/// The legend, at the upper right.
 fn legend<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, unit: i32, marks: &Marks) -> Result<(), Problem>
 where
     DB::ErrorType: 'static,
@@ -351,7 +352,7 @@ where
 
 /// A histogram.
 struct Bars {
-    /// Where the first begins, and how wide each is.
+    /// Where the first bar begins, and how wide each is.
     from: f64,
     width: f64,
     counts: Vec<u32>,
@@ -365,7 +366,7 @@ impl Bars {
         for extent in extents {
             counts[((extent - 1) / width) as usize] += 1;
         }
-        // A bar of the single extent n lies around n.
+        // A bar for the single extent n is centred on n.
         Bars { from: if width == 1 { 0.5 } else { 1.0 }, width: f64::from(width), counts }
     }
 
@@ -376,7 +377,7 @@ impl Bars {
         let width = ((most - from) / f64::from(BARS)).max(1e-6);
         let mut counts = vec![0; BARS as usize];
         for delay in delays {
-            #[expect(clippy::cast_sign_loss, reason = "no delay is less than the least")]
+            #[expect(clippy::cast_sign_loss, reason = "no delay is less than the minimum")]
             let i = ((delay - from) / width) as usize;
             counts[i.min(BARS as usize - 1)] += 1;
         }
@@ -410,7 +411,7 @@ where
 
 type Chart<'a, DB> = ChartContext<'a, DB, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
-/// A chart with its axes; `labels` have the units.
+/// A chart with its axes; `labels` include the units.
 fn axes<'a, DB: DrawingBackend + 'a>(
     area: &DrawingArea<DB, Shift>,
     unit: i32,
@@ -425,7 +426,7 @@ where
     area.draw_text(title, &font(15), (82 * unit, 4 * unit))?;
     let across = number(x.end - x.start);
     let down = number(y.end - y.start);
-    // Nobody counts half packets.
+    // Counts of packets are whole numbers.
     let packets = |value: &f64| if value.fract() == 0.0 { output::count(*value) } else { String::new() };
     let down: &dyn Fn(&f64) -> String = if labels.1 == PACKETS { &packets } else { &down };
     let mut chart = ChartBuilder::on(area)
@@ -452,9 +453,9 @@ where
     Ok(chart)
 }
 
-/// Writes numbers of an axis that spans `span`.
+/// Formats the numbers of an axis that spans `span`.
 fn number(span: f64) -> impl Fn(&f64) -> String {
-    // Two significant digits of what lies between two labels.
+    // Two significant digits of the difference between two labels.
     let digits = [8.0, 0.8, 0.08, 0.008].iter().take_while(|least| span < **least).count();
     move |value| {
         if digits == 0 { output::count(value.round()) } else { format!("{value:.digits$}") }

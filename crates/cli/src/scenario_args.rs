@@ -1,51 +1,115 @@
-//! The options of `testbed` that say on which path, and who shares it.
+//! Options that several commands share: what runs, and how it is changed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use reknit_compare::ScenarioOptions;
-use reknit_sim::{PathSource, Plan};
-use reknit_units::Share;
+use reknit_compare::{GridFile, ScenarioOptions};
+use reknit_path::Phases;
+use reknit_sim::{Group, MOST_FLOWS, PathSource, Plan};
+use reknit_units::{Duration, Share};
+use toml::Value;
 
-use crate::Failure;
+use crate::{Failure, input};
 
-/// A path, a scenario, and what overrides them.
+/// The options of every command that runs variants on a path.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ScenarioArgs {
-    /// A built-in path (`reknit paths` lists them) or a TOML file
-    #[arg(long, value_name = "NAME|FILE.toml", required_unless_present = "scenario")]
-    pub(crate) path: Option<String>,
-    /// A TOML file with the flows that share the path and their traffic (docs/scenarios.md); options override the file
-    #[arg(long, value_name = "FILE.toml")]
-    pub(crate) scenario: Option<PathBuf>,
-    /// Your own variant (docs/variants.md says how to write one); may be repeated
+    /// A TOML file with your own variant (docs/variants.md); may be repeated
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) variant_file: Vec<PathBuf>,
     /// Lose each data packet with this probability: `1%` or `0.01`
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
-    pub(crate) loss: Option<Share>,
-    /// Change a value of the path or of the TCP: any key of a path file, such as forward.bottleneck.rate="2 Mbit/s",
+    loss: Option<Share>,
+    /// Change a value of the path or a TCP option: any key of a path file, such as forward.bottleneck.rate="2 Mbit/s",
     /// `forward.links.paths.1.delay=80ms` or `tcp.min_rto=200ms`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
+    set: Vec<String>,
     /// Remove all reordering from the path
     #[arg(long)]
-    pub(crate) in_order: bool,
+    in_order: bool,
+}
+
+/// The path and the scenario of a command that runs only one.
+#[derive(clap::Args, Debug)]
+pub(crate) struct SourceArgs {
+    /// A built-in path (`reknit paths` lists them) or a TOML file
+    #[arg(long, value_name = "NAME|FILE.toml", required_unless_present = "scenario")]
+    path: Option<String>,
+    /// A TOML file that describes the flows on the path and what they send (docs/scenarios.md); options override the
+    /// file
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) scenario: Option<PathBuf>,
+}
+
+/// The options of every command that simulates.
+#[derive(clap::Args, Debug)]
+pub(crate) struct SimulationArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Simulated length of each run [default: 60 s]
+    #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
+    duration: Option<Duration>,
+    /// Number of bulk transfers that share the path, all of the same variant, starting 100 ms apart [default: 1]
+    #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_FLOWS>, allow_negative_numbers = true)]
+    flows: Option<u32>,
+    /// Starting phases: `drawn` from each seed (when flows start, which of the paths taken in turn comes first, where
+    /// in its period a periodic fault starts), or `fixed`, the same for all seeds [default: drawn]
+    #[arg(long, value_name = "drawn|fixed")]
+    phases: Option<Phases>,
+}
+
+impl SourceArgs {
+    /// The path, if it is given.
+    pub(crate) fn path(&self) -> Option<PathSource> {
+        self.path.clone().map(PathSource::Given)
+    }
 }
 
 impl ScenarioArgs {
-    /// The scenario file with these options; without a file, `flows` bulk transfers.
-    pub(crate) fn options(&self, flows: u32) -> Result<ScenarioOptions, Failure> {
-        let plan = match &self.scenario {
+    /// The plan in `scenario`, or one bulk transfer, with these options.
+    pub(crate) fn options(&self, scenario: Option<&Path>) -> Result<ScenarioOptions, Failure> {
+        let plan = match scenario {
             Some(file) => Plan::load(file)?,
-            None => Plan::bulk(flows),
+            None => Plan::bulk(1),
         };
         Ok(ScenarioOptions {
-            path: self.path.clone().map(PathSource::Given),
             set: self.set.clone(),
             loss: self.loss,
             in_order: self.in_order.then_some(true),
             variant_files: self.variant_file.clone(),
             ..ScenarioOptions::of(plan)
         })
+    }
+}
+
+impl SimulationArgs {
+    /// The plan in `scenario`, or one bulk transfer, with these options.
+    pub(crate) fn options(&self, scenario: Option<&Path>) -> Result<ScenarioOptions, Failure> {
+        let mut options = self.scenario.options(scenario)?;
+        if let Some(flows) = self.flows {
+            options.plan.groups = vec![Group::bulk(flows)];
+        }
+        Ok(ScenarioOptions { phases: self.phases, duration: self.duration, ..options })
+    }
+
+    /// Applies the options to the file of a sweep.
+    pub(crate) fn apply(&self, file: &mut GridFile) -> Result<(), Failure> {
+        let ScenarioArgs { loss, set, in_order, .. } = &self.scenario;
+        let values = [
+            ("duration", self.duration.map(|duration| format!("{} ns", duration.as_nanos()).into())),
+            ("flows", self.flows.map(Value::from)),
+            ("loss", loss.map(|loss| loss.get().into())),
+            ("in_order", in_order.then_some(true.into())),
+            ("phases", self.phases.map(|phases| phases.to_string().into())),
+        ];
+        let mut put = |key: &str, value: Value| file.set(key, vec![(value.clone(), value)]);
+        for (key, value) in values {
+            value.map_or(Ok(()), |value| put(key, value))?;
+        }
+        for assignment in set {
+            let wrong = || Failure::Usage(format!("--set {assignment}: expected KEY=VALUE"));
+            let (key, value) = assignment.split_once('=').ok_or_else(wrong)?;
+            put(&format!("set.{}", key.trim()), value.into())?;
+        }
+        Ok(())
     }
 }

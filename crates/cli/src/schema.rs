@@ -1,4 +1,4 @@
-//! `reknit schema`: what may stand in files and in results, for editors and validators.
+//! `reknit schema`: JSON Schemas of files and results, for editors and validators.
 
 use clap::ValueEnum;
 use reknit_compare::schema;
@@ -7,8 +7,8 @@ use crate::{Failure, output};
 
 /// Print the JSON Schema of results or of a kind of file.
 ///
-/// Save the output to a file. An editor with a TOML language server then completes and checks TOML files whose first line is
-/// `#:schema` and the name of that file (docs/guide.md).
+/// Save the output to a file. An editor with a TOML language server then completes and checks TOML files whose first
+/// line is `#:schema` and the name of that file (docs/guide.md).
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// What the schema describes

@@ -1,41 +1,36 @@
 //! `reknit simulate`: one run, with its time series.
 
-use std::path::PathBuf;
-
 use reknit_compare::{RunSummary, ScenarioOptions, SimulateOptions, Trajectory, named_variant};
 use reknit_units::Duration;
 use serde_json::Value;
 
-use crate::overrides::Overrides;
+use crate::scenario_args::{SimulationArgs, SourceArgs};
 use crate::table::{self, Screen};
 use crate::{Failure, input, output};
 
-/// Interval of the series where none is given.
+/// The default interval of the series.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
-/// Run one variant once on one path, and look inside.
+/// Run one variant once on one path, and show its details.
 ///
-/// Prints a summary; --csv prints the sender's variables over time (congestion window, threshold, round-trip time, ...), --json
-/// the summary and the time series.
+/// Prints a summary. --csv prints the sender's variables over time (congestion window, threshold, round-trip time,
+/// ...), --json the summary and the time series.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit simulate --path two-paths-50ms --variant rack
   reknit simulate --path two-paths-50ms --variant rack --seed 2 --sample-every 50ms --csv > rack.csv")]
 pub(crate) struct Args {
-    /// A built-in path (`reknit paths` lists them) or a TOML file
-    #[arg(long, value_name = "NAME|FILE.toml", required_unless_present = "scenario")]
-    path: Option<String>,
-    /// Which flows share the path and what they send: a TOML file (docs/scenarios.md); options override the file
-    #[arg(long, value_name = "FILE.toml")]
-    scenario: Option<PathBuf>,
-    /// The variant (`reknit variants` lists them); by default the only one of the scenario or of --variant-file
+    #[command(flatten)]
+    source: SourceArgs,
+    /// The variant (`reknit variants` lists them) [default: that of the scenario or of --variant-file, if there is only
+    /// one]
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
-    /// The seed of every random decision: the same seed gives the same run
+    /// Seed of all random decisions; the same seed gives the same run
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
     #[command(flatten)]
-    overrides: Overrides,
+    simulation: SimulationArgs,
     /// Interval of the time series [default with --csv: 100 ms]
     #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
     sample_every: Option<Duration>,
@@ -66,29 +61,30 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn options(args: &Args) -> Result<SimulateOptions, Failure> {
-    let scenario = args.overrides.options(args.scenario.as_deref(), args.path.as_deref())?;
+    let options = args.simulation.options(args.source.scenario.as_deref())?;
+    let scenario = ScenarioOptions { path: args.source.path(), ..options };
     let variant = variant(args, &scenario)?;
     let sample_every = args.sample_every.or(args.csv.then_some(SAMPLE_EVERY));
     Ok(SimulateOptions { scenario, variant, seed: args.seed, sample_every })
 }
 
-/// The one that is named, or the only one that could be meant.
+/// The named variant, or the only one in the variant files or the scenario.
 fn variant(args: &Args, scenario: &ScenarioOptions) -> Result<String, Failure> {
     if let Some(name) = &args.variant {
         return Ok(name.clone());
     }
-    let own = named_variant::load(&args.overrides.variant_file)?;
+    let own = named_variant::load(&args.simulation.scenario.variant_file)?;
     let mut names: Vec<&str> = own.iter().map(|custom| custom.name.as_str()).collect();
     if names.is_empty() {
         names.extend(scenario.plan.variants.iter().map(String::as_str));
     }
     match names[..] {
         [name] => Ok(name.to_owned()),
-        _ => Err(Failure::Usage("--variant <NAME>: missing; `reknit variants` lists the variants".to_owned())),
+        _ => Err(Failure::Usage("--variant is missing; `reknit variants` lists the variants".to_owned())),
     }
 }
 
-/// A line for each sample of each flow; empty where there is no value.
+/// One line for each sample of each flow; a cell is empty if there is no value.
 fn csv(trajectory: &Trajectory) -> Result<String, Failure> {
     let series = serde_json::to_value(&trajectory.series).map_err(|error| Failure::Failed(error.to_string()))?;
     let columns: Vec<(&String, &Vec<Value>)> = series
@@ -97,15 +93,14 @@ fn csv(trajectory: &Trajectory) -> Result<String, Failure> {
         .flatten()
         .filter_map(|(name, column)| Some((name, column.as_array()?)))
         .collect();
-    let mut text = columns.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(",") + "\n";
+    let mut text = output::csv_line(columns.iter().map(|(name, _)| name.as_str()));
     for row in 0..columns.first().map_or(0, |(_, column)| column.len()) {
         let cell = |value: &Value| match value {
             Value::Null => String::new(),
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let cells: Vec<String> = columns.iter().map(|(_, column)| cell(&column[row])).collect();
-        text.push_str(&(cells.join(",") + "\n"));
+        text.push_str(&output::csv_line(columns.iter().map(|(_, column)| cell(&column[row]))));
     }
     Ok(text)
 }
@@ -134,7 +129,7 @@ fn facts(run: &RunSummary) -> Vec<(String, String)> {
         (
             "retransmitted",
             format!(
-                "{} ({}): {} by the loss detector, {} by timeout; {} of all spurious",
+                "{} ({}): {} by the loss detector, {} by timeout; {} of them spurious",
                 count(retransmitted.total),
                 share(retransmitted.total, run.segments_sent),
                 count(retransmitted.fast_retransmit),

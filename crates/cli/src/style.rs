@@ -1,4 +1,4 @@
-//! How pictures look. [`STYLE`] states it for the command and for the Python package.
+//! The style of all pictures. [`STYLE`] defines it for the command and for the Python package.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, de};
 /// Colours and markers of all pictures, as TOML.
 pub const STYLE: &str = include_str!("style.toml");
 
-/// The colours of [`STYLE`] that the command draws with.
+/// The colours of [`STYLE`] that the command uses.
 #[derive(Deserialize, Debug)]
 pub(crate) struct Colours {
     #[serde(deserialize_with = "colour")]
@@ -32,7 +32,7 @@ struct Style {
     colours: Colours,
 }
 
-/// The colours by what they mean.
+/// The colours, by meaning.
 pub(crate) fn colours() -> &'static Colours {
     static COLOURS: LazyLock<Colours> =
         LazyLock::new(|| toml::from_str::<Style>(STYLE).expect("the file is part of the program").colours);

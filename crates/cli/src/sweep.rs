@@ -4,22 +4,21 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
-use reknit_compare::{Error, Estimate, Grid, GridFile, Point, RunSummary, Store, names};
+use reknit_compare::{Error, Estimate, Grid, GridFile, Point, RunSummary, Store, columns, names};
 use reknit_path::is_file_name;
 use reknit_sim::MOST_SEEDS;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::compare::lines;
-use crate::overrides::Overrides;
+use crate::scenario_args::SimulationArgs;
 use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, input, output};
 
-/// Run every scenario of a grid with every seed.
+/// Run every point of a grid of scenarios with every seed.
 ///
-/// The file is a scenario (docs/scenarios.md) with a table `[axes]`: keys of the scenario or of the path, each with a list of
-/// values. For a given seed every variant sees the same losses and delays. Options override the file; an option with several
-/// values is an axis.
+/// The file is a scenario (docs/scenarios.md) with a table `[axes]`: keys of the scenario or of the path, each with a
+/// list of values. For a given seed, every variant sees the same losses and delays. Options override the file; an
+/// option with several values becomes an axis.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit sweep loss.toml --store results
@@ -34,21 +33,21 @@ pub(crate) struct Args {
     /// A scenario with axes: a TOML file
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
-    /// Built-in paths or TOML files, separated by commas; `*` and `?` stand for other characters
+    /// Built-in paths or TOML files, separated by commas; may contain the wildcards `*` and `?`
     #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',')]
     path: Vec<String>,
     /// Variants, separated by commas: names, patterns such as `rr-*`, or families (base, undo, threshold, wait, time,
-    /// receiver)
+    /// receiver, limit)
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// A directory that stores finished runs; runs that it has do not run again
+    /// A directory that stores finished runs; runs that are already stored are not repeated
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// Runs of each point, with the seeds 1, 2, 3, ... [default: 5]
     #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_SEEDS>, allow_negative_numbers = true)]
     seeds: Option<u32>,
     #[command(flatten)]
-    overrides: Overrides,
+    simulation: SimulationArgs,
     /// Print all runs as JSON (docs/json.md)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -62,7 +61,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let seeds = args.seeds.map(|n| (1..=u64::from(n)).collect());
-    let grid = Grid::new(grid_file(args)?, seeds, &args.overrides.variant_file)?;
+    let grid = Grid::new(grid_file(args)?, seeds, &args.simulation.scenario.variant_file)?;
     for warning in &grid.warnings {
         eprintln!("warning: {warning}");
     }
@@ -80,12 +79,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if finished == runs.len() {
         return Ok(());
     }
-    let kept = if store.is_some() { "; the next sweep with this store goes on there" } else { "" };
-    eprintln!("interrupted: {finished} of {} runs were finished and are shown{kept}", runs.len());
+    let kept = if store.is_some() { "; run it again with this store to resume" } else { "" };
+    eprintln!("interrupted: showing the {finished} of {} runs that finished{kept}", runs.len());
     Err(Failure::Interrupted)
 }
 
-/// The file with what options say instead.
+/// The file, with the options that override it.
 fn grid_file(args: &Args) -> Result<GridFile, Failure> {
     let mut file = GridFile::load(&args.file)?;
     let paths = names::expand_paths(&args.path)?;
@@ -93,11 +92,11 @@ fn grid_file(args: &Args) -> Result<GridFile, Failure> {
     let path = |path: &String| absolute(path).map_or_else(|| path.clone(), |file| file.display().to_string());
     file.set("path", paths.iter().map(|name| (name.as_str().into(), path(name).into())).collect())?;
     file.set_variants(&args.variants);
-    args.overrides.apply(&mut file)?;
+    args.simulation.apply(&mut file)?;
     Ok(file)
 }
 
-/// Of each point; none if it was interrupted.
+/// The run of each point; none if it was interrupted.
 fn simulate(grid: &Grid, store: Option<&Store>, quiet: bool) -> Result<Vec<Option<RunSummary>>, Failure> {
     let stop = output::on_interrupt();
     let bar = output::progress(grid.points.len() as u64, "simulating", quiet);
@@ -121,7 +120,7 @@ fn simulate(grid: &Grid, store: Option<&Store>, quiet: bool) -> Result<Vec<Optio
     Ok(runs?)
 }
 
-/// All runs: the JSON document (`docs/json.md`).
+/// All runs, as the JSON document of `docs/json.md`.
 #[derive(Serialize)]
 struct Document<'a> {
     format: &'static str,
@@ -154,43 +153,40 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The names of the axes, and the values at a point, as text.
+/// The values at a point, one for each axis, as text.
 fn labels(grid: &Grid, point: usize) -> Vec<String> {
     let text = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     grid.labels(point).into_iter().map(text).collect()
 }
 
 fn csv(grid: &Grid, runs: &[Option<RunSummary>]) -> String {
-    let quoted = |text: String| {
-        if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
-    };
-    let line = |cells: Vec<String>| cells.into_iter().map(quoted).collect::<Vec<_>>().join(",") + "\n";
-    let mut titles: Vec<String> = grid.axes.iter().map(|axis| axis.key.clone()).collect();
-    titles.push("seed".to_owned());
-    titles.extend(lines::TITLES.map(str::to_owned));
-    let mut text = line(titles);
+    let numbers = [columns::counts(), columns::measured()].concat();
+    let axes = grid.axes.iter().map(|axis| axis.key.as_str()).chain(["seed"]);
+    let mut text = output::csv_line(axes.chain(numbers.iter().map(|column| column.name.as_str())));
     for (i, run) in runs.iter().enumerate() {
         if let Some(run) = run {
             let mut cells = labels(grid, i);
             cells.push(run.seed.to_string());
-            cells.extend(lines::cells(run));
-            text.push_str(&line(cells));
+            cells.extend(columns::cells(&numbers, run));
+            text.push_str(&output::csv_line(cells));
         }
     }
     text
 }
 
-/// A line for each place in the grid: means over the seeds.
+/// One line for each point of the grid, with means over the seeds.
 fn people(grid: &Grid, runs: &[Option<RunSummary>], screen: Screen) -> String {
     let goodput =
         |of_seeds: &[Option<RunSummary>]| Estimate::of(of_seeds.iter().flatten().map(|run| run.goodput_mbit_s));
-    let goodputs: Vec<Estimate> = runs.chunks(grid.seeds.len()).map(goodput).collect();
-    let foot = format!("{} All runs: --csv, --json.", output::legend(grid.seeds.len(), &mut goodputs.iter()));
-    let table = table::render(&columns(grid, runs), screen);
+    let finished = runs.chunks(grid.seeds.len()).filter(|of_seeds| of_seeds.iter().any(Option::is_some));
+    let goodputs: Vec<Estimate> = finished.map(goodput).collect();
+    let seeds = runs.iter().all(Option::is_some).then_some(grid.seeds.len());
+    let foot = format!("{} All runs: --csv, --json.", output::legend(seeds, &mut goodputs.iter()));
+    let table = table::render(&table_columns(grid, runs), screen);
     format!("{table}\n{}\n", table::wrap(&foot, screen.text_width(), 0))
 }
 
-fn columns(grid: &Grid, runs: &[Option<RunSummary>]) -> Vec<Column> {
+fn table_columns(grid: &Grid, runs: &[Option<RunSummary>]) -> Vec<Column> {
     let mut columns: Vec<Column> = grid.axes.iter().map(|axis| Column::new(axis.key.clone(), 0, Align::Left)).collect();
     let first = columns.len();
     columns.extend([

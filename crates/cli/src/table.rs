@@ -1,24 +1,25 @@
-//! Tables for people: aligned columns that fit the terminal.
+//! Text tables: aligned columns that fit the terminal.
 //!
-//! A table that is too wide is made to fit in this order. Heads are folded, and text inside its column. Then the least
-//! important columns are left out, and a line below the table names them. If not even the columns that tell rows apart
-//! fit, each row becomes a block with a line for each of its values. Where there is no terminal everything is shown.
+//! A table that is too wide is made to fit in three steps. First, heads are folded, and so is text within its column.
+//! Then the least important columns are left out, and a line below the table names them. If not even the columns that
+//! identify the rows fit, each row becomes a block with one line per value. If the output is not a terminal, everything
+//! is shown.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::io::IsTerminal;
 
-/// Where a table or a text is shown.
+/// The output that a table or text is formatted for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Screen {
-    /// Characters in a line; none without a terminal, where tables may be as wide as they are.
+    /// Characters per line; none if the output is not a terminal, so that the width of tables is not limited.
     pub(crate) width: Option<usize>,
     /// Whether headings are bold.
     pub(crate) bold: bool,
 }
 
 impl Screen {
-    /// Standard output. `COLUMNS` counts more than what the terminal says, also where there is none.
+    /// Standard output. `COLUMNS` overrides the width of the terminal, and sets a width if there is no terminal.
     pub(crate) fn stdout() -> Screen {
         let is_terminal = std::io::stdout().is_terminal();
         let from_environment = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
@@ -29,7 +30,7 @@ impl Screen {
         }
     }
 
-    /// How wide paragraphs are.
+    /// The width of paragraphs.
     pub(crate) fn text_width(self) -> usize {
         self.width.unwrap_or(80)
     }
@@ -44,11 +45,11 @@ impl Screen {
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     title: Cow<'static, str>,
-    /// 0: tells rows apart, or is what the table is for. The column with the highest rank is left out first, of equal ones
-    /// the last.
+    /// 0 if the column identifies the rows, or is the main result. The column with the highest rank is left out first;
+    /// of several, the last one.
     rank: u8,
     align: Align,
-    /// Cells may be folded to this width.
+    /// The width to which cells may be folded.
     folds_to: Option<usize>,
     pub(crate) cells: Vec<String>,
 }
@@ -64,17 +65,17 @@ impl Column {
         Column { title: title.into(), rank, align, folds_to: None, cells: Vec::new() }
     }
 
-    /// Text, of which lines may be folded to `width`.
+    /// A column of text that may be folded to `width`.
     pub(crate) fn folding(title: &'static str, rank: u8, width: usize) -> Column {
         Column { folds_to: Some(width), ..Column::new(title, rank, Align::Left) }
     }
 
-    /// The width of the column as it is.
+    /// The width of the column without folding.
     fn width(&self) -> usize {
         length(&self.title).max(self.widest_cell())
     }
 
-    /// The width below which it is not folded.
+    /// The smallest width to which it may be folded.
     fn least_width(&self) -> usize {
         let longest_word = self.title.split(' ').map(length).max().unwrap_or(0);
         let cells = self.widest_cell();
@@ -100,7 +101,7 @@ fn length(text: &str) -> usize {
 /// Spaces between columns.
 const GAP: usize = 2;
 
-/// Lines above the row with this number.
+/// Headings, each with the number of the row that it precedes.
 pub(crate) type Headings = [(usize, String)];
 
 /// The table on `screen`.
@@ -125,7 +126,7 @@ pub(crate) fn render_grouped(columns: &[Column], headings: &Headings, screen: Sc
     }
 }
 
-/// How wide each column becomes; none if they do not fit.
+/// The width of each column; none if they do not fit.
 fn widths(columns: &[&Column], room: usize) -> Option<Vec<usize>> {
     let gaps = GAP * columns.len().saturating_sub(1);
     let room = room.checked_sub(gaps)?;
@@ -136,7 +137,7 @@ fn widths(columns: &[&Column], room: usize) -> Option<Vec<usize>> {
     let mut widths: Vec<usize> = columns.iter().map(|column| column.least_width()).collect();
     let spare = room.checked_sub(widths.iter().sum())?;
     for _ in 0..spare {
-        // To the one that is folded most.
+        // The column that is folded most gets more room.
         let folded = |i: &usize| natural[*i] as f64 / widths[*i].max(1) as f64;
         let most = (0..widths.len()).rev().max_by(|a, b| folded(a).total_cmp(&folded(b)));
         if let Some(most) = most {
@@ -166,7 +167,7 @@ fn aligned(columns: &[&Column], widths: &[usize], headings: &Headings, screen: S
     text
 }
 
-/// `text` in lines of `width` at most: words that are longer go on in the next line.
+/// `text` in lines of at most `width`; longer words continue on the next line.
 fn fold(text: &str, width: usize) -> Vec<String> {
     let wrapped = wrap(text, width, 0);
     let pieces = wrapped.lines().flat_map(|line| {
@@ -211,11 +212,11 @@ fn note(left_out: &[&str], screen: Screen) -> String {
         return String::new();
     }
     let width = screen.text_width();
-    let note = format!("Not shown in {width} columns, the least important first: {}.", left_out.join(", "));
+    let note = format!("Left out to fit {width} characters, least important first: {}.", left_out.join(", "));
     format!("{}\n", wrap(&note, width, 0))
 }
 
-/// Names with their descriptions beside them, or below where there is no room beside.
+/// Names with their descriptions beside them, or below them if there is no room.
 pub(crate) fn definitions(items: &[(String, String)], width: usize) -> String {
     const LEAST: usize = 24;
     let beside = items.iter().map(|(name, _)| length(name)).max().unwrap_or(0) + GAP;
@@ -229,14 +230,15 @@ pub(crate) fn definitions(items: &[(String, String)], width: usize) -> String {
     text
 }
 
-/// Units that stay with their number.
+/// Units that stay on the same line as their number.
 const UNITS: [&str; 11] = ["%", "ns", "us", "ms", "s", "min", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "MB"];
 
 fn is_unit(word: &str) -> bool {
     UNITS.contains(&word.trim_end_matches([',', ';', ':', '.', ')']))
 }
 
-/// `text` broken into lines of at most `width`, each after the first indented by `indent`. Numbers keep their units.
+/// `text` broken into lines of at most `width`; each line after the first is indented by `indent`. Numbers stay with
+/// their units.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     let mut column = 0;
@@ -295,12 +297,12 @@ mod tests {
         columns.insert(1, packets);
         let text = render(&columns, at(21));
         let rows = "variant  Mbit/s\nsack        0.2\ndsack-r   10.15\n";
-        assert_eq!(text, format!("{rows}Not shown in 21\ncolumns, the least\nimportant first:\npackets, undos.\n"));
-        assert!(!render(&columns, Screen { width: None, bold: false }).contains("Not shown"));
+        assert_eq!(text, format!("{rows}Left out to fit 21\ncharacters, least\nimportant first:\npackets, undos.\n"));
+        assert!(!render(&columns, Screen { width: None, bold: false }).contains("Left out"));
     }
 
     #[test]
-    fn heads_and_text_fold_before_a_column_is_left_out() {
+    fn heads_and_text_fold_before_columns_are_left_out() {
         let mut cuts = Column::new("window cuts (false)", 1, Align::Right);
         cuts.cells = vec!["9".to_owned()];
         let mut about = Column::folding("about", 0, 8);
@@ -313,14 +315,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_cannot_be_told_apart_otherwise_become_blocks() {
+    fn rows_become_blocks_if_not_even_their_names_fit() {
         let headings = [(1, "next:".to_owned())];
         let text = "variant: sack\nMbit/s: 0.2\n\nnext:\nvariant:\n  dsack-r\nMbit/s: 10.15\n";
         assert_eq!(render_grouped(&columns()[..2], &headings, at(14)), text);
     }
 
     #[test]
-    fn descriptions_go_on_below_each_other() {
+    fn descriptions_continue_on_the_next_line() {
         let items =
             [("a".to_owned(), "one two three four five six seven".to_owned()), ("bcd".to_owned(), "8".to_owned())];
         assert_eq!(definitions(&items, 30), "a    one two three four five\n     six seven\nbcd  8\n");

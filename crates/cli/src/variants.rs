@@ -1,4 +1,4 @@
-//! `reknit variants`: what can be compared.
+//! `reknit variants`: lists and explains the variants.
 
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Print it as a complete variant file, to edit and use with --variant-file
     #[arg(long, requires = "name", conflicts_with = "json")]
     toml: bool,
-    /// Print everything as JSON (docs/json.md describes it)
+    /// Print everything as JSON (docs/json.md)
     #[arg(long)]
     json: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// All variants, by what they do about reordering.
+/// All variants, grouped by what they do about reordering.
 fn list(screen: Screen) -> String {
     let mut columns = [
         Column::new("variant", 0, Align::Left),
@@ -57,7 +57,7 @@ fn list(screen: Screen) -> String {
     for (row, variant) in VARIANTS.iter().enumerate() {
         let family = variant.family();
         if last != Some(family) {
-            headings.push((row, table::wrap(&format!("{family}:"), screen.text_width(), 2)));
+            headings.push((row, table::wrap(&format!("{}: {family}", family.key()), screen.text_width(), 2)));
             last = Some(family);
         }
         let cells = [
@@ -73,12 +73,11 @@ fn list(screen: Screen) -> String {
         }
     }
     let table = table::render_grouped(&columns, &headings, screen);
-    let more =
-        "More about one: reknit variants NAME. Your own from it: reknit variants NAME --toml. All in full: --json.";
+    let more = "One variant in detail: reknit variants NAME. A file to edit: reknit variants NAME --toml. All details: --json.";
     format!("{table}\n{}\n", table::wrap(more, screen.text_width(), 0))
 }
 
-/// Everything about one.
+/// Everything about one variant.
 fn explain(variant: &Variant, screen: Screen) -> String {
     let width = screen.text_width();
     let composition = (variant.compose)();
@@ -88,7 +87,7 @@ fn explain(variant: &Variant, screen: Screen) -> String {
     text.push('\n');
     text.push_str(&heading(&header.title));
     text.push_str(&header.blocks.iter().map(|block| prose(block, width)).collect::<Vec<_>>().join("\n"));
-    text.push_str(&heading("In short"));
+    text.push_str(&heading("Summary"));
     text.push_str(&table::definitions(&about::facts(variant, &composition), width));
     text.push_str(&heading("Parts (* differs from `sack`)"));
     text.push_str(&table::definitions(&about::parts_by_seam(&composition), width));
@@ -97,14 +96,14 @@ fn explain(variant: &Variant, screen: Screen) -> String {
         text.push_str(&heading("Parameters"));
         text.push_str(&parameter_list(&settings, width));
     }
-    text.push_str(&heading("Your own"));
+    text.push_str(&heading("Start your own variant"));
     let name = variant.name;
     let own = format!("reknit variants {name} --toml > my.toml");
     let _ = writeln!(text, "{own}\nreknit compare --path two-paths-50ms --variant-file my.toml");
     text
 }
 
-/// A block of a header without its mark-up.
+/// A block of a header without its Markdown.
 fn prose(block: &str, width: usize) -> String {
     let mut text = String::new();
     for line in block.replace("**", "").lines() {

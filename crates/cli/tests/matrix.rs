@@ -22,7 +22,7 @@ fn folder(name: &str) -> String {
 }
 
 #[test]
-fn paths_that_were_written_give_the_same_as_drawn_ones() {
+fn written_paths_give_the_same_results_as_drawn_ones() {
     let folder = folder("paths");
     stdout(&["--seed", "3,4", "--paths", "3", "--write", &folder]);
     let drawn = stdout(&["--seed", "3,4", "--paths", "3", "--csv"]);
@@ -32,7 +32,7 @@ fn paths_that_were_written_give_the_same_as_drawn_ones() {
 }
 
 #[test]
-fn lossless_and_lossy_paths_are_apart() {
+fn lossless_and_lossy_paths_are_reported_separately() {
     let table = stdout(&["--paths", "12"]);
     let numbers: Vec<u32> = table
         .lines()
@@ -52,13 +52,13 @@ fn lossless_and_lossy_paths_are_apart() {
 }
 
 #[test]
-fn a_store_keeps_what_was_run() {
+fn a_store_keeps_finished_runs() {
     let folder = folder("store");
     let first = stdout(&["--paths", "2", "--store", &folder, "--json"]);
     let file = format!("{folder}/matrix.jsonl");
     let kept = std::fs::read_to_string(&file).unwrap();
     assert_eq!(kept.lines().count(), 2 * 2 * 5, "two paths, two seeds: three references, two variants");
-    // A torn last line is run again; what is kept is not.
+    // A run whose line is incomplete is repeated; the others are not.
     std::fs::write(&file, &kept[..kept.len() - 9]).unwrap();
     assert_eq!(stdout(&["--paths", "2", "--store", &folder, "--json"]), first);
     assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), kept.lines().count() + 1);
@@ -66,7 +66,7 @@ fn a_store_keeps_what_was_run() {
 }
 
 #[test]
-fn what_cannot_run_is_refused() {
+fn options_that_cannot_work_are_refused() {
     for (more, message) in [
         (&["--variants", "kernel:cubic"][..], "--variants: kernel:cubic runs live only; add --live (as root)"),
         (&["--variants", "nosuch"], "--variants: "),

@@ -1,14 +1,15 @@
-//! What the command prints when all is well.
+//! What the command prints on success.
 
 use std::process::{Command, Stdio};
 
+use reknit_variants::Family;
 use serde_json::Value;
 
 fn reknit(arguments: &[&str], width: u32) -> String {
     output(Command::new(env!("CARGO_BIN_EXE_reknit")).args(arguments).env("COLUMNS", width.to_string()), arguments)
 }
 
-/// What it prints into a pipe.
+/// What it prints to a pipe.
 fn piped(arguments: &[&str]) -> String {
     output(Command::new(env!("CARGO_BIN_EXE_reknit")).args(arguments).env_remove("COLUMNS"), arguments)
 }
@@ -22,7 +23,7 @@ fn output(command: &mut Command, arguments: &[&str]) -> String {
 const COMPARE: &[&str] =
     &["compare", "--path", "rr-tcp", "--variants", "sack,rack", "--duration", "10 s", "--seeds", "2"];
 
-/// What a command says on standard error.
+/// What the command prints to standard error.
 fn notes(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_reknit")).args(arguments).output().expect("the command runs");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -55,7 +56,7 @@ fn tables_fit_the_terminal() {
         ];
         for arguments in of_width {
             let text = reknit(arguments, width);
-            // Commands to copy are not folded.
+            // Commands for copying are not folded.
             let lines = text.lines().filter(|line| !line.trim_start().starts_with("reknit "));
             let longest = lines.map(|line| line.chars().count()).max().unwrap_or(0);
             assert!(longest <= width as usize, "{arguments:?} at {width}: {longest} wide\n{text}");
@@ -65,10 +66,11 @@ fn tables_fit_the_terminal() {
 }
 
 /// The titles of the columns of a comparison.
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "variant",
     "Mbit/s",
     "of in-order",
+    "of possible",
     "retransmitted",
     "spuriously",
     "window cuts (false)",
@@ -80,13 +82,13 @@ const COLUMNS: [&str; 11] = [
 ];
 
 #[test]
-fn columns_without_room_are_named_below_the_table() {
+fn columns_that_do_not_fit_are_named_below_the_table() {
     let whole = piped(&with(&[]));
     let head = whole.lines().find(|line| line.starts_with("variant")).unwrap();
-    assert!(COLUMNS.iter().all(|column| head.contains(column)) && !whole.contains("Not shown"), "{whole}");
+    assert!(COLUMNS.iter().all(|column| head.contains(column)) && !whole.contains("Left out"), "{whole}");
     for width in [40, 60, 80, 120] {
         let text = reknit(&with(&[]), width).split_whitespace().collect::<Vec<_>>().join(" ");
-        let start = format!("Not shown in {width} columns, the least important first: ");
+        let start = format!("Left out to fit {width} characters, least important first: ");
         let table = &text[text.find("in order").unwrap()..text.find("Means of").unwrap()];
         let (shown, rest) = table.split_once(&start).unwrap_or((table, "."));
         let (left_out, _) = rest.split_once('.').unwrap();
@@ -130,7 +132,7 @@ fn assert_documented(document: &Value) {
     let mut keys = Vec::new();
     collect_keys(document, &mut keys);
     for key in keys {
-        assert!(documentation.contains(&format!("`{key}`")), "docs/json.md does not tell of `{key}`");
+        assert!(documentation.contains(&format!("`{key}`")), "docs/json.md does not describe `{key}`");
     }
 }
 
@@ -158,13 +160,31 @@ fn csv_has_a_line_for_each_run() {
 }
 
 #[test]
+fn the_share_of_what_is_possible_is_that_of_the_oracle() {
+    let whole = piped(&with(&[]));
+    assert!(whole.contains("of possible"), "{whole}");
+    for more in [&["--no-oracle"][..], &["--flows", "2"]] {
+        let without = piped(&with(more));
+        assert!(!without.contains("of possible") && without.contains("of in-order"), "{more:?}: {without}");
+        let document: Value = serde_json::from_str(&piped(&[&with(more)[..], &["--json"]].concat())).unwrap();
+        let rows = document["variants"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["of_possible"].is_null() && row["possible_mbit_s"].is_null()), "{more:?}");
+    }
+    let csv =
+        piped(&["compare", "--path", "rr-tcp", "--variants", "oracle", "--duration", "5 s", "--seeds", "1", "--csv"]);
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines[0][3..6], ["of_in_order", "of_possible", "goodput_mbit_s"]);
+    assert_eq!(lines[1][4], "1");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_results() {
     let run = || reknit(&with(&["--csv"]), 80);
     assert_eq!(run(), run());
 }
 
 #[test]
-fn in_order_nothing_is_retransmitted() {
+fn on_the_in_order_path_nothing_is_retransmitted() {
     let document: Value = serde_json::from_str(&reknit(&with(&["--in-order", "--json"]), 80)).unwrap();
     for row in document["variants"].as_array().unwrap() {
         assert!((row["of_in_order"].as_f64().unwrap() - 1.0).abs() < 0.01, "{row}");
@@ -186,26 +206,17 @@ fn captures_open_in_an_analyser() {
             assert!(text.lines().count() > 100, "{text}");
             assert!(text.contains("[SYN, ACK]") && !text.contains("Malformed"), "{text}");
         }
-        Err(_) => assert!(std::env::var_os("CI").is_none(), "CI must have tshark"),
+        Err(_) => assert!(std::env::var_os("CI").is_none(), "CI needs tshark"),
     }
     std::fs::remove_file(&file).unwrap();
 }
 
-#[test]
-fn ctrl_c_shows_what_is_finished() {
+/// Output and number of finished runs of a comparison on two paths that was interrupted on the first one.
+fn interrupted(more: &[&str]) -> (String, usize) {
+    let arguments = ["compare", "--path", "rr-tcp,clean", "--variants", "sack,rack", "--duration", "20 s"];
     let child = Command::new(env!("CARGO_BIN_EXE_reknit"))
-        .args([
-            "compare",
-            "--path",
-            "clean",
-            "--variants",
-            "sack,rack",
-            "--duration",
-            "20 min",
-            "--seeds",
-            "1000",
-            "--csv",
-        ])
+        .args([&arguments[..], &["--seeds", "10000", "--no-oracle"], more].concat())
+        .env_remove("COLUMNS")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -214,12 +225,41 @@ fn ctrl_c_shows_what_is_finished() {
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stdout).starts_with("path,variant,seed,"));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted: "), "{output:?}");
+    let told = String::from_utf8(output.stderr).unwrap();
+    let finished = told.strip_prefix("interrupted: showing the ").unwrap();
+    let finished = finished.strip_suffix(" of 40000 runs that finished\n").unwrap().parse().unwrap();
+    assert!(0 < finished && finished < 20_000, "{told}");
+    (String::from_utf8(output.stdout).unwrap(), finished)
 }
 
 #[test]
-fn the_list_of_variants_cuts_nothing() {
+fn ctrl_c_shows_the_finished_runs_and_no_others() {
+    let (csv, finished) = interrupted(&["--csv"]);
+    assert_eq!(csv.lines().count(), 1 + finished, "a head, and a line for each run");
+    let (table, _) = interrupted(&[]);
+    assert!(table.starts_with("rr-tcp: ") && !table.contains("clean: "), "{table}");
+    assert!(table.contains(" of 10000  ") && table.contains("Means of the finished runs with"), "{table}");
+}
+
+#[test]
+fn families_are_named_as_in_the_registry() {
+    let is_variant = |name: &str| reknit_variants::find(name).is_ok();
+    let keys: Vec<&str> = Family::ALL.iter().map(|family| family.key()).filter(|key| !is_variant(key)).collect();
+    for command in ["compare", "sweep"] {
+        let help = piped(&[command, "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(help.contains(&format!("families ({})", keys.join(", "))), "{help}");
+    }
+    let rows = include_str!("../../../README.md").lines().filter(|line| line.starts_with("| "));
+    for family in Family::ALL {
+        let row = rows.clone().find(|row| row.starts_with(&format!("| {family} |"))).expect("a row in README.md");
+        let names: Vec<&str> = row.split('`').skip(1).step_by(2).collect();
+        let is_of_it = |name: &&str| reknit_variants::find(name).is_ok_and(|variant| variant.family() == *family);
+        assert!(!names.is_empty() && names.iter().all(is_of_it), "{row}");
+    }
+}
+
+#[test]
+fn the_list_of_variants_is_complete() {
     let whole = piped(&["variants"]);
     for variant in reknit_variants::VARIANTS {
         let side = variant.side.to_string();
@@ -228,7 +268,7 @@ fn the_list_of_variants_cuts_nothing() {
         assert!(cells.iter().all(|cell| line.contains(cell)), "{}: {line:?}", variant.name);
         assert!(line.find(variant.summary) < line.find(variant.source), "{line:?}");
     }
-    // Wherever lines are folded, no word of a summary is missing.
+    // At any width, no word of a summary is missing.
     for width in [40, 60, 80, 120] {
         let text = reknit(&["variants"], width);
         for variant in reknit_variants::VARIANTS {
@@ -243,15 +283,15 @@ fn the_list_of_variants_cuts_nothing() {
 }
 
 #[test]
-fn an_explanation_tells_rules_parameters_and_parts() {
+fn an_explanation_has_rules_parameters_and_parts() {
     let text = reknit(&["variants", "rack"], 80);
     for part in [
         "RACK-TLP\n",
-        "What it changes. Time instead of counts",
+        "What it changes. Losses are detected by time",
         "Rules. §6.2 steps 1 to 5",
         "Reproduces. ",
         "SACK, DSACK to adapt",
-        "without SACK, losses are found",
+        "without SACK, losses are detected",
         "* loss_detector       `rack`: RACK-TLP",
         "  dup_thresh          `fixed`: ",
         "loss_detector.max_ack_delay = 25 ms\n    How long the peer may delay an ACK (§7.2).",
@@ -265,26 +305,26 @@ fn an_explanation_tells_rules_parameters_and_parts() {
 }
 
 #[test]
-fn a_variant_of_ones_own_is_compared_under_its_name() {
+fn a_variant_file_is_compared_under_its_name() {
     let same = file("same", &reknit(&["variants", "rack", "--toml"], 80));
     let other = file("other", "name = \"patient\"\nbase = \"rack\"\n[loss_detector]\nreo_wnd_divisor = 1\n");
     let arguments = ["compare", "--path", "two-paths-50ms", "--duration", "10 s", "--seeds", "1", "--csv"];
     let files = ["--variant-file", &same, "--variant-file", &other];
-    // Without --variants they are compared with what they start from.
+    // Without --variants, they are compared with their bases.
     let text = reknit(&[&arguments[..], &files].concat(), 80);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 4, "{text}");
     assert_eq!(lines[1].replacen("rack", "my-rack", 1), lines[2]);
     assert!(lines[3].starts_with("two-paths-50ms,patient,1,"), "{text}");
     assert_ne!(lines[2].replacen("my-rack", "patient", 1), lines[3]);
-    // By name they stand where they are named.
+    // With --variants, the order is as given.
     let text = reknit(&[&arguments[..], &files, &["--variants", "patient,sack"]].concat(), 80);
     let names: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split(',').nth(1)).collect();
     assert_eq!(names, ["patient", "sack", "my-rack"]);
 }
 
 #[test]
-fn warnings_about_a_variant_are_given_once() {
+fn warnings_about_a_variant_are_printed_once() {
     let path = file("warned", "name = \"hopeful\"\n[spurious_response]\nalgorithm = \"instant\"\n");
     let arguments = ["compare", "--path", "clean", "--duration", "2 s", "--seeds", "3", "--variant-file", &path];
     let text = notes(&arguments);
@@ -293,13 +333,13 @@ fn warnings_about_a_variant_are_given_once() {
 }
 
 #[test]
-fn who_fell_back_is_told_in_one_line() {
+fn a_fallback_is_reported_in_one_line() {
     let arguments =
         ["compare", "--path", "clean", "--variants", "newreno,rack", "--duration", "2 s", "--set", "tcp.sack=false"];
     assert_eq!(
         notes(&arguments),
-        "note: rack fell back: without SACK, losses are found and repaired as by `newreno`, and spurious retransmissions \
-         go unnoticed\n"
+        "note: rack fell back: without SACK, losses are detected and repaired as in `newreno`, and spurious \
+         retransmissions are not detected\n"
     );
     let document: Value = serde_json::from_str(&reknit(&[&arguments[..], &["--json"]].concat(), 80)).unwrap();
     let fell_back = |i: usize| document["variants"][i]["fell_back"].as_array().unwrap().len();
@@ -308,7 +348,7 @@ fn who_fell_back_is_told_in_one_line() {
 }
 
 #[test]
-fn a_path_is_drawn_as_the_ending_of_the_file_says() {
+fn the_extension_selects_the_format_of_a_picture() {
     let folder = std::env::temp_dir().join(format!("reknit-plot-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let draw = |file: &str| {
@@ -328,7 +368,7 @@ fn a_path_is_drawn_as_the_ending_of_the_file_says() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// The files that the documents show work as they stand.
+/// The variant files in the documentation work as printed.
 #[test]
 fn documented_variant_files_work() {
     let documents = [include_str!("../../../docs/variants.md"), include_str!("../../../README.md")];
@@ -342,13 +382,14 @@ fn documented_variant_files_work() {
             shown += 1;
         }
     }
-    assert!(shown >= 2, "the documents show no variant file");
+    assert!(shown >= 2, "the documentation has no variant file");
 }
 
-/// The scenario that the document shows, in a file.
+/// The scenario in the documentation, as a file.
 fn documented_scenario() -> String {
     let text = include_str!("../../../docs/scenarios.md");
-    let block = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("it shows one");
+    let block =
+        text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the page has a scenario");
     file("scenario", block)
 }
 
@@ -375,13 +416,13 @@ fn the_documented_scenario_works() {
 }
 
 #[test]
-fn options_count_instead_of_the_scenario() {
+fn options_override_the_scenario() {
     let scenario = documented_scenario();
     let options = ["--path", "clean", "--variants", "newreno", "--seeds", "1", "--duration", "5 s", "--csv"];
     let text = reknit(&[&["compare", "--scenario", &scenario], &options[..]].concat(), 80);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text}");
-    assert!(lines[0].ends_with(",transactions,completion_p50_ms,completion_p99_ms,jain"), "{text}");
+    assert!(lines[0].contains(",transactions_completed,") && lines[0].contains(",transactions_p99_ms,"), "{text}");
     assert!(lines[1].starts_with("clean,newreno,1,"), "{text}");
     let flows: Value = serde_json::from_str(&piped(&[
         "compare",
@@ -434,12 +475,12 @@ fn several_paths_and_patterns() {
 }
 
 #[test]
-fn entries_of_lists_can_be_set() {
+fn list_entries_can_be_set() {
     let goodput = |set: &[&str]| {
         let arguments =
             ["compare", "--path", "two-paths-50ms", "--variants", "sack", "--duration", "5 s", "--seeds", "1"];
         let text = piped(&[&arguments[..], set, &["--csv"]].concat());
-        text.lines().nth(1).and_then(|line| line.split(',').nth(3)).unwrap().parse::<f64>().unwrap()
+        text.lines().nth(1).and_then(|line| line.split(',').nth(5)).unwrap().parse::<f64>().unwrap()
     };
     let reordered = goodput(&[]);
     let level = goodput(&["--set", "forward.paths.paths.1.delay=50ms"]);
@@ -491,7 +532,7 @@ fn phases_are_drawn_unless_they_are_fixed() {
     let goodputs = |more: &[&str]| {
         let text = piped(&[&arguments[..], more].concat());
         let mut found: Vec<String> =
-            text.lines().skip(1).map(|line| line.split(',').nth(3).unwrap().to_owned()).collect();
+            text.lines().skip(1).map(|line| line.split(',').nth(5).unwrap().to_owned()).collect();
         found.sort();
         found.dedup();
         found.len()
@@ -501,7 +542,7 @@ fn phases_are_drawn_unless_they_are_fixed() {
 }
 
 #[test]
-fn a_scenario_of_bulk_flows_is_what_the_options_say() {
+fn a_scenario_of_bulk_flows_gives_the_same_results_as_options() {
     let scenario =
         file("bulk", "path = \"rr-tcp\"\n[[flows]]\ncount = 3\ninterval = \"100 ms\"\nworkload = \"bulk\"\n");
     let common = ["--variants", "sack", "--duration", "5 s", "--seeds", "1", "--csv"];
@@ -511,7 +552,15 @@ fn a_scenario_of_bulk_flows_is_what_the_options_say() {
 }
 
 #[test]
-fn sweeps_go_on_where_they_were() {
+fn each_path_has_its_warning() {
+    let arguments = ["compare", "--path", "clean,rr-tcp", "--variants", "sack", "--duration", "1 s", "--seeds", "1"];
+    let told = notes(&[&arguments[..], &["--loss", "1"]].concat());
+    let expected = ["clean", "rr-tcp"].map(|path| format!("warning: {path}: the loss is 100 %, so no data arrives\n"));
+    assert_eq!(told, expected.concat());
+}
+
+#[test]
+fn sweeps_resume_from_their_store() {
     let axes = "path = \"rr-tcp\"\nduration = \"2 s\"\nseeds = 2\nvariant = \"sack\"\n[axes]\nloss = [0, \"1 %\"]\n";
     let file = file("sweep", axes);
     let store = std::env::temp_dir().join(format!("reknit-sweep-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! Whatever is wrong with the input gets one line that names the place and what is allowed, and exit code 2.
+//! Each error in the input is one line that names the place and what is allowed, with exit code 2.
 
 use std::process::{Command, Output};
 
@@ -6,7 +6,7 @@ fn reknit(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_reknit")).args(arguments).output().expect("the command runs")
 }
 
-/// The error's one line.
+/// The line with the error.
 fn error(arguments: &[&str]) -> String {
     let output = reknit(arguments);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -21,7 +21,7 @@ fn error(arguments: &[&str]) -> String {
 fn assert_says(arguments: &[&str], parts: &[&str]) {
     let line = error(arguments);
     for part in parts {
-        assert!(line.contains(part), "{line:?} does not say {part:?}");
+        assert!(line.contains(part), "{line:?} does not contain {part:?}");
     }
 }
 
@@ -34,14 +34,17 @@ fn file(name: &str, content: &str) -> String {
 
 #[test]
 fn an_unknown_path() {
-    assert_says(&["compare", "--path", "moon"], &["moon: no path of that name", "`reknit paths` lists all", "`.toml`"]);
+    assert_says(
+        &["compare", "--path", "moon"],
+        &["moon: unknown path", "`reknit paths` lists the built-in ones", "`.toml`"],
+    );
 }
 
 #[test]
 fn a_misspelt_path() {
-    assert_says(&["paths", "clean", "--plot", "a.pdf"], &["--plot a.pdf: ", "end the file's name in .svg or .png"]);
+    assert_says(&["paths", "clean", "--plot", "a.pdf"], &["--plot a.pdf: ", "the file name must end in .svg or .png"]);
     assert_says(&["paths", "clean", "--plot", "png"], &["--plot png: "]);
-    assert_says(&["paths", "two-path-50ms"], &["no path of that name", "did you mean `two-paths-50ms`"]);
+    assert_says(&["paths", "two-path-50ms"], &["unknown path", "did you mean `two-paths-50ms`"]);
 }
 
 #[test]
@@ -58,7 +61,7 @@ fn a_path_without_time() {
         ("only-delays", "[[forward]]\nkind = \"delay\"\nextra = \"constant(5 ms)\"\n"),
     ] {
         let path = file(name, content);
-        assert_says(&["compare", "--path", &path], &[&path, "data take no time on this path", "`rate` or a `delay`"]);
+        assert_says(&["compare", "--path", &path], &[&path, "data takes no time on this path", "`rate` or a `delay`"]);
     }
 }
 
@@ -69,14 +72,14 @@ fn a_rate_of_zero() {
 }
 
 #[test]
-fn no_time_at_all() {
+fn a_duration_of_zero() {
     for command in ["compare", "testbed"] {
         assert_says(&[command, "--path", "clean", "--duration", "0 s"], &["--duration", "must be more than 0"]);
     }
 }
 
 #[test]
-fn a_payload_that_is_not_there() {
+fn a_payload_file_that_does_not_exist() {
     assert_says(&["testbed", "--path", "clean", "--file", "/nowhere/f"], &["--file /nowhere/f: No such file"]);
 }
 
@@ -95,7 +98,7 @@ fn a_divisor_of_zero() {
 }
 
 #[test]
-fn a_word_for_a_number() {
+fn a_string_instead_of_a_number() {
     assert_says(
         &["compare", "--path", "clean", "--set", "tcp.mss=big"],
         &["clean: tcp.mss: invalid type: string \"big\", expected a whole number"],
@@ -103,12 +106,12 @@ fn a_word_for_a_number() {
 }
 
 #[test]
-fn a_file_that_is_not_there() {
+fn a_file_that_does_not_exist() {
     assert_says(&["compare", "--path", "/nowhere/path.toml"], &["/nowhere/path.toml: ", "No such file"]);
 }
 
 #[test]
-fn a_file_that_is_no_toml() {
+fn a_file_that_is_not_toml() {
     let path = file("broken", "description = \"x\"\nrate = = 3\n");
     assert_says(&["compare", "--path", &path], &[&format!("{path}:2: ")]);
 }
@@ -125,7 +128,10 @@ fn an_unknown_key_in_a_file() {
 #[test]
 fn an_unknown_kind_of_stage() {
     let path = file("kind", "[[reverse]]\nkind = \"jitter\"\n");
-    assert_says(&["compare", "--path", &path], &["reverse[0].kind: `jitter` is no kind of stage; allowed are link, "]);
+    assert_says(
+        &["compare", "--path", &path],
+        &["reverse[0].kind: unknown kind of stage `jitter`; allowed are link, "],
+    );
 }
 
 #[test]
@@ -168,29 +174,32 @@ fn no_seeds() {
     for seeds in ["0", "-3", "1e3"] {
         assert_says(
             &["compare", "--path", "rr-tcp", "--seeds", seeds],
-            &["--seeds", "write a whole number from 1 to 10000"],
+            &["--seeds", "must be a whole number from 1 to 10000"],
         );
     }
 }
 
 #[test]
-fn an_override_of_a_stage_that_is_not_there() {
+fn an_override_of_a_stage_that_does_not_exist() {
     assert_says(
         &["compare", "--path", "rr-tcp", "--set", "forward.tunnel.rate=1 Mbit/s"],
-        &["--set forward.tunnel.rate=1 Mbit/s", "no such entry; there are access, loss, delays, bottleneck, exit"],
+        &[
+            "--set forward.tunnel.rate=1 Mbit/s",
+            "no such entry; the entries are access, loss, delays, bottleneck, exit",
+        ],
     );
 }
 
 #[test]
-fn mistakes_of_a_scenario_name_its_file_and_key() {
+fn errors_in_a_scenario_name_its_file_and_key() {
     let path = file("s-set", "path = \"rr-tcp\"\nset = { \"forward.tunnel.rate\" = \"1 Mbit/s\" }\n");
-    let says = "s-set.toml: set.\"forward.tunnel.rate\": forward.tunnel: no such entry; there are access, loss";
+    let says = "s-set.toml: set.\"forward.tunnel.rate\": forward.tunnel: no such entry; the entries are access, loss";
     assert_says(&["compare", "--scenario", &path], &[says]);
-    // What an option changes is the option's.
+    // An error in an option names the option.
     let path = file("s-own", "path = { forward = [{ kind = \"link\", rate = \"1 Mbit/s\" }] }\n");
     assert_says(
         &["compare", "--scenario", &path, "--set", "forward.tunnel.rate=1 Mbit/s"],
-        &["error: --set forward.tunnel.rate=1 Mbit/s: forward.tunnel: no such entry; there are link"],
+        &["error: --set forward.tunnel.rate=1 Mbit/s: forward.tunnel: no such entry; the entries are link"],
     );
     let path = file("s-warm", "path = \"rr-tcp\"\nwarm_up = \"9 s\"\n");
     let says = "s-warm.toml: warm_up = 9 s: must be shorter than the run of 3 s";
@@ -202,10 +211,10 @@ fn mistakes_of_a_scenario_name_its_file_and_key() {
 }
 
 #[test]
-fn an_override_of_an_entry_that_is_not_there() {
+fn an_override_of_an_entry_that_does_not_exist() {
     assert_says(
         &["compare", "--path", "two-paths-50ms", "--set", "forward.paths.paths.2.delay=80ms"],
-        &["--set forward.paths.paths.2.delay=80ms: forward.paths.paths.2: no such entry; there are 0, 1"],
+        &["--set forward.paths.paths.2.delay=80ms: forward.paths.paths.2: no such entry; the entries are 0, 1"],
     );
     assert_says(
         &["compare", "--path", "two-paths-50ms", "--set", "forward.paths.choice.by=size"],
@@ -247,11 +256,11 @@ fn negative_and_oversized_quantities() {
         &["compare", "--path", "clean", "--set", "forward.0.rate=99999999999999 Gbit/s"],
         &["forward[0].rate: `99999999999999 Gbit/s` is too large; at most 9200000000 Gbit/s"],
     );
-    assert_says(&["compare", "--path", "clean", "--seeds", "99999999999"], &["write a whole number from 1 to 10000"]);
+    assert_says(&["compare", "--path", "clean", "--seeds", "99999999999"], &["must be a whole number from 1 to 10000"]);
 }
 
 #[test]
-fn directories_for_files() {
+fn directories_instead_of_files() {
     let folder = std::env::temp_dir().display().to_string();
     for arguments in [
         &["compare", "--path", &format!("{folder}/")][..],
@@ -261,12 +270,12 @@ fn directories_for_files() {
         &["sweep", &folder],
         &["paths", &format!("{folder}/")],
     ] {
-        assert_says(arguments, &["is a directory; a file is needed", &folder]);
+        assert_says(arguments, &["is a directory, not a file", &folder]);
     }
 }
 
 #[test]
-fn an_override_of_nothing() {
+fn an_override_without_a_value() {
     assert_says(&["compare", "--path", "rr-tcp", "--set", "faster"], &["--set faster", "expected ", "tcp.KEY=VALUE"]);
 }
 
@@ -282,7 +291,7 @@ fn an_unknown_tcp_option() {
 fn a_tcp_option_that_cannot_work() {
     assert_says(
         &["compare", "--path", "clean", "--set", "tcp.mss=9"],
-        &["clean: tcp.mss = 9: must lie between 64 and 65495"],
+        &["clean: tcp.mss = 9: must be from 64 to 65495"],
     );
 }
 
@@ -295,7 +304,7 @@ fn a_misspelt_flag() {
 }
 
 #[test]
-fn no_path_at_all() {
+fn no_path() {
     assert_says(&["compare"], &["required", "--path"]);
 }
 
@@ -308,7 +317,7 @@ fn two_formats_at_once() {
 fn an_oracle_in_the_testbed() {
     assert_says(
         &["testbed", "--path", "clean", "--variants", "oracle"],
-        &["--variants: `oracle` runs in simulation only: no network tells a sender what it lost"],
+        &["--variants: `oracle` runs in simulation only: only the simulator can tell it which packets were lost"],
     );
 }
 
@@ -335,7 +344,7 @@ fn a_capture_that_cannot_be_written_is_a_failure() {
     assert_eq!(text.trim_end(), "error: /nowhere/x.pcapng: No such file or directory (os error 2)");
 }
 
-/// Compares the variant of a file with this content; the file's name stands in the error.
+/// Compares the variant in a file with this content. The error begins with the file's name.
 fn assert_refused(name: &str, content: &str, says: &str) {
     let path = file(name, content);
     for command in ["compare", "testbed"] {
@@ -344,7 +353,7 @@ fn assert_refused(name: &str, content: &str, says: &str) {
 }
 
 #[test]
-fn a_variant_file_that_is_not_there() {
+fn a_variant_file_that_does_not_exist() {
     assert_says(
         &["compare", "--path", "clean", "--variant-file", "/nowhere/my.toml"],
         &["/nowhere/my.toml: No such file"],
@@ -352,7 +361,7 @@ fn a_variant_file_that_is_not_there() {
 }
 
 #[test]
-fn a_variant_file_that_is_no_toml() {
+fn a_variant_file_that_is_not_toml() {
     assert_refused("v-toml", "name = \"mine\"\nbase = = 3\n", ":2: ");
 }
 
@@ -366,7 +375,7 @@ fn an_unknown_algorithm_in_a_variant_file() {
     assert_refused(
         "v-algorithm",
         "name = \"mine\"\n[rto_estimator]\nalgorithm = \"guess\"\n",
-        ": rto_estimator.algorithm: `guess` is no algorithm for this; allowed are rfc6298",
+        ": rto_estimator.algorithm: unknown algorithm `guess`; allowed are rfc6298",
     );
 }
 
@@ -380,16 +389,16 @@ fn a_parameter_without_its_unit_in_a_variant_file() {
 }
 
 #[test]
-fn parts_that_do_not_go_together() {
+fn algorithms_that_cannot_be_combined() {
     assert_refused(
         "v-sack",
         "name = \"mine\"\nbase = \"newreno\"\n[[spurious_detectors]]\nalgorithm = \"dsack\"\n",
-        ": spurious_detectors: `dsack` needs SACK, which this variant does without; ",
+        ": spurious_detectors: `dsack` needs SACK, which this variant does not use; ",
     );
 }
 
 #[test]
-fn two_receivers_at_once() {
+fn two_ack_policies() {
     assert_refused(
         "v-receivers",
         "name = \"mine\"\n[[ack_policy]]\nalgorithm = \"delayed\"\n[[ack_policy]]\nalgorithm = \"delayed\"\n",
@@ -398,20 +407,20 @@ fn two_receivers_at_once() {
 }
 
 #[test]
-fn two_files_with_one_name() {
+fn two_files_with_the_same_variant_name() {
     let (one, two) = (file("v-one", "name = \"mine\"\n"), file("v-two", "name = \"mine\"\n"));
     assert_says(
         &["compare", "--path", "clean", "--variant-file", &one, "--variant-file", &two],
-        &[&format!("{two}: name: another file's variant is called `mine` too")],
+        &[&format!("{two}: name: another file also defines the variant `mine`")],
     );
 }
 
 #[test]
-fn an_unknown_variant_beside_those_of_files() {
+fn an_unknown_variant_with_variant_files() {
     let path = file("v-beside", "name = \"mine\"\n");
     assert_says(
         &["compare", "--path", "clean", "--variants", "mien", "--variant-file", &path],
-        &["--variants: unknown variant `mien`; ", "did you mean `mine`", "there are mine"],
+        &["--variants: unknown variant `mien`; ", "did you mean `mine`", "variant files define mine"],
     );
 }
 
@@ -421,7 +430,7 @@ fn an_unknown_variant_to_explain() {
 }
 
 #[test]
-fn a_variant_file_of_nothing() {
+fn an_empty_variant_file() {
     assert_says(&["variants", "--toml"], &["required", "<NAME>"]);
 }
 
@@ -432,33 +441,33 @@ fn assert_scenario_refused(name: &str, content: &str, says: &str) {
 }
 
 #[test]
-fn a_scenario_that_is_not_there() {
+fn a_scenario_that_does_not_exist() {
     assert_says(&["compare", "--scenario", "/nowhere/web.toml"], &["error: /nowhere/web.toml: No such file"]);
 }
 
 #[test]
-fn wrong_keys_in_a_scenario() {
+fn invalid_keys_in_a_scenario() {
     const FLOWS: &str = "[[flows]]\nworkload = \"bulk\"\n";
     for (content, says) in [
         ("flow = 3\n", ": flow: unknown field `flow`, expected one of `description`, `path`"),
         (FLOWS, ": path: missing; name one here, or give --path"),
-        (&format!("path = \"moon\"\n{FLOWS}"), ": path: moon: no path of that name; `reknit paths` lists all"),
+        (&format!("path = \"moon\"\n{FLOWS}"), ": path: moon: unknown path; `reknit paths` lists the built-in ones"),
         (&format!("[path]\nforward = 3\n{FLOWS}"), ": path.forward: write stages as [[forward]] tables"),
         (&format!("path = \"clean\"\nvariants = [\"tahoe\"]\n{FLOWS}"), ": variants: unknown variant `tahoe`"),
         (&format!("path = \"clean\"\n{FLOWS}variant = \"tahoe\""), ": flows[0].variant: unknown variant `tahoe`"),
-        (&format!("path = \"clean\"\n{FLOWS}tcp = {{ mss = 9 }}"), ": flows[0].tcp.mss = 9: must lie between 64 and"),
+        (&format!("path = \"clean\"\n{FLOWS}tcp = {{ mss = 9 }}"), ": flows[0].tcp.mss = 9: must be from 64 to"),
         (
             "path = \"clean\"\n[[flows]]\nworkload = \"web\"",
-            ": flows[0].workload.kind: `web` is no workload; allowed are",
+            ": flows[0].workload.kind: unknown workload `web`; allowed are",
         ),
     ] {
         assert_scenario_refused("s-key", content, says);
     }
 }
 
-/// Away from `target/venv`, and without a `python3`.
+/// Runs without `target/venv` and without a `python3`.
 #[test]
-fn papers_without_python_say_how_to_get_it() {
+fn papers_without_the_package_say_how_to_get_it() {
     let folder = std::env::temp_dir().join(format!("reknit-{}-alone", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let program = folder.join("reknit");
@@ -467,17 +476,11 @@ fn papers_without_python_say_how_to_get_it() {
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(
-        text.trim_end(),
-        "error: papers needs reknit's Python package, and no Python here has it: run `make python`"
-    );
+    assert_eq!(text.trim_end(), "error: papers needs reknit's Python package, which was not found: run `make python`");
 }
 
 #[test]
 fn a_scenario_that_cannot_be_live() {
     let path = file("s-live", "path = \"clean\"\nflows = 3\n");
-    assert_says(
-        &["testbed", "--scenario", &path],
-        &[&format!("error: {path}: flows: the testbed has one flow at a time")],
-    );
+    assert_says(&["testbed", "--scenario", &path], &[&format!("error: {path}: flows: the testbed runs one flow")]);
 }

@@ -1,4 +1,4 @@
-//! What there is to say about a variant, for people: for the command's text and for the pages of `docs/algorithms`.
+//! Descriptions of variants, for the command and for the pages of `docs/algorithms`.
 
 use std::fmt::Write;
 
@@ -6,13 +6,13 @@ use reknit_variants::part::{self, Face, Form, Parameter};
 use reknit_variants::seam::Seam;
 use reknit_variants::{Composition, Variant, rules};
 
-/// What there is to say about a variant in a few words: name and fact.
+/// The main facts about a variant, as names and texts.
 pub fn facts(variant: &Variant, composition: &Composition) -> Vec<(String, String)> {
     let mut facts = vec![
         ("source", variant.source.to_owned()),
         ("changes", variant.side.to_string()),
         ("peer needs", variant.peer_needs.to_owned()),
-        ("if it has not", rules::possible_fall_backs(composition).join("; ")),
+        ("without it", rules::possible_fall_backs(composition).join("; ")),
         ("status", variant.status.to_string()),
         ("also called", variant.aliases.join(", ")),
     ];
@@ -20,7 +20,7 @@ pub fn facts(variant: &Variant, composition: &Composition) -> Vec<(String, Strin
     facts.into_iter().map(|(name, fact)| (name.to_owned(), fact)).collect()
 }
 
-/// Seam and algorithm with what it is; what differs from the base is marked.
+/// Each seam with its algorithm and a description; seams that differ from the base are marked.
 pub fn parts_by_seam(composition: &Composition) -> Vec<(String, String)> {
     let base = Composition::default();
     let mut items = Vec::new();
@@ -35,10 +35,10 @@ pub fn parts_by_seam(composition: &Composition) -> Vec<(String, String)> {
     items
 }
 
-/// A parameter with the value that a variant gives it.
+/// A parameter and its value in a variant.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The seam that its algorithm fills.
+    /// The seam of its algorithm.
     pub seam: Seam,
     /// The parameter.
     pub parameter: Parameter,
@@ -47,16 +47,17 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The value with its unit, and the default where it is another.
+    /// The value with its unit, and the default if the value differs from it.
     pub fn shown(&self) -> String {
         let value = self.parameter.show(&self.value);
         match &self.parameter.default {
+            Some(default) if default == "null" && self.value.is_empty() => "not set".to_owned(),
             Some(default) if *default != self.value => format!("{value} (default {default})"),
             _ => value,
         }
     }
 
-    /// What it means, and which numbers or words are allowed.
+    /// The meaning, and the numbers or words that are allowed.
     pub fn meaning(&self) -> String {
         let mut text = self.parameter.meaning_and_range();
         for (word, meaning) in &self.parameter.choices {

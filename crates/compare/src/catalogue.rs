@@ -1,81 +1,82 @@
-//! The list of variants, for machines.
+//! The list of variants as data.
 
 use reknit_variants::part;
 use reknit_variants::part::{Face, Parameter};
 use reknit_variants::seam::Seam;
 use reknit_variants::{Variant, rules};
+use schemars::JsonSchema;
 use serde::Serialize;
 
-/// All variants: the JSON document (`docs/json.md`).
+/// All variants, as the JSON document of `docs/json.md`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Document {
-    /// Version of the document's form.
+    /// Version of the document's format.
     pub format: &'static str,
     /// Version of the program.
     pub reknit: &'static str,
-    /// One for each.
+    /// One entry for each variant.
     pub variants: Vec<Entry>,
 }
 
 /// One variant.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Entry {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What else it is called.
-    pub aliases: &'static [&'static str],
-    /// What it is.
+    /// A summary.
     pub summary: &'static str,
     /// What it does about reordering.
     pub family: String,
-    /// Where it comes from.
+    /// Where it is published.
     pub source: &'static str,
     /// Which end it changes.
     pub side: String,
     /// What the other end must support.
     pub peer_needs: &'static str,
-    /// What happens if it does not, for each need.
+    /// What happens if it does not, for each of these.
     pub without_peer: Vec<String>,
-    /// How far it follows its source.
+    /// How faithfully it follows its source.
     pub status: String,
-    /// The algorithms that it consists of.
+    /// Other names for it.
+    pub aliases: &'static [&'static str],
+    /// Its algorithms.
     pub parts: Vec<PartEntry>,
 }
 
-/// One algorithm in it.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+/// An algorithm of a variant.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct PartEntry {
-    /// The question that it answers.
+    /// The seam, which is the decision that it makes.
     pub seam: &'static str,
     /// Its name.
     pub algorithm: String,
-    /// What it is.
+    /// A description.
     pub about: String,
-    /// What can be set.
+    /// Its parameters.
     pub parameters: Vec<ParameterEntry>,
 }
 
 /// One parameter of an algorithm.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct ParameterEntry {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its value in this variant, as in a variant file but without quotes.
     pub value: String,
-    /// What it is if nothing is said.
+    /// The default value.
     pub default: Option<String>,
-    /// Of a bare number.
+    /// The unit of a bare number.
     pub unit: Option<&'static str>,
-    /// What it is for.
+    /// The meaning.
     pub meaning: String,
-    /// The words that are allowed, if only certain ones are.
+    /// The allowed words, if it is one of a fixed set.
     pub choices: Vec<String>,
-    /// The least and the largest number that is allowed, if it is a number.
+    /// The smallest and the largest allowed number, if it is a number.
     pub range: Option<[f64; 2]>,
 }
 
 impl Document {
-    /// Of these variants.
+    /// The document for these variants.
     pub fn of(variants: &[Variant]) -> Document {
         Document {
             format: "reknit-variants-1",

@@ -1,26 +1,30 @@
-//! A comparison: variants side by side on one path, and the speed to measure them by.
+//! A comparison: several variants on one path, and the reference for their goodput.
 
 use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 use reknit_config::{Argument, KeyError};
-use reknit_sim::{NoTracer, Plan, RunResult, Scenario, run_unless};
+use reknit_sim::{NoTracer, PathSource, Plan, RunResult, Scenario, run_unless};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::named_variant::{self, NamedVariant};
+use crate::references::{Growth, Purpose, References, share};
+use crate::run_summary::goodput_mbit_s;
 use crate::setup::{ScenarioOptions, Setup};
 use crate::{Error, Estimate, RunSummary};
 
 /// What to compare.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CompareOptions {
-    /// On what, for how long.
+    /// The path, the duration and so on.
     pub scenario: ScenarioOptions,
-    /// Names of variants; none: those of the plan, or else all, or those that the files start from.
+    /// Names of variants. If empty: those of the plan, or else all, or those of the variant files and their bases.
     pub variants: Vec<String>,
-    /// Runs of each variant, with the seeds from 1 to this; none: as the plan says, or else 5.
+    /// Runs of each variant, with the seeds from 1 to this number. None: as in the plan, or else 5.
     pub seeds: Option<u32>,
+    /// Whether the oracles run too. They show what is possible, and never run if several flows share the path.
+    pub oracle: bool,
 }
 
 impl CompareOptions {
@@ -38,33 +42,38 @@ impl CompareOptions {
 /// One simulation to run.
 #[derive(Clone, Debug)]
 pub struct Job {
-    variant: Option<usize>,
-    /// What is simulated.
+    purpose: Purpose,
+    /// The scenario to simulate.
     pub scenario: Scenario,
 }
 
 impl Job {
-    /// Its index among the variants; none for the reference, `sack` on the path in order.
+    /// Its index among the variants; none for the references.
     pub fn variant(&self) -> Option<usize> {
-        self.variant
+        match self.purpose {
+            Purpose::Variant(i) => Some(i),
+            Purpose::InOrder | Purpose::Possible(_) => None,
+        }
     }
 
-    /// Runs it. None if `stop` became true on the way.
+    /// Runs it. None if `stop` became true.
     pub fn simulate(&self, stop: &AtomicBool) -> Option<RunResult> {
         run_unless(&self.scenario, NoTracer, stop).ok().map(|(result, _)| result)
     }
 }
 
-/// A comparison with everything looked up.
+/// A comparison with all names resolved.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     setup: Setup,
     seeds: u32,
-    /// Who takes part, in the order asked for.
+    references: References,
+    /// The growths for which the oracle runs.
+    growths: Vec<Growth>,
+    /// The variants, in the order given.
     pub variants: Vec<NamedVariant>,
-    /// What works against itself in the user's files.
-    pub warnings: Vec<String>,
-    /// The simulations: first the reference, then each variant's by seed.
+    warnings: Vec<String>,
+    /// The simulations: first the references, then those of each variant by seed.
     pub jobs: Vec<Job>,
 }
 
@@ -79,11 +88,15 @@ pub struct Row {
     pub goodput_mbit_s: Estimate,
     /// Mean goodput as a share of `in_order_mbit_s`; null if that is null or zero.
     pub of_in_order: Option<f64>,
+    /// Goodput of the oracle on the same path, Mbit/s, mean over the seeds: of `oracle-reno` for variants whose window grows like Reno's, else of `oracle`. Null if it did not run (several flows, `--no-oracle`), and without SACK.
+    pub possible_mbit_s: Option<f64>,
+    /// Mean goodput as a share of `possible_mbit_s`; null if that is null or zero.
+    pub of_possible: Option<f64>,
     /// Options that it did without because the other end does not support them, and what it did instead; usually empty.
     pub fell_back: Vec<String>,
 }
 
-/// Everything that was found: the JSON document (`docs/json.md`).
+/// All results, as the JSON document of `docs/json.md`.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Comparison {
     /// Version of the document's format: `reknit-compare-1`.
@@ -98,7 +111,7 @@ pub struct Comparison {
     pub duration_s: f64,
     /// Warm-up at the beginning of each run, seconds: all numbers below leave it out.
     pub warm_up_s: f64,
-    /// Runs of each variant that were asked for; the seeds are 1 to this.
+    /// Runs of each variant that were asked for, with the seeds from 1 to this number.
     pub seeds: u32,
     /// Runs that were asked for, all variants together.
     pub runs_asked: usize,
@@ -114,21 +127,21 @@ pub struct Comparison {
     pub variants: Vec<Row>,
 }
 
-/// Comparisons on several paths: the JSON document (`docs/json.md`).
+/// Comparisons on several paths, as the JSON document of `docs/json.md`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SeveralPaths<'a> {
-    /// Version of the document's form.
+    /// Version of the document's format.
     pub format: &'static str,
     /// Version of the program.
     pub reknit: &'static str,
     /// False if the runs were interrupted.
     pub complete: bool,
-    /// One for each path, in the order asked for.
+    /// One for each path, in the order given.
     pub paths: &'a [Comparison],
 }
 
 impl SeveralPaths<'_> {
-    /// Of these.
+    /// The document for these comparisons.
     pub fn of(paths: &[Comparison]) -> SeveralPaths<'_> {
         SeveralPaths {
             format: "reknit-compare-paths-1",
@@ -140,28 +153,74 @@ impl SeveralPaths<'_> {
 }
 
 impl Experiment {
-    /// Looks everything up.
+    /// Resolves all names.
     ///
     /// # Errors
-    /// If the options are wrong: names the file, key or flag, and what is allowed.
+    /// If an option is invalid. Names the file, key or option, and what is allowed.
     pub fn new(options: &CompareOptions) -> Result<Experiment, Error> {
         let setup = options.scenario.look_up()?;
         let variants = options.variants(&setup)?;
         let seeds = options.seeds.or(setup.plan.seeds).unwrap_or(5);
-        let reference = named_variant::find("sack", &[]).map_err(|error| Error::Failed(error.to_string()))?;
-        let mut jobs = vec![Job { variant: None, scenario: setup.in_order().scenario(&reference, 1) }];
-        for (i, variant) in variants.iter().enumerate() {
-            let of_seed = |seed| Job { variant: Some(i), scenario: setup.scenario(variant, seed) };
-            jobs.extend((1..=u64::from(seeds)).map(of_seed));
-        }
-        Ok(Experiment { warnings: setup.warnings(), setup, seeds, variants, jobs })
+        let references = References::find()?;
+        let is_needed = |growth: &Growth| variants.iter().any(|variant| Growth::of(variant) == *growth);
+        let has_limit = options.oracle && setup.has_one_flow();
+        let growths = Growth::ALL.into_iter().filter(|growth| has_limit && is_needed(growth)).collect();
+        let (warnings, jobs) = (setup.warnings(), Vec::new());
+        let mut experiment = Experiment { setup, seeds, references, growths, variants, warnings, jobs };
+        experiment.jobs = experiment.jobs();
+        Ok(experiment)
     }
 
-    /// Runs all simulations by `simulate`, on all processors, and collects what was finished: `simulate` returns none for
-    /// a run that was given up.
+    /// One experiment for each of these paths, or on the path of the scenario if there are none.
     ///
     /// # Errors
-    /// The first of `simulate`.
+    /// As [`Experiment::new`].
+    pub fn on_paths(options: &CompareOptions, paths: Vec<PathSource>) -> Result<Vec<Experiment>, Error> {
+        if paths.is_empty() {
+            return Ok(vec![Experiment::new(options)?]);
+        }
+        let on = |path| {
+            let scenario = ScenarioOptions { path: Some(path), ..options.scenario.clone() };
+            Experiment::new(&CompareOptions { scenario, ..options.clone() })
+        };
+        paths.into_iter().map(on).collect()
+    }
+
+    /// The warnings of all experiments, each once.
+    pub fn all_warnings(experiments: &[Experiment]) -> Vec<&str> {
+        let mut warnings: Vec<&str> = Vec::new();
+        for warning in experiments.iter().flat_map(|experiment| &experiment.warnings) {
+            if !warnings.contains(&warning.as_str()) {
+                warnings.push(warning);
+            }
+        }
+        warnings
+    }
+
+    fn jobs(&self) -> Vec<Job> {
+        let oracles = self.growths.iter().map(|growth| self.oracle(*growth));
+        let oracles = oracles.filter(|purpose| matches!(purpose, Purpose::Possible(_)));
+        let purposes = oracles.chain((0..self.variants.len()).map(Purpose::Variant));
+        let by_seed = purposes.flat_map(|purpose| (1..=u64::from(self.seeds)).map(move |seed| (purpose, seed)));
+        let job = |(purpose, seed)| {
+            let scenario = self.references.scenario(purpose, &self.variants, &self.setup, seed);
+            Job { purpose, scenario }
+        };
+        std::iter::once((Purpose::InOrder, 1)).chain(by_seed).map(job).collect()
+    }
+
+    /// The purpose of the simulations of the oracle with this growth, which may be one of the variants.
+    fn oracle(&self, growth: Growth) -> Purpose {
+        let oracle = self.references.oracle(growth);
+        let is_oracle = |variant: &NamedVariant| variant.name == oracle.name && variant.parts() == oracle.parts();
+        self.variants.iter().position(is_oracle).map_or(Purpose::Possible(growth), Purpose::Variant)
+    }
+
+    /// Runs all simulations with `simulate`, on all processors, and collects the finished ones. `simulate` returns none
+    /// for a run that was interrupted.
+    ///
+    /// # Errors
+    /// The first error of `simulate`.
     pub fn run<E: Send>(
         &self,
         simulate: impl Fn(&Job) -> Result<Option<RunResult>, E> + Sync + Send,
@@ -173,13 +232,8 @@ impl Experiment {
     fn collect(&self, results: &[Option<RunResult>]) -> Comparison {
         let Experiment { jobs, setup, .. } = self;
         let plan = &setup.plan;
-        let finished = |i: usize| Some(RunSummary::new(jobs[i].scenario.seed, plan, results[i].as_ref()?));
-        let in_order = finished(0).map(|run| run.goodput_mbit_s);
-        let rows = self.variants.iter().enumerate().map(|(n, variant)| {
-            let of_this = || (0..jobs.len()).filter(|i| jobs[*i].variant == Some(n));
-            let fell_back = of_this().find_map(|i| fall_backs(variant, plan, results[i].as_ref()?));
-            Row::new(&variant.name, of_this().filter_map(finished).collect(), in_order, fell_back.unwrap_or_default())
-        });
+        let in_order = results[0].as_ref().map(goodput_mbit_s);
+        let rows = (0..self.variants.len()).map(|n| self.row(n, results, in_order));
         Comparison {
             format: "reknit-compare-1",
             reknit: env!("CARGO_PKG_VERSION"),
@@ -193,12 +247,45 @@ impl Experiment {
             flows: jobs[0].scenario.flows.len(),
             in_order_mbit_s: in_order,
             complete: results.iter().all(Option::is_some),
-            variants: rows.filter(|row: &Row| !row.runs.is_empty()).collect(),
+            variants: rows.filter(|row| !row.runs.is_empty()).collect(),
         }
+    }
+
+    /// The runs of the variant with this index.
+    fn row(&self, n: usize, results: &[Option<RunResult>], in_order: Option<f64>) -> Row {
+        let (variant, plan) = (&self.variants[n], &self.setup.plan);
+        let of_this = self.jobs.iter().zip(results).filter(|(job, _)| job.variant() == Some(n));
+        let finished: Vec<(u64, &RunResult)> =
+            of_this.filter_map(|(job, result)| Some((job.scenario.seed, result.as_ref()?))).collect();
+        let fell_back = finished.iter().find_map(|(_, result)| fall_backs(variant, plan, result));
+        let goodput = Estimate::of(finished.iter().map(|(_, result)| goodput_mbit_s(result)));
+        let possible_mbit_s = self.possible(Growth::of(variant), results);
+        Row {
+            variant: variant.name.clone(),
+            runs: finished.iter().map(|(seed, result)| RunSummary::new(*seed, plan, result)).collect(),
+            goodput_mbit_s: goodput,
+            of_in_order: share(goodput.mean, in_order),
+            possible_mbit_s,
+            of_possible: share(goodput.mean, possible_mbit_s),
+            fell_back: fell_back.unwrap_or_default(),
+        }
+    }
+
+    /// Goodput of the oracle with this growth, Mbit/s: mean over its finished runs. None if there are none, and if it fell
+    /// back, because then it is no limit.
+    fn possible(&self, growth: Growth, results: &[Option<RunResult>]) -> Option<f64> {
+        if !self.growths.contains(&growth) {
+            return None;
+        }
+        let oracle = self.oracle(growth);
+        let of_oracle = self.jobs.iter().zip(results).filter(|(job, _)| job.purpose == oracle);
+        let finished: Vec<&RunResult> = of_oracle.filter_map(|(_, result)| result.as_ref()).collect();
+        let fell_back = fall_backs(self.references.oracle(growth), &self.setup.plan, finished.first()?)?;
+        fell_back.is_empty().then(|| Estimate::of(finished.into_iter().map(goodput_mbit_s)).mean)
     }
 }
 
-/// What `variant` did without; none if no flow of it took part, for flows with a variant of their own do not tell.
+/// What `variant` did without. None if no flow used it, because flows with their own variant are not considered.
 pub(crate) fn fall_backs(variant: &NamedVariant, plan: &Plan, result: &RunResult) -> Option<Vec<String>> {
     let is_fixed: Vec<bool> = plan.workloads().map(|(group, _)| group.variant.is_some()).collect();
     let flow = result.flows.iter().find(|flow| !is_fixed[flow.group as usize])?;
@@ -206,18 +293,12 @@ pub(crate) fn fall_backs(variant: &NamedVariant, plan: &Plan, result: &RunResult
 }
 
 impl Row {
-    fn new(variant: &str, runs: Vec<RunSummary>, in_order: Option<f64>, fell_back: Vec<String>) -> Row {
-        let goodput = Estimate::of(runs.iter().map(|run| run.goodput_mbit_s));
-        let of_in_order = in_order.filter(|reference| *reference > 0.0).map(|reference| goodput.mean / reference);
-        Row { variant: variant.to_owned(), runs, goodput_mbit_s: goodput, of_in_order, fell_back }
-    }
-
     /// The mean of a value over the runs.
     pub fn mean(&self, value: impl Fn(&RunSummary) -> f64) -> f64 {
         Estimate::of(self.runs.iter().map(value)).mean
     }
 
-    /// Of all runs' events of one kind, the share that is also of another.
+    /// The share of the events `whole`, over all runs, that are also `part`.
     pub fn share(&self, part: impl Fn(&RunSummary) -> u64, whole: impl Fn(&RunSummary) -> u64) -> f64 {
         let whole: u64 = self.runs.iter().map(whole).sum();
         if whole == 0 { 0.0 } else { self.runs.iter().map(part).sum::<u64>() as f64 / whole as f64 }
@@ -229,15 +310,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interrupted_comparison_has_what_ran_and_nothing_else() {
+    fn an_interrupted_comparison_has_only_finished_runs() {
         let mut plan = Plan::bulk(1);
-        plan.path = Some(reknit_sim::PathSource::Given("clean".to_owned()));
+        plan.path = Some(PathSource::Given("clean".to_owned()));
         let mut scenario = ScenarioOptions::of(plan);
         scenario.duration = Some(reknit_units::Duration::from_secs(1));
-        let options = CompareOptions { scenario, variants: vec!["sack".to_owned(), "rack".to_owned()], seeds: Some(2) };
+        let variants = vec!["sack".to_owned(), "rack".to_owned()];
+        let options = CompareOptions { scenario, variants, seeds: Some(2), oracle: true };
         let experiment = Experiment::new(&options).unwrap();
         let stop = AtomicBool::new(false);
-        // Of five jobs only the third, `sack` with seed 2, is finished.
+        // Only `sack` with seed 2 is finished.
         let is_finished = |job: &Job| job.variant() == Some(0) && job.scenario.seed == 2;
         let comparison =
             experiment.run(|job| Ok::<_, Error>(is_finished(job).then(|| job.simulate(&stop)).flatten())).unwrap();
@@ -246,5 +328,69 @@ mod tests {
         let row = &comparison.variants[0];
         assert_eq!((row.variant.as_str(), row.runs.len(), row.runs[0].seed, row.of_in_order), ("sack", 1, 2, None));
         assert!(row.goodput_mbit_s.mean > 0.0);
+    }
+
+    /// Compares on a path for two seconds.
+    fn comparison(path: &str, variants: &[&str], flows: u32, oracle: bool) -> (usize, Comparison) {
+        let mut plan = Plan::bulk(flows);
+        plan.path = Some(PathSource::Given(path.to_owned()));
+        let mut scenario = ScenarioOptions::of(plan);
+        scenario.duration = Some(reknit_units::Duration::from_secs(2));
+        let variants = variants.iter().map(|name| (*name).to_owned()).collect();
+        let experiment = Experiment::new(&CompareOptions { scenario, variants, seeds: Some(2), oracle }).unwrap();
+        let stop = AtomicBool::new(false);
+        let comparison = experiment.run(|job| Ok::<_, Error>(job.simulate(&stop))).unwrap();
+        (experiment.jobs.len(), comparison)
+    }
+
+    #[test]
+    fn what_is_possible_depends_on_how_a_window_grows() {
+        let (jobs, found) = comparison("two-paths-50ms", &["newreno", "rack", "bbr"], 1, true);
+        assert_eq!(jobs, 1 + 2 * (2 + 3));
+        let of = |found: &Comparison, name: &str| {
+            let row = found.variants.iter().find(|row| row.variant == name).unwrap();
+            (row.goodput_mbit_s.mean, row.possible_mbit_s, row.of_possible)
+        };
+        let (_, limits) = comparison("two-paths-50ms", &["oracle", "oracle-reno"], 1, false);
+        assert_eq!(of(&limits, "oracle").1, None);
+        for (name, oracle) in [("newreno", "oracle-reno"), ("rack", "oracle"), ("bbr", "oracle")] {
+            let (goodput, possible, share) = of(&found, name);
+            assert_eq!(
+                (possible, share),
+                (Some(of(&limits, oracle).0), Some(goodput / of(&limits, oracle).0)),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_oracle_runs_only_where_it_is_needed() {
+        for (variants, flows, oracle, jobs, has_limit) in [
+            (&["rack"][..], 1, true, 1 + 2 + 2, true),
+            (&["rack", "oracle"], 1, true, 1 + 4, true),
+            (&["rack"], 2, true, 1 + 2, false),
+            (&["rack", "oracle"], 1, false, 1 + 4, false),
+        ] {
+            let (found, comparison) = comparison("clean", variants, flows, oracle);
+            assert_eq!(
+                (found, comparison.variants[0].of_possible.is_some()),
+                (jobs, has_limit),
+                "{variants:?} {flows}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_oracle_without_sack_is_no_limit() {
+        let mut plan = Plan::bulk(1);
+        plan.path = Some(PathSource::Given("clean".to_owned()));
+        let mut scenario = ScenarioOptions::of(plan);
+        scenario.duration = Some(reknit_units::Duration::from_secs(1));
+        scenario.set = vec!["tcp.sack=false".to_owned()];
+        let options = CompareOptions { scenario, variants: vec!["newreno".to_owned()], seeds: Some(1), oracle: true };
+        let stop = AtomicBool::new(false);
+        let comparison = Experiment::new(&options).unwrap().run(|job| Ok::<_, Error>(job.simulate(&stop))).unwrap();
+        assert_eq!(comparison.variants[0].possible_mbit_s, None);
+        assert!(comparison.variants[0].goodput_mbit_s.mean > 0.0);
     }
 }

@@ -13,47 +13,47 @@ use toml::{Spanned, Table, Value};
 use crate::point::Point;
 use crate::{Error, ScenarioOptions, named_variant, names};
 
-/// Points of a grid at most.
+/// The most points of a grid.
 const MOST_POINTS: usize = 1_000_000;
-/// Keys of a scenario that vary as a whole; the others do so by a part.
+/// The keys that can vary.
 const KEYS: &str = "variant, path, duration, loss, in_order, phases, flows, parts of flows such as flows.0.count, and keys of the \
                     path such as forward.bottleneck.rate, tcp.min_rto or drop_notices";
 
 /// A scenario with axes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GridFile {
-    /// The file that it stands in, or what errors call it.
+    /// The file of the scenario, or its name for errors.
     pub location: String,
     /// The scenario.
     pub table: Table,
-    /// What varies; the last varies fastest.
+    /// The axes; the last one varies fastest.
     pub axes: Vec<Axis>,
 }
 
 /// A key that varies.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Axis {
-    /// A key of the scenario or of the path, dotted.
+    /// A key of the scenario or of the path, with dots.
     pub key: String,
-    /// What results call each value, and the value.
+    /// The values, each preceded by its name in results.
     pub values: Vec<(Value, Value)>,
 }
 
 /// All runs of a grid file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grid {
-    /// What varies.
+    /// The axes.
     pub axes: Vec<Axis>,
     /// The seeds.
     pub seeds: Vec<u64>,
-    /// In the order of the axes, then of the seeds.
+    /// The points in the order of the axes, then of the seeds.
     pub points: Vec<Point>,
-    /// What works against itself in the user's variants.
+    /// Warnings about combinations in the user's variants.
     pub warnings: Vec<String>,
 }
 
 impl Axis {
-    /// The key with its values, given as a list, or as a table of what results call each.
+    /// The key with its values, given as a list, or as a table from names in results to values.
     ///
     /// # Errors
     /// If there is no value.
@@ -68,20 +68,20 @@ impl Axis {
         Axis::labelled(key, values)
     }
 
-    /// The key with its values, each after what results call it.
+    /// The key with its values, each preceded by its name in results.
     ///
     /// # Errors
     /// If there is no value.
     pub fn labelled(key: &str, values: Vec<(Value, Value)>) -> Result<Axis, KeyError> {
         if values.is_empty() {
-            return Err(KeyError::new(key, "write a list of values, one at least").inside("axes"));
+            return Err(KeyError::new(key, "must be a list of at least one value").inside("axes"));
         }
         Ok(Axis { key: key.to_owned(), values })
     }
 }
 
 impl Axis {
-    /// Replaces patterns and families by the names of variants, and patterns by those of paths.
+    /// Replaces patterns and families of variants, and patterns of paths, by the names that they match.
     fn expand(&mut self, own: &[Custom]) -> Result<(), String> {
         let names = |text: &str| match self.key.as_str() {
             "variant" if is_group(text) => {
@@ -100,7 +100,7 @@ impl Axis {
                 Some(found) => expanded.extend(found.into_iter().map(|name| (name.clone().into(), name.into()))),
             }
         }
-        // Who matches twice takes part once.
+        // A name that matches twice is used once.
         self.values.clear();
         for (label, value) in expanded {
             if self.values.iter().all(|(known, _)| *known != label) {
@@ -111,13 +111,13 @@ impl Axis {
     }
 }
 
-/// True if this text stands for several variants.
+/// True if this text may match several variants.
 fn is_group(text: &str) -> bool {
     names::is_pattern(text)
         || (reknit_variants::find(text).is_err() && Family::ALL.iter().any(|family| family.key() == text))
 }
 
-/// What results call a value: a table by its name, or by its number.
+/// The name of a value in results; for a table its own name, or its number.
 fn label(i: usize, value: &Value) -> Value {
     match value {
         Value::Table(table) => table.get("name").cloned().unwrap_or_else(|| Value::String(format!("#{i}"))),
@@ -127,10 +127,10 @@ fn label(i: usize, value: &Value) -> Value {
 }
 
 impl GridFile {
-    /// A scenario file with a table `[axes]`.
+    /// Reads a scenario file with a table `[axes]`.
     ///
     /// # Errors
-    /// Names the file, the line (for broken TOML) or the key.
+    /// Names the file, the line (for invalid TOML) or the key.
     pub fn load(file: &Path) -> Result<GridFile, Error> {
         let location = file.display().to_string();
         let text = std::fs::read_to_string(file).map_err(|error| InputError::new(&location, file_error(&error)))?;
@@ -145,16 +145,16 @@ impl GridFile {
         Ok(GridFile { location, table, axes })
     }
 
-    /// Instead of what the file says, `key` has one of these values: a single one at all points, several as an axis. Each comes
-    /// after what results call it. Without values the file stays as it is.
+    /// Overrides `key` with these values: a single one applies to all points, several become an axis. Each is preceded
+    /// by its name in results. Without values the file is unchanged.
     ///
     /// # Errors
-    /// If the key is none that can vary.
+    /// If the key cannot vary.
     pub fn set(&mut self, key: &str, mut values: Vec<(Value, Value)>) -> Result<(), Error> {
         if values.is_empty() {
             return Ok(());
         }
-        // A key of the path may stand with and without `set.`.
+        // A key of the path may be written with or without `set.`.
         let plain = key.strip_prefix("set.").unwrap_or(key);
         let is_same = |axis: &Axis| axis.key.strip_prefix("set.").unwrap_or(&axis.key) == plain;
         let position = self.axes.iter().position(is_same);
@@ -169,7 +169,7 @@ impl GridFile {
         Ok(())
     }
 
-    /// Instead of those of the file, these variants are an axis.
+    /// Makes these variants an axis, instead of those of the file.
     pub fn set_variants(&mut self, names: &[String]) {
         if !names.is_empty() {
             self.axes.retain(|axis| axis.key != "variant");
@@ -180,7 +180,7 @@ impl GridFile {
     }
 }
 
-/// In the order of the file. Keys of the path may stand without quotes, which makes tables of them.
+/// The axes in the order of the file. Keys of the path may be written without quotes, which makes them nested tables.
 fn sorted(axes: Table, text: &str) -> Vec<(String, Value)> {
     #[derive(Deserialize)]
     struct Order {
@@ -204,11 +204,11 @@ fn flat(key: String, value: Value) -> Vec<(String, Value)> {
 }
 
 impl Grid {
-    /// Looks everything up. Without an axis `variant` the scenario's variants are one. `seeds` count instead of what
-    /// the scenario says.
+    /// Resolves all names. Without an axis `variant`, the scenario's variants become an axis. `seeds` overrides the
+    /// scenario.
     ///
     /// # Errors
-    /// If any point is wrong.
+    /// If any point is invalid.
     pub fn new(grid_file: GridFile, seeds: Option<Vec<u64>>, variant_files: &[PathBuf]) -> Result<Grid, Error> {
         let GridFile { location, mut table, mut axes } = grid_file;
         let seeds = match (seeds, table.remove("seeds")) {
@@ -217,12 +217,12 @@ impl Grid {
             (None, Some(number)) => {
                 let number = number.as_integer().and_then(|n| u64::try_from(n).ok());
                 let number = number.filter(|n| (1..=u64::from(MOST_SEEDS)).contains(n));
-                let message = format!("must lie between 1 and {MOST_SEEDS}");
+                let message = format!("must be from 1 to {MOST_SEEDS}");
                 (1..=number.ok_or_else(|| wrong(&location, "seeds", &message))?).collect()
             }
         };
         if seeds.is_empty() || seeds.len() > MOST_SEEDS as usize {
-            return Err(wrong(&location, "seeds", &format!("give 1 to {MOST_SEEDS} of them")));
+            return Err(wrong(&location, "seeds", &format!("must be 1 to {MOST_SEEDS} seeds")));
         }
         if let Some(variants) = table.remove("variants")
             && axes.iter().all(|axis| axis.key != "variant")
@@ -237,7 +237,7 @@ impl Grid {
         let size = axes.iter().try_fold(1, |size: usize, axis| size.checked_mul(axis.values.len()));
         let all = size.and_then(|size| size.checked_mul(seeds.len())).filter(|all| *all <= MOST_POINTS);
         let (Some(size), Some(_)) = (size, all) else {
-            return Err(wrong(&location, "axes", &format!("they make more than {MOST_POINTS} points")));
+            return Err(wrong(&location, "axes", &format!("the grid has more than {MOST_POINTS} points")));
         };
         let resolve = |i: usize| resolve(&location, chosen(&location, &table, &axes, i)?, variant_files);
         let cells: Vec<(Point, Vec<String>)> = (0..size).into_par_iter().map(resolve).collect::<Result<_, Error>>()?;
@@ -247,7 +247,7 @@ impl Grid {
         Ok(Grid { axes, seeds, points, warnings: warnings.into_iter().collect() })
     }
 
-    /// What results call the values at the point with this number.
+    /// The names of the values at the point with this number.
     pub fn labels(&self, point: usize) -> Vec<&Value> {
         let picks = picks(&self.axes, point / self.seeds.len());
         self.axes.iter().zip(picks).map(|(axis, pick)| &axis.values[pick].0).collect()
@@ -258,7 +258,7 @@ fn wrong(location: &str, key: &str, message: &str) -> Error {
     KeyError::new(key, message).at(location).into()
 }
 
-/// Which value of each axis; the last axis varies fastest.
+/// The index of the value on each axis; the last axis varies fastest.
 fn picks(axes: &[Axis], mut i: usize) -> Vec<usize> {
     let mut picks = vec![0; axes.len()];
     for (pick, axis) in picks.iter_mut().zip(axes).rev() {
@@ -271,7 +271,7 @@ fn picks(axes: &[Axis], mut i: usize) -> Vec<usize> {
 /// The scenario at one cell of the grid.
 fn chosen(location: &str, table: &Table, axes: &[Axis], i: usize) -> Result<Table, Error> {
     let mut table = table.clone();
-    // Keys of the path may stand beside those of the scenario.
+    // Keys of the path are allowed beside those of the scenario.
     for key in table.keys().filter(|key| is_of_path(key)).cloned().collect::<Vec<_>>() {
         if let Some(value) = table.remove(&key) {
             insert(&mut table, &key, value).map_err(|message| wrong(location, &key, &message))?;
@@ -291,7 +291,7 @@ fn is_of_path(key: &str) -> bool {
 fn insert(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
     if let Some(key) = key.strip_prefix("set.").or_else(|| is_of_path(key).then_some(key)) {
         let set = table.entry("set").or_insert_with(|| Value::Table(Table::new()));
-        let set = set.as_table_mut().ok_or("`set` is no table")?;
+        let set = set.as_table_mut().ok_or("`set` is not a table")?;
         set.insert(key.to_owned(), value);
         return Ok(());
     }
@@ -305,17 +305,17 @@ fn insert(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
             let flows = flows.ok_or("the scenario has no sets of flows [[flows]]")?;
             put(element(flows, set)?, keys, value)
         }
-        _ => Err(format!("unknown key; what can vary is {KEYS}")),
+        _ => Err(format!("unknown key; these can vary: {KEYS}")),
     }
 }
 
-/// By its number, or by its name.
+/// Finds an element by its number or its name.
 fn element<'a>(list: &'a mut [Value], wanted: &str) -> Result<&'a mut Value, String> {
     let name = |value: &Value| value.get("name").and_then(Value::as_str).map(str::to_owned);
     let names: Vec<String> =
         list.iter().enumerate().map(|(i, value)| name(value).unwrap_or_else(|| i.to_string())).collect();
     let position = names.iter().position(|name| name == wanted).or_else(|| wanted.parse().ok());
-    let missing = format!("there is no `{wanted}`; there are {}", names.join(", "));
+    let missing = format!("unknown entry `{wanted}`; the entries are {}", names.join(", "));
     position.and_then(|i| list.get_mut(i)).ok_or(missing)
 }
 
@@ -335,8 +335,9 @@ fn put(at: &mut Value, keys: &[&str], value: Value) -> Result<(), String> {
 }
 
 fn resolve(location: &str, mut table: Table, variant_files: &[PathBuf]) -> Result<(Point, Vec<String>), Error> {
-    let variant = table.remove("variant").ok_or_else(|| wrong(location, "variant", "missing; name one, or an axis"))?;
-    // The plan finds variants that are described inline, and leaves their names.
+    let variant =
+        table.remove("variant").ok_or_else(|| wrong(location, "variant", "missing; set it, or add an axis"))?;
+    // The plan extracts variants that are given as tables, and leaves their names.
     table.insert("variants".to_owned(), Value::Array(vec![variant]));
     let mut flows = table.get("flows").cloned();
     for set in flows.as_mut().and_then(Value::as_array_mut).into_iter().flatten() {
@@ -378,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_stand_in_the_order_of_the_file_and_the_last_varies_fastest() {
+    fn axes_keep_the_order_of_the_file_and_the_last_varies_fastest() {
         let grid = grid("order", FILE).unwrap();
         let keys: Vec<&str> = grid.axes.iter().map(|axis| axis.key.as_str()).collect();
         assert_eq!(keys, ["variant", "tcp.min_rto", "loss", "flows.web.count"]);
@@ -397,7 +398,7 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         let label = |text: &str| (Value::from(text), Value::from(text));
         grid_file.set("path", vec![label("two-paths-*")]).unwrap();
-        assert!(Grid::new(grid_file.clone(), None, &[]).is_err(), "a pattern is no path unless it is an axis");
+        assert!(Grid::new(grid_file.clone(), None, &[]).is_err(), "a pattern is a path only if it is an axis");
         grid_file.set("path", vec![label("clean"), label("two-paths-*")]).unwrap();
         grid_file.set("tcp.min_rto", vec![label("300 ms")]).unwrap();
         grid_file.set("loss", vec![label("2 %")]).unwrap();
@@ -408,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_is_what_its_numbers_depend_on() {
+    fn the_text_of_a_point_has_everything_that_its_results_depend_on() {
         let key = |text: &str| grid("point", text).unwrap().points[0].key();
         let base = "path = \"clean\"\nduration = \"60 s\"\nvariant = \"sack\"\n";
         let same = [
@@ -429,32 +430,32 @@ mod tests {
     }
 
     #[test]
-    fn a_point_is_the_same_after_it_was_sent_somewhere() {
+    fn a_point_survives_serialisation() {
         let grid = grid("sent", FILE).unwrap();
         for point in &grid.points {
             assert_eq!(Point::parse(&point.text()).as_ref(), Ok(point));
         }
         let of_another = grid.points[0].text().replace(env!("CARGO_PKG_VERSION"), "0.0.1");
         let error = Point::parse(&of_another).unwrap_err().to_string();
-        assert!(error.contains("of reknit 0.0.1"), "{error}");
+        assert!(error.contains("by reknit 0.0.1"), "{error}");
     }
 
     #[test]
-    fn errors_name_file_and_key() {
+    fn errors_name_the_file_and_the_key() {
         for (from, to, says) in [
-            ("loss =", "speed =", "speed: unknown key; what can vary is variant, path,"),
-            ("[0, 0.01]", "[]", "axes.loss: write a list of values, one at least"),
+            ("loss =", "speed =", "speed: unknown key; these can vary: variant, path,"),
+            ("[0, 0.01]", "[]", "axes.loss: must be a list of at least one value"),
             ("[0, 0.01]", "[0, 2]", "loss: "),
-            ("web.count", "wbe.count", "flows.wbe.count: there is no `wbe`; there are web"),
+            ("web.count", "wbe.count", "flows.wbe.count: unknown entry `wbe`; the entries are web"),
             ("web.count", "web.workload.kind.x", "has no `x`; write it as a table"),
-            ("seeds = 2", "seeds = 0", "seeds: must lie between 1 and 10000"),
+            ("seeds = 2", "seeds = 0", "seeds: must be from 1 to 10000"),
             ("\"rack\"]", "\"rock\"]", "variant: unknown variant `rock`"),
             ("\"rack\"]", "\"qq-*\"]", "axes: variant: no variant matches `qq-*`"),
-            ("variants = [\"sack\", \"rack\"]", "", "variant: missing; name one, or an axis"),
+            ("variants = [\"sack\", \"rack\"]", "", "variant: missing; set it, or add an axis"),
             ("[axes]", "[axes", ":8: "),
         ] {
             let error = grid("errors", &FILE.replacen(from, to, 1)).unwrap_err().to_string();
-            assert!(error.contains(says) && error.contains("reknit-grid-"), "{error:?} does not say {says:?}");
+            assert!(error.contains(says) && error.contains("reknit-grid-"), "{error:?} does not contain {says:?}");
         }
     }
 }

@@ -1,13 +1,14 @@
-//! What the command `reknit` and the Python package compute, once for both: the same options and seed give the same
-//! numbers from either.
+//! The computations of the command `reknit` and of the Python package: the same options and seed give the same numbers
+//! in both.
 //!
-//! An [`Experiment`] is made from [`CompareOptions`]: it loads the path, finds the variants and lists the simulations to run.
-//! The caller runs them ([`Experiment::run`]) and gets a [`Comparison`], which is also the JSON document. [`simulate()`] runs one
-//! of these simulations on its own and keeps its time series. [`catalogue`] lists the variants for machines, [`about`] for
-//! people; [`path_report`] says what a path does to a train of packets.
+//! An [`Experiment`] is made from [`CompareOptions`]: it loads the path, finds the variants and lists the simulations
+//! to run. The caller runs them ([`Experiment::run`]) and gets a [`Comparison`], which is also the JSON document.
+//! [`simulate()`] runs a single simulation with its time series. [`catalogue`] lists the variants as data, and
+//! [`about`] describes them as text; [`path_report`] reports what a path does to a train of packets.
 
 pub mod about;
 pub mod catalogue;
+pub mod columns;
 mod experiment;
 mod grid;
 mod matrix;
@@ -16,6 +17,7 @@ pub mod named_variant;
 pub mod names;
 pub mod path_report;
 mod point;
+mod references;
 mod run_summary;
 pub mod schema;
 mod setup;
@@ -34,8 +36,9 @@ pub use matrix::{
 pub use measured::Measured;
 pub use named_variant::NamedVariant;
 pub use point::Point;
+pub use references::share;
 pub use run_summary::{Completions, Cuts, GroupSummary, Retransmissions, RunSummary};
-pub use setup::ScenarioOptions;
+pub use setup::{ScenarioOptions, warnings};
 pub use simulate::{Series, SimulateOptions, Trajectory, simulate};
 pub use statistics::{Estimate, Outcome};
 pub use store::Store;
@@ -44,10 +47,10 @@ pub use trace::{Packets, Trace, trace};
 /// Why there is no result.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Error {
-    /// The input was wrong.
+    /// The input was invalid.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// It could not be computed.
+    /// The computation failed.
     #[error("{0}")]
     Failed(String),
 }

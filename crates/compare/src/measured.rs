@@ -1,15 +1,16 @@
-//! What a run has shown to whoever has looked at every event.
+//! Measurements after every event.
 
 use reknit_sim::Measures;
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was measured of one run, or of one of its groups, after the warm-up (`docs/json.md`). Means over time are weighted by
-/// it; several connections count by the time for which they were open. What there was none of is none.
+/// Measurements of one run, or of one of its groups, after the warm-up (`docs/json.md`). Means over time are weighted
+/// by time; with several connections, each is weighted by the time for which it was open. None if there was nothing to
+/// measure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
-    /// From the first SYN to the acknowledgment of the last FIN of a sender of data, seconds, warm-up included; null while one is missing.
+    /// Time from the first SYN to the acknowledgment of the last FIN of a sender of data, seconds, warm-up included; null if a FIN was not acknowledged.
     pub elapsed_s: Option<f64>,
     /// Congestion window, bytes: mean over time.
     pub cwnd_mean_bytes: Option<f64>,
@@ -27,7 +28,7 @@ pub struct Measured {
     pub reordering_coverage_final: Option<f64>,
     /// Smoothed round-trip time as the sender knew it, ms: mean over time.
     pub srtt_mean_ms: Option<f64>,
-    /// True round-trip time of first transmissions, ms: mean. From sending to the arrival of the first ACK that was sent after they had arrived; segments lost or retransmitted do not count.
+    /// True round-trip time of segments, ms: mean. The time from sending a segment to the arrival of the first ACK that was sent after it had arrived; lost and retransmitted segments do not count.
     pub rtt_mean_ms: Option<f64>,
     /// The same, 99th percentile, to three digits.
     pub rtt_p99_ms: Option<f64>,
@@ -45,7 +46,7 @@ pub struct Measured {
     pub lost_packets_fast_retransmitted: u64,
     /// Bytes of a data segment on the wire, IP and TCP headers included: mean.
     pub wire_bytes_per_segment: Option<f64>,
-    /// The largest memory of the plug-ins of one end, beyond that of `sack`'s, bytes: their size and their allocations.
+    /// The most memory that the plug-ins of one end used, less what those of `sack` use, bytes: their size and their allocations.
     pub reordering_state_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Who takes part: built-in variants, and those of the user's files.
+//! Variants by name: built-in variants, and those of the user's files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,24 +21,24 @@ pub struct NamedVariant {
 }
 
 impl NamedVariant {
-    /// One of ours.
+    /// A built-in variant.
     pub fn built_in(variant: &Variant) -> NamedVariant {
         NamedVariant { name: variant.name.to_owned(), composition: Arc::new((variant.compose)()) }
     }
 
-    /// One of the user's.
+    /// A variant from a file.
     pub fn custom(custom: &Custom) -> NamedVariant {
         NamedVariant { name: custom.name.clone(), composition: Arc::new(custom.composition.clone()) }
     }
 
-    /// Its name and its parts with their parameters, as text that is the same in every run of the program.
+    /// Its name and its parts with their parameters, as text that does not change between runs of the program.
     pub fn parts(&self) -> String {
         let faces = Seam::ALL.iter().flat_map(|seam| self.composition.faces(*seam));
         let parts: Vec<String> = faces.map(|face| format!("{} {:?}", face.algorithm, face.parameters)).collect();
         format!("{}: {}", self.name, parts.join("; "))
     }
 
-    /// What it did without because the two ends did not agree on it; none before there is a connection.
+    /// What it does without because the other end does not support it; empty before there is a connection.
     pub fn fall_backs(&self, info: &Info) -> Vec<String> {
         if info.state >= reknit_tcp::State::Established {
             rules::fall_backs(&self.composition, info)
@@ -51,13 +51,13 @@ impl NamedVariant {
 /// Reads variant files.
 ///
 /// # Errors
-/// Names the file, the key and what is allowed.
+/// Names the file, the key, and what is allowed.
 pub fn load(files: &[PathBuf]) -> Result<Vec<Custom>, Error> {
     let mut customs: Vec<Custom> = Vec::new();
     for file in files {
         let custom = Custom::load(file)?;
         if customs.iter().any(|other| other.name == custom.name) {
-            let message = format!("another file's variant is called `{}` too", custom.name);
+            let message = format!("another file also defines the variant `{}`", custom.name);
             return Err(KeyError::new("name", message).at(&file.display().to_string()).into());
         }
         customs.push(custom);
@@ -65,10 +65,10 @@ pub fn load(files: &[PathBuf]) -> Result<Vec<Custom>, Error> {
     Ok(customs)
 }
 
-/// Reads variants that stand in a scenario, each with its location, beside those of files.
+/// Reads variants from a scenario, each with its location, in addition to those of files.
 ///
 /// # Errors
-/// Names the location, the key and what is allowed.
+/// Names the location, the key, and what is allowed.
 pub fn read<'a>(
     tables: impl Iterator<Item = &'a (String, Table)>,
     mut customs: Vec<Custom>,
@@ -80,7 +80,7 @@ pub fn read<'a>(
         }
         let custom = Custom::from_table(location, table.clone())?;
         if customs.iter().any(|other| other.name == custom.name) {
-            let message = format!("another variant is called `{}` too", custom.name);
+            let message = format!("there is already a variant `{}`", custom.name);
             return Err(KeyError::new("name", message).at(location).into());
         }
         customs.push(custom);
@@ -89,10 +89,10 @@ pub fn read<'a>(
     Ok(customs)
 }
 
-/// The variant called `name`, the user's own first.
+/// Finds the variant `name`; the user's own come first.
 ///
 /// # Errors
-/// If there is none; names those that there are.
+/// If there is none. Suggests similar names.
 pub fn find(name: &str, customs: &[Custom]) -> Result<NamedVariant, KeyError> {
     if let Some(custom) = customs.iter().find(|custom| custom.name == name.trim()) {
         return Ok(NamedVariant::custom(custom));
@@ -108,12 +108,12 @@ pub fn find(name: &str, customs: &[Custom]) -> Result<NamedVariant, KeyError> {
     let near = did_you_mean(name, known);
     let own: Vec<&str> = own.collect();
     let message = format!("unknown variant `{name}`; `reknit variants` lists all");
-    let own = if own.is_empty() { String::new() } else { format!(", and from files there are {}", own.join(", ")) };
+    let own = if own.is_empty() { String::new() } else { format!(", and variant files define {}", own.join(", ")) };
     let message = format!("{message}{own}{near}");
     Err(KeyError::new("", message))
 }
 
-/// What to tell whoever wants a kernel's TCP in a simulation.
+/// The error for a kernel's TCP in a simulation.
 fn kernel(name: &str) -> Option<String> {
     const CONGESTION_CONTROLS: [&str; 6] = ["cubic", "bbr", "dctcp", "htcp", "vegas", "westwood"];
     let wanted = name.trim().strip_prefix("kernel:").or_else(|| {
@@ -127,7 +127,7 @@ fn kernel(name: &str) -> Option<String> {
     ))
 }
 
-/// The variants that `name` stands for: one, those that match it as a pattern, or those of a family.
+/// The variants that `name` stands for: a single one, those that match it as a pattern, or those of a family.
 ///
 /// # Errors
 /// If there are none.
@@ -149,8 +149,8 @@ pub fn expand(name: &str, customs: &[Custom]) -> Result<Vec<NamedVariant>, KeyEr
     }
 }
 
-/// Who is compared: those that were named, of ours and of `known`, and those `from_files`; without names, the files'
-/// bases, or all. `refuse` says where an unknown name stands.
+/// The variants to compare: the given names, built-in or of `known`, and those `from_files`. Without names, the files'
+/// bases, or all variants. `refuse` adds the location of an unknown name.
 ///
 /// # Errors
 /// If a name is unknown.

@@ -1,4 +1,4 @@
-//! Names that people type: what they mean, and what was probably meant if nothing is called so.
+//! Names of paths and variants as users write them: patterns, files, and suggestions for unknown names.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use reknit_path::{NAMES, Profile};
 
 use crate::Error;
 
-/// The path called `name`, or the one in that file, with these changes (`KEY=VALUE` each).
+/// The built-in path `name`, or the path in that file, with these changes (each `KEY=VALUE`).
 ///
 /// # Errors
 /// Names the path, key or value, and what is allowed.
@@ -15,7 +15,7 @@ pub fn load_path(name: &str, set: &[String]) -> Result<Profile, Error> {
     Ok(Profile::load(name, set)?)
 }
 
-/// True if `text` is a pattern: `*` stands for any characters, `?` for one.
+/// True if `text` is a pattern: `*` matches any characters, `?` a single one.
 pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?'])
 }
@@ -35,7 +35,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     match_from(&pattern, &name)
 }
 
-/// The paths, with each pattern replaced by the built-in paths or the files that it matches, each once.
+/// The paths, with each pattern replaced by the built-in paths or files that it matches, without duplicates.
 ///
 /// # Errors
 /// If a pattern matches nothing.
@@ -57,7 +57,7 @@ pub fn expand_paths(paths: &[String]) -> Result<Vec<String>, Error> {
     Ok(expanded)
 }
 
-/// Built-in paths by name, files by the last part of theirs.
+/// Built-in paths are matched by name, files by the last part of their path.
 fn matching_paths(pattern: &str) -> Result<Vec<String>, Error> {
     if !reknit_path::is_file_name(pattern) {
         return Ok(NAMES.iter().filter(|name| matches(pattern, name)).map(|name| (*name).to_owned()).collect());

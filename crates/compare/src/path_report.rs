@@ -1,4 +1,4 @@
-//! What a path does to a train of packets, as numbers in the terms of RFC 4737.
+//! What a path does to a train of packets, in the terms of RFC 4737.
 
 use reknit_path::{Direction, NAMES, Profile, Train, TrainResult};
 use reknit_units::{Bytes, Duration, Rate};
@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use crate::Error;
 
-/// Packets of a train.
+/// The number of packets in a train.
 pub const PACKETS: u32 = 20_000;
-/// Bytes of each.
+/// The size of each packet.
 pub const SIZE: Bytes = Bytes(1500);
-/// For which `n` the `n`-reordered packets are counted.
+/// The `n` for which `n`-reordered packets are counted.
 pub const N: [u32; 6] = [1, 2, 3, 5, 10, 20];
 
 /// A built-in path.
@@ -19,16 +19,16 @@ pub const N: [u32; 6] = [1, 2, 3, 5, 10, 20];
 pub struct Listed {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// A description.
     pub description: String,
-    /// Where it comes from.
+    /// The source of the path's numbers.
     pub source: String,
 }
 
 /// All built-in paths.
 ///
 /// # Errors
-/// If one of them does not describe a path.
+/// If one of them is not a valid path.
 pub fn list() -> Result<Vec<Listed>, Error> {
     let load = |name: &&str| {
         let profile = Profile::load(name, &[]).map_err(|error| Error::Failed(error.to_string()))?;
@@ -44,9 +44,9 @@ pub struct PathReport {
     pub direction: &'static str,
     /// Packets sent.
     pub packets: u32,
-    /// Bytes of each.
+    /// Size of each, bytes.
     pub size_bytes: u64,
-    /// Time from one to the next, ms.
+    /// Time between packets, ms.
     pub gap_ms: f64,
     /// One-way delay, ms: median.
     pub delay_p50_ms: f64,
@@ -70,15 +70,15 @@ pub struct PathReport {
     pub extent_p99: Option<u32>,
     /// Largest.
     pub extent_max: Option<u32>,
-    /// For each of [`N`], how many packets have an extent of at least `n`: so many later ones arrived before them. With
-    /// 3, these are the packets that can trigger a false fast retransmit.
+    /// For each of [`N`], how many packets have an extent of at least `n`, so that at least that many later ones
+    /// arrived before them. Those for 3 can trigger a false fast retransmit.
     pub extent_at_least: [u32; N.len()],
     /// For each of [`N`], how many packets are `n`-reordered (RFC 4737 §5): the `n` packets that arrived just before were
     /// all sent later.
     pub n_reordered: [u32; N.len()],
 }
 
-/// A train at 80 % of the path's rate, so that what happens to it is not the queue's doing.
+/// A train at 80 % of the path's rate, so that the queues do not affect it.
 pub fn train(profile: &Profile, direction: Direction) -> Train {
     let rate = profile.bottleneck(direction).unwrap_or(Rate::from_bits_per_second(10_000_000));
     Train { packets: PACKETS, size: SIZE, gap: rate.time_for(SIZE).mul_f64(1.25) }
@@ -123,7 +123,7 @@ pub fn extents(result: &TrainResult) -> Vec<u32> {
     extents
 }
 
-/// The value below which `per_cent` of the sorted ones lie.
+/// The percentile `per_cent` of sorted values.
 pub fn quantile(sorted: &[u32], per_cent: usize) -> Option<u32> {
     sorted.get(sorted.len().checked_sub(1)? * per_cent / 100).copied()
 }

@@ -1,4 +1,5 @@
-//! One run with everything that its numbers depend on, as one canonical text: files and built-in paths by what is in them.
+//! One run as a canonical text that has everything its results depend on, including the contents of files and built-in
+//! paths.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,44 +15,44 @@ use crate::setup::Setup;
 use crate::{Error, RunSummary, ScenarioOptions, SimulateOptions, named_variant};
 
 const FORMAT: &str = "reknit-point-1";
-/// Other sources may give other numbers.
+/// Results may differ between sources.
 const SOURCES: &str = env!("REKNIT_SOURCES");
-/// What errors call the scenario of a point.
+/// The name of a point's scenario for errors.
 const PLACE: &str = "point";
 
-/// A run to be made, here or elsewhere. The same text gives the same numbers.
+/// A run to execute, here or elsewhere. The same text gives the same results.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Point {
     format: String,
     reknit: String,
-    /// Digest of the sources that it was built from.
+    /// Digest of the sources from which the program was built.
     sources: String,
-    /// With the path's own table, and without what does not change the numbers.
+    /// The scenario with the path's own table, without keys that do not affect results.
     scenario: Table,
     variant: String,
-    /// The user's own variants that take part.
+    /// The user's own variants that the run uses.
     own_variants: BTreeMap<String, Table>,
-    /// SHA-256 of files that the path reads.
+    /// SHA-256 of the files that the path reads.
     files: BTreeMap<String, String>,
     seed: u64,
 }
 
 impl Point {
-    /// The one text that stands for it: JSON with sorted keys.
+    /// The canonical text: JSON with sorted keys.
     pub fn text(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default() // tables of text, numbers and lists can always be written
+        serde_json::to_string(self).unwrap_or_default() // tables of text, numbers and lists can always be serialised
     }
 
-    /// Its name in a store: SHA-256 of its text.
+    /// Its key in a store: SHA-256 of its text.
     pub fn key(&self) -> String {
         sha256(self.text().as_bytes())
     }
 
-    /// What [`Point::text`] has written.
+    /// Parses the text of [`Point::text`].
     ///
     /// # Errors
-    /// If it is none, or that of another version.
+    /// If it is not such a text, or was made by another version.
     pub fn parse(text: &str) -> Result<Point, Error> {
         let point: Point = serde_json::from_str(text).map_err(|error| Error::Failed(format!("{PLACE}: {error}")))?;
         let ours = (FORMAT, env!("CARGO_PKG_VERSION"), SOURCES);
@@ -59,15 +60,16 @@ impl Point {
             Ok(point)
         } else {
             let (version, theirs) = (ours.1, &point.reknit);
-            let message = format!("{PLACE}: it is of reknit {theirs}, this is reknit {version} or another build of it");
-            Err(Error::Failed(format!("{message}; use the same where the runs are")))
+            let message =
+                format!("{PLACE}: made by reknit {theirs}, but this is reknit {version} or a different build");
+            Err(Error::Failed(format!("{message}; use the same build for all runs")))
         }
     }
 
-    /// Runs it. None if `stop` became true on the way.
+    /// Runs it. None if `stop` became true.
     ///
     /// # Errors
-    /// If a file that its path reads is not there, or another one.
+    /// If a file that its path reads is missing or has changed.
     pub fn run(&self, stop: &AtomicBool) -> Result<Option<RunSummary>, Error> {
         let plan = Plan::from_table(PLACE, self.scenario.clone())?;
         let tables = self.own_variants.iter().map(|(name, table)| (name.clone(), table.clone()));
@@ -75,7 +77,7 @@ impl Point {
         let options = SimulateOptions { scenario, variant: self.variant.clone(), seed: self.seed, sample_every: None };
         for (file, digest) in &self.files {
             if digest_of(file)? != *digest {
-                return Err(Error::Failed(format!("{file}: not the same as where the sweep was begun")));
+                return Err(Error::Failed(format!("{file}: differs from the file with which the sweep was started")));
             }
         }
         Ok(crate::simulate(&options, stop)?.map(|trajectory| trajectory.run))
@@ -85,7 +87,7 @@ impl Point {
         Point { seed, ..self.clone() }
     }
 
-    /// The run of `variant` with the first seed, in a scenario that has been looked up. `flows` are those of its table.
+    /// The run of `variant` with the first seed, in a resolved scenario. `flows` are those of its table.
     pub(crate) fn new(setup: &Setup, flows: Option<Value>, variant: &str) -> Result<Point, Error> {
         let plan = &setup.plan;
         let mut scenario = Table::new();
@@ -119,14 +121,14 @@ impl Point {
     }
 }
 
-/// What changes no number goes.
+/// Removes what does not affect results.
 fn numbers_only(mut path: Table) -> Table {
     path.remove("description");
     path.remove("source");
     path
 }
 
-/// Those that take part, as tables.
+/// The user's own variants that the run uses, as tables.
 fn own_variants(setup: &Setup, compared: &str) -> BTreeMap<String, Table> {
     let takes_part = |name: &str| {
         name == compared || setup.plan.groups.iter().any(|group| group.variant.as_deref().map(str::trim) == Some(name))

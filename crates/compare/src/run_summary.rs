@@ -1,4 +1,4 @@
-//! What one run has shown.
+//! The results of one run.
 
 use reknit_sim::{FlowResult, Group, Meter, Plan, RunResult, TransactionStats, WorkloadShare, jain};
 use reknit_tcp::stats::Armings;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Measured;
 
-/// What one run has shown, all its connections together (`docs/json.md`).
+/// The results of one run, all its connections together (`docs/json.md`).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
     /// Its seed.
@@ -25,7 +25,7 @@ pub struct RunSummary {
     pub spurious_retransmissions: u64,
     /// Reductions of the congestion window, in total and by what caused them.
     pub window_cuts: Cuts,
-    /// Of these, caused by a segment of which some copy was not lost.
+    /// Of these, caused by a segment of which at least one copy was not lost.
     pub false_window_cuts: u64,
     /// Of these, by the loss detector.
     pub false_fast_retransmits: u64,
@@ -33,11 +33,11 @@ pub struct RunSummary {
     pub undos: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Timeout to which that timer was set, back-off included, ms: mean over all settings; null if it was never set.
+    /// Retransmission timeout when the timer was started, with back-off, ms: mean; null if it was never started.
     pub rto_mean_ms: Option<f64>,
     /// The same, largest.
     pub rto_max_ms: Option<f64>,
-    /// The same, mean over its expiries; null if it did not expire.
+    /// The same, mean over the expiries; null if the timer did not expire.
     pub rto_expired_mean_ms: Option<f64>,
     /// Data packets that the path lost.
     pub lost_packets: u64,
@@ -49,7 +49,7 @@ pub struct RunSummary {
     pub delayed_packets: u64,
     /// Data segments that arrived when all of their bytes had already arrived, including copies made by the network.
     pub duplicate_packets: u64,
-    /// Data segments that arrived and were discarded for their older timestamps (PAWS, RFC 7323 §5).
+    /// Data segments that arrived and were discarded because of their older timestamps (PAWS, RFC 7323 §5).
     pub paws_discards: u64,
     /// How long a segment waited at the receiver for earlier segments, ms: median over all segments.
     pub wait_p50_ms: f64,
@@ -67,12 +67,12 @@ pub struct RunSummary {
     pub groups: Vec<GroupSummary>,
 }
 
-/// Transactions and how long they took.
+/// Transactions and their completion times.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Completions {
-    /// How many completed.
+    /// Transactions that completed.
     pub completed: u64,
-    /// How many failed because their connection was aborted.
+    /// Transactions that failed because their connection was aborted.
     pub failed: u64,
     /// Completion time, ms: mean.
     pub mean_ms: f64,
@@ -82,14 +82,14 @@ pub struct Completions {
     pub p90_ms: f64,
     /// Completion time, ms: 99th percentile, to three digits.
     pub p99_ms: f64,
-    /// Mean of the transactions' goodputs, each its bytes divided by its completion time, Mbit/s.
+    /// Bytes of a transaction divided by its completion time, Mbit/s: mean over the transactions.
     pub each_mbit_s: f64,
 }
 
-/// Flows with one workload of a plan.
+/// The flows of one workload of a plan.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GroupSummary {
-    /// The workload's name.
+    /// Name of the set of flows, or `set/part` for a workload of a mix.
     pub group: String,
     /// The variant that these flows set; null if it is the compared one.
     pub variant: Option<String>,
@@ -109,7 +109,7 @@ pub struct GroupSummary {
     pub spurious_retransmissions: u64,
     /// Reductions of the congestion window.
     pub window_cuts: u64,
-    /// Of these, caused by a segment of which some copy was not lost.
+    /// Of these, caused by a segment of which at least one copy was not lost.
     pub false_window_cuts: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
@@ -123,7 +123,7 @@ pub struct GroupSummary {
     pub measured: Option<Measured>,
 }
 
-/// Data segments retransmitted, by what caused it.
+/// Data segments retransmitted, by cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Retransmissions {
     /// All.
@@ -138,7 +138,7 @@ pub struct Retransmissions {
     pub rescue: u64,
 }
 
-/// Reductions of the congestion window, by what caused them.
+/// Reductions of the congestion window, by cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Cuts {
     /// All.
@@ -154,7 +154,7 @@ pub struct Cuts {
 }
 
 impl Completions {
-    /// None if there is nothing to tell.
+    /// None if there are no transactions.
     fn of(stats: &TransactionStats) -> Option<Completions> {
         let ms = |span: Duration| span.as_secs_f64() * 1e3;
         (stats.completed() + stats.failed() > 0).then(|| Completions {
@@ -199,8 +199,13 @@ impl GroupSummary {
     }
 }
 
+/// Goodput of all connections together, Mbit/s.
+pub(crate) fn goodput_mbit_s(result: &RunResult) -> f64 {
+    result.flows.iter().map(FlowResult::goodput).sum::<f64>() / 1e6
+}
+
 impl RunSummary {
-    /// All connections of `result` together, and each workload of `plan`.
+    /// The results of all connections of `result` together, and of each workload of `plan`.
     pub fn new(seed: u64, plan: &Plan, result: &RunResult) -> RunSummary {
         let mut transactions = TransactionStats::default();
         result.transactions.iter().for_each(|group| transactions.add(group));
@@ -214,7 +219,7 @@ impl RunSummary {
         };
         RunSummary {
             seed,
-            goodput_mbit_s: result.flows.iter().map(FlowResult::goodput).sum::<f64>() / 1e6,
+            goodput_mbit_s: goodput_mbit_s(result),
             delivered_packets: sum(FlowResult::packets),
             segments_sent: sum(|f| f.send.sent.total()),
             retransmissions: Retransmissions {
@@ -255,7 +260,7 @@ impl RunSummary {
         }
     }
 
-    /// With what `meter` has measured of `result`.
+    /// Adds the measurements of `meter`.
     #[must_use]
     pub fn with(mut self, meter: &Meter, result: &RunResult) -> RunSummary {
         let lengths = result.run_lengths;

@@ -1,4 +1,4 @@
-//! JSON Schemas (2020-12) of what is written and of the files that are read.
+//! JSON Schemas (2020-12) of results and of input files.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -6,10 +6,23 @@ use serde_json::Value;
 
 use crate::Comparison;
 
-/// The schema of a result. `required` has its fields in the order in which they are written.
+/// The schema of a result. `required` lists its fields in the order in which they are written.
 pub fn of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// The fields of a type in the order in which they are written, each with its schema.
+pub fn fields(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    names.map(|name| (name, &schema["properties"][name]))
+}
+
+/// The schema that a field refers to, if any; it is one of the definitions of `root`.
+pub(crate) fn definition<'a>(root: &'a Value, field: &Value) -> Option<&'a Value> {
+    let alternatives = field["anyOf"].as_array().into_iter().flatten();
+    let reference = std::iter::once(field).chain(alternatives).find_map(|schema| schema["$ref"].as_str())?;
+    root.pointer(reference.strip_prefix('#')?)
 }
 
 fn tcp() -> Value {

@@ -1,4 +1,4 @@
-//! What to simulate: a plan, the options that override it, and both looked up.
+//! A plan and the options that override it, before and after all names are resolved.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,32 +16,32 @@ use crate::{Error, NamedVariant, named_variant};
 /// A plan and the options that override it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ScenarioOptions {
-    /// Who shares which path and does what there.
+    /// The plan.
     pub plan: Plan,
-    /// Another path.
+    /// The path, instead of the plan's.
     pub path: Option<PathSource>,
-    /// `KEY=VALUE` each: more values of the path or of the TCP to change.
+    /// Values of the path and TCP options to change, each as `KEY=VALUE`.
     pub set: Vec<String>,
     /// Each data packet is lost with this probability.
     pub loss: Option<Share>,
-    /// Whether whatever reorders is taken off.
+    /// Whether to remove all reordering from the path.
     pub in_order: Option<bool>,
-    /// Whether each seed draws where what is periodic begins.
+    /// Whether each seed draws the starting points of everything periodic.
     pub phases: Option<Phases>,
-    /// Another length of each run.
+    /// Length of each run, instead of the plan's.
     pub duration: Option<Duration>,
-    /// Files with variants of the user's own.
+    /// Files with the user's own variants.
     pub variant_files: Vec<PathBuf>,
-    /// More of them: their locations in errors, and what would stand in a file.
+    /// Further variants as tables, each with its name for errors.
     pub variant_tables: Vec<(String, Table)>,
 }
 
-/// Scenario options with everything looked up.
+/// Scenario options with all names resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) plan: Plan,
     pub(crate) profile: Arc<Profile>,
-    /// The user's own variants, those of files first.
+    /// The user's own variants; those of files come first.
     pub(crate) customs: Vec<Custom>,
     files: usize,
     pub(crate) duration: Duration,
@@ -50,7 +50,7 @@ pub(crate) struct Setup {
 }
 
 impl ScenarioOptions {
-    /// The plan as it is.
+    /// The plan without overrides.
     pub fn of(plan: Plan) -> ScenarioOptions {
         ScenarioOptions {
             plan,
@@ -65,7 +65,7 @@ impl ScenarioOptions {
         }
     }
 
-    /// How long each run is, in its own time: a minute if nothing is said.
+    /// Length of each run in simulated time; by default one minute.
     pub fn duration(&self) -> Duration {
         self.duration.or(self.plan.duration).unwrap_or(Duration::from_secs(60))
     }
@@ -115,40 +115,50 @@ impl ScenarioOptions {
     }
 }
 
-/// Refuses a path on which data would arrive without any time passing: a simulation of it would not come to an end.
+/// Refuses a path on which data arrives without any delay: its simulation would never end.
 fn takes_time(profile: &Profile) -> Result<(), Error> {
     let train = Train { packets: 1000, size: Bytes(1500), gap: Duration::ZERO };
     let is_instant = |direction| train.through(profile, direction, 1).delay_quantile(1.0).is_zero();
     if [Direction::Forward, Direction::Reverse].into_iter().all(is_instant) {
-        let message = "data take no time on this path, or none once whatever reorders is taken off; add a link";
+        let message = "data takes no time on this path, or on the same path without reordering; add a link";
         return Err(InputError::new(&profile.name, format!("{message} with a `rate` or a `delay`")).into());
     }
     Ok(())
 }
 
+/// Warnings about a path and about the user's own variants.
+pub fn warnings(profile: &Profile, customs: &[Custom]) -> Vec<String> {
+    let is_total = |named: &Named| matches!(&named.spec, Spec::Loss(loss) if loss.probability == Share::ONE);
+    let nothing_arrives = || format!("{}: the loss is 100 %, so no data arrives", profile.name);
+    let loses_all = profile.forward.iter().any(is_total).then(nothing_arrives);
+    customs.iter().flat_map(|custom| custom.warnings.clone()).chain(loses_all).collect()
+}
+
 impl Setup {
-    /// Variants of files take part even if nobody names them.
+    /// Variants of files are compared even if they are not named.
     pub(crate) fn of_files(&self) -> &[Custom] {
         &self.customs[..self.files]
     }
 
-    /// The same without whatever reorders.
+    /// The same without reordering.
     pub(crate) fn in_order(&self) -> Setup {
         Setup { profile: Arc::new(self.profile.in_order()), ..self.clone() }
     }
 
-    /// What the path or the plan is, in a sentence.
+    /// True if a single flow, of the compared variant, has the path for itself.
+    pub(crate) fn has_one_flow(&self) -> bool {
+        matches!(&self.plan.groups[..], [group] if group.count == 1 && group.variant.is_none())
+    }
+
+    /// A description of the plan or the path in one sentence.
     pub(crate) fn description(&self) -> String {
         let described = [&self.plan.description, &self.profile.description].into_iter().find(|text| !text.is_empty());
         described.cloned().unwrap_or_default()
     }
 
-    /// What works against itself in the user's files and on the path.
+    /// Warnings about combinations in the user's files, and about the path.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let is_total = |named: &Named| matches!(&named.spec, Spec::Loss(loss) if loss.probability == Share::ONE);
-        let nothing_arrives = || format!("{}: a loss of 100 %: no data arrives", self.profile.name);
-        let loses_all = self.profile.forward.iter().any(is_total).then(nothing_arrives);
-        self.customs.iter().flat_map(|custom| custom.warnings.clone()).chain(loses_all).collect()
+        warnings(&self.profile, &self.customs)
     }
 
     pub(crate) fn scenario(&self, variant: &NamedVariant, seed: u64) -> Scenario {

@@ -1,4 +1,4 @@
-//! One run on its own, with its time series.
+//! A single run, with its time series.
 
 use std::sync::atomic::AtomicBool;
 
@@ -13,51 +13,51 @@ use crate::experiment::fall_backs;
 use crate::setup::Setup;
 use crate::{Error, NamedVariant, RunSummary, ScenarioOptions, named_variant};
 
-/// Samples of a time series at most, all connections together.
+/// The most samples of a time series, all connections together.
 const MOST_SAMPLES: u128 = 1_000_000;
 
 /// What to simulate.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SimulateOptions {
-    /// On what, for how long.
+    /// The path, the duration and so on.
     pub scenario: ScenarioOptions,
     /// The variant's name.
     pub variant: String,
-    /// Seed of every random decision.
+    /// Seed of all random decisions.
     pub seed: u64,
-    /// Interval of the time series; at most a million samples, all connections together. None: no series.
+    /// Interval of the time series; at most a million samples, all connections together. None for no series.
     pub sample_every: Option<Duration>,
 }
 
-/// What one run has shown: its totals and, point by point, the senders' variables.
+/// The results of one run: its totals, and the senders' variables over time.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Trajectory {
     /// The path's name.
     pub path: String,
-    /// What it is.
+    /// Its description.
     pub description: String,
     /// The variant's name.
     pub variant: String,
-    /// Length of the run in its own time.
+    /// Length of the run in simulated time.
     pub duration_s: f64,
-    /// For so long nothing counted.
+    /// Length of the warm-up.
     pub warm_up_s: f64,
-    /// The same numbers as in a comparison.
+    /// The same numbers as in a comparison, and further measurements.
     pub run: RunSummary,
-    /// What it did without because the two ends did not agree on it.
+    /// What it did without because the other end does not support it.
     pub fell_back: Vec<String>,
-    /// What works against itself in the user's files.
+    /// Warnings about combinations in the user's files, and about the path.
     pub warnings: Vec<String>,
     /// By connection, then by time.
     pub series: Series,
 }
 
-/// The senders' variables at moments: columns of equal length.
+/// The senders' variables at each sample: columns of equal length.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct Series {
-    /// Which connection, from 0.
+    /// The connection, from 0.
     pub flow: Vec<u32>,
-    /// When, seconds.
+    /// Time, seconds.
     pub time_s: Vec<f64>,
     /// `open`, `disorder`, `recovery` or `loss`.
     pub phase: Vec<&'static str>,
@@ -65,32 +65,32 @@ pub struct Series {
     pub cwnd_bytes: Vec<u64>,
     /// Slow start threshold, bytes; none before the first loss.
     pub ssthresh_bytes: Vec<Option<u64>>,
-    /// How many duplicates mean loss, segments.
+    /// Duplicate threshold, segments.
     pub dup_thresh_segments: Vec<u32>,
-    /// The share of measured reordering that the threshold is to cover; none if it steers by none.
+    /// The share of measured reordering that the threshold should cover; none if the variant has no such target.
     pub reordering_coverage: Vec<Option<f64>>,
     /// Smoothed round-trip time, ms; none before the first sample.
     pub srtt_ms: Vec<Option<f64>>,
     /// Retransmission timeout without back-off, ms.
     pub rto_ms: Vec<f64>,
-    /// Sent and not cumulatively acknowledged, bytes.
+    /// Bytes sent and not cumulatively acknowledged.
     pub flight_size_bytes: Vec<u64>,
-    /// Thought to be in the network, bytes.
+    /// Estimated bytes in flight.
     pub pipe_bytes: Vec<u64>,
     /// The peer's receive window, bytes.
     pub snd_wnd_bytes: Vec<u64>,
-    /// Acknowledged so far, bytes.
+    /// Bytes acknowledged so far.
     pub acknowledged_bytes: Vec<u64>,
-    /// Arrived in order so far, bytes.
+    /// Bytes that arrived in order so far.
     pub delivered_bytes: Vec<u64>,
     /// Retransmissions so far whose data had already arrived.
     pub spurious_retransmissions: Vec<u64>,
 }
 
-/// Runs it. None if `stop` became true on the way.
+/// Runs it. None if `stop` became true.
 ///
 /// # Errors
-/// If the options are wrong: names the file, key or flag, and what is allowed.
+/// If an option is invalid. Names the file, key or option, and what is allowed.
 pub fn simulate(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<Trajectory>, Error> {
     let (setup, variant) = options.look_up()?;
     let mut scenario = setup.scenario(&variant, options.seed);
@@ -122,7 +122,7 @@ impl SimulateOptions {
             let samples = u128::from(setup.duration.as_nanos() / interval.as_nanos()) * flows;
             if samples > MOST_SAMPLES {
                 let message =
-                    format!("makes {samples} samples; at most {MOST_SAMPLES} are kept, all connections together");
+                    format!("would take {samples} samples; the limit is {MOST_SAMPLES} for all connections together");
                 return Err(Argument::SampleEvery.refused(interval, message).into());
             }
         }
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_are_bounded_and_a_total_loss_warns() {
+    fn the_number_of_samples_is_limited_and_a_total_loss_warns() {
         let mut plan = Plan::bulk(2);
         plan.path = Some(PathSource::Given("clean".to_owned()));
         let mut scenario = ScenarioOptions::of(plan);
@@ -185,10 +185,11 @@ mod tests {
             sample_every: Some(Duration::from_nanos(1)),
         };
         let error = simulate(&options, &AtomicBool::new(false)).unwrap_err().to_string();
-        let says = "sample_every = 1 ns: makes 2000000000 samples; at most 1000000 are kept, all connections together";
+        let says =
+            "sample_every = 1 ns: would take 2000000000 samples; the limit is 1000000 for all connections together";
         assert_eq!(error, says);
         options.sample_every = Some(Duration::from_millis(1));
         let trajectory = simulate(&options, &AtomicBool::new(false)).unwrap().unwrap();
-        assert!(trajectory.warnings.iter().any(|warning| warning == "clean: a loss of 100 %: no data arrives"));
+        assert!(trajectory.warnings.iter().any(|warning| warning == "clean: the loss is 100 %, so no data arrives"));
     }
 }

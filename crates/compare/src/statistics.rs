@@ -11,26 +11,27 @@ pub struct Estimate {
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// The two groups into which the values fall, the lower first, each with its `mean` and its number of `runs`; null if
-    /// they do not. They do if the largest gap between neighbours in order of size is more than 3/4 of the range and at least
-    /// 10 % of the mean, with at least two values on either side. Then the mean describes no run.
+    /// The two groups into which the values fall, the lower first, each with its `mean` and its number of `runs`; null
+    /// if they do not. They do if the largest gap between neighbouring values in order of size is more than 3/4 of the
+    /// range and at least 10 % of the mean, with at least two values on either side. The mean is then not typical of
+    /// any run.
     pub two_groups: Option<[Outcome; 2]>,
 }
 
-/// Values that lie close together.
+/// A group of values that are close together.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct Outcome {
     /// Their mean.
     pub mean: f64,
-    /// How many they are.
+    /// How many there are.
     pub runs: usize,
 }
 
-/// The largest gap is more than this share of the range.
+/// The largest gap must be more than this share of the range,
 const LEAST_GAP_OF_RANGE: f64 = 0.75;
-/// It is at least this share of the mean.
+/// and at least this share of the mean.
 const LEAST_GAP_OF_MEAN: f64 = 0.1;
-/// Each group has at least so many values.
+/// Each group must have at least this many values.
 const LEAST_RUNS: usize = 2;
 
 /// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
@@ -38,11 +39,11 @@ const T95: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
-/// The same of the normal distribution.
+/// The same for the normal distribution.
 const Z95: f64 = 1.960;
 
 impl Estimate {
-    /// Of `values`.
+    /// The estimate for `values`.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Estimate {
         let values: Vec<f64> = values.into_iter().collect();
         let n = values.len();
@@ -59,7 +60,7 @@ impl Estimate {
         Estimate { mean, ci95, min: sorted[0], max: sorted[n - 1], two_groups: two_groups(&sorted) }
     }
 
-    /// All values are the same.
+    /// True if all values are equal.
     pub fn is_constant(&self) -> bool {
         self.min.total_cmp(&self.max).is_eq()
     }
@@ -97,12 +98,13 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_fall_into_two_groups_are_told() {
+    fn runs_that_fall_into_two_groups_are_recognised() {
         let groups = |values: &[f64]| Estimate::of(values.iter().copied()).two_groups;
         let told = groups(&[7.5, 3.5, 3.4, 7.6, 3.6]).unwrap();
         assert!((told[0].mean - 3.5).abs() < 1e-12 && (told[1].mean - 7.55).abs() < 1e-12);
         assert_eq!(told.map(|group| group.runs), [3, 2]);
-        // A single run far from the others, values that are spread, and a gap that is small beside the mean.
+        // A single run far from the others, values that are spread, a gap that is small relative to the mean, and equal
+        // values.
         for values in [&[3.5, 3.4, 3.6, 3.5, 7.5][..], &[1.0, 2.0, 4.0, 5.0], &[9.58, 9.58, 9.6, 9.6], &[1.0; 5]] {
             assert_eq!(groups(values), None, "{values:?}");
         }

@@ -1,5 +1,5 @@
-//! Finished runs of a sweep, kept as they come: lines of JSON in a folder. A line is written whole; of a program that was
-//! killed the last one may be torn, and is not read.
+//! Finished runs of a sweep, stored in a folder as lines of JSON. Each line is written with a single call. If the
+//! program was killed, the last line may be incomplete; it is then ignored.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -34,7 +34,7 @@ struct Line {
 }
 
 impl Store {
-    /// The folder, made if it is not there, and what it holds.
+    /// Opens the folder, creates it if necessary, and reads its contents.
     ///
     /// # Errors
     /// Names the file.
@@ -58,7 +58,7 @@ impl Store {
         self.known.get(key)
     }
 
-    /// Keeps a finished run, in a file of this program's own.
+    /// Stores a finished run, in a file that only this program writes.
     ///
     /// # Errors
     /// Names the file.
@@ -72,7 +72,7 @@ impl Store {
             Some(file) => file,
             none => {
                 let mut file = OpenOptions::new().create(true).append(true).open(&name).map_err(failed)?;
-                // An earlier program with the same number may have been killed in the middle of a line.
+                // An earlier process with the same number may have been killed while it wrote a line.
                 file.write_all(b"\n").map_err(failed)?;
                 none.insert(file)
             }
@@ -89,7 +89,7 @@ mod tests {
     use toml::Value;
 
     #[test]
-    fn a_torn_line_is_run_again() {
+    fn a_run_with_an_incomplete_line_is_repeated() {
         let folder = std::env::temp_dir().join(format!("reknit-store-{}", std::process::id()));
         let table = "path = \"clean\"\nduration = \"1 s\"\nvariant = \"sack\"\n".parse().unwrap();
         let axes = vec![Axis::new("loss", Value::Array(vec![Value::Float(0.0), Value::Float(0.01)])).unwrap()];

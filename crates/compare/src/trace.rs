@@ -15,26 +15,26 @@ use serde::Serialize;
 use crate::simulate::phase;
 use crate::{Error, SimulateOptions};
 
-/// Events of a trace at most.
+/// The most events of a trace.
 const MOST_EVENTS: usize = 2_000_000;
 
-/// What was sent, delivered and lost in a run: columns of equal length, in the order of events. Sequence numbers are bytes
-/// from the initial one: the SYN is 0, the first byte of data 1.
+/// The packets that were sent, delivered and lost in a run: columns of equal length, in the order of events. Sequence
+/// numbers are relative to the initial ones: the SYN is 0, the first byte of data 1.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct Packets {
-    /// When, seconds.
+    /// Time, seconds.
     pub time_s: Vec<f64>,
-    /// Which connection, from 0.
+    /// The connection, from 0.
     pub flow: Vec<u32>,
     /// `send`, `deliver` or `lost`.
     pub event: Vec<&'static str>,
-    /// At which end: `sender` or `receiver` of data. For what was lost, the end that had sent it.
+    /// The end: `sender` or `receiver` of data. For a lost packet, the end that sent it.
     pub end: Vec<&'static str>,
-    /// `forward`, as data goes, or `reverse`.
+    /// `forward`, the direction of data, or `reverse`.
     pub direction: Vec<&'static str>,
-    /// The packet's ordinal in the run, from 0; the same at both ends.
+    /// The packet's number in the run, from 0; the same at both ends.
     pub packet: Vec<u64>,
-    /// A copy that the network made.
+    /// True for a copy that the network made.
     pub copy: Vec<bool>,
     /// Sequence number.
     pub seq_bytes: Vec<u64>,
@@ -42,23 +42,24 @@ pub struct Packets {
     pub ack_bytes: Vec<Option<u64>>,
     /// Bytes of payload.
     pub length_bytes: Vec<u16>,
-    /// As tcpdump writes them: `S`, `F`, `R`, `P`, and `.` for ACK.
+    /// As written by tcpdump: `S`, `F`, `R`, `P`, and `.` for ACK.
     pub flags: Vec<String>,
-    /// SACK blocks without the DSACK, in the order of the option: `left-right`, the right edge being one past the last.
+    /// SACK blocks without the DSACK, in the order of the option, as `left-right`; the right edge is one past the last
+    /// byte.
     pub sack: Vec<Vec<String>>,
     /// The DSACK block.
     pub dsack: Vec<Option<String>>,
-    /// Ordinal of the segment among those of its end, in the order of first transmission, from 1; none without data or FIN.
+    /// The number of the data segment, in the order of first transmission by its end, from 1; none without data or FIN.
     pub segment: Vec<Option<u32>>,
-    /// Which transmission of it, from 1.
+    /// The number of the transmission, from 1.
     pub transmission: Vec<Option<u16>>,
-    /// Why it was sent: `new`, `limited_transmit`, `fast_retransmit`, `timeout`, `probe`, `rescue` or `window_probe`.
+    /// The cause: `new`, `limited_transmit`, `fast_retransmit`, `timeout`, `probe`, `rescue` or `window_probe`.
     pub cause: Vec<Option<&'static str>>,
-    /// The sender's variables after it has dealt with the event; none at the receiver. Congestion window, bytes.
+    /// The sender's variables after it has processed the event; none at the receiver. Congestion window, bytes.
     pub cwnd_bytes: Vec<Option<u64>>,
     /// Slow start threshold, bytes; none before the first loss.
     pub ssthresh_bytes: Vec<Option<u64>>,
-    /// How many duplicates mean loss, segments.
+    /// Duplicate threshold, segments.
     pub dup_thresh_segments: Vec<Option<u32>>,
     /// `open`, `disorder`, `recovery` or `loss`.
     pub phase: Vec<Option<&'static str>>,
@@ -69,17 +70,16 @@ pub struct Packets {
 /// A run, packet by packet.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Trace {
-    /// What works against itself in the user's files.
+    /// Warnings about combinations in the user's files, and about the path.
     pub warnings: Vec<String>,
-    /// Everything, from the beginning.
+    /// All events, from the beginning.
     pub packets: Packets,
 }
 
-/// Runs it and records every packet, at most two million events; its series is not wanted. None if `stop` became true on the
-/// way.
+/// Runs it and records every packet, at most two million events; `sample_every` is ignored. None if `stop` became true.
 ///
 /// # Errors
-/// If the options are wrong, or if there are more events.
+/// If an option is invalid, or there are more events.
 pub fn trace(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<Trace>, Error> {
     let (setup, variant) = options.look_up()?;
     let scenario = setup.scenario(&variant, options.seed);
@@ -88,14 +88,14 @@ pub fn trace(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<Trac
         Ok((_, recorder)) => Ok(Some(Trace { warnings: setup.warnings(), packets: recorder.packets })),
         Err(_) if is_full.load(Ordering::Relaxed) => {
             let message =
-                format!("makes more than {MOST_EVENTS} events, the most that a trace keeps; trace a shorter run");
+                format!("would record more than {MOST_EVENTS} events, the limit of a trace; trace a shorter run");
             Err(Argument::Duration.refused(setup.duration, message).into())
         }
         Err(_) => Ok(None),
     }
 }
 
-/// Makes offsets of the sequence numbers of one end, which wrap.
+/// Converts the sequence numbers of one end, which wrap, to offsets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unwrapped {
     isn: SeqNum,
@@ -115,12 +115,12 @@ impl Unwrapped {
 struct Recorder<'a> {
     /// Ends the run.
     stop: &'a AtomicBool,
-    /// There were more events than it keeps.
+    /// There were more events than the limit.
     is_full: &'a AtomicBool,
     packets: Packets,
-    /// For each connection the numbers of the sender and those of the receiver.
+    /// For each connection, the sequence numbers of the sender and of the receiver.
     numbers: BTreeMap<u32, [Unwrapped; 2]>,
-    /// Rows at a sender that has not been looked at since.
+    /// Rows at a sender whose variables are not filled in yet.
     open: Vec<usize>,
 }
 
@@ -147,7 +147,7 @@ impl<'a> Recorder<'a> {
         self.numbers.insert(datagram.flow, numbers);
     }
 
-    /// The numbers of the end that sent `datagram`, and those of the other.
+    /// The sequence numbers of the end that sent `datagram`, and those of the other end.
     fn numbers_of(&mut self, datagram: &Datagram) -> [Unwrapped; 2] {
         let numbers = self.numbers.entry(datagram.flow).or_default();
         let own = usize::from(datagram.from == End::Receiver);
@@ -167,7 +167,8 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// True if the first block reports a duplicate: it lies below the acknowledgment, or within the second (RFC 2883 §4).
+/// True if the first block reports a duplicate: it is below the cumulative acknowledgment, or inside the second block
+/// (RFC 2883 §4).
 fn is_dsack(ack: SeqNum, blocks: &[SackBlock]) -> bool {
     let reaches = |from: SeqNum, to: SeqNum| !to.before(from);
     match blocks {
@@ -271,7 +272,7 @@ mod tests {
             [(0.1, Some("new")), (0.2, Some("fast_retransmit")),]
         );
         assert!(sent.iter().all(|i| p.seq_bytes[*i] == 1 + 2 * 960 && p.length_bytes[*i] == 960));
-        // The original arrives 30 ms late, the spurious copy draws a DSACK.
+        // The original arrives 30 ms late, and the spurious copy causes a DSACK.
         let arrived: Vec<f64> = rows("deliver", 3).iter().map(|i| p.time_s[*i]).collect();
         assert_eq!(arrived, [0.18, 0.25]);
         let dsack: Vec<usize> = (0..p.time_s.len()).filter(|i| p.dsack[*i].is_some()).collect();
@@ -280,7 +281,7 @@ mod tests {
             [(0.25, "receiver"), (0.3, "sender")]
         );
         assert!(dsack.iter().all(|i| p.dsack[*i].as_deref() == Some("1921-2881")));
-        // cwnd: 8 segments, less after the fast retransmit, 8 again after the DSACK.
+        // cwnd: 8 segments, fewer after the fast retransmit, and 8 again after the DSACK.
         assert_eq!(p.cwnd_bytes[sent[0]], Some(7680));
         assert_eq!((p.phase[sent[1]], p.ssthresh_bytes[sent[1]]), (Some("recovery"), Some(3840)));
         assert_eq!(p.cwnd_bytes[dsack[1]], Some(7680));
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handshake_begins_it_and_sack_blocks_are_offsets() {
+    fn the_trace_begins_with_a_handshake_and_sack_blocks_are_offsets() {
         let p = recorded();
         assert_eq!((p.flags[0].as_str(), p.seq_bytes[0], p.ack_bytes[0]), ("S", 0, None));
         let answer = p.flags.iter().position(|flags| flags == "S.").unwrap();
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_go_on_where_they_wrap() {
+    fn offsets_continue_when_sequence_numbers_wrap() {
         let mut numbers = Unwrapped { isn: SeqNum(u32::MAX - 9), highest: 0 };
         assert_eq!(
             [0xffff_fff6, 0, 0x7fff_0000, 0xfffe_0000, 0x10].map(|seq| numbers.offset(SeqNum(seq))),

@@ -1,65 +1,65 @@
-//! What is wrong with an input, as data. Whoever shows it to people words it: the command with flags, Python with the names of
+//! Errors in input, as data. Each interface words them with its own names: the command with options, Python with
 //! arguments.
 
 use std::fmt;
 
-/// What is wrong with a key of a table.
+/// An error in a key of a table.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}", At(key, value.as_deref(), message))]
 pub struct KeyError {
-    /// The key, dotted; empty if the error is about the table itself.
+    /// The key, with dots; empty if the error concerns the table itself.
     pub key: String,
-    /// The value that is refused, where the message does not quote it.
+    /// The value that is refused, if the message does not quote it.
     pub value: Option<String>,
-    /// What is wrong, and what is allowed.
+    /// What is wrong, or what is allowed.
     pub message: String,
 }
 
 impl KeyError {
-    /// `message` says what is wrong and what is allowed.
+    /// An error in `key`.
     pub fn new(key: impl Into<String>, message: impl Into<String>) -> KeyError {
         KeyError { key: key.into(), value: None, message: message.into() }
     }
 
-    /// The same, with the value that is refused.
+    /// Adds the value that is refused.
     #[must_use]
     pub fn of_value(self, value: impl fmt::Display) -> KeyError {
         KeyError { value: Some(value.to_string()), ..self }
     }
 
-    /// The same, seen from the table that has this one under the key `outer`.
+    /// Adds the key `outer` of the enclosing table.
     #[must_use]
     pub fn inside(self, outer: &str) -> KeyError {
         let key = if self.key.is_empty() { outer.to_owned() } else { format!("{outer}.{}", self.key) };
         KeyError { key, ..self }
     }
 
-    /// The same, with what `tell` makes of the message.
+    /// Replaces the message by what `tell` makes of it.
     #[must_use]
     pub fn told(self, tell: impl FnOnce(String) -> String) -> KeyError {
         KeyError { message: tell(self.message), ..self }
     }
 
-    /// The same, about `key` if it names none.
+    /// Sets the key if there is none.
     #[must_use]
     pub fn or_about(self, key: impl FnOnce() -> String) -> KeyError {
         if self.key.is_empty() { KeyError { key: key(), ..self } } else { self }
     }
 
-    /// The same, in the input at `location`.
+    /// Adds the location of the input.
     pub fn at(self, location: impl Into<Location>) -> InputError {
         InputError { location: location.into(), alternative: None, error: self }
     }
 }
 
-/// Where an input stands.
+/// The location of an input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Location {
-    /// A file, a built-in path, or what a table without a file is called.
+    /// A file, a built-in path, or the name of a table that is not in a file.
     File(String),
     /// A line of a file.
     Line(String, usize),
-    /// An argument of the command or of a function, and what was given; empty where the message quotes it.
+    /// An argument of the command or of a function, and the given value; empty if the message quotes it.
     Argument(Argument, String),
 }
 
@@ -81,18 +81,18 @@ impl From<Argument> for Location {
     }
 }
 
-/// What a caller can give: an option of the command, an argument of a Python function.
+/// What a caller can set: an option of the command, or an argument of a Python function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Argument {
     /// The path.
     Path,
-    /// Values of the path that are changed.
+    /// Changed values of the path.
     Set,
     /// Loss of data packets.
     Loss,
     /// Length of a run.
     Duration,
-    /// Where what is periodic begins.
+    /// Starting phases.
     Phases,
     /// Connections that share the path.
     Flows,
@@ -107,7 +107,7 @@ pub enum Argument {
 }
 
 impl Argument {
-    /// Its name in the library, which is also that of the Python argument.
+    /// Its name in the library, which is also the name of the Python argument.
     pub fn name(self) -> &'static str {
         match self {
             Argument::Path => "path",
@@ -123,21 +123,21 @@ impl Argument {
         }
     }
 
-    /// `name = given`, or the name alone.
+    /// `name = given`, or only the name.
     pub fn assigned(self, given: &str) -> String {
         if given.is_empty() { self.name().to_owned() } else { format!("{} = {given}", self.name()) }
     }
 
-    /// What is wrong with what was given for it; `message` says what is allowed.
+    /// An error in the given value; `message` states what is allowed.
     pub fn refused(self, given: impl fmt::Display, message: impl Into<String>) -> InputError {
         InputError::new(Location::Argument(self, given.to_string()), message)
     }
 }
 
-/// What is wrong with an input. It displays in the library's own names; [`InputError::worded`] takes those of an interface.
+/// An error in an input. `Display` uses the library's own names; [`InputError::worded`] uses those of an interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InputError {
-    /// Where the input stands.
+    /// The location of the input.
     pub location: Location,
     /// An argument that can be given instead.
     pub alternative: Option<Argument>,
@@ -146,24 +146,24 @@ pub struct InputError {
 }
 
 impl InputError {
-    /// About the input as a whole; `message` says what is wrong and what is allowed.
+    /// An error in the input as a whole; `message` states what is wrong and what is allowed.
     pub fn new(location: impl Into<Location>, message: impl Into<String>) -> InputError {
         KeyError::new("", message).at(location)
     }
 
-    /// The same, with an argument that can be given instead.
+    /// Adds an argument that can be given instead.
     #[must_use]
     pub fn or_give(self, argument: Argument) -> InputError {
         InputError { alternative: Some(argument), ..self }
     }
 
-    /// The same, with what `tell` makes of the message.
+    /// Replaces the message by what `tell` makes of it.
     #[must_use]
     pub fn told(self, tell: impl FnOnce(String) -> String) -> InputError {
         InputError { error: self.error.told(tell), ..self }
     }
 
-    /// The same, seen from the file `outer` in which this input stands under `key`.
+    /// Changes the location to the file `outer`, which contains this input under `key`.
     #[must_use]
     pub fn inside(self, outer: &str, key: &str) -> InputError {
         match &self.location {
@@ -172,8 +172,8 @@ impl InputError {
         }
     }
 
-    /// One line: the location, the key and value, what is wrong and what is allowed. `name` writes an argument and what was
-    /// given for it, which may be empty.
+    /// Formats the error as one line: the location, the key and value, what is wrong and what is allowed. `name`
+    /// formats an argument and its value, which may be empty.
     pub fn worded(&self, name: impl Fn(Argument, &str) -> String) -> String {
         let alternative = self.alternative.map(|argument| format!(", or give {}", name(argument, "")));
         let message = format!("{}{}", self.error.message, alternative.unwrap_or_default());
@@ -196,7 +196,7 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// `key = value: message`, without what there is none of.
+/// `key = value: message`, without the parts that are empty.
 struct At<'a>(&'a str, Option<&'a str>, &'a str);
 
 impl fmt::Display for At<'_> {
@@ -210,7 +210,7 @@ impl fmt::Display for At<'_> {
     }
 }
 
-/// `message` of a deserializer without the names of Rust's types.
+/// Removes the names of Rust's types from the `message` of a deserializer.
 pub(crate) fn in_words(message: &str) -> String {
     let mut words = message.to_owned();
     for (types, meaning) in [(&["u8", "u16", "u32", "u64", "usize"][..], "a whole number"), (&["f64"], "a number")] {
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_interface_words_an_error_in_its_names() {
+    fn each_interface_uses_its_own_names() {
         let flag = |argument: Argument, given: &str| format!("--{} {given}", argument.name()).trim_end().to_owned();
         let error = Argument::Duration.refused("0 s", "must be more than 0");
         assert_eq!(error.to_string(), "duration = 0 s: must be more than 0");
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_named_from_outside_in() {
+    fn keys_are_named_from_the_outermost_in() {
         let error = KeyError::new("delay", "wrong").inside("link").inside("forward");
         assert_eq!(error.to_string(), "forward.link.delay: wrong");
         assert_eq!(KeyError::new("", "wrong").or_about(|| "rate".to_owned()).to_string(), "rate: wrong");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_no_types() {
+    fn messages_do_not_name_types() {
         assert_eq!(
             in_words("invalid type: string \"y\", expected u16"),
             "invalid type: string \"y\", expected a whole number"

@@ -1,7 +1,8 @@
-//! Paths, variants and scenarios are TOML files. This is how all of them are read. What is wrong with any input is an
-//! [`InputError`]: where it stands, the key, the value, and what is allowed.
+//! Reads the TOML files for paths, variants and scenarios. An error in any input is an [`InputError`]: its location,
+//! the key, the value, and what is allowed.
 
 mod error;
+pub mod schema;
 mod words;
 
 use serde::de::DeserializeOwned;
@@ -10,10 +11,10 @@ use toml::{Table, Value};
 pub use error::{Argument, InputError, KeyError, Location};
 pub use words::{did_you_mean, file_error};
 
-/// The table that `text` is; `location` is the file's name.
+/// Parses `text`; `location` is the name of the file.
 ///
 /// # Errors
-/// If it is not TOML: names the line.
+/// If it is not TOML. Names the line.
 pub fn parse(location: &str, text: &str) -> Result<Table, InputError> {
     text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
@@ -21,7 +22,7 @@ pub fn parse(location: &str, text: &str) -> Result<Table, InputError> {
     })
 }
 
-/// What `table` describes.
+/// Deserializes `table`.
 ///
 /// # Errors
 /// Names the key, and what is allowed.
@@ -33,10 +34,10 @@ pub fn read<T: DeserializeOwned>(table: Table) -> Result<T, KeyError> {
     })
 }
 
-/// Takes a text out of `table`, on one line.
+/// Removes a string from `table`, and joins its lines.
 ///
 /// # Errors
-/// If it is something else.
+/// If the value is not a string.
 pub fn text(table: &mut Table, key: &str) -> Result<Option<String>, KeyError> {
     match table.remove(key) {
         None => Ok(None),
@@ -45,10 +46,10 @@ pub fn text(table: &mut Table, key: &str) -> Result<Option<String>, KeyError> {
     }
 }
 
-/// Takes a yes or no out of `table`.
+/// Removes a boolean from `table`.
 ///
 /// # Errors
-/// If it is something else.
+/// If the value is not a boolean.
 pub fn switch(table: &mut Table, key: &str) -> Result<Option<bool>, KeyError> {
     match table.remove(key) {
         None => Ok(None),
@@ -62,13 +63,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn broken_toml_names_the_line() {
+    fn invalid_toml_names_the_line() {
         let error = parse("p.toml", "a = 1\nb = = 2\n").unwrap_err().to_string();
         assert!(error.starts_with("p.toml:2: ") && !error.contains('\n'), "{error}");
     }
 
     #[test]
-    fn texts_and_switches_are_taken_out() {
+    fn strings_and_booleans_are_removed_from_the_table() {
         let mut table = parse("p.toml", "name = \"x\"\non = true\n").unwrap();
         assert_eq!(text(&mut table, "name"), Ok(Some("x".to_owned())));
         assert_eq!(text(&mut table, "on").unwrap_err().to_string(), "on: expected text, not boolean");

@@ -1,13 +1,13 @@
-//! Words for errors: what was probably meant, and what is wrong with a file.
+//! Texts for errors: suggestions for unknown names, and errors of files.
 
 use std::io;
 
-/// How many names are suggested at most.
+/// The most names to suggest.
 const MOST: usize = 3;
-/// How alike names are that are suggested (Jaro and Winkler; 1: equal).
+/// How similar suggested names must be (Jaro and Winkler; 1: equal).
 const ALIKE: f64 = 0.8;
 
-/// `; did you mean ...?` with the few of the `known` names that are most like `name`; empty if none is.
+/// `; did you mean ...?` with the `known` names that are most similar to `name`; empty if none is similar.
 pub fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let name = name.trim().to_lowercase();
     let mut near: Vec<(f64, &str)> = known.map(|known| (strsim::jaro_winkler(&name, known), known)).collect();
@@ -21,12 +21,12 @@ pub fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Str
     }
 }
 
-/// What is wrong with a file, without the number of the system's error.
+/// The text of a file error, without the number of the operating system.
 pub fn file_error(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::IsADirectory => "is a directory; a file is needed".to_owned(),
-        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "is a file; a directory is needed".to_owned(),
-        io::ErrorKind::InvalidData => "is no text file (UTF-8)".to_owned(),
+        io::ErrorKind::IsADirectory => "is a directory, not a file".to_owned(),
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "is a file, not a directory".to_owned(),
+        io::ErrorKind::InvalidData => "is not a text file (UTF-8)".to_owned(),
         _ => {
             let text = error.to_string();
             text.split(" (os error").next().unwrap_or_default().to_owned()
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_names_that_are_alike_are_suggested() {
+    fn a_few_similar_names_are_suggested() {
         let meant = |name| did_you_mean(name, ["two-paths-50ms", "two-paths-200ms", "rack", "rr-ta"].into_iter());
         assert_eq!(meant("two-path-50ms"), "; did you mean `two-paths-50ms` or `two-paths-200ms`?");
         assert_eq!(meant("Rak"), "; did you mean `rack`?");
@@ -47,9 +47,9 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_no_file() {
+    fn a_directory_is_not_a_file() {
         let error = std::fs::read_to_string("/").unwrap_err();
-        assert_eq!(file_error(&error), "is a directory; a file is needed");
+        assert_eq!(file_error(&error), "is a directory, not a file");
         let error = std::fs::read_to_string("/nowhere/at/all").unwrap_err();
         assert_eq!(file_error(&error), "No such file or directory");
     }

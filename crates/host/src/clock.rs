@@ -1,4 +1,4 @@
-//! The only place that reads a clock.
+//! The only module that reads a clock.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -7,12 +7,12 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use reknit_units::Instant;
 
-/// The time by which a path runs: that of the machine, or one that was recorded.
+/// The clock of a path: that of the machine, or a recorded one.
 pub(crate) trait TimeSource {
-    /// The time.
+    /// The current time.
     fn now(&self) -> Instant;
 
-    /// Returns at `until`, or as soon as one of `readable` is.
+    /// Returns at `until`, or as soon as any of `readable` is readable.
     fn wait(&self, until: Instant, readable: &[BorrowedFd<'_>]) -> io::Result<()>;
 }
 
@@ -44,7 +44,7 @@ impl Clock {
         Clock { origin: std::time::Instant::now() }
     }
 
-    /// The time of day, in nanoseconds since 1970, at which this clock stood at zero.
+    /// The time of day at which this clock was zero, in nanoseconds since 1970.
     #[expect(clippy::disallowed_methods, reason = "captures carry the time of day")]
     pub(crate) fn time_of_day(self) -> Instant {
         let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

@@ -1,29 +1,29 @@
-//! What this machine can run, and what to do about the rest.
+//! Checks what this machine can run, and how to enable the rest.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use crate::namespace;
 
-/// One thing that was looked at.
+/// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Check {
-    /// What.
+    /// What was checked.
     pub name: &'static str,
     /// What was found.
     pub state: State,
-    /// What it is good for, or what to do about it.
+    /// What it is used for, or how to get it.
     pub note: String,
 }
 
 /// What was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// It is there.
+    /// It is available.
     Ok,
-    /// It is missing, and something needs it.
+    /// It is missing, and live transfers need it.
     Missing,
-    /// It is missing, and only extras need it.
+    /// It is missing, and only optional features need it.
     Optional,
 }
 
@@ -41,7 +41,7 @@ pub fn can_run_testbed() -> bool {
     namespace_error().is_none()
 }
 
-/// Looks at everything.
+/// Runs all checks.
 pub fn examine() -> Vec<Check> {
     let tun = Path::new("/dev/net/tun").exists();
     let namespace = namespace_error();
@@ -53,22 +53,22 @@ pub fn examine() -> Vec<Check> {
     let algorithms = algorithms.unwrap_or_default().trim().to_owned();
     let have_cubic = algorithms.split_whitespace().any(|name| name == "cubic");
     vec![
-        check("simulator", true, true, "reknit compare: needs nothing"),
+        check("simulator", true, true, "reknit compare: needs nothing else"),
         check("/dev/net/tun", tun, true, if tun { "TUN devices" } else { "load the module: modprobe tun" }),
         check("network namespaces", namespace.is_none(), true, note),
         check("kernel:cubic", have_cubic, true, format!("congestion controls of this kernel: {algorithms}")),
-        extra("tshark", "tshark", "reads our captures in tests", "apt install tshark"),
-        extra("ns-2", "ns", "the independent simulator of `make bench`", "apt install ns2"),
+        extra("tshark", "tshark", "reads captures in tests", "apt install tshark"),
+        extra("ns-2", "ns", "an independent simulator, for `make bench`", "apt install ns2"),
     ]
 }
 
-/// A program that only extras need.
+/// A program that only optional features need.
 fn extra(name: &'static str, program: &str, purpose: &str, install: &str) -> Check {
     let found = is_installed(program);
     check(name, found, false, if found { purpose.to_owned() } else { format!("{purpose}: {install}") })
 }
 
-/// Tries it, in a thread that takes its namespace with it.
+/// Tries to create a namespace, in a thread with which the namespace ends.
 fn namespace_error() -> Option<String> {
     let [local, remote] = [1, 2].map(|n| IpAddr::V4(Ipv4Addr::new(10, 77, 0, n)));
     let attempt = std::thread::spawn(move || namespace::enter(local, remote).map(|_| ()));

@@ -1,4 +1,4 @@
-//! A path in real time between two ends.
+//! Emulates a path between two ends in real time.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -15,11 +15,11 @@ use crate::clock::{Clock, TimeSource};
 use crate::observer::Observer;
 use crate::punctuality::Lateness;
 
-/// Longest sleep, so that a request to stop is heard.
+/// The longest sleep, so that a request to stop is noticed.
 const NAP: Duration = Duration::from_millis(50);
-/// After the ends are done, how long the last packets may take.
+/// How long the last packets may take after both ends have finished.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Packets taken from a device before the other side gets its turn.
+/// The most packets taken from one device before the other side gets its turn.
 const BATCH: usize = 64;
 
 /// Bytes of an IPv6 header without extensions.
@@ -46,7 +46,8 @@ impl Packet for Wire {
             .map_or(0, |Decoded { endpoints, .. }| flow_hash(endpoints.source, endpoints.destination))
     }
 
-    /// The headers of IP stay whole: a damaged one would be no matter between the two ends, but for the next router.
+    /// The IP header is not corrupted: between the two ends that would not matter, but a real router would drop the
+    /// packet.
     fn flip(&mut self, bit: u64) -> bool {
         let ip_header = match self.bytes.first() {
             Some(first) if first >> 4 == 4 => usize::from(first & 0xf) * 4,
@@ -64,7 +65,7 @@ impl Packet for Wire {
         let dropped = segment.options.experiment.dropped.filter(|_| segment.len > 0)?;
         let range = DropRange { lowest: dropped.lowest.0, highest: dropped.highest.0 };
         Some(Notice {
-            // One pipe carries one direction between two hosts: the ports tell its flows apart.
+            // A pipe carries one direction between two hosts, so the ports identify its flows.
             flow: u64::from(endpoints.source.port()) << 16 | u64::from(endpoints.destination.port()),
             number: segment.seq.0,
             dropped: (!dropped.is_empty()).then_some(range),
@@ -77,28 +78,28 @@ impl Packet for Wire {
     }
 }
 
-/// What stands at an end of the path.
+/// An end of the path.
 pub(crate) trait Endpoint {
-    /// Writes the next packet that it sends into `packet`; false if it sends none now.
+    /// Writes the next packet that it sends into `packet`; false if there is none now.
     fn take(&mut self, now: Instant, packet: &mut Vec<u8>) -> io::Result<bool>;
 
-    /// A packet arrives; `decoded` is what it says, if it is whole.
+    /// A packet arrives; `decoded` is none if it is corrupted.
     fn put(&mut self, now: Instant, bytes: &[u8], decoded: Option<&Decoded<'_>>) -> io::Result<()>;
 
-    /// When it next has something to do on its own.
+    /// When it next has something to do without a packet.
     fn deadline(&self) -> Instant;
 
-    /// What becomes readable when it sends something of its own accord.
+    /// What becomes readable when it has a packet to send.
     fn readable(&self) -> Option<BorrowedFd<'_>>;
 
-    /// True once it sends and expects nothing more.
+    /// True if it neither sends nor expects anything more.
     fn is_finished(&self) -> bool;
 
-    /// True if it gave up.
+    /// True if it has failed.
     fn has_failed(&self) -> bool;
 }
 
-/// A capture file of one side.
+/// The capture file of one side.
 pub(crate) struct Tap {
     capture: Capture<BufWriter<File>>,
     interface: Interface,
@@ -122,13 +123,13 @@ impl Tap {
     }
 }
 
-/// One side: its end, what that sends into, who looks on.
+/// One side: its end, the pipe for what it sends, and its observers.
 pub(crate) struct Side<E> {
     pub(crate) end: E,
-    /// The way to the other side.
+    /// The direction to the other side.
     pub(crate) pipe: Pipe<Wire>,
     pub(crate) tap: Option<Tap>,
-    /// Watches the data that this side sends.
+    /// Observes the data that this side sends.
     pub(crate) observer: Observer,
 }
 
@@ -139,9 +140,9 @@ pub(crate) enum Stopped {
     Done,
     /// An end has failed.
     Failed,
-    /// The limit came first.
+    /// The time limit was reached first.
     TimeIsUp,
-    /// Someone asked for it.
+    /// It was cancelled.
     Cancelled,
 }
 
@@ -150,12 +151,12 @@ pub(crate) struct Emulator<'a, C, E> {
     pub(crate) clock: C,
     pub(crate) sides: [Side<E>; 2],
     pub(crate) cancel: &'a AtomicBool,
-    /// How late packets left the path, both ways.
+    /// How late packets left the path, in both directions.
     pub(crate) lateness: Lateness,
 }
 
 impl<C: TimeSource, E: Endpoint> Emulator<'_, C, E> {
-    /// Moves packets until the ends are done, or until `limit`.
+    /// Forwards packets until the ends are finished, or until `limit`.
     pub(crate) fn run(&mut self, limit: Instant) -> io::Result<Stopped> {
         let mut buffer = Vec::new();
         let mut farewell = Instant::NEVER;
@@ -187,7 +188,7 @@ impl<C: TimeSource, E: Endpoint> Emulator<'_, C, E> {
         }
     }
 
-    /// Takes what a side wants to send. True if there was something.
+    /// Takes the packets that a side wants to send. True if there were any.
     fn collect(&mut self, side: usize, now: Instant, buffer: &mut Vec<u8>) -> io::Result<bool> {
         for taken in 0..BATCH {
             if !self.sides[side].end.take(now, buffer)? {
@@ -202,7 +203,7 @@ impl<C: TimeSource, E: Endpoint> Emulator<'_, C, E> {
         let side = &mut self.sides[from];
         match Decoded::read(packet) {
             Ok(decoded) => side.observer.on_sent(&decoded),
-            // Housekeeping of the kernel (router solicitations and the like) has no business on the path.
+            // Other traffic of the kernel, such as router solicitations, does not belong on the path.
             Err(DecodeError::NotTcp) => return Ok(()),
             Err(_) => {}
         }
@@ -214,7 +215,7 @@ impl<C: TimeSource, E: Endpoint> Emulator<'_, C, E> {
         Ok(())
     }
 
-    /// Hands what has come through from `from` to the other side. True if there was something.
+    /// Delivers the packets that have come through from `from` to the other side. True if there were any.
     fn deliver(&mut self, from: usize, now: Instant) -> io::Result<bool> {
         let [first, second] = &mut self.sides;
         let (from, to) = if from == 0 { (first, second) } else { (second, first) };
@@ -235,7 +236,7 @@ impl<C: TimeSource, E: Endpoint> Emulator<'_, C, E> {
         Ok(busy)
     }
 
-    /// Sleeps until something can happen.
+    /// Sleeps until the next event.
     fn sleep(&self, now: Instant) -> io::Result<()> {
         let wake = |wake: Instant, side: &Side<E>| wake.min(side.pipe.next_at()).min(side.end.deadline());
         let until = self.sides.iter().fold(now + NAP, wake);
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flipped_bit_is_noticed_wherever_it_is() {
+    fn a_flipped_bit_is_detected_at_any_position() {
         let whole = wire(20, None);
         let bits = 8 * (whole.bytes.len() as u64 - 20);
         for bit in 0..bits {
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_their_addresses_and_ports() {
+    fn a_flow_is_identified_by_addresses_and_ports() {
         let [source, destination] = ["10.0.0.1:2".parse().unwrap(), "10.0.0.2:3".parse().unwrap()];
         assert_eq!(wire(100, None).flow(), flow_hash(source, destination));
         assert_eq!(wire(0, None).flow(), wire(100, None).flow());
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_without_data_or_room_are_left_alone() {
+    fn packets_without_data_or_space_are_not_changed() {
         assert_eq!(wire(0, Some(Dropped::NOTHING)).notice(), None);
         assert_eq!(wire(100, None).notice(), None);
     }

@@ -15,7 +15,7 @@ use crate::namespace::MTU;
 pub(crate) enum End {
     /// A kernel, behind its TUN device.
     Kernel(KernelEnd),
-    /// Our engine.
+    /// The engine.
     Engine(Box<EngineEnd>),
 }
 
@@ -36,7 +36,7 @@ impl Endpoint for End {
         match (self, decoded) {
             (End::Kernel(kernel), _) => kernel.deliver(bytes)?,
             (End::Engine(end), Some(decoded)) => end.on_packet(now, decoded),
-            (End::Engine(_), None) => {} // damaged: as if it had never come
+            (End::Engine(_), None) => {} // corrupted: treated as lost
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! An end whose TCP is our engine, with its application.
+//! An end whose TCP is the engine, with its application.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use reknit_wire::{Decoded, Endpoints, encode};
 
 use crate::workload::{Sink, Source, Tally};
 
-/// Bytes that the application may write ahead.
+/// Size of the send buffer.
 const SEND_BUFFER: Bytes = Bytes(4 << 20);
 /// Bytes per read and write.
 const CHUNK: usize = 64 << 10;
@@ -23,7 +23,7 @@ pub(crate) enum Application {
     Receives(Sink),
 }
 
-/// One connection of our engine, and what its application does.
+/// A connection of the engine, and its application.
 pub(crate) struct EngineEnd {
     endpoints: Endpoints,
     listens: bool,
@@ -34,7 +34,7 @@ pub(crate) struct EngineEnd {
     application: Application,
     exhausted: bool,
     last_read: Instant,
-    /// Packets to send that belong to no stream.
+    /// Packets to send that are not part of the connection.
     refusals: Vec<Vec<u8>>,
     payload: Vec<u8>,
     chunk: Vec<u8>,
@@ -66,7 +66,7 @@ impl EngineEnd {
         })
     }
 
-    /// Opens actively, if that is this end's part.
+    /// Opens the connection, if this end does.
     pub(crate) fn start(&mut self, now: Instant) {
         self.last_read = now;
         if !self.listens {
@@ -83,7 +83,7 @@ impl EngineEnd {
         }
     }
 
-    /// A packet arrives. One that belongs to no connection is refused, as any host does.
+    /// A packet arrives. If it belongs to no connection, it is answered with a RST, as any host does.
     pub(crate) fn on_packet(&mut self, now: Instant, packet: &Decoded<'_>) {
         let incoming = packet.endpoints.reversed();
         if self.stream.is_none() && self.listens && incoming.source == self.endpoints.source {
@@ -108,7 +108,7 @@ impl EngineEnd {
         }
     }
 
-    /// Lets timers and the application work, then returns the next packet to send.
+    /// Runs timers and the application, then returns the next packet to send.
     pub(crate) fn poll(&mut self, now: Instant, packet: &mut Vec<u8>) -> io::Result<bool> {
         if let Some(refusal) = self.refusals.pop() {
             *packet = refusal;
@@ -160,7 +160,7 @@ impl EngineEnd {
         Ok(())
     }
 
-    /// When this end next has something to do on its own.
+    /// When this end next has something to do without a packet.
     pub(crate) fn deadline(&self) -> Instant {
         self.stream.as_ref().map_or(Instant::NEVER, |stream| stream.connection().deadline())
     }
@@ -170,7 +170,7 @@ impl EngineEnd {
         self.stream.as_ref().is_some_and(|stream| stream.connection().state() >= State::TimeWait)
     }
 
-    /// How the connection failed, if it did.
+    /// Why the connection failed, if it did.
     pub(crate) fn failure(&self) -> Option<CloseReason> {
         let reason = self.stream.as_ref()?.connection().close_reason()?;
         (reason != CloseReason::Finished).then_some(reason)

@@ -1,4 +1,4 @@
-//! An end whose TCP is the running kernel's, in a network namespace of its own.
+//! An end whose TCP is that of the running kernel, in a separate network namespace.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -26,31 +26,31 @@ use crate::workload::{Payload, Sink, Source, Tally};
 
 /// Bytes per read and write.
 const CHUNK: usize = 64 << 10;
-/// Longest wait for a connection before the thread looks whether it is to stop, in ms.
+/// Longest wait for a connection before the thread checks whether it must stop, in ms.
 const NAP: u8 = 50;
-/// A device that has no room gets the packet again after this time...
+/// A packet for which the device has no room is written again after this time,
 const PAUSE: Duration = Duration::from_micros(100);
-/// ... and so many times.
+/// up to this many times.
 const ATTEMPTS: u32 = 20;
 
-/// What the kernel end has to do.
+/// The task of a kernel end.
 pub(crate) struct Task {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
-    /// It opens the connection; else it accepts one.
+    /// True if it opens the connection, false if it accepts one.
     pub(crate) opens: bool,
-    /// What it sends, until when; else it receives.
+    /// What it sends, and until when; none if it receives.
     pub(crate) sends: Option<(Payload, Instant)>,
     pub(crate) kernel: KernelTcp,
     pub(crate) clock: Clock,
 }
 
-/// What the end's thread shares with the one that started it.
+/// State shared by the end's thread and the thread that started it.
 #[derive(Default)]
 struct Shared {
-    /// The connection's socket, once there is one.
+    /// The socket of the connection, once it exists.
     socket: Mutex<Option<TcpStream>>,
-    /// The task is to end, whatever it waits for.
+    /// True if the task must end.
     stopped: AtomicBool,
     failed: AtomicBool,
 }
@@ -64,16 +64,16 @@ impl Shared {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Ends whatever the task is waiting for; that counts as its regular end.
+    /// Ends whatever the task is waiting for; the task then counts as finished.
     fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
         if let Some(socket) = self.lock().as_ref() {
-            // It may be closed already.
+            // The socket may already be closed.
             let _ = socket.shutdown(std::net::Shutdown::Both);
         }
     }
 
-    /// From now on [`Shared::stop`] shuts `socket` down.
+    /// From now on [`Shared::stop`] shuts down `socket`.
     fn take_charge_of(&self, socket: TcpStream) {
         *self.lock() = Some(socket);
         if self.is_stopped() {
@@ -91,27 +91,27 @@ impl Shared {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(io::Error::new(io::ErrorKind::TimedOut, "stopped before there was a connection"))
+        Err(io::Error::new(io::ErrorKind::TimedOut, "stopped before the connection was established"))
     }
 }
 
-/// What it did.
+/// The result of the task.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) tally: Tally,
     /// When the last byte was read.
     pub(crate) last_read: Instant,
     pub(crate) counters: KernelCounters,
-    /// For how long its thread was ready to run and got no processor.
+    /// How long its thread was ready to run but had no processor.
     pub(crate) waited_for_cpu: Span,
 }
 
-/// Counters of the kernel's TCP (`/proc/net/snmp` and `/proc/net/netstat`) by their names there.
+/// Counters of the kernel's TCP, with the names in `/proc/net/snmp` and `/proc/net/netstat`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KernelCounters(BTreeMap<String, u64>);
 
 impl KernelCounters {
-    /// The counter called `name`, such as `TCPTimeouts`; 0 if the kernel does not have it.
+    /// The counter `name`, such as `TCPTimeouts`; 0 if the kernel does not have it.
     pub fn get(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
     }
@@ -139,12 +139,12 @@ impl KernelCounters {
     }
 }
 
-/// An end at work in its thread. Dropping it stops the task, and with its thread the namespace goes.
+/// A kernel end whose thread is running. Dropping it stops the task, and the namespace ends with the thread.
 pub(crate) struct KernelEnd {
     pub(crate) device: SyncDevice,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<io::Result<Report>>>,
-    /// Packets that the device refused for good.
+    /// Packets that the device finally refused.
     pub(crate) refused: u64,
 }
 
@@ -155,7 +155,7 @@ impl Drop for KernelEnd {
 }
 
 impl KernelEnd {
-    /// Makes the namespace and gets ready; hangs `ready` up then, and begins when `go` is hung up.
+    /// Creates the namespace and prepares the task; closes `ready` then, and begins when `go` is closed.
     pub(crate) fn start(task: Task, ready: Sender<Infallible>, go: Receiver<Infallible>) -> io::Result<KernelEnd> {
         let (hand_over, device) = std::sync::mpsc::channel();
         let shared = Arc::new(Shared::default());
@@ -179,8 +179,8 @@ impl KernelEnd {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Hands the kernel a packet. A device that has no room gets it again a little later; one that goes on refusing loses
-    /// it, as any network may.
+    /// Passes a packet to the kernel. If the device has no room, tries again a little later; if it keeps refusing, the
+    /// packet is lost, as in any network.
     pub(crate) fn deliver(&mut self, packet: &[u8]) -> io::Result<()> {
         for _ in 0..ATTEMPTS {
             match self.device.send(packet) {
@@ -213,7 +213,7 @@ impl KernelEnd {
         self.shared.failed.load(Ordering::Relaxed)
     }
 
-    /// Ends whatever the task is waiting for; that counts as its regular end.
+    /// Ends whatever the task is waiting for; the task then counts as finished.
     pub(crate) fn stop(&self) {
         self.shared.stop();
     }
@@ -238,7 +238,7 @@ impl Task {
         Ok(Report { tally, last_read, counters: KernelCounters::read(), waited_for_cpu })
     }
 
-    /// No read or write has a time limit of its own: the path's emulator has one, and stops what is still waiting then.
+    /// Reads and writes have no timeout: the emulator has a time limit, and stops them then.
     fn transfer(
         &self,
         shared: &Shared,
@@ -248,9 +248,9 @@ impl Task {
         self.kernel.apply().map_err(io::Error::other)?;
         let listener = if self.opens { None } else { Some(TcpListener::bind(self.local)?) };
         if let Some(listener) = &listener {
-            self.choose_congestion_control(listener)?; // its connections inherit it
+            self.choose_congestion_control(listener)?; // connections inherit it
         }
-        drop(ready); // nothing is ever sent: hanging up is the signal
+        drop(ready); // nothing is ever sent: closing it is the signal
         let _ = go.recv();
         let stream = match listener {
             Some(listener) => {
@@ -266,12 +266,12 @@ impl Task {
         }
     }
 
-    /// Before there is a connection: one that begins under bbr stays paced after a switch to another.
+    /// Set before the connection exists, because one that begins with bbr stays paced after a switch.
     fn choose_congestion_control(&self, socket: &impl AsFd) -> io::Result<()> {
         Ok(setsockopt(socket, sockopt::TcpCongestion, &self.kernel.congestion_control.clone().into())?)
     }
 
-    /// Opens the connection, unless the task is stopped before.
+    /// Opens the connection, unless the task is stopped first.
     fn connect(&self, shared: &Shared) -> io::Result<TcpStream> {
         let family = if self.remote.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
@@ -301,7 +301,7 @@ impl Task {
             stream.write_all(&chunk[..n])?;
         }
         stream.shutdown(std::net::Shutdown::Write)?;
-        // The peer closes when it has everything.
+        // The peer closes when it has received everything.
         let rest = read(stream, &mut chunk)?;
         if rest > 0 {
             return Err(io::Error::other("the receiver sent data"));
@@ -326,7 +326,7 @@ impl Task {
     }
 }
 
-/// `read` that goes on after a signal.
+/// `read` that is retried after a signal.
 fn read(mut stream: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
     loop {
         match stream.read(into) {

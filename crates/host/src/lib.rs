@@ -1,7 +1,7 @@
-//! Real clocks: the engine and the paths among TUN devices, network namespaces and live kernels.
+//! Real time: the engine and the paths with TUN devices, network namespaces and the kernel.
 //!
-//! [`testbed`] joins two ends by a path model in real time. Each end is our engine or the TCP of the running kernel, in a
-//! network namespace of its own that vanishes with the program. [`doctor`] says what this machine can run.
+//! [`testbed`] connects two ends by a path model in real time. Each end is the engine, or the TCP of the running kernel
+//! in a network namespace that is removed when the program ends. [`doctor`] checks what this machine can run.
 
 mod clock;
 pub mod doctor;

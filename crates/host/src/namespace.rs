@@ -1,4 +1,4 @@
-//! A network namespace that lives as long as a thread: nothing to clean up, whatever happens.
+//! A network namespace that exists as long as a thread, so that there is never anything to clean up.
 
 use std::fs;
 use std::io;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use nix::sched::{CloneFlags, unshare};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// Bytes of the largest packet on the device.
+/// The largest packet on the device, in bytes.
 pub(crate) const MTU: u16 = 1500;
 /// The device's name inside its namespace.
 const DEVICE: &str = "reknit0";
 
-/// Moves the calling thread into a new, empty network namespace with one TUN device that has the address `local` on a
-/// network with `remote`. The namespace is gone when the thread and its sockets are.
+/// Moves the calling thread into a new, empty network namespace. Its only device is a TUN device with the address
+/// `local` on a network with `remote`. The namespace ends with the thread and its sockets.
 pub(crate) fn enter(local: IpAddr, remote: IpAddr) -> io::Result<SyncDevice> {
     enter_empty()?;
     configure();
@@ -35,8 +35,8 @@ pub(crate) fn enter_empty() -> io::Result<()> {
     Ok(unshare(CloneFlags::CLONE_NEWNET)?)
 }
 
-/// The kernel takes an IPv6 address into use a moment after it was given to the device, even where nobody asks for
-/// collisions: until then nothing can be bound to it.
+/// Waits until the kernel has enabled an IPv6 address. This takes a moment even without duplicate address detection,
+/// and until then nothing can be bound to the address.
 fn wait_for(local: IpAddr) -> io::Result<()> {
     const STEP: Duration = Duration::from_millis(1);
     const STEPS: u32 = 3000;
@@ -46,11 +46,11 @@ fn wait_for(local: IpAddr) -> io::Result<()> {
             result => return result.map(drop),
         }
     }
-    Err(io::Error::new(io::ErrorKind::AddrNotAvailable, format!("the kernel did not take {local} into use")))
+    Err(io::Error::new(io::ErrorKind::AddrNotAvailable, format!("the kernel did not enable the address {local}")))
 }
 
-/// Settings of the fresh namespace: nothing remembered from earlier connections, no waiting for address collisions.
-/// A kernel without one of them works all the same.
+/// Settings of the new namespace: no state is kept from earlier connections, and there is no duplicate address
+/// detection. A kernel without one of these settings works too.
 fn configure() {
     for (key, value) in [
         ("net/ipv4/tcp_no_metrics_save", "1"),

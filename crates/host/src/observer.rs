@@ -1,4 +1,4 @@
-//! What the path itself sees of a transfer, whoever the ends are.
+//! Observes a transfer at the emulated path, independently of the ends.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,15 @@ use reknit_tcp::SeqNum;
 use reknit_tcp::segment::Flags;
 use reknit_wire::Decoded;
 
-/// Bytes of one direction's stream that were seen, as disjoint ranges.
+/// The ranges of one direction's stream that have been seen.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Start to end.
+    /// Start and end of each; they are disjoint.
     ranges: BTreeMap<u64, u64>,
 }
 
 impl Seen {
-    /// Adds `start..end`; true if all of it had been seen.
+    /// Adds `start..end`. True if all of it had been seen before.
     fn add(&mut self, start: u64, end: u64) -> bool {
         let (mut start, mut end) = (start, end);
         let covering = self.ranges.range(..=start).next_back().filter(|(_, e)| **e >= end);
@@ -35,13 +35,13 @@ impl Seen {
 #[derive(Debug, Default)]
 pub(crate) struct Observer {
     isn: Option<SeqNum>,
-    /// The highest position so far, near which sequence numbers are unwrapped.
+    /// The highest offset so far; sequence numbers are unwrapped near it.
     highest: u64,
     sent: Seen,
     delivered: Seen,
     pub(crate) segments_sent: u64,
     pub(crate) retransmissions: u64,
-    /// Data segments that arrived although everything in them had arrived.
+    /// Data segments that arrived after all of their data had arrived.
     pub(crate) duplicates_delivered: u64,
     pub(crate) resets: u64,
     pub(crate) fins: u64,
@@ -56,13 +56,13 @@ impl Observer {
         Some(position)
     }
 
-    /// Bytes of the stream that were delivered without a gap.
+    /// Bytes of the stream that were delivered in order.
     pub(crate) fn in_order(&self) -> u64 {
-        // Position 0 is the SYN's.
+        // The SYN is at offset 0.
         self.delivered.ranges.first_key_value().filter(|(start, _)| **start == 1).map_or(0, |(_, end)| end - 1)
     }
 
-    /// A packet leaves its sender.
+    /// An end sends a packet.
     pub(crate) fn on_sent(&mut self, packet: &Decoded<'_>) {
         let segment = &packet.segment;
         if segment.flags.has(Flags::SYN) {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_merge_and_repeats_are_noticed() {
+    fn ranges_merge_and_repetitions_are_noticed() {
         let mut seen = Seen::default();
         assert!(!seen.add(0, 10));
         assert!(!seen.add(20, 30));

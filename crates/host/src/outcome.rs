@@ -1,4 +1,4 @@
-//! What a live transfer has shown.
+//! The result of a live transfer.
 
 use reknit_tcp::Info;
 use reknit_tcp::stats::{ReceiveStats, SendStats};
@@ -13,20 +13,20 @@ use crate::workload::Tally;
 pub enum Ending {
     /// All of its data arrived, and both ends closed.
     Finished,
-    /// It had no end of its own, and its time was over.
+    /// The transfer was unlimited, and its duration was over.
     Stopped,
-    /// Its time was over before its data had arrived.
+    /// The time was over before all data had arrived.
     Unfinished,
 }
 
-/// What happened.
+/// The result of a transfer.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// How it ended.
     pub ending: Ending,
     /// Bytes that arrived in order.
     pub delivered: Bytes,
-    /// From the opening to the last byte, or to the end of its time.
+    /// From the opening of the connection to the last byte, or to the end of the time.
     pub elapsed: Duration,
     /// What the sender's application wrote; empty if the transfer was stopped.
     pub sent: Tally,
@@ -34,30 +34,30 @@ pub struct Outcome {
     pub received: Tally,
     /// Data segments that the sender sent.
     pub segments: u64,
-    /// Of these, sent again.
+    /// Of these, retransmissions.
     pub retransmissions: u64,
-    /// Data segments that arrived although everything in them had arrived, copies by the network apart.
+    /// Data segments that arrived after all of their data had arrived, except copies made by the network.
     pub spurious_retransmissions: u64,
     /// RST segments, both ways.
     pub resets: u64,
     /// FIN segments that arrived, from the sender and from the receiver.
     pub fins: [u64; 2],
-    /// What the sender counted, if it was our engine.
+    /// Counters of the sender, if it was the engine.
     pub engine: Option<SendStats>,
-    /// The sender's variables at the end, if it was our engine; else the receiver's, if that was.
+    /// The sender's variables at the end if it was the engine, else the receiver's if that was.
     pub info: Option<Info>,
-    /// What the receiver counted, if it was our engine.
+    /// Counters of the receiver, if it was the engine.
     pub receive: Option<ReceiveStats>,
-    /// What the sender's kernel counted, if it was one.
+    /// Counters of the sender's kernel, if it was a kernel.
     pub kernel: Option<KernelCounters>,
-    /// What the receiver's kernel counted, if it was one.
+    /// Counters of the receiver's kernel, if it was a kernel.
     pub receiver_kernel: Option<KernelCounters>,
-    /// Whether the machine kept up.
+    /// Whether the machine was fast enough.
     pub punctuality: Punctuality,
 }
 
 impl Outcome {
-    /// Bytes in order per second, in bits.
+    /// Bytes that arrived in order per second, in bit/s.
     pub fn goodput(&self) -> f64 {
         let seconds = self.elapsed.as_secs_f64();
         if seconds > 0.0 { self.delivered.0 as f64 * 8.0 / seconds } else { 0.0 }
@@ -72,11 +72,11 @@ impl Outcome {
         }
     }
 
-    /// Data segments that the receiver discarded for their older timestamps (PAWS).
+    /// Data segments that the receiver discarded because of their older timestamps (PAWS).
     pub fn paws_discards(&self) -> u64 {
         match (&self.receive, &self.receiver_kernel) {
             (Some(engine), _) => engine.paws_discards,
-            // Pure ACKs count as well, but those of a receiver's peer are rare: it sends data.
+            // This includes pure ACKs, but a sender of data rarely sends those.
             (None, Some(kernel)) => kernel.get("PAWSEstab"),
             (None, None) => 0,
         }

@@ -1,4 +1,5 @@
-//! How punctual the emulation was: on a busy machine packets leave late, and the result is the machine's, not the path's.
+//! How late the emulation was: on a busy machine packets leave late, and the result reflects the machine instead of the
+//! path.
 
 use std::fmt;
 use std::fs;
@@ -6,19 +7,19 @@ use std::fs;
 use hdrhistogram::Histogram;
 use reknit_units::{Duration, Instant};
 
-/// A 99th percentile of lateness from which results are in doubt: a quarter of the shortest wait that a sender on a path of
-/// some milliseconds takes for reordering (RFC 8985 §6.2: a quarter of the round-trip time).
+/// Results are doubtful if the 99th percentile of lateness exceeds this: a quarter of the shortest time that a sender
+/// on a path of a few milliseconds waits for reordering (RFC 8985 §6.2: a quarter of the round-trip time).
 const LATE: Duration = Duration::from_millis(1);
-/// The same of the share of time for which the testbed's threads waited for a processor.
+/// They are also doubtful if the testbed's threads waited for a processor for more than this share of the time.
 const BUSY: f64 = 0.02;
 
-/// Collects how late packets left the path.
+/// Records how late packets left the path.
 #[derive(Debug)]
 pub(crate) struct Lateness(Histogram<u64>);
 
 impl Lateness {
     pub(crate) fn note(&mut self, due: Instant, left: Instant) {
-        let _ = self.0.record(left.since(due).as_nanos() / 1000); // it grows as needed, up to 2^64
+        let _ = self.0.record(left.since(due).as_nanos() / 1000); // grows as needed, up to 2^64
     }
 
     fn quantile(&self, share: f64) -> Duration {
@@ -35,14 +36,14 @@ impl Default for Lateness {
 /// How late the emulator was, and how busy the machine.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Punctuality {
-    /// How long after its time a packet left the path: 99th percentile, to two digits.
+    /// How late packets left the path: 99th percentile, to two digits.
     pub late_p99: Duration,
-    /// The latest.
+    /// The maximum.
     pub late_max: Duration,
-    /// For how long the testbed's threads were ready to run and got no processor, as a share of the transfer's length; several
-    /// threads may add up to more than 1. 0 if the kernel does not say.
+    /// How long the testbed's threads were ready to run but had no processor, as a share of the transfer's length. The
+    /// sum over several threads may exceed 1. Zero if the kernel does not report it.
     pub waited_for_cpu: f64,
-    /// Packets that a device refused again and again, so that they were lost.
+    /// Packets that were lost because a device kept refusing them.
     pub refused: u64,
 }
 
@@ -63,7 +64,7 @@ impl Punctuality {
     }
 }
 
-/// Why a result is in doubt, in words.
+/// Why a result is in doubt; `Display` gives the text.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Doubt(Punctuality);
 
@@ -72,7 +73,7 @@ impl fmt::Display for Doubt {
         let Punctuality { late_p99, waited_for_cpu, refused, .. } = self.0;
         let mut separator = "";
         if late_p99 > LATE {
-            write!(f, "1 % of the packets left the path {late_p99} or more after their time (limit {LATE})")?;
+            write!(f, "1 % of the packets left the path {late_p99} or more behind schedule (limit {LATE})")?;
             separator = "; ";
         }
         if waited_for_cpu > BUSY {
@@ -87,7 +88,7 @@ impl fmt::Display for Doubt {
     }
 }
 
-/// For how long the calling thread has been ready to run without a processor (the second number of `schedstat`).
+/// How long the calling thread has been ready to run without a processor (the second number of `schedstat`).
 pub(crate) fn waited_for_cpu() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split_whitespace().nth(1).and_then(|number| number.parse().ok());
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_punctual_transfer_is_not_in_doubt() {
+    fn a_transfer_on_time_is_not_in_doubt() {
         let mut lateness = Lateness::default();
         lateness.note(Instant::ZERO, Instant::ZERO + Duration::from_micros(80));
         let second = Duration::from_secs(1);

@@ -1,5 +1,5 @@
-//! Every stage under both clocks: what a simulation sent is sent again through the loop of the testbed, by a clock that was
-//! recorded, and must arrive as it did in the simulation.
+//! Compares every stage under both clocks: the packets of a simulation are sent again through the testbed's loop with a
+//! recorded clock, and must arrive as they did in the simulation.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write;
@@ -24,7 +24,7 @@ use crate::punctuality::Lateness;
 const SEED: u64 = 11;
 const END: Instant = Instant::from_nanos(4_000_000_000);
 
-/// One of each kind of stage, so that it has something to do within seconds.
+/// An example of each kind of stage that has an effect within seconds.
 const EXAMPLES: &[(&str, &str)] = &[
     ("link", "rate = '3 Mbit/s'\ndelay = '7 ms'\nqueue = '20 packets'\nred = { min = 3, max = 15 }"),
     (
@@ -64,7 +64,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// A link, delays that reorder, so that packets pause before what follows: the stages, and another link. Both ways.
+/// A link and delays that reorder, so that packets pause before the next stage; then `stages`, and another link. Both
+/// directions are the same.
 fn profile(stages: &[(&str, &str)]) -> Profile {
     let mut text = "description = 'test'\n".to_owned();
     let first =
@@ -78,7 +79,7 @@ fn profile(stages: &[(&str, &str)]) -> Profile {
     Profile::parse("test", &text).unwrap()
 }
 
-/// A packet that passed some point, and when.
+/// A packet that passed some point, and the time.
 type Passed = (Instant, Vec<u8>);
 
 fn bytes(datagram: &Datagram) -> Vec<u8> {
@@ -89,7 +90,7 @@ fn bytes(datagram: &Datagram) -> Vec<u8> {
     bytes
 }
 
-/// What each end of a simulation sent and got.
+/// What each end of a simulation sent and received.
 #[derive(Default)]
 struct Record {
     sent: [Vec<Passed>; 2],
@@ -118,11 +119,11 @@ fn simulate(profile: &Profile) -> Record {
     run_traced(&scenario, Record::default()).1
 }
 
-/// A clock that was recorded: it shows every time at which something was sent, and some others.
+/// A recorded clock: it shows every time at which something was sent, and some others.
 struct Recorded {
     sends: Vec<Instant>,
     now: Cell<Instant>,
-    /// How late it wakes, time after time.
+    /// How late it wakes, for successive times.
     lateness: &'static [Duration],
     readings: RefCell<Vec<Instant>>,
 }
@@ -144,7 +145,7 @@ impl TimeSource for Rc<Recorded> {
     }
 }
 
-/// An end that sends what it sent before.
+/// An end that sends recorded packets.
 struct Replayed {
     sends: std::vec::IntoIter<Passed>,
     got: Vec<Passed>,
@@ -185,8 +186,8 @@ impl Endpoint for Replayed {
     }
 }
 
-/// Sends what was sent again, in what the testbed takes for real time; returns what each end got, and the clock's
-/// readings.
+/// Sends the recorded packets again, in what the testbed takes for real time. Returns what each end received, and the
+/// clock's readings.
 fn replay(profile: &Profile, record: &Record, lateness: &'static [Duration]) -> ([Vec<Passed>; 2], Vec<Instant>) {
     let mut sends: Vec<Instant> = record.sent.iter().flatten().map(|(at, _)| *at).collect();
     sends.sort_unstable();
@@ -207,7 +208,7 @@ fn replay(profile: &Profile, record: &Record, lateness: &'static [Duration]) -> 
     (got, readings)
 }
 
-/// The recorded arrivals as a clock with these readings shows them, as far as the simulation went.
+/// The recorded arrivals, at the times that a clock with these readings would show, until the end of the simulation.
 fn shown(arrivals: &[Passed], readings: &[Instant]) -> Vec<Passed> {
     let shown = |(at, bytes): &Passed| Some((*readings.get(readings.partition_point(|r| r < at))?, bytes.clone()));
     arrivals.iter().filter_map(shown).filter(|(at, _)| *at <= END).collect()

@@ -1,4 +1,4 @@
-//! The TCP of one end: our engine with a variant, or the kernel's with settings.
+//! The TCP of one end: the engine with a variant, or the kernel's TCP with settings.
 
 use std::fmt;
 use std::fs;
@@ -13,38 +13,38 @@ use crate::namespace;
 /// The TCP of one end.
 #[derive(Clone, Debug)]
 pub enum Stack {
-    /// The running kernel's.
+    /// The TCP of the running kernel.
     Kernel(KernelTcp),
-    /// Our engine, with these plug-ins; the name is for people.
+    /// The engine with these plug-ins; the name is for messages.
     Engine(String, Arc<Composition>),
 }
 
-/// The kernel's TCP: `kernel:cubic`, or with settings of its network namespace `kernel:cubic+timestamps=0,recovery=0`.
+/// The kernel's TCP: `kernel:cubic`, or with settings for its network namespace `kernel:cubic+timestamps=0,recovery=0`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelTcp {
-    /// Congestion control, as the kernel calls it.
+    /// The kernel's name of the congestion control.
     pub congestion_control: String,
-    /// Values of `net.ipv4.tcp_NAME`, each after its name.
+    /// Names and values of settings `net.ipv4.tcp_NAME`.
     pub settings: Vec<(String, String)>,
 }
 
-/// Why there is no such TCP.
+/// Why a name of a TCP is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum StackError {
-    /// Neither a kernel's nor a variant.
+    /// It is neither a kernel's TCP nor a variant.
     #[error("{0}; or kernel:NAME with a congestion control of this kernel")]
     Unknown(#[from] UnknownVariant),
     /// A setting is not of the form `NAME=VALUE`.
-    #[error("`{0}` is no setting of a kernel; write kernel:cubic+NAME=VALUE,NAME=VALUE, such as timestamps=0")]
+    #[error("`{0}` is not a kernel setting; write kernel:cubic+NAME=VALUE,NAME=VALUE, such as timestamps=0")]
     Form(String),
     /// The kernel has no such congestion control.
     #[error("this kernel has no congestion control `{0}`; it has {1}")]
     CongestionControl(String, String),
-    /// The kernel has no such setting, or none in a namespace.
-    #[error("this kernel has no setting net.ipv4.tcp_{0} that a namespace can have; it has {1}")]
+    /// The kernel has no such setting per namespace.
+    #[error("this kernel has no setting net.ipv4.tcp_{0} per namespace; available: {1}")]
     Setting(String, String),
-    /// The kernel does not take the value.
-    #[error("this kernel does not take {1} for net.ipv4.tcp_{0}: {2}")]
+    /// The kernel does not accept the value.
+    #[error("this kernel does not accept {1} for net.ipv4.tcp_{0}: {2}")]
     Value(String, String, io::Error),
 }
 
@@ -98,11 +98,11 @@ impl fmt::Display for KernelTcp {
 }
 
 impl KernelTcp {
-    /// Tries all settings in a namespace that is gone afterwards.
+    /// Tries all settings in a temporary namespace.
     ///
     /// # Errors
-    /// Names the setting or the value, and what is allowed. A machine that allows no namespaces is not this function's to
-    /// report.
+    /// Names the setting or the value, and what is allowed. If the machine does not allow namespaces, there is no error
+    /// here.
     pub fn check(&self) -> Result<(), StackError> {
         let known = available_congestion_controls();
         if !known.split(' ').any(|name| name == self.congestion_control) {
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_read_and_written_back() {
+    fn settings_are_parsed_and_formatted() {
         for (text, written) in [
             ("kernel", "kernel:cubic"),
             ("kernel:bbr", "kernel:bbr"),

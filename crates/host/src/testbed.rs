@@ -27,7 +27,7 @@ use crate::workload::{Sink, Source};
 
 /// Port of the end that accepts.
 const SERVER_PORT: u16 = 7700;
-/// Port of our engine when it opens.
+/// Port of the engine if it opens the connection.
 const CLIENT_PORT: u16 = 40_077;
 
 /// Which end opens the connection.
@@ -36,7 +36,7 @@ pub enum Opener {
     /// The end that sends data.
     #[default]
     Sender,
-    /// The end that receives it.
+    /// The end that receives data.
     Receiver,
 }
 
@@ -45,17 +45,17 @@ pub enum Opener {
 pub struct Spec {
     /// The path; data goes forward.
     pub profile: Profile,
-    /// Options of our engine.
+    /// Options of the engine.
     pub tcp: Config,
     /// The end that sends data.
     pub sender: Stack,
-    /// The end that receives it.
+    /// The end that receives data.
     pub receiver: Stack,
-    /// Which of them opens the connection.
+    /// Which end opens the connection.
     pub opener: Opener,
-    /// What is sent.
+    /// The data to send.
     pub payload: Payload,
-    /// How long at the most.
+    /// Length of the transfer, or its time limit.
     pub duration: Duration,
     /// IPv6 instead of IPv4.
     pub ipv6: bool,
@@ -67,30 +67,30 @@ pub struct Spec {
     pub capture_receiver: Option<PathBuf>,
 }
 
-/// Why a transfer did not come to its end.
+/// Why a transfer failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
-    /// The machine does not let us.
+    /// The machine does not allow it.
     #[error("cannot set up {what}: {source} (`reknit doctor` says what this machine can run)")]
     SetUp {
-        /// What failed.
+        /// What could not be set up.
         what: &'static str,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// Reading or writing failed on the way.
+    /// Reading or writing failed during the transfer.
     #[error("{what}: {source}")]
     Failed {
-        /// Whose.
+        /// Where it failed.
         what: &'static str,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// A capture file could not be written.
     #[error("the capture file: {0}")]
     Capture(io::Error),
-    /// Our engine's connection failed.
-    #[error("our engine's connection failed: {0}")]
+    /// The engine's connection failed.
+    #[error("the connection of reknit's TCP failed: {0}")]
     Closed(CloseReason),
     /// It was cancelled.
     #[error("cancelled")]
@@ -100,8 +100,8 @@ pub enum TestbedError {
 /// Runs the transfer. `cancel` ends it early.
 ///
 /// # Errors
-/// If the machine cannot run it, or the transfer fails. One that takes longer than `spec.duration` ends then, which is no
-/// error: [`Outcome::ending`] tells.
+/// If the machine cannot run it, or the transfer fails. It is no error if the transfer is not finished after
+/// `spec.duration`; see [`Outcome::ending`].
 pub fn run(spec: &Spec, cancel: &AtomicBool) -> Result<Outcome, TestbedError> {
     let clock = Clock::start();
     let stop_at = clock.now() + spec.duration;
@@ -109,7 +109,7 @@ pub fn run(spec: &Spec, cancel: &AtomicBool) -> Result<Outcome, TestbedError> {
     let (go_sender, go_receiver) = (mpsc::channel(), mpsc::channel());
     let sender = make_end(spec, true, clock, stop_at, ready.clone(), go_sender.1)?;
     let receiver = make_end(spec, false, clock, stop_at, ready, go_receiver.1)?;
-    // Each kernel end says when it is ready to accept; then both may go.
+    // Each kernel end reports when it is ready to accept; then both may begin.
     while all_ready.recv().is_ok() {}
     let began = clock.now();
     drop((go_sender.0, go_receiver.0));
@@ -178,7 +178,7 @@ fn make_end(
             }
             let endpoints = Endpoints { source: local, destination: remote };
             let end = EngineEnd::new(endpoints, opens, composition.clone(), &tcp, application)
-                .map_err(set_up("our engine"))?;
+                .map_err(set_up("reknit's TCP"))?;
             Ok(End::Engine(Box::new(end)))
         }
     }
@@ -207,7 +207,7 @@ fn make_side(
     Ok(Side { end, pipe, tap, observer: Observer::default() })
 }
 
-/// When the transfer was, and how it stopped.
+/// Begin and end of the transfer, and how it stopped.
 #[derive(Clone, Copy)]
 struct Span {
     began: Instant,
@@ -215,7 +215,7 @@ struct Span {
     stopped: Stopped,
 }
 
-/// What is left of one end.
+/// The results of one end.
 #[derive(Default)]
 struct Rest {
     tally: Tally,
@@ -258,14 +258,14 @@ fn finish_end(end: End, span: Span, what: &'static str) -> Result<Rest, TestbedE
     }
 }
 
-/// `waited`: for how long the emulator's thread was ready to run and got no processor.
+/// Collects the results. `waited` is how long the emulator's thread was ready to run but had no processor.
 fn conclude(sides: [Side<End>; 2], span: Span, lateness: &Lateness, waited: Duration) -> Result<Outcome, TestbedError> {
     let [sender, receiver] = sides;
     for tap in [sender.tap, receiver.tap].into_iter().flatten() {
         tap.finish().map_err(TestbedError::Capture)?;
     }
     let (data, acks) = (sender.observer, receiver.observer);
-    // Both ends are to be finished, even if the first of them has failed.
+    // Both ends must be finished, even if the first one has failed.
     let sender = finish_end(sender.end, span, "the sender's kernel");
     let receiver = finish_end(receiver.end, span, "the receiver's kernel");
     let (sender, receiver) = (sender?, receiver?);

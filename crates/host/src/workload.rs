@@ -1,4 +1,4 @@
-//! What is transferred: bytes from a file or from a pattern, and the digest of what went by.
+//! The data of a transfer: bytes from a file or of a pattern, and their digest.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use reknit_units::{Bytes, Instant};
 use sha2::{Digest, Sha256};
 
-/// What the sender sends.
+/// The data to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Payload {
     /// This many bytes of a pattern.
     Pattern(Bytes),
     /// A file.
     File(PathBuf),
-    /// A pattern without end; the transfer is stopped by time.
+    /// An infinite pattern; the transfer ends after its duration.
     Endless,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// `stop_at`: no more is taken from then on.
+    /// No more bytes are taken after `stop_at`.
     pub(crate) fn new(payload: &Payload, stop_at: Instant) -> std::io::Result<Source> {
         let bytes: Box<dyn Read + Send> = match payload {
             Payload::Pattern(size) => Box::new(Pattern::default().take(size.0)),
@@ -58,7 +58,7 @@ fn open(path: &Path) -> std::io::Result<File> {
     File::open(path).map_err(|error| std::io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
-/// Takes in bytes.
+/// Receives bytes.
 #[derive(Default)]
 pub(crate) struct Sink {
     digest: Sha256,
@@ -76,7 +76,7 @@ impl Sink {
     }
 }
 
-/// How much went by, and its SHA-256.
+/// The number of bytes, and their SHA-256.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Bytes.
@@ -92,7 +92,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Bytes that do not repeat soon: a misplaced segment changes the digest.
+/// A pattern with a long period, so that a misplaced segment changes the digest.
 #[derive(Default)]
 struct Pattern {
     position: u64,
@@ -101,7 +101,7 @@ struct Pattern {
 impl Read for Pattern {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         for byte in into.iter_mut() {
-            // splitmix64's finaliser over the position of each group of eight bytes
+            // splitmix64's finaliser applied to the position of each group of eight bytes.
             let mut z = (self.position >> 3).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             *byte = (z >> (8 * (self.position & 7))) as u8;

@@ -1,4 +1,4 @@
-//! The profiles that come with the program: the files of `profiles/`.
+//! The built-in profiles: the files in `profiles/`.
 
 macro_rules! profiles {
     ($($name:literal),* $(,)?) => {
@@ -74,7 +74,7 @@ mod tests {
     use crate::Profile;
 
     #[test]
-    fn the_list_is_the_folder() {
+    fn the_list_has_all_files_of_the_folder() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/profiles");
         let mut files: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn every_profile_reads_and_says_what_it_is() {
+    fn every_profile_can_be_read_and_has_a_description() {
         for name in NAMES {
             let profile = Profile::load(name, &[]).unwrap();
             assert!(!profile.description.is_empty() && !profile.source.is_empty(), "{name}");

@@ -1,12 +1,12 @@
-//! What tells flows apart.
+//! The identity of flows.
 
 use std::hash::Hasher;
 use std::net::{IpAddr, SocketAddr};
 
 use siphasher::sip::SipHasher13;
 
-/// Condenses what routers hash, addresses and ports, into [`Packet::flow`](crate::Packet::flow). The protocol is TCP. The
-/// two directions of a connection are two flows.
+/// Reduces addresses and ports, which routers hash, to [`Packet::flow`](crate::Packet::flow). The protocol is TCP. The
+/// two directions of a connection are different flows.
 pub fn flow_hash(source: SocketAddr, destination: SocketAddr) -> u32 {
     let mut hasher = SipHasher13::new();
     for end in [source, destination] {

@@ -1,10 +1,10 @@
 //! Network paths that delay, reorder, drop and duplicate packets, as objects without a clock.
 //!
-//! A [`Profile`] describes a path: for each direction a list of stages, read from TOML. [`Pipe`] is one direction at
-//! work: push packets in, pop them out when their time has come. The same object runs under the clock of a simulator and
-//! under a real one, and the same seed makes the same decisions for the same packets.
+//! A [`Profile`] describes a path: a list of stages for each direction, read from TOML. A [`Pipe`] is one direction of
+//! a path: push packets in, and pop them out at their time. It works with the clock of a simulator and with a real one,
+//! and with the same seed it makes the same decisions for the same packets.
 //!
-//! Each kind of stage is one file in `stages/`; adding one is a file and a line in its list.
+//! Each kind of stage is a file in `stages/`. To add one, add a file and a line in the list of stages.
 
 mod builtin;
 pub mod error;

@@ -1,4 +1,4 @@
-//! One direction of a path at work.
+//! One direction of a path.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,80 +11,80 @@ use crate::router::{DropRange, Notice, Router};
 use crate::run_length::RunLengths;
 use crate::stages::{Drop, Exits, Item, Label, Outcome, Stage};
 
-/// What travels through a pipe: a segment in a simulator, bytes on a host.
+/// What is sent through a pipe: a segment in a simulator, bytes on a host.
 pub trait Packet: Sized {
     /// Bytes on the wire.
     fn size(&self) -> Bytes;
 
-    /// The copy that a duplicating network makes.
+    /// The copy that a network makes when it duplicates packets.
     #[must_use]
     fn copy(&self) -> Self;
 
-    /// What it carries, if that is known.
+    /// The data that it carries, if that is known.
     fn label(&self) -> Option<Label> {
         None
     }
 
-    /// What a router reads that tells receivers what it has dropped; none if the packet has no room for such news, so
-    /// that routers leave it and its flow alone.
+    /// The drop notice that a router reads, for variants whose routers report drops. None if the packet has no space
+    /// for one; routers then ignore the packet and its flow.
     fn notice(&self) -> Option<Notice> {
         None
     }
 
-    /// A router writes what was dropped. Only if [`Packet::notice`] says that there is room.
+    /// A router writes what was dropped. Called only if [`Packet::notice`] is not none.
     fn set_dropped(&mut self, _dropped: DropRange) {}
 
-    /// What all packets of a flow have in common and those of other flows mostly do not: a hash of addresses and ports
+    /// A value that the packets of a flow share and those of other flows mostly do not: a hash of addresses and ports
     /// ([`flow_hash`](crate::flow_hash)).
     fn flow(&self) -> u32;
 
-    /// A bit of what the receiver's checksum covers is flipped: this one, counted round and round. False if the packet
-    /// has no bytes; then the pipe remembers that it is damaged, and loses it when it arrives.
+    /// Flips a bit that the receiver's checksum covers: number `bit`, modulo the number of such bits. False if the
+    /// packet has no bytes; the pipe then remembers that it is corrupted, and loses it on arrival.
     fn flip(&mut self, _bit: u64) -> bool {
         false
     }
 }
 
-/// A packet that did not come through.
+/// A packet that was lost.
 #[derive(Debug)]
 pub struct Lost<P> {
     /// The packet.
     pub packet: P,
-    /// Which stage lost or damaged it, counted from 0.
+    /// The stage that lost or corrupted it, counted from 0.
     pub stage: usize,
-    /// Why.
+    /// The reason.
     pub why: Drop,
 }
 
 /// A chain of stages with the packets in it.
 ///
-/// Most stages foresee by arithmetic when a packet leaves them, so a packet walks the whole chain the moment it enters.
-/// It pauses only where packets may have overtaken each other before a stage to which their order matters.
+/// Most stages can compute when a packet leaves them, so a packet passes through the whole chain as soon as it enters.
+/// It pauses only if other packets may have overtaken it before a stage that depends on the order of arrival.
 ///
-/// What comes out, and when, depends on what was pushed and when, not on how often anybody looks: a clock that jumps from
-/// event to event and one that is read late get the same packets with the same times.
+/// What comes out, and when, depends only on what was pushed in and when, not on how often the pipe is called: a clock
+/// that jumps from event to event and one that is read late see the same packets at the same times.
 #[derive(Debug)]
 pub struct Pipe<P> {
     stages: Vec<Placed>,
     /// The packets that are in a stage, in `later` or in `pauses`; items refer to them by index.
     packets: Vec<Option<Inside<P>>>,
     free: Vec<u32>,
-    /// Deliveries in order of time: where they all are as long as nothing overtakes. Packets lie here side by side, since
-    /// nothing costs more than looking for them all over the memory.
+    /// Deliveries in order of time; all of them are here as long as no packet overtakes another. Packets are stored
+    /// contiguously, because memory access is the main cost.
     lane: VecDeque<Delivery<P>>,
-    /// Deliveries that came out of order.
+    /// Deliveries that are not in order.
     later: BinaryHeap<Reverse<Pending>>,
-    /// Items that wait for their time before a stage.
+    /// Items that wait before a stage.
     pauses: BinaryHeap<Reverse<Pending>>,
-    /// Numbers everything that is put off, so that equal times keep the order in which they arose.
+    /// Numbers everything that waits, so that simultaneous events keep the order in which they were created.
     serial: u64,
     exits: Exits,
     lost: VecDeque<Lost<P>>,
-    /// Some stage has timers of its own.
+    /// True if a stage has timers.
     timed: bool,
-    /// Some stage tells flows apart.
+    /// True if a stage distinguishes flows.
     reads_flows: bool,
-    /// One for each stage, if those that drop packets tell of it.
+    /// One for each stage, if stages report the packets that they drop.
     routers: Vec<Router>,
     /// The stage before which run lengths are counted, if they are.
     counted: Option<(usize, RunLengths)>,
@@ -93,20 +93,20 @@ pub struct Pipe<P> {
 #[derive(Debug)]
 struct Inside<P> {
     packet: P,
-    /// The stage that damaged it, if the packet itself does not show that.
+    /// The stage that corrupted it, if the packet itself does not show that.
     damaged_by: Option<u32>,
 }
 
 #[derive(Debug)]
 struct Placed {
     stage: Box<dyn Stage>,
-    /// Packets may arrive here out of the order of time, so each waits for its own.
+    /// Packets may arrive here out of order, so each waits for its time.
     pause: bool,
-    /// It tells packets apart, or they are counted here.
+    /// It distinguishes packets, or they are counted here.
     reads_labels: bool,
 }
 
-/// A packet that comes out at a moment.
+/// A packet that comes out at a given time.
 #[derive(Debug)]
 struct Delivery<P> {
     at: Instant,
@@ -114,7 +114,7 @@ struct Delivery<P> {
     inside: Inside<P>,
 }
 
-/// Something that happens at a moment: an item reaches the stage `at_stage`, or the end if there is none.
+/// An event: an item reaches the stage `at_stage`, or the end if there is no such stage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Pending {
     at: Instant,
@@ -136,7 +136,7 @@ impl Ord for Pending {
 }
 
 impl<P: Packet> Inside<P> {
-    /// What a router reads. It trusts nothing in a damaged packet.
+    /// The drop notice for a router, which ignores corrupted packets.
     fn notice(&self) -> Option<Notice> {
         if self.damaged_by.is_some() { None } else { self.packet.notice() }
     }
@@ -182,7 +182,7 @@ impl<P: Packet> Pipe<P> {
         self.stages.iter().any(|placed| placed.reads_labels)
     }
 
-    /// From now on counts how the packets that reach the stage at `position` follow each other.
+    /// From now on counts runs of packets of the same connection before the stage at `position`.
     pub fn count_runs(&mut self, position: usize) {
         if let Some(placed) = self.stages.get_mut(position) {
             placed.reads_labels = true;
@@ -190,17 +190,17 @@ impl<P: Packet> Pipe<P> {
         }
     }
 
-    /// What [`Pipe::count_runs`] has counted.
+    /// The counts of [`Pipe::count_runs`].
     pub fn run_lengths(&self) -> RunLengths {
         self.counted.map_or_else(RunLengths::default, |(_, runs)| runs)
     }
 
-    /// Packets that stages have held up so far, while they let others through at once.
+    /// Packets that stages have delayed so far while they let others pass.
     pub fn delayed(&self) -> u64 {
         self.stages.iter().map(|placed| placed.stage.delayed()).sum()
     }
 
-    /// A packet enters at `now`. Times must not run backwards.
+    /// A packet enters at `now`. Times must not decrease.
     pub fn push(&mut self, now: Instant, packet: P) {
         let size = packet.size();
         let flow = if self.reads_flows { packet.flow() } else { 0 };
@@ -208,7 +208,7 @@ impl<P: Packet> Pipe<P> {
         self.walk(now, Item { slot, flow, size }, 0);
     }
 
-    /// When [`Pipe::pop`] has something next.
+    /// When [`Pipe::pop`] returns the next packet.
     pub fn next_at(&self) -> Instant {
         let mut next = self.lane.front().map_or(Instant::NEVER, |delivery| delivery.at);
         for heap in [&self.later, &self.pauses] {
@@ -219,7 +219,7 @@ impl<P: Packet> Pipe<P> {
         self.next_timer().map_or(next, |(at, _)| next.min(at))
     }
 
-    /// The next packet that comes out at or before `now`, with the time at which it does.
+    /// The next packet that comes out at or before `now`, with its time.
     pub fn pop(&mut self, now: Instant) -> Option<(Instant, P)> {
         self.advance(now);
         loop {
@@ -231,13 +231,13 @@ impl<P: Packet> Pipe<P> {
         }
     }
 
-    /// The next packet that the path has lost. Losses are known as soon as they are certain; a damaged packet without
-    /// bytes when it would have arrived.
+    /// The next packet that the path has lost. Losses are reported as soon as they are certain; a corrupted packet
+    /// without bytes is reported when it would have arrived.
     pub fn pop_lost(&mut self) -> Option<Lost<P>> {
         self.lost.pop_front()
     }
 
-    /// Packets inside.
+    /// The number of packets inside.
     pub fn len(&self) -> usize {
         self.lane.len() + self.packets.len() - self.free.len()
     }
@@ -247,7 +247,7 @@ impl<P: Packet> Pipe<P> {
         self.len() == 0
     }
 
-    /// Takes `item` through the stages from `i` on, as far as it gets without waiting.
+    /// Passes `item` through the stages from `i` on, as far as it gets without waiting.
     fn walk(&mut self, at: Instant, item: Item, i: usize) {
         if self.stages.get(i).is_some_and(|placed| placed.pause) {
             self.put_off(at, item, i);
@@ -256,7 +256,7 @@ impl<P: Packet> Pipe<P> {
         }
     }
 
-    /// Takes `item` through the stage `i` and on.
+    /// Passes `item` through stage `i` and the following ones.
     fn pass(&mut self, at: Instant, item: Item, i: usize) {
         let mut at = at;
         let mut i = i;
@@ -307,7 +307,7 @@ impl<P: Packet> Pipe<P> {
         }
     }
 
-    /// The router at stage `i` forwards `item`, and with it the news of what it has dropped of that flow.
+    /// The router at stage `i` forwards `item`, with a notice of what it has dropped of that flow.
     fn tell(&mut self, at: Instant, item: Item, i: usize) {
         if let Some(router) = self.routers.get_mut(i).filter(|router| !router.is_silent())
             && let Some(inside) = &mut self.packets[item.slot as usize]
@@ -317,10 +317,10 @@ impl<P: Packet> Pipe<P> {
         }
     }
 
-    /// Takes on what the stage `i` has let out.
+    /// Continues with the packets that stage `i` has let out.
     fn walk_exits(&mut self, i: usize) {
         let mut exits = std::mem::take(&mut self.exits.exits);
-        // Copies are made before anything happens to the originals further on.
+        // Copies are made before anything happens to the originals in later stages.
         for (_, exit) in exits.iter_mut().filter(|(_, exit)| exit.copy) {
             if let Some(original) = &self.packets[exit.item.slot as usize] {
                 let copy = Inside { packet: original.packet.copy(), damaged_by: original.damaged_by };
@@ -338,8 +338,7 @@ impl<P: Packet> Pipe<P> {
         self.exits.exits = exits;
     }
 
-    /// Lets everything inside happen that happens up to `now`, each at its own time; at equal times timers come before
-    /// packets.
+    /// Processes all events up to `now`, each at its own time. Timers come before simultaneous packets.
     fn advance(&mut self, now: Instant) {
         loop {
             let pause = self.pauses.peek().map_or(Instant::NEVER, |Reverse(pending)| pending.at);
@@ -357,7 +356,7 @@ impl<P: Packet> Pipe<P> {
         }
     }
 
-    /// When the next timer of a stage is due, and which stage's.
+    /// The next timer of a stage: its time and the stage.
     fn next_timer(&self) -> Option<(Instant, usize)> {
         if !self.timed {
             return None;
@@ -378,7 +377,7 @@ impl<P: Packet> Pipe<P> {
         }
     }
 
-    /// Takes out what comes out next, if that is at or before `now`.
+    /// Removes the next packet to come out, if that is at or before `now`.
     fn earliest(&mut self, now: Instant) -> Option<(Instant, Inside<P>)> {
         let lane = self.lane.front().map(|delivery| (delivery.at, delivery.serial));
         let later = self.later.peek().map(|Reverse(pending)| (pending.at, pending.serial));

@@ -1,8 +1,9 @@
 //! A population of random paths that reorder packets.
 //!
-//! A draw is a bottleneck of 2 to 100 Mbit/s, 5 to 150 ms away, with a queue of half to two bandwidth-delay products, and one
-//! cause of reordering; three of seven draws lose packets at random as well, and one of four reorders the ACKs too. Different
-//! seeds are different draws: develop on some, report on others.
+//! Each path has a bottleneck of 2 to 100 Mbit/s, a one-way delay of 5 to 150 ms, a queue of half to two
+//! bandwidth-delay products, and one cause of reordering. Three of seven also lose packets at random, and one in four
+//! also reorders the ACKs. Each seed gives a different sequence of paths: use some seeds for development and others for
+//! reported results.
 
 use std::fmt::Write;
 
@@ -12,9 +13,9 @@ use toml::Table;
 use crate::profile::Profile;
 use crate::random::{Phases, Stream, StreamId};
 
-/// A stream that no stage draws from.
+/// A stream that no stage uses.
 const STAGE: u32 = u32::MAX;
-/// Bytes of a packet, for the size of queues.
+/// Bytes of a packet, to compute the size of queues.
 const PACKET: f64 = 1500.0;
 
 /// A path of the population.
@@ -22,12 +23,13 @@ const PACKET: f64 = 1500.0;
 pub struct RandomPath {
     /// `SEED-NUMBER`.
     pub name: String,
-    /// It as a path file.
+    /// The path file.
     pub toml: String,
 }
 
 impl RandomPath {
-    /// The path with this number, counted from 0, of the draw `seed`. It does not depend on how many others are drawn.
+    /// The path with this number, counted from 0, in the sequence of `seed`. It does not depend on how many others are
+    /// drawn.
     pub fn draw(seed: u64, number: u32) -> RandomPath {
         let mut stream = StreamId { seed, stage: STAGE, phases: Phases::Drawn }.stream(number);
         let name = format!("{seed}-{number:02}");
@@ -35,15 +37,15 @@ impl RandomPath {
         RandomPath { toml: draw.toml(&name), name }
     }
 
-    /// The path to run.
+    /// The path as a table.
     ///
     /// # Errors
-    /// None: each draw is a path. The reader does not know that.
+    /// None, because every drawn path is valid; the parser cannot know that.
     pub fn table(&self) -> Result<Table, InputError> {
         reknit_config::parse(&self.name, &self.toml)
     }
 
-    /// The same, read.
+    /// The path as a profile.
     ///
     /// # Errors
     /// As above.
@@ -52,16 +54,16 @@ impl RandomPath {
     }
 }
 
-/// What was drawn.
+/// The properties that were drawn.
 struct Draw {
     rate_mbit_s: u32,
     delay_ms: f64,
     queue_packets: u32,
     loss: f64,
-    /// The ACKs are reordered as well.
+    /// The ACKs are also reordered.
     both_ways: bool,
     cause: &'static str,
-    /// Tables of stages, without their direction.
+    /// Tables of stages, without the direction.
     stages: Vec<String>,
 }
 
@@ -108,7 +110,7 @@ impl Draw {
     }
 }
 
-/// Options of the TCP at both ends, near those of Linux.
+/// TCP options of both ends, similar to those of Linux.
 const TCP: &str = "
 [tcp]
 min_rto = \"200 ms\"
@@ -120,7 +122,7 @@ rtt_samples = \"per-ack\"
 /// A cause's name, and its stages on a path with this one-way delay in ms.
 type Cause = (&'static str, fn(&mut Stream, f64) -> Vec<String>);
 
-/// Those that stand twice are drawn twice as often.
+/// A cause that is listed twice is drawn twice as often.
 const CAUSES: &[Cause] = &[
     ("late packets", late_packets),
     ("late packets", late_packets),
@@ -173,7 +175,7 @@ fn displace(stream: &mut Stream, _delay: f64) -> Vec<String> {
     vec![format!("kind = \"displace\"\nprobability = {share}\npositions = {positions}")]
 }
 
-/// The delay is drawn anew every 15 s, as with low-orbit satellites, and each packet's varies by 6 ms.
+/// The delay changes every 15 s, as with low-orbit satellites, and that of each packet varies by 6 ms.
 fn hand_overs(stream: &mut Stream, _delay: f64) -> Vec<String> {
     const LEVEL: f64 = 60.0;
     let step = tenths(between(stream, -60.0, 60.0));
@@ -212,7 +214,7 @@ mod tests {
     use crate::profile::Direction;
 
     #[test]
-    fn every_draw_is_a_path() {
+    fn every_draw_is_a_valid_path() {
         let mut causes: BTreeMap<String, u32> = BTreeMap::new();
         let (mut lossless, mut both_ways) = (0, 0);
         for number in 0..900 {
@@ -225,7 +227,7 @@ mod tests {
             assert!(!may_lose || profile.loses_packets(), "{}", path.toml);
             both_ways += u32::from(profile.stages(Direction::Reverse).len() > 1);
         }
-        // Of 900 draws by nine causes: 100 each on average, and twice as many of the two that stand twice.
+        // 900 draws of nine causes: 100 each on average, and twice as many of the two that are listed twice.
         for (cause, count) in causes {
             let expected = if cause == "late packets" || cause == "multipath" { 150..250 } else { 60..140 };
             assert!(expected.contains(&count), "{cause}: {count}");

@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! description = "two links and a stage that delays some packets"
-//! source = "where this comes from"
+//! source = "the source of the numbers"
 //!
 //! [[forward]]                 # from the sender of data to its receiver, stage by stage
 //! kind = "link"
@@ -14,7 +14,7 @@
 //! kind = "link"
 //! delay = "50 ms"
 //!
-//! [tcp]                       # options of both ends that belong to this path's experiment
+//! [tcp]                       # TCP options of both ends for this path
 //! min_rto = "1 s"
 //! ```
 
@@ -27,7 +27,7 @@ use toml::{Table, Value};
 use crate::builtin;
 use crate::stages::{KINDS, Loss, Spec};
 
-/// The way a packet goes.
+/// A direction of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From the sender of data to its receiver.
@@ -39,47 +39,47 @@ pub enum Direction {
 /// One stage of a profile.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Named {
-    /// For overrides; the kind unless the profile gives one.
+    /// The name for overrides; by default the kind.
     pub name: String,
-    /// What it does.
+    /// Its parameters.
     pub spec: Spec,
 }
 
 /// A path.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Profile {
-    /// The name of a built-in profile, or the file's.
+    /// The name of a built-in profile, or of the file.
     pub name: String,
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     pub description: String,
-    /// Where it comes from.
+    /// The source of the path's numbers.
     pub source: String,
     /// Stages from the sender of data to its receiver.
     pub forward: Vec<Named>,
     /// Stages back.
     pub reverse: Vec<Named>,
-    /// Stages that drop packets tell the receivers, as far as their flows have asked for it.
+    /// Whether stages report the packets that they drop to receivers whose flows ask for it.
     pub drop_notices: bool,
-    /// Options of the TCP at both ends, for whoever runs it.
+    /// TCP options of both ends.
     pub tcp: Table,
 }
 
 const ALLOWED: &str = "description, source, forward, reverse, drop_notices, tcp";
 
 impl Profile {
-    /// The built-in profile `name`, or the profile in the file of that name (anything with a `/` or ending in `.toml`).
+    /// The built-in profile `name`, or the profile in the file of that name (if it contains a `/` or ends in `.toml`).
+    /// `overrides` are `key=value`, for example `forward.bottleneck.rate=2 Mbit/s` or `reverse.link.delay=10 ms`.
     ///
     /// # Errors
-    /// If there is none, or if it does not describe a path. `overrides` are `key=value`, for example
-    /// `forward.bottleneck.rate=2 Mbit/s` or `reverse.link.delay=10 ms`.
+    /// If there is none, or it is not a valid path.
     pub fn load(name: &str, overrides: &[String]) -> Result<Profile, InputError> {
         Profile::from_table_with(name, Profile::table(name)?, overrides)
     }
 
-    /// What stands there.
+    /// The table of the built-in profile or the file.
     ///
     /// # Errors
-    /// If there is none, or if it is not TOML.
+    /// If there is none, or it is not TOML.
     pub fn table(name: &str) -> Result<Table, InputError> {
         let refuse = |message: String| InputError::new(name, message);
         if is_file_name(name) {
@@ -89,21 +89,21 @@ impl Profile {
         let Some(text) = builtin(name) else {
             let near = reknit_config::did_you_mean(name, builtin::NAMES.iter().copied());
             return Err(refuse(format!(
-                "no path of that name; `reknit paths` lists all; a file's name must end in `.toml` or contain `/`{near}"
+                "unknown path; `reknit paths` lists the built-in ones; a file name must end in `.toml` or contain `/`{near}"
             )));
         };
         reknit_config::parse(name, text)
     }
 
-    /// The profile that `text` describes.
+    /// Parses the profile in `text`.
     ///
     /// # Errors
-    /// Names the line (for broken TOML) or the key, and what is allowed.
+    /// Names the line (for invalid TOML) or the key, and what is allowed.
     pub fn parse(name: &str, text: &str) -> Result<Profile, InputError> {
         Profile::from_table_with(name, reknit_config::parse(name, text)?, &[])
     }
 
-    /// The profile in a table of some other file, which `name` tells of in results and errors.
+    /// The profile in a table that is part of another file; `name` is its name in results and errors.
     ///
     /// # Errors
     /// As [`Profile::load`].
@@ -156,7 +156,7 @@ impl Profile {
         self.stages(direction).iter().filter_map(|named| named.spec.rate()).min()
     }
 
-    /// The same path without what changes the order of packets: the speed to measure others by.
+    /// The same path without reordering, as a reference for goodput.
     #[must_use]
     pub fn in_order(&self) -> Profile {
         let keep = |stages: &[Named]| {
@@ -168,8 +168,8 @@ impl Profile {
         Profile { forward: keep(&self.forward), reverse: keep(&self.reverse), ..self.clone() }
     }
 
-    /// True if some stage is there to lose packets: by chance, in bursts, in outages, or by damage. A link may drop what its
-    /// queue has no room for without it.
+    /// True if a stage loses packets on purpose: at random, in bursts, in outages, or by corruption. Queues may
+    /// overflow on any path.
     pub fn loses_packets(&self) -> bool {
         let loses = |named: &Named| {
             matches!(named.spec, Spec::Loss(_) | Spec::Gilbert(_) | Spec::Outage(_) | Spec::Corruption(_))
@@ -177,8 +177,8 @@ impl Profile {
         self.forward.iter().chain(&self.reverse).any(loses)
     }
 
-    /// Loses each data packet with this probability, in addition to what the path does: by the forward direction's
-    /// first loss stage, or by one more at its end.
+    /// Loses each data packet with this probability, in addition to the path's other losses. Sets the first loss stage
+    /// of the forward direction, or adds one at its end.
     pub fn set_loss(&mut self, probability: Share) {
         for named in &mut self.forward {
             if let Spec::Loss(loss) = &mut named.spec {
@@ -191,7 +191,7 @@ impl Profile {
     }
 }
 
-/// True if a path of this name is a file.
+/// True if this name refers to a file.
 pub fn is_file_name(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"))
 }
@@ -214,15 +214,15 @@ fn stage(mut table: Table) -> Result<Named, KeyError> {
     let name = text(&mut table, "name")?.unwrap_or_default();
     let Some((_, read)) = KINDS.iter().find(|(known, _)| *known == kind) else {
         let known: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
-        let what = if kind.is_empty() { "missing".to_owned() } else { format!("`{kind}` is no kind of stage") };
+        let what = if kind.is_empty() { "missing".to_owned() } else { format!("unknown kind of stage `{kind}`") };
         return Err(KeyError::new("kind", format!("{what}; allowed are {}", known.join(", "))));
     };
     let spec = read(table).map_err(|error| error.told(|message| format!("{message} ({kind} stage)")))?;
     Ok(Named { name: if name.is_empty() { kind } else { name }, spec })
 }
 
-/// Applies `key=value` to the table of a path. The key is any of a path file, dotted. An entry of a list is addressed by its
-/// name, its kind or its position from 0: `forward.links.paths.1.delay`.
+/// Applies `key=value` to the table of a path. The key is any key of a path file, with dots. A list entry is selected
+/// by its name, its kind or its position from 0: `forward.links.paths.1.delay`.
 ///
 /// # Errors
 /// Names the key, and what is allowed.
@@ -239,7 +239,7 @@ pub fn set(table: &mut Table, assignment: &str) -> Result<(), KeyError> {
     }
 }
 
-/// Puts `value` at `keys` in `table`, making the tables on the way that are missing.
+/// Sets `keys` in `table` to `value`, and creates missing tables.
 fn insert(table: &mut Table, keys: &[&str], value: Value) -> Result<(), KeyError> {
     let Some((first, rest)) = keys.split_first() else { return Ok(()) };
     if rest.is_empty() {
@@ -280,13 +280,16 @@ fn entry<'a>(list: &'a mut [Value], wanted: &str) -> Result<&'a mut Value, KeyEr
     let position = wanted.parse().ok().or_else(|| labels.iter().position(|label| label == wanted));
     let entry = position.and_then(|i: usize| list.get_mut(i));
     entry.ok_or_else(|| {
-        let there =
-            if labels.is_empty() { "there are none".to_owned() } else { format!("there are {}", labels.join(", ")) };
+        let there = if labels.is_empty() {
+            "there are no entries".to_owned()
+        } else {
+            format!("the entries are {}", labels.join(", "))
+        };
         KeyError::new(wanted, format!("no such entry; {there}"))
     })
 }
 
-/// A TOML literal if it is one, else the text itself: `50 ms` needs no quotes.
+/// Parses a TOML literal; anything else is a string, so `50 ms` needs no quotes.
 fn literal(value: &str) -> Value {
     let value = value.trim();
     format!("v = {value}")
@@ -314,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_reads() {
+    fn a_profile_can_be_read() {
         let profile = Profile::parse("good", GOOD).unwrap();
         assert_eq!(profile.forward[0].name, "bottleneck");
         let rate = Some(Rate::from_bits_per_second(10_000_000));
@@ -336,7 +339,7 @@ mod tests {
         let kinds: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(
             error(&GOOD.replace("\"loss\"", "\"losss\"")),
-            format!("bad.toml: forward[1].kind: `losss` is no kind of stage; allowed are {}", kinds.join(", "))
+            format!("bad.toml: forward[1].kind: unknown kind of stage `losss`; allowed are {}", kinds.join(", "))
         );
         assert!(error(&GOOD.replace("0.01", "1.5")).contains("forward[1].probability: `1.5` is not a share"));
         assert!(
@@ -373,7 +376,7 @@ mod tests {
         assert_eq!(with("tcp.mss=500").unwrap().tcp["mss"], Value::Integer(500));
         assert_eq!(
             with("forward.exit.rate=1").unwrap_err().to_string(),
-            "set = forward.exit.rate=1: forward.exit: no such entry; there are bottleneck, loss"
+            "set = forward.exit.rate=1: forward.exit: no such entry; the entries are bottleneck, loss"
         );
         assert!(with("speed=3").unwrap_err().to_string().contains("expected tcp.KEY=VALUE"));
         assert!(with("nonsense").is_err());
@@ -390,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn in_order_is_no_faster_than_the_path_could_be() {
+    fn in_order_is_no_faster_than_the_path() {
         let in_order = |stage: &str| {
             let profile = Profile::parse("slow", &format!("[[forward]]\n{stage}")).unwrap();
             profile.in_order().bottleneck(Direction::Forward).map(Rate::bits_per_second)
@@ -401,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn in_order_leaves_rate_and_loss() {
+    fn in_order_keeps_rate_and_loss() {
         let text = format!("{GOOD}[[forward]]\nkind = \"delay\"\nextra = \"constant(1 ms)\"\n");
         let profile = Profile::parse("good", &text).unwrap();
         assert_eq!(profile.in_order().forward, profile.forward[..2]);

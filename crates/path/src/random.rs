@@ -1,8 +1,8 @@
 //! Random numbers that are the same on every machine.
 //!
-//! The generator is named (PCG XSL RR 128/64) and the transformations use a portable mathematics library, so that a seed
-//! gives the same bytes everywhere. Each process of each stage draws from a stream of its own: what one decides never
-//! shifts what another draws.
+//! The generator is specified (PCG XSL RR 128/64) and the transformations use a portable mathematics library, so that a
+//! seed gives the same numbers everywhere. Each process of each stage has its own stream, so that its decisions do not
+//! affect the numbers of others.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,24 +12,24 @@ use rand_pcg::Pcg64;
 use reknit_units::Duration;
 use serde::de::{Deserialize, Deserializer, Error};
 
-/// The process whose stream tells where a stage begins.
+/// The process whose stream draws the phase of a stage.
 const PHASE: u32 = u32::MAX;
 
 /// One independent stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64);
 
-/// Where what is periodic begins in a run: which of the paths taken in turn comes first, how far the first interval of a
-/// constant length has come, when flows start. With fixed phases all runs on a path without other randomness are one and
-/// the same run, whose result may be far from typical (Floyd and Jacobson, "On traffic phase effects in packet-switched
-/// gateways", 1992).
+/// The starting points of everything periodic in a run: which of the paths taken in turn comes first, how much of the
+/// first interval of constant length has passed, when flows start. With fixed phases, all runs on a path without other
+/// randomness are identical, and their result may not be typical (Floyd and Jacobson, "On traffic phase effects in
+/// packet-switched gateways", 1992).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, schemars::JsonSchema)]
 #[schemars(rename_all = "lowercase")]
 pub enum Phases {
-    /// Each seed draws its own.
+    /// Each seed draws its own phases.
     #[default]
     Drawn,
-    /// At the beginning, with every seed.
+    /// Phases are zero for every seed.
     Fixed,
 }
 
@@ -40,7 +40,7 @@ impl FromStr for Phases {
         match text {
             "drawn" => Ok(Phases::Drawn),
             "fixed" => Ok(Phases::Fixed),
-            _ => Err(format!("`{text}` is not known; write `drawn` or `fixed`")),
+            _ => Err(format!("`{text}` is neither `drawn` nor `fixed`")),
         }
     }
 }
@@ -60,7 +60,7 @@ impl<'de> Deserialize<'de> for Phases {
     }
 }
 
-/// Identifies a stream: the run's seed, the direction and stage, and which of the stage's processes.
+/// Identifies a stream: the run's seed, the direction and stage, and the process of the stage.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamId {
     /// The run's seed.
@@ -76,14 +76,14 @@ impl StreamId {
     pub fn stream(self, process: u32) -> Stream {
         let which = u128::from(self.stage) << 32 | u128::from(process);
         let mut generator = Pcg64::new(u128::from(self.seed) << 1 | 1, which);
-        // The first outputs of neighbouring seeds are alike.
+        // The first outputs for similar seeds are similar.
         for _ in 0..4 {
             generator.next_u64();
         }
         Stream(generator)
     }
 
-    /// The phase of what is periodic here, in [0, 1).
+    /// The phase of this stage, in [0, 1).
     pub fn phase(self) -> f64 {
         match self.phases {
             Phases::Drawn => self.stream(PHASE).uniform(),
@@ -91,14 +91,14 @@ impl StreamId {
         }
     }
 
-    /// The position in a cycle of `length` from which it begins.
+    /// The starting position in a cycle of `length`.
     pub(crate) fn position(self, length: u32) -> u32 {
         #[expect(clippy::cast_sign_loss, reason = "neither factor has a sign")]
         let position = (self.phase() * f64::from(length)) as u32;
         position
     }
 
-    /// The first of the intervals that `stream` draws: of constant ones only what the phase leaves of it.
+    /// The first interval that `stream` draws; if intervals are constant, only the part of it that the phase leaves.
     pub(crate) fn first_interval(self, interval: &Variate, stream: &mut Stream) -> Duration {
         let first = interval.draw(stream);
         match interval {
@@ -119,12 +119,12 @@ impl Stream {
         unit_interval(self.bits())
     }
 
-    /// 64 bits, each as likely 0 as 1.
+    /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// One of the numbers below `n`, each as likely as the others.
+    /// A uniform number below `n`.
     pub fn below(&mut self, n: u32) -> u32 {
         #[expect(clippy::cast_sign_loss, reason = "neither factor has a sign")]
         let number = (self.uniform() * f64::from(n)) as u32;
@@ -136,7 +136,7 @@ impl Stream {
         self.uniform() < p
     }
 
-    /// Uniform in (0, 1], the argument that a logarithm needs.
+    /// Uniform in (0, 1], for use as the argument of a logarithm.
     fn positive(&mut self) -> f64 {
         1.0 - self.uniform()
     }
@@ -146,16 +146,15 @@ impl Stream {
         -libm::log(self.positive())
     }
 
-    /// Normal with mean 0 and standard deviation 1 (Box and Muller; the second value is thrown away so that every draw
-    /// takes two numbers).
+    /// Normal with mean 0 and standard deviation 1 (Box and Muller). The second value is discarded, so that every draw
+    /// takes two numbers.
     fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(self.positive()));
         radius * libm::cos(std::f64::consts::TAU * self.uniform())
     }
 }
 
-/// The standard normal distribution's value below which a share `p` lies (Acklam's rational approximation, relative error
-/// below 1.2e-9).
+/// The quantile `p` of the standard normal distribution (Acklam's rational approximation, relative error below 1.2e-9).
 pub(crate) fn normal_quantile(p: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969_683_028_665_376e1,
@@ -199,7 +198,7 @@ pub(crate) fn normal_quantile(p: f64) -> f64 {
 /// The distribution of a delay. Negative values become zero.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Variate {
-    /// Always this.
+    /// Always this value.
     Constant(Duration),
     /// Between two bounds.
     Uniform(Duration, Duration),
@@ -211,7 +210,7 @@ pub enum Variate {
     Hyperexponential(Duration, f64),
     /// Mean and coefficient of variation.
     LogNormal(Duration, f64),
-    /// One of two values, each as often as the other.
+    /// One of two values, with equal probability.
     Either(Duration, Duration),
     /// Shape and scale (the smallest value): mean = scale * shape / (shape - 1).
     Pareto(f64, Duration),
@@ -287,7 +286,7 @@ impl FromStr for Variate {
             ("constant", [value]) => Ok(Variate::Constant(time(value)?)),
             ("uniform", [low, high]) => match (time(low)?, time(high)?) {
                 (low, high) if low <= high => Ok(Variate::Uniform(low, high)),
-                _ => Err(format!("`{text}`: the lower bound is above the upper")),
+                _ => Err(format!("`{text}`: the lower bound is above the upper bound")),
             },
             ("normal", [mean, sd]) => Ok(Variate::Normal(time(mean)?, time(sd)?)),
             ("exponential", [mean]) => Ok(Variate::Exponential(time(mean)?)),
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_differ_between_seeds_and_leave_the_streams_alone() {
+    fn phases_differ_between_seeds_and_do_not_affect_the_streams() {
         let id = |seed, phases| StreamId { seed, stage: 3, phases };
         let drawn: Vec<u32> = (1..=1000).map(|seed| id(seed, Phases::Drawn).position(2)).collect();
         let second = drawn.iter().filter(|position| **position == 1).count();
@@ -421,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_distribution_is_told_the_right_ones() {
+    fn an_unknown_distribution_is_answered_with_the_known_ones() {
         let error = "gauss(25 ms, 8 ms)".parse::<Variate>().unwrap_err();
         assert!(error.contains("normal(MEAN, SD)"), "{error}");
         for text in ["normal(25 ms)", "normal(25, 8)", "uniform(9 ms, 1 ms)", "pareto(0, 1 ms)", "normal"] {

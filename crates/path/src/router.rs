@@ -1,20 +1,20 @@
-//! Routers that tell a flow's receiver what they have dropped (RN-TCP: Sathiaseelan and Radzik, by the survey of Leung,
-//! Li, Yang, §5.2.5).
+//! Routers that report to a flow's receiver what they have dropped (RN-TCP: Sathiaseelan and Radzik, as described in
+//! the survey of Leung, Li, Yang, §5.2.5).
 //!
-//! A router remembers for each flow the lowest and the highest packet that it has dropped, writes that range into the
-//! next packet of the flow that it forwards, and forgets it. A range that the packet brings along is widened; one that
-//! is in a packet that is dropped is remembered with it.
+//! A router remembers, for each flow, the range of the packets that it has dropped. It writes the range into the next
+//! packet of the flow that it forwards, and forgets it. A range that is already in the packet is extended. If a packet
+//! with a range is dropped, the router remembers that range too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use reknit_units::{Duration, Instant};
 
-/// Flows remembered at most; the one that has waited longest makes room.
+/// The most flows that are remembered. If there are more, the oldest entry is removed.
 const MAX_FLOWS: usize = 4096;
-/// A flow that forwards nothing for so long is forgotten.
+/// A flow that forwards nothing for this long is forgotten.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// Packets of a flow that were dropped: their numbers lie in this range, which wraps as TCP's sequence numbers do.
+/// The range of a flow's dropped packets. Its numbers wrap like TCP's sequence numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DropRange {
     /// The lowest.
@@ -40,14 +40,14 @@ impl DropRange {
     }
 }
 
-/// What a router reads in a packet that has room for its news.
+/// What a router reads in a packet that has space for a notice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Notice {
-    /// Which flow the packet belongs to.
+    /// The flow of the packet.
     pub flow: u64,
-    /// Its number: that of its first byte of data.
+    /// The packet's number: the sequence number of its first byte.
     pub number: u32,
-    /// What routers before have written.
+    /// What earlier routers have written.
     pub dropped: Option<DropRange>,
 }
 
@@ -57,16 +57,16 @@ struct Entry {
     since: Instant,
 }
 
-/// What one router has dropped and told nobody yet.
+/// What one router has dropped and not yet reported.
 #[derive(Debug, Default)]
 pub(crate) struct Router {
     entries: BTreeMap<u64, Entry>,
-    /// The same flows by the time of their last drop.
+    /// The same flows, by the time of their last drop.
     by_age: BTreeSet<(Instant, u64)>,
 }
 
 impl Router {
-    /// True if there is nothing to tell.
+    /// True if there is nothing to report.
     pub(crate) fn is_silent(&self) -> bool {
         self.entries.is_empty()
     }
@@ -84,12 +84,12 @@ impl Router {
         self.by_age.insert((now, notice.flow));
     }
 
-    /// A packet is forwarded: what to write into it, if anything.
+    /// A packet is forwarded. Returns what to write into it, if anything.
     pub(crate) fn on_forward(&mut self, now: Instant, notice: Notice) -> Option<DropRange> {
         Some(self.remove(now, notice.flow)?.and(notice.dropped))
     }
 
-    /// Takes out what is known of `flow`, unless it is too old.
+    /// Removes the entry of `flow`, and returns it unless it is too old.
     fn remove(&mut self, now: Instant, flow: u64) -> Option<DropRange> {
         let entry = self.entries.remove(&flow)?;
         self.by_age.remove(&(entry.since, flow));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_packet_carries_what_was_dropped() {
+    fn the_next_packet_carries_the_notice() {
         let mut router = Router::default();
         router.on_drop(at(0), packet(1, 10));
         router.on_drop(at(0), packet(1, 14));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_router_before_has_written_is_kept() {
+    fn the_notice_of_an_earlier_router_is_kept() {
         let mut router = Router::default();
         router.on_drop(at(0), packet(1, 10));
         router.on_drop(at(0), packet(1, 14));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_news_in_a_dropped_packet_are_not_lost() {
+    fn the_notice_in_a_dropped_packet_is_not_lost() {
         let mut router = Router::default();
         router.on_drop(at(0), Notice { dropped: Some(range(8, 9)), ..packet(1, 15) });
         assert_eq!(router.on_forward(at(0), packet(1, 16)), Some(range(8, 15)));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flow_that_waits_longest_makes_room() {
+    fn the_oldest_entry_is_removed_first() {
         let mut router = Router::default();
         for flow in 0..=MAX_FLOWS as u64 {
             router.on_drop(Instant::from_nanos(flow), packet(flow, 5));

@@ -1,13 +1,13 @@
-//! How packets of several connections follow each other.
+//! Runs of packets of the same connection.
 
 use crate::stages::Label;
 
-/// How packets of several connections follow each other at some point of a path.
+/// Runs of packets of the same connection at some point of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RunLengths {
-    /// Packets of data.
+    /// The number of data packets.
     pub packets: u64,
-    /// Groups of them that follow each other and belong to one connection.
+    /// The number of runs of consecutive packets of the same connection.
     pub runs: u64,
     last: Option<u32>,
 }

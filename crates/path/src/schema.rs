@@ -1,28 +1,29 @@
-//! The JSON Schema of path files, from the types that read them.
+//! The JSON Schema of path files, derived from the types that read them.
 
+use reknit_config::schema::tagged;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 use crate::stages;
 
-/// The schema of a path file; `tcp` is that of its table of TCP options.
+/// The schema of a path file; `tcp` is the schema of its table of TCP options.
 pub fn schema(tcp: &Value) -> Value {
-    let stages = json!({ "type": "array", "items": { "oneOf": stages() } });
+    let stages = json!({ "type": "array", "items": tagged("kind", &stages()) });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A path of reknit",
+        "title": "A reknit path",
         "type": "object",
         "additionalProperties": false,
         "properties": {
-            "description": { "type": "string", "description": "What the path is, in a sentence." },
-            "source": { "type": "string", "description": "Where it comes from." },
-            "forward": with(&stages, "Stages on the way of data, in order."),
-            "reverse": with(&stages, "Stages on the way of ACKs, in order."),
+            "description": { "type": "string", "description": "A description of the path in one sentence." },
+            "source": { "type": "string", "description": "The source of the path's numbers." },
+            "forward": with(&stages, "The stages that data passes through, in order."),
+            "reverse": with(&stages, "The stages that ACKs pass through, in order."),
             "drop_notices": {
                 "type": "boolean",
-                "description": "Stages that drop packets tell the receivers, as far as their flows have asked for it."
+                "description": "Whether stages report the packets that they drop to receivers whose flows ask for it."
             },
-            "tcp": with(tcp, "Options of the TCP at both ends."),
+            "tcp": with(tcp, "TCP options of both ends."),
         },
     })
 }
@@ -33,18 +34,15 @@ fn with(schema: &Value, description: &str) -> Value {
     schema
 }
 
-/// One schema for each kind of stage.
-fn stages() -> Vec<Value> {
+/// Each kind of stage with its schema.
+fn stages() -> Vec<(String, Value)> {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let kinds = stages::schemas(&mut settings.into_generator());
     let one = |(kind, schema): (&str, schemars::Schema)| {
         let mut schema = schema.to_value();
-        schema["properties"]["kind"] = json!({ "const": kind });
         schema["properties"]["name"] =
-            json!({ "type": "string", "description": "What overrides and errors call the stage." });
-        let required = schema["required"].as_array().cloned().unwrap_or_default();
-        schema["required"] = std::iter::once(Value::from("kind")).chain(required).collect();
-        schema
+            json!({ "type": "string", "description": "The name of the stage in overrides and errors." });
+        (kind.to_owned(), schema)
     };
     kinds.into_iter().map(one).collect()
 }

@@ -6,18 +6,18 @@ use reknit_units::{Bytes, Duration, Instant};
 
 use crate::{Direction, Packet, Phases, Pipe, Profile};
 
-/// Packets of one size at one pace.
+/// Packets of equal size at equal intervals.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Train {
-    /// How many.
+    /// The number of packets.
     pub packets: u32,
-    /// Bytes of each.
+    /// Size of each, bytes.
     pub size: Bytes,
-    /// Time from one to the next.
+    /// Time between packets.
     pub gap: Duration,
 }
 
-/// A packet that came through.
+/// A packet that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
     /// Its position in the train, from 0.
@@ -37,12 +37,12 @@ impl Arrival {
     }
 }
 
-/// What became of a train of packets.
+/// What happened to a train of packets.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TrainResult {
     /// Every copy that arrived, in the order of arrival.
     pub copies: Vec<Arrival>,
-    /// What was sent.
+    /// The number of packets sent.
     pub sent: u32,
 }
 
@@ -62,7 +62,7 @@ impl Packet for Numbered {
     }
 
     fn flow(&self) -> u32 {
-        0 // a train is one flow
+        0 // a train has one flow
     }
 }
 
@@ -121,10 +121,10 @@ impl TrainResult {
         self.copies.iter().filter(|p| p.first)
     }
 
-    /// The reordering extent of each reordered packet: from the earliest arrival with a larger number to its own (RFC 4737
-    /// §4.2). A packet is reordered if a later one has arrived before it (§3.3).
+    /// The reordering extent of each reordered packet: from the earliest arrival with a larger number to its own
+    /// arrival (RFC 4737 §4.2). A packet is reordered if a packet that was sent later arrived before it (§3.3).
     pub fn extents(&self) -> Vec<u32> {
-        // The earliest arrival with a larger number than n is a record: only records of the maximum can be the earliest.
+        // The earliest arrival with a number larger than n is always a new maximum, so only those are kept.
         let mut records: Vec<(u32, u32)> = Vec::new(); // (number, position), both increasing
         let mut extents = Vec::new();
         for (position, packet) in (0..).zip(self.arrivals()) {
@@ -145,8 +145,8 @@ impl TrainResult {
         self.extents().len() as f64 / arrived as f64
     }
 
-    /// How many packets are `n`-reordered: the `n` packets that arrived just before all have larger numbers (RFC 4737 §5).
-    /// Each draws at least `n` duplicate ACKs in a row.
+    /// The number of `n`-reordered packets: the `n` packets that arrived just before all have larger numbers (RFC 4737
+    /// §5). Each of these causes at least `n` consecutive duplicate ACKs.
     pub fn n_reordered(&self, n: u32) -> u32 {
         let mut before: VecDeque<u32> = VecDeque::with_capacity(n as usize);
         let mut count = 0;
@@ -160,7 +160,7 @@ impl TrainResult {
         count
     }
 
-    /// The delay below which a share `quantile` of the arrived packets lies.
+    /// A quantile of the delay of the arrived packets.
     pub fn delay_quantile(&self, quantile: f64) -> Duration {
         let mut delays: Vec<Duration> = self.arrivals().map(Arrival::delay).collect();
         if delays.is_empty() {
@@ -177,7 +177,7 @@ impl TrainResult {
 mod tests {
     use super::*;
 
-    /// A train of which these packets arrived in this order, a millisecond apart.
+    /// A train whose packets arrived in this order, a millisecond apart.
     fn arrivals(order: &[u32]) -> TrainResult {
         let copies = order.iter().zip(1..).map(|(number, ms)| Arrival {
             number: *number,
@@ -189,12 +189,12 @@ mod tests {
     }
 
     #[test]
-    fn the_rfcs_examples() {
+    fn examples_of_the_rfc() {
         // RFC 4737 §4.2.3 and §10.1: 7 and 8 overtaken by 9 and 10.
         let result = arrivals(&[1, 2, 3, 4, 5, 6, 9, 10, 7, 8]);
         assert_eq!(result.extents(), [2, 3]);
         assert!((result.reordered_ratio() - 0.2).abs() < 1e-12);
-        // §5.4: 3-reordering of 1 after 2, 3, 4; and then of nothing else.
+        // §5.4: 3-reordering of 1 after 2, 3, 4, and of nothing else.
         let result = arrivals(&[2, 3, 4, 1, 5]);
         assert_eq!((result.n_reordered(1), result.n_reordered(3), result.n_reordered(4)), (1, 1, 0));
     }

@@ -1,10 +1,10 @@
-//! Every cause of reordering does what it is defined to do: one statistical test each, with a fixed seed and a bound of
-//! at least five standard errors.
+//! Every cause of reordering behaves as defined: one statistical test each, with a fixed seed and a bound of at least
+//! five standard errors.
 
 use reknit_path::{Direction, Profile, Train, TrainResult};
 use reknit_units::{Bytes, Duration, Instant};
 
-/// Sends `packets` of 1000 bytes, one each `gap_us` microseconds, through the stages of `toml`.
+/// Sends `packets` of 1000 bytes, one every `gap_us` microseconds, through the stages of `toml`.
 fn pass(toml: &str, packets: u32, gap_us: u64) -> TrainResult {
     let text = format!("description = \"test\"\n{}", toml.replace("kind", "[[forward]]\nkind"));
     let profile = Profile::parse("test", &text).unwrap();
@@ -45,13 +45,13 @@ fn multipath_divides_by_weight() {
         1000,
     );
     assert_near(share(&result, |delay| delay > 40.0), 0.75, 0.012);
-    // A packet of the long path is overtaken by all of the short one that leave in the next 25 ms.
+    // A packet on the long path is overtaken by all packets on the short path that leave within the next 25 ms.
     assert_near(result.reordered_ratio(), 0.75, 0.012);
 }
 
 #[test]
 fn flowlets_stay_together() {
-    // Bursts of ten packets 0.1 ms apart, 20 ms between bursts: the train of one pace cannot show it, so use two paces.
+    // Bursts of ten packets 0.1 ms apart, and 20 ms between bursts. A train has a single interval, so use two trains.
     let toml = "kind = \"multipath\"\nchoice = \"flowlet\"\ngap = \"5 ms\"\npaths = [{ delay = \"50 ms\" }, { delay = \"25 ms\" }]\n";
     assert!(is_in_order(&pass(toml, 10_000, 100)));
     let apart = pass(toml, 10_000, 6000);
@@ -59,7 +59,7 @@ fn flowlets_stay_together() {
 }
 
 #[test]
-fn flutter_redraws_the_delay_at_its_pace() {
+fn flutter_redraws_the_delay_at_its_rate() {
     let result = pass(
         "kind = \"flutter\"\ninterval = \"exponential(50 ms)\"\ndelay = \"normal(250 ms, 66.7 ms)\"\nminimum = \"50 ms\"\n",
         200_000,
@@ -71,7 +71,7 @@ fn flutter_redraws_the_delay_at_its_pace() {
         all.iter().map(|p| p.delay()).collect::<Vec<_>>()
     };
     let changes = delays_in_order_of_sending.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    // 200 s at 20 changes a second, of which two within the same millisecond count once.
+    // 200 s with 20 changes per second, of which two within the same millisecond count once.
     assert_near(changes as f64, 4000.0 * (1.0 - 0.01), 320.0);
     assert_near(mean(&delays(&result)), 250.0, 10.0);
     assert!(delays(&result).iter().all(|delay| *delay >= 50.0));
@@ -89,15 +89,15 @@ fn two_routes_are_two_delays() {
 }
 
 #[test]
-fn a_bundle_reorders_where_its_queues_are_unequal() {
+fn a_bundle_reorders_if_its_queues_are_unequal() {
     let bundle = |more: &str| {
         pass(&format!("kind = \"stripe\"\nlinks = 4\nrate = \"10 Mbit/s\"\n{more}"), 50_000, 400).reordered_ratio()
     };
-    // Dealt out in turn, packets of one size keep their order only while others leave the queues equal.
+    // With links used in turn, packets of equal size keep their order only while other traffic leaves the queues equal.
     assert_near(bundle("arbitration = \"round-robin\"\n"), 0.0, 0.0);
     let disturbed = bundle("arbitration = \"round-robin\"\nload = 0.4\n");
     assert!((0.05..0.6).contains(&disturbed), "{disturbed}");
-    // Whoever takes the link that is idle first overtakes nobody of its own size, unless one link is longer.
+    // A packet on the link that is idle first overtakes no packet of its own size, unless one link is longer.
     assert_near(bundle("load = 0.4\n"), 0.0, 0.0);
     assert!(bundle("load = 0.4\nskew = \"uniform(0 ms, 2 ms)\"\n") > 0.01);
 }
@@ -116,16 +116,16 @@ fn engines_finish_in_their_own_order() {
 }
 
 #[test]
-fn a_miss_holds_up_those_who_wait_and_others_overtake_them() {
+fn a_miss_delays_the_waiting_packets_and_others_overtake_them() {
     let result =
         pass("kind = \"slow-path\"\nlookup = \"5 ms\"\nservice = \"1 ms\"\neviction = \"constant(1 s)\"\n", 5000, 500);
     let by_number = |n: u32| ms(result.copies.iter().find(|p| p.number == n).unwrap().delay());
-    // Ten packets come within the look-up of 5 ms; the first leaves after 6 ms, the next a millisecond after it.
+    // Ten packets arrive during the look-up of 5 ms; the first leaves after 6 ms, the next a millisecond later.
     assert_near(by_number(0), 6.0, 1e-6);
     assert_near(by_number(1), 6.5, 1e-6);
     assert_near(by_number(9), 10.5, 1e-6);
     assert_near(by_number(10), 0.0, 1e-6);
-    // Every second there is a look-up again.
+    // There is a look-up every second.
     assert_near(f64::from(result.extents().len() as u32), 3.0 * 10.0, 1.0);
 }
 
@@ -137,7 +137,7 @@ fn the_backlog_of_a_lull_leaves_between_new_packets() {
         1000,
     );
     let order: Vec<u32> = result.arrivals().map(|p| p.number).collect();
-    // 100 to 109 arrive in the pause; then each new one is followed by one of them.
+    // 100 to 109 arrive in the pause. Then each new packet is followed by one of them.
     assert_eq!(order[98..108], [98, 99, 100, 110, 101, 111, 102, 112, 103, 113]);
     assert_eq!(result.lost(), 0);
 }
@@ -155,11 +155,11 @@ fn each_failure_of_the_link_costs_a_retry() {
 }
 
 #[test]
-fn a_satellite_displaces_by_what_it_sends_meanwhile() {
+fn a_satellite_displaces_by_the_packets_sent_in_the_meantime() {
     let result = pass("kind = \"arq\"\nprobability = 0.01\nretry = \"540 ms\"\n", 20_000, 8000);
     let mut extents = result.extents();
     extents.sort_unstable();
-    // 540 ms at 125 packets a second.
+    // 540 ms at 125 packets per second.
     assert_near(f64::from(extents[extents.len() / 2]), 67.0, 2.0);
 }
 
@@ -182,7 +182,7 @@ fn stalls_keep_the_order() {
 }
 
 #[test]
-fn outages_lose_their_share_of_time() {
+fn outages_lose_their_share_of_the_time() {
     let result =
         pass("kind = \"outage\"\nup = \"uniform(0.1 s, 20 s)\"\ndown = \"exponential(3.5 s)\"\n", 400_000, 100_000);
     let share_down = 3.5 / (3.5 + 10.05);
@@ -191,7 +191,8 @@ fn outages_lose_their_share_of_time() {
 
 #[test]
 fn a_shared_link_carries_the_mean_of_its_rates() {
-    // Saturated: 1000 bytes every 4 ms offer 2 Mbit/s; 1 Mbit/s four fifths of the time, 0.25 Mbit/s the rest.
+    // Saturated: 1000 bytes every 4 ms are 2 Mbit/s; the link has 1 Mbit/s four fifths of the time, and 0.25 Mbit/s the
+    // rest.
     let result = pass(
         "kind = \"varying-link\"\nrate = \"1 Mbit/s\"\nslow_rate = \"0.25 Mbit/s\"\nfast_for = \"exponential(2 s)\"\n\
          slow_for = \"exponential(0.5 s)\"\nqueue = \"10 packets\"\n",
@@ -204,15 +205,16 @@ fn a_shared_link_carries_the_mean_of_its_rates() {
 }
 
 #[test]
-fn what_exceeds_the_profile_is_demoted() {
-    // 8 Mbit/s against a profile of 4 Mbit/s: half of the packets go out of profile.
+fn packets_beyond_the_profile_are_demoted() {
+    // 8 Mbit/s and a profile of 4 Mbit/s: half of the packets are out of profile.
     let result = pass(
         "kind = \"diffserv\"\nrate = \"20 Mbit/s\"\nprofile = \"4 Mbit/s\"\ndepth = 2\nload = 0.7\n",
         50_000,
         1000,
     );
     let priority = share(&result, |delay| delay <= 0.4 + 1e-9);
-    // In profile half of them; of the rest some find the best effort idle (1 - 0.7 less their own load).
+    // Half of the packets are within the profile. Some of the others find the best-effort queue empty (1 - 0.7, less
+    // their own load).
     assert!((0.5..0.68).contains(&priority), "{priority}");
     assert!(result.reordered_ratio() > 0.01);
 }
@@ -227,15 +229,15 @@ fn routes_of_a_mobile_network_change_length_and_break() {
     assert_near(f64::from(result.lost()) / 4e5, 0.55 / 2.55, 0.03);
     let all = delays(&result);
     assert!(all.iter().all(|delay| (10.0..=120.0).contains(delay)));
-    // A random walk between reflecting ends visits all lengths alike: 4 hops of 12.5 ms on average.
+    // A random walk between reflecting bounds visits all lengths equally often: 4 hops of 12.5 ms on average.
     assert_near(mean(&all), 50.0, 5.0);
 }
 
 #[test]
-fn wireless_hops_vary_the_delay_and_keep_the_order() {
+fn wireless_hops_vary_the_delay_without_reordering() {
     let result = pass("kind = \"wlan\"\nhops = 1\nprobability = 0.2\n", 50_000, 20_000);
     assert!(is_in_order(&result));
-    // Tries: 1 + p + p^2 + ...; back-off of try k: half of 32 * 2^k - 1 slots.
+    // Tries: 1 + p + p^2 + ...; the back-off of try k is half of 32 * 2^k - 1 slots.
     let frames: f64 = (0..7).map(|k| 0.2f64.powi(k)).sum();
     let slots: f64 = (0..7).map(|k| 0.2f64.powi(k) * (32.0 * 2f64.powi(k.min(5)) - 1.0) / 2.0).sum();
     assert_near(mean(&delays(&result)), frames * 2.0 + slots * 0.02, 0.04);
@@ -247,7 +249,7 @@ fn displacement_is_exact() {
     let result = pass("kind = \"displace\"\npositions = 3\nprobability = 0.05\n", 100_000, 1000);
     let extents = result.extents();
     assert_near(extents.len() as f64 / 1e5, 0.05, 0.005);
-    // Three others pass it; where another is held too, that one may leave in between.
+    // Three others pass it. If another packet is also waiting, that one may leave in between.
     assert!(extents.iter().all(|extent| (3..=6).contains(extent)));
     let alone = extents.iter().filter(|extent| **extent == 3).count() as f64 / extents.len() as f64;
     assert!(alone > 0.8, "{alone}");
@@ -265,7 +267,8 @@ fn the_selected_share_is_delayed_by_the_distribution() {
 fn points_in_series_add_up_or_cancel() {
     let one = "kind = \"displace\"\npositions = 2\nprobability = 0.05\n";
     let three = pass(&one.repeat(3), 100_000, 1000);
-    // Most packets are displaced by one point at most; some by two, further; some displacements cancel.
+    // Most packets are displaced by at most one point. Some are displaced further by two points, and some displacements
+    // cancel.
     assert!((0.11..0.15).contains(&three.reordered_ratio()), "{}", three.reordered_ratio());
     assert!(three.extents().into_iter().max() > Some(2));
 }
@@ -273,12 +276,12 @@ fn points_in_series_add_up_or_cancel() {
 #[test]
 fn bursts_of_loss_begin_with_a_packet() {
     let result = pass("kind = \"outage\"\nprobability = 0.0002\ndown = \"uniform(300 ms, 400 ms)\"\n", 1_000_000, 2000);
-    // Each burst takes 350 ms, 175 packets, and begins after 5000 that passed.
+    // Each burst takes 350 ms, or 175 packets, and begins after 5000 packets that passed.
     assert_near(f64::from(result.lost()) / 1e6, 175.0 / 5175.0, 0.015);
 }
 
 #[test]
-fn copies_come_late() {
+fn copies_arrive_late() {
     let result = pass("kind = \"duplicate\"\nprobability = 0.01\nextra = \"uniform(0 ms, 20 ms)\"\n", 100_000, 1000);
     assert_near(f64::from(result.duplicates()) / 1e5, 0.01, 0.002);
     let late: Vec<f64> = result.copies.iter().filter(|p| !p.first).map(|p| ms(p.delay())).collect();
@@ -286,20 +289,20 @@ fn copies_come_late() {
 }
 
 #[test]
-fn damaged_packets_are_their_share_and_nothing_else() {
+fn only_the_share_of_corrupted_packets_is_lost() {
     for stage in ["kind = \"corruption\"\nprobability = 0.03\n", "kind = \"netem\"\nrule = \"corrupt 3%\"\n"] {
         let result = pass(stage, 100_000, 1000);
         assert_near(f64::from(result.lost()) / 1e5, 0.03, 0.0028);
         assert!(is_in_order(&result) && delays(&result).iter().all(|delay| *delay < 1e-9));
     }
-    // A damaged packet takes its place in the queue: half of what is offered twice as fast as it leaves is dropped, and
-    // of the rest half is damaged.
+    // A corrupted packet occupies its place in the queue: packets arrive twice as fast as they leave, so half of them
+    // are dropped, and half of the rest are corrupted.
     let result = pass("kind = \"corruption\"\nprobability = 0.5\nkind = \"link\"\nrate = \"8 Mbit/s\"\n", 40_000, 500);
     assert_near(f64::from(result.lost()) / 4e4, 0.75, 0.013);
 }
 
 #[test]
-fn bursts_of_gilbert_have_their_length() {
+fn gilbert_bursts_have_the_right_length() {
     let result = pass("kind = \"gilbert\"\nto_bad = 0.01\nto_good = 0.25\n", 400_000, 1000);
     assert_near(f64::from(result.lost()) / 4e5, 0.01 / 0.26, 0.004);
     let numbers: Vec<u32> = result.arrivals().map(|p| p.number).collect();
@@ -327,7 +330,7 @@ fn netem_jitter_is_uniform_around_the_delay_or_normal() {
 }
 
 #[test]
-fn netem_rate_serialises_and_duplicates_copy() {
+fn netem_rate_serialises_and_duplicate_copies() {
     let result = pass("kind = \"netem\"\nrule = \"rate 8mbit\"\n", 10, 0);
     assert_near(ms(result.copies[9].arrived.since(Instant::ZERO)), 10.0, 1e-6);
     let result = pass("kind = \"netem\"\nrule = \"duplicate 10%\"\n", 20_000, 1000);
@@ -335,7 +338,7 @@ fn netem_rate_serialises_and_duplicates_copy() {
 }
 
 #[test]
-fn a_record_is_replayed_packet_by_packet() {
+fn a_recording_is_replayed_packet_by_packet() {
     let result = pass("kind = \"recorded\"\npackets = [\"3 ms\", \"lost\", \"1 ms\"]\n", 6, 10_000);
     let seen: Vec<(u32, f64)> = result.arrivals().map(|p| (p.number, ms(p.delay()))).collect();
     assert_eq!(seen, [(0, 3.0), (2, 1.0), (3, 3.0), (5, 1.0)]);
@@ -347,7 +350,7 @@ fn red_drops_before_the_queue_is_full() {
         |red: &str| pass(&format!("kind = \"link\"\nrate = \"8 Mbit/s\"\nqueue = \"200 packets\"\n{red}"), 40_000, 800);
     let plain = link("");
     let managed = link("red = { min = 20, max = 60, probability = 0.1, weight = 0.02 }\n");
-    // Offered a quarter more than the rate: both lose a fifth, but RED keeps the queue short.
+    // The load is a quarter above the rate: both lose a fifth, but RED keeps the queue short.
     assert_near(f64::from(plain.lost()) / 4e4, 0.2, 0.01);
     assert_near(f64::from(managed.lost()) / 4e4, 0.2, 0.02);
     assert!(managed.delay_quantile(0.5) < plain.delay_quantile(0.5) / 2);

@@ -1,4 +1,4 @@
-//! The profiles are all that was promised, and each says where it comes from.
+//! The profiles are complete and documented, and each names its source.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use reknit_path::{NAMES, Profile, builtin};
 
 const DOCUMENT: &str = include_str!("../../../docs/paths.md");
 
-/// What users have reported, and the profiles that stand for it.
+/// The reports of users, and the profiles for them.
 const REPORTS: [(&str, &[&str]); 15] = [
     ("quinn-rs/quinn#2711", &["quinn-sydchi"]),
     ("quic-go/quic-go#5734", &["quicgo-home"]),
@@ -27,20 +27,21 @@ const REPORTS: [(&str, &[&str]); 15] = [
 ];
 
 #[test]
-fn what_users_have_reported_is_there_and_documented() {
+fn reported_paths_exist_and_are_documented() {
     for (report, profiles) in REPORTS {
         for name in profiles {
             let profile = Profile::load(name, &[]).unwrap();
             assert_eq!(profile.source, report, "{name}");
             let row = format!("| `{name}` | {report} | {} |", profile.description);
-            assert!(DOCUMENT.lines().any(|line| line == row), "docs/paths.md, Users' scenarios: missing is {row}");
+            assert!(DOCUMENT.lines().any(|line| line == row), "docs/paths.md does not have the row {row}");
         }
     }
 }
 
 #[test]
-fn the_document_names_no_scenario_that_is_not_there() {
-    let section = DOCUMENT.split("## Users' scenarios").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
+fn the_document_names_no_path_that_does_not_exist() {
+    let section = DOCUMENT.split("## Paths that users have described").nth(1).expect("the section of reported paths");
+    let section = section.split("\n## ").next().unwrap_or(section);
     let named: BTreeSet<&str> =
         section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     let known: BTreeSet<&str> = REPORTS.iter().flat_map(|(_, profiles)| profiles.iter().copied()).collect();
@@ -48,14 +49,14 @@ fn the_document_names_no_scenario_that_is_not_there() {
 }
 
 #[test]
-fn every_profile_begins_with_where_it_comes_from() {
+fn every_profile_begins_with_its_source() {
     for name in NAMES {
         let text = builtin(name).unwrap();
         let comment: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("# ")).collect();
         let comment = comment.join(" ");
         let profile = Profile::load(name, &[]).unwrap();
         let says_more = comment.trim_end_matches('.') != profile.description;
-        assert!(comment.len() > 20 && says_more, "profiles/{name}.toml begins with no comment of its origin");
+        assert!(comment.len() > 20 && says_more, "profiles/{name}.toml does not begin with a comment about its source");
         assert!(!profile.source.is_empty(), "profiles/{name}.toml has no source");
     }
 }
@@ -63,7 +64,7 @@ fn every_profile_begins_with_where_it_comes_from() {
 /// CONTRIBUTING.md: a stage comes with a profile that shows it and a row in the document.
 #[test]
 fn every_kind_of_stage_is_shown_and_documented() {
-    // It needs the user's own record.
+    // It needs the user's own recording.
     const SHOWN_BY_NONE: [&str; 1] = ["recorded"];
     let shown: BTreeSet<&str> = NAMES
         .iter()

@@ -1,4 +1,4 @@
-//! Scripts do what they say to the packets that they name, and to no others.
+//! Scripts apply to the packets that they select, and to no others.
 
 use reknit_path::{Direction, Label, Packet, Phases, Pipe, Profile};
 use reknit_units::{Bytes, Duration, Instant};
@@ -26,7 +26,8 @@ impl Packet for Sent {
     }
 }
 
-/// Sends `packets`, one each 10 ms, through a script; what comes out, with the time in milliseconds, and the pipe.
+/// Sends `packets`, one every 10 ms, through a script. Returns what comes out, with the time in milliseconds, and the
+/// pipe.
 fn pass(rules: &str, packets: &[Sent]) -> (Vec<(u64, Sent)>, Pipe<Sent>) {
     let toml = format!("description = \"test\"\n[[forward]]\nkind = \"script\"\nrules = [{rules}]\n");
     let profile = Profile::parse("test", &toml).unwrap();
@@ -51,7 +52,7 @@ fn segments(n: u64) -> Vec<Sent> {
 }
 
 #[test]
-fn packets_by_ordinal_and_by_time() {
+fn packets_by_number_and_by_time() {
     let rules = "{ packet = [2, 3], action = \"drop\" }, { packet = 5, action = \"delay\", by = \"15 ms\" }, \
                  { packet = 6, action = \"duplicate\", by = \"5 ms\" }, \
                  { from = \"80 ms\", to = \"105 ms\", action = \"hold\" }";
@@ -64,7 +65,7 @@ fn packets_by_ordinal_and_by_time() {
 }
 
 #[test]
-fn segments_by_ordinal_transmission_and_flow() {
+fn segments_by_number_transmission_and_flow() {
     let train =
         [Sent(0, 0, 0), Sent(0, 1, 1), Sent(0, 2, 1), Sent(0, 2, 2), Sent(1, 2, 1), Sent(0, 2, 3), Sent(0, 3, 1)];
     let kept = |rules: &str| -> Vec<usize> {
@@ -77,7 +78,7 @@ fn segments_by_ordinal_transmission_and_flow() {
 }
 
 #[test]
-fn runs_are_those_of_data() {
+fn runs_count_only_data_packets() {
     let train = [Sent(0, 1, 1), Sent(0, 0, 0), Sent(0, 2, 1), Sent(1, 1, 1), Sent(1, 0, 0), Sent(0, 3, 1)];
     let (_, pipe) = pass("", &train);
     assert_eq!((pipe.run_lengths().packets, pipe.run_lengths().runs), (4, 3));

@@ -1,4 +1,5 @@
-//! From Python's arguments to options. What the command's options refuse is refused here too, under the argument's name.
+//! Converts Python's arguments to options. Values that the command refuses are refused here too, with the name of the
+//! argument.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -14,12 +15,12 @@ use reknit_sim::{Group, MOST_FLOWS, MOST_SEEDS, PathSource, Plan};
 use reknit_units::{Duration, Share};
 use toml::{Table, Value};
 
-/// What errors call a scenario that stands in no file.
+/// The name of a scenario without a file, for errors.
 const SCENARIO: &str = "scenario";
-/// The same of a path.
+/// The name of a path without a file, for errors.
 const PATH: &str = "path";
 
-/// Where, and who else is there: a dictionary. Without a scenario there is one bulk flow.
+/// The path and the scenario, as a dictionary. Without a scenario there is one bulk flow.
 #[derive(FromPyObject, Debug)]
 #[pyo3(from_item_all)]
 pub(crate) struct SetupArgs<'py> {
@@ -32,21 +33,21 @@ pub(crate) struct SetupArgs<'py> {
     flows: Option<i64>,
 }
 
-/// A scenario: the name of a file, or what would stand in it.
+/// A scenario: the name of a file, or a mapping with its keys.
 #[derive(FromPyObject, Debug)]
 pub(crate) enum FileOrTable<'py> {
     File(PathBuf),
     Table(Bound<'py, PyDict>),
 }
 
-/// A path or a variant: its name, or what would stand in a file.
+/// A path or a variant: its name, or a mapping with the keys of a file.
 #[derive(FromPyObject, Debug)]
 pub(crate) enum NameOrTable<'py> {
     Name(String),
     Table(Bound<'py, PyDict>),
 }
 
-/// Who, and for how long: a dictionary.
+/// The variants and the duration, as a dictionary.
 #[derive(FromPyObject, Debug)]
 #[pyo3(from_item_all)]
 pub(crate) struct RunArgs<'py> {
@@ -56,13 +57,20 @@ pub(crate) struct RunArgs<'py> {
 }
 
 impl RunArgs<'_> {
-    pub(crate) fn compare_options(self, setup: SetupArgs<'_>, seeds: Option<i64>) -> Result<CompareOptions, Error> {
+    pub(crate) fn compare_options(
+        self,
+        setup: SetupArgs<'_>,
+        paths: &[PathSource],
+        seeds: Option<i64>,
+        oracle: bool,
+    ) -> Result<CompareOptions, Error> {
         let seeds = seeds.map(|seeds| within(seeds, MOST_SEEDS, Argument::Seeds)).transpose()?;
         let (scenario, variants) = self.scenario_options(setup)?;
-        Ok(CompareOptions { scenario, variants, seeds })
+        has_path(&scenario, paths)?;
+        Ok(CompareOptions { scenario, variants, seeds, oracle })
     }
 
-    /// Of the first variant, or else of the only one that the scenario names.
+    /// Options for the first variant, or else for the only variant of the scenario.
     pub(crate) fn simulate_options(
         self,
         setup: SetupArgs<'_>,
@@ -71,25 +79,25 @@ impl RunArgs<'_> {
     ) -> Result<SimulateOptions, Error> {
         let sample_every = sample_every.map(|text| read(text, Argument::SampleEvery)).transpose()?;
         let (scenario, variants) = self.scenario_options(setup)?;
+        has_path(&scenario, &[])?;
         let variant = match (&variants[..], &scenario.plan.variants[..]) {
             ([variant, ..], _) | ([], [variant]) => variant.clone(),
             _ => {
-                return Err(
-                    InputError::new(Argument::Variant, "missing; name one, or let the scenario name only one").into()
-                );
+                return Err(InputError::new(
+                    Argument::Variant,
+                    "missing; name one, or give a scenario with a single variant",
+                )
+                .into());
             }
         };
         Ok(SimulateOptions { scenario, variant, seed, sample_every })
     }
 
-    /// Where and for how long, and the names of the variants.
+    /// The scenario, and the names of the variants.
     fn scenario_options(self, setup: SetupArgs<'_>) -> Result<(ScenarioOptions, Vec<String>), Error> {
         let mut plan = setup.scenario.map_or_else(|| Ok(Plan::bulk(1)), plan)?;
         if let Some(flows) = setup.flows {
             plan.groups = vec![Group::bulk(within(flows, MOST_FLOWS, Argument::Flows)?)];
-        }
-        if plan.location.is_empty() && setup.path.is_none() {
-            return Err(InputError::new(Argument::Path, "missing; name one, or give a scenario").into());
         }
         let (variants, variant_tables) = variants(self.variants)?;
         let scenario = ScenarioOptions {
@@ -107,7 +115,15 @@ impl RunArgs<'_> {
     }
 }
 
-/// A key, what results call its values, and the values.
+/// Without a scenario, a path is needed.
+fn has_path(scenario: &ScenarioOptions, paths: &[PathSource]) -> Result<(), Error> {
+    if scenario.plan.location.is_empty() && scenario.path.is_none() && paths.is_empty() {
+        return Err(InputError::new(Argument::Path, "missing; name one, or give a scenario").into());
+    }
+    Ok(())
+}
+
+/// A key, the names of its values in results, and the values.
 pub(crate) type AxisArg<'py> = (String, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 /// A scenario with axes.
@@ -131,7 +147,7 @@ pub(crate) fn grid_file(scenario: FileOrTable<'_>, axes: Vec<AxisArg<'_>>) -> Re
     Ok(grid_file)
 }
 
-/// The seeds from 1 to a number, or these.
+/// The seeds from 1 to a number, or a list of seeds.
 #[derive(FromPyObject, Debug)]
 pub(crate) enum Seeds {
     UpTo(i64),
@@ -154,14 +170,14 @@ fn plan(scenario: FileOrTable<'_>) -> Result<Plan, Error> {
     }
 }
 
-fn path(path: NameOrTable<'_>) -> Result<PathSource, Error> {
+pub(crate) fn path(path: NameOrTable<'_>) -> Result<PathSource, Error> {
     match path {
         NameOrTable::Name(name) => Ok(PathSource::Given(name)),
         NameOrTable::Table(mapping) => Ok(PathSource::GivenInline(table(PATH, &mapping)?)),
     }
 }
 
-/// A path on its own, with these changes.
+/// A path with these changes.
 pub(crate) fn profile(path: NameOrTable<'_>, set: &[String]) -> Result<Profile, Error> {
     match path {
         NameOrTable::Name(name) => names::load_path(&name, set),
@@ -171,7 +187,7 @@ pub(crate) fn profile(path: NameOrTable<'_>, set: &[String]) -> Result<Profile, 
 
 type Own = (String, Table);
 
-/// Their names, and those that are described here.
+/// The names of the variants, and those that are given as tables.
 fn variants(given: Vec<NameOrTable<'_>>) -> Result<(Vec<String>, Vec<Own>), Error> {
     let (mut names, mut own) = (Vec::new(), Vec::new());
     for (i, variant) in given.into_iter().enumerate() {
@@ -180,7 +196,7 @@ fn variants(given: Vec<NameOrTable<'_>>) -> Result<(Vec<String>, Vec<Own>), Erro
             NameOrTable::Table(mapping) => {
                 let location = format!("variants[{i}]");
                 let table = table(&location, &mapping)?;
-                // One without a name is refused when it is read.
+                // A variant without a name is refused later.
                 names.push(table.get("name").and_then(Value::as_str).unwrap_or_default().to_owned());
                 own.push((location, table));
             }
@@ -189,7 +205,7 @@ fn variants(given: Vec<NameOrTable<'_>>) -> Result<(Vec<String>, Vec<Own>), Erro
     Ok((names, own))
 }
 
-/// What would stand in a file; `location` is what errors call it.
+/// A mapping as a TOML table; `location` is its name for errors.
 fn table(location: &str, mapping: &Bound<'_, PyDict>) -> Result<Table, Error> {
     Ok(pythonize::depythonize(mapping).map_err(|error| InputError::new(location, error.to_string()))?)
 }
@@ -207,5 +223,5 @@ fn read<T: FromStr<Err: Display>>(text: &str, argument: Argument) -> Result<T, E
 
 fn within(value: i64, most: u32, argument: Argument) -> Result<u32, Error> {
     let allowed = u32::try_from(value).ok().filter(|value| (1..=most).contains(value));
-    Ok(allowed.ok_or_else(|| argument.refused(value, format!("write a whole number from 1 to {most}")))?)
+    Ok(allowed.ok_or_else(|| argument.refused(value, format!("must be a whole number from 1 to {most}")))?)
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C while something is computed.
+//! Handles Ctrl-C during a computation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 
 use crate::raise;
 
-/// How often Python is asked whether a signal has come.
+/// How often Python is asked for pending signals.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Runs `work` on a thread of its own, without the interpreter's lock. If a signal's handler raises, `work` is told to stop
-/// and the exception goes on.
+/// Runs `work` in another thread, without the GIL. If a signal handler raises an exception, `work` is told to stop and
+/// the exception propagates.
 pub(crate) fn while_running<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&AtomicBool) -> Result<T, reknit_compare::Error> + Send,
@@ -23,7 +23,7 @@ pub(crate) fn while_running<T: Send>(
         let (done, mut wait) = channel();
         let stop = &stop;
         scope.spawn(move || {
-            let _ = done.send(work(stop)); // nobody listens after an interrupt
+            let _ = done.send(work(stop)); // there is no receiver after an interrupt
         });
         loop {
             let answer;
@@ -33,7 +33,7 @@ pub(crate) fn while_running<T: Send>(
             });
             match answer {
                 Ok(result) => return result.map_err(raise),
-                Err(RecvTimeoutError::Disconnected) => return Err(raise("the simulation broke down")),
+                Err(RecvTimeoutError::Disconnected) => return Err(raise("the simulation ended unexpectedly")),
                 Err(RecvTimeoutError::Timeout) => {
                     py.check_signals().inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
                 }

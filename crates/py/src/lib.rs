@@ -1,4 +1,4 @@
-//! The native part of the Python package: conversions and one error map. What it computes is `reknit-compare`'s.
+//! The native part of the Python package: it converts values and errors. `reknit-compare` does the computation.
 
 mod convert;
 mod interrupt;
@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 use reknit_compare::catalogue::Document;
-use reknit_compare::{Axis, Estimate, Experiment, Grid, Point, path_report};
+use reknit_compare::{Axis, Estimate, Experiment, Grid, Point, SeveralPaths, names, path_report};
 use reknit_path::Direction;
 use reknit_variants::VARIANTS;
 
@@ -21,29 +21,41 @@ pyo3::create_exception!(
     reknit,
     Error,
     PyValueError,
-    "What was asked for is wrong, or could not be done: one line that names the argument or file and what is allowed."
+    "Invalid input, or a failure. The message is one line that names the argument or file, and states what is allowed."
 );
 
-/// The one map of errors: all of them are `reknit.Error`, with the same text as the command's.
+/// All errors become `reknit.Error`, with the command's text.
 fn raise(error: impl std::fmt::Display) -> PyErr {
     Error::new_err(error.to_string())
 }
 
-/// The JSON document of `reknit compare --json`, and what works against itself in the user's files.
+/// The JSON document of `reknit compare --json` for several paths, and warnings. Without paths, the path of `setup` is used.
 #[pyfunction]
 fn compare<'py>(
     py: Python<'py>,
     setup: SetupArgs<'py>,
+    paths: Vec<NameOrTable<'py>>,
     request: RunArgs<'py>,
     seeds: Option<i64>,
+    oracle: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let options = request.compare_options(setup, seeds).map_err(raise)?;
-    let (comparison, warnings) = interrupt::while_running(py, move |stop: &AtomicBool| {
-        let experiment = Experiment::new(&options)?;
-        let comparison = experiment.run(|job| Ok::<_, reknit_compare::Error>(job.simulate(stop)))?;
-        Ok((comparison, experiment.warnings))
+    let paths = paths.into_iter().map(convert::path).collect::<Result<Vec<_>, _>>().map_err(raise)?;
+    let options = request.compare_options(setup, &paths, seeds, oracle).map_err(raise)?;
+    let (comparisons, warnings) = interrupt::while_running(py, move |stop: &AtomicBool| {
+        let experiments = Experiment::on_paths(&options, paths)?;
+        let run = |experiment: &Experiment| experiment.run(|job| Ok::<_, reknit_compare::Error>(job.simulate(stop)));
+        let comparisons = experiments.iter().map(run).collect::<Result<Vec<_>, _>>()?;
+        let warnings: Vec<String> = Experiment::all_warnings(&experiments).into_iter().map(str::to_owned).collect();
+        Ok((comparisons, warnings))
     })?;
-    Ok(pythonize::pythonize(py, &(comparison, warnings))?)
+    Ok(pythonize::pythonize(py, &(SeveralPaths::of(&comparisons), warnings))?)
+}
+
+/// The paths, with patterns replaced by what they match.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python's values are converted, not borrowed")]
+fn expand_paths(paths: Vec<String>) -> PyResult<Vec<String>> {
+    names::expand_paths(&paths).map_err(raise)
 }
 
 /// One run with its time series.
@@ -69,10 +81,10 @@ fn trace<'py>(py: Python<'py>, setup: SetupArgs<'py>, request: RunArgs<'py>, see
     Ok(pythonize::pythonize(py, &trace)?)
 }
 
-/// What one sweep is made of.
+/// The points of a sweep.
 #[derive(IntoPyObject)]
 struct Sweep<'py> {
-    /// Each axis with what results call its values.
+    /// Each axis with the names of its values in results.
     axes: Vec<(String, Bound<'py, PyAny>)>,
     seeds: Vec<u64>,
     /// Key and text of each point, in the order of the axes, then of the seeds.
@@ -107,7 +119,7 @@ fn grid<'py>(
     Ok(Sweep { axes, seeds: grid.seeds, points, warnings: grid.warnings })
 }
 
-/// The run of a point of [`grid`], by its text.
+/// Runs a point of [`grid`], given its text.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python's values are converted, not borrowed")]
 fn run_point(py: Python<'_>, text: String) -> PyResult<Bound<'_, PyAny>> {
@@ -115,7 +127,7 @@ fn run_point(py: Python<'_>, text: String) -> PyResult<Bound<'_, PyAny>> {
     Ok(pythonize::pythonize(py, &run)?)
 }
 
-/// Mean of some values and half the width of its 95 % confidence interval.
+/// Mean of some values and half the width of the 95 % confidence interval.
 #[pyfunction]
 fn estimate(values: Vec<f64>) -> (f64, Option<f64>) {
     let estimate = Estimate::of(values);
@@ -134,7 +146,7 @@ fn paths(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(pythonize::pythonize(py, &path_report::list().map_err(raise)?)?)
 }
 
-/// What a path does to a train of packets, each direction.
+/// What each direction of a path does to a train of packets.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python's values are converted, not borrowed")]
 fn path<'py>(py: Python<'py>, path: NameOrTable<'py>, set: Vec<String>, seed: u64) -> PyResult<Bound<'py, PyAny>> {
@@ -152,18 +164,19 @@ fn style(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(pythonize::pythonize(py, &style)?)
 }
 
-/// The command `reknit` with these arguments, the program's name first; its exit code.
+/// Runs the command `reknit` with these arguments, beginning with the program's name. Returns its exit code.
 #[pyfunction]
 fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| reknit_cli::run(arguments))
 }
 
-/// What `reknit` is made of.
+/// The native module of `reknit`.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", module.py().get_type::<Error>())?;
     module.add_function(wrap_pyfunction!(compare, module)?)?;
+    module.add_function(wrap_pyfunction!(expand_paths, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(estimate, module)?)?;

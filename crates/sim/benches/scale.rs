@@ -1,7 +1,7 @@
-//! How the simulator bears many flows: packets per second of processor time with one flow and with a thousand on the
-//! same backbone, and the memory that each flow takes. Prints `docs/scale.md`.
+//! How the simulator scales with the number of flows: packets per second of processor time with one flow and with a
+//! thousand on the same link, and the memory per flow. Prints `docs/scale.md`.
 //!
-//! Each run is a process of its own, so that none finds the heap of another, and the runs to be compared take turns.
+//! Each run is a separate process, so that the heap of one does not affect another, and the runs to compare take turns.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -14,29 +14,29 @@ use reknit_units::{Bytes, Capacity, Duration, Instant, Segments};
 const MANY: u32 = 1000;
 const ROUNDS: usize = 9;
 const SIMULATED: Duration = Duration::from_secs(10);
-/// What all flows together have in flight where windows are held: the pipe and about half of the queue are full.
+/// Total data in flight with held windows: the pipe and about half of the queue are full.
 const HELD: u32 = 9000;
 
-/// Who decides on the windows.
+/// What sets the windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Windows {
-    /// They are held at equal shares of [`HELD`].
+    /// Each flow has an equal share of [`HELD`].
     Held,
     /// Congestion control.
     Free,
 }
 
-/// 1 Gbit/s, 70 ms there and back, and a queue of as much as a round trip carries.
+/// 1 Gbit/s, 70 ms round trip, and a queue of one bandwidth-delay product.
 fn backbone() -> Profile {
     let link = "kind = \"link\"\nrate = \"1 Gbit/s\"\ndelay = \"35 ms\"\nqueue = \"8750000 B\"\n";
     Profile::parse("backbone", &format!("[[forward]]\n{link}[[reverse]]\n{link}")).expect("a valid profile")
 }
 
-/// As many bulk flows by `sack` through the backbone, opened within a second.
+/// This many bulk flows with `sack` on the link, opened within a second.
 fn scenario(windows: Windows, flows: u32) -> Scenario {
     let profile = Arc::new(backbone());
     let mut tcp = reknit_sim::tcp_config(&profile).expect("the defaults are valid");
-    tcp.receive_buffer = Capacity::Bytes(Bytes(1 << 26)); // more than one flow ever needs
+    tcp.receive_buffer = Capacity::Bytes(Bytes(1 << 26)); // more than a flow ever needs
     tcp.max_window = (windows == Windows::Held).then_some(Segments(HELD / flows));
     let variant = (reknit_variants::find("sack").expect("the base is a variant").compose)();
     let mut scenario = Scenario::bulk(profile, tcp, variant, SIMULATED, 1);
@@ -48,26 +48,26 @@ fn scenario(windows: Windows, flows: u32) -> Scenario {
     scenario
 }
 
-/// Seconds for which this process has been running.
+/// The processor time of this process so far, in seconds.
 fn processor_time() -> f64 {
     let time = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("POSIX has this clock");
     std::time::Duration::from(time).as_secs_f64()
 }
 
-/// The largest that this process has been, in bytes.
+/// The peak memory of this process, in bytes.
 fn peak_memory() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells");
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|rest| rest.trim().split(' ').next()?.parse::<f64>().ok());
     kib.expect("a number") * 1024.0
 }
 
-/// What one run has shown, or the best of several.
+/// The measurements of one run, or the best of several.
 #[derive(Clone, Copy)]
 struct Measured {
-    /// Per second of processor time.
+    /// Packets per second of processor time.
     packets: f64,
-    /// Bytes.
+    /// Peak memory, bytes.
     memory: f64,
     /// Share of the data packets that were lost.
     lost: f64,
@@ -84,11 +84,11 @@ impl Measured {
         Measured { packets, memory: peak_memory(), lost: lost as f64 / sent as f64 }
     }
 
-    /// In a process of its own.
+    /// Runs it in a separate process.
     fn elsewhere(windows: Windows, flows: u32) -> Measured {
-        let program = std::env::current_exe().expect("this program is somewhere");
+        let program = std::env::current_exe().expect("the program has a path");
         let output = Command::new(program).args([format!("{windows:?}"), flows.to_string()]).output();
-        let output = output.expect("this program runs again");
+        let output = output.expect("the program can run");
         let text = String::from_utf8_lossy(&output.stdout);
         let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         let [packets, memory, lost] = numbers[..] else {
@@ -102,7 +102,7 @@ impl Measured {
     }
 }
 
-/// The processor as the system calls it.
+/// The name of the processor.
 fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
@@ -131,14 +131,14 @@ fn main() {
     println!(
         "# Scale
 
-Millions of packets, data and ACKs, that the simulator processes per second of processor time: with one bulk flow of `sack`
-that fills a backbone of 1 Gbit/s and 70 ms, and with {MANY} flows that share it. The ratio compares these two rates.
+How many million packets (data and ACKs) the simulator processes per second of processor time, with one bulk flow of `sack` on a
+link of 1 Gbit/s and 70 ms, and with {MANY} flows that share the link. The ratio compares these two rates.
 
-With *held* windows, there are {HELD} segments in flight in total, whether there is one flow or {MANY}. The pipe is full,
-nothing is lost, and only the number of flows differs. With *free* windows, congestion control sets the windows and the queue
-overflows. A thousand small windows lose more than a large one, so each packet also takes more work.
+With *held* windows, {HELD} segments are in flight in total, whether there is one flow or {MANY}. The pipe is full, nothing is
+lost, and only the number of flows differs. With *free* windows, congestion control sets the windows, and the queue overflows. A
+thousand flows with small windows lose more packets than one with a large window, so each packet also needs more work.
 
-Memory is how much the process grows per additional flow: both ends, their scoreboards and their statistics.
+Memory is what each additional flow adds to the process: both ends, their scoreboards and their statistics.
 A thousand connections do not fit in the fast caches, so other load on the machine slows them more than it slows one flow.
 
 Measured by `make bench` on {}: {} s of simulated time, the best of {ROUNDS} interleaved runs.

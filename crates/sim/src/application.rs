@@ -1,4 +1,4 @@
-//! The applications at the two ends of one connection: who writes when, and who closes.
+//! The applications at the two ends of a connection: which end writes when, and which end closes.
 
 use reknit_tcp::Connection;
 use reknit_units::Bytes;
@@ -13,25 +13,25 @@ const WITHOUT_END: Bytes = Bytes(1 << 60);
 pub(crate) struct Application {
     request: Bytes,
     response: Bytes,
-    /// Transactions that may still begin here; none: without limit.
+    /// Transactions that may still begin on this connection; none if there is no limit.
     left: Option<u32>,
-    /// Bytes of requests, up to the one under way.
+    /// Bytes of requests, including the current one.
     requested: u64,
-    /// Bytes of responses, up to the one under way.
+    /// Bytes of responses, including the current one.
     promised: u64,
     state: TransactionState,
 }
 
-/// Where the transaction under way is.
+/// The progress of the current transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum TransactionState {
-    /// There is none.
+    /// No transaction is in progress.
     Idle,
-    /// The request is on its way.
+    /// The request is being sent.
     Asking,
-    /// The response is on its way.
+    /// The response is being sent.
     Answering,
-    /// It has no end.
+    /// It never ends.
     Bulk,
 }
 
@@ -43,7 +43,7 @@ impl Application {
         Application { request, response, left, requested: 0, promised: 0, state }
     }
 
-    /// The end that writes first, and that opens the connection.
+    /// The end that opens the connection and writes first.
     pub(crate) fn opener(workload: &Workload) -> End {
         match workload.transactions() {
             Some(Transactions { request, .. }) if request > Bytes::ZERO => End::Receiver,
@@ -51,7 +51,7 @@ impl Application {
         }
     }
 
-    /// A transaction begins.
+    /// Begins a transaction.
     pub(crate) fn begin(&mut self, ends: &mut [Connection; 2]) {
         if self.state == TransactionState::Bulk {
             ends[0].write(self.response);
@@ -67,14 +67,14 @@ impl Application {
         }
     }
 
-    /// Something has arrived at the sender of data: a request, perhaps.
+    /// Something has arrived at the sender of data, possibly a complete request.
     pub(crate) fn on_arrival_at_sender(&mut self, sender: &mut Connection) {
         if self.state == TransactionState::Asking && sender.received() >= self.requested {
             self.answer(sender);
         }
     }
 
-    /// Data has arrived at the receiver: true if it completes the transaction.
+    /// Data has arrived at the receiver. True if it completes the transaction.
     pub(crate) fn on_arrival_at_receiver(&mut self, receiver: &mut Connection) -> bool {
         if self.state != TransactionState::Answering || receiver.received() < self.promised {
             return false;
@@ -86,12 +86,12 @@ impl Application {
         true
     }
 
-    /// A transaction is under way.
+    /// True while a transaction is in progress.
     pub(crate) fn is_busy(&self) -> bool {
         self.state != TransactionState::Idle
     }
 
-    /// All that this connection was for is done.
+    /// True if all transactions of this connection are complete.
     pub(crate) fn is_over(&self) -> bool {
         self.state == TransactionState::Idle && self.left == Some(0)
     }

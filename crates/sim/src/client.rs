@@ -1,4 +1,4 @@
-//! Whoever uses connections, one after the other: what it does next, and what it has got.
+//! A client opens connections one after the other: what it does next, and its results so far.
 
 use std::sync::Arc;
 
@@ -14,37 +14,37 @@ use crate::tally::Tally;
 use crate::transactions::Transaction;
 use crate::workload::Workload;
 
-/// Beyond the streams of the path's stages.
+/// The number of the first random stream after those of the path's stages.
 const STREAMS: u32 = 1 << 17;
-/// Where flows draw how much later they start.
+/// The random stream for the phases of flows' starts.
 const STARTS: u32 = STREAMS + 2;
-/// How much later a flow starts at most because of its phase.
+/// The largest additional delay of a flow's start because of its phase.
 const START_PHASE: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) spec: FlowSpec,
     pub(crate) tally: Tally,
-    /// Slot of the connection that it uses, or used last.
+    /// Slot of its current or last connection.
     pub(crate) slot: Option<u32>,
-    /// When the transaction under way began.
+    /// When the current transaction began.
     began: Instant,
     begun: u64,
     completed: u64,
-    /// Of these, before anything counted.
+    /// Of these, those during the warm-up.
     uncounted: u64,
-    /// When the last of its transactions was complete.
+    /// When its last transaction was complete.
     finished: Option<Instant>,
     configs: [Arc<Config>; 2],
     thinking: Stream,
-    /// The latest connection and its sender's variables, once it is gone.
+    /// The latest connection that has ended, and its sender's variables.
     last: Option<(u32, Info)>,
     series: Vec<Sample>,
 }
 
 impl Client {
-    /// `shared` has the options of the ends so far: most clients have the same, and what is read with every packet had
-    /// better be in few places.
+    /// `shared` has the TCP options of the ends so far. Most clients have the same options, and sharing them keeps data
+    /// that is read for every packet together.
     pub(crate) fn new(scenario: &Scenario, spec: &FlowSpec, index: u32, shared: &mut Vec<Arc<Config>>) -> Client {
         let base = spec.tcp.as_deref().unwrap_or(&scenario.tcp);
         let mut share = |config: Config| {
@@ -72,7 +72,7 @@ impl Client {
         }
     }
 
-    /// A connection for its next transactions.
+    /// Opens a connection for its next transactions.
     pub(crate) fn connect(&self, now: Instant, ids: FlowIds) -> Flow {
         let left = self.spec.workload.transactions().and_then(|transactions| {
             let remaining = transactions.count.map(|count| count - self.begun);
@@ -84,14 +84,14 @@ impl Client {
         Flow::new(now, ids, &self.spec, &self.configs, application)
     }
 
-    /// Its next transaction begins on `flow`.
+    /// Begins its next transaction on `flow`.
     pub(crate) fn begin(&mut self, now: Instant, flow: &mut Flow) {
         self.began = now;
         self.begun += 1;
         flow.application.begin(&mut flow.ends);
     }
 
-    /// The transaction under way is complete.
+    /// The current transaction is complete.
     pub(crate) fn complete(&mut self, now: Instant, flow: u32) -> Transaction {
         self.completed += 1;
         let transactions = self.spec.workload.transactions();
@@ -102,28 +102,28 @@ impl Client {
         Transaction { flow, began: self.began, ended: now, response }
     }
 
-    /// The transaction under way has failed with its connection. It does not count among those that are wanted.
+    /// The current transaction has failed with its connection. It does not count towards the requested number.
     pub(crate) fn fail(&mut self) {
         self.begun -= 1;
     }
 
-    /// It tries again after a failure.
+    /// True if it tries again after a failure.
     pub(crate) fn tries_again(&self) -> bool {
         matches!(self.spec.workload, Workload::Transactions(_)) && !self.is_finished()
     }
 
-    /// All of its transactions are complete.
+    /// True if all of its transactions are complete.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished.is_some()
     }
 
-    /// How long it thinks before its next transaction.
+    /// Draws the think time before its next transaction.
     pub(crate) fn think(&mut self) -> Duration {
         let transactions = self.spec.workload.transactions();
         transactions.map_or(Duration::ZERO, |transactions| transactions.think.draw(&mut self.thinking))
     }
 
-    /// What has happened so far does not count.
+    /// Resets the counts at the end of the warm-up.
     pub(crate) fn restart(&mut self) {
         self.uncounted = self.completed;
         self.tally.restart();
@@ -141,7 +141,7 @@ impl Client {
         });
     }
 
-    /// `flow`, which was its connection, is gone, or the run is over.
+    /// Takes over the results of its connection `flow`, which has ended, or the run is over.
     pub(crate) fn absorb(&mut self, now: Instant, flow: &Flow) {
         let [sender, receiver] = &flow.ends;
         self.tally.send += sender.send_stats();
@@ -151,10 +151,10 @@ impl Client {
         }
     }
 
-    /// The run, of which everything from `warm` on counts, is over at `end`.
+    /// The result of the run from `warm`, the end of the warm-up, to `end`.
     pub(crate) fn into_result(mut self, warm: Instant, end: Instant, ids: FlowIds) -> FlowResult {
         if self.last.is_none() {
-            // It never came to open a connection.
+            // It never opened a connection.
             let flow = self.connect(end, ids);
             self.absorb(end, &flow);
         }

@@ -1,4 +1,4 @@
-//! How evenly flows share.
+//! Fairness between flows.
 
 /// Jain's fairness index of some shares: 1 if all are equal, 1/n if one of n has everything (Jain, Chiu and Hawe, DEC
 /// TR-301, 1984). 1 if there is nothing to share.
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn from_equal_to_everything() {
+    fn from_equal_shares_to_one_flow_with_everything() {
         assert!((jain([3.0, 3.0, 3.0]) - 1.0).abs() < 1e-12);
         assert!((jain([0.0, 5.0, 0.0, 0.0]) - 0.25).abs() < 1e-12);
         assert!((jain([1.0, 2.0, 3.0]) - 36.0 / 42.0).abs() < 1e-12);

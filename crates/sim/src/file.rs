@@ -1,4 +1,4 @@
-//! Scenario files: plans in TOML (`docs/scenarios.md` describes them).
+//! Scenario files: plans in TOML, described in `docs/scenarios.md`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,9 +15,9 @@ use toml::{Table, Value};
 use crate::plan::{Group, PathSource, Plan, WorkloadShare, is_possible};
 use crate::workload::{Transactions, Workload};
 
-/// Flows of a group at most.
+/// The most flows of a group.
 pub const MOST_FLOWS: u32 = 100_000;
-/// Runs of a variant at most.
+/// The most runs of a variant.
 pub const MOST_SEEDS: u32 = 10_000;
 const KINDS: &str = "bulk, transfer, files, requests";
 
@@ -32,10 +32,10 @@ pub(crate) fn from_table(location: &str, table: Table) -> Result<Plan, InputErro
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Top {
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     #[serde(default)]
     description: String,
-    /// A built-in path, a path file, or what would stand in one.
+    /// A built-in path, a path file, or a table with the keys of a path file.
     #[schemars(with = "Option<serde_json::Value>")]
     path: Option<Value>,
     /// Values of the path to change, such as `"forward.bottleneck.rate" = "2 Mbit/s"`.
@@ -49,15 +49,15 @@ pub(crate) struct Top {
     in_order: bool,
     /// Length of each run.
     duration: Option<Duration>,
-    /// At the beginning of each run; within it nothing counts.
+    /// Time at the beginning of each run that is left out of the results.
     #[serde(default)]
     warm_up: Duration,
-    /// Runs of each variant, with the seeds from 1 to this.
+    /// Runs of each variant, with the seeds from 1 to this number.
     seeds: Option<u32>,
-    /// `drawn`: each seed draws where what is periodic begins; `fixed`: at its beginning with every seed.
+    /// `drawn`: each seed draws the starting points of everything periodic; `fixed`: they are the same for every seed.
     #[serde(default)]
     phases: Phases,
-    /// Variants to compare: names, or what would stand in variant files.
+    /// Variants to compare: names, or tables with the keys of a variant file.
     #[serde(default)]
     variants: Vec<String>,
     /// A number of bulk flows, or a table for each set of flows.
@@ -72,14 +72,14 @@ fn plan(location: &str, mut table: Table) -> Result<Plan, KeyError> {
         return Err(KeyError::new("duration", "must be more than 0"));
     }
     if top.seeds.is_some_and(|seeds| !(1..=MOST_SEEDS).contains(&seeds)) {
-        return Err(KeyError::new("seeds", format!("must lie between 1 and {MOST_SEEDS}")));
+        return Err(KeyError::new("seeds", format!("must be from 1 to {MOST_SEEDS}")));
     }
     let path = match top.path {
         None => None,
         Some(Value::String(name)) => Some(PathSource::Named(name)),
         Some(Value::Table(table)) => Some(PathSource::Inline(table)),
         Some(other) => {
-            let message = format!("expected the name of a path, of a file, or a table, not {}", other.type_str());
+            let message = format!("expected the name of a path or file, or a table, not {}", other.type_str());
             return Err(KeyError::new("path", message));
         }
     };
@@ -101,13 +101,13 @@ fn plan(location: &str, mut table: Table) -> Result<Plan, KeyError> {
     })
 }
 
-/// Takes out the variants that stand here as tables, and leaves their names.
+/// Removes the variants that are given as tables, and leaves their names.
 fn own_variants(location: &str, table: &mut Table) -> Vec<(String, Table)> {
     let mut found = Vec::new();
     let mut take = |key: String, value: &mut Value| {
         if let Value::Table(own) = value {
             let own = std::mem::take(own);
-            // One without a name is refused when it is read.
+            // A variant without a name is refused later.
             *value = own.get("name").cloned().unwrap_or_else(|| Value::String(String::new()));
             found.push((format!("{location}: {key}"), own));
         }
@@ -130,7 +130,7 @@ fn unquoted(value: Value) -> String {
     }
 }
 
-/// A number of bulk flows, or a table for each set; one bulk flow if nothing is said.
+/// A number of bulk flows, or a table for each set; by default one bulk flow.
 fn groups(flows: Option<Value>) -> Result<Vec<Group>, KeyError> {
     let group = |(i, value): (usize, Value)| {
         let read = value.try_into().map_err(|_| KeyError::new("", "write it as a [[flows]] table"));
@@ -140,7 +140,7 @@ fn groups(flows: Option<Value>) -> Result<Vec<Group>, KeyError> {
         None => Ok(vec![Group::bulk(1)]),
         Some(Value::Integer(count)) => {
             let count = u32::try_from(count).ok().filter(|count| (1..=MOST_FLOWS).contains(count));
-            let wrong = || KeyError::new("flows", format!("must lie between 1 and {MOST_FLOWS}"));
+            let wrong = || KeyError::new("flows", format!("must be from 1 to {MOST_FLOWS}"));
             Ok(vec![Group::bulk(count.ok_or_else(wrong)?)])
         }
         Some(Value::Array(tables)) if !tables.is_empty() => tables.into_iter().enumerate().map(group).collect(),
@@ -151,25 +151,25 @@ fn groups(flows: Option<Value>) -> Result<Vec<Group>, KeyError> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Flows {
-    /// What results call the set.
+    /// The name of the set in the results.
     name: Option<String>,
     /// The variant at both ends; by default the one that is compared.
     variant: Option<String>,
-    /// How many flows.
+    /// The number of flows.
     #[serde(default = "one")]
     count: u32,
-    /// When the first one opens: a time, or a distribution of times drawn for each.
+    /// When the first one opens: a time, or a distribution from which each flow draws its own.
     #[serde(default)]
     #[schemars(with = "Variate")]
     start: Start,
-    /// How much later each following one opens.
+    /// Time between the opening of one flow and the next.
     #[serde(default)]
     interval: Duration,
-    /// TCP options of both ends, beside those of the path.
+    /// TCP options of both ends, in addition to those of the path.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     tcp: Table,
-    /// What the flows do.
+    /// What each flow transfers.
     #[schemars(with = "Option<serde_json::Value>")]
     workload: Option<Value>,
     /// Several workloads, each with its share of the flows.
@@ -184,7 +184,7 @@ fn one() -> u32 {
 fn group(i: usize, table: Table) -> Result<Group, KeyError> {
     let flows: Flows = read(table)?;
     if !(1..=MOST_FLOWS).contains(&flows.count) {
-        return Err(KeyError::new("count", format!("must lie between 1 and {MOST_FLOWS}")));
+        return Err(KeyError::new("count", format!("must be from 1 to {MOST_FLOWS}")));
     }
     let name = flows.name.unwrap_or_else(|| format!("flows[{i}]"));
     let workloads = match (flows.workload, flows.mix) {
@@ -223,7 +223,7 @@ fn workload_share(group: &str, j: usize, mut table: Table) -> Result<WorkloadSha
     Ok(WorkloadShare { name, share, workload: workload(Value::Table(table))? })
 }
 
-/// A kind alone, or a table with a kind and what belongs to it.
+/// The name of a kind, or a table with a kind and its keys.
 fn workload(value: Value) -> Result<Workload, KeyError> {
     let mut table = match value {
         Value::Table(table) => table,
@@ -241,12 +241,12 @@ fn workload(value: Value) -> Result<Workload, KeyError> {
         "transfer" => Workload::Transfer(read::<Transfer>(table)?.size),
         "files" => Workload::Transactions(read::<Files>(table)?.into()),
         "requests" => Workload::Transactions(read::<Requests>(table)?.into()),
-        _ => return Err(KeyError::new("kind", format!("`{kind}` is no workload; allowed are {KINDS}"))),
+        _ => return Err(KeyError::new("kind", format!("unknown workload `{kind}`; allowed are {KINDS}"))),
     };
     check(workload)
 }
 
-/// Sizes that would never arrive, or of which nothing could.
+/// Refuses sizes that can never arrive completely, and counts of zero.
 fn check(workload: Workload) -> Result<Workload, KeyError> {
     let Some(Transactions { request, response, count, .. }) = workload.transactions() else { return Ok(workload) };
     let asks = request > Bytes::ZERO;
@@ -266,7 +266,7 @@ pub(crate) struct Nothing {}
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Transfer {
-    /// How much is sent.
+    /// The amount of data.
     size: Bytes,
 }
 
@@ -279,11 +279,11 @@ pub(crate) struct Files {
     /// Time from the end of one transaction to the beginning of the next.
     #[serde(default = "no_time")]
     think: Variate,
-    /// How many share a connection.
+    /// Transactions per connection.
     #[serde(default)]
     #[schemars(schema_with = "per_connection")]
     per_connection: PerConnection,
-    /// How many there are; by default they go on to the end of the run.
+    /// The number of transactions; by default they continue until the end of the run.
     count: Option<u64>,
 }
 
@@ -310,11 +310,11 @@ pub(crate) struct Requests {
     /// Time from the end of one transaction to the beginning of the next.
     #[serde(default = "no_time")]
     think: Variate,
-    /// How many share a connection.
+    /// Transactions per connection.
     #[serde(default)]
     #[schemars(schema_with = "per_connection")]
     per_connection: PerConnection,
-    /// How many there are; by default they go on to the end of the run.
+    /// The number of transactions; by default they continue until the end of the run.
     count: Option<u64>,
 }
 
@@ -329,13 +329,15 @@ fn no_time() -> Variate {
     Variate::Constant(Duration::ZERO)
 }
 
-/// A size of at least a byte: a request of none would not be one.
+/// A size of at least one byte.
 struct NotZero(Bytes);
 
 impl<'de> Deserialize<'de> for NotZero {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<NotZero, D::Error> {
         match Bytes::deserialize(deserializer)? {
-            Bytes::ZERO => Err(D::Error::custom("must be at least 1 B; what is sent unasked is of the kind `files`")),
+            Bytes::ZERO => {
+                Err(D::Error::custom("must be at least 1 B; use the kind `files` for data without requests"))
+            }
             size => Ok(NotZero(size)),
         }
     }
@@ -428,19 +430,19 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_file_key_and_what_is_allowed() {
+    fn errors_name_the_file_the_key_and_what_is_allowed() {
         for (from, to, says) in [
             ("path", "paths", "s.toml: paths: unknown field `paths`, expected one of `description`, `path`"),
-            ("= 2", "= 0", "s.toml: seeds: must lie between 1 and 10000"),
+            ("= 2", "= 0", "s.toml: seeds: must be from 1 to 10000"),
             ("\"10 s\"", "\"10\"", "s.toml: duration: `10` is not a duration; write a number and a unit"),
             ("\"10 s\"", "\"0 s\"", "s.toml: duration: must be more than 0"),
             ("= 2", "= = 2", "s.toml:3: "),
-            ("count = 4", "count = 0", "s.toml: flows[0].count: must lie between 1 and 100000"),
+            ("count = 4", "count = 0", "s.toml: flows[0].count: must be from 1 to 100000"),
             ("uniform", "gauss", "s.toml: flows[0].start: `gauss(0 ms, 200 ms)` is not a distribution"),
             (
                 "\"bulk\"",
                 "\"bulky\"",
-                "flows[1].workload.kind: `bulky` is no workload; allowed are bulk, transfer, files, r",
+                "flows[1].workload.kind: unknown workload `bulky`; allowed are bulk, transfer, files, r",
             ),
             ("workload = \"bulk\"", "", "flows[1].workload: missing; give one of bulk, "),
             ("response", "size", "flows[0].workload.size: unknown field `size`, expected one of `request`, `response`"),
@@ -451,17 +453,17 @@ mod tests {
             ("\"bulk\"", "\"bulk\"\nmix = []", "flows[1].mix: give either `workload` or `mix`, not both"),
         ] {
             let error = error(&GOOD.replacen(from, to, 1));
-            assert!(error.contains(says), "{error:?} does not say {says:?}");
+            assert!(error.contains(says), "{error:?} does not contain {says:?}");
         }
         let says = "s.toml: flows: write a number of bulk flows, or at least one [[flows]] table";
         assert_eq!(error("flows = []\n"), says);
-        assert_eq!(error("flows = 0\n"), "s.toml: flows: must lie between 1 and 100000");
+        assert_eq!(error("flows = 0\n"), "s.toml: flows: must be from 1 to 100000");
         let mix = "[[flows]]\nmix = [{ share = 0, kind = \"bulk\" }]\n";
         assert_eq!(error(mix), "s.toml: flows[0].mix[0].share: must be more than 0");
     }
 
     #[test]
-    fn variants_may_stand_in_the_plan() {
+    fn a_plan_may_contain_variants() {
         let text = GOOD.replace("[\"sack\"]", "[\"sack\", { name = \"mine\", base = \"rack\" }]");
         let plan = Plan::parse("s.toml", &text.replace("\"newreno\"", "{ name = \"other\" }")).unwrap();
         assert_eq!(plan.variants, ["sack", "mine"]);
@@ -482,7 +484,7 @@ mod tests {
         let changed = Plan::parse("s.toml", text).unwrap().profile().unwrap();
         assert_eq!(changed.bottleneck(reknit_path::Direction::Forward).unwrap().bits_per_second(), 2_000_000);
         let wrong = Plan::parse("s.toml", &text.replace("bottleneck", "neck")).unwrap().profile().unwrap_err();
-        let says = "s.toml: set.\"forward.neck.rate\": forward.neck: no such entry; there are ";
+        let says = "s.toml: set.\"forward.neck.rate\": forward.neck: no such entry; the entries are ";
         assert!(wrong.to_string().starts_with(says), "{wrong}");
     }
 

@@ -1,4 +1,4 @@
-//! One connection of a simulation: its two ends, what their applications do, and what really happened on the way.
+//! One connection of a simulation: its two ends, their applications, and what really happened on the path.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,33 +16,33 @@ use crate::trace::{Datagram, End};
 
 #[derive(Debug)]
 pub(crate) struct Flow {
-    /// Never given to another connection, as opposed to its place in the simulation.
+    /// Unlike its slot in the simulation, the id is never reused.
     pub(crate) id: u32,
-    /// Whose connection it is.
+    /// The client of the connection.
     pub(crate) client: u32,
-    /// Sender of data, then receiver.
+    /// The sender of data, then the receiver.
     pub(crate) ends: [Connection; 2],
-    /// When each end next has a timer in the simulation's queue.
+    /// When each end's next timer is in the simulation's queue.
     pub(crate) scheduled: [Instant; 2],
     pub(crate) application: Application,
-    /// What it was for is done and an end has closed; this was noticed.
+    /// Its transactions are complete and an end has closed; this has been handled.
     pub(crate) done: bool,
     truth: Truth,
-    /// Losses that a sender with an oracle has still to be told of; none for all others.
+    /// Losses that a sender with an oracle must still be told about; none for other senders.
     oracle: Option<Box<Oracle>>,
 }
 
 /// What only the simulator knows.
 #[derive(Debug, Default)]
 struct Truth {
-    /// Copies of the segment at this position that the path lost.
+    /// The number of lost copies of the segment at this position.
     lost: BTreeMap<u64, u32>,
-    /// Segments that wait at the receiver for those before them, by position, and since when.
+    /// Segments that wait at the receiver for earlier ones: position and time of arrival.
     waiting: BTreeMap<u64, Instant>,
     cuts_seen: u64,
 }
 
-/// What the connection is called and whose it is.
+/// The numbers of a connection and its client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowIds {
     pub(crate) id: u32,
@@ -58,7 +58,7 @@ impl Flow {
         configs: &[Arc<Config>; 2],
         application: Application,
     ) -> Flow {
-        // Any numbers do: no decision depends on them.
+        // Any numbers will do: no decision depends on them.
         let mixed = (ids.seed ^ u64::from(ids.id) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let identity = |salt: u64| Identity { isn: SeqNum((mixed >> salt) as u32), timestamp_offset: mixed as u32 };
         let opener = Application::opener(&spec.workload);
@@ -81,7 +81,7 @@ impl Flow {
         }
     }
 
-    /// `datagram` has arrived; true if it completes a transaction.
+    /// `datagram` has arrived. True if it completes a transaction.
     pub(crate) fn deliver(&mut self, now: Instant, datagram: &Datagram, tally: &mut Tally) -> bool {
         match datagram.from {
             End::Sender => self.deliver_data(now, datagram, tally),
@@ -121,14 +121,14 @@ impl Flow {
         }
     }
 
-    /// Tells the sender of the losses that it would have noticed by now.
+    /// Tells the sender about the losses that it would know by now.
     pub(crate) fn tell(&mut self, now: Instant) {
         while let Some(notice) = self.oracle.as_mut().and_then(|oracle| oracle.pop(now)) {
             self.ends[0].tell_lost(now, notice.segment, notice.number);
         }
     }
 
-    /// The path lost `datagram`. Returns when the sender is to be told, if it has an oracle.
+    /// The path lost `datagram`. Returns when to tell the sender, if it has an oracle.
     pub(crate) fn on_lost(
         &mut self,
         now: Instant,
@@ -157,7 +157,7 @@ impl Flow {
         told_at
     }
 
-    /// If the sender has reduced its window: was the segment that it blames lost?
+    /// If the sender has reduced its window, checks whether the segment that it marked lost really was.
     fn check_cuts(&mut self, tally: &mut Tally) {
         let stats = self.ends[0].send_stats();
         let total = stats.cuts.total();
@@ -172,30 +172,30 @@ impl Flow {
         }
     }
 
-    /// What was counted so far does not count.
+    /// Resets the counts at the end of the warm-up.
     pub(crate) fn restart_counts(&mut self) {
         self.ends.iter_mut().for_each(Connection::restart_counts);
         self.truth.cuts_seen = 0;
     }
 
-    /// What it was for is done. The last ACK may be lost; the receiver's TIME-WAIT is nobody's business.
+    /// True if its transactions are complete. The last ACK may be lost, and the receiver's TIME-WAIT does not matter.
     pub(crate) fn is_done(&self) -> bool {
         self.application.is_over() && self.ends.iter().any(|end| end.state() >= State::TimeWait)
     }
 
-    /// `end` has given up before the other had everything.
+    /// True if `end` has aborted before the other end had all data.
     pub(crate) fn has_failed(&self, end: End) -> bool {
         !self.application.is_over() && self.ends[end.index()].state() == State::Closed
     }
 
-    /// Neither end has anything more to say.
+    /// True if neither end has anything more to send.
     pub(crate) fn is_over(&self) -> bool {
         self.application.is_over() && self.ends.iter().all(|end| end.state() >= State::TimeWait)
     }
 }
 
 impl Truth {
-    /// A segment has arrived in its turn, and with it everything below `received`.
+    /// Data has arrived in order, up to `received`.
     fn on_advance(&mut self, now: Instant, received: u64, tally: &mut Tally) {
         tally.waits.note_none();
         while let Some(entry) = self.waiting.first_entry().filter(|entry| *entry.key() < received) {

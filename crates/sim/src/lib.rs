@@ -1,10 +1,11 @@
-//! Virtual time: connections, the path between them and the applications at their ends, as fast as the machine computes.
+//! Simulation in virtual time: connections, the path between them, and the applications at their ends.
 //!
-//! A [`Scenario`] says what to run; [`run`] runs it and returns a [`RunResult`]. Time is an integer, ties have an order,
-//! every random decision has its own stream: the same scenario and seed give the same bytes on every machine.
+//! A [`Scenario`] defines what to run; [`run`] runs it and returns a [`RunResult`]. Time is an integer, simultaneous
+//! events have a defined order, and every random decision has its own stream of numbers, so the same scenario and seed
+//! give the same results on every machine.
 //!
-//! The simulator sees more than any host can: it knows which packets the path dropped, so it can tell a spurious
-//! retransmission and a false reduction of the window from a deserved one.
+//! The simulator knows more than any host can: it knows which packets the path lost, so it can distinguish spurious
+//! retransmissions and false window reductions from justified ones.
 
 mod application;
 mod client;

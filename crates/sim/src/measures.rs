@@ -1,9 +1,9 @@
-//! What was measured of connections, as far as it adds up.
+//! Measurements of connections that can be added up.
 
 use hdrhistogram::Histogram;
 use reknit_units::{Bytes, Duration, Instant};
 
-/// Mean and deviation of something over the time for which it had each value.
+/// Mean and standard deviation of a value, weighted by the time for which it held.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct TimeMean {
     seconds: f64,
@@ -13,7 +13,7 @@ pub struct TimeMean {
 }
 
 impl TimeMean {
-    /// It was `value` for `span`.
+    /// The value was `value` for the time `span`.
     pub(crate) fn note(&mut self, value: f64, span: Duration) {
         let seconds = span.as_secs_f64();
         self.seconds += seconds;
@@ -46,7 +46,7 @@ impl TimeMean {
     }
 }
 
-/// What was measured of some connections, after the warm-up.
+/// Measurements of some connections after the warm-up.
 #[derive(Clone, Debug)]
 pub struct Measures {
     /// Congestion window, bytes.
@@ -55,31 +55,31 @@ pub struct Measures {
     pub dup_thresh: TimeMean,
     /// Smoothed round-trip time, seconds.
     pub srtt: TimeMean,
-    /// The share of measured reordering that the threshold is to cover, of those that steer by one.
+    /// The share of measured reordering that the threshold should cover, for algorithms that have such a target.
     pub coverage: TimeMean,
-    /// Data segments that the sender sent because of an ACK: how many ACKs released so many.
+    /// Data segments that one ACK caused the sender to send: the number of ACKs for each count.
     pub(crate) bursts: Vec<u64>,
     /// Round-trip times in microseconds.
     pub(crate) rtts: Histogram<u32>,
     /// Their sum.
     pub(crate) rtt_total: Duration,
-    /// Sums over connections of the coverage at their end, and how many they were.
+    /// The sum over connections of the coverage at their end, and the number of connections.
     pub(crate) coverage_at_end: (f64, u32),
     /// Segments retransmitted by the loss detector whose earlier copies were all lost.
     pub needed_fast_retransmissions: u64,
     /// Segments retransmitted by the loss detector of which an earlier copy was not lost.
     pub spurious_fast_retransmissions: u64,
-    /// Lost data packets whose segment the loss detector retransmitted next, or fast recovery on suspicion.
+    /// Lost data packets whose segment was next retransmitted by the loss detector, or speculatively in fast recovery.
     pub repaired_by_fast_retransmit: u64,
     /// Data segments sent.
     pub segments: u64,
     /// Bytes of these on the wire, IP and TCP headers included.
     pub wire: Bytes,
-    /// The most that the plug-ins of one end kept beyond those of `sack`.
+    /// The most memory that the plug-ins of one end used, less what those of `sack` use.
     pub reordering_state: Bytes,
     /// Connections whose FIN the peer has not acknowledged.
     pub(crate) open: u32,
-    /// From the first SYN to the last such acknowledgment. The warm-up does not change it.
+    /// From the first SYN to the acknowledgment of the last FIN. Not affected by the warm-up.
     pub(crate) lifetime: Option<(Instant, Instant)>,
 }
 
@@ -107,7 +107,7 @@ impl Default for Measures {
 }
 
 impl Measures {
-    /// Those of other connections, too.
+    /// Adds those of other connections.
     pub fn add(&mut self, other: &Measures) {
         self.cwnd.add(&other.cwnd);
         self.dup_thresh.add(&other.dup_thresh);
@@ -115,7 +115,7 @@ impl Measures {
         self.coverage.add(&other.coverage);
         self.bursts.resize(self.bursts.len().max(other.bursts.len()), 0);
         self.bursts.iter_mut().zip(&other.bursts).for_each(|(sum, count)| *sum += count);
-        let _ = self.rtts.add(&other.rtts); // it grows as needed, up to 2^64
+        let _ = self.rtts.add(&other.rtts); // grows as needed, up to 2^64
         self.rtt_total += other.rtt_total;
         self.coverage_at_end.0 += other.coverage_at_end.0;
         self.coverage_at_end.1 += other.coverage_at_end.1;
@@ -132,12 +132,12 @@ impl Measures {
         }
     }
 
-    /// What was measured so far does not count.
+    /// Resets the measurements at the end of the warm-up.
     pub(crate) fn restart(&mut self) {
         *self = Measures { open: self.open, lifetime: self.lifetime, ..Measures::default() };
     }
 
-    /// Within how many data segments such a share of the ACKs kept what they released.
+    /// A quantile of the number of data segments that one ACK released.
     pub fn burst_quantile(&self, share: f64) -> u64 {
         let wanted = (share * self.bursts.iter().sum::<u64>() as f64).max(1.0);
         let mut covered = 0;
@@ -148,24 +148,24 @@ impl Measures {
         reached.unwrap_or(0) as u64
     }
 
-    /// Mean round-trip time of first transmissions: from sending to the arrival of the first ACK that was sent after they
-    /// had arrived. Retransmissions and lost packets tell nothing.
+    /// Mean round-trip time of first transmissions: from sending to the arrival of the first ACK that was sent after
+    /// they had arrived. Retransmitted and lost segments do not count.
     pub fn rtt_mean(&self) -> Option<Duration> {
         (!self.rtts.is_empty()).then(|| self.rtt_total / self.rtts.len())
     }
 
-    /// The same, a quantile, to three digits.
+    /// A quantile of the same, to three digits.
     pub fn rtt_quantile(&self, share: f64) -> Option<Duration> {
         (!self.rtts.is_empty()).then(|| Duration::from_micros(self.rtts.value_at_quantile(share)))
     }
 
-    /// The coverage at the end of the run or of the connection, a mean over connections.
+    /// The coverage at the end of the run or of the connection: mean over connections.
     pub fn coverage_at_end(&self) -> Option<f64> {
         let (sum, n) = self.coverage_at_end;
         (n > 0).then(|| sum / f64::from(n))
     }
 
-    /// From the first SYN to the acknowledgment of the last FIN; none while one is missing.
+    /// From the first SYN to the acknowledgment of the last FIN; none if one is missing.
     pub fn lifetime(&self) -> Option<Duration> {
         let (first, last) = self.lifetime.filter(|_| self.open == 0)?;
         Some(last.since(first))

@@ -1,4 +1,4 @@
-//! Measuring what takes a look at every event: means over time, what ACKs set off, what became of each transmission.
+//! Measurements after every event: means over time, bursts after ACKs, the outcome of each transmission.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::measures::Measures;
 use crate::scenario::Scenario;
 use crate::trace::{Datagram, End, Look, TraceEvent, Tracer, Transmission};
 
-/// What the sender had when it was last looked at.
+/// The sender's values after the last event.
 #[derive(Clone, Copy, Debug)]
 struct Values {
     at: Instant,
@@ -28,26 +28,26 @@ struct Values {
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
     copies: u16,
-    /// Number of the latest transmission that was lost.
+    /// Number of the latest lost transmission.
     latest: u16,
 }
 
-/// A connection that is watched.
+/// A connection that is measured.
 #[derive(Debug)]
 struct Watched {
     group: usize,
-    /// None before it is established.
+    /// None before the connection is established.
     values: Option<Values>,
-    /// Data segments sent because of the ACK at hand.
+    /// Data segments sent because of the current ACK.
     burst: Option<u64>,
-    /// Segments of which the latest copies were lost.
+    /// Segments whose latest copies were lost.
     lost: BTreeMap<u32, Losses>,
-    /// First transmissions on their way.
+    /// First transmissions in flight.
     flight: BTreeMap<u32, Instant>,
-    /// When those were sent that have arrived since the last ACK was sent.
+    /// The sending times of those that have arrived since the last ACK was sent.
     arrived: Vec<Instant>,
-    /// For each further one that has arrived: the serial number of the first ACK that was sent since, and when it was sent
-    /// itself.
+    /// For each of the others that have arrived: the serial number of the first ACK sent since then, and its own
+    /// sending time.
     acks: VecDeque<(u64, Instant)>,
     fin_acknowledged: bool,
 }
@@ -60,12 +60,12 @@ pub struct Meter {
     /// The group of each flow of the scenario.
     group_of: Vec<usize>,
     connections: BTreeMap<u32, Watched>,
-    /// Bytes that the plug-ins of `sack` keep.
+    /// Bytes that the plug-ins of `sack` occupy.
     base_state: Bytes,
 }
 
 impl Meter {
-    /// For a run of `scenario`.
+    /// A meter for a run of `scenario`.
     pub fn new(scenario: &Scenario) -> Meter {
         let group_of: Vec<usize> = scenario.flows.iter().map(|flow| flow.group as usize).collect();
         let groups = group_of.iter().max().map_or(0, |last| last + 1);
@@ -79,19 +79,19 @@ impl Meter {
         }
     }
 
-    /// What was measured, by group of flows.
+    /// The measurements of each group of flows.
     pub fn groups(&self) -> &[Measures] {
         &self.groups
     }
 
-    /// What was measured of all.
+    /// The measurements of all flows.
     pub fn total(&self) -> Measures {
         let mut total = Measures::default();
         self.groups.iter().for_each(|group| total.add(group));
         total
     }
 
-    /// Takes the look's connection in if it is a new one. What its packets carry comes after its SYN.
+    /// Adds the connection if it is new. Its data packets come only after its SYN.
     fn meet(&mut self, now: Instant, look: &Look<'_>) {
         if look.connection.state() != State::SynSent || self.connections.contains_key(&look.flow) {
             return;
@@ -104,7 +104,7 @@ impl Meter {
         measures.lifetime = Some((first.min(now), last));
     }
 
-    /// A connection has come to its end, or the run has.
+    /// A connection has ended, or the run has.
     fn leave(&mut self, now: Instant, mut watched: Watched) {
         let measures = &mut self.groups[watched.group];
         watched.account(now, measures);
@@ -129,7 +129,7 @@ impl Watched {
         }
     }
 
-    /// The sender has had its values until `now`.
+    /// The sender has had its current values until `now`.
     fn account(&mut self, now: Instant, measures: &mut Measures) {
         let Some(values) = &mut self.values else { return };
         let span = now.since(values.at);
@@ -147,7 +147,7 @@ impl Watched {
         }
     }
 
-    /// The sender has dealt with an event.
+    /// The sender has processed an event.
     fn on_sender(&mut self, now: Instant, sender: &Connection, measures: &mut Measures) {
         self.account(now, measures);
         if sender.state() >= State::Established {
@@ -194,7 +194,7 @@ impl Watched {
 
     /// A data segment has arrived.
     fn on_data_arrived(&mut self, carried: Transmission) {
-        // Once a copy is there, not all were lost, whatever becomes of the others.
+        // If one copy has arrived, not all were lost, whatever happens to the others.
         self.lost.remove(&carried.segment);
         if carried.number == 1
             && let Some(sent) = self.flight.remove(&carried.segment)
@@ -217,7 +217,7 @@ impl Watched {
         while let Some((_, sent)) = self.acks.pop_front_if(|(first, _)| *first <= serial) {
             let rtt = now.since(sent);
             measures.rtt_total += rtt;
-            let _ = measures.rtts.record(rtt.as_nanos() / 1000); // it grows as needed, up to 2^64
+            let _ = measures.rtts.record(rtt.as_nanos() / 1000); // grows as needed, up to 2^64
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What an oracle tells its sender: each real loss, at the moment when an acknowledgment of the lost packet would have
-//! come, and nothing else.
+//! What an oracle tells its sender: each real loss, at the time when an acknowledgment of the lost packet would have
+//! arrived, and nothing else.
 //!
-//! No acknowledgment of a lost packet ever comes, so its moment has to be defined: one smoothed round-trip time after the
-//! packet was sent, and not before it was lost.
+//! A lost packet is never acknowledged, so this time must be defined: one smoothed round-trip time after the packet was
+//! sent, and not before it was lost.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,23 +13,24 @@ use reknit_units::{Duration, Instant};
 
 use crate::trace::Datagram;
 
-/// A loss to tell of.
+/// A loss to report.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Notice {
     at: Instant,
     pub(crate) segment: SegId,
-    /// Which transmission of it, from 1.
+    /// The number of the transmission, from 1.
     pub(crate) number: u16,
 }
 
-/// The losses that a sender has still to be told of.
+/// The losses that a sender must still be told about.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     notices: BinaryHeap<Reverse<Notice>>,
 }
 
 impl Oracle {
-    /// The path lost `datagram`, which `sender` had sent. Returns when to tell; none if it was sent again since.
+    /// The path lost `datagram`, which `sender` had sent. Returns when to tell the sender; none if it has been
+    /// retransmitted since.
     pub(crate) fn on_lost(&mut self, now: Instant, datagram: &Datagram, sender: &Connection) -> Option<Instant> {
         let number = datagram.transmission?.number;
         let (segment, record) = sender.outstanding(datagram.segment.seq)?;

@@ -1,4 +1,4 @@
-//! A plan: groups of flows on a path, before the compared variant and the seed are chosen.
+//! A plan: groups of flows on a path, without the compared variant and the seed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,85 +14,85 @@ use crate::file;
 use crate::scenario::{FlowSpec, read_tcp};
 use crate::workload::Workload;
 
-/// Beyond the streams of the path's stages and of the clients.
+/// The number of the random stream after those of the path's stages and of the clients.
 const STREAMS: u32 = (1 << 17) + 1;
 
-/// What is to be simulated, for one or several variants and seeds. Whatever is none may be said elsewhere.
+/// What to simulate, for one or several variants and seeds. Fields that are none may be set elsewhere.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
-    /// The file that it stands in; named in errors.
+    /// The file of the plan, for errors.
     pub location: String,
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     pub description: String,
-    /// On which path.
+    /// The path.
     pub path: Option<PathSource>,
-    /// Values of the path to change, `KEY=VALUE` each.
+    /// Values of the path to change, as `KEY=VALUE`.
     pub set: Vec<String>,
-    /// More of them, given as an argument; they override `set`.
+    /// Further values, given as an argument; they override `set`.
     pub set_by_argument: Vec<String>,
     /// Each data packet is lost with this probability.
     pub loss: Option<Share>,
-    /// Whatever reorders is taken off.
+    /// Removes all reordering from the path.
     pub in_order: bool,
-    /// How long.
+    /// Length of each run.
     pub duration: Option<Duration>,
-    /// From the beginning of each run; in this time nothing counts.
+    /// Time at the beginning of each run that is left out of the results.
     pub warm_up: Duration,
     /// Runs of each variant.
     pub seeds: Option<u32>,
-    /// Whether each seed draws where what is periodic begins.
+    /// Whether each seed draws the starting points of everything periodic.
     pub phases: Phases,
     /// Variants to compare.
     pub variants: Vec<String>,
-    /// Variants that the plan itself describes: where, and their tables (`docs/variants.md`).
+    /// Variants that the plan itself defines: the location and table of each (`docs/variants.md`).
     pub own_variants: Vec<(String, Table)>,
-    /// Who shares the path.
+    /// The flows that share the path.
     pub groups: Vec<Group>,
 }
 
-/// Where a path is described.
+/// Where the path comes from.
 #[derive(Clone, PartialEq, Debug)]
 pub enum PathSource {
-    /// A built-in path, or a file; a name that is relative to the plan's file.
+    /// A built-in path or a file, relative to the plan's file.
     Named(String),
-    /// In the plan itself.
+    /// A table in the plan itself.
     Inline(Table),
-    /// The same as `Named`, but said elsewhere: relative to where the program runs.
+    /// The same as `Named`, but given as an argument, and relative to the current directory.
     Given(String),
-    /// The same as `Inline`, but said elsewhere.
+    /// The same as `Inline`, but given as an argument.
     GivenInline(Table),
 }
 
 /// A set of flows that open together.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Group {
-    /// The variant at both ends; none: the one that is compared.
+    /// The variant at both ends; none for the one that is compared.
     pub variant: Option<String>,
-    /// How many.
+    /// The number of flows.
     pub count: u32,
-    /// When the first one opens; drawn for each.
+    /// When the first one opens; each flow draws its own.
     pub start: Variate,
-    /// How much later each following one does.
+    /// Time between the opening of one flow and the next.
     pub interval: Duration,
-    /// Options of both ends, beside those of the path.
+    /// TCP options of both ends, in addition to those of the path.
     pub tcp: Table,
-    /// What they do.
+    /// What the flows transfer.
     pub workloads: Vec<WorkloadShare>,
 }
 
-/// The flows of a group that do the same.
+/// The flows of a group that have the same workload.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WorkloadShare {
-    /// For people.
+    /// The name for results.
     pub name: String,
-    /// How many of the group's flows, in proportion to those of the other workloads.
+    /// How many of the group's flows, relative to the other workloads.
     pub share: Share,
-    /// What they do.
+    /// What they transfer.
     pub workload: Workload,
 }
 
 impl Group {
-    /// Bulk transfers by the compared variant, opened 100 ms apart.
+    /// Bulk transfers with the compared variant, opened 100 ms apart.
     pub fn bulk(count: u32) -> Group {
         Group {
             variant: None,
@@ -106,10 +106,10 @@ impl Group {
 }
 
 impl Plan {
-    /// The plan in a file.
+    /// Reads the plan in a file.
     ///
     /// # Errors
-    /// Names the file, the line (for broken TOML) or the key, what was wrong and what is allowed.
+    /// Names the file, the line (for invalid TOML) or the key, what is wrong, and what is allowed.
     pub fn load(path: &Path) -> Result<Plan, InputError> {
         let location = path.display().to_string();
         let text = std::fs::read_to_string(path)
@@ -117,7 +117,7 @@ impl Plan {
         Plan::parse(&location, &text)
     }
 
-    /// The plan that `text` describes; `location` is named in errors.
+    /// Parses the plan in `text`; `location` is its name for errors.
     ///
     /// # Errors
     /// As [`Plan::load`].
@@ -125,7 +125,7 @@ impl Plan {
         file::parse(location, text)
     }
 
-    /// The plan that `table` describes; `location` is named in errors.
+    /// Reads the plan in `table`; `location` is its name for errors.
     ///
     /// # Errors
     /// As [`Plan::load`].
@@ -133,7 +133,7 @@ impl Plan {
         file::from_table(location, table)
     }
 
-    /// Bulk transfers by the compared variant, opened 100 ms apart.
+    /// Bulk transfers with the compared variant, opened 100 ms apart.
     pub fn bulk(flows: u32) -> Plan {
         Plan {
             location: String::new(),
@@ -153,7 +153,7 @@ impl Plan {
         }
     }
 
-    /// The path that the plan names, with what the plan changes about it.
+    /// The plan's path, with the plan's changes.
     ///
     /// # Errors
     /// Names the file and the key, or the argument.
@@ -187,7 +187,7 @@ impl Plan {
         Ok(profile)
     }
 
-    /// What the path's own description says, before the plan changes it.
+    /// The path's own table, before the plan's changes.
     ///
     /// # Errors
     /// Names the file.
@@ -204,14 +204,14 @@ impl Plan {
         KeyError::new("path", "missing; name one here").at(&self.location).or_give(Argument::Path)
     }
 
-    /// The file of this name beside the plan's, if there is one.
+    /// The file with this name in the folder of the plan, if there is one.
     fn beside(&self, name: &str) -> String {
         let beside = Path::new(&self.location).with_file_name(name);
         let is_beside = reknit_path::builtin(name).is_none() && beside.is_file();
         if is_beside { beside.display().to_string() } else { name.to_owned() }
     }
 
-    /// The path with its errors located in this plan's file, unless they are about an argument.
+    /// The path, with errors located in this plan's file unless they concern an argument.
     fn own<T>(&self, profile: Result<T, InputError>) -> Result<T, InputError> {
         profile.map_err(|error| match error.location {
             Location::Argument(..) => error,
@@ -219,10 +219,10 @@ impl Plan {
         })
     }
 
-    /// Looks up the variants and TCP options of all flows on `profile`; `find` knows the variants.
+    /// Resolves the variants and TCP options of all flows on `profile`; `find` looks up the variants.
     ///
     /// # Errors
-    /// Names the file and the key of what does not work.
+    /// Names the file and the key that is invalid.
     pub fn flow_setup(
         &self,
         profile: &Profile,
@@ -245,13 +245,13 @@ impl Plan {
         Ok(FlowSetup { groups })
     }
 
-    /// Every workload of every group, in the order of the numbers that flows carry as their group.
+    /// Every workload of every group, in the order of the group numbers of flows.
     pub fn workloads(&self) -> impl Iterator<Item = (&Group, &WorkloadShare)> {
         self.groups.iter().flat_map(|group| group.workloads.iter().map(move |share| (group, share)))
     }
 }
 
-/// The flows of a plan with variants and options looked up, except for the variant that is compared.
+/// The flows of a plan with their variants and options, except the variant that is compared.
 #[derive(Clone, Debug)]
 pub struct FlowSetup {
     groups: Vec<GroupSetup>,
@@ -265,7 +265,7 @@ struct GroupSetup {
 }
 
 impl FlowSetup {
-    /// The flows of the run with this seed, in which `compared` is compared.
+    /// The flows of the run with this seed that compares `compared`.
     pub fn flows(&self, compared: &Arc<Composition>, seed: u64) -> Vec<FlowSpec> {
         let mut flows: Vec<FlowSpec> = Vec::new();
         let mut first_group = 0;
@@ -287,8 +287,8 @@ impl FlowSetup {
     }
 }
 
-/// Which workload each of `n` flows belongs to: always the one that is furthest behind its share, so that at any time the
-/// numbers are in proportion to within one, and those that open one after the other are mixed.
+/// The workload of each of `n` flows: always the one that is furthest behind its share. So the numbers are always
+/// proportional to within one, and consecutive flows have different workloads.
 fn deal(workloads: &[WorkloadShare], n: u32) -> Vec<usize> {
     let whole: f64 = workloads.iter().map(|workload| workload.share.get()).sum();
     let mut dealt = vec![0.0; workloads.len()];
@@ -302,7 +302,7 @@ fn deal(workloads: &[WorkloadShare], n: u32) -> Vec<usize> {
     order
 }
 
-/// A size that a transaction may have.
+/// True if a transaction may have this size.
 pub(crate) fn is_possible(size: Bytes) -> bool {
     size > Bytes::ZERO && size <= Bytes(1 << 50)
 }

@@ -1,4 +1,4 @@
-//! What a run has shown.
+//! The result of a run.
 
 use reknit_path::RunLengths;
 use reknit_tcp::Info;
@@ -7,14 +7,14 @@ use reknit_units::{Bytes, Duration, Instant};
 
 use crate::transactions::TransactionStats;
 
-/// One point of a time series: the sender's variables at a moment.
+/// One point of a time series: the sender's variables at one time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
-    /// When.
+    /// The time.
     pub at: Instant,
     /// The sender's variables.
     pub info: Info,
-    /// The share of measured reordering that the duplicate threshold is to cover, if its algorithm steers by one.
+    /// The share of measured reordering that the duplicate threshold should cover, if its algorithm has such a target.
     pub coverage: Option<f64>,
     /// Bytes that have arrived in order.
     pub delivered: Bytes,
@@ -22,12 +22,12 @@ pub struct Sample {
     pub spurious_retransmissions: u64,
 }
 
-/// What one flow did, all its connections together.
+/// The result of one flow, all its connections together.
 #[derive(Clone, Debug)]
 pub struct FlowResult {
     /// Its group.
     pub group: u32,
-    /// Bytes that arrived in order. This and all counts: after the warm-up.
+    /// Bytes that arrived in order. This and all counts exclude the warm-up.
     pub delivered: Bytes,
     /// From its start, or from the end of the warm-up, to its completion, or to the end of the run.
     pub elapsed: Duration,
@@ -35,12 +35,12 @@ pub struct FlowResult {
     pub completed: Option<Instant>,
     /// Transactions that were completed.
     pub transactions: u64,
-    /// What the sender counted.
+    /// Counters of the sender.
     pub send: SendStats,
-    /// What the receiver counted.
+    /// Counters of the receiver.
     pub receive: ReceiveStats,
-    /// Segments that arrived although an earlier copy of theirs had arrived: their retransmitting was spurious. Copies that
-    /// the network made do not count.
+    /// Segments that arrived after an earlier copy had arrived, so their retransmission was spurious. Copies made by
+    /// the network do not count.
     pub spurious_retransmissions: u64,
     /// Reductions of the window because of a segment of which some copy was not lost.
     pub false_cuts: u64,
@@ -48,34 +48,34 @@ pub struct FlowResult {
     pub false_fast_retransmits: u64,
     /// Data packets that the path lost.
     pub lost: u64,
-    /// Of these, the ones for which a queue had no room, or that it dropped early.
+    /// Of these, those dropped by a queue, because it was full or by RED.
     pub queue_drops: u64,
-    /// Packets that the path lost beside them, both ways: ACKs, SYNs, FINs, requests.
+    /// Other packets that the path lost, both ways: ACKs, SYNs, FINs, requests.
     pub lost_acks: u64,
-    /// How long a segment waited at the receiver for those before it: median over all segments.
+    /// How long a segment waited at the receiver for earlier segments: median over all segments.
     pub wait_p50: Duration,
     /// The same, 99th percentile.
     pub wait_p99: Duration,
-    /// The sender's variables at the end, of its latest connection.
+    /// The sender's variables at the end of its latest connection.
     pub last: Info,
-    /// The time series, if one was asked for.
+    /// The time series, if one was requested.
     pub series: Vec<Sample>,
 }
 
 impl FlowResult {
-    /// Bytes in order per second, in bits.
+    /// Bytes that arrived in order per second, in bit/s.
     pub fn goodput(&self) -> f64 {
         let seconds = self.elapsed.as_secs_f64();
         if seconds > 0.0 { self.delivered.0 as f64 * 8.0 / seconds } else { 0.0 }
     }
 
-    /// Whole segments that arrived in order.
+    /// Full-sized segments that arrived in order.
     pub fn packets(&self) -> u64 {
         self.delivered.0 / self.last.smss.0
     }
 }
 
-/// What a run has shown.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct RunResult {
     /// For each flow of the scenario.
@@ -86,11 +86,11 @@ pub struct RunResult {
     pub connections: u32,
     /// Packets that entered the path, both ways, from the beginning.
     pub packets: u64,
-    /// Packets on the way of data that stages held up while they let others through at once.
+    /// Packets in the direction of data that stages delayed while they let others pass.
     pub delayed: u64,
-    /// How data packets of several connections followed each other when they came to the slowest stage on their way; nothing
-    /// unless the tracer [watches](crate::Tracer::WATCHES).
+    /// The lengths of runs of data packets of the same connection at the slowest stage of their path. Empty unless the
+    /// tracer [watches](crate::Tracer::WATCHES).
     pub run_lengths: RunLengths,
-    /// Events that the simulator dealt with.
+    /// Events that the simulator processed.
     pub events: u64,
 }

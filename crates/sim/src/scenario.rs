@@ -11,10 +11,10 @@ use toml::Table;
 
 use crate::workload::Workload;
 
-/// The options of both ends on `profile`: the defaults, changed by the profile's `[tcp]` table.
+/// The TCP options of both ends on `profile`: the defaults, changed by the profile's `[tcp]` table.
 ///
 /// # Errors
-/// Names the key, what was wrong and what is allowed.
+/// Names the key, what is wrong, and what is allowed.
 pub fn tcp_config(profile: &Profile) -> Result<Config, InputError> {
     read_tcp(profile.tcp.clone()).map_err(|error| error.at(&profile.name))
 }
@@ -26,25 +26,25 @@ pub(crate) fn read_tcp(table: Table) -> Result<Config, KeyError> {
     Ok(config)
 }
 
-/// A connection, or several that a client opens one after the other.
+/// A connection, or several connections that a client opens one after the other.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
     /// The plug-ins of the end that sends data.
     pub sender: Arc<Composition>,
     /// The plug-ins of the end that receives it.
     pub receiver: Arc<Composition>,
-    /// When the first one opens.
+    /// When the first connection opens.
     pub start: Instant,
-    /// What the applications at its ends do.
+    /// The workload of the applications at its ends.
     pub workload: Workload,
-    /// The options of both ends, before the variants have their say, where they are not the scenario's.
+    /// The options of both ends before the variants change them, if they differ from the scenario's.
     pub tcp: Option<Arc<Config>>,
-    /// Which group's statistics its transactions belong to.
+    /// The group in whose statistics its transactions are counted.
     pub group: u32,
 }
 
 impl FlowSpec {
-    /// A bulk transfer from the beginning, by `variant` at both ends.
+    /// A bulk transfer from time zero, with `variant` at both ends.
     pub fn bulk(variant: Arc<Composition>) -> FlowSpec {
         FlowSpec {
             sender: variant.clone(),
@@ -57,20 +57,20 @@ impl FlowSpec {
     }
 }
 
-/// Connections that share a path for a time.
+/// Connections that share a path for some time.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// The path.
     pub profile: Arc<Profile>,
-    /// The options of every end, before the variants have their say.
+    /// The options of every end before the variants change them.
     pub tcp: Config,
     /// The connections.
     pub flows: Vec<FlowSpec>,
     /// How long to run.
     pub duration: Duration,
-    /// For so long nothing counts; shorter than the run.
+    /// Time at the beginning that is left out of the results; shorter than the run.
     pub warm_up: Duration,
-    /// Seed of every random decision.
+    /// Seed of all random decisions.
     pub seed: u64,
     /// Whether the seed also draws when each flow starts, within 100 ms, and where the path's periodic stages begin.
     pub phases: Phases,
@@ -79,7 +79,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// One bulk transfer by `variant` at both ends, from time zero: phases are fixed.
+    /// One bulk transfer from time zero with `variant` at both ends and fixed phases.
     pub fn bulk(profile: Arc<Profile>, tcp: Config, variant: Composition, duration: Duration, seed: u64) -> Scenario {
         let flows = vec![FlowSpec::bulk(Arc::new(variant))];
         Scenario {

@@ -1,5 +1,6 @@
-//! The JSON Schema of scenario files, from the types that read them.
+//! The JSON Schema of scenario files, derived from the types that read them.
 
+use reknit_config::schema::tagged;
 use reknit_units::Share;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -7,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::file::{Files, Flows, Nothing, Requests, Top, Transfer};
 
-/// The schema of a scenario file, with or without axes; `path`, `variant` and `tcp` are those of what may stand in it.
+/// The schema of a scenario file, with or without axes; `path`, `variant` and `tcp` are the schemas of those tables.
 pub fn schema(path: &Value, variant: &Value, tcp: &Value) -> Value {
     let path = either(&path_name(), path);
     let variant = either(&json!({ "type": "string" }), variant);
     let mut schema = of::<Top>();
-    schema["title"] = "A scenario of reknit".into();
+    schema["title"] = "A reknit scenario".into();
     refine(&mut schema, "path", &path);
     refine(&mut schema, "variants", &json!({ "type": "array", "items": variant }));
     let count = json!({ "type": "integer", "minimum": 1 });
@@ -22,8 +23,8 @@ pub fn schema(path: &Value, variant: &Value, tcp: &Value) -> Value {
         &either(&count, &json!({ "type": "array", "minItems": 1, "items": flows(&variant, tcp) })),
     );
     schema["properties"]["variant"] = variant;
-    schema["properties"]["axes"] = json!({ "type": "object", "description": "For sweeps: keys, each with a list of values or a table of named ones." });
-    // Keys of the path may stand beside those of the scenario.
+    schema["properties"]["axes"] = json!({ "type": "object", "description": "For sweeps: keys, each with a list of values or a table of named values." });
+    // Keys of the path are allowed beside those of the scenario.
     schema["patternProperties"] = json!({ r"^(forward|reverse|tcp)\.": {} });
     schema["properties"]["drop_notices"] = json!({ "type": "boolean" });
     schema
@@ -42,7 +43,7 @@ fn either(one: &Value, other: &Value) -> Value {
     json!({ "anyOf": [one, other] })
 }
 
-/// Says more of a property; its description stays.
+/// Adds to the schema of a property; its description remains.
 fn refine(schema: &mut Value, property: &str, more: &Value) {
     let description = schema["properties"][property]["description"].clone();
     let mut more = more.clone();
@@ -53,19 +54,16 @@ fn refine(schema: &mut Value, property: &str, more: &Value) {
 fn flows(variant: &Value, tcp: &Value) -> Value {
     let mut schema = of::<Flows>();
     let share = json!({ "share": of::<Share>(), "name": { "type": "string" } });
-    let kinds = || kinds(&json!({}));
-    let kind_alone = json!({ "enum": ["bulk"] });
-    let workload = json!({ "anyOf": std::iter::once(kind_alone).chain(kinds()).collect::<Vec<_>>() });
-    refine(&mut schema, "workload", &workload);
-    let mix = json!({ "type": "array", "minItems": 1, "items": { "anyOf": self::kinds(&share) } });
+    refine(&mut schema, "workload", &either(&json!({ "enum": ["bulk"] }), &kinds(&json!({}))));
+    let mix = json!({ "type": "array", "minItems": 1, "items": kinds(&share) });
     refine(&mut schema, "mix", &mix);
     refine(&mut schema, "variant", variant);
     refine(&mut schema, "tcp", tcp);
     schema
 }
 
-/// One schema for each kind of workload, with `more` properties.
-fn kinds(more: &Value) -> Vec<Value> {
+/// A table that names a kind of workload, with `more` properties.
+fn kinds(more: &Value) -> Value {
     let kinds = [
         ("bulk", of::<Nothing>()),
         ("transfer", of::<Transfer>()),
@@ -73,13 +71,10 @@ fn kinds(more: &Value) -> Vec<Value> {
         ("requests", of::<Requests>()),
     ];
     let one = |(kind, mut schema): (&str, Value)| {
-        schema["properties"]["kind"] = json!({ "const": kind });
         for (name, property) in more.as_object().into_iter().flatten() {
             schema["properties"][name] = property.clone();
         }
-        let required = schema["required"].as_array().cloned().unwrap_or_default();
-        schema["required"] = std::iter::once(Value::from("kind")).chain(required).collect();
-        schema
+        (kind.to_owned(), schema)
     };
-    kinds.into_iter().map(one).collect()
+    tagged("kind", &kinds.map(one))
 }

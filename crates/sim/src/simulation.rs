@@ -1,4 +1,4 @@
-//! The loop: the earliest of all timers and deliveries, again and again.
+//! The event loop: always processes the earliest timer or delivery next.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,21 +22,21 @@ pub fn run(scenario: &Scenario) -> RunResult {
     run_traced(scenario, NoTracer).0
 }
 
-/// Runs `scenario` and lets `tracer` see every packet.
+/// Runs `scenario`; `tracer` sees every packet.
 pub fn run_traced<T: Tracer>(scenario: &Scenario, tracer: T) -> (RunResult, T) {
     let mut simulation = Simulation::new(scenario, tracer);
     while simulation.step() {}
     simulation.finish()
 }
 
-/// A run was given up.
+/// The run was interrupted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interrupted;
 
-/// Runs `scenario`, and lets `tracer` see every packet, unless `stop` becomes true on the way.
+/// Runs `scenario`; `tracer` sees every packet. Ends early if `stop` becomes true.
 ///
 /// # Errors
-/// If `stop` did.
+/// If it ended early.
 pub fn run_unless<T: Tracer>(scenario: &Scenario, tracer: T, stop: &AtomicBool) -> Result<(RunResult, T), Interrupted> {
     const BETWEEN_LOOKS: u64 = 1 << 14;
     let mut simulation = Simulation::new(scenario, tracer);
@@ -48,20 +48,20 @@ pub fn run_unless<T: Tracer>(scenario: &Scenario, tracer: T, stop: &AtomicBool) 
     Ok(simulation.finish())
 }
 
-/// The host at the far end of the path. All flows of a scenario lead to the same.
+/// The host at the far end of the path, which is the same for all flows of a scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Peer;
 
-/// What a timer of the simulation is for. At equal times the order of these variants decides, then that of the numbers.
+/// The purpose of a timer of the simulation. Simultaneous timers are ordered by variant, then by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Timer {
     /// The warm-up is over.
     Warm,
     /// A client's next transaction begins.
     Begin(u32),
-    /// A sender with an oracle, in this slot, is told of a loss. It may be that of a connection that is gone.
+    /// A sender with an oracle in this slot is told about a loss. The connection may have ended.
     Tell(u32),
-    /// An end of the connection in this slot has a deadline. It may be that of a connection that is gone.
+    /// An end of the connection in this slot has a deadline. The connection may have ended.
     Wake(u32, u8),
     /// The time series.
     Sample,
@@ -69,32 +69,32 @@ enum Timer {
 
 struct Simulation<T> {
     now: Instant,
-    /// From then on everything counts.
+    /// The end of the warm-up.
     warm: Instant,
     end: Instant,
     seed: u64,
     clients: Vec<Client>,
-    /// The connections. Those that are gone leave their slots to later ones.
+    /// The connections. Slots of ended connections are reused.
     flows: Vec<Option<Flow>>,
     free: Vec<u32>,
-    /// The first connection of each client has the client's number; those that follow are counted on from there.
+    /// The first connection of each client has the client's number; later connections are numbered after those.
     next_id: u32,
     connections: u32,
     forward: Pipe<Datagram>,
     reverse: Pipe<Datagram>,
-    /// A timer that has become later stays in the queue until its old time comes: moving it costs nothing.
+    /// A timer that is postponed stays in the queue until its earlier time, so postponing it costs nothing.
     timers: BinaryHeap<Reverse<(Instant, Timer)>>,
     sample_every: Option<Duration>,
     unfinished: usize,
-    /// What flows that are done have learned about reordering.
+    /// What finished flows have measured about reordering.
     learned: ReorderingCache<Peer>,
     /// By group.
     transactions: Vec<TransactionStats>,
-    /// Somebody wants to know what packets carry.
+    /// True if anyone needs to know what packets carry.
     labels: bool,
-    /// The position of the slowest stage on the way of data.
+    /// The position of the slowest stage in the direction of data.
     slowest: usize,
-    /// Packets that the path had held up before anything counted.
+    /// Packets that the path had delayed before the end of the warm-up.
     delayed_before: u64,
     packets: u64,
     events: u64,
@@ -150,7 +150,7 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    /// Deals with the next event; false if there is none left in the time of the run.
+    /// Processes the next event; false if there is none before the end of the run.
     fn step(&mut self) -> bool {
         let timer = self.timers.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
         let forward = self.forward.next_at();
@@ -161,7 +161,7 @@ impl<T: Tracer> Simulation<T> {
         }
         self.now = next;
         self.events += 1;
-        // At equal times timers come first, as in the connections themselves.
+        // Timers come before simultaneous packets, as in the connections themselves.
         if timer == next {
             self.fire();
         } else if forward == next {
@@ -192,7 +192,7 @@ impl<T: Tracer> Simulation<T> {
         (result, self.tracer)
     }
 
-    /// Hands over everything that `from` sent and that arrives now.
+    /// Delivers everything that `from` sent and that arrives now.
     fn deliver(&mut self, from: End) {
         loop {
             let pipe = match from {
@@ -244,7 +244,7 @@ impl<T: Tracer> Simulation<T> {
         self.tracer.on_warm(self.now);
     }
 
-    /// A client's next transaction begins: on its connection if that takes another, else on a new one.
+    /// Begins a client's next transaction, on its connection if that can take another, else on a new one.
     fn begin(&mut self, index: u32) {
         let client = &self.clients[index as usize];
         let open = current(&self.flows, client, index).filter(|flow| !flow.application.is_over());
@@ -285,7 +285,7 @@ impl<T: Tracer> Simulation<T> {
         slot
     }
 
-    /// The transaction under way in `slot` is complete: the client thinks of the next.
+    /// The current transaction in `slot` is complete. Schedules the client's next one.
     fn complete(&mut self, slot: u32) {
         let Some(flow) = &self.flows[slot as usize] else { return };
         let client = &mut self.clients[flow.client as usize];
@@ -297,7 +297,7 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    /// Notices what has become of the connection in `slot`, at whose `end` something has happened.
+    /// Handles the state of the connection in `slot`, after an event at its `end`.
     fn settle(&mut self, slot: u32, end: End) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         let client = &mut self.clients[flow.client as usize];
@@ -306,7 +306,7 @@ impl<T: Tracer> Simulation<T> {
             if client.is_finished() && client.slot == Some(slot) {
                 self.unfinished -= 1;
             }
-            // Those that open later may begin with what it has learned.
+            // Connections that open later may start with what it has measured.
             if client.spec.sender.shares_reordering
                 && let Some(history) = flow.ends[End::Sender.index()].reordering_history()
             {
@@ -329,7 +329,7 @@ impl<T: Tracer> Simulation<T> {
     fn wake(&mut self, slot: u32, end: End) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         if flow.scheduled[end.index()] != self.now {
-            return; // superseded by an earlier one
+            return; // replaced by an earlier one
         }
         flow.scheduled[end.index()] = Instant::NEVER;
         flow.on_timer(self.now, end, &mut self.clients[flow.client as usize].tally);
@@ -337,7 +337,7 @@ impl<T: Tracer> Simulation<T> {
         self.settle(slot, end);
     }
 
-    /// The sender in `slot` is told of the losses that are due.
+    /// Tells the sender in `slot` about the losses that are due.
     fn tell(&mut self, slot: u32) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         flow.tell(self.now);
@@ -345,7 +345,7 @@ impl<T: Tracer> Simulation<T> {
         self.settle(slot, End::Sender);
     }
 
-    /// Sends what the end wants sent and notes when it wants to be woken.
+    /// Sends what the end wants to send, and schedules its next timer.
     fn collect(&mut self, slot: u32, end: End) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         let pipe = match end {
@@ -401,23 +401,23 @@ fn carried(end: &Connection, segment: &Segment) -> Option<Transmission> {
     Some(Transmission { segment: id.0 as u32 + 1, number: record.transmissions, cause: record.cause })
 }
 
-/// True if some sender is to be told what was lost.
+/// True if any sender must be told what was lost.
 fn has_oracle(scenario: &Scenario) -> bool {
     scenario.flows.iter().any(|spec| spec.sender.loss_detector.build().is_told())
 }
 
-/// Where the slowest stage stands on the way of data; the first if none has a rate.
+/// The position of the slowest stage in the direction of data; the first stage if none has a rate.
 fn slowest(profile: &Profile) -> usize {
     let rates = (0..).zip(profile.stages(Direction::Forward)).filter_map(|(i, named)| Some((named.spec.rate()?, i)));
     rates.min().map_or(0, |(_, i)| i)
 }
 
-/// The latest connection of the client with this number, unless it is gone: its slot may be another's by now.
+/// The latest connection of the client with this number; none if it has ended, since its slot may have been reused.
 fn current<'a>(flows: &'a [Option<Flow>], client: &Client, index: u32) -> Option<&'a Flow> {
     flows[client.slot? as usize].as_ref().filter(|flow| flow.client == index)
 }
 
-/// The connection that `datagram` belongs to, unless it is gone.
+/// The connection that `datagram` belongs to; none if it has ended.
 fn addressee<'a>(flows: &'a mut [Option<Flow>], datagram: &Datagram) -> Option<&'a mut Flow> {
     flows[datagram.slot as usize].as_mut().filter(|flow| flow.id == datagram.flow)
 }

@@ -1,4 +1,4 @@
-//! What all connections of a flow have shown, as far as it adds up.
+//! The results of all connections of a flow that can be added up.
 
 use reknit_tcp::stats::{ReceiveStats, SendStats};
 use reknit_units::Bytes;
@@ -9,9 +9,9 @@ use crate::waits::Waits;
 pub(crate) struct Tally {
     /// Bytes that arrived in order, from the beginning.
     pub(crate) delivered: Bytes,
-    /// Of these, before anything counted.
+    /// Of these, during the warm-up.
     pub(crate) uncounted: Bytes,
-    /// Of connections that are gone.
+    /// Counters of connections that have ended.
     pub(crate) send: SendStats,
     pub(crate) receive: ReceiveStats,
     /// Data packets.
@@ -27,7 +27,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// What has happened so far does not count.
+    /// Resets the counts at the end of the warm-up.
     pub(crate) fn restart(&mut self) {
         *self = Tally { delivered: self.delivered, uncounted: self.delivered, ..Tally::default() };
     }

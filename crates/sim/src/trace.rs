@@ -1,4 +1,4 @@
-//! Looking on: every packet that is sent, delivered or lost.
+//! Tracers, which see every packet that is sent, delivered or lost.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -13,12 +13,12 @@ use crate::transactions::Transaction;
 /// Bytes of an IPv4 header without options.
 const IP_HEADER: u64 = 20;
 
-/// Which end of a connection.
+/// An end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// The one that sends data.
+    /// The end that sends data.
     Sender,
-    /// The one that receives it.
+    /// The end that receives data.
     Receiver,
 }
 
@@ -40,39 +40,38 @@ impl End {
     }
 }
 
-/// Which transmission of which segment.
+/// A transmission of a data segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmission {
-    /// The segment's ordinal among those of its end, in the order of first transmission, from 1. A FIN without data is
-    /// one too.
+    /// The number of the segment in the order of first transmission by its end, from 1. A FIN without data also counts.
     pub segment: u32,
-    /// Which transmission of it, from 1.
+    /// The number of the transmission, from 1.
     pub number: u16,
-    /// Why it was sent.
+    /// The cause.
     pub cause: Cause,
 }
 
-/// A segment on its way.
+/// A segment on the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
     /// The segment.
     pub segment: Segment,
-    /// Which connection.
+    /// The connection.
     pub flow: u32,
-    /// Which end sent it.
+    /// The end that sent it.
     pub from: End,
-    /// A copy that the network made.
+    /// True for a copy that the network made.
     pub copy: bool,
-    /// How many packets had been sent in the run before it. Copies have the number of the original.
+    /// The number of packets sent in the run before it. Copies have the number of the original.
     pub serial: u64,
-    /// What it carries, if anything, and if somebody wants to know: a tracer that watches, or a stage of the path.
+    /// The data that it carries, if any; only if a tracer that watches, or a stage of the path, needs it.
     pub transmission: Option<Transmission>,
-    /// Where the simulation keeps the connection, as long as it lives.
+    /// The slot of the connection in the simulation, while the connection exists.
     pub(crate) slot: u32,
 }
 
 impl Datagram {
-    /// Source and destination. Flows differ by the address and port of the end that sends data.
+    /// Source and destination. Flows differ in the address and port of the end that sends data.
     pub fn addresses(&self) -> [SocketAddr; 2] {
         let port = 40_000 + (self.flow % 20_000) as u16;
         let sender = SocketAddr::from((Ipv4Addr::new(10, 0, (self.flow / 20_000) as u8, 1), port));
@@ -124,47 +123,47 @@ impl Packet for Datagram {
 pub enum TraceEvent {
     /// An end sent it.
     Sent,
-    /// The other end got it.
+    /// The other end received it.
     Delivered,
     /// The path lost it.
     Lost,
 }
 
-/// One end of a connection, after it has dealt with an event and sent what follows from it.
+/// One end of a connection after it has processed an event and sent its response.
 #[derive(Clone, Copy, Debug)]
 pub struct Look<'a> {
-    /// Which connection.
+    /// The connection.
     pub flow: u32,
-    /// Which flow of the scenario it belongs to.
+    /// The flow of the scenario that it belongs to.
     pub client: u32,
-    /// Which end.
+    /// The end.
     pub end: End,
-    /// The end itself.
+    /// The connection's state at that end.
     pub connection: &'a Connection,
 }
 
-/// Hears of every packet, and of transactions if it wants to.
+/// Is called for every packet, and for other events if it wants to.
 pub trait Tracer {
-    /// True if it also wants to look at the ends and to know what packets carry, which takes time.
+    /// True if it also needs to see the ends, and what packets carry. This costs time.
     const WATCHES: bool = false;
 
     /// Something happened to `datagram` at `now`.
     fn on_packet(&mut self, now: Instant, event: TraceEvent, datagram: &Datagram);
 
-    /// A transaction has come to its end.
+    /// A transaction has ended.
     fn on_transaction(&mut self, _transaction: &Transaction) {}
 
-    /// An end has dealt with an event. Only for those that watch.
+    /// An end has processed an event. Called only for tracers that watch.
     fn on_look(&mut self, _now: Instant, _look: &Look<'_>) {}
 
-    /// The warm-up is over: what was counted so far does not count.
+    /// The warm-up is over: counts restart.
     fn on_warm(&mut self, _now: Instant) {}
 
     /// The run is over.
     fn on_over(&mut self, _end: Instant) {}
 }
 
-/// Hears nothing, at no cost.
+/// Ignores everything, at no cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTracer;
 
@@ -172,7 +171,7 @@ impl Tracer for NoTracer {
     fn on_packet(&mut self, _now: Instant, _event: TraceEvent, _datagram: &Datagram) {}
 }
 
-/// Condenses a run into one number: equal runs have equal hashes (FNV-1a, 64 bits).
+/// Computes one number for a run: equal runs have equal hashes (FNV-1a, 64 bits).
 #[derive(Clone, Copy, Debug)]
 pub struct HashTracer {
     hash: u64,
@@ -191,7 +190,7 @@ impl HashTracer {
         self.hash
     }
 
-    /// How many events went into it.
+    /// The number of events in the hash.
     pub fn events(&self) -> u64 {
         self.events
     }

@@ -1,28 +1,28 @@
-//! How long transactions took.
+//! Completion times of transactions.
 
 use hdrhistogram::Histogram;
 use reknit_units::{Bytes, Duration, Instant};
 
-/// A transaction that has come to its end.
+/// A transaction that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transaction {
-    /// Which flow's.
+    /// The flow.
     pub flow: u32,
-    /// When it began: before the handshake, if it is the first of its connection.
+    /// When it began; before the handshake, if it is the first of its connection.
     pub began: Instant,
-    /// When the last byte of the response was there.
+    /// When the last byte of the response arrived.
     pub ended: Instant,
     /// Bytes of the response.
     pub response: Bytes,
 }
 
 impl Transaction {
-    /// How long it took.
+    /// The completion time.
     pub fn completion(&self) -> Duration {
         self.ended.since(self.began)
     }
 
-    /// Bytes of the response per second of its completion time, in bits.
+    /// The response divided by the completion time, in bit/s.
     pub fn goodput(&self) -> f64 {
         let seconds = self.completion().as_secs_f64();
         if seconds > 0.0 { self.response.0 as f64 * 8.0 / seconds } else { 0.0 }
@@ -53,7 +53,7 @@ impl TransactionStats {
         self.completed
     }
 
-    /// How many were given up because their connection was.
+    /// How many failed because their connection was aborted.
     pub fn failed(&self) -> u64 {
         self.failed
     }
@@ -63,30 +63,30 @@ impl TransactionStats {
         self.total.mul_f64(1.0 / self.completed.max(1) as f64)
     }
 
-    /// The completion time within which this share of transactions came to their end; to three digits.
+    /// A quantile of the completion time, to three digits.
     pub fn quantile(&self, share: f64) -> Duration {
         Duration::from_micros(self.completions.value_at_quantile(share))
     }
 
-    /// Mean of the transactions' goodputs, in bits per second.
+    /// Mean of the transactions' goodputs, in bit/s.
     pub fn goodput(&self) -> f64 {
         self.goodputs / self.completed.max(1) as f64
     }
 
-    /// Those of another group, too.
+    /// Adds those of another group.
     pub fn add(&mut self, other: &TransactionStats) {
         self.completed += other.completed;
         self.failed += other.failed;
         self.total += other.total;
         self.goodputs += other.goodputs;
-        let _ = self.completions.add(&other.completions); // it grows as needed, up to 2^64
+        let _ = self.completions.add(&other.completions); // grows as needed, up to 2^64
     }
 
     pub(crate) fn note(&mut self, transaction: &Transaction) {
         self.completed += 1;
         self.total += transaction.completion();
         self.goodputs += transaction.goodput();
-        let _ = self.completions.record(transaction.completion().as_nanos() / 1000); // it grows as needed, up to 2^64
+        let _ = self.completions.record(transaction.completion().as_nanos() / 1000); // grows as needed, up to 2^64
     }
 
     pub(crate) fn note_failure(&mut self) {

@@ -1,18 +1,18 @@
-//! How long segments wait at the receiver for those before them, in little space: there is one of these for each flow.
+//! How long segments wait at the receiver for earlier segments. Each flow has one of these, so it must be small.
 
 use reknit_units::Duration;
 
 /// Significant bits of a wait that are kept: three decimal digits.
 const BITS: u32 = 11;
-/// Waits that are put aside before they are counted: most flows never have so many.
+/// Waits that are collected before they are counted; most flows never have more.
 const ASIDE: usize = 512;
 
-/// A histogram of microseconds whose buckets are those of an HDR histogram with three digits, as far as they are in use.
+/// A histogram of microseconds with the buckets of an HDR histogram with three digits, but only those in use.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     /// Segments that did not wait.
     none: u64,
-    /// The latest waits, in the order in which they came, so that noting one touches one place.
+    /// The latest waits in order of arrival, so that adding one touches a single place in memory.
     aside: Vec<Bucket>,
     /// All others, in order.
     counted: Vec<(Bucket, u32)>,
@@ -32,7 +32,7 @@ impl Waits {
         }
     }
 
-    /// The wait that this share of the segments did not exceed.
+    /// A quantile of the waits.
     pub(crate) fn quantile(&mut self, quantile: f64) -> Duration {
         self.count();
         let some: u64 = self.counted.iter().map(|(_, count)| u64::from(*count)).sum();
@@ -51,7 +51,7 @@ impl Waits {
         bucket.map_or(Duration::ZERO, |bucket| Duration::from_micros(bucket.highest()))
     }
 
-    /// Counts what was put aside.
+    /// Counts the collected waits.
     fn count(&mut self) {
         self.counted.extend(self.aside.drain(..).map(|bucket| (bucket, 1)));
         self.counted.sort_by_key(|(bucket, _)| *bucket);
@@ -68,7 +68,7 @@ impl Waits {
 struct Bucket(u16);
 
 impl Bucket {
-    /// Buckets of the same width, which begins to double once there are two of these.
+    /// The number of buckets of the same width; after two rows the width begins to double.
     const ROW: u64 = 1 << (BITS - 1);
 
     fn of(value: u64) -> Bucket {
@@ -76,7 +76,7 @@ impl Bucket {
         Bucket((u64::from(shift) * Bucket::ROW + (value >> shift)) as u16)
     }
 
-    /// The highest number in it.
+    /// The highest number in this bucket.
     fn highest(self) -> u64 {
         let shift = (u64::from(self.0) / Bucket::ROW).saturating_sub(1);
         let lowest = (u64::from(self.0) - shift * Bucket::ROW) << shift;
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The same answers as an HDR histogram gives.
+        /// Gives the same results as an HDR histogram.
         #[test]
         fn quantiles_are_those_of_an_hdr_histogram(
             waits in prop::collection::vec((0u32..55, any::<u64>()), 1..2000),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_many_share_takes_no_room() {
+    fn equal_waits_of_many_segments_take_no_space() {
         let mut waits = Waits::default();
         for i in 0..100_000 {
             waits.note(Duration::from_micros(i % 10));

@@ -1,39 +1,39 @@
-//! What applications do.
+//! The workloads of applications.
 
 use std::num::NonZeroU32;
 
 use reknit_path::Variate;
 use reknit_units::{Bytes, Duration};
 
-/// What the applications at the two ends of a flow do.
+/// What the applications at the two ends of a flow transfer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Workload {
-    /// As much as the connection takes, to the end of the run.
+    /// As much as the connection accepts, until the end of the run.
     Bulk,
-    /// This much, then it closes.
+    /// This amount of data, then the connection closes.
     Transfer(Bytes),
-    /// One after the other, over as many connections as that takes.
+    /// One transaction after the other, on as many connections as needed.
     Transactions(Transactions),
 }
 
-/// Requests and responses, or files that are sent unasked.
+/// Requests and responses, or files without requests.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Transactions {
-    /// Bytes that the receiver of data asks with, and for which it opens the connection. None: the sender of data opens
-    /// it, and sends unasked.
+    /// Bytes of the request of the receiver of data, which also opens the connection. Zero if there are no requests;
+    /// the sender of data then opens the connection.
     pub request: Bytes,
     /// Bytes of data; at least one.
     pub response: Bytes,
-    /// From the end of one to the beginning of the next.
+    /// Time from the end of one transaction to the beginning of the next.
     pub think: Variate,
-    /// How many share a connection before the next one opens. None: there is only one connection.
+    /// Transactions per connection. None if there is only one connection.
     pub per_connection: Option<NonZeroU32>,
-    /// How many there are. None: they go on to the end of the run.
+    /// The number of transactions. None if they continue until the end of the run.
     pub count: Option<u64>,
 }
 
 impl Transactions {
-    /// Files of this size, without pauses, each over a connection of its own.
+    /// Files of this size back to back, each on a new connection.
     pub const fn files(size: Bytes) -> Transactions {
         Transactions {
             request: Bytes::ZERO,
@@ -46,7 +46,7 @@ impl Transactions {
 }
 
 impl Workload {
-    /// The transactions that it consists of; a bulk transfer is none, since it never ends.
+    /// The workload as transactions; none for a bulk transfer, which never ends.
     pub(crate) fn transactions(&self) -> Option<Transactions> {
         match *self {
             Workload::Bulk => None,

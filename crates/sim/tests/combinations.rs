@@ -1,8 +1,8 @@
-//! Any parts that the rules let go together, at either end, over any network: what must hold of every variant holds of
-//! what users put together.
+//! Random combinations of algorithms that the rules allow, at either end, over random networks: they must have the
+//! properties that every variant has.
 //!
-//! A composition is a variant with parts of other variants. The cases are drawn from a fixed seed; `COMBINATION_CASES` sets
-//! their number, `COMBINATION_SEED` another seed.
+//! A composition is a variant with parts of other variants. The cases are drawn from a fixed seed; `COMBINATION_CASES`
+//! sets their number, `COMBINATION_SEED` another seed.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Runner, RngAlgorithm, TestCaseError, TestRng, TestRunner};
@@ -16,14 +16,14 @@ use reknit_units::{Bytes, Capacity, Segments};
 use reknit_variants::seam::Seam;
 use reknit_variants::{Composition, VARIANTS, Variant, rules};
 
-/// A base, and which variant's parts fill which seams instead.
+/// A base, and the variants whose parts replace the base's in some seams.
 #[derive(Clone, Debug)]
 struct Recipe {
     base: usize,
     parts: Vec<(usize, usize)>,
 }
 
-/// The network of these cases tells no sender what it lost.
+/// In the network of these cases no sender is told what was lost.
 fn live() -> Vec<&'static Variant> {
     VARIANTS.iter().filter(|variant| !variant.is_simulated_only()).collect()
 }
@@ -34,7 +34,7 @@ fn recipe() -> impl Strategy<Value = Recipe> {
 }
 
 impl Recipe {
-    /// The base with one part after another, as far as the rules allow.
+    /// The base with one part after another replaced, as far as the rules allow.
     fn composition(&self) -> Composition {
         let variants = live();
         let mut composition = (variants[self.base].compose)();
@@ -51,7 +51,7 @@ impl Recipe {
     }
 }
 
-/// Fills `seam` as `donor` does; where several parts may stand, they join those that are there.
+/// Replaces `seam` by that of `donor`; if the seam is a list, adds to it.
 fn take(composition: &mut Composition, seam: Seam, donor: Composition) {
     match seam {
         Seam::LossDetector => composition.loss_detector = donor.loss_detector,
@@ -70,7 +70,7 @@ fn take(composition: &mut Composition, seam: Seam, donor: Composition) {
     }
 }
 
-/// Any network, which may mark packets too.
+/// A random network, which may also mark packets.
 fn any_case() -> impl Strategy<Value = Case> {
     (case(), prop_oneof![2 => Just(0.0), 1 => 0.0..0.2f64, 1 => 0.0..1.0f64]).prop_map(|(mut case, marking)| {
         case.network.marking = marking;
@@ -99,7 +99,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn whatever_the_rules_allow_works_as_a_tcp() {
+fn every_combination_that_the_rules_allow_works_as_a_tcp() {
     let cases = number("COMBINATION_CASES").unwrap_or(3000) as u32;
     let mut seed = [7; 32];
     seed[..8].copy_from_slice(&number("COMBINATION_SEED").unwrap_or(0).to_le_bytes());
@@ -121,7 +121,7 @@ fn whatever_the_rules_allow_works_as_a_tcp() {
     assert!(whole.get() >= cases * 95 / 100, "{} of {cases} whole", whole.get());
 }
 
-/// What a peer that means no good, or is broken, may send; numbers are relative to what would be right.
+/// What a malicious or broken peer may send; numbers are relative to the correct ones.
 #[derive(Clone, Debug)]
 struct Word {
     wait_ms: u64,
@@ -165,7 +165,7 @@ fn word() -> impl Strategy<Value = Word> {
         })
 }
 
-/// Where the peer stands: the next byte that either end is to send.
+/// The state of the peer: the next byte that each end will send.
 struct Standing {
     peer: u32,
     own: u32,
@@ -227,7 +227,7 @@ impl Word {
     }
 }
 
-/// Plays the words of a peer; the connection's own checks are made after each.
+/// Plays the peer's segments, and checks the connection after each.
 fn listen(composition: &Composition, config: Config, words: &[Word]) {
     let mut peer = Peer::established_as(composition, config);
     peer.write(1 << 30);
@@ -250,11 +250,11 @@ fn listen(composition: &Composition, config: Config, words: &[Word]) {
         }
     }
     peer.connection.close();
-    peer.at(ms + 1000 * 1000); // to the end of the user timeout
+    peer.at(ms + 1000 * 1000); // until the end of the user timeout
 }
 
 #[test]
-fn no_peer_can_upset_a_connection() {
+fn no_peer_can_break_a_connection() {
     let cases = number("COMBINATION_CASES").unwrap_or(3000) as u32;
     let mut seed = [9; 32];
     seed[..8].copy_from_slice(&number("COMBINATION_SEED").unwrap_or(0).to_le_bytes());

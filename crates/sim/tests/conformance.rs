@@ -1,8 +1,8 @@
-//! What holds for every variant, whatever it changes (the properties of a TCP, not of an algorithm).
+//! Properties that every variant must have, whatever it changes: those of a TCP, not of an algorithm.
 //!
-//! Each property is one test that asks all of `VARIANTS`; a variant that is exempt stands in a list with the reason. Cases
-//! are drawn from a fixed seed, and every variant that fails is named with its smallest failing case.
-//! `CONFORMANCE_CASES` multiplies the number of cases.
+//! Each property is one test over all of `VARIANTS`; exempt variants are listed with the reason. Cases are drawn from a
+//! fixed seed, and every failing variant is named with its smallest failing case. `CONFORMANCE_CASES` multiplies the
+//! number of cases.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Runner, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -13,41 +13,51 @@ use reknit_testkit::network::{Case, Event, Model, Network, Origin, Polling, Watc
 use reknit_units::{Bytes, Capacity, Duration, Instant, Segments};
 use reknit_variants::{Composition, Side, VARIANTS, Variant};
 
-/// A variant for which a property does not hold, and why.
+/// A variant without a property, and the reason.
 type Exempt = (&'static str, &'static str);
 
 /// No limit.
 const UNBOUNDED: Segments = Segments(u32::MAX);
 
-/// Least and most duplicates that may mean loss where that is not 3 and 64.
+/// The smallest and largest duplicate threshold, if not 3 and 64.
 const THRESHOLDS: &[(&str, Segments, Segments, &str)] = &[
-    ("reno-nt4", Segments(2), Segments(2), "the threshold that Laor and Gendel saw in Windows NT 4"),
+    ("reno-nt4", Segments(2), Segments(2), "the threshold that Laor and Gendel observed in Windows NT 4"),
     ("paxson-snd", Segments(2), Segments(2), "Paxson pairs a threshold of 2 with a wait of 20 ms"),
     ("paxson-rcv", Segments(2), Segments(2), "Paxson pairs a threshold of 2 with a wait of 20 ms"),
     ("ncr-careful", Segments(3), UNBOUNDED, "RFC 4653: two thirds of FlightSize, however large that is"),
     ("ncr-aggressive", Segments(3), UNBOUNDED, "RFC 4653: half of FlightSize, however large that is"),
     ("linux", Segments(3), Segments(300), "the kernel's tcp_max_reordering"),
-    ("ba-inc", Segments(3), UNBOUNDED, "Blanton and Allman bound it by 0.9 cwnd only"),
-    ("ba-avg", Segments(3), UNBOUNDED, "Blanton and Allman bound it by 0.9 cwnd only"),
-    ("ba-ewma", Segments(3), UNBOUNDED, "Blanton and Allman bound it by 0.9 cwnd only"),
+    ("bbr1", Segments(3), Segments(300), "detects losses as Linux does"),
+    ("ba-inc", Segments(3), UNBOUNDED, "Blanton and Allman only limit it to 0.9 cwnd"),
+    ("ba-avg", Segments(3), UNBOUNDED, "Blanton and Allman only limit it to 0.9 cwnd"),
+    ("ba-ewma", Segments(3), UNBOUNDED, "Blanton and Allman only limit it to 0.9 cwnd"),
 ];
 
-/// Variants that the connection's burst limit does not hold for.
+/// Variants that do not observe the connection's burst limit.
 const OTHER_BURSTS: &[Exempt] =
-    &[("bbr1", "a quantum of its pacing is its burst"), ("bbr", "a quantum of its pacing is its burst")];
+    &[("bbr1", "its bursts are the quanta of its pacing"), ("bbr", "a quantum of its pacing is its burst")];
 
-/// Variants whose traffic in order is not that of `sack`.
+/// Variants whose undo may raise the window above that before the last reduction.
+const OTHER_UNDOS: &[Exempt] = &[
+    ("reknit", "an undo also concerns reductions before the last"),
+    ("reknit-reno", "an undo also concerns reductions before the last"),
+];
+
+/// Variants whose undo does not set the window.
+const NO_UNDOS: &[Exempt] = &[("bbr1", "a model of the path sets the window")];
+
+/// Variants whose traffic without reordering and loss differs from that of `sack`.
 const OTHER_TRAFFIC: &[Exempt] = &[
     ("rack", "probes the tail (RFC 8985 section 7) and grows by CUBIC with HyStart"),
     ("bbr1", "paces, and sets its window by a model of the path"),
     ("bbr", "paces, and sets its window by a model of the path"),
     ("linux", "has quick ACKs, tail loss probes, CUBIC with HyStart, and no limit on a burst"),
-    ("pr", "has a window of its own that grows by segments, and no retransmission timeout"),
+    ("pr", "has its own window that grows by segments, and no retransmission timeout"),
     ("reknit", "grows by CUBIC with HyStart"),
 ];
 
-/// Runs `property` for each variant in question on cases of `strategy`; fails with all that fail. The oracles are exempt:
-/// the network of these cases tells no sender what it lost.
+/// Runs `property` for each of the variants on cases of `strategy`, and reports all that fail. The oracles are exempt:
+/// in the network of these cases no sender is told what was lost.
 fn for_variants<S: Strategy>(
     cases: u32,
     strategy: &S,
@@ -64,7 +74,7 @@ fn for_variants<S: Strategy>(
         match result {
             Ok(()) => {}
             Err(TestError::Fail(what, case)) => {
-                // Often it is one bug for all.
+                // Often several variants fail because of the same bug.
                 let case = Some(format!("{case:?}")).filter(|case| *case != last);
                 failures.push(format!("{}: {what}\n    {}", variant.name, case.as_deref().unwrap_or("the same case")));
                 last = case.unwrap_or(last);
@@ -84,18 +94,22 @@ fn every_exemption_names_a_variant() {
     let thresholds = THRESHOLDS.iter().map(|(name, _, _, reason)| (*name, *reason));
     for (name, reason) in thresholds.chain(OTHER_BURSTS.iter().chain(OTHER_TRAFFIC).copied()) {
         assert!(!reason.is_empty(), "{name}: why?");
-        assert!(VARIANTS.iter().any(|variant| variant.name == name), "no variant is called {name}");
+        assert!(VARIANTS.iter().any(|variant| variant.name == name), "there is no variant {name}");
     }
 }
 
-/// What must hold for each end after each event.
+/// What each end must satisfy after each event.
 struct Bounds {
     thresholds: (Segments, Segments),
     bursts: [Option<Segments>; 2],
     time_waits: [Duration; 2],
-    /// Bytes that reach each end.
+    /// The number of bytes that each end must receive.
     receives: [usize; 2],
     keeps_alive: [bool; 2],
+    undo_sets_window: bool,
+    /// An undo restores at most the window before the last reduction; if false, at most the largest window so far.
+    last_bounds_undo: bool,
+    largest_window: [Bytes; 2],
     before: Before,
     violation: Option<String>,
 }
@@ -144,6 +158,9 @@ impl Bounds {
             time_waits: [0, 1].map(|end: usize| case.configs[end].time_wait),
             receives: [1, 0].map(|peer: usize| case.applications[peer].sends),
             keeps_alive: [0, 1].map(|end: usize| case.configs[end].keep_alive.is_some()),
+            undo_sets_window: !is_exempt(NO_UNDOS, variant),
+            last_bounds_undo: !is_exempt(OTHER_UNDOS, variant),
+            largest_window: [Bytes::ZERO; 2],
             before: Before::default(),
             violation: None,
         }
@@ -156,23 +173,25 @@ impl Bounds {
         if dup_thresh < least || dup_thresh > most {
             return Some(format!("dupthresh is {dup_thresh}"));
         }
-        // Writing is no input: who writes more at once sends more at once. Nor is the initial window a burst.
+        // A write may cause a burst, and the initial window is not one.
         let is_input = event != Event::Poll && before.established;
         let burst = self.bursts[end].filter(|_| is_input).map_or(u64::MAX, |burst| u64::from(burst.0));
         if after.sent - before.sent > burst {
             return Some(format!("{} new segments for one {event:?}", after.sent - before.sent));
         }
-        // NewReno's inflation by the duplicate that brought the news comes on top, where recovery goes on.
+        // If recovery continues, NewReno's inflation by the current duplicate is added.
         let inflates = !after.sack && after.phase == Phase::Recovery;
         let inflation = if inflates { after.smss } else { Bytes::ZERO };
-        let restored = before.cwnd_before_cut.unwrap_or_default().max(before.cwnd) + inflation;
-        if after.undos > before.undos && after.cuts == before.cuts && after.cwnd > restored {
+        let reduced = if self.last_bounds_undo { before.cwnd_before_cut } else { Some(self.largest_window[end]) };
+        let restored = reduced.unwrap_or_default().max(before.cwnd) + inflation;
+        let is_undo = self.undo_sets_window && after.undos > before.undos && after.cuts == before.cuts;
+        if is_undo && after.cwnd > restored {
             return Some(format!("an undo raised cwnd from {} to {}, above {restored}", before.cwnd, after.cwnd));
         }
         self.idle_timer(now, end, connection)
     }
 
-    /// Once its FIN is acknowledged and the peer has no data an end waits for nothing but the end of TIME-WAIT.
+    /// Once its FIN is acknowledged and the peer has no data, the only timer of an end is that of TIME-WAIT.
     fn idle_timer(&self, now: Instant, end: usize, connection: &Connection) -> Option<String> {
         let deadline = connection.deadline();
         let wrong = match connection.state() {
@@ -186,8 +205,9 @@ impl Bounds {
 }
 
 impl Watch for Bounds {
-    fn before(&mut self, now: Instant, _end: usize, _event: Event, connection: &Connection) {
+    fn before(&mut self, now: Instant, end: usize, _event: Event, connection: &Connection) {
         self.before = Before::of(now, connection);
+        self.largest_window[end] = self.largest_window[end].max(self.before.cwnd);
     }
 
     fn after(&mut self, now: Instant, end: usize, event: Event, connection: &Connection) {
@@ -197,9 +217,9 @@ impl Watch for Bounds {
     }
 }
 
-/// Stream integrity, the packet algebra, cwnd of at least one segment, ssthresh of at least two and a timer for whatever is
-/// outstanding (the engine's own check); dupthresh within its bounds, at most a burst for each event, undos that restore
-/// no more than there was, and quiet at the end.
+/// Stream integrity, packet accounting, cwnd of at least one segment, ssthresh of at least two, and a timer whenever
+/// data is outstanding (the engine's own check); `dup_thresh` within its bounds, at most one burst per event, undos that
+/// restore no more than the earlier window, and silence at the end.
 #[test]
 fn bounds_hold_on_any_path() {
     for_variants(
@@ -220,7 +240,7 @@ fn bounds_hold_on_any_path() {
     );
 }
 
-/// Segments that were sent, in relative numbers: after how long, by which end.
+/// Segments that were sent, with relative numbers: the time and the end.
 #[derive(Default)]
 struct Record {
     origin: Option<Origin>,
@@ -242,7 +262,7 @@ impl Watch for Record {
     }
 }
 
-/// The segment as it would be if all numbers began at zero.
+/// The segment with all numbers relative to zero.
 fn relative(segment: &Segment, end: usize, origin: Origin) -> Segment {
     let back = |SeqNum(seq): SeqNum, of: usize| SeqNum(seq.wrapping_sub(origin.isns[of]));
     let clock =
@@ -265,7 +285,7 @@ fn relative(segment: &Segment, end: usize, origin: Origin) -> Segment {
         val: clock(val, end),
         ecr: if acks { clock(ecr, 1 - end) } else { ecr },
     });
-    // A notice without content has a highest before its lowest, wherever numbers begin.
+    // An empty notice has a highest number below its lowest, wherever numbers begin.
     let dropped = relative.options.experiment.dropped.as_mut();
     if let Some(dropped) = dropped.filter(|dropped| !dropped.highest.before(dropped.lowest)) {
         (dropped.lowest, dropped.highest) = (back(dropped.lowest, end), back(dropped.highest, end));
@@ -280,7 +300,7 @@ fn record(case: &Case, compositions: [&Composition; 2], polling: Polling) -> Res
     Ok(std::mem::take(&mut model.watch))
 }
 
-/// Says where two records part.
+/// Reports where two records differ.
 fn compare(expected: &Record, got: &Record) -> Result<(), String> {
     let parts = expected.sent.iter().zip(&got.sent).position(|(expected, got)| expected != got);
     if let Some(i) = parts {
@@ -292,13 +312,13 @@ fn compare(expected: &Record, got: &Record) -> Result<(), String> {
     Ok(())
 }
 
-/// Nothing but time on the way. Round trips are well below the least timeout, so that no timer is at work whose length
-/// variants choose.
+/// A network that only delays. Round trips are well below the minimum RTO, so that no timer runs that variants may set
+/// differently.
 fn in_order() -> impl Strategy<Value = Case> {
     let more = [1..8usize, 1..8usize];
     (case(), more, 1..50u64, 1..200u64).prop_map(|(case, more, delay_ms, ack_delay)| {
         let mut case = case;
-        case.simultaneous = false; // where SYNs cross, one is a duplicate
+        case.simultaneous = false; // if SYNs cross, one is a duplicate
         case.network = Network { loss: 0.0, duplication: 0.0, damage: 0.0, delay_ms, jitter_ms: 0, marking: 0.0 };
         for (application, more) in case.applications.iter_mut().zip(more) {
             application.sends *= more;
@@ -311,11 +331,11 @@ fn in_order() -> impl Strategy<Value = Case> {
     })
 }
 
-/// How the traffic of a composition is to be compared with that of `sack`.
+/// How to compare the traffic of a composition with that of `sack`.
 struct Baseline {
     /// `sack` with the same options on the wire.
     composition: Composition,
-    /// Bytes of options that the variant keeps free in each segment with data, if both ends do.
+    /// Bytes of options that the variant reserves in each data segment, if both ends support them.
     stamps: u16,
 }
 
@@ -329,7 +349,7 @@ impl Baseline {
         Baseline { composition: base, stamps: stamps as u16 }
     }
 
-    /// The case in which `sack` has as much room for data as a variant with stamps has in `case`.
+    /// The case in which `sack` has as much space for data as the variant with its options has in `case`.
     fn adapt(&self, case: &Case) -> Case {
         let mut case = case.clone();
         for config in &mut case.configs {
@@ -338,8 +358,8 @@ impl Baseline {
         case
     }
 
-    /// The record without what stamps change: themselves, the segment size that a SYN announces, and steps of the window,
-    /// which depend on it.
+    /// The record without the effects of the options: the options themselves, the segment size in the SYN, and window
+    /// updates, which depend on it.
     fn strip(&self, mut record: Record) -> Record {
         for (_, _, segment) in &mut record.sent {
             if self.stamps > 0 {
@@ -352,14 +372,14 @@ impl Baseline {
     }
 }
 
-/// Traffic in order is that of `sack`, segment by segment and moment by moment, if `changed` says at which ends the variant
-/// is in use.
+/// Traffic without reordering and loss is that of `sack`, segment by segment and at the same times, if the variant is
+/// used at the ends in `changed`.
 fn in_order_traffic_is_that_of_sack(case: &Case, variant: &Variant, changed: [bool; 2]) -> Result<(), String> {
     let composition = (variant.compose)();
     let baseline = Baseline::of(&composition, changed == [true; 2]);
     let mut case = case.clone();
     if baseline.stamps > 0 {
-        // Where the window is small its steps decide what is sent, and they depend on the announced segment size.
+        // With a small window, the window updates decide what is sent, and they depend on the announced segment size.
         for config in &mut case.configs {
             config.receive_buffer = Capacity::Bytes(Bytes(1 << 20));
             config.mss = config.mss.max(200);
@@ -371,9 +391,10 @@ fn in_order_traffic_is_that_of_sack(case: &Case, variant: &Variant, changed: [bo
     compare(&baseline.strip(expected), &baseline.strip(got))
 }
 
-/// Without SACK every composition recovers as NewReno; the variants from before SACK are compared with `sack` without it.
+/// Without SACK every composition recovers like NewReno; the variants from before SACK are compared with `sack` without
+/// it.
 #[test]
-fn senders_treat_traffic_in_order_as_sack_does() {
+fn senders_treat_traffic_in_order_like_sack() {
     for_variants(
         60,
         &in_order(),
@@ -382,9 +403,9 @@ fn senders_treat_traffic_in_order_as_sack_does() {
     );
 }
 
-/// Yang's design goal, asked of all: who does not see reordering does not see the receiver's algorithm either.
+/// Yang's design goal, required of all: the receiver's algorithm has no effect without reordering.
 #[test]
-fn receivers_acknowledge_traffic_in_order_as_the_standard_receiver_does() {
+fn receivers_acknowledge_traffic_in_order_like_the_standard_receiver() {
     for_variants(
         60,
         &in_order(),
@@ -398,7 +419,7 @@ fn receivers_acknowledge_traffic_in_order_as_the_standard_receiver_does() {
     );
 }
 
-/// Initial sequence numbers, the clock and the offset of timestamps are names, not quantities.
+/// The values at which sequence numbers, the clock and timestamps start must not matter.
 #[test]
 fn output_does_not_depend_on_where_numbers_begin() {
     let shift = (any::<[bool; 4]>(), [0..50_000u32, 0..50_000u32], [0..3000u32, 0..3000u32], 1..1u64 << 42);
@@ -410,7 +431,7 @@ fn output_does_not_depend_on_where_numbers_begin() {
             let composition = (variant.compose)();
             let mut shifted = case.clone();
             for end in 0..2 {
-                // So that they wrap within the first segments, or seconds.
+                // So that they wrap within the first segments, or within seconds.
                 if which[0] {
                     shifted.origin.isns[end] = u32::MAX - isns[end];
                 }
@@ -428,11 +449,12 @@ fn output_does_not_depend_on_where_numbers_begin() {
     );
 }
 
-/// When and how often an end is asked for output changes neither what it sends nor when.
+/// When and how often an end is polled changes neither what it sends nor when.
 #[test]
 fn output_does_not_depend_on_how_often_it_is_polled() {
     let strategy = case().prop_map(|mut case| {
-        // What is sent arrives later: an answer within the moment would find more or less of it done.
+        // Packets arrive later than they are sent, because a simultaneous answer could find more or less of an event
+        // processed.
         case.network.delay_ms += 1;
         case
     });
@@ -449,7 +471,7 @@ fn output_does_not_depend_on_how_often_it_is_polled() {
     );
 }
 
-/// Two ends are independent: only the order within each counts.
+/// The two ends are independent: only the order within each matters.
 fn per_end(mut record: Record) -> Record {
     record.sent.sort_by_key(|(_, end, _)| *end);
     record

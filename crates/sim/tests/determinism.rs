@@ -1,6 +1,6 @@
-//! The same seed gives the same bytes: the whole trace of packets of three scenarios, condensed into one number each.
+//! The same seed gives the same bytes: the complete packet traces of three scenarios, each reduced to one number.
 //!
-//! A change here is a change of behaviour. If it was intended, say so in the changelog under "Results that change".
+//! A change here is a change of behaviour. If it was intended, list it in the changelog under "Results that change".
 
 use std::sync::Arc;
 
@@ -49,10 +49,10 @@ fn eight_transfers_share_a_lossy_path() {
 }
 
 #[test]
-fn phases_are_the_seeds_unless_they_are_fixed() {
+fn phases_depend_on_the_seed_unless_they_are_fixed() {
     let drawn = scenario("two-paths-50ms", "newreno", 5);
     let fixed = Scenario { phases: Phases::Fixed, ..drawn.clone() };
-    // Sequence numbers begin elsewhere with each seed, so that traces always differ.
+    // Initial sequence numbers depend on the seed, so traces always differ.
     let outcome = |scenario: &Scenario, seed| {
         let result = run(&Scenario { seed, ..scenario.clone() });
         (result.packets, result.events, result.flows[0].goodput().to_bits())

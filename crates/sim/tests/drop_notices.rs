@@ -1,4 +1,4 @@
-//! Routers that tell of drops, from the stage that drops to the sender that hears of it.
+//! Routers that report drops, from the stage that drops to the sender that receives the report.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use reknit_path::Profile;
 use reknit_sim::{Datagram, Scenario, TraceEvent, Tracer, run_traced, tcp_config};
 use reknit_units::{Duration, Instant};
 
-/// What the ACKs said of their first gap: due to drops, due to reordering.
+/// What the ACKs reported about their first gap: that it is due to drops, or to reordering.
 #[derive(Default)]
 struct Flags([u32; 2]);
 
@@ -38,7 +38,7 @@ const LOSS: &str = "kind = \"loss\"\npackets = [40]";
 const DELAY: &str = "kind = \"displace\"\npositions = 5\nevery = 60";
 
 #[test]
-fn a_gap_is_due_to_drops_where_routers_say_so() {
+fn a_gap_is_due_to_drops_if_routers_say_so() {
     let [drops, reordering] = flags("rn", LOSS, true);
     assert!(drops > 0 && reordering == 0, "{drops} {reordering}");
     let [drops, reordering] = flags("rn", LOSS, false);
@@ -48,6 +48,6 @@ fn a_gap_is_due_to_drops_where_routers_say_so() {
 }
 
 #[test]
-fn whoever_has_not_asked_hears_nothing() {
+fn an_end_that_did_not_ask_for_notices_gets_none() {
     assert_eq!(flags("sack", LOSS, true), [0, 0]);
 }

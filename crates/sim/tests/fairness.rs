@@ -1,4 +1,4 @@
-//! Flows that steer by a model of the path share it, with each other and with those that follow losses.
+//! Flows with a model of the path share the link with each other and with flows that react to losses.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use reknit_path::Profile;
 use reknit_sim::{FlowSpec, Scenario, run, tcp_config};
 use reknit_units::{Duration, Instant};
 
-/// 10 Mbit/s and 40 ms: 34 packets fill it. The queue holds twice as many.
+/// 10 Mbit/s and 40 ms: 34 packets fill the pipe. The queue holds twice as many.
 const PATH: &str = r#"
     description = "a path that two flows share"
     [[forward]]
@@ -23,7 +23,7 @@ const PATH: &str = r#"
 
 const DURATION: Duration = Duration::from_secs(60);
 
-/// The share of the link that each flow gets; the second opens two seconds after the first.
+/// Each flow's share of the link; the second flow starts two seconds after the first.
 fn shares(variants: [&str; 2]) -> [f64; 2] {
     let profile = Arc::new(Profile::parse("shared", PATH).unwrap());
     let tcp = tcp_config(&profile).unwrap();
@@ -37,7 +37,7 @@ fn shares(variants: [&str; 2]) -> [f64; 2] {
 }
 
 #[test]
-fn two_of_a_kind_share_and_fill_the_link() {
+fn two_flows_of_the_same_variant_share_and_fill_the_link() {
     for variant in ["bbr", "bbr1"] {
         let [first, second] = shares([variant; 2]);
         assert!(first + second > 0.88, "{variant}: {first} and {second}");
@@ -46,7 +46,7 @@ fn two_of_a_kind_share_and_fill_the_link() {
 }
 
 #[test]
-fn version_3_leaves_cubic_its_part() {
+fn version_3_leaves_cubic_its_share() {
     for variants in [["bbr", "rack"], ["rack", "bbr"]] {
         let [first, second] = shares(variants);
         assert!(first + second > 0.88, "{variants:?}: {first} and {second}");

@@ -1,5 +1,6 @@
-//! Every measure of a run, on runs small enough to compute it by hand: 50 ms each way, windows of 8 segments of 1000 bytes
-//! on the wire, an ACK for each, and a script that says what happens to which packet. Rounds begin at 0.1 s.
+//! Every measurement of a run, on runs small enough to compute it by hand: 50 ms each way, windows of 8 segments of
+//! 1000 bytes on the wire, an ACK for each segment, and a script that specifies what happens to which packet. Rounds
+//! begin at 0.1 s.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// Both directions 50 ms, after the stages given as `[[forward]]` and `[[reverse]]` tables.
+/// Both directions have a delay of 50 ms, after the stages given as `[[forward]]` and `[[reverse]]` tables.
 fn scenario(stages: &str, variant: &str, duration: Duration) -> Scenario {
     let links = "[[forward]]\nkind = \"link\"\ndelay = \"50 ms\"\n[[reverse]]\nkind = \"link\"\ndelay = \"50 ms\"\n";
     let profile = Profile::parse("test", &format!("description = \"test\"\n{stages}\n{links}{TCP}")).unwrap();
@@ -32,7 +33,7 @@ fn measure(scenario: &Scenario) -> (RunResult, Measures) {
     (result, meter.total())
 }
 
-/// A transfer of so many whole segments.
+/// A transfer of this many full segments.
 fn transfer(rules: &str, variant: &str, segments: u64) -> (FlowResult, Measures) {
     let mut scenario = scenario(&script("forward", rules), variant, Duration::from_secs(60));
     scenario.flows[0].workload = Workload::Transfer(Bytes(960 * segments));
@@ -54,7 +55,7 @@ fn assert_to_three_digits(value: Option<Duration>, seconds: f64) {
 #[test]
 fn a_transfer_without_events() {
     let (flow, measures) = transfer("", "sack", 16);
-    // SYN at 0, data at 100 and 200 ms, all there at 250, FIN acknowledged at 300 ms.
+    // SYN at 0, data at 100 and 200 ms, everything received at 250 ms, FIN acknowledged at 300 ms.
     assert_eq!((flow.elapsed, measures.lifetime()), (ms(250), Some(ms(300))));
     assert_eq!((measures.segments, measures.wire), (16, Bytes(16_000)));
     assert_eq!(measures.rtt_mean(), Some(ms(100)));
@@ -77,7 +78,7 @@ fn a_lost_packet_is_repaired_by_a_needed_fast_retransmission() {
 }
 
 #[test]
-fn a_lost_retransmission_is_left_to_the_timer() {
+fn a_lost_retransmission_is_repeated_by_the_timer() {
     let rules = "{ segment = 3, transmission = [1, 2], action = \"drop\" }";
     let (flow, measures) = transfer(rules, "sack", 40);
     assert_eq!((flow.lost, measures.repaired_by_fast_retransmit, flow.send.timeouts), (2, 1, 1));
@@ -85,7 +86,7 @@ fn a_lost_retransmission_is_left_to_the_timer() {
 }
 
 #[test]
-fn a_delayed_packet_is_retransmitted_needlessly() {
+fn a_delayed_packet_is_retransmitted_spuriously() {
     let mut scenario =
         scenario(&script("forward", "{ segment = 3, action = \"delay\", by = \"30 ms\" }"), "sack", ms(60_000));
     scenario.flows[0].workload = Workload::Transfer(Bytes(960 * 40));
@@ -94,15 +95,15 @@ fn a_delayed_packet_is_retransmitted_needlessly() {
     assert_eq!((measures.needed_fast_retransmissions, measures.spurious_fast_retransmissions), (0, 1));
     assert_eq!((flow.false_cuts, flow.false_fast_retransmits, flow.receive.duplicates), (1, 1, 1));
     assert_eq!((result.delayed, flow.lost, flow.spurious_retransmissions), (1, 0, 1));
-    // Its own ACK, at 230 ms, although the sender cannot tell.
+    // The RTT of its own ACK, at 230 ms, although the sender cannot know it.
     assert_to_three_digits(measures.rtt_quantile(1.0), 0.13);
     assert_eq!(measures.rtt_mean(), Some((ms(100) * 39 + ms(130)) / 40));
 }
 
 #[test]
-fn a_stalled_path_shows_what_the_timer_was_set_to() {
-    // Nothing gets through from 0.95 s to 5.95 s. The last ACK that restarts the timer comes at 1 s; it expires at 2 s
-    // and at 4 s.
+fn a_stalled_path_shows_the_timer_settings() {
+    // Nothing gets through from 0.95 s to 5.95 s. The last ACK that restarts the timer arrives at 1 s; the timer
+    // expires at 2 s and at 4 s.
     let hold = script("forward", "{ from = \"950 ms\", to = \"5950 ms\", action = \"hold\" }");
     let (result, measures) = measure(&scenario(&hold, "sack", Duration::from_secs(7)));
     let send = &result.flows[0].send;
@@ -110,14 +111,15 @@ fn a_stalled_path_shows_what_the_timer_was_set_to() {
         (send.timeouts, send.armings.expired, send.armings.largest),
         (2, Duration::from_secs(3), Duration::from_secs(4))
     );
-    // What was sent at 1 s leaves at 5.95 s, and is acknowledged a round trip later.
+    // Data sent at 1 s leaves at 5.95 s, and is acknowledged a round trip later.
     assert_to_three_digits(measures.rtt_quantile(1.0), 5.05);
     assert_near(measures.srtt.mean().map(|srtt| (srtt * 1e3).round()), 100.0);
 }
 
 #[test]
 fn cwnd_is_weighted_by_time() {
-    // Slow start from 2 segments, unbounded: 2, 4, 8 from 0.1, 0.2 and 0.3 s; each ACK adds a segment, all at once.
+    // Slow start from 2 segments without a limit: 2, 4, 8 from 0.1, 0.2 and 0.3 s; each ACK adds a segment, all at the
+    // same time.
     let mut scenario = scenario("", "sack", ms(399));
     scenario.tcp.initial_window = reknit_units::Segments(2);
     scenario.tcp.max_window = None;
@@ -127,11 +129,11 @@ fn cwnd_is_weighted_by_time() {
 }
 
 #[test]
-fn lost_acks_and_queue_drops_are_told_apart() {
+fn lost_acks_and_queue_drops_are_counted_separately() {
     let acks = script("reverse", "{ packet = [3, 4], action = \"drop\" }");
     let (result, _) = measure(&scenario(&acks, "sack", ms(950)));
     assert_eq!((result.flows[0].lost_acks, result.flows[0].lost), (2, 0));
-    // 8 at once: one is served, 3 wait.
+    // Of 8 at once, one is served and 3 wait.
     let queue = "[[forward]]\nkind = \"link\"\nrate = \"8 Mbit/s\"\nqueue = \"3 packets\"\n";
     let (result, _) = measure(&scenario(queue, "sack", ms(105)));
     let flow = &result.flows[0];
@@ -145,7 +147,7 @@ fn packets_of_two_flows_come_in_runs_of_a_window() {
     let second = FlowSpec { start: Instant::ZERO + ms(30), ..scenario.flows[0].clone() };
     scenario.flows.push(second);
     let (result, _) = measure(&scenario);
-    // From 0.1 s and from 0.13 s on, a window of 8 each 0.1 s: 10 of each.
+    // From 0.1 s and from 0.13 s on, a window of 8 every 0.1 s: 10 windows of each flow.
     assert_eq!((result.run_lengths.packets, result.run_lengths.runs), (160, 20));
 }
 
@@ -157,15 +159,15 @@ fn the_coverage_is_that_of_the_variant() {
     assert_near(fixed.coverage.deviation(), 0.0);
     let (_, moving) = measure(&scenario(delay, "rr-ta", Duration::from_secs(30)));
     assert!(moving.coverage.deviation().unwrap() > 0.0 && moving.coverage_at_end() != Some(0.9));
-    // The histogram of lengths is what they keep: 16 bytes an event, at most 1000 events. Leung-Ma keeps two means.
+    // They keep the histogram of lengths: 16 bytes per event, at most 1000 events. Leung-Ma keeps two means.
     let (_, averages) = measure(&scenario(delay, "leung-ma", Duration::from_secs(30)));
     assert!((2_000..20_000).contains(&fixed.reordering_state.0), "{}", fixed.reordering_state);
     assert!((1..500).contains(&averages.reordering_state.0), "{}", averages.reordering_state);
 }
 
-/// What counts after a warm-up is what the whole run counts without what the warm-up does.
+/// The counts after a warm-up are those of the whole run minus those of the warm-up.
 #[test]
-fn the_warm_up_is_what_is_missing() {
+fn the_warm_up_is_the_difference() {
     let profile = Arc::new(Profile::load("rr-tcp", &[]).unwrap());
     let tcp = tcp_config(&profile).unwrap();
     let composition = (reknit_variants::find("dsack-r").unwrap().compose)();
@@ -200,6 +202,6 @@ fn the_warm_up_is_what_is_missing() {
         assert_eq!(before[i] + after[i], whole, "count {i}");
         assert!(after[i] > 0, "count {i}");
     }
-    // Nothing has a window before the handshake is over.
+    // There is no window before the handshake is complete.
     assert!((cwnd_before + cwnd_after - cwnd).abs() < 0.01 * cwnd, "{cwnd_before} + {cwnd_after} is not {cwnd}");
 }

@@ -1,9 +1,10 @@
-//! Any network, any options, any variant: the receiver reads exactly the bytes that were written, or the connection ends
-//! with an error.
+//! Random networks, options and variants: the receiver reads exactly the bytes that were written, or the connection
+//! ends with an error.
 //!
-//! Two engines exchange real packets over a network that loses, delays, reorders, duplicates and damages them at random.
-//! After every event the packet algebra must hold, no window may vanish, and a timer must run while data is outstanding.
-//! `PROPTEST_CASES` sets the number of cases for each variant; by default they are more than 10,000 in all.
+//! Two engines exchange real packets over a network that loses, delays, reorders, duplicates and corrupts them at
+//! random. After every event the packet accounting must be correct, no window may vanish, and a timer must run while
+//! data is outstanding. `PROPTEST_CASES` sets the number of cases for each variant; by default there are more than
+//! 10,000 in total.
 
 use std::cell::Cell;
 
@@ -11,10 +12,10 @@ use proptest::test_runner::{Config as Runner, FileFailurePersistence, TestCaseEr
 use reknit_testkit::network::{Case, Model, Polling, case};
 use reknit_variants::Variant;
 
-/// Seeds of cases that have failed once; they are tried first.
+/// Seeds of cases that have failed before; they are tried first.
 const KNOWN_CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/model.regressions");
 
-/// Plays a case; true if the streams arrived whole.
+/// Plays a case. True if the streams arrived complete.
 fn play(case: &Case, variant: &Variant) -> Result<bool, String> {
     let composition = (variant.compose)();
     let mut model = Model::new(case, [&composition; 2], Polling::Merged, ());
@@ -28,11 +29,11 @@ fn cases() -> u32 {
 
 #[test]
 fn the_stream_arrives_or_the_connection_ends_with_an_error() {
-    // The network of these cases tells no sender what it lost.
+    // In the network of these cases no sender is told what was lost.
     let live = reknit_variants::VARIANTS.iter().filter(|variant| !variant.is_simulated_only());
     let variants: &Vec<&Variant> = &live.collect();
     assert!(cases() as usize * variants.len() >= 10_000 || std::env::var_os("PROPTEST_CASES").is_some());
-    // Two threads share the variants: the cases of one variant are a run of their own.
+    // Two threads share the variants; the cases of a variant are run separately.
     std::thread::scope(|scope| {
         for half in [0, 1] {
             scope.spawn(move || {
@@ -51,7 +52,7 @@ fn the_stream_arrives_or_the_connection_ends_with_an_error() {
                     if let Err(error) = result {
                         panic!("{}: {error}", variant.name);
                     }
-                    // An error is right only where the network lets next to nothing through.
+                    // An error is justified only if the network lets almost nothing through.
                     assert!(whole.get() >= cases() * 95 / 100, "{}: {} whole", variant.name, whole.get());
                 }
             });

@@ -1,4 +1,4 @@
-//! The oracle: a sender that the simulator tells of each real loss, and of nothing else.
+//! The oracle: a sender that the simulator tells about each real loss, and about nothing else.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn reordering_costs_an_oracle_nothing() {
 }
 
 #[test]
-fn an_oracle_repairs_every_loss_once_and_reduces_for_it() {
+fn an_oracle_retransmits_every_loss_once_and_reduces_for_it() {
     let flow = transfer("oracle", &format!("{LOSS}{TWO_PATHS}"));
     let outstanding_at_the_end = 2;
     assert!(flow.lost > 10, "{} losses", flow.lost);

@@ -1,4 +1,4 @@
-//! A thousand flows at once. How fast that is, `make bench` measures (`docs/scale.md`).
+//! A thousand flows at once. `make bench` measures how fast they run (`docs/scale.md`).
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use reknit_units::{Duration, Instant, Segments};
 
 const FLOWS: u32 = 1000;
 
-/// Bulk flows by `sack`, opened within half a second, through 1 Gbit/s and 20 ms, and a queue of as much as a round trip
-/// carries. Each may have `window` segments in flight.
+/// Bulk flows with `sack`, opened within half a second, on a link of 1 Gbit/s and 20 ms with a queue of one
+/// bandwidth-delay product. Each may have `window` segments in flight.
 fn scenario(window: u32, seconds: u64) -> Scenario {
     let link = "kind = \"link\"\nrate = \"1 Gbit/s\"\ndelay = \"10 ms\"\nqueue = \"2500000 B\"\n";
     let profile = Profile::parse("backbone", &format!("[[forward]]\n{link}[[reverse]]\n{link}")).unwrap();
@@ -28,7 +28,7 @@ fn scenario(window: u32, seconds: u64) -> Scenario {
 
 #[test]
 fn a_thousand_windows_that_fit_share_evenly_and_lose_nothing() {
-    // A round trip and half of the queue hold 2500 segments.
+    // The pipe and half of the queue hold 2500 segments.
     let result = run(&scenario(2, 2));
     assert_eq!(result.connections, FLOWS);
     assert_eq!(result.flows.iter().map(|flow| flow.lost).sum::<u64>(), 0);
@@ -40,7 +40,7 @@ fn a_thousand_windows_that_fit_share_evenly_and_lose_nothing() {
 }
 
 #[test]
-fn a_thousand_windows_that_do_not_fit_fill_the_link_all_the_same() {
+fn a_thousand_windows_that_do_not_fit_still_fill_the_link() {
     let result = run(&scenario(1000, 2));
     assert!(result.flows.iter().map(|flow| flow.lost).sum::<u64>() > 0);
     let delivered: u64 = result.flows.iter().map(|flow| flow.delivered.0).sum();

@@ -1,4 +1,4 @@
-//! What a flow has learned about reordering serves the next one to the same peer (`rr-share`).
+//! What a flow has measured about reordering is passed on to the next flow to the same peer (`rr-share`).
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use reknit_path::Profile;
 use reknit_sim::{FlowResult, FlowSpec, Scenario, Workload, run, tcp_config};
 use reknit_units::{Bytes, Duration, Instant};
 
-/// Two transfers over a path that reorders; the second opens `later` after the first, which takes some ten seconds.
+/// Two transfers over a path that reorders. The second opens `later` after the first, which takes about ten seconds.
 fn two_transfers(variant: &str, later: Duration) -> Vec<FlowResult> {
     let profile = Arc::new(Profile::load("rr-tcp", &[]).unwrap());
     let tcp = tcp_config(&profile).unwrap();
@@ -19,21 +19,21 @@ fn two_transfers(variant: &str, later: Duration) -> Vec<FlowResult> {
     flows
 }
 
-/// False reductions of the second flow, and its time.
+/// The second flow's false reductions, and its duration.
 fn second(variant: &str, later: Duration) -> (u64, Duration) {
     let flows = two_transfers(variant, later);
     (flows[1].false_cuts, flows[1].elapsed)
 }
 
 #[test]
-fn a_flow_begins_with_what_the_one_before_has_learned() {
+fn a_flow_starts_with_the_measurements_of_the_previous_one() {
     let later = Duration::from_secs(30);
     let (alone, knowing) = (second("rr-taes", later), second("rr-share", later));
     assert!(knowing.0 < alone.0 && knowing.1 < alone.1, "{knowing:?} instead of {alone:?}");
 }
 
 #[test]
-fn what_was_learned_long_ago_is_forgotten() {
+fn old_measurements_are_forgotten() {
     let later = Duration::from_secs(130);
     assert_eq!(second("rr-share", later), second("rr-taes", later));
 }

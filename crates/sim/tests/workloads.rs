@@ -1,4 +1,4 @@
-//! What applications do, and that it ends in order, is counted, and comes out the same again.
+//! Workloads: they end properly, are counted, and are deterministic.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use reknit_units::{Bytes, Duration, Instant};
 
 fn scenario(path: &str, workload: Workload, flows: u32, seconds: u64) -> Scenario {
     let profile = Arc::new(Profile::load(path, &[]).unwrap());
-    // As servers do whose connections stay open: else the last segment waits for the ACK that the client delays.
+    // As servers with persistent connections do. Otherwise the last segment waits for the client's delayed ACK.
     let tcp = reknit_tcp::Config { nagle: false, ..reknit_sim::tcp_config(&profile).unwrap() };
     let variant = (reknit_variants::find("sack").unwrap().compose)();
     let mut scenario = Scenario::bulk(profile, tcp, variant, Duration::from_secs(seconds), 3);
@@ -33,14 +33,14 @@ fn ms(duration: Duration) -> f64 {
 }
 
 #[test]
-fn files_follow_each_other_over_connections_of_their_own() {
+fn each_file_has_a_new_connection() {
     let result = run(&scenario("clean", Workload::Transactions(Transactions::files(Bytes(100_000))), 1, 20));
     let stats = &result.transactions[0];
-    // 5 round trips of 10 ms: the handshake, then 10, 20 and 40 segments of 100 kB; and 8 ms of transmission in all.
+    // 5 round trips of 10 ms: the handshake, then 10, 20 and 40 segments of 100 kB; plus 8 ms of transmission time.
     assert!((38.0..60.0).contains(&ms(stats.mean())), "{}", ms(stats.mean()));
     assert_eq!(stats.completed(), result.flows[0].transactions);
     assert!((330..530).contains(&stats.completed()), "{}", stats.completed());
-    // The one under way at the end has a connection, too.
+    // The transfer in progress at the end has a connection too.
     assert_eq!(u64::from(result.connections), stats.completed() + 1);
     assert!(result.flows[0].delivered.0 >= stats.completed() * 100_000);
     assert!((stats.goodput() - 800_000.0 / stats.mean().as_secs_f64()).abs() < 0.01 * stats.goodput());
@@ -50,7 +50,7 @@ fn files_follow_each_other_over_connections_of_their_own() {
 fn requests_are_answered() {
     let result = run(&scenario("clean", Workload::Transactions(requests()), 10, 30));
     let stats = &result.transactions[0];
-    // 20 kB are two windows of ten segments at most; every fourth has a handshake before it.
+    // 20 kB are at most two windows of ten segments; every fourth transaction includes a handshake.
     assert!((10.0..45.0).contains(&ms(stats.quantile(0.5))), "{}", ms(stats.quantile(0.5)));
     assert!(stats.quantile(0.5) <= stats.quantile(0.9) && stats.quantile(0.9) <= stats.quantile(0.99));
     assert_eq!(stats.failed(), 0);
@@ -60,7 +60,7 @@ fn requests_are_answered() {
 }
 
 #[test]
-fn a_wanted_number_of_transactions_ends_the_run() {
+fn a_limited_number_of_transactions_ends_the_run() {
     let workload = Workload::Transactions(Transactions { count: Some(10), ..requests() });
     let result = run(&scenario("lossy", workload, 5, 1000));
     assert!(result.flows.iter().all(|flow| flow.transactions == 10 && flow.completed.is_some()));
@@ -77,9 +77,9 @@ fn a_transfer_is_a_transaction() {
     assert!((ms(result.transactions[0].quantile(0.5)) / ms(flow.elapsed) - 1.0).abs() < 0.001);
 }
 
-/// Where nothing gets through, connections are given up and others tried: no more than one at a time.
+/// If nothing gets through, connections are aborted and new ones are tried, but only one at a time.
 #[test]
-fn failures_are_counted_and_tried_again() {
+fn failures_are_counted_and_retried() {
     let mut scenario = scenario("clean", Workload::Transactions(requests()), 3, 1000);
     let text = "[[forward]]\nkind = \"loss\"\nprobability = 1\n";
     scenario.profile = Arc::new(Profile::parse("nothing", text).unwrap());
@@ -91,7 +91,7 @@ fn failures_are_counted_and_tried_again() {
 }
 
 #[test]
-fn groups_have_statistics_of_their_own() {
+fn groups_have_separate_statistics() {
     let mut scenario = scenario("clean", Workload::Bulk, 3, 10);
     scenario.flows[1] = FlowSpec { workload: Workload::Transfer(Bytes(50_000)), group: 2, ..scenario.flows[1].clone() };
     let result = run(&scenario);
@@ -122,7 +122,7 @@ impl reknit_sim::Tracer for Log {
 }
 
 #[test]
-fn each_transaction_is_told() {
+fn each_transaction_is_reported() {
     let workload = Workload::Transactions(requests());
     let (result, Log(told)) = run_traced(&scenario("random-delay", workload, 4, 20), Log::default());
     assert_eq!(told.len() as u64, result.transactions[0].completed());
@@ -131,7 +131,7 @@ fn each_transaction_is_told() {
         let of_flow: Vec<&Transaction> = told.iter().filter(|t| t.flow == flow).collect();
         of_flow.windows(2).map(|pair| pair[1].began.since(pair[0].ended)).collect::<Vec<_>>()
     };
-    assert_ne!(thought(0)[..5], thought(1)[..5], "two clients think alike");
+    assert_ne!(thought(0)[..5], thought(1)[..5], "two clients have the same think times");
 }
 
 #[test]

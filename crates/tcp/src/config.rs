@@ -1,4 +1,4 @@
-//! What is set per connection and is no algorithm: sizes, clocks, features.
+//! Options of a connection that are not algorithms: sizes, clocks, features.
 
 use reknit_units::{Bytes, Capacity, Duration, Segments};
 use serde::{Deserialize, Serialize};
@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RttSamples {
-    /// One timed segment per round trip, as BSD and ns-2 do (RFC 6298 §3). Keeps the gains' memory at 8 round trips.
+    /// One timed segment per round trip, as BSD and ns-2 do (RFC 6298 §3). So the gains of the estimator average over
+    /// about 8 round trips.
     #[default]
     PerRound,
-    /// One sample per ACK that newly delivers a segment sent once.
+    /// One sample per ACK that newly delivers a segment that was sent only once.
     PerAck,
 }
 
@@ -27,19 +28,19 @@ pub enum Retransmit {
     AnyHole,
 }
 
-/// What the largest window holds for.
+/// What `max_window` limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MaxWindowCaps {
-    /// Everything in flight, limited transmit included, as `maxwnd` of ns-2 and as a receive window of that size would.
+    /// All data in flight, limited transmit included, like `maxwnd` of ns-2 or a receive window of that size.
     #[default]
     Flight,
-    /// cwnd alone: limited transmit may exceed it.
+    /// Only cwnd: limited transmit may exceed it.
     Cwnd,
 }
 
-/// What a multiplicative decrease is taken of.
+/// The quantity that a multiplicative decrease applies to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -47,7 +48,7 @@ pub enum DecreaseOf {
     /// FlightSize (RFC 5681 eq. 4).
     #[default]
     FlightSize,
-    /// cwnd, as ns-2 does. The two differ most where windows are small.
+    /// cwnd, as ns-2 does. The difference is largest if windows are small.
     Cwnd,
 }
 
@@ -64,22 +65,22 @@ pub struct KeepAlive {
     pub probes: u32,
 }
 
-/// The options of one end of a connection. Everything that an algorithm decides is a plug-in instead.
+/// The options of one end of a connection. Everything that an algorithm decides is in a plug-in instead.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Maximum segment size announced and kept to, in bytes: payload and options together (RFC 9293 §3.7.1).
+    /// Maximum segment size to announce and to use, in bytes: payload and options together (RFC 9293 §3.7.1).
     pub mss: u16,
     /// Initial window (RFC 6928).
     pub initial_window: Segments,
-    /// Hard cap on cwnd, and on what `max_window_caps` says. "none": no cap.
+    /// Upper limit of cwnd, or of all data in flight (`max_window_caps`). "none": no limit.
     #[serde(with = "or_none")]
     #[cfg_attr(feature = "schemars", schemars(schema_with = "or_none::schema"))]
     pub max_window: Option<Segments>,
-    /// What else `max_window` holds for.
+    /// What `max_window` limits.
     pub max_window_caps: MaxWindowCaps,
-    /// Most segments that one ACK may release. "none": no limit.
+    /// The most segments that one ACK may release. "none": no limit.
     #[serde(with = "or_none")]
     #[cfg_attr(feature = "schemars", schemars(schema_with = "or_none::schema"))]
     pub max_burst: Option<Segments>,
@@ -93,7 +94,7 @@ pub struct Config {
     pub timestamps: bool,
     /// Offer explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// Receive buffer, hence the largest window announced.
+    /// Receive buffer; it limits the window that is announced.
     pub receive_buffer: Capacity,
     /// In-order full-sized segments per ACK; 1 acknowledges every segment (RFC 5681 §4.2).
     pub ack_every: Segments,
@@ -111,15 +112,15 @@ pub struct Config {
     pub rtt_samples: RttSamples,
     /// Grow the window by bytes acknowledged (RFC 3465) rather than by ACKs.
     pub byte_counting: bool,
-    /// What a multiplicative decrease is taken of.
+    /// The quantity that a multiplicative decrease applies to.
     pub decrease_of: DecreaseOf,
-    /// Which holes fast recovery retransmits.
+    /// Which holes fast recovery may retransmit.
     pub retransmit: Retransmit,
     /// Fall back to the initial window after an idle RTO (RFC 5681 §4.1).
     pub idle_restart: bool,
     /// Probing of an idle connection. None: off.
     pub keep_alive: Option<KeepAlive>,
-    /// Give up when data stays unacknowledged this long (R2 of RFC 9293 §3.8.3, at least 100 s).
+    /// Abort the connection if data stays unacknowledged for this long (R2 of RFC 9293 §3.8.3, at least 100 s).
     pub user_timeout: Duration,
     /// Time in TIME-WAIT: twice the maximum segment lifetime (RFC 9293 §3.4.2).
     pub time_wait: Duration,
@@ -212,34 +213,34 @@ mod or_none {
     }
 }
 
-/// A [`Config`] value that cannot work.
+/// A value of [`Config`] that is not allowed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{key} = {value}: {allowed}")]
 pub struct ConfigError {
     /// The field.
     pub key: &'static str,
-    /// What it was set to.
+    /// Its value.
     pub value: String,
     /// What is allowed.
     pub allowed: &'static str,
 }
 
 impl Config {
-    /// The buffer in bytes; a count of segments is taken at `mss`.
+    /// The buffer in bytes; a count of segments is converted with `mss`.
     pub fn receive_buffer_size(&self) -> Bytes {
         self.receive_buffer.in_bytes(Bytes(u64::from(self.mss)))
     }
 
-    /// Checks the values that serde cannot.
+    /// Checks the values that serde cannot check.
     ///
     /// # Errors
-    /// Names the first field whose value cannot work, and what is allowed.
+    /// Names the first field with an invalid value, and what is allowed.
     pub fn check(&self) -> Result<(), ConfigError> {
         fn refuse(key: &'static str, value: impl std::fmt::Display, allowed: &'static str) -> Result<(), ConfigError> {
             Err(ConfigError { key, value: value.to_string(), allowed })
         }
         if !(64..=65_495).contains(&self.mss) {
-            return refuse("mss", self.mss, "must lie between 64 and 65495 bytes");
+            return refuse("mss", self.mss, "must be from 64 to 65495 bytes");
         }
         if self.initial_window == Segments::ZERO {
             return refuse("initial_window", 0, "must be at least 1 segment");
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_impossible_value_is_named() {
+    fn an_invalid_value_is_named() {
         let error = Config { ack_every: Segments::ZERO, ..Config::default() }.check().unwrap_err();
         assert_eq!(error.to_string(), "ack_every = 0: must be at least 1 segment");
         let error = Config { min_rto: Duration::from_secs(90), ..Config::default() }.check().unwrap_err();

@@ -1,5 +1,5 @@
-//! What travels beyond the standard options: one experimental option (RFC 4727, shared as RFC 6994 asks), with a few
-//! fields that published algorithms need. Each is on only if both SYNs offered it.
+//! An experimental option (RFC 4727, shared as RFC 6994 requires) with the few header fields that published algorithms
+//! need beyond the standard options. Each field is used only if both SYNs offered it.
 
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
@@ -8,7 +8,7 @@ use crate::seq::SeqNum;
 
 /// The option's kind (RFC 4727 §1).
 pub const KIND: u8 = 253;
-/// The experiment's identifier (RFC 6994 §3). It is registered with nobody, so nothing of this is on by default.
+/// The experiment's identifier (RFC 6994 §3). It is not registered, so the option is off by default.
 pub const EXPERIMENT_ID: u16 = 0x5252;
 /// Bytes before the first field: kind, length, identifier.
 pub const HEADER_LEN: usize = 4;
@@ -20,11 +20,11 @@ pub struct Features(u8);
 impl Features {
     /// None.
     pub const NONE: Features = Features(0);
-    /// Segments say whether they are retransmissions, ACKs echo it.
+    /// Segments are marked as retransmissions, and ACKs echo the mark.
     pub const RESENT: Features = Features(1);
-    /// Segments number their transmissions, ACKs number themselves and say that something came out of order.
+    /// Segments number their transmissions; ACKs number themselves and report that something arrived out of order.
     pub const ORDINALS: Features = Features(2);
-    /// Routers note in segments what they dropped, ACKs say that a gap is due to reordering.
+    /// Routers note in segments what they dropped; ACKs report that a gap is due to reordering.
     pub const DROPS: Features = Features(4);
     /// ACKs advise a duplicate threshold.
     pub const DUP_THRESH: Features = Features(8);
@@ -71,12 +71,12 @@ impl Features {
         Features(self.0 & !other.0)
     }
 
-    /// The features of the set, each as a set of its own.
+    /// The features of the set, one by one.
     pub fn each(self) -> impl Iterator<Item = Features> {
         Features::NAMES.into_iter().map(|(feature, _)| feature).filter(move |feature| self.has(*feature))
     }
 
-    /// Bytes of options to keep free in every data segment.
+    /// Bytes of options to reserve in every data segment.
     pub const fn data_len(self) -> usize {
         let fields = if self.has(Features::RESENT) { 2 } else { 0 }
             + if self.has(Features::ORDINALS) { 3 } else { 0 }
@@ -84,7 +84,7 @@ impl Features {
         padded(fields)
     }
 
-    /// Bytes of options to keep free in every ACK.
+    /// Bytes of options to reserve in every ACK.
     pub const fn ack_len(self) -> usize {
         let fields = if self.has(Features::RESENT) { 2 } else { 0 }
             + if self.has(Features::ORDINALS) { 3 } else { 0 }
@@ -94,7 +94,7 @@ impl Features {
     }
 }
 
-/// The option's length with `fields` bytes of fields, in whole 32-bit words; nothing if there are none.
+/// The option's length with `fields` bytes of fields, in whole 32-bit words; zero if there are no fields.
 const fn padded(fields: usize) -> usize {
     if fields == 0 { 0 } else { (HEADER_LEN + fields).next_multiple_of(4) }
 }
@@ -129,13 +129,13 @@ impl fmt::Debug for Features {
     }
 }
 
-/// An ACK's own number: how many ACKs before it had the same acknowledgment field, and whether a segment came out of
-/// order since the last.
+/// An ACK's own number: how many ACKs before it had the same acknowledgment field, and whether a segment arrived out of
+/// order since the previous ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct AckOrdinal {
     /// Modulo 256.
     pub repetition: u8,
-    /// A segment was overtaken on the way here.
+    /// A segment has arrived that was overtaken by a later one.
     pub overtaken: bool,
 }
 
@@ -149,10 +149,10 @@ pub struct Dropped {
 }
 
 impl Dropped {
-    /// Nothing yet: the room that a sender leaves for routers, since a packet cannot grow on its way.
+    /// Nothing yet. A sender reserves this space for routers, because a packet cannot grow on its way.
     pub const NOTHING: Dropped = Dropped { lowest: SeqNum(0), highest: SeqNum(u32::MAX) };
 
-    /// True if nothing was dropped: the highest comes before the lowest.
+    /// True if nothing was dropped: the highest number is below the lowest.
     pub const fn is_empty(self) -> bool {
         self.highest.before(self.lowest)
     }
@@ -165,11 +165,12 @@ pub struct Experiment {
     pub features: Option<Features>,
     /// With data: this is a retransmission. On an ACK: what the acknowledged segment said. Type 1, one byte.
     pub retransmitted: Option<bool>,
-    /// With data: how many data segments were sent before it, modulo 2^16, retransmissions counted. Type 2, two bytes.
+    /// With data: the number of data segments sent before it, modulo 2^16, including retransmissions. Type 2, two
+    /// bytes.
     pub transmission: Option<u16>,
     /// On an ACK. Type 3, two bytes.
     pub ack_ordinal: Option<AckOrdinal>,
-    /// With data: room that the sender leaves, filled by routers. Type 4, eight bytes.
+    /// With data: space that the sender reserves for routers to fill in. Type 4, eight bytes.
     pub dropped: Option<Dropped>,
     /// On an ACK: the first gap is due to reordering. Type 5, one byte.
     pub reordered: Option<bool>,
@@ -178,7 +179,7 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// The option's length on the wire, padded to whole 32-bit words; 0 if it says nothing.
+    /// The option's length on the wire, padded to whole 32-bit words; 0 if it is empty.
     pub fn wire_len(&self) -> usize {
         let Experiment { features, retransmitted, transmission, ack_ordinal, dropped, reordered, dup_thresh } = self;
         let field = |present: bool, len: usize| if present { 1 + len } else { 0 };
@@ -193,7 +194,7 @@ impl Experiment {
         )
     }
 
-    /// True if it says nothing, so that the segment has no such option.
+    /// True if it has no fields, so that the segment does not need the option.
     pub fn is_empty(&self) -> bool {
         *self == Experiment::default()
     }
@@ -204,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_kept_for_all_that_may_travel() {
+    fn space_is_reserved_for_all_fields() {
         let all = Features::RESENT | Features::ORDINALS | Features::DROPS | Features::DUP_THRESH | Features::REPEATS;
         let data = Experiment {
             retransmitted: Some(true),
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_reads_as_a_list() {
+    fn a_set_is_shown_as_a_list() {
         assert_eq!((Features::DROPS | Features::RESENT).to_string(), "retransmitted, drops");
     }
 }

@@ -1,4 +1,4 @@
-//! What plug-ins may know: facts that the engine computes once per event.
+//! The facts that plug-ins can use. The engine computes them once per event.
 
 use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
 
@@ -7,17 +7,17 @@ use crate::experiment::{Experiment, Features};
 use crate::scoreboard::{Duplicate, Scoreboard, SegId};
 use crate::seq::Offset;
 
-/// Where the sender stands in its reaction to loss.
+/// The phase of the sender's loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Phase {
-    /// Nothing suspicious.
+    /// No sign of loss.
     #[default]
     Open,
-    /// Duplicate ACKs arrive; loss is not yet declared.
+    /// Duplicate ACKs arrive, but no loss has been detected yet.
     Disorder,
     /// Fast recovery (RFC 6675 §5).
     Recovery,
-    /// After a retransmission timeout, until everything outstanding then is acknowledged.
+    /// After a retransmission timeout, until everything that was outstanding then is acknowledged.
     Loss,
 }
 
@@ -30,7 +30,7 @@ pub struct Window {
     pub ssthresh: Bytes,
 }
 
-/// The send side's state variables, under their RFC names.
+/// The state variables of the sending side, with their RFC names.
 #[derive(Clone, Debug)]
 pub struct SendState {
     /// Oldest unacknowledged byte (RFC 9293 §3.3.1).
@@ -47,35 +47,35 @@ pub struct SendState {
     pub cwnd: Bytes,
     /// Slow start threshold.
     pub ssthresh: Bytes,
-    /// The window that the recovery under way, or the last one, is to end with.
+    /// The window that the current or the last recovery is meant to end with.
     pub recovery_window: Bytes,
-    /// The last reduction, while it can still be judged.
+    /// The last reduction, while it can still turn out to be spurious.
     pub snapshot: Option<Snapshot>,
-    /// Where the sender stands.
+    /// The phase of loss recovery.
     pub phase: Phase,
     /// `RecoveryPoint` or `recover`: no new fast retransmit before it is acknowledged (RFC 6675 §5, RFC 6582 §3.2).
     pub recover: Offset,
     /// Duplicate ACKs since the last cumulative advance.
     pub dup_acks: Segments,
-    /// How many duplicates mean loss; frozen during recovery.
+    /// The number of duplicates that indicates a loss; it does not change during recovery.
     pub dup_thresh: Segments,
-    /// Bytes in flight that limited transmit sent in this episode.
+    /// Bytes in flight that limited transmit has sent in this episode.
     pub limited_transmit: Bytes,
-    /// FlightSize when the disorder under way, or the last one, began.
+    /// FlightSize at the beginning of the current or last disorder.
     pub flight_before_disorder: Bytes,
-    /// Until then a postponement puts off the fast retransmit: verdicts of the detector would not be heard.
+    /// Until this time a postponement delays the fast retransmit, so verdicts of the detector would have no effect.
     pub postponed_until: Instant,
-    /// Until then neither window nor timeout change, whatever happens.
+    /// Until this time neither the window nor the timeout changes, whatever happens.
     pub frozen_until: Instant,
-    /// Smoothed round-trip time (RFC 6298), none before the first sample.
+    /// Smoothed round-trip time (RFC 6298); none before the first sample.
     pub srtt: Option<Duration>,
     /// The retransmission timeout, clamped, without back-off.
     pub rto: Duration,
     /// When the retransmission timer expires.
     pub rto_expires: Instant,
-    /// When pacing lets the next burst go.
+    /// When pacing allows the next burst.
     pub next_send_time: Instant,
-    /// True if there is unsent data that the peer's window would admit.
+    /// True if there is unsent data that fits the peer's window.
     pub can_send_new: bool,
     /// True if both ends agreed on SACK.
     pub sack: bool,
@@ -88,7 +88,7 @@ pub struct SendState {
 }
 
 impl SendState {
-    /// The variables before anything was sent.
+    /// The variables before anything has been sent.
     pub fn new(config: &Config) -> SendState {
         let smss = Bytes(u64::from(config.mss));
         SendState {
@@ -137,27 +137,27 @@ impl SendState {
     }
 }
 
-/// What every hook gets: the moment, the configuration, the state and the scoreboard, all read-only.
+/// What every hook gets: the time, the configuration, the state and the scoreboard, all read-only.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The moment of the event.
+    /// The time of the event.
     pub now: Instant,
     /// The connection's options.
     pub config: &'a Config,
     /// The send side's variables.
     pub snd: &'a SendState,
-    /// What is outstanding.
+    /// The outstanding segments.
     pub board: &'a Scoreboard,
 }
 
-/// A DSACK report (RFC 2883): the receiver got some bytes again.
+/// A DSACK report (RFC 2883): the receiver got some bytes more than once.
 #[derive(Clone, Copy, Debug)]
 pub struct Dsack<'a> {
     /// First byte reported.
     pub left: Offset,
     /// One past the last byte reported.
     pub right: Offset,
-    /// The segments that the report covers whole and that are still known.
+    /// The segments that the report covers completely and that are still remembered.
     pub segments: &'a [Duplicate],
     /// True if nothing was SACKed and the report begins at SND.UNA: a whole window of ACKs was lost (RFC 3708 §3).
     pub ack_loss: bool,
@@ -166,52 +166,53 @@ pub struct Dsack<'a> {
 /// A measured reordering event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reordering {
-    /// The segment that came late.
+    /// The segment that arrived late.
     pub segment: SegId,
-    /// How many segments further the receiver was when it came (RR-TCP §4.1).
+    /// How many segments the receiver was ahead when it arrived (RR-TCP §4.1).
     pub length: Segments,
 }
 
 /// The tick of the timestamp clock (RFC 7323 §5.4 allows 1 ms to 1 s).
 pub const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
 
-/// What one acknowledgment told.
+/// What one acknowledgment reports.
 #[derive(Clone, Debug)]
 pub struct AckFacts<'a> {
-    /// The cumulative field of this segment.
+    /// The cumulative acknowledgment of this segment.
     pub ack: Offset,
     /// SND.UNA before it.
     pub una_before: Offset,
     /// FlightSize before it.
     pub flight_before: Bytes,
-    /// True if it acknowledges less than was acknowledged before: it was overtaken. Its SACK blocks count all the same.
+    /// True if it acknowledges less than an earlier ACK, so it was overtaken. Its SACK blocks are still used.
     pub stale: bool,
-    /// Segments ACKed or SACKed for the first time: the cumulative ones in order, then the SACKed ones block by block,
-    /// hence not in order among themselves.
+    /// Segments ACKed or SACKed for the first time: first the cumulatively acknowledged ones in order, then the SACKed
+    /// ones, block by block and therefore not in order.
     pub newly: &'a [SegId],
-    /// How many of them were SACKed.
+    /// How many of these were SACKed.
     pub newly_sacked: Segments,
     /// Bytes ACKed or SACKed for the first time.
     pub delivered: Bytes,
     /// The highest segment ACKed or SACKed so far, this ACK included.
     pub highest: Option<SegId>,
-    /// A duplicate ACK: with SACK, one that SACKs something new (RFC 6675 §2); without, RFC 5681 §2.
+    /// True if this is a duplicate ACK: with SACK, one that SACKs something new (RFC 6675 §2); without SACK, by RFC
+    /// 5681 §2.
     pub duplicate: bool,
     /// A DSACK report, if the segment carried one.
     pub dsack: Option<Dsack<'a>>,
-    /// When the timestamp that is echoed was set, rounded down to the timestamp clock's tick ([`TIMESTAMP_TICK`]).
+    /// When the echoed timestamp was set, rounded down to the tick of the timestamp clock ([`TIMESTAMP_TICK`]).
     pub echoed: Option<Instant>,
     /// ECN echo.
     pub ece: bool,
-    /// What the experimental option says.
+    /// The experimental option.
     pub experiment: Experiment,
-    /// Reordering that this ACK reveals.
+    /// The reordering that this ACK reveals.
     pub reordering: Option<Reordering>,
-    /// RTT of the latest newly delivered segment that was sent only once.
+    /// RTT of the newest of the newly delivered segments that were sent only once.
     pub rtt: Option<Duration>,
-    /// The sample for the RTO estimator, as often as the configuration wants one.
+    /// The sample for the RTO estimator, as often as the configuration asks for one.
     pub rtt_sample: Option<Duration>,
-    /// The delivery rate, if the congestion control wants it.
+    /// The delivery rate, if the congestion control asks for it.
     pub rate: Option<RateSample>,
 }
 
@@ -227,44 +228,45 @@ impl AckFacts<'_> {
     }
 }
 
-/// A sample of the delivery rate (`RS` of draft-ietf-ccwg-bbr §4.1.2.3), made on every ACK.
+/// A sample of the delivery rate (`RS` of draft-ietf-ccwg-bbr §4.1.2.3), computed on every ACK.
 ///
-/// It is about the flight between the moment when the newest of the delivered segments was sent and now. What is not told
-/// by a segment is there on every ACK: `total_delivered`, `prior_in_flight`, `newly_lost`.
+/// It covers the time from the transmission of the newest delivered segment until now. The fields that do not depend on
+/// a segment are always valid: `total_delivered`, `prior_in_flight`, `newly_lost`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RateSample {
     /// Bytes delivered since the connection began (`C.delivered`).
     pub total_delivered: Bytes,
     /// Bytes in flight before this ACK.
     pub prior_in_flight: Bytes,
-    /// Bytes marked lost by this ACK. Known once the loss detector has judged.
+    /// Bytes marked lost by this ACK. Valid after the loss detector has run.
     pub newly_lost: Bytes,
     /// `C.delivered` when the segment was sent; none if the ACK delivers nothing.
     pub prior_delivered: Option<Bytes>,
     /// Bytes delivered since then.
     pub delivered: Bytes,
-    /// The time that took; none if there is no valid sample.
+    /// The time that this took; none if there is no valid sample.
     pub interval: Option<Duration>,
     /// Bytes in flight when the segment was sent, itself included.
     pub tx_in_flight: Bytes,
     /// Bytes that had been marked lost when the segment was sent.
     pub lost_before: Bytes,
-    /// Bytes marked lost since. Known once the loss detector has judged.
+    /// Bytes marked lost since then. Valid after the loss detector has run.
     pub lost: Bytes,
     /// The application sent less than the path might have carried.
     pub is_app_limited: bool,
-    /// The segment had been sent more than once.
+    /// The segment was sent more than once.
     pub is_retransmission: bool,
-    /// The window was full at some time in the round trip before.
+    /// The window was full at some time in the previous round trip.
     pub is_cwnd_limited: bool,
 }
 
-/// A segment that was marked lost, as a model of the path sees it (`P` of draft-ietf-ccwg-bbr §5.5.10.2).
+/// A segment that was marked lost, with what a model of the path needs to know about it (`P` of draft-ietf-ccwg-bbr
+/// §5.5.10.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LostSegment {
-    /// Which.
+    /// The segment.
     pub segment: SegId,
-    /// Its bytes.
+    /// Its size.
     pub size: Bytes,
     /// Bytes in flight when it was sent, itself included.
     pub tx_in_flight: Bytes,
@@ -283,7 +285,7 @@ impl RateSample {
     }
 }
 
-/// What set off a reduction.
+/// What caused a reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trigger {
     /// The loss detector: fast retransmit.
@@ -296,52 +298,52 @@ pub enum Trigger {
     Ecn,
 }
 
-/// The window before the last reduction, kept until the next one: what an undo restores.
+/// The window before the last reduction. It is kept until the next reduction, so that it can be restored.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot {
-    /// What set off the reduction.
+    /// What caused the reduction.
     pub trigger: Trigger,
-    /// When.
+    /// When it happened.
     pub at: Instant,
-    /// cwnd before.
+    /// cwnd before it.
     pub cwnd: Bytes,
-    /// ssthresh before.
+    /// ssthresh before it.
     pub ssthresh: Bytes,
-    /// FlightSize before, without what limited transmit had added.
+    /// FlightSize before it, without what limited transmit had added.
     pub flight_size: Bytes,
-    /// Duplicate ACKs that had arrived.
+    /// Duplicate ACKs that had arrived by then.
     pub dup_acks: Segments,
     /// The first segment that was marked lost.
     pub hole: SegId,
-    /// SND.NXT then.
+    /// SND.NXT at that time.
     pub snd_nxt: Offset,
-    /// Retransmissions since.
+    /// Retransmissions since then.
     pub retransmitted: u32,
 }
 
-/// News that a reduction was spurious.
+/// Which reduction was spurious.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spurious {
     /// The fast retransmit.
     FastRetransmit,
-    /// The timeout, told before the ACK of the retransmission.
+    /// The timeout, detected before the ACK of the retransmission.
     Timeout,
-    /// The timeout, told by the ACK of the retransmission.
+    /// The timeout, detected by the ACK of the retransmission.
     LateTimeout,
 }
 
-/// A turn in the sender's reaction to loss. Every plug-in of the sender hears of each.
+/// A change in the sender's loss recovery. Every plug-in of the sender is told about each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
     /// Fast recovery begins.
     EnterRecovery,
-    /// Fast recovery or the time after a timeout ends regularly.
+    /// Fast recovery, or the time after a timeout, ends normally.
     LeaveRecovery,
-    /// The retransmission timer expired; `expired` is the RTO that ran out, with its back-off.
+    /// The retransmission timer expired. `expired` is the RTO, including its back-off.
     Timeout {
-        /// The RTO that ran out.
+        /// The RTO that expired.
         expired: Duration,
-        /// True for the first expiry of a series without an ACK in between.
+        /// True for the first of several expiries without an ACK in between.
         first: bool,
     },
     /// A reduction turned out to be spurious; the response follows.

@@ -9,14 +9,14 @@ use siphasher::sip::SipHasher24;
 use crate::seq::SeqNum;
 
 /// The secret key of a host: `ISN = M + F(addresses, ports, key)` with a clock M that ticks every 4 microseconds and
-/// SipHash-2-4 as F. The key comes from the caller; the engine has no source of randomness.
+/// SipHash-2-4 as F. The caller supplies the key, because the engine has no source of randomness.
 #[derive(Clone, Copy)]
 pub struct IsnKey {
     key: [u8; 16],
 }
 
 impl IsnKey {
-    /// A host's key: 16 random bytes, drawn once.
+    /// A key of 16 random bytes, drawn once per host.
     pub const fn new(key: [u8; 16]) -> IsnKey {
         IsnKey { key }
     }
@@ -27,8 +27,8 @@ impl IsnKey {
         SeqNum(ticks.wrapping_add(self.hash(local, remote) as u32))
     }
 
-    /// The offset of the timestamp clock for the same pair, so that timestamps do not tell the host's uptime
-    /// (RFC 7323 §7.1).
+    /// The offset of the timestamp clock for the same pair, so that timestamps do not reveal the host's uptime (RFC
+    /// 7323 §7.1).
     pub fn timestamp_offset(&self, local: SocketAddr, remote: SocketAddr) -> u32 {
         (self.hash(local, remote) >> 32) as u32
     }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_space_moves_with_the_clock_and_differs_by_connection_and_key() {
+    fn isns_advance_with_the_clock_and_differ_by_connection_and_key() {
         let key = IsnKey::new([7; 16]);
         let (a, b) = ("10.0.0.1:80".parse().unwrap(), "10.0.0.2:4000".parse().unwrap());
         let now = Instant::ZERO + Duration::from_secs(1);

@@ -6,9 +6,9 @@
 //! * [`Connection`] is the state machine of RFC 9293 around two halves, the sender and the receiver. Its inputs are
 //!   [`Segment`]s and the current time; its results are [`Output`]s.
 //! * [`Stream`] adds buffers to a connection, to write and read bytes. A simulator does not need it.
-//! * [`scoreboard`] has the state of each outstanding segment. The packet algebra is explained at the top of that module.
-//! * [`facts`] describes one event; [`seams`](mod@seams) are the traits whose implementations decide from facts. The engine itself
-//!   names no algorithm.
+//! * [`scoreboard`] has the state of each outstanding segment. Packet accounting is explained at the top of that module.
+//! * [`facts`] describes one event; [`seams`](mod@seams) are the traits whose implementations make decisions from facts. The
+//!   engine itself does not refer to any algorithm.
 //! * [`Config`] has everything that is not an algorithm: sizes, clocks, features. [`stats`] counts events by cause.
 //!
 //! # A connection by hand

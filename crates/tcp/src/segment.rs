@@ -1,4 +1,4 @@
-//! The segment: what a header says, without the payload's bytes.
+//! A TCP segment: the header's fields, without the bytes of the payload.
 
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
@@ -103,7 +103,7 @@ pub struct Timestamps {
     pub ecr: u32,
 }
 
-/// One received block: from its first byte to one past its last (RFC 2018 §3).
+/// One received block (RFC 2018 §3).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SackBlock {
     /// First byte of the block.
@@ -112,7 +112,7 @@ pub struct SackBlock {
     pub right: SeqNum,
 }
 
-/// The SACK option: at most four blocks, as many as the option space holds.
+/// The SACK option: at most four blocks, or as many as the option space can hold.
 #[derive(Clone, Copy, Default)]
 pub struct SackBlocks {
     blocks: [SackBlock; 4],
@@ -123,7 +123,7 @@ impl SackBlocks {
     /// No blocks.
     pub const EMPTY: SackBlocks = SackBlocks { blocks: [SackBlock { left: SeqNum(0), right: SeqNum(0) }; 4], len: 0 };
 
-    /// Appends `block`; ignored when four are there.
+    /// Appends `block`; ignored if there are already four.
     pub fn push(&mut self, block: SackBlock) {
         if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
             *slot = block;
@@ -136,7 +136,7 @@ impl SackBlocks {
         &self.blocks[..usize::from(self.len)]
     }
 
-    /// True if the segment carries no block.
+    /// True if there are no blocks.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -169,22 +169,22 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// Selective acknowledgment; the first block may be a DSACK (RFC 2883).
     pub sack: SackBlocks,
-    /// What research adds.
+    /// The experimental option.
     pub experiment: Experiment,
 }
 
 impl Options {
-    /// Bytes of the options on the wire, padded to whole 32-bit words as most stacks lay them out.
+    /// Bytes of the options on the wire, padded to whole 32-bit words in the layout that most stacks use.
     pub fn wire_len(&self) -> usize {
         let mut len = 0;
         if self.mss.is_some() {
             len += 4;
         }
         if self.window_scale.is_some() {
-            len += 4; // one NOP in front
+            len += 4; // preceded by one NOP
         }
         len += match (self.timestamps.is_some(), self.sack_permitted) {
-            (true, true) => 12, // SACK-permitted takes the place of the two NOPs
+            (true, true) => 12, // SACK-permitted replaces the two NOPs
             (true, false) => TIMESTAMPS_LEN,
             (false, true) => 4,
             (false, false) => 0,
@@ -196,21 +196,21 @@ impl Options {
     }
 }
 
-/// Bytes that the timestamps option takes in every segment, with its two NOPs.
+/// Bytes of the timestamps option in every segment, with its two NOPs.
 pub const TIMESTAMPS_LEN: usize = 12;
 
-/// The bytes of options that a header can hold.
+/// The most bytes of options in a header.
 pub const MAX_OPTIONS_LEN: usize = 40;
 
-/// One TCP segment: the header's meaning and the payload's length.
+/// One TCP segment: the header's fields and the length of the payload.
 ///
-/// The payload's bytes stay with the caller: [`crate::Stream`] keeps them on a host, nobody does in a simulator. A
-/// segment is a plain value, so passing it on never allocates.
+/// The caller keeps the bytes of the payload: on a host [`crate::Stream`] does, and a simulator has none. A segment is
+/// a plain value, so copying it never allocates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {
-    /// Sequence number of the first byte (of the SYN, if that is set).
+    /// Sequence number of the first byte (or of the SYN, if that is set).
     pub seq: SeqNum,
-    /// Next sequence number expected; significant if `flags` has ACK.
+    /// Next sequence number expected; valid if `flags` has ACK.
     pub ack: SeqNum,
     /// Receive window, not yet scaled.
     pub window: u16,
@@ -225,12 +225,12 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// The sequence space that the segment takes: payload plus SYN and FIN (RFC 9293 §3.4).
+    /// The sequence space that the segment occupies: payload plus SYN and FIN (RFC 9293 §3.4).
     pub const fn seq_len(&self) -> u32 {
         self.len as u32 + self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32
     }
 
-    /// True if nothing but the acknowledgment is new: no payload, no SYN, no FIN, no RST.
+    /// True if the segment only acknowledges: no payload, no SYN, no FIN, no RST.
     pub const fn is_pure_ack(&self) -> bool {
         self.seq_len() == 0 && !self.flags.has(Flags::RST)
     }
@@ -246,14 +246,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn syn_and_fin_take_sequence_space() {
+    fn syn_and_fin_occupy_sequence_space() {
         let segment = Segment { len: 10, flags: Flags::SYN | Flags::FIN, ..Segment::default() };
         assert_eq!(segment.seq_len(), 12);
         assert!(!segment.is_pure_ack());
     }
 
     #[test]
-    fn four_blocks_are_the_most() {
+    fn there_are_at_most_four_blocks() {
         let mut blocks = SackBlocks::EMPTY;
         for n in 0..6 {
             blocks.push(SackBlock { left: SeqNum(n), right: SeqNum(n + 1) });

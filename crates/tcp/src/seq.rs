@@ -1,15 +1,15 @@
-//! Positions in the byte stream: 32 bits that wrap on the wire, 64 bits that do not inside.
+//! Positions in the byte stream: 32 bits that wrap on the wire, and 64 bits that do not wrap inside the engine.
 
 use std::ops::{Add, AddAssign, Sub};
 
 use reknit_units::Bytes;
 
-/// A sequence number as it travels (RFC 9293 §3.4). It wraps, so it has no order; compare through [`SeqNum::before`].
+/// A sequence number on the wire (RFC 9293 §3.4). It wraps, so it is not ordered; compare with [`SeqNum::before`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SeqNum(pub u32);
 
 impl SeqNum {
-    /// True if `self` comes before `other` on the shorter way round.
+    /// True if `self` comes before `other`, modulo 2^32.
     pub const fn before(self, other: SeqNum) -> bool {
         self.0.wrapping_sub(other.0).cast_signed() < 0
     }
@@ -20,7 +20,7 @@ impl SeqNum {
         SeqNum(self.0.wrapping_add(n))
     }
 
-    /// The bytes from `earlier` to `self`, going forward.
+    /// The number of bytes from `earlier` forward to `self`.
     pub const fn distance_from(self, earlier: SeqNum) -> u32 {
         self.0.wrapping_sub(earlier.0)
     }
@@ -31,21 +31,21 @@ impl SeqNum {
 pub struct Offset(pub u64);
 
 impl Offset {
-    /// Where the SYN is.
+    /// The position of the SYN.
     pub const SYN: Offset = Offset(0);
-    /// Where the application's first byte is.
+    /// The position of the application's first byte.
     pub const DATA: Offset = Offset(1);
     /// Beyond every byte.
     pub const MAX: Offset = Offset(u64::MAX);
 
-    /// The sequence number at this position of a stream that began with `isn`.
+    /// The sequence number at this position of a stream with the initial sequence number `isn`.
     pub const fn to_wire(self, isn: SeqNum) -> SeqNum {
         SeqNum(isn.0.wrapping_add(self.0 as u32))
     }
 
     /// The position of `seq` that is nearest to `self`, or `None` if that lies before the SYN.
     ///
-    /// Every later decision uses the result: no algorithm ever compares sequence numbers that wrap.
+    /// All further processing uses the result, so no algorithm compares sequence numbers that wrap.
     pub const fn nearest(self, seq: SeqNum, isn: SeqNum) -> Option<Offset> {
         let distance = seq.0.wrapping_sub(self.to_wire(isn).0).cast_signed();
         match self.0.checked_add_signed(distance as i64) {
@@ -54,7 +54,7 @@ impl Offset {
         }
     }
 
-    /// The bytes from `earlier` to `self`, or none if `earlier` is later.
+    /// The number of bytes from `earlier` to `self`; zero if `earlier` is later.
     pub const fn since(self, earlier: Offset) -> Bytes {
         Bytes(self.0.saturating_sub(earlier.0))
     }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comparison_takes_the_shorter_way_round() {
+    fn comparison_is_modulo_2_to_the_32() {
         assert!(SeqNum(u32::MAX).before(SeqNum(3)));
         assert!(!SeqNum(3).before(SeqNum(u32::MAX)));
         assert_eq!(SeqNum(3).distance_from(SeqNum(u32::MAX)), 4);

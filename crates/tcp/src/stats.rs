@@ -1,4 +1,4 @@
-//! Counts by cause: what the engine did, and what later turned out to have been spurious.
+//! Counters by cause: what the engine did, and how much of it was spurious.
 
 use std::ops::AddAssign;
 
@@ -20,19 +20,19 @@ pub struct Sent {
     pub timeout: u64,
     /// Tail loss probes that retransmitted something.
     pub probe: u64,
-    /// Retransmitted on suspicion.
+    /// Speculative retransmissions (rescue).
     pub rescue: u64,
     /// Probes of a closed window.
     pub window_probe: u64,
 }
 
 impl Sent {
-    /// Everything that was sent again.
+    /// All retransmissions.
     pub fn retransmissions(&self) -> u64 {
         self.fast_retransmit + self.timeout + self.probe + self.rescue
     }
 
-    /// Every data segment.
+    /// All data segments.
     pub fn total(&self) -> u64 {
         self.new + self.limited_transmit + self.retransmissions() + self.window_probe
     }
@@ -53,7 +53,7 @@ impl Sent {
 
 impl AddAssign for Sent {
     fn add_assign(&mut self, other: Sent) {
-        // Taken apart in full, so that no counter can be forgotten.
+        // Destructured completely, so that no counter can be forgotten.
         let Sent { new, limited_transmit, fast_retransmit, timeout, probe, rescue, window_probe } = other;
         self.new += new;
         self.limited_transmit += limited_transmit;
@@ -79,7 +79,7 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// Every reduction.
+    /// All reductions.
     pub fn total(&self) -> u64 {
         self.fast_retransmit + self.timeout + self.probe + self.ecn
     }
@@ -104,29 +104,29 @@ impl AddAssign for Cuts {
     }
 }
 
-/// The last reduction of the window, for whoever can tell whether it was deserved.
+/// The last reduction of the window, for observers that know whether it was justified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut {
-    /// What set it off.
+    /// Its cause.
     pub trigger: Trigger,
-    /// When.
+    /// When it happened.
     pub at: Instant,
-    /// Where the segment that was marked lost begins: bytes of the stream before it.
+    /// Stream position of the segment that was marked lost: the number of bytes before it.
     pub position: u64,
     /// How often that segment had been sent by then.
     pub transmissions: u16,
 }
 
-/// The retransmission timer: what it was set to. Back-off included.
+/// The timeouts to which the retransmission timer was set, including back-off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Armings {
     /// How often it was set.
     pub count: u64,
-    /// The sum of what it was set to.
+    /// The sum of the timeouts.
     pub total: Duration,
-    /// The most that it was set to.
+    /// The largest timeout.
     pub largest: Duration,
-    /// The sum of what it was set to when it expired, over [`SendStats::timeouts`] expiries.
+    /// The sum of the timeouts that expired, over [`SendStats::timeouts`] expiries.
     pub expired: Duration,
 }
 
@@ -148,10 +148,10 @@ impl AddAssign for Armings {
     }
 }
 
-/// Lengths up to this one have a counter each; longer ones share the last.
+/// Lengths up to this value have separate counters; longer ones share the last.
 pub const LONGEST_LENGTH: usize = 255;
 
-/// What the sending side counted.
+/// Counters of the sending side.
 #[derive(Clone, Debug, Default)]
 pub struct SendStats {
     /// Data segments sent, by cause.
@@ -166,17 +166,17 @@ pub struct SendStats {
     pub last_cut: Option<Cut>,
     /// Reductions found spurious by a spurious detector.
     pub spurious_cuts: u64,
-    /// Of these, the ones that the response undid, wholly or in part.
+    /// Of these, those that the response undid completely or in part.
     pub undos: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// What that timer was set to.
+    /// The timeouts to which that timer was set.
     pub armings: Armings,
     /// Duplicate ACKs received.
     pub dup_acks: u64,
     /// ACKs received.
     pub acks: u64,
-    /// ACKs that arrived behind later ones.
+    /// ACKs that were overtaken by later ones.
     pub stale_acks: u64,
     /// Measured reordering events by length in segments, up to the longest so far.
     pub reordering: Vec<u64>,
@@ -192,7 +192,7 @@ impl SendStats {
     }
 }
 
-/// What connections that followed each other counted: the sum, and the last reduction of the latest.
+/// Adds up the counters of successive connections, with the last reduction of the latest.
 impl AddAssign<&SendStats> for SendStats {
     fn add_assign(&mut self, other: &SendStats) {
         let SendStats {
@@ -229,18 +229,19 @@ impl AddAssign<&SendStats> for SendStats {
     }
 }
 
-/// What the receiving side counted.
+/// Counters of the receiving side.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceiveStats {
     /// Data segments received.
     pub segments: u64,
-    /// Of these, wholly received before.
+    /// Of these, those that had been received completely before.
     pub duplicates: u64,
-    /// Of these, behind a gap.
+    /// Of these, those after a gap.
     pub out_of_order: u64,
     /// Pure ACKs sent.
     pub acks_sent: u64,
-    /// Segments with data, arrived and discarded for their older timestamp (PAWS, RFC 7323 §5). Not among those received.
+    /// Segments with data that arrived and were discarded for their older timestamp (PAWS, RFC 7323 §5). Not included
+    /// in `segments`.
     pub paws_discards: u64,
     /// Pure ACKs discarded for the same reason.
     pub paws_discarded_acks: u64,

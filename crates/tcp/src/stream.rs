@@ -1,4 +1,4 @@
-//! A connection with its bytes: a send buffer and a receive buffer around a [`Connection`].
+//! A connection with its data: a send buffer and a receive buffer around a [`Connection`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::connection::{Connection, Identity, Output};
 use crate::seams::Plugins;
 use crate::segment::Segment;
 
-/// A [`Connection`] that keeps the payload: what an application on a host reads and writes.
+/// A [`Connection`] that keeps the payload, for applications that read and write data.
 #[derive(Debug)]
 pub struct Stream {
     connection: Connection,
@@ -19,7 +19,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Opens actively. `send_buffer` bounds what may be written ahead of the peer's acknowledgments.
+    /// Opens actively. `send_buffer` limits how much may be written ahead of the peer's acknowledgments.
     pub fn connect(
         now: Instant,
         config: &Arc<Config>,
@@ -54,7 +54,7 @@ impl Stream {
         &self.connection
     }
 
-    /// Writes as much of `bytes` as the buffer takes; returns how many.
+    /// Writes as much of `bytes` as fits the buffer; returns how many.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         if self.connection.is_write_closed() {
             return 0;
@@ -67,7 +67,7 @@ impl Stream {
         taken
     }
 
-    /// Bytes that [`Stream::write`] would take.
+    /// Bytes that [`Stream::write`] would accept.
     pub fn writable(&self) -> usize {
         self.send.limit.saturating_sub(self.send.bytes.len())
     }
@@ -82,18 +82,18 @@ impl Stream {
         n
     }
 
-    /// No more will be written.
+    /// The application has no more data to write.
     pub fn close(&mut self) {
         self.connection.close();
     }
 
-    /// Gives up; the peer gets a RST.
+    /// Aborts the connection; the peer gets a RST.
     pub fn abort(&mut self, now: Instant) {
         self.connection.abort(now);
     }
 
-    /// Takes a segment with its payload. Bytes beyond `segment.len` are ignored; a payload that is shorter than the
-    /// header says is refused.
+    /// Processes a segment with its payload. Bytes beyond `segment.len` are ignored; a payload that is shorter is
+    /// refused.
     pub fn on_segment(&mut self, now: Instant, segment: &Segment, payload: &[u8]) {
         if payload.len() < usize::from(segment.len) {
             return;
@@ -104,7 +104,7 @@ impl Stream {
         self.send.release(self.connection.first_needed());
     }
 
-    /// Does what is due.
+    /// Fires the timers that are due.
     pub fn on_timer(&mut self, now: Instant) {
         self.connection.on_timer(now);
     }
@@ -127,7 +127,7 @@ impl Stream {
 #[derive(Debug)]
 struct SendBuffer {
     bytes: VecDeque<u8>,
-    /// Position of the first of them in the stream.
+    /// Stream position of the first of them.
     first: u64,
     limit: usize,
 }
@@ -152,12 +152,12 @@ impl SendBuffer {
     }
 }
 
-/// A window on the incoming stream: bytes are put anywhere in it and taken from its start.
+/// A sliding window of the incoming stream: bytes are inserted anywhere in it and removed at its start.
 #[derive(Debug)]
 struct ReceiveBuffer {
     bytes: Vec<u8>,
     capacity: usize,
-    /// Position of the next byte to be taken.
+    /// Stream position of the next byte to be removed.
     first: u64,
 }
 

@@ -7,7 +7,7 @@ use reknit_tcp::seams::{CongestionControl, Pacing, Plugin, Reduction};
 use reknit_testkit::{NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::{Bytes, Duration, Rate};
 
-/// A window that never changes, an optional pace, and a record of the samples.
+/// A window that never changes, optional pacing, and a record of the samples.
 #[derive(Debug)]
 struct Fixed {
     pacing: Option<Pacing>,
@@ -39,7 +39,7 @@ impl CongestionControl for Fixed {
     }
 }
 
-/// An established connection with a window of `window` segments and an RTT of 100 ms, and its samples.
+/// An established connection with a window of `window` segments and an RTT of 100 ms, and the record of its samples.
 fn script(isn: u32, window: u32, pacing: Option<Pacing>) -> (Script, Arc<Mutex<Vec<RateSample>>>) {
     let samples = Arc::new(Mutex::new(Vec::new()));
     let mut plugins = variant("sack").build();
@@ -47,7 +47,7 @@ fn script(isn: u32, window: u32, pacing: Option<Pacing>) -> (Script, Arc<Mutex<V
     (Script::idle(isn, plugins, config(window), 100), samples)
 }
 
-/// One segment each millisecond, `quantum` segments at once.
+/// One segment every millisecond, in bursts of `quantum` segments.
 fn pace(quantum: u64) -> Pacing {
     Pacing { rate: Rate::of(Bytes(SMSS), Duration::from_millis(1)), quantum: Bytes(quantum * SMSS) }
 }
@@ -56,9 +56,9 @@ fn last(samples: &Mutex<Vec<RateSample>>) -> RateSample {
     *samples.lock().unwrap().last().unwrap()
 }
 
-vector!(a_quantum_leaves_each_time_it_takes_at_the_pacing_rate, |isn| {
+vector!(a_quantum_is_sent_each_time_it_takes_at_the_pacing_rate, |isn| {
     let (mut s, _) = script(isn, 20, Some(pace(2)));
-    assert_eq!(s.write(7), [1, 2]); // after a pause a burst takes half of its time
+    assert_eq!(s.write(7), [1, 2]); // after a pause a burst uses half of its time
     assert_eq!(s.at(101).sent(), [3, 4]);
     assert_eq!(s.at(102).sent(), NOTHING);
     assert_eq!(s.at(103).sent(), [5, 6]);
@@ -66,7 +66,7 @@ vector!(a_quantum_leaves_each_time_it_takes_at_the_pacing_rate, |isn| {
     assert_eq!(s.at(150).sent(), NOTHING);
 });
 
-vector!(an_ack_is_no_way_around_the_pace, |isn| {
+vector!(an_ack_does_not_evade_pacing, |isn| {
     let (mut s, _) = script(isn, 4, Some(pace(1)));
     assert_eq!(s.write(100), [1]);
     assert_eq!(s.at(103).sent(), [2, 3, 4]);
@@ -85,7 +85,7 @@ vector!(retransmissions_are_paced_too, |isn| {
     assert_eq!(s.at(201).sent(), [2]);
 });
 
-vector!(a_sample_is_what_was_delivered_over_the_longer_of_two_times, |isn| {
+vector!(a_sample_is_the_delivered_data_over_the_longer_of_two_times, |isn| {
     let (mut s, samples) = script(isn, 4, None);
     s.write(100);
     s.at(200).pass_in_order(4);
@@ -93,17 +93,17 @@ vector!(a_sample_is_what_was_delivered_over_the_longer_of_two_times, |isn| {
     assert_eq!((first.delivered, first.interval), (Bytes(4 * SMSS), Some(Duration::from_millis(100))));
     assert_eq!(first.prior_delivered, Some(Bytes::ZERO));
     assert_eq!(first.tx_in_flight, Bytes(4 * SMSS));
-    // ACKs come slowly, 5 at 300 ms and 7 at 400 ms: the time in which they came counts.
+    // ACKs arrive slowly, 5 at 300 ms and 7 at 400 ms: the time of their arrival counts.
     s.at(300).pass_in_order(2);
     s.at(400).pass(7);
     assert_eq!(last(&samples).rate(), Some(Rate::of(Bytes(4 * SMSS), Duration::from_millis(200))));
-    // One ACK for all that is left: the time in which that was sent counts.
+    // One ACK for all the rest: the time of transmission counts.
     s.at(500).pass_the_rest();
     assert_eq!(last(&samples).rate(), Some(Rate::of(Bytes(4 * SMSS), Duration::from_millis(200))));
     assert_eq!(last(&samples).total_delivered, Bytes(11 * SMSS));
 });
 
-vector!(an_application_without_data_marks_the_samples_to_come, |isn| {
+vector!(an_application_without_data_marks_the_following_samples, |isn| {
     let (mut s, samples) = script(isn, 8, None);
     s.write(20);
     s.at(200).pass_in_order(8);

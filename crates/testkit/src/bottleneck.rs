@@ -1,4 +1,4 @@
-//! A sender over one link with a queue, whose receiver acknowledges every segment at once.
+//! A sender and one link with a queue, whose receiver acknowledges every segment at once.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use reknit_units::{Bytes, Instant, Rate};
 
 use crate::{SMSS, Script};
 
-/// What the sender looked like after an event.
+/// The state of the sender after an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// Microseconds since time zero.
@@ -22,38 +22,38 @@ impl Look {
         self.info.cwnd.0 as f64 / SMSS as f64
     }
 
-    /// The pacing rate over that of the link.
+    /// The pacing rate relative to the rate of the link.
     pub fn pace(&self, link: Rate) -> f64 {
         self.info.pacing_rate.map_or(0.0, |rate| rate.bits_per_second() as f64 / link.bits_per_second() as f64)
     }
 }
 
-/// A link, and what is on its way.
+/// A link, and the segments on it.
 pub struct Bottleneck {
     /// The sender.
     pub script: Script,
     /// The link's rate; payload only.
     pub rate: Rate,
-    /// Segments that the queue holds.
+    /// The capacity of the queue in segments.
     pub queue: usize,
-    /// Transmissions, counted from 1, that are lost whatever the queue holds.
+    /// Transmissions, counted from 1, that are lost regardless of the queue.
     pub losses: Vec<u64>,
-    /// Segments sent and segments lost.
+    /// Segments sent.
     pub sent: u64,
     /// Segments lost.
     pub lost: u64,
     rtt_us: u64,
     now_us: u64,
-    /// When the link has sent what it holds.
+    /// When the link has sent everything in its queue.
     busy_until_us: u64,
-    /// When each segment has left the link.
+    /// When each segment leaves the link.
     departures: VecDeque<u64>,
-    /// When the ACK of which segment comes.
+    /// When the ACK of each segment arrives.
     acks: VecDeque<(u64, u32)>,
 }
 
 impl Bottleneck {
-    /// A link behind `script`, which begins at `begin_us`. `rtt_us` is what the queue adds to.
+    /// A link after `script`, which begins at `begin_us`. `rtt_us` is the round-trip time without the queue.
     pub fn new(script: Script, begin_us: u64, rate: Rate, rtt_us: u64, queue: usize) -> Bottleneck {
         Bottleneck {
             script,
@@ -75,7 +75,7 @@ impl Bottleneck {
         self.rate.bits_per_second() as f64 / 8e6 * self.rtt_us as f64 / SMSS as f64
     }
 
-    /// Lets everything happen up to `until_us`, and looks at the sender after each event.
+    /// Processes all events until `until_us`, and records the sender's state after each.
     pub fn run(&mut self, until_us: u64) -> Vec<Look> {
         let mut looks = Vec::new();
         loop {

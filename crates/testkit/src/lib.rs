@@ -1,8 +1,8 @@
-//! A sender under test and a receiver that the test plays by hand.
+//! A sender under test and a receiver that the test controls.
 //!
 //! Segments are numbered 1, 2, 3, … as in the algorithms' worked examples; each has [`SMSS`] bytes. `arrive(n)` lets
-//! segment `n` reach the receiver and returns the ACK that it would send; `deliver(ack)` hands that to the sender. In
-//! between a test may lose, delay, or alter the ACK.
+//! segment `n` reach the receiver and returns the ACK that it would send; `deliver(ack)` passes that to the sender. In
+//! between, a test may lose, delay or change the ACK.
 pub mod bottleneck;
 pub mod network;
 pub mod peer;
@@ -17,18 +17,19 @@ use reknit_tcp::{Config, Connection, Identity, Info, Output, Segment, SeqNum};
 use reknit_units::{Bytes, Duration, Instant, Segments};
 use reknit_variants::Composition;
 
-/// What is sent by a sender that has nothing to send.
+/// What a sender with nothing to send sends.
 pub const NOTHING: [u32; 0] = [];
 
 /// Bytes of every segment.
 pub const SMSS: u64 = 1460;
-/// Where the peer's sequence space begins.
+/// The peer's initial sequence number.
 const PEER_ISN: u32 = 700;
 
-/// Two starting points: an ordinary one, and one from which the sequence numbers wrap within the first segments.
+/// Two initial sequence numbers: an ordinary one, and one from which the sequence numbers wrap within the first
+/// segments.
 pub const ISNS: [u32; 2] = [1000, (1u64 << 32).wrapping_sub(3 * SMSS) as u32];
 
-/// Runs a worked example as a test of its own, from both starting points.
+/// Runs a worked example as a test, with both initial sequence numbers.
 #[macro_export]
 macro_rules! vector {
     ($(#[$doc:meta])* $name:ident, $body:expr) => {
@@ -51,32 +52,32 @@ macro_rules! vector {
     };
 }
 
-/// An acknowledgment in terms of segment numbers.
+/// An acknowledgment in segment numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Ack {
     /// Everything up to this segment has arrived.
     pub cum: u32,
-    /// Ranges of segments above, both ends included, in the order of the option.
+    /// Ranges of segments above it, both ends included, in the order of the option.
     pub blocks: Vec<(u32, u32)>,
     /// A duplicate, reported first.
     pub dsack: Option<u32>,
-    /// The timestamp that is echoed, in milliseconds of the sender's clock.
+    /// The echoed timestamp, in milliseconds of the sender's clock.
     pub ecr: Option<u32>,
     /// ECN echo.
     pub ece: bool,
-    /// What the experimental option says.
+    /// The experimental option.
     pub experiment: Experiment,
     /// True if the receive window is closed.
     pub closed: bool,
 }
 
-/// The sender under test, and what its receiver has got.
+/// The sender under test, and what its receiver has received.
 pub struct Script {
     /// The sender.
     pub connection: Connection,
     now: Instant,
     isn: u32,
-    /// What the receiver has.
+    /// What the receiver has received in order.
     cum: u32,
     held: BTreeSet<u32>,
     recent: Vec<u32>,
@@ -85,7 +86,7 @@ pub struct Script {
     timestamp_offset: u32,
 }
 
-/// The options of the worked examples: no timestamps, unlimited data, no burst limit.
+/// The options of the worked examples: no timestamps and no burst limit.
 pub fn config(window: u32) -> Config {
     Config {
         initial_window: Segments(window),
@@ -96,7 +97,7 @@ pub fn config(window: u32) -> Config {
     }
 }
 
-/// The plug-ins of the variant `name`.
+/// The composition of the variant `name`.
 ///
 /// # Panics
 /// If there is no such variant.
@@ -105,20 +106,20 @@ pub fn variant(name: &str) -> Composition {
 }
 
 impl Script {
-    /// An established connection at time zero, with an RTT of `rtt_ms` from the handshake, that has sent its first window.
+    /// An established connection at time zero that has sent its first window; the handshake had an RTT of `rtt_ms`.
     pub fn new(isn: u32, composition: &Composition, config: Config, rtt_ms: u64) -> Script {
         let mut script = Script::idle(isn, composition.build(), composition.configure(config), rtt_ms);
         script.connection.write(Bytes(1 << 40));
         script
     }
 
-    /// The same without any data to send.
+    /// The same without data to send.
     ///
     /// # Panics
     /// If the handshake fails.
     pub fn idle(isn: u32, plugins: Plugins, config: Config, rtt_ms: u64) -> Script {
         let (sack, timestamps, ecn) = (config.sack, config.timestamps, config.ecn);
-        // Where the sequence numbers wrap, so does the timestamp clock: 150 ms after time zero.
+        // If the sequence numbers wrap, the timestamp clock wraps too: 150 ms after time zero.
         let timestamp_offset = if isn == ISNS[1] { 0u32.wrapping_sub(10_150) } else { 0 };
         let identity = Identity { isn: SeqNum(isn), timestamp_offset };
         let start = Instant::ZERO + Duration::from_secs(10);
@@ -156,21 +157,22 @@ impl Script {
         while let Output::Send(segment) = script.connection.poll(script.now) {
             assert_eq!(segment.len, 0);
         }
-        // A first window update unfolds the scaled window; it moves nothing else.
+        // A first ACK conveys the scaled window; it has no other effect.
         script.deliver(&Ack::default());
         assert_eq!(script.sent(), NOTHING);
         script
     }
 
-    /// Milliseconds since time zero of the examples: the end of the handshake of a script without RTT.
+    /// Advances to this time, in milliseconds since time zero of the examples, which is the end of the handshake of a
+    /// script without RTT.
     pub fn at(&mut self, ms: u64) -> &mut Script {
         self.at_us(ms * 1000)
     }
 
-    /// The same in microseconds. Timers that expire on the way fire.
+    /// The same in microseconds. Timers that expire in between fire.
     ///
     /// # Panics
-    /// If the time lies in the past.
+    /// If the time is in the past.
     pub fn at_us(&mut self, us: u64) -> &mut Script {
         let target = Instant::ZERO + Duration::from_secs(10) + Duration::from_micros(us);
         assert!(target >= self.now, "time goes forward");
@@ -187,7 +189,7 @@ impl Script {
         Instant::ZERO + Duration::from_secs(10)
     }
 
-    /// What the sender has sent since the last call, as segments.
+    /// The segments that the sender has sent since the last call.
     pub fn take(&mut self) -> Vec<Segment> {
         let mut taken = Vec::new();
         while let Output::Send(segment) = self.connection.poll(self.now) {
@@ -196,7 +198,7 @@ impl Script {
         taken
     }
 
-    /// What the sender has sent since the last call, by segment number.
+    /// The numbers of the segments that the sender has sent since the last call.
     ///
     /// # Panics
     /// If a segment does not begin at a multiple of [`SMSS`].
@@ -224,7 +226,7 @@ impl Script {
         self.sent()
     }
 
-    /// Segment `n` reaches the receiver, which acknowledges at once.
+    /// Segment `n` reaches the receiver. Returns its ACK.
     pub fn arrive(&mut self, n: u32) -> Ack {
         let duplicate = n <= self.cum || !self.held.insert(n);
         while self.held.remove(&(self.cum + 1)) {
@@ -257,7 +259,7 @@ impl Script {
     /// The sender receives `ack`.
     ///
     /// # Panics
-    /// If the packet algebra does not hold afterwards.
+    /// If the packet accounting is wrong afterwards.
     pub fn deliver(&mut self, ack: &Ack) {
         let wire = |n: u32| SeqNum(self.isn).plus(1).plus((u64::from(n) * SMSS) as u32);
         let mut segment = Segment {
@@ -284,10 +286,10 @@ impl Script {
         self.connection.check().unwrap();
     }
 
-    /// The peer sends its segment `n` of data. Returns what is sent in answer.
+    /// The peer sends its segment `n` of data. Returns what is sent in response.
     ///
     /// # Panics
-    /// If the packet algebra does not hold afterwards.
+    /// If the packet accounting is wrong afterwards.
     pub fn peer_sends(&mut self, n: u32, experiment: Experiment) -> Vec<Segment> {
         let mut segment = Segment {
             seq: SeqNum(PEER_ISN).plus(1).plus((n - 1) * SMSS as u32),
@@ -303,19 +305,20 @@ impl Script {
         self.take()
     }
 
-    /// `arrive` and `deliver` in one.
+    /// `arrive` followed by `deliver`.
     pub fn pass(&mut self, n: u32) -> Vec<u32> {
         let ack = self.arrive(n);
         self.deliver(&ack);
         self.sent()
     }
 
-    /// Several segments in this order.
+    /// Passes several segments in this order.
     pub fn pass_all(&mut self, numbers: impl IntoIterator<Item = u32>) -> Vec<u32> {
         numbers.into_iter().flat_map(|n| self.pass(n)).collect()
     }
 
-    /// The next segment comes behind the `behind` segments after it, and then its copy if it was retransmitted meanwhile.
+    /// The next segment arrives after the `behind` segments that follow it. If it was retransmitted in the meantime,
+    /// its copy arrives next.
     pub fn pass_late(&mut self, behind: u32) -> Vec<u32> {
         let late = self.cum + 1;
         let mut sent = self.pass_all((late + 1..=late + behind).chain([late]));
@@ -325,12 +328,12 @@ impl Script {
         sent
     }
 
-    /// The next `n` segments come in order.
+    /// The next `n` segments arrive in order.
     pub fn pass_in_order(&mut self, n: u32) -> Vec<u32> {
         self.pass_all(self.cum + 1..=self.cum + n)
     }
 
-    /// Everything in flight arrives, and one ACK says so.
+    /// Everything in flight arrives and is acknowledged by a single ACK.
     pub fn pass_the_rest(&mut self) -> Vec<u32> {
         let last = self.cum + (self.info().flight_size.0 / SMSS) as u32;
         for n in self.cum + 1..last {
@@ -354,12 +357,12 @@ impl Script {
         self.info().ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / SMSS as f64)
     }
 
-    /// Segments thought to be in the network.
+    /// Segments estimated to be in flight.
     pub fn pipe(&self) -> f64 {
         self.info().pipe.0 as f64 / SMSS as f64
     }
 
-    /// The measured reordering lengths, each as often as it was measured.
+    /// The measured reordering lengths; each appears as often as it was measured.
     pub fn lengths(&self) -> Vec<usize> {
         let counts = &self.connection.send_stats().reordering;
         counts.iter().enumerate().flat_map(|(length, n)| std::iter::repeat_n(length, *n as usize)).collect()

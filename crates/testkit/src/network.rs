@@ -1,5 +1,5 @@
-//! Two engines, their applications, and a network that loses, delays, reorders, duplicates and damages their packets at
-//! random: what the tests of all variants share.
+//! Two engines, their applications, and a network that loses, delays, reorders, duplicates and corrupts their packets
+//! at random, for tests of all variants.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,46 +18,46 @@ use reknit_wire::{Decoded, Endpoints, encode};
 pub struct Network {
     /// Share of packets lost.
     pub loss: f64,
-    /// Share of packets that arrive twice.
+    /// Share of packets that are duplicated.
     pub duplication: f64,
-    /// Share of packets that arrive with a wrong byte.
+    /// Share of packets that arrive with a corrupted byte.
     pub damage: f64,
-    /// One way, for every packet.
+    /// One-way delay of every packet.
     pub delay_ms: u64,
-    /// At most this much more.
+    /// The largest additional delay.
     pub jitter_ms: u64,
-    /// Share of ECN-capable packets that meet congestion.
+    /// Share of ECN-capable packets that are marked.
     pub marking: f64,
 }
 
-/// What one end's application does.
+/// The application of one end.
 #[derive(Clone, Copy, Debug)]
 pub struct Application {
     /// Bytes that it sends.
     pub sends: usize,
     /// Bytes per write.
     pub chunk: usize,
-    /// It reads only every so many milliseconds; 0 at once.
+    /// The interval of its reads, in milliseconds; with 0 it reads at once.
     pub reads_every_ms: u64,
 }
 
-/// Where the numbers begin that mean nothing in themselves.
+/// Starting values whose choice must not matter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
-    /// The clock when the connection begins, in milliseconds.
+    /// The clock at the beginning of the connection, in milliseconds.
     pub start_ms: u64,
     /// Initial sequence numbers.
     pub isns: [u32; 2],
-    /// What each end adds to its clock of timestamps.
+    /// Added to each end's timestamp clock.
     pub timestamp_offsets: [u32; 2],
 }
 
 /// One connection over one network.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Seed of what the network decides.
+    /// Seed of the network's random decisions.
     pub seed: u64,
-    /// Where its numbers begin.
+    /// The starting values.
     pub origin: Origin,
     /// The network.
     pub network: Network,
@@ -133,7 +133,7 @@ fn origin() -> impl Strategy<Value = Origin> {
     (pair.clone(), pair).prop_map(|(isns, timestamp_offsets)| Origin { start_ms: 0, isns, timestamp_offsets })
 }
 
-/// Any connection over any network.
+/// A random connection over a random network.
 pub fn case() -> impl Strategy<Value = Case> {
     let ends = ([application(), application()], [config(), config()]);
     (any::<u64>(), origin(), network(), ends, prop::bool::weighted(0.1)).prop_map(
@@ -148,40 +148,39 @@ pub fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// When the ends are asked what they want to send.
+/// When the ends are polled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Polling {
-    /// When everything of one moment has happened.
+    /// After all simultaneous events.
     Merged,
-    /// For one segment after every event, for the rest when everything of the moment has happened; and in between,
-    /// where no event is.
+    /// For one segment after every event, and for the rest after all simultaneous events; and also between events.
     Split,
 }
 
-/// What the watch may see happen to an end.
+/// An event at an end, for a watch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// Its time came.
+    /// A timer fired.
     Timer,
     /// A segment arrived.
     Segment,
-    /// The application has worked, and everything to send was taken.
+    /// The application has run, and everything to send was taken.
     Poll,
 }
 
-/// Looks on.
+/// Observes a case.
 pub trait Watch {
     /// `event` is about to happen to `end`.
     fn before(&mut self, _now: Instant, _end: usize, _event: Event, _connection: &Connection) {}
     /// It has happened.
     fn after(&mut self, _now: Instant, _end: usize, _event: Event, _connection: &Connection) {}
-    /// `end` sends a segment.
+    /// `end` sends `segment`.
     fn sent(&mut self, _now: Instant, _end: usize, _segment: &Segment) {}
 }
 
 impl Watch for () {}
 
-/// One end at work.
+/// One end.
 struct End {
     stream: Stream,
     application: Application,
@@ -232,12 +231,12 @@ impl End {
     }
 }
 
-/// Longest that a case may take in its own time.
+/// The longest time that a case may take, in its own time.
 const LIMIT: Duration = Duration::from_secs(4 * 3600);
 
-/// A case being played.
+/// A case that is being played.
 pub struct Model<W = ()> {
-    /// Looks on.
+    /// The observer.
     pub watch: W,
     now: Instant,
     start: Instant,
@@ -245,9 +244,9 @@ pub struct Model<W = ()> {
     endpoints: [Endpoints; 2],
     network: Network,
     polling: Polling,
-    /// What the network decides about the packets of each end.
+    /// The network's random decisions for the packets of each end.
     random: [Random; 2],
-    /// Packets on their way, by time and order: to which end, which bytes.
+    /// Packets in flight by time and order: the end that they go to, and their bytes.
     flying: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
     serial: u64,
     payload: Vec<u8>,
@@ -255,7 +254,7 @@ pub struct Model<W = ()> {
 }
 
 impl<W: Watch> Model<W> {
-    /// Both ends, about to open; each with the plug-ins of its composition.
+    /// Both ends before they open, each with its plug-ins.
     ///
     /// # Panics
     /// Never: the addresses are valid.
@@ -296,7 +295,7 @@ impl<W: Watch> Model<W> {
     /// Plays the case to its end.
     ///
     /// # Errors
-    /// Says what went wrong: something is stuck, or an engine's own check failed.
+    /// Describes the problem: the case does not end, or an engine's own check failed.
     pub fn play(&mut self) -> Result<(), String> {
         self.collect(0)?;
         self.collect(1)?;
@@ -315,10 +314,10 @@ impl<W: Watch> Model<W> {
         Ok(())
     }
 
-    /// True if both streams arrived whole.
+    /// True if both streams arrived complete.
     ///
     /// # Errors
-    /// If bytes are wrong, or some are missing and no end has failed.
+    /// If bytes are wrong, or bytes are missing although no end has failed.
     pub fn verify(&self) -> Result<bool, String> {
         let has_failed = |end: &End| end.stream.connection().close_reason().is_some_and(|r| r != CloseReason::Finished);
         let failed = self.ends.iter().any(has_failed);
@@ -327,7 +326,7 @@ impl<W: Watch> Model<W> {
             let got = &self.ends[end].read;
             let expected = self.ends[1 - end].application.sends;
             if got.iter().enumerate().any(|(i, o)| *o != byte(1 - end, i)) {
-                return Err("the stream is damaged".to_owned());
+                return Err("the stream is corrupted".to_owned());
             }
             if got.len() != expected && !failed {
                 return Err(format!("{} of {expected} bytes, and no error: {:?}", got.len(), self.states()));
@@ -342,7 +341,7 @@ impl<W: Watch> Model<W> {
         self.ends[end].stream.connection()
     }
 
-    /// The application works, and everything that the end wants to send is delivered or dropped.
+    /// Runs the application, then delivers or drops everything that the end wants to send.
     fn collect(&mut self, end: usize) -> Result<(), String> {
         self.watch.before(self.now, end, Event::Poll, self.ends[end].stream.connection());
         self.ends[end].run_application(end, self.now);
@@ -397,7 +396,7 @@ impl<W: Watch> Model<W> {
         }
     }
 
-    /// The next moment at which something happens.
+    /// The time of the next event.
     fn next(&self) -> Option<Instant> {
         let arrival = self.flying.keys().next().map_or(Instant::NEVER, |(at, _)| *at);
         let timers = self.ends.iter().map(|end| end.stream.connection().deadline());
@@ -409,7 +408,7 @@ impl<W: Watch> Model<W> {
     fn step(&mut self, next: Instant) -> Result<(), String> {
         let next = next.max(self.now);
         if self.polling == Polling::Split {
-            // Half-way to the next event nothing is due, and asking must not change anything.
+            // Half-way to the next event nothing is due, and polling must not change anything.
             self.now = self.now + next.since(self.now) / 2;
             for end in 0..2 {
                 self.ends[end].stream.on_timer(self.now);
@@ -424,9 +423,9 @@ impl<W: Watch> Model<W> {
             let (to, packet) = entry.remove();
             if let Ok(decoded) = Decoded::read(&packet) {
                 if decoded.endpoints != self.endpoints[1 - to] {
-                    return Err("damage went unnoticed".to_owned());
+                    return Err("corruption was not detected".to_owned());
                 }
-                // A timer that is due fires first; as an event of its own it is seen.
+                // A timer that is due fires first, as a separate event, so that the watch sees it.
                 if self.connection(to).deadline() <= self.now {
                     self.happen(to, Event::Timer, Stream::on_timer)?;
                 }

@@ -1,7 +1,7 @@
-//! A connection under test and a peer that the test plays segment by segment.
+//! A connection under test and a peer that the test controls segment by segment.
 //!
-//! All numbers are relative, as in packetdrill: a SYN is 0, the first byte of data 1. What the connection sends reads in
-//! the same notation: `P. 1:1001(1000) ack 1`, with flags S, F, R, P, `.` (ACK), U, E, W.
+//! All numbers are relative, as in packetdrill: a SYN is 0, the first byte of data 1. What the connection sends is
+//! shown in the same notation: `P. 1:1001(1000) ack 1`, with flags S, F, R, P, `.` (ACK), U, E, W.
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use reknit_variants::Composition;
 
 use crate::variant;
 
-/// Both sequence spaces begin here: every test crosses the wrap.
+/// The initial sequence numbers of both ends: the numbers wrap in every test.
 const ISNS: (SeqNum, SeqNum) = (SeqNum(u32::MAX - 700), SeqNum(u32::MAX - 70));
-/// Time zero of the tests, and so the connection's timestamp then in milliseconds.
+/// Time zero of the tests in milliseconds, and therefore the connection's first timestamp.
 pub const START_MS: u32 = 10_000;
-/// When [`Peer::established`] is: the round trip of the handshake.
+/// When [`Peer::established`] is established: after the round trip of the handshake.
 pub const HANDSHAKE_MS: u64 = 10;
 /// The peer's timestamp on its SYN.
 pub const PEER_TSVAL: u32 = 1000;
-/// The window that the peer announces unless the test says otherwise.
+/// The peer's window, unless the test sets another.
 pub const WINDOW: u16 = 60_000;
-/// Maximum segment size of both ends unless the test says otherwise.
+/// Maximum segment size of both ends, unless the test sets another.
 pub const MSS: u16 = 1460;
 
-/// What is heard of a connection that has nothing to say.
+/// The output of a connection that has nothing to send.
 pub const SILENCE: [&str; 0] = [];
 
 /// The connection under test, what it has sent, and the time.
@@ -39,7 +39,7 @@ pub struct Peer {
     heard: VecDeque<(Instant, Segment)>,
 }
 
-/// The default options without timestamps: most tests are about something else.
+/// The default options without timestamps, which most tests do not need.
 pub fn plain() -> Config {
     Config { timestamps: false, ..Config::default() }
 }
@@ -49,7 +49,7 @@ pub fn segment(flags: Flags, seq: u32, ack: u32, len: u16) -> Segment {
     Segment { seq: SeqNum(seq), ack: SeqNum(ack), len, flags, window: WINDOW, ..Segment::default() }
 }
 
-/// The peer's SYN, with the options of an ordinary host but without timestamps and window scale.
+/// The peer's SYN, with the usual options but without timestamps and window scale.
 pub fn syn() -> Segment {
     let options = Options { mss: Some(MSS), sack_permitted: true, ..Options::default() };
     Segment { options, ..segment(Flags::SYN, 0, 0, 0) }
@@ -99,7 +99,7 @@ fn map_blocks(blocks: impl Iterator<Item = (SeqNum, SeqNum)>, map: impl Fn(SeqNu
     mapped
 }
 
-/// `segment` with its own numbers shifted by `own` and those that acknowledge by `other`.
+/// `segment` with the sender's numbers shifted by `own` and the acknowledged numbers by `other`.
 fn shifted(segment: &Segment, own: u32, other: u32) -> Segment {
     let edges = segment.options.sack.as_slice().iter().map(|block| (block.left, block.right));
     let ack = if segment.flags.has(Flags::ACK) { segment.ack.plus(other) } else { segment.ack };
@@ -143,7 +143,7 @@ impl Peer {
         peer
     }
 
-    /// A connection that opens actively; its SYN waits to be heard.
+    /// A connection that opens actively; its SYN has not been read yet.
     pub fn of_active_open(config: Config) -> Peer {
         Peer::new(&variant("sack"), config, Connection::connect)
     }
@@ -153,7 +153,7 @@ impl Peer {
         Peer::new(&variant("sack"), config, Connection::listen)
     }
 
-    /// A connection that has opened actively; the peer has agreed to every option that `config` offers, and scales no
+    /// A connection that has opened actively. The peer supports every option that `config` offers, and does not scale
     /// windows.
     ///
     /// # Panics
@@ -162,7 +162,7 @@ impl Peer {
         Peer::established_as(&variant("sack"), config)
     }
 
-    /// The same with other plug-ins. The peer also agrees to every experimental feature that they offer.
+    /// The same with other plug-ins. The peer also supports every experimental feature that they offer.
     ///
     /// # Panics
     /// If the handshake fails.
@@ -181,7 +181,7 @@ impl Peer {
         peer
     }
 
-    /// A connection in `state`, reached with no byte of data sent or received.
+    /// A connection in `state`, reached without any data.
     ///
     /// # Panics
     /// If the connection does not get there.
@@ -215,10 +215,10 @@ impl Peer {
         peer
     }
 
-    /// Goes to `ms` milliseconds after the opening. Timers that expire on the way fire.
+    /// Advances to `ms` milliseconds after the opening. Timers that expire in between fire.
     ///
     /// # Panics
-    /// If the time lies in the past.
+    /// If the time is in the past.
     pub fn at(&mut self, ms: u64) -> &mut Peer {
         let target = Instant::ZERO + Duration::from_millis(u64::from(START_MS) + ms);
         assert!(target >= self.now, "time goes forward");
@@ -232,10 +232,10 @@ impl Peer {
         self
     }
 
-    /// The peer sends `segment`. Returns how many new bytes the connection takes of it.
+    /// The peer sends `segment`. Returns how many new bytes the connection accepts.
     ///
     /// # Panics
-    /// If an invariant of the connection does not hold afterwards.
+    /// If an invariant of the connection is violated afterwards.
     pub fn send(&mut self, segment: Segment) -> usize {
         let delivery = self.connection.on_segment(self.now, &shifted(&segment, ISNS.1.0, ISNS.0.0));
         self.connection.check().unwrap();
@@ -261,25 +261,25 @@ impl Peer {
         self.pump();
     }
 
-    /// What the connection has sent since the last look.
+    /// What the connection has sent since the last call.
     pub fn hear(&mut self) -> Vec<String> {
         self.take().iter().map(notation).collect()
     }
 
-    /// The peer sends `segment` and hears the answer.
+    /// The peer sends `segment`. Returns the answer.
     pub fn exchange(&mut self, segment: Segment) -> Vec<String> {
         self.hear();
         self.send(segment);
         self.hear()
     }
 
-    /// What the connection has sent since the last look, in full.
+    /// The segments that the connection has sent since the last call.
     pub fn take(&mut self) -> Vec<Segment> {
         self.pump();
         self.heard.drain(..).map(|(_, segment)| segment).collect()
     }
 
-    /// The only segment that the connection has sent since the last look.
+    /// The only segment that the connection has sent since the last call.
     ///
     /// # Panics
     /// If there is none, or more than one.
@@ -289,19 +289,19 @@ impl Peer {
         segments[0]
     }
 
-    /// When the segments were sent that nobody has looked at yet, in milliseconds.
+    /// The sending times of the segments since the last call, in milliseconds.
     pub fn times(&mut self) -> Vec<u64> {
         let start = Instant::ZERO + Duration::from_millis(u64::from(START_MS));
         self.heard.drain(..).map(|(at, _)| at.since(start).as_millis()).collect()
     }
 
-    /// What the connection has sent since the last look, each with its time in milliseconds.
+    /// What the connection has sent since the last call, each with its time in milliseconds.
     pub fn hear_when(&mut self) -> Vec<(u64, String)> {
         let start = Instant::ZERO + Duration::from_millis(u64::from(START_MS));
         self.heard.drain(..).map(|(at, segment)| (at.since(start).as_millis(), notation(&segment))).collect()
     }
 
-    /// Where the connection is.
+    /// The state of the connection.
     pub fn state(&self) -> State {
         self.connection.state()
     }

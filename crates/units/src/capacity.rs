@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Bytes, Segments};
 
-/// How much a queue or a buffer holds: bytes (`64 KiB`) or packets of any size (`50 packets`, `44 segments`).
+/// The capacity of a queue or a buffer: in bytes (`64 KiB`), or in packets of any size (`50 packets`, `44 segments`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Capacity {
     /// Counted in bytes.
@@ -18,7 +18,7 @@ pub enum Capacity {
 }
 
 impl Capacity {
-    /// The capacity in bytes if every packet had `size` bytes.
+    /// The capacity in bytes if every packet has `size` bytes.
     pub const fn in_bytes(self, size: Bytes) -> Bytes {
         match self {
             Capacity::Bytes(bytes) => bytes,

@@ -1,4 +1,4 @@
-//! Reading `number unit`, the one syntax of all quantities.
+//! Parses `number unit`, the common syntax of all quantities.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 
-/// A text that is no quantity of the kind that was asked for. Prints as one line that names the allowed units.
+/// A text that is not a quantity of the expected kind. `Display` is one line that lists the allowed units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError {
     text: String,
@@ -24,13 +24,13 @@ enum Wrong {
     TooLarge(u64, &'static str),
 }
 
-/// The most of the smallest unit: every sum of two quantities is inside 64 bits.
+/// The largest value in the smallest unit, such that the sum of two quantities fits into 64 bits.
 const MOST: u64 = 9_200_000_000_000_000_000;
 
-/// What a quantity looks like in text.
+/// The syntax of a quantity.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Syntax {
-    /// With its article: `a duration`.
+    /// Its name with an article: `a duration`.
     pub(crate) what: &'static str,
     /// The units, each with its size in the smallest one.
     pub(crate) units: &'static [(&'static str, u64)],
@@ -80,12 +80,12 @@ impl Syntax {
         }
     }
 
-    /// A bare number where a text with a unit should be.
+    /// The error for a bare number instead of a text with a unit.
     fn bare(&'static self, number: &str) -> UnitError {
         UnitError { text: number.to_owned(), syntax: self, why: Wrong::Unreadable }
     }
 
-    /// Prints `value` (in the smallest unit) in the largest unit that leaves at least 1, with at most three decimals.
+    /// Formats `value` (in the smallest unit) in the largest unit that leaves at least 1, with at most three decimals.
     pub(crate) fn print(&self, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let smallest = self.units[0];
         let &(unit, scale) =
@@ -95,7 +95,7 @@ impl Syntax {
     }
 }
 
-/// Deserializes a quantity from its text; a bare number is refused with the same words as a wrong unit.
+/// Deserializes a quantity from text; a bare number gives the same error as a wrong unit.
 pub(crate) fn deserialize<'de, T, D>(deserializer: D, syntax: &'static Syntax) -> Result<T, D::Error>
 where
     T: FromStr<Err = UnitError>,
@@ -130,7 +130,7 @@ where
     deserializer.deserialize_any(Text(syntax, PhantomData))
 }
 
-/// Text in, text out: the traits that every quantity with a unit shares.
+/// The traits of a quantity with a unit: parsing, formatting, serialisation.
 macro_rules! quantity {
     ($type:ident, $syntax:expr) => {
         impl std::str::FromStr for $type {

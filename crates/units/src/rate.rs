@@ -26,7 +26,7 @@ impl Rate {
         self.0
     }
 
-    /// The rate of `size` bytes in `time`, rounded down. Without time it is the greatest there is.
+    /// The rate of `size` bytes in `time`, rounded down. The largest rate if the time is zero.
     pub const fn of(size: Bytes, time: Duration) -> Rate {
         let nanobits = size.0 as u128 * 8 * 1_000_000_000;
         match nanobits.checked_div(time.as_nanos() as u128) {
@@ -35,7 +35,7 @@ impl Rate {
         }
     }
 
-    /// What fits into `time`, rounded down to a byte.
+    /// The bytes that fit into `time`, rounded down.
     pub const fn bytes_in(self, time: Duration) -> Bytes {
         let bytes = self.0 as u128 * time.as_nanos() as u128 / 8_000_000_000;
         if bytes < u64::MAX as u128 { Bytes(bytes as u64) } else { Bytes::MAX }
@@ -48,7 +48,7 @@ impl Rate {
         if scaled < u64::MAX as u128 { Rate(scaled as u64) } else { Rate(u64::MAX) }
     }
 
-    /// How long `size` takes at this rate, rounded up to a nanosecond. For ever at rate zero.
+    /// How long `size` takes at this rate, rounded up to a nanosecond. Forever at rate zero.
     pub const fn time_for(self, size: Bytes) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
@@ -63,14 +63,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_read_and_print_with_units() {
+    fn rates_parse_and_format_with_units() {
         assert_eq!("28.8 kbit/s".parse(), Ok(Rate(28_800)));
         assert_eq!(Rate(3_900_000).to_string(), "3.9 Mbit/s");
         assert!("10 Mb".parse::<Rate>().is_err());
     }
 
     #[test]
-    fn rates_and_sizes_and_times_agree() {
+    fn rates_sizes_and_times_agree() {
         let rate = Rate::of(Bytes(1000), Duration::from_micros(800));
         assert_eq!(rate, Rate::from_bits_per_second(10_000_000));
         assert_eq!(rate.bytes_in(Duration::from_micros(801)), Bytes(1001));

@@ -1,4 +1,4 @@
-//! Schemas of the quantities: what a parameter of that kind is called, for lists and documents.
+//! Schemas of the quantities: the type names of parameters, for lists and documents.
 
 use std::borrow::Cow;
 

@@ -6,17 +6,17 @@ use std::str::FromStr;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// A number from 0 to 1: a probability, a loss rate, a weight. Reads `0.01`, `1 %` or `1%`; prints as per cent.
+/// A number from 0 to 1: a probability, a loss rate, a weight. Parses `0.01`, `1 %` or `1%`; formats as per cent.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Share(f64);
 
 impl Share {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Share = Share(0.0);
-    /// All of it.
+    /// One.
     pub const ONE: Share = Share(1.0);
 
-    /// The share `value`, if it lies between 0 and 1.
+    /// The share `value`, if it is from 0 to 1.
     pub fn new(value: f64) -> Option<Share> {
         (0.0..=1.0).contains(&value).then_some(Share(value))
     }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_read_fractions_and_per_cent() {
+    fn shares_parse_fractions_and_per_cent() {
         assert_eq!("0.01".parse(), Ok(Share(0.01)));
         assert_eq!("1 %".parse(), Ok(Share(0.01)));
         assert_eq!("100%".parse(), Ok(Share::ONE));

@@ -34,12 +34,12 @@ impl Bytes {
     /// More than any buffer holds: no limit.
     pub const MAX: Bytes = Bytes(u64::MAX);
 
-    /// How many segments of `size` bytes this is, the last one possibly partial.
+    /// The number of segments of `size` bytes, including a partial last one.
     pub const fn in_segments(self, size: Bytes) -> Segments {
         Segments(self.0.div_ceil(size.0) as u32)
     }
 
-    /// How many whole segments of `size` bytes fit.
+    /// The number of full segments of `size` bytes.
     pub const fn whole_segments(self, size: Bytes) -> Segments {
         Segments((self.0 / size.0) as u32)
     }
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_read_and_print_with_units() {
+    fn sizes_parse_and_format_with_units() {
         assert_eq!("64 KiB".parse(), Ok(Bytes(65_536)));
         assert_eq!("5 MB".parse(), Ok(Bytes(5_000_000)));
         assert_eq!(Bytes(1460).to_string(), "1.426 KiB");

@@ -1,4 +1,4 @@
-//! Moments and spans of time in integer nanoseconds.
+//! Points in time and durations, in integer nanoseconds.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -11,16 +11,16 @@ static SYNTAX: Syntax = Syntax {
     example: "25 ms",
 };
 
-/// A span of time, in nanoseconds. Arithmetic saturates.
+/// A duration in nanoseconds. Arithmetic saturates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(u64);
 
 quantity!(Duration, SYNTAX);
 
 impl Duration {
-    /// No time at all.
+    /// A duration of zero.
     pub const ZERO: Duration = Duration(0);
-    /// The longest span that can be expressed, about 584 years.
+    /// The longest duration, about 584 years.
     pub const MAX: Duration = Duration(u64::MAX);
 
     /// `n` nanoseconds.
@@ -49,22 +49,22 @@ impl Duration {
         Duration((seconds * 1e9 + 0.5) as u64)
     }
 
-    /// The span in nanoseconds.
+    /// The duration in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The span in whole milliseconds, rounded down.
+    /// The duration in whole milliseconds, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 
-    /// The span in seconds.
+    /// The duration in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// True for a span of no length.
+    /// True if the duration is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -75,7 +75,7 @@ impl Duration {
         Duration(self.0.saturating_sub(other.0))
     }
 
-    /// The distance between two spans, whichever is longer.
+    /// The absolute difference of two durations.
     #[must_use]
     pub const fn abs_diff(self, other: Duration) -> Duration {
         Duration(self.0.abs_diff(other.0))
@@ -137,14 +137,14 @@ impl Div<u64> for Duration {
     }
 }
 
-/// A moment: nanoseconds since an origin that the caller chose.
+/// A point in time: nanoseconds since an origin that the caller has chosen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
 impl Instant {
     /// The origin.
     pub const ZERO: Instant = Instant(0);
-    /// A moment that never comes: a timer that is off.
+    /// A time that never comes, for a timer that is off.
     pub const NEVER: Instant = Instant(u64::MAX);
 
     /// `n` nanoseconds after the origin.
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_read_and_print_with_units() {
+    fn durations_parse_and_format_with_units() {
         assert_eq!("25 ms".parse(), Ok(Duration::from_millis(25)));
         assert_eq!("1.5s".parse(), Ok(Duration::from_millis(1500)));
         assert_eq!("2 MIN".parse(), Ok(Duration::from_secs(120)));

@@ -1,8 +1,8 @@
-//! What every variant costs: nanoseconds per ACK at the sender and per data segment at the receiver, with 50 and with
-//! 10,000 segments in flight, 10 % of which come late by up to half a round trip.
+//! The cost of every variant: nanoseconds per ACK at the sender and per data segment at the receiver, with 50 and with
+//! 10,000 segments in flight, 10 % of which are late by up to half a round trip.
 //!
-//! The variant is in use at both ends. The window is held, so that a variant that cuts it often is timed on as many
-//! segments in flight as one that never does; the congestion control is asked all the same. Prints `docs/cost.md`.
+//! The variant runs at both ends. The window is fixed, so that a variant that often reduces it is measured with as many
+//! segments in flight as one that never does; the congestion control is called nevertheless. Prints `docs/cost.md`.
 
 mod common;
 
@@ -18,17 +18,17 @@ use reknit_variants::part::{Part, Shared};
 use reknit_variants::{Composition, VARIANTS, Variant};
 
 const FLIGHTS: [u32; 2] = [50, 10_000];
-/// The time in which a flight travels there and back.
+/// The round-trip time.
 const ROUND_TRIP: Duration = Duration::from_millis(50);
-/// One segment in so many is late.
+/// One segment in this many is late.
 const LATE_ONE_IN: u64 = 10;
-/// ACKs that are timed in each round, after as many that are not.
+/// ACKs measured in each round, after as many that are not measured.
 const TIMED: u64 = 20_000;
-/// ACKs that are timed together.
+/// ACKs measured together.
 const PIECE: u64 = 500;
 const ROUNDS: usize = 7;
 
-/// A congestion control whose answers are not followed.
+/// A congestion control whose windows are not used.
 #[derive(Debug)]
 struct Held {
     flight: Segments,
@@ -106,7 +106,7 @@ impl Plugin for Holding {
     }
 }
 
-/// Nanoseconds and how many events took them.
+/// A number of nanoseconds, and of events that took them.
 #[derive(Clone, Copy, Default)]
 struct Timed {
     nanos: u128,
@@ -127,7 +127,7 @@ impl Timed {
     }
 }
 
-/// Segments on their way to the receiver, by time of arrival and order.
+/// Segments in flight to the receiver, by time of arrival and order.
 #[derive(Default)]
 struct Way {
     flying: BTreeMap<(Instant, u64), Segment>,
@@ -137,7 +137,7 @@ struct Way {
 impl Way {
     fn send(&mut self, now: Instant, segment: Segment) {
         self.sent += 1;
-        // Multiplicative hashing: the same for every variant, and without pattern.
+        // Multiplicative hashing: the same for every variant, without a pattern.
         let draw = self.sent.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let late = if draw.is_multiple_of(LATE_ONE_IN) {
             Duration::from_nanos((draw / LATE_ONE_IN).wrapping_mul(0x9e37_79b9) % (ROUND_TRIP.as_nanos() / 2))
@@ -148,7 +148,7 @@ impl Way {
     }
 }
 
-/// A sender and a receiver; ACKs travel in no time.
+/// A sender and a receiver. ACKs arrive at once.
 struct Flow {
     sender: Connection,
     receiver: Connection,
@@ -173,7 +173,7 @@ impl Flow {
             at_sender: Timed::default(),
             at_receiver: Timed::default(),
         };
-        // The first flight leaves evenly spaced over the round trip.
+        // The first flight is spread evenly over the round trip.
         let first = common::open(&mut flow.sender, &mut flow.receiver, flow.now);
         for segment in first {
             flow.now = flow.now + ROUND_TRIP / u64::from(flight);
@@ -182,7 +182,7 @@ impl Flow {
         flow
     }
 
-    /// The next thing that happens: a timer of either end, or an arrival.
+    /// Handles the next event: a timer of either end, or an arrival.
     fn step(&mut self) {
         let arrival = self.way.flying.keys().next().map_or(Instant::NEVER, |(at, _)| *at);
         let timer = self.sender.deadline().min(self.receiver.deadline());
@@ -191,7 +191,7 @@ impl Flow {
         if self.sender.deadline() <= now {
             let before = self.at_sender.events;
             self.at_sender.time(|| self.sender.on_timer(now));
-            self.at_sender.events = before; // it counts among the ACKs that armed it
+            self.at_sender.events = before; // it counts as a part of the ACKs that set it
         }
         if self.receiver.deadline() <= now {
             let before = self.at_receiver.events;
@@ -219,10 +219,10 @@ impl Flow {
     }
 }
 
-/// Nanoseconds per ACK and per data segment in each piece of a round, the least so far.
+/// Nanoseconds per ACK and per data segment in each piece of a round, the smallest so far.
 type Pieces = [Vec<f64>; 2];
 
-/// Plays a round, which is the same each time: a piece that took longer than before was disturbed.
+/// Runs a round, which is the same each time: a piece that took longer than before was disturbed.
 fn play(variant: &Variant, flight: u32, pieces: &mut Pieces) {
     let mut flow = Flow::new(variant, flight);
     flow.run(TIMED.max(2 * u64::from(flight)));
@@ -234,8 +234,8 @@ fn play(variant: &Variant, flight: u32, pieces: &mut Pieces) {
     }
 }
 
-/// The mean over the pieces, for each variant, flight and end. Rounds go over all variants, so that a change of the
-/// machine's speed meets all of them.
+/// The mean over the pieces, for each variant, flight and end. A round covers all variants, so that a change of the
+/// machine's speed affects all of them.
 fn costs() -> Vec<[[f64; 2]; 2]> {
     let none = vec![f64::INFINITY; (TIMED / PIECE) as usize];
     let ends: Pieces = [none.clone(), none];
@@ -251,14 +251,14 @@ fn costs() -> Vec<[[f64; 2]; 2]> {
     all.into_iter().map(|flights| flights.map(|ends| ends.map(mean))).collect()
 }
 
-/// The processor as the system calls it.
+/// The processor, as named by the system.
 fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     line.map_or_else(|| "an unknown processor".to_owned(), |(_, name)| name.trim().to_owned())
 }
 
-/// More than this many times `sack` needs an explanation.
+/// A cost of more than this many times that of `sack` needs an explanation.
 const BOUND: f64 = 3.0;
 
 #[expect(clippy::print_stdout, reason = "a benchmark prints")]
@@ -273,7 +273,7 @@ Nanoseconds per ACK at the sender and per data segment at the receiver; in brack
 10 % of segments are late by up to half a round trip, so with 10,000 segments in flight there are about 250 holes at any time.
 The window is fixed at the number of segments in flight.
 
-Measured by `make bench` on {}: {TIMED} ACKs, in pieces of {PIECE}; each piece is the fastest of {ROUNDS} rounds.
+Measured by `make bench` on {}: {TIMED} ACKs in pieces of {PIECE}; for each piece, the fastest of {ROUNDS} rounds.
 The variant runs at both ends. The times include its timers, but not the {overhead:.0} ns of reading the clock.
 
 | variant | sender, 50 in flight | sender, 10,000 | receiver, 50 | receiver, 10,000 |

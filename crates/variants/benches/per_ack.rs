@@ -1,10 +1,10 @@
-//! What one ACK costs the sender, by segments in flight and holes among them.
+//! The cost of one ACK at the sender, by the number of segments in flight and of holes among them.
 //!
-//! A steady state: every P-th segment arrives late, so that a fixed number of holes is open at any time. The ACKs come
-//! from a real receiver; then the sender alone is timed on them. Each ACK tells of one more segment, whatever is in
-//! flight, so its cost should be the same everywhere.
+//! It is measured in a steady state: every P-th segment is late, so that a fixed number of holes is open at any time.
+//! The ACKs come from a real receiver; then the sender alone is measured with them. Each ACK reports one more segment,
+//! whatever is in flight, so its cost should be the same everywhere.
 //!
-//! Prints a table of nanoseconds per ACK, the least of several rounds.
+//! Prints a table of nanoseconds per ACK, the smallest of several rounds.
 
 mod common;
 
@@ -16,18 +16,18 @@ use reknit_units::{Duration, Instant, Segments};
 use reknit_variants::base::{fixed_threshold, limited_transmit};
 use reknit_variants::{Composition, time::rack};
 
-/// Every how many segments one is late.
+/// One segment in this many is late.
 const PERIOD: u64 = 50;
-/// ACKs that are timed in each round.
+/// ACKs measured in each round.
 const TIMED: usize = 20_000;
 const ROUNDS: usize = 5;
 
-/// A sender that never holds anything lost in this experiment, with room for `flight` segments.
+/// A sender that never marks a segment lost in this experiment, with room for `flight` segments.
 fn sender(name: &str, flight: u32) -> Connection {
     let mut variant = (reknit_variants::find(name).expect("a known variant").compose)();
     if name == "rack" {
-        // A whole round trip of patience.
-        let min_rtt_window = Duration::from_millis(2); // the first flight has no RTT to speak of
+        // A reordering window of a whole round trip.
+        let min_rtt_window = Duration::from_millis(2); // the RTT of the first flight is almost zero
         variant.loss_detector =
             Arc::new(rack::Config { reo_wnd_divisor: 1, min_rtt_window, ..rack::Config::default() });
     }

@@ -1,4 +1,4 @@
-//! A variant's insides: one part for each seam.
+//! The parts of a variant, one for each seam.
 
 use reknit_tcp::Config;
 use reknit_tcp::seams::{Plugins, SenderPlugins};
@@ -7,7 +7,7 @@ use crate::part::{Face, Shared};
 use crate::seam::Seam;
 use crate::slot::{Build, Slot};
 
-/// What a field holds for a seam that `one` part fills, or `many` may.
+/// The type of the field for a seam that `one` part fills, or `many` parts may fill.
 macro_rules! parts {
     (one $seam:ident) => { Shared<dyn reknit_tcp::seams::$seam> };
     (many $seam:ident) => { Vec<Shared<dyn reknit_tcp::seams::$seam>> };
@@ -18,7 +18,7 @@ macro_rules! composition {
         sender { $($field:ident: $count:ident $seam:ident, $decides:literal;)+ }
         receiver { $($rcv_field:ident: $rcv_count:ident $rcv_seam:ident, $rcv_decides:literal;)+ }
     ) => {
-        /// One part for each seam, and what the variant demands of the connection's options.
+        /// One part for each seam, and the options of the connection that the variant requires.
         #[derive(Clone, Debug)]
         pub struct Composition {
             $(
@@ -29,15 +29,15 @@ macro_rules! composition {
                 #[doc = concat!("Decides ", $rcv_decides, ".")]
                 pub $rcv_field: parts!($rcv_count $rcv_seam),
             )+
-            /// True if what a connection has learned about reordering serves the next one to the same peer.
+            /// True if the next connection to the same peer starts with what a connection has learned about reordering.
             pub shares_reordering: bool,
-            /// False for the variants from before SACK.
+            /// False for variants that do not use SACK.
             pub sack: bool,
-            /// Whether timestamps are offered, whatever the connection's options say; none leaves it to them.
+            /// Whether timestamps are offered, overriding the connection's options; `None` does not override them.
             pub timestamps: Option<bool>,
-            /// Replaces the plug-ins that need SACK, if the variant wants it and does not get it; none if none needs it.
+            /// Replaces the plug-ins that need SACK if the peer does not support it; `None` if no plug-in needs it.
             pub without_sack: Option<fn(&mut SenderPlugins)>,
-            /// Sets options of the connection that belong to the variant, whatever else is said of them.
+            /// Sets options of the connection that belong to the variant; they override all other settings.
             pub options: Option<fn(&mut Config)>,
         }
 
@@ -59,7 +59,7 @@ macro_rules! composition {
                 }
             }
 
-            /// What fills `seam`, to be replaced.
+            /// What fills `seam`, for modification.
             pub fn slot_mut(&mut self, seam: Seam) -> &mut dyn Slot {
                 match seam {
                     $(Seam::$seam => &mut self.$field,)+
@@ -73,7 +73,7 @@ macro_rules! composition {
 reknit_tcp::seams!(composition);
 
 impl Composition {
-    /// The connection's options as this variant needs them.
+    /// The options of the connection with the changes that this variant requires.
     #[must_use]
     pub fn configure(&self, mut config: Config) -> Config {
         if let Some(set) = self.options {
@@ -85,7 +85,7 @@ impl Composition {
         config
     }
 
-    /// What fills `seam`, as people see it. Parts without a name are left out.
+    /// What fills `seam`, as users see it. Parts without a name are left out.
     pub fn faces(&self, seam: Seam) -> Vec<Face> {
         self.slot(seam).faces()
     }

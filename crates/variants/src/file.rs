@@ -1,19 +1,16 @@
-//! Variants that users put together: a base, and for each seam another algorithm or other parameters, in TOML.
+//! Variants defined by users in TOML: a base, and other algorithms or parameters for some seams.
 //!
 //! ```toml
-//! name = "my-rack"
-//! base = "rack"                       # `sack` if there is none
-//! summary = "rack with more patience and without probes"
+//! name = "my-rack" base = "rack"                       # default: `sack` summary = "rack with a larger reordering
+//! window and without probes"
 //!
-//! [loss_detector]                     # the base's algorithm with other parameters
-//! reo_wnd_divisor = 2
-//! tlp = false
+//! [loss_detector]                     # the algorithm of the base with other parameters reo_wnd_divisor = 2 tlp =
+//! false
 //!
-//! [congestion_control]                # another algorithm
-//! algorithm = "reno"
+//! [congestion_control]                # another algorithm algorithm = "reno"
 //!
-//! [[spurious_detectors]]              # where several may stand, the list replaces the base's
-//! algorithm = "dsack"
+//! [[spurious_detectors]]              # a seam with several parts: this list replaces that of the base algorithm =
+//! "dsack"
 //! ```
 
 use std::fmt::Write;
@@ -33,17 +30,17 @@ use crate::variant::Variant;
 /// A variant from a file.
 #[derive(Clone, Debug)]
 pub struct Custom {
-    /// What it is called in results.
+    /// Its name in results.
     pub name: String,
-    /// What it was made from.
+    /// The variant on which it is based.
     pub base: &'static Variant,
-    /// What it is, in a line.
+    /// A one-line description.
     pub summary: String,
     /// Its plug-ins.
     pub composition: Composition,
-    /// What works against itself in it; each names the file and the key.
+    /// Warnings about parts that work against each other; each names the file and the key.
     pub warnings: Vec<String>,
-    /// What it was read from.
+    /// The table from which it was read.
     pub table: Table,
 }
 
@@ -60,18 +57,18 @@ impl Custom {
         }
     }
 
-    /// The variant that `text` describes; `place` is named in errors.
+    /// The variant that `text` describes; errors name `place`.
     ///
     /// # Errors
-    /// Names the line (for broken TOML) or the key, and what is allowed.
+    /// If `text` is invalid; the error names the line (for invalid TOML) or the key, and what is allowed.
     pub fn parse(place: &str, text: &str) -> Result<Custom, InputError> {
         Custom::from_table(place, reknit_config::parse(place, text)?)
     }
 
-    /// The variant in a table of some other file, or of none; `place` is named in errors.
+    /// The variant in a table of another file, or of no file; errors name `place`.
     ///
     /// # Errors
-    /// Names the key, and what is allowed.
+    /// If `table` is invalid; the error names the key, and what is allowed.
     pub fn from_table(place: &str, table: Table) -> Result<Custom, InputError> {
         let mut custom = Custom::read(table.clone()).map_err(|error| error.at(place))?;
         let findings = rules::check(&custom.composition);
@@ -107,7 +104,7 @@ impl Custom {
     }
 }
 
-/// What a composition says by yes or no.
+/// The switches of a composition.
 fn switches(composition: &mut Composition) -> [(&'static str, &mut bool); 2] {
     [("sack", &mut composition.sack), ("shares_reordering", &mut composition.shares_reordering)]
 }
@@ -119,14 +116,14 @@ fn allowed_keys() -> String {
     ["name", "base", "summary", "timestamps"].into_iter().chain(switches).chain(seams).collect::<Vec<_>>().join(", ")
 }
 
-/// Names stand in lists, in names of files and beside those of the built-in variants.
+/// Names are used in lists and file names, together with those of the built-in variants.
 fn name(given: Option<String>) -> Result<String, KeyError> {
     const ALLOWED: &str = "lower-case letters, digits, `-`, `_`, `.` and `+`, beginning with a letter";
     let refuse = |message: String| Err(KeyError::new("name", message));
-    let Some(name) = given else { return refuse(format!("missing; give the variant a name of {ALLOWED}")) };
+    let Some(name) = given else { return refuse(format!("missing; a name consists of {ALLOWED}")) };
     let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.+".contains(c);
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_allowed) {
-        return refuse(format!("`{name}` is no name for a variant; allowed are {ALLOWED}"));
+        return refuse(format!("invalid variant name `{name}`; allowed are {ALLOWED}"));
     }
     match registry::find(&name) {
         Ok(variant) => refuse(format!("`{name}` is the built-in variant {}; choose another name", variant.name)),
@@ -134,10 +131,11 @@ fn name(given: Option<String>) -> Result<String, KeyError> {
     }
 }
 
-/// A complete file: every part of `composition` with every parameter, explained.
+/// A complete variant file: every part of `composition` with every parameter and its meaning.
 pub fn write(name: &str, base: &Variant, composition: &Composition) -> String {
     let mut out = format!(
-        "# A variant: reknit compare --path PATH --variant-file FILE. What stands here as in `{}` may be left out.\n\
+        "# A variant file; try it with: reknit compare --path PATH --variant-file FILE\n\
+         # Settings that are equal to those of `{}` may be left out.\n\
          name = \"{name}\"\nbase = \"{}\"\nsummary = \"{} with changes\"\n",
         base.name, base.name, base.name
     );
@@ -174,7 +172,7 @@ fn write_part(out: &mut String, seam: Seam, face: &Face) {
     }
 }
 
-/// What a parameter means, in lines of at most 98 characters.
+/// The meaning of a parameter, in lines of at most 98 characters.
 fn comment(parameter: &Parameter) -> Vec<String> {
     let mut text = parameter.meaning_and_range();
     if !parameter.choices.is_empty() {

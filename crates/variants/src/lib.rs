@@ -1,15 +1,15 @@
-//! Published TCP algorithms, one file each, written so that a reader can hold the file beside its paper.
+//! Published TCP algorithms, one file each, written to be read side by side with the paper.
 //!
 //! A **variant** is a named combination of plug-ins for the seams of [`reknit_tcp`]. Each family of algorithms has a
-//! folder; [`registry`] lists them all. Files import only from what stands above them here:
+//! folder; [`registry`] lists all variants. In this table, files import only from their own row and from rows above it:
 //!
 //! | | |
 //! |---|---|
 //! | [`header`], [`seam`], [`rule`], [`part`], [`slot`], [`composition`], [`variant`] | what parts and variants are |
-//! | [`base`] | what the RFCs prescribe, and what several families share |
+//! | [`base`] | what the RFCs specify, and what several families share |
 //! | [`undo`], [`threshold`], [`wait`], [`time`], [`linux`], [`receiver`], [`limit`], [`reknit`], [`bbr`] | the families |
-//! | [`template`] | what the file of a new algorithm starts from |
-//! | [`registry`], [`library`], [`rules`], [`file`](mod@file), `schema` | the list of all, and variants that users put together |
+//! | [`template`] | a starting point for the file of a new algorithm |
+//! | [`registry`], [`library`], [`rules`], [`file`](mod@file), `schema` | the list of variants, and variants defined in files |
 
 pub mod base;
 pub mod bbr;

@@ -1,5 +1,5 @@
-//! The parts that a file may name are those of the registered variants: an algorithm is known as soon as a variant uses
-//! it, without a list of its own.
+//! The parts that a variant file may name: those of the registered variants. An algorithm is known as soon as a variant
+//! uses it; there is no separate list.
 
 use crate::composition::Composition;
 use crate::part::Kind;
@@ -12,7 +12,7 @@ use crate::slot::Slot;
 pub struct Library(Vec<Composition>);
 
 impl Library {
-    /// What there is.
+    /// Collects the parts of all registered variants.
     pub fn new() -> Library {
         Library(VARIANTS.iter().map(|variant| (variant.compose)()).collect())
     }

@@ -1,4 +1,5 @@
-//! A part: an algorithm with its parameters, which builds the plug-in of each connection; and what people see of it.
+//! A part: an algorithm with its parameters, which builds the plug-in of each connection; and its description for
+//! users.
 
 use std::fmt::{Debug, Write};
 use std::ops::RangeInclusive;
@@ -15,37 +16,37 @@ use toml::{Table, Value};
 use crate::header::Header;
 use crate::rule::Rule;
 
-/// The parameters of an algorithm as people see and set them.
+/// The parameters of an algorithm as users see and set them.
 pub trait Algorithm: Serialize + DeserializeOwned + JsonSchema {
-    /// What it is called where its seam is filled, in a variant file say.
+    /// Its name in variant files.
     const NAME: &'static str;
-    /// The file that implements it; its header says what it does.
+    /// The file that implements it; the header describes it.
     const SOURCE: &'static str;
-    /// What does not go with it, and what it needs of the peer.
+    /// What it cannot be combined with, and what it needs from the peer.
     const RULES: &'static [Rule] = &[];
 }
 
-/// The parameters of a plug-in, from which a connection's own instance is built.
+/// The parameters of a plug-in. Each connection builds its own instance from them.
 pub trait Part<Seam: ?Sized>: Described<Seam> + Debug + Send + Sync {
     /// A fresh instance.
     fn build(&self) -> Box<Seam>;
 }
 
-/// A part that is shared by all connections of a variant.
+/// A part, shared by all connections of a variant.
 pub type Shared<Seam> = Arc<dyn Part<Seam>>;
 
-/// Makes a part of a table of parameters.
+/// Creates a part from a table of parameters.
 pub type Parser<S> = fn(Table) -> Result<Shared<S>, KeyError>;
 
-/// What lists and files need of a part. Every [`Algorithm`] has it; a part of a test's own says
-/// `impl Described<dyn Seam> for Mine {}` and stays without a name.
+/// What lists and files need from a part. Every [`Algorithm`] implements it; a part that only a test uses is declared
+/// with `impl Described<dyn Seam> for Mine {}` and has no name.
 pub trait Described<S: ?Sized> {
     /// Its algorithm and parameters.
     fn face(&self) -> Option<Face> {
         None
     }
 
-    /// How others of its kind are made.
+    /// How to create another part of its kind.
     fn parser(&self) -> Option<Parser<S>> {
         None
     }
@@ -71,17 +72,17 @@ fn parse<S: ?Sized, T: Algorithm + Part<S> + 'static>(mut table: Table) -> Resul
         table.remove("algorithm");
     }
     let only_key = table.keys().find(|key| *key != "algorithm").cloned().unwrap_or_default();
-    // The members of a family are read from a copy, which loses the path.
+    // The members of a family are read from a copy, which loses the path of the key.
     let part: T = reknit_config::read(table).map_err(|error| error.or_about(|| only_key))?;
     Ok(Arc::new(part))
 }
 
-/// A part as people see it.
+/// A part as users see it.
 #[derive(Clone, Debug)]
 pub struct Face {
-    /// What its algorithm is called.
+    /// The name of its algorithm.
     pub algorithm: String,
-    /// Its parameters, all of them.
+    /// All of its parameters.
     pub parameters: Table,
     /// What else is known about it.
     pub kind: Kind,
@@ -102,16 +103,16 @@ impl PartialEq for Face {
     }
 }
 
-/// What parts of one type have in common: one algorithm, or a family that shares a file.
+/// What all parts of one type have in common: one algorithm, or a family in one file.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// The algorithm's name, or the family's.
     pub name: &'static str,
     /// The text of its file.
     pub source: &'static str,
-    /// What does not go with it.
+    /// What it cannot be combined with.
     pub rules: &'static [Rule],
-    /// The type, to tell two algorithms apart that took the same name.
+    /// The type, to distinguish two algorithms with the same name.
     pub type_name: &'static str,
     schema: fn() -> Json,
 }
@@ -135,7 +136,7 @@ impl Kind {
         (self.schema)()
     }
 
-    /// True if several algorithms share the type; each is a member with a tag.
+    /// True if several algorithms share the type; each is a tagged member.
     fn is_family(&self) -> bool {
         members(&(self.schema)()).next().is_some()
     }
@@ -173,14 +174,14 @@ fn text(schema: &Json) -> String {
     schema.as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// One algorithm that may fill a seam.
+/// One of the algorithms that may fill a seam.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Form {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it is, in a line.
+    /// A one-line description.
     pub about: String,
-    /// What can be set.
+    /// Its parameters.
     pub parameters: Vec<Parameter>,
 }
 
@@ -189,17 +190,17 @@ pub struct Form {
 pub struct Parameter {
     /// Its key.
     pub name: String,
-    /// What it is without being set; texts that are quantities contain their unit.
+    /// Its default value; texts that are quantities contain their unit.
     pub default: Option<String>,
     /// The unit of a bare number.
     pub unit: Option<&'static str>,
     /// What it means, with the paper's symbol and section.
     pub meaning: String,
-    /// If only certain words are allowed: these, and what each means.
+    /// If only certain words are allowed: the words and their meanings.
     pub choices: Vec<(String, String)>,
-    /// If it is a number: the least and the largest that is allowed.
+    /// If it is a number: the smallest and the largest value allowed.
     pub range: Option<RangeInclusive<f64>>,
-    /// If it is a table: its own parameters.
+    /// If it is a table: the parameters in it.
     pub inner: Vec<Parameter>,
 }
 
@@ -211,9 +212,10 @@ impl Parameter {
         choices.extend(plain.map(|word| (word.to_owned(), String::new())));
         Parameter {
             name: name.to_owned(),
-            default: schema.get("default").map(|value| match value {
-                Json::String(text) => text.clone(),
-                other => other.to_string(),
+            default: schema.get("default").map(|value| match (value, Value::try_from(value)) {
+                (Json::String(text), _) => text.clone(),
+                (Json::Object(_), Ok(table)) => table.to_string(),
+                (other, _) => other.to_string(),
             }),
             unit: (schema["format"] == "segments").then_some("segments"),
             meaning: text(&schema["description"]),
@@ -223,7 +225,7 @@ impl Parameter {
         }
     }
 
-    /// Refuses a number outside the range, NaN included, here and in tables below.
+    /// Rejects a number outside the range, including NaN, here and in tables below.
     pub(crate) fn check(&self, value: &Value) -> Result<(), KeyError> {
         let number = match value {
             Value::Integer(number) => *number as f64,
@@ -241,7 +243,7 @@ impl Parameter {
         }
     }
 
-    /// The numbers that are allowed, with their unit; empty if it is no number.
+    /// The range of allowed numbers, with their unit; empty if it is not a number.
     pub fn allowed(&self) -> String {
         match &self.range {
             Some(range) => self.show(&format!("from {} to {}", range.start(), range.end())),
@@ -249,7 +251,7 @@ impl Parameter {
         }
     }
 
-    /// What it means and which numbers are allowed; if it is a table, the same of each of its keys.
+    /// Its meaning and its range; for a table, those of each of its keys.
     pub fn meaning_and_range(&self) -> String {
         let mut text = self.meaning.clone();
         if self.range.is_some() {
@@ -261,7 +263,7 @@ impl Parameter {
         text
     }
 
-    /// `value` as people write it, with its unit.
+    /// `value` as users write it, with its unit.
     pub fn show(&self, value: &str) -> String {
         match self.unit {
             Some(unit) => format!("{value} {unit}"),
@@ -270,7 +272,7 @@ impl Parameter {
     }
 }
 
-/// Refuses a number in `table` that is outside its parameter's range.
+/// Rejects a number in `table` that is outside the range of its parameter.
 pub(crate) fn check(parameters: &[Parameter], table: &Table) -> Result<(), KeyError> {
     parameters
         .iter()

@@ -1,40 +1,42 @@
-//! The list of all variants by family, and every one by its name.
+//! The list of all variants, by family, and the lookup by name.
 
 use std::fmt;
 
 use crate::variant::Variant;
 
 impl Variant {
-    /// Where it stands in the list.
+    /// Its place in the list.
     fn place(&self) -> &'static Place {
         let at = VARIANTS.iter().position(|variant| variant.name == self.name);
         &PLACES[at.expect("every variant is in the list")]
     }
 
-    /// The file that states it, below `crates/variants/src`, and the file's text; the header explains it.
+    /// The file that defines it, relative to `crates/variants/src`, and the text of the file; the header describes the
+    /// variant.
     pub fn file(&self) -> (&'static str, &'static str) {
         (self.place().file, self.place().text)
     }
 
-    /// True if only a simulator can run it, because the sender has to be told what the network lost.
+    /// True if only a simulator can run it, because the sender needs to know which packets the network lost.
     pub fn is_simulated_only(&self) -> bool {
         self.family() == Family::Limit
     }
 
-    /// What it does about reordering: the family in whose folder its file stands.
+    /// What it does about reordering: the family whose folder contains its file.
     pub fn family(&self) -> Family {
         self.place().family
     }
 }
 
-/// Where a variant stands.
+/// The place of a variant in the list.
 struct Place {
     family: Family,
     file: &'static str,
     text: &'static str,
 }
 
-/// The file of a variant, given the names in its path: a family's folder, perhaps one inside, the file, the constant.
+/// The file of a variant, from the parts of its path: the folder of the family, possibly a folder inside it, the file,
+/// the constant.
 macro_rules! file {
     ($folder:ident $file:ident $name:ident) => {
         concat!(stringify!($folder), "/", stringify!($file), ".rs")
@@ -47,7 +49,7 @@ macro_rules! file {
 /// Lists the families with their folders, and the variants in each.
 macro_rules! families {
     ($($(#[$doc:meta])* $family:ident, $folder:ident, $title:literal { $($($part:ident)::+,)+ })+) => {
-        /// What a variant does about reordering, in the order of lists. Each has a folder.
+        /// What a variant does about reordering, in the order of lists. Each family has a folder.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Family {
             $($(#[$doc])* $family,)+
@@ -57,14 +59,14 @@ macro_rules! families {
             /// All families, in the order of lists.
             pub const ALL: &[Family] = &[$(Family::$family),+];
 
-            /// What it is called where variants are named: its folder.
+            /// Its name where variants are selected: the name of its folder.
             pub const fn key(self) -> &'static str {
                 match self {
                     $(Family::$family => stringify!($folder),)+
                 }
             }
 
-            /// A line about it, for lists.
+            /// A one-line description for lists.
             pub const fn title(self) -> &'static str {
                 match self {
                     $(Family::$family => $title,)+
@@ -75,7 +77,7 @@ macro_rules! families {
         /// All variants, in the order in which they are listed.
         pub const VARIANTS: &[Variant] = &[$($(crate::$folder$(::$part)+,)+)+];
 
-        /// For each variant where it stands.
+        /// The place of each variant.
         const PLACES: &[Place] = &[$($(Place {
             family: Family::$family,
             file: file!($folder $($part)+),
@@ -107,7 +109,7 @@ families! {
         door::VARIANT,
         rto_adaptk::VARIANT,
     }
-    /// It adapts the number of duplicate ACKs that mean loss.
+    /// It adapts the number of duplicate ACKs that indicate a loss.
     Threshold, threshold, "adapt the threshold" {
         lpc_sender::VARIANT,
         blanton_allman::INC,
@@ -134,19 +136,19 @@ families! {
         time_delayed::TIMEINC,
         paxson_snd::VARIANT,
     }
-    /// Its own detector judges by time instead of counts.
-    Time, time, "judge by time instead of counts" {
+    /// It detects losses by time instead of by counting duplicate ACKs.
+    Time, time, "detect losses by time instead of by counting duplicate ACKs" {
         dcr::VARIANT,
         pr::VARIANT,
         rack::VARIANT,
     }
-    /// It steers by a model of the path, not by losses.
-    Model, bbr, "steer by a model of the path instead of losses" {
+    /// It controls the rate by a model of the path, not by losses.
+    Model, bbr, "control the rate by a model of the path instead of by losses" {
         v1::variant::VARIANT,
         v3::variant::VARIANT,
     }
-    /// What an operating system does.
-    System, linux, "do what an operating system does" {
+    /// It behaves as an operating system does.
+    System, linux, "behave as an operating system does" {
         variant::VARIANT,
     }
     /// The receiver hides reordering.
@@ -155,13 +157,13 @@ families! {
         paxson_rcv::VARIANT,
         lpc_receiver::VARIANT,
     }
-    /// Ours.
-    Ours, reknit, "wait as long as late segments take" {
-        detector::REKNIT,
-        detector::REKNIT_RENO,
+    /// This project's own: it learns how late segments arrive.
+    Ours, reknit, "learn how late segments arrive, and wait that long" {
+        variant::REKNIT,
+        variant::REKNIT_RENO,
     }
-    /// It knows what no sender can know.
-    Limit, limit, "the limit, in simulation only" {
+    /// It has information that no real sender can have.
+    Limit, limit, "an upper bound, in simulation only" {
         oracle::ORACLE,
         oracle::ORACLE_RENO,
     }
@@ -173,18 +175,18 @@ impl fmt::Display for Family {
     }
 }
 
-/// A name that no variant has.
+/// An unknown variant name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("unknown variant `{name}`; `reknit variants` lists all{}", reknit_config::did_you_mean(.name, VARIANTS.iter().map(|v| v.name)))]
 pub struct UnknownVariant {
-    /// The name that was asked for.
+    /// The name that was requested.
     pub name: String,
 }
 
-/// The variant called `name`; case does not matter.
+/// The variant called `name`; case is ignored.
 ///
 /// # Errors
-/// If there is none; the message lists all.
+/// If there is none; the message suggests similar names.
 pub fn find(name: &str) -> Result<&'static Variant, UnknownVariant> {
     let matches = |known: &str| known.eq_ignore_ascii_case(name.trim());
     VARIANTS

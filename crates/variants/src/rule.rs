@@ -1,4 +1,4 @@
-//! What a part asks of the rest of its variant, and of the peer.
+//! What a part requires of the rest of its variant, and of the peer.
 
 use std::fmt;
 
@@ -7,32 +7,32 @@ use reknit_tcp::experiment::Features;
 
 use crate::seam::Seam;
 
-/// What an algorithm asks of the rest of its variant, or of the peer.
+/// What an algorithm requires of the rest of its variant, or of the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rule {
-    /// Nothing but these may fill the seam: the algorithm answers its question itself.
+    /// Only these algorithms may fill the seam, because this algorithm decides the same thing itself.
     Only(Seam, &'static [&'static str]),
-    /// It holds acknowledgments back. At most one part of an end may.
+    /// It withholds acknowledgments. At most one part of an end may do so.
     Withholds,
-    /// It waits for a time to pass before it marks a segment lost, which adds to what a receiver holds back.
+    /// It waits before it marks a segment lost. This adds to the time for which a receiver withholds ACKs.
     Waits,
-    /// Its threshold may exceed the window, so that only limited transmit keeps ACKs coming.
+    /// Its threshold may exceed the window, so it depends on the ACKs caused by limited transmit.
     MayExceedWindow,
-    /// It needs this of the peer; the text says what happens without.
+    /// It needs this from the peer; the text describes what happens without it.
     Needs(Need, &'static str),
 }
 
 impl Rule {
-    /// True if it says that this is needed of the peer.
+    /// True if the rule needs this from the peer.
     pub fn needs(&self, what: Need) -> bool {
         matches!(self, Rule::Needs(need, _) if *need == what)
     }
 }
 
 /// The rule of detectors and recoveries that `Composition::without_sack` replaces.
-pub const NEEDS_SACK: Rule = Rule::Needs(Need::Sack, "losses are found and repaired as by `newreno`");
+pub const NEEDS_SACK: Rule = Rule::Needs(Need::Sack, "losses are detected and repaired as in `newreno`");
 
-/// What a peer may or may not do.
+/// What a peer may or may not support.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
     /// Selective acknowledgments.

@@ -1,7 +1,7 @@
-//! Which parts do not go together, and what a part needs of the peer.
+//! Which parts cannot be combined, and what a part needs from the peer.
 //!
-//! An algorithm states its own rules ([`Algorithm::RULES`](crate::part::Algorithm::RULES)); here they are checked.
-//! An error is a combination that has no meaning, a warning one that works against itself.
+//! Each algorithm declares its own rules ([`Algorithm::RULES`](crate::part::Algorithm::RULES)); they are checked here.
+//! A combination without a meaning is an error; one whose parts work against each other causes a warning.
 
 use reknit_tcp::Info;
 
@@ -10,12 +10,12 @@ use crate::part::Face;
 use crate::rule::{Need, Rule};
 use crate::seam::Seam;
 
-/// What is wrong with a composition, one line each.
+/// The problems of a composition, one line each.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Findings {
-    /// It cannot be.
+    /// The combination is invalid.
     pub errors: Vec<String>,
-    /// It can, but works against itself.
+    /// The combination is valid, but its parts work against each other.
     pub warnings: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ fn with_rule(parts: &[(Seam, Face)], wanted: Rule) -> Option<&(Seam, Face)> {
     parts.iter().find(|(_, face)| face.kind.rules.contains(&wanted))
 }
 
-/// Checks what one end of a connection is made of.
+/// Checks the parts of one end of a connection.
 pub fn check(composition: &Composition) -> Findings {
     let parts = parts(composition);
     let mut errors = exclusions(&parts);
@@ -43,19 +43,19 @@ pub fn check(composition: &Composition) -> Findings {
     Findings { errors, warnings }
 }
 
-/// Warns of a sender and a receiver that both wait for the same segment: the times add up.
+/// Returns a warning if the sender and the receiver both wait for the same segment: the times add up.
 pub fn between(sender: &Composition, receiver: &Composition) -> Option<String> {
     let (at_sender, at_receiver) = (parts(sender), parts(receiver));
     let (seam, waits) = with_rule(&at_sender, Rule::Waits)?;
     let (other, withholds) = with_rule(&at_receiver, Rule::Withholds)?;
     Some(format!(
-        "{seam}: `{}` waits before it retransmits, and the receiver's `{}` ({other}) holds back the acknowledgments that it \
+        "{seam}: `{}` waits before it retransmits, and `{}` at the receiver ({other}) withholds the ACKs that it \
          waits for: the times add up",
         waits.algorithm, withholds.algorithm
     ))
 }
 
-/// An algorithm that answers another seam's question itself allows nothing else there.
+/// An algorithm that makes the decision of another seam itself restricts what may fill that seam.
 fn exclusions(parts: &[(Seam, Face)]) -> Vec<String> {
     let mut errors = Vec::new();
     for (by, face) in parts {
@@ -65,7 +65,7 @@ fn exclusions(parts: &[(Seam, Face)]) -> Vec<String> {
             let allowed = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(", ") };
             errors.extend(others.map(|(_, other)| {
                 format!(
-                    "{seam}: `{}` does not go with `{}` ({by}), which decides {} itself; allowed is {allowed}",
+                    "{seam}: `{}` cannot be combined with `{}` ({by}), which itself decides {}; allowed: {allowed}",
                     other.algorithm,
                     face.algorithm,
                     seam.question()
@@ -81,14 +81,14 @@ fn repetitions(parts: &[(Seam, Face)]) -> Option<String> {
         parts[..i].iter().any(|(at, other)| at == seam && other.algorithm == face.algorithm)
     };
     let (_, (seam, face)) = parts.iter().enumerate().find(|entry| repeated(*entry))?;
-    Some(format!("{seam}: `{}` is there twice; once is allowed", face.algorithm))
+    Some(format!("{seam}: `{}` is listed twice; it may be listed only once", face.algorithm))
 }
 
 fn withholders(parts: &[(Seam, Face)]) -> Option<String> {
     let mut withholding = parts.iter().filter(|(_, face)| face.kind.rules.contains(&Rule::Withholds));
     let (first, second) = (withholding.next()?, withholding.next()?);
     Some(format!(
-        "{}: `{}` holds acknowledgments back, and so does `{}` ({}); one of them is allowed",
+        "{}: `{}` withholds ACKs, and so does `{}` ({}); only one of them is allowed",
         second.0, second.1.algorithm, first.1.algorithm, first.0
     ))
 }
@@ -96,22 +96,22 @@ fn withholders(parts: &[(Seam, Face)]) -> Option<String> {
 fn without_sack(parts: &[(Seam, Face)]) -> Option<String> {
     let (seam, face) = parts.iter().find(|(_, face)| face.kind.rules.iter().any(|rule| rule.needs(Need::Sack)))?;
     Some(format!(
-        "{seam}: `{}` needs SACK, which this variant does without; set `sack = true` or take a base that has it",
+        "{seam}: `{}` needs SACK, which this variant does not use; set `sack = true`, or choose a base with SACK",
         face.algorithm
     ))
 }
 
-/// A threshold beyond the window needs new data to be reached.
+/// A threshold above the window can be reached only with new data.
 fn starvation(parts: &[(Seam, Face)]) -> Option<String> {
     let (seam, threshold) = with_rule(parts, Rule::MayExceedWindow)?;
     parts.iter().find(|(at, face)| *at == Seam::LimitedTransmit && face.algorithm == "off")?;
     Some(format!(
-        "limited_transmit: `off` starves `{}` ({seam}): once its threshold exceeds the window, only the timer repairs",
+        "limited_transmit: with `off`, `{}` ({seam}) may set a threshold above the window; then only the timer repairs losses",
         threshold.algorithm
     ))
 }
 
-/// A response that nobody ever asks for.
+/// A response to spurious reductions without anything that detects them.
 fn unheard_response(parts: &[(Seam, Face)]) -> Option<String> {
     let (_, response) =
         parts.iter().find(|(seam, face)| *seam == Seam::SpuriousResponse && face.algorithm != "none")?;
@@ -122,13 +122,12 @@ fn unheard_response(parts: &[(Seam, Face)]) -> Option<String> {
     (!detects).then(|| format!("spurious_response: `{}` {warning}", response.algorithm))
 }
 
-/// What a variant does without because the two ends did not agree on it, and what happens instead: one line for each
-/// need that is not met.
+/// What happens instead of each need of a variant that the two ends did not agree on: one line for each unmet need.
 pub fn fall_backs(composition: &Composition, info: &Info) -> Vec<String> {
     unmet(composition, |need| !need.is_met(info))
 }
 
-/// What happens with a peer that does nothing of what the variant needs.
+/// What happens with a peer that supports nothing of what the variant needs.
 pub fn possible_fall_backs(composition: &Composition) -> Vec<String> {
     unmet(composition, |_| true)
 }
@@ -155,13 +154,13 @@ fn unmet(composition: &Composition, is_unmet: impl Fn(Need) -> bool) -> Vec<Stri
             }
         }
     }
-    // A feature of the header that no rule speaks of.
+    // Features of the header that have no rule.
     for feature in composition.header_support.iter().flat_map(|part| part.build().features().each()) {
         note(Need::Feature(feature), "");
     }
     let line = |(need, instead): (Need, Vec<&str>)| {
         let instead =
-            if instead.is_empty() { "whatever builds on it is off".to_owned() } else { instead.join(", and ") };
+            if instead.is_empty() { "everything that depends on it is off".to_owned() } else { instead.join(", and ") };
         format!("without {need}, {instead}")
     };
     needs.into_iter().map(line).collect()

@@ -1,6 +1,7 @@
-//! The JSON Schema of variant files, from the algorithms that the registered variants consist of.
+//! The JSON Schema of variant files, generated from the algorithms of the registered variants.
 
-use serde_json::{Map, Value, json};
+use reknit_config::schema::tagged_or_any;
+use serde_json::{Value, json};
 
 use crate::library::Library;
 use crate::registry::VARIANTS;
@@ -15,13 +16,13 @@ pub fn schema() -> Value {
         "name": {
             "type": "string",
             "pattern": "^[a-z][a-z0-9_.+-]*$",
-            "description": "What lists and results call it; no built-in variant may have the name.",
+            "description": "The name in lists and results; it must differ from the names of the built-in variants.",
         },
-        "base": { "enum": bases, "description": "The variant that it starts from; `sack` by default." },
-        "summary": { "type": "string", "description": "What it is, in a line." },
-        "sack": switch("Whether it asks for SACK."),
-        "timestamps": switch("Whether it asks for timestamps."),
-        "shares_reordering": switch("Whether connections to the same host share what they know of reordering."),
+        "base": { "enum": bases, "description": "The variant that it is based on; `sack` by default." },
+        "summary": { "type": "string", "description": "A one-line description." },
+        "sack": switch("Whether to offer SACK."),
+        "timestamps": switch("Whether to offer timestamps."),
+        "shares_reordering": switch("Whether connections to the same host share what they have learned about reordering."),
     });
     for seam in Seam::ALL {
         properties[seam.key()] = slot(&library, seam);
@@ -36,26 +37,23 @@ pub fn schema() -> Value {
     })
 }
 
-/// What may fill `seam`: one of its algorithms, or several.
+/// What may fill `seam`: one of its algorithms, or several. Without `algorithm` a table changes the parameters of the base's.
 fn slot(library: &Library, seam: Seam) -> Value {
-    let algorithms: Vec<Value> =
+    let algorithms: Vec<(String, Value)> =
         library.kinds(seam).iter().flat_map(|kind| algorithms(kind.name, kind.schema())).collect();
-    let one = json!({ "anyOf": algorithms });
+    let one = tagged_or_any("algorithm", &algorithms);
     let mut schema = if seam.takes_many() { json!({ "type": "array", "items": one }) } else { one };
     schema["description"] = seam.question().into();
     schema
 }
 
-/// The members of a family, or the one algorithm; without `algorithm` a table changes the parameters of the base's.
-fn algorithms(name: &str, schema: Value) -> Vec<Value> {
+/// The members of a family, or the one algorithm, with their names.
+fn algorithms(name: &str, mut schema: Value) -> Vec<(String, Value)> {
     if let Some(family) = schema["oneOf"].as_array() {
-        return family.clone();
+        let name = |member: &Value| member["properties"]["algorithm"]["const"].as_str().unwrap_or_default().to_owned();
+        return family.iter().map(|member| (name(member), member.clone())).collect();
     }
-    let mut schema = schema;
-    let mut properties: Map<String, Value> = schema["properties"].as_object().cloned().unwrap_or_default();
-    properties.insert("algorithm".to_owned(), json!({ "const": name }));
     schema["type"] = "object".into();
-    schema["properties"] = properties.into();
     schema["additionalProperties"] = false.into();
-    vec![schema]
+    vec![(name.to_owned(), schema)]
 }

@@ -1,4 +1,4 @@
-//! The questions that parts answer.
+//! The seams: the decisions that parts make.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ macro_rules! seam {
         seam!(@all $($field: $count $seam, $decides;)+ $($rcv_field: $rcv_count $rcv_seam, $rcv_decides;)+);
     };
     (@all $($field:ident: $count:ident $seam:ident, $decides:literal;)+) => {
-        /// A question that parts answer. In a variant file each is a table of that name.
+        /// A decision that parts make. In a variant file each seam is a table with its name.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Seam {
             $(
@@ -23,7 +23,7 @@ macro_rules! seam {
             /// All of them, the sender's first.
             pub const ALL: [Seam; [$(Seam::$seam),+].len()] = [$(Seam::$seam),+];
 
-            /// Its name in files.
+            /// Its name in variant files.
             pub const fn key(self) -> &'static str {
                 match self {
                     $(Seam::$seam => stringify!($field),)+
@@ -37,7 +37,7 @@ macro_rules! seam {
                 }
             }
 
-            /// True if any number of parts may fill it, none included.
+            /// True if any number of parts may fill it, including none.
             pub const fn takes_many(self) -> bool {
                 match self {
                     $(Seam::$seam => seam!(@takes_many $count),)+

@@ -1,4 +1,4 @@
-//! What fills a seam: exactly one part, or a list of them; and how it is read from a file.
+//! The content of a seam, one part or a list of parts, and how it is read from a file.
 
 use std::any::Any;
 
@@ -8,16 +8,16 @@ use toml::{Table, Value};
 use crate::part::{self, Face, Form, Kind, Parser, Shared};
 use crate::seam::Seam;
 
-/// What fills one seam of a composition.
+/// The content of one seam of a composition.
 pub trait Slot: Any {
     /// The parts that have a name.
     fn faces(&self) -> Vec<Face>;
 
-    /// Replaces what is there by what `value` describes; `known` holds what fills the same seam in other
-    /// variants: the parts that may be named.
+    /// Replaces the content by what `value` describes. `known` holds the content of the same seam in all registered
+    /// variants: their parts may be named.
     ///
     /// # Errors
-    /// Names the key and what is allowed.
+    /// If `value` is invalid; the error names the key and what is allowed.
     fn fill(&mut self, seam: Seam, value: Value, known: &[&dyn Slot]) -> Result<(), KeyError>;
 }
 
@@ -63,7 +63,7 @@ impl<S: ?Sized + 'static> Slot for Vec<Shared<S>> {
     }
 }
 
-/// Builds what a connection gets for a seam: one plug-in, or a list of them.
+/// Builds the content of a seam for a connection: one plug-in, or a list of them.
 pub(crate) trait Build {
     type Plugins;
 
@@ -102,8 +102,8 @@ fn kinds<T: Slot, S: ?Sized>(slots: &[&dyn Slot], parts: impl Fn(&T) -> Vec<Shar
     kinds
 }
 
-/// The part that `table` describes. What it leaves open is taken from the part in `current` with the same algorithm, if
-/// there is one.
+/// The part that `table` describes. Parameters that are not given are taken from the part in `current` with the same
+/// algorithm, if there is one.
 fn read<S: ?Sized>(
     mut table: Table,
     current: &[Shared<S>],
@@ -122,7 +122,7 @@ fn read<S: ?Sized>(
         (None, _) => return Err(KeyError::new("algorithm", format!("missing; allowed are {}", names()))),
     };
     let Some((form, parser)) = forms.iter().find(|(form, _)| form.name == algorithm) else {
-        let message = format!("`{algorithm}` is no algorithm for this; allowed are {}", names());
+        let message = format!("unknown algorithm `{algorithm}`; allowed are {}", names());
         return Err(KeyError::new("algorithm", message));
     };
     if let Some(key) = table.keys().find(|key| form.parameters.iter().all(|parameter| parameter.name != **key)) {

@@ -26,7 +26,7 @@ use crate::composition::Composition;
 use crate::part::{Algorithm, Part};
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub const VARIANT: Variant = Variant {
     name: "patient",
     aliases: &[],
@@ -42,7 +42,7 @@ pub const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// E, the duplicate ACKs to wait for beyond the three of RFC 5681 (§2: 2).
+    /// E, the number of duplicate ACKs to wait for in addition to the three of RFC 5681 (§2: 2).
     #[schemars(range(min = 0, max = 1000))]
     pub extra: Segments,
 }
@@ -64,7 +64,7 @@ impl Part<dyn DupThresh> for Config {
     }
 }
 
-/// What a connection keeps.
+/// The state of a connection.
 #[derive(Debug)]
 struct Patient {
     config: Config,

@@ -1,4 +1,4 @@
-//! What a variant is: a named combination of parts, as the file of its algorithm states it.
+//! A variant: a named combination of parts, defined in the file of its algorithm.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use crate::composition::Composition;
 /// Which end of a connection a variant changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// The sender alone.
+    /// Only the sender.
     Sender,
-    /// The receiver alone.
+    /// Only the receiver.
     Receiver,
     /// Both ends.
     Both,
@@ -28,11 +28,11 @@ impl fmt::Display for Side {
 /// How far a variant follows its source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// Every rule of the source, tested against its own examples.
+    /// Implements every rule of the source, tested against the examples in it.
     Faithful,
-    /// Some rules are our reading; the file names them.
+    /// Some rules are our reading of the source; the file lists them.
     Partial,
-    /// Not yet checked against the source's numbers.
+    /// Not yet compared with the numbers in the source.
     Untested,
 }
 
@@ -46,15 +46,15 @@ impl fmt::Display for Status {
     }
 }
 
-/// A named combination of plug-ins. Only this crate makes them: each is in [`VARIANTS`](crate::VARIANTS).
+/// A named combination of plug-ins. Only this crate defines them; all are in [`VARIANTS`](crate::VARIANTS).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Variant {
     /// The official name.
     pub name: &'static str,
-    /// Other names under which it is found.
+    /// Other names by which it can be selected.
     pub aliases: &'static [&'static str],
-    /// One line for a list.
+    /// A one-line description for lists.
     pub summary: &'static str,
     /// Paper or RFC, with the section.
     pub source: &'static str,

@@ -1,16 +1,16 @@
-//! Modules import only from below: no circles. The order is that of the table in `lib.rs`.
+//! Modules import only from modules above them in the table of `lib.rs`, and there are no circular imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The modules of the crate in the order of that table, each below all that it imports.
+/// The modules of the crate, in the order of that table.
 fn order(lib: &str) -> Vec<&str> {
     let rows = lib.lines().filter_map(|line| line.strip_prefix("//! | ")?.split('|').next());
     rows.flat_map(|modules| modules.split('`').skip(1).step_by(2)).collect()
 }
 
-/// The text of each source file by its module path, `undo::eifel` say.
+/// The text of each source file by its module path, for example `undo::eifel`.
 fn sources(folder: &Path, module: &str, into: &mut BTreeMap<String, String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -26,7 +26,7 @@ fn sources(folder: &Path, module: &str, into: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The files that `text` imports from, by its `use crate::...` lines; those of its unit tests do not count.
+/// The files from which `text` imports, by its `use crate::...` lines, without those of its unit tests.
 fn imports(text: &str, files: &BTreeMap<String, String>) -> BTreeSet<String> {
     let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
     let uses = code.split("use crate::").skip(1).filter_map(|rest| rest.split(';').next());
@@ -45,7 +45,7 @@ fn imports(text: &str, files: &BTreeMap<String, String>) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_file_imports_only_from_below() {
+fn every_file_imports_only_from_modules_listed_before_it() {
     let mut files = BTreeMap::new();
     sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut files);
     let lib = files.remove("lib").unwrap();
@@ -55,12 +55,12 @@ fn every_file_imports_only_from_below() {
         files.iter().map(|(file, text)| (file.clone(), imports(text, &files))).collect();
     assert!(unsettled.values().any(|imported| !imported.is_empty()));
     for (file, imported) in &unsettled {
-        let own = place(file).unwrap_or_else(|| panic!("{file} has no place in the table of `lib.rs`"));
+        let own = place(file).unwrap_or_else(|| panic!("{file} is not in the table of `lib.rs`"));
         for other in imported {
-            assert!(place(other).unwrap() <= own, "{file} imports {other}, which stands above it");
+            assert!(place(other).unwrap() <= own, "{file} imports {other}, which is listed after it");
         }
     }
-    // What imports only settled files is settled; what is left at the end is in a circle or imports one.
+    // A file that imports only settled files is settled. Files left at the end are in a circle or import from one.
     loop {
         let settled: Vec<String> =
             unsettled.iter().filter(|(_, imported)| imported.is_empty()).map(|(file, _)| file.clone()).collect();

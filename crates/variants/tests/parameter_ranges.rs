@@ -1,5 +1,5 @@
-//! The numeric parameters of all algorithms: each has a range, nothing outside it becomes a part, and a connection works
-//! with the least and the largest value.
+//! The numeric parameters of all algorithms: each has a range, values outside it are rejected, and a connection works
+//! with the smallest and the largest value.
 
 use reknit_tcp::Config;
 use reknit_testkit::network::{Application, Case, Model, Network, Origin, Polling};
@@ -9,25 +9,25 @@ use reknit_variants::seam::Seam;
 use reknit_variants::{Custom, VARIANTS, Variant, file};
 use toml::{Table, Value};
 
-/// A parameter of an algorithm, where a variant has it.
+/// A parameter of an algorithm, in a variant that uses it.
 struct Site {
     variant: &'static Variant,
     seam: Seam,
-    /// Which of the algorithms that fill the seam.
+    /// The index among the algorithms that fill the seam.
     position: usize,
-    /// The keys that lead to the parameter, below the algorithm's table.
+    /// The path of keys to the parameter, below the table of the algorithm.
     keys: Vec<String>,
     parameter: Parameter,
 }
 
 impl Site {
-    /// The error's name for it.
+    /// Its key in errors.
     fn key(&self) -> String {
         let list = if self.seam.takes_many() { format!("[{}]", self.position) } else { String::new() };
         format!("{}{list}.{}", self.seam, self.keys.join("."))
     }
 
-    /// The variant that has `value` there.
+    /// The variant with this value of the parameter.
     fn with(&self, value: Value) -> Result<Custom, String> {
         let mut table: Table = file::write("mine", self.variant, &(self.variant.compose)()).parse().unwrap();
         let mut at = &mut table[self.seam.key()];
@@ -38,7 +38,7 @@ impl Site {
             at = &mut at[key.as_str()];
         }
         *at = value;
-        // As text, because that is what users write.
+        // As text, as users write it.
         Custom::parse("my.toml", &table.to_string()).map_err(|error| error.to_string())
     }
 
@@ -72,13 +72,13 @@ fn sites() -> Vec<Site> {
     sites
 }
 
-/// Those that are numbers.
+/// The numeric ones.
 fn numbers() -> Vec<Site> {
     let is_number = |site: &Site| site.parameter.default.as_ref().is_some_and(|text| text.parse::<f64>().is_ok());
     sites().into_iter().filter(is_number).collect()
 }
 
-/// The ends of its range, as its type writes them; and the nearest values outside.
+/// The bounds of its range, as its type writes them, and the nearest values outside.
 fn ends(site: &Site) -> ([Value; 2], [Value; 2]) {
     let range = site.parameter.range.clone().expect("the parameter has a range");
     let (least, largest) = (*range.start(), *range.end());
@@ -102,7 +102,7 @@ fn every_number_has_a_range_that_contains_its_default() {
 }
 
 #[test]
-fn a_number_outside_its_range_is_refused_with_key_value_and_what_is_allowed() {
+fn a_number_outside_its_range_is_rejected_with_key_value_and_range() {
     for site in numbers() {
         let nonsense = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 1e308].map(Value::Float);
         let (_, outside) = ends(&site);
@@ -116,7 +116,7 @@ fn a_number_outside_its_range_is_refused_with_key_value_and_what_is_allowed() {
 }
 
 #[test]
-fn a_number_where_a_duration_is_expected_and_a_duration_without_sense_are_refused() {
+fn invalid_durations_are_rejected() {
     let mut durations = 0;
     for site in sites() {
         let default = site.parameter.default.clone().unwrap_or_default();
@@ -133,7 +133,7 @@ fn a_number_where_a_duration_is_expected_and_a_duration_without_sense_are_refuse
     assert!(durations > 10, "{durations}");
 }
 
-/// A short transfer over a path that loses, duplicates and reorders.
+/// A short transfer on a path that loses, duplicates and reorders packets.
 fn case() -> Case {
     let application = |sends| Application { sends, chunk: 20_000, reads_every_ms: 0 };
     let config =
@@ -149,7 +149,7 @@ fn case() -> Case {
 }
 
 #[test]
-fn a_connection_works_with_the_least_and_the_largest_value() {
+fn a_connection_works_with_the_smallest_and_the_largest_value() {
     for site in numbers().iter().filter(|site| !site.variant.is_simulated_only()) {
         for value in ends(site).0 {
             let shown = format!("{} = {value}", site.key());

@@ -1,4 +1,4 @@
-//! Variants from files: what they mean, and what is said about those that cannot be.
+//! Variants from files: what they mean, and the errors of invalid ones.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn assert_same(a: &Composition, b: &Composition, what: &str) {
 }
 
 #[test]
-fn every_variant_comes_back_from_its_own_file() {
+fn every_variant_can_be_read_back_from_its_own_file() {
     for variant in VARIANTS {
         let composition = (variant.compose)();
         let name = format!("my-{}", variant.name);
@@ -47,14 +47,14 @@ fn every_variant_comes_back_from_its_own_file() {
         let custom = read(&text);
         assert_same(&custom.composition, &composition, variant.name);
         assert_eq!((custom.name.as_str(), custom.base.name), (name.as_str(), variant.name));
-        // The file is complete: all parts are the same wherever it starts from.
+        // The file is complete: the parts do not depend on the base.
         let elsewhere = text.replace(&format!("base = \"{}\"", variant.name), "base = \"rack\"");
         assert_same(&read(&elsewhere).composition, &composition, variant.name);
     }
 }
 
 #[test]
-fn no_variant_breaks_a_rule() {
+fn no_variant_violates_a_rule() {
     for variant in VARIANTS {
         assert_eq!(rules::check(&(variant.compose)()).errors, [""; 0], "{}", variant.name);
     }
@@ -73,14 +73,14 @@ fn names_of_algorithms_are_unique_within_their_seam() {
 }
 
 #[test]
-fn every_parameter_is_explained_and_has_a_default() {
+fn every_parameter_has_a_description_and_a_default() {
     let library = Library::new();
     for seam in Seam::ALL {
         for form in library.kinds(seam).iter().flat_map(reknit_variants::part::Kind::forms) {
-            assert!(!form.about.is_empty(), "{seam}: {} is not explained", form.name);
+            assert!(!form.about.is_empty(), "{seam}: {} has no description", form.name);
             for parameter in &form.parameters {
                 let place = format!("{seam}.{}.{}", form.name, parameter.name);
-                assert!(!parameter.meaning.is_empty(), "{place} is not explained");
+                assert!(!parameter.meaning.is_empty(), "{place} has no description");
                 assert!(parameter.default.is_some(), "{place} has no default");
             }
         }
@@ -88,7 +88,7 @@ fn every_parameter_is_explained_and_has_a_default() {
 }
 
 #[test]
-fn only_what_the_file_says_differs_from_the_base() {
+fn only_the_settings_in_the_file_differ_from_the_base() {
     let custom = read("name = \"mine\"\nbase = \"rack\"\n[loss_detector]\ntlp = false\n");
     let rack = (reknit_variants::find("rack").unwrap().compose)();
     for seam in Seam::ALL {
@@ -112,7 +112,7 @@ fn a_list_replaces_that_of_the_base() {
 }
 
 #[test]
-fn the_members_of_a_family_are_named_as_if_each_had_a_file() {
+fn the_members_of_a_family_have_their_own_names() {
     let with = |text: &str| {
         let custom = read(&format!("name = \"mine\"\n[limited_transmit]\n{text}"));
         format!("{:?}", custom.composition.limited_transmit)
@@ -133,7 +133,7 @@ fn errors_name_the_key_and_what_is_allowed() {
         ("dup_thresh = 4", "my.toml: dup_thresh: expected a table [dup_thresh], not integer"),
         (
             "[dup_thresh]\nalgorithm = \"guess\"",
-            "my.toml: dup_thresh.algorithm: `guess` is no algorithm for this; allowed are fixed",
+            "my.toml: dup_thresh.algorithm: unknown algorithm `guess`; allowed are fixed",
         ),
         ("[dup_thresh]\nalgorithm = 3", "my.toml: dup_thresh.algorithm: expected a name, not integer"),
         ("[dup_thresh]\nthreshold = 4", "my.toml: dup_thresh.threshold: unknown key; `fixed` has dup_thresh"),
@@ -168,9 +168,9 @@ fn errors_name_the_key_and_what_is_allowed() {
         ),
         (
             "[[spurious_detectors]]\nalgorithm = \"dsack\"\n[[spurious_detectors]]\nalgorithm = \"dsack\"",
-            "my.toml: spurious_detectors: `dsack` is there twice; once is allowed",
+            "my.toml: spurious_detectors: `dsack` is listed twice; it may be listed only once",
         ),
-        ("sack = false", "my.toml: loss_detector: `sacked-above` needs SACK, which this variant does without; "),
+        ("sack = false", "my.toml: loss_detector: `sacked-above` needs SACK, which this variant does not use; "),
         ("rate = = 3", "my.toml:2: "),
     ];
     for (text, expected) in cases {
@@ -180,10 +180,10 @@ fn errors_name_the_key_and_what_is_allowed() {
 }
 
 #[test]
-fn a_name_is_needed_and_must_be_free() {
+fn a_name_is_required_and_must_be_unused() {
     let error = |text: &str| Custom::parse("my.toml", text).unwrap_err().to_string();
-    assert!(error("").starts_with("my.toml: name: missing; give the variant a name of lower-case letters"));
-    assert!(error("name = \"My Own\"").starts_with("my.toml: name: `My Own` is no name for a variant; allowed are "));
+    assert!(error("").starts_with("my.toml: name: missing; a name consists of lower-case letters"));
+    assert!(error("name = \"My Own\"").starts_with("my.toml: name: invalid variant name `My Own`; allowed are "));
     assert_eq!(
         error("name = \"rack-tlp\""),
         "my.toml: name: `rack-tlp` is the built-in variant rack; choose another name"
@@ -191,7 +191,7 @@ fn a_name_is_needed_and_must_be_free() {
 }
 
 #[test]
-fn a_response_that_is_never_asked_for_is_worth_a_warning() {
+fn a_response_without_a_detector_causes_a_warning() {
     let custom = read("name = \"mine\"\n[spurious_response]\nalgorithm = \"instant\"\n");
     assert_eq!(
         custom.warnings,
@@ -202,7 +202,7 @@ fn a_response_that_is_never_asked_for_is_worth_a_warning() {
     );
 }
 
-/// A threshold with all the rules that one can have.
+/// A threshold with every rule that a threshold can have.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 struct Particular {}
 
@@ -235,7 +235,7 @@ impl DupThresh for Three {
     }
 }
 
-/// A receiver that holds acknowledgments back.
+/// A receiver that withholds acknowledgments.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 struct Miser {}
 
@@ -273,34 +273,34 @@ fn particular(limited_transmit: limited_transmit::Config) -> Composition {
 }
 
 #[test]
-fn an_algorithm_that_answers_another_seam_allows_nothing_else_there() {
+fn an_algorithm_that_decides_for_another_seam_excludes_others_there() {
     let findings = rules::check(&particular(limited_transmit::Config::Rfc3042));
     assert_eq!(
         findings.errors,
         [
-            "limited_transmit: `rfc3042` does not go with `particular` (dup_thresh), which decides new data during disorder \
-          itself; allowed is off, per-sack"
+            "limited_transmit: `rfc3042` cannot be combined with `particular` (dup_thresh), which itself decides new data \
+          during disorder; allowed: off, per-sack"
         ]
     );
     assert!(rules::check(&particular(limited_transmit::Config::PerSack { windows: 1.0 })).errors.is_empty());
 }
 
 #[test]
-fn what_leaves_the_clock_to_its_detector_goes_with_no_other() {
+fn an_estimator_without_a_timer_needs_a_detector_with_one() {
     let by = |text| error(text).replace("my.toml: loss_detector: ", "");
-    let estimator = "does not go with `rtt-envelope` (rto_estimator), which decides which segments are lost itself; \
-                     allowed is segment-clocks";
+    let estimator = "cannot be combined with `rtt-envelope` (rto_estimator), which itself decides which segments are lost; \
+                     allowed: segment-clocks";
     assert_eq!(by("[rto_estimator]\nalgorithm = \"rtt-envelope\""), format!("`sacked-above` {estimator}"));
     assert_eq!(
         by("base = \"pr\"\n[loss_detector]\nalgorithm = \"partial-acks\"\n[fast_recovery]\nalgorithm = \"deflate\""),
         format!("`partial-acks` {estimator}")
     );
     let recovery = by("[fast_recovery]\nalgorithm = \"outstanding\"");
-    assert!(recovery.starts_with("`sacked-above` does not go with `outstanding` (fast_recovery)"), "{recovery}");
+    assert!(recovery.starts_with("`sacked-above` cannot be combined with `outstanding` (fast_recovery)"), "{recovery}");
 }
 
 #[test]
-fn a_detector_that_needs_no_sack_keeps_its_clock_without() {
+fn a_detector_that_does_not_need_sack_keeps_its_timer_without_it() {
     let text = |recovery: &str| {
         format!(
             "name = \"mine\"\n[loss_detector]\nalgorithm = \"segment-clocks\"\n[rto_estimator]\n\
@@ -316,38 +316,38 @@ fn a_detector_that_needs_no_sack_keeps_its_clock_without() {
         s.at(10_000);
         assert!(s.sent().contains(&1), "{recovery}");
     }
-    // A detector that needs SACK is replaced wherever the file began.
+    // A detector that needs SACK is replaced whatever the base.
     let pr = "name = \"mine\"\nbase = \"pr\"\n[loss_detector]\nalgorithm = \"sacked-above\"\n[rto_estimator]\n\
               algorithm = \"rfc6298\"\n[fast_recovery]\nalgorithm = \"pipe\"\n";
     assert!(read(pr).composition.without_sack.is_some());
 }
 
 #[test]
-fn a_threshold_beyond_the_window_without_limited_transmit_starves() {
+fn a_threshold_above_the_window_without_limited_transmit_causes_a_warning() {
     let findings = rules::check(&particular(limited_transmit::Config::Off));
     assert_eq!(findings.errors, [""; 0]);
     assert_eq!(
         findings.warnings,
         [
-            "limited_transmit: `off` starves `particular` (dup_thresh): once its threshold exceeds the window, only the timer \
-          repairs"
+            "limited_transmit: with `off`, `particular` (dup_thresh) may set a threshold above the window; then only the \
+          timer repairs losses"
         ]
     );
 }
 
 #[test]
-fn a_sender_and_a_receiver_that_both_wait_are_warned_of() {
+fn a_sender_and_a_receiver_that_both_wait_cause_a_warning() {
     let sender = particular(limited_transmit::Config::PerSack { windows: 1.0 });
     let receiver = Composition { ack_policy: Arc::new(Miser {}), ..Composition::default() };
-    let warning = "dup_thresh: `particular` waits before it retransmits, and the receiver's `miser` (ack_policy) holds back the \
-                   acknowledgments that it waits for: the times add up";
+    let warning = "dup_thresh: `particular` waits before it retransmits, and `miser` at the receiver (ack_policy) withholds the \
+                   ACKs that it waits for: the times add up";
     assert_eq!(rules::between(&sender, &receiver).as_deref(), Some(warning));
     assert_eq!(rules::between(&receiver, &sender), None);
     let both = Composition { ack_policy: Arc::new(Miser {}), ..sender };
     assert_eq!(rules::check(&both).warnings, [warning]);
 }
 
-/// Support for a header field that no rule speaks of.
+/// Support for a header field without a rule.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 struct Field {}
 
@@ -371,16 +371,16 @@ impl HeaderSupport for Field {
 }
 
 #[test]
-fn a_feature_that_was_not_agreed_on_is_told_of() {
+fn a_feature_without_an_agreement_is_reported() {
     let composition = Composition { header_support: vec![Arc::new(Field {})], ..Composition::default() };
     let info = Info { sack: true, ..alone() };
-    let line = "without `ordinals` in the experimental option, whatever builds on it is off";
+    let line = "without `ordinals` in the experimental option, everything that depends on it is off";
     assert_eq!(rules::fall_backs(&composition, &info), [line]);
     assert_eq!(rules::fall_backs(&composition, &Info { features: Features::ORDINALS, ..info }), [""; 0]);
     assert_eq!(rules::possible_fall_backs(&composition).last().unwrap(), line);
 }
 
-/// The variables of a connection whose peer has agreed to nothing.
+/// The state of a connection whose peer has agreed to nothing.
 fn alone() -> Info {
     let plugins = Composition::default().build();
     let identity = Identity { isn: SeqNum(1), timestamp_offset: 0 };
@@ -388,13 +388,13 @@ fn alone() -> Info {
 }
 
 #[test]
-fn what_the_peer_does_not_do_is_told_with_what_happens_instead() {
+fn each_unmet_need_is_reported_with_what_happens_instead() {
     let composition = particular(limited_transmit::Config::Off);
     let lines = rules::fall_backs(&composition, &Info { sack: false, timestamps: false, ..alone() });
     assert_eq!(
         lines,
         [
-            "without SACK, losses are found and repaired as by `newreno`, and it stays at 3",
+            "without SACK, losses are detected and repaired as in `newreno`, and it stays at 3",
             "without timestamps, it guesses"
         ]
     );

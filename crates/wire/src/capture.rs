@@ -1,14 +1,14 @@
-//! Capture files (pcapng) with one interface for each place at which packets were seen.
+//! Capture files (pcapng) with one interface for each point of observation.
 
 use std::io::{self, Write};
 
 use reknit_units::Instant;
 
-/// One place at which packets are seen.
+/// A point at which packets are observed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interface(u32);
 
-// Names and numbers of "PCAP Now Generic (pcapng) Capture File Format", draft-ietf-opsawg-pcapng.
+// Names and numbers from "PCAP Now Generic (pcapng) Capture File Format", draft-ietf-opsawg-pcapng.
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const SECTION_LENGTH_UNKNOWN: u64 = u64::MAX;
@@ -19,12 +19,12 @@ const IF_TSRESOL: u16 = 9;
 const END_OF_OPTIONS: [u8; 4] = [0; 4];
 /// Packets begin with their IP header.
 const LINKTYPE_RAW: u16 = 101;
-/// Timestamps are nanoseconds: a power of ten.
+/// The resolution of timestamps as a power of ten: nanoseconds.
 const NANOSECONDS: u8 = 9;
-/// What a block holds beside its body: its type, and its length in front and behind.
+/// Bytes of a block besides its body: its type, and its length at the beginning and the end.
 const FRAME_LEN: usize = 12;
 
-/// A capture file that is being written.
+/// Writes a capture file.
 #[derive(Debug)]
 pub struct Capture<W: Write> {
     writer: W,
@@ -35,7 +35,7 @@ impl<W: Write> Capture<W> {
     /// Begins a file.
     ///
     /// # Errors
-    /// If `writer` does.
+    /// Errors of `writer`.
     pub fn new(writer: W) -> io::Result<Capture<W>> {
         let mut capture = Capture { writer, interfaces: 0 };
         let mut body = BYTE_ORDER_MAGIC.to_le_bytes().to_vec();
@@ -46,13 +46,13 @@ impl<W: Write> Capture<W> {
         Ok(capture)
     }
 
-    /// Announces a place at which packets are seen. Packets begin with their IP header.
+    /// Adds a point of observation. Packets begin with their IP header.
     ///
     /// # Errors
-    /// If the writer does.
+    /// Errors of the writer.
     pub fn interface(&mut self, name: &str) -> io::Result<Interface> {
         let mut body = LINKTYPE_RAW.to_le_bytes().to_vec();
-        body.extend([0; 6]); // reserved; packets are not cut
+        body.extend([0; 6]); // reserved; packets are not truncated
         option(&mut body, IF_NAME, name.as_bytes());
         option(&mut body, IF_TSRESOL, &[NANOSECONDS]);
         body.extend(END_OF_OPTIONS);
@@ -61,10 +61,10 @@ impl<W: Write> Capture<W> {
         Ok(Interface(self.interfaces - 1))
     }
 
-    /// Writes a packet that was seen at `at`. If it was longer than `packet`, `original_len` says how long.
+    /// Writes a packet that was seen at `at`. `original_len` is its length if `packet` is truncated.
     ///
     /// # Errors
-    /// If the writer does.
+    /// Errors of the writer.
     pub fn packet(&mut self, interface: Interface, at: Instant, packet: &[u8], original_len: usize) -> io::Result<()> {
         let nanos = at.as_nanos();
         let fields = [
@@ -80,12 +80,12 @@ impl<W: Write> Capture<W> {
     /// Ends the file.
     ///
     /// # Errors
-    /// If the writer does.
+    /// Errors of the writer.
     pub fn finish(mut self) -> io::Result<()> {
         self.writer.flush()
     }
 
-    /// Writes a block whose body is `parts` one after the other, filled up to 32 bits.
+    /// Writes a block whose body consists of `parts`, padded to 32 bits.
     fn block(&mut self, kind: u32, parts: &[&[u8]]) -> io::Result<()> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let total = (FRAME_LEN + len.next_multiple_of(4)) as u32;
@@ -99,7 +99,7 @@ impl<W: Write> Capture<W> {
     }
 }
 
-/// Appends an option of a block, filled up to 32 bits.
+/// Appends an option of a block, padded to 32 bits.
 fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     body.extend(code.to_le_bytes());
     body.extend((value.len() as u16).to_le_bytes());
@@ -107,7 +107,7 @@ fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     body.extend(padding(value.len()));
 }
 
-/// What is missing after `len` bytes to a multiple of 32 bits.
+/// The padding after `len` bytes to a multiple of 32 bits.
 fn padding(len: usize) -> &'static [u8] {
     &[0; 3][..len.next_multiple_of(4) - len]
 }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_captured_is_read() {
+    fn a_written_capture_can_be_read() {
         let mut file = Vec::new();
         let mut capture = Capture::new(&mut file).unwrap();
         let [a, b] = ["client", "server"].map(|name| capture.interface(name).unwrap());

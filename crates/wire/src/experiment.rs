@@ -1,8 +1,8 @@
-//! The experimental option as bytes (RFC 6994 §3): kind, length, experiment identifier, then fields of one byte of
-//! type and a content whose length the type tells.
+//! The experimental option on the wire (RFC 6994 §3): kind, length, experiment identifier, then fields with one byte of
+//! type and a content whose length depends on the type.
 //!
-//! What cannot be read ends the reading of this option and of nothing else: a field of an unknown type has no known
-//! end.
+//! Parsing of this option stops at the first invalid field, because the length of a field of unknown type is not known.
+//! Other options are not affected.
 
 use etherparse::{PacketHeaders, TransportHeader};
 use reknit_tcp::SeqNum;
@@ -10,7 +10,7 @@ use reknit_tcp::experiment::{AckOrdinal, Dropped, EXPERIMENT_ID, Experiment, Fea
 
 use crate::packet::{Decoded, RawOptions};
 
-/// The types of the fields, as `reknit_tcp::experiment` documents them.
+/// The types of the fields, documented in `reknit_tcp::experiment`.
 mod field {
     pub(super) const FEATURES: u8 = 0;
     pub(super) const RESENT: u8 = 1;
@@ -24,8 +24,7 @@ mod field {
 /// No operation (RFC 9293 §3.2).
 const NOP: u8 = 1;
 
-/// Appends the option to `raw`, with NOPs in front of it so that it ends at the end of a word; nothing if it says
-/// nothing.
+/// Appends the option to `raw`, preceded by NOPs so that it ends at a word boundary. Appends nothing if it is empty.
 pub(crate) fn append(experiment: &Experiment, raw: &mut Vec<u8>) {
     if experiment.is_empty() {
         return;
@@ -75,7 +74,7 @@ fn dropped_from_wire(content: &[u8]) -> Option<Dropped> {
     Some(Dropped { lowest: SeqNum((both >> 32) as u32), highest: SeqNum(both as u32) })
 }
 
-/// Reads an option of kind [`KIND`], kind and length included. None if it belongs to another experiment.
+/// Parses an option of kind [`KIND`], including kind and length. None if it belongs to another experiment.
 pub(crate) fn read(option: &[u8]) -> Option<Experiment> {
     let mut experiment = Experiment::default();
     for (_, field) in fields(option)? {
@@ -95,7 +94,7 @@ pub(crate) fn read(option: &[u8]) -> Option<Experiment> {
     Some(experiment)
 }
 
-/// The fields of `option`, each with its position in it. None if it belongs to another experiment.
+/// The fields of `option`, each with its position. None if it belongs to another experiment.
 fn fields(option: &[u8]) -> Option<impl Iterator<Item = (usize, &[u8])>> {
     let id = EXPERIMENT_ID.to_be_bytes();
     if option.get(2..HEADER_LEN) != Some(&id[..]) {
@@ -115,8 +114,8 @@ fn fields(option: &[u8]) -> Option<impl Iterator<Item = (usize, &[u8])>> {
     }))
 }
 
-/// Writes `dropped` into a packet that has room for it, as a router would: the field is there and keeps its place. The
-/// checksum is renewed. False, and the packet stays as it is, if it has no room, or is broken.
+/// Writes `dropped` into a packet that has space for it, as a router would: the field exists and stays in place.
+/// Updates the checksum. Returns false, and does not change the packet, if there is no space or the packet is invalid.
 pub fn set_dropped(packet: &mut [u8], dropped: Dropped) -> bool {
     if Decoded::read(packet).is_err() {
         return false;
@@ -129,14 +128,14 @@ pub fn set_dropped(packet: &mut [u8], dropped: Dropped) -> bool {
     true
 }
 
-/// Where the TCP header of a whole packet begins.
+/// The position of the TCP header in a complete packet.
 fn tcp_position(packet: &[u8]) -> Option<usize> {
     let headers = PacketHeaders::from_ip_slice(packet).ok()?;
     let net = headers.net.as_ref()?;
     Some(net.header_len())
 }
 
-/// Where the content of the field lies in `segment`, which begins with its TCP header.
+/// The position of the field's content in `segment`, which begins with its TCP header.
 fn dropped_position(segment: &[u8]) -> Option<usize> {
     const FIXED: usize = 20;
     let header_len = 4 * usize::from(*segment.get(12)? >> 4);
@@ -148,7 +147,7 @@ fn dropped_position(segment: &[u8]) -> Option<usize> {
     Some(begin + at + 1)
 }
 
-/// The TCP checksum that the packet should have.
+/// The correct TCP checksum of the packet.
 fn checksum(packet: &[u8]) -> Option<u16> {
     use etherparse::NetHeaders::{Arp, Ipv4, Ipv6};
     let headers = PacketHeaders::from_ip_slice(packet).ok()?;
@@ -171,7 +170,7 @@ mod tests {
     const ORDINAL: AckOrdinal = AckOrdinal { repetition: 200, overtaken: true };
     const DROPPED: Dropped = Dropped { lowest: SeqNum(u32::MAX - 5), highest: SeqNum(1455) };
 
-    /// Each field alone, and every combination of two.
+    /// Each field alone, and every combination of two fields.
     fn samples() -> Vec<Experiment> {
         let one = Experiment::default();
         let alone = [
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn a_written_option_is_read_back() {
         let mut packet = Vec::new();
         for experiment in samples() {
             for v6 in [false, true] {
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stands_beside_two_sack_blocks_and_timestamps() {
+    fn it_fits_beside_two_sack_blocks_and_timestamps() {
         let mut sack = SackBlocks::EMPTY;
         sack.push(SackBlock { left: SeqNum(1), right: SeqNum(2) });
         let timestamps = Some(Timestamps { val: 7, ecr: 9 });
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_those_of_rfc_6994() {
+    fn the_bytes_are_as_rfc_6994_specifies() {
         let experiment = Experiment { transmission: Some(0x1234), dup_thresh: Some(9), ..Experiment::default() };
         let mut raw = Vec::new();
         append(&experiment, &mut raw);
@@ -253,14 +252,14 @@ mod tests {
     }
 
     #[test]
-    fn another_experiment_says_nothing() {
+    fn another_experiment_is_ignored() {
         assert_eq!(read(&[KIND, 6, 0x52, 0x53, 1, 1]), None);
         assert_eq!(read(&[KIND, 3, 0x52]), None);
         assert_eq!(read(&[KIND, 4, 0x52, 0x52]), Some(Experiment::default()));
     }
 
     #[test]
-    fn what_stands_before_a_broken_field_is_read() {
+    fn fields_before_an_invalid_one_are_read() {
         let expected = Experiment { retransmitted: Some(true), ..Experiment::default() };
         for broken in [&[99, 1, 1][..], &[2, 1], &[4, 1, 2, 3, 4, 5, 6, 7], &[6]] {
             let option = [&[KIND, 0, 0x52, 0x52, 1, 1], broken].concat();
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_can_break_the_reader() {
+    fn no_bytes_can_crash_the_parser() {
         for kind in 0..=u8::MAX {
             for len in 0..40 {
                 let mut option = vec![kind; len];
@@ -280,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_router_writes_where_there_is_room() {
+    fn a_router_writes_if_there_is_space() {
         let mut packet = Vec::new();
         for v6 in [false, true] {
             for experiment in samples() {
@@ -297,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_router_leaves_broken_packets_alone() {
+    fn a_router_does_not_change_invalid_packets() {
         let mut packet = Vec::new();
         encode(
             endpoints(false),

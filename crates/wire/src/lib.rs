@@ -1,7 +1,7 @@
-//! Segments as bytes: IP packets that any host understands, and capture files that any analyser opens.
+//! Segments as IP packets, and capture files.
 //!
-//! [`encode`] and [`Decoded::read`] translate between [`reknit_tcp::Segment`] with its payload and an IPv4 or IPv6 packet, with
-//! every checksum. [`Capture`] writes packets to a pcapng file.
+//! [`encode`] and [`Decoded::read`] convert between a [`reknit_tcp::Segment`] with its payload and an IPv4 or IPv6
+//! packet, with all checksums. [`Capture`] writes packets to a pcapng file.
 
 mod capture;
 mod experiment;
@@ -16,14 +16,14 @@ use std::net::SocketAddr;
 /// The addresses and ports of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Endpoints {
-    /// Where it comes from.
+    /// Source address and port.
     pub source: SocketAddr,
-    /// Where it goes.
+    /// Destination address and port.
     pub destination: SocketAddr,
 }
 
 impl Endpoints {
-    /// Those of the answer.
+    /// Source and destination exchanged.
     #[must_use]
     pub const fn reversed(self) -> Endpoints {
         Endpoints { source: self.destination, destination: self.source }

@@ -1,4 +1,4 @@
-//! One IP packet with a TCP segment in it.
+//! An IP packet with a TCP segment.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,16 +12,16 @@ use reknit_tcp::{Segment, SeqNum};
 
 use crate::{Endpoints, experiment};
 
-/// Hops that a packet may make.
+/// The initial TTL or hop limit.
 const TTL: u8 = 64;
 
-/// Writes the IP packet that carries `segment` with `payload` into `into`, which is emptied first.
+/// Writes the IP packet with `segment` and `payload` to `into`, which is cleared first.
 ///
-/// A segment that claims another length than `payload` has is written with the payload's.
+/// If `segment` has another length than `payload`, the length of the payload is used.
 ///
 /// # Panics
-/// If the two addresses are of different families; or if the options do not fit a header, which those that the engine
-/// makes always do.
+/// If the two addresses are of different families, or if the options do not fit a header; options of the engine always
+/// do.
 pub fn encode(endpoints: Endpoints, segment: &Segment, payload: &[u8], into: &mut Vec<u8>) {
     into.clear();
     let mut tcp = tcp_header(endpoints, segment);
@@ -76,8 +76,8 @@ fn tcp_header(endpoints: Endpoints, segment: &Segment) -> TcpHeader {
     tcp
 }
 
-/// The standard options in the order and with the padding that [`Options::wire_len`] counts. The experimental one, of
-/// which etherparse knows nothing, follows them.
+/// The standard options, in the order and with the padding that [`Options::wire_len`] assumes. The experimental option,
+/// which etherparse does not know, follows them.
 fn options_to_wire(options: &Options) -> Vec<TcpOptionElement> {
     use TcpOptionElement as E;
     let mut elements = Vec::new();
@@ -124,7 +124,7 @@ fn ecn_from_wire(bits: u8) -> Ecn {
     }
 }
 
-/// A packet that was read.
+/// A parsed packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decoded<'a> {
     /// Its addresses.
@@ -135,29 +135,29 @@ pub struct Decoded<'a> {
     pub payload: &'a [u8],
 }
 
-/// Why a packet is none of ours.
+/// Why a packet cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// Broken or cut short.
+    /// Invalid or truncated.
     #[error("malformed packet: {0}")]
     Malformed(String),
-    /// Something else than a whole TCP segment.
+    /// It is not a complete TCP segment.
     #[error("no TCP segment")]
     NotTcp,
-    /// Damaged on the way.
+    /// Corrupted.
     #[error("wrong {0} checksum")]
     Checksum(&'static str),
 }
 
 impl Decoded<'_> {
-    /// Reads an IPv4 or IPv6 packet. Both checksums are verified.
+    /// Reads an IPv4 or IPv6 packet, and verifies its checksums.
     ///
     /// # Errors
-    /// If the packet is damaged, or carries no whole TCP segment.
+    /// If the packet is corrupted, or is not a complete TCP segment.
     pub fn read(packet: &[u8]) -> Result<Decoded<'_>, DecodeError> {
         let sliced = SlicedPacket::from_ip(packet).map_err(|error| DecodeError::Malformed(error.to_string()))?;
         let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { return Err(DecodeError::NotTcp) };
-        // Over the bytes as they came: a bit that no field knows counts as any other.
+        // Computed over the bytes as received, so that reserved bits are included.
         let (source, destination, ecn, checksum) = match &sliced.net {
             Some(NetSlice::Ipv4(ip)) => {
                 let ip = ip.header();
@@ -190,8 +190,8 @@ impl Decoded<'_> {
     }
 }
 
-/// In one's complement (RFC 1071) all bits clear and all bits set are both zero. Linux writes the second where it computes a
-/// checksum of zero itself.
+/// In one's complement (RFC 1071), all bits clear and all bits set are both zero. Linux writes the second form when a
+/// checksum that it computes itself is zero.
 fn is_same_sum(a: u16, b: u16) -> bool {
     a == b || [a, b].into_iter().all(|sum| matches!(sum, 0 | u16::MAX))
 }
@@ -218,11 +218,11 @@ fn segment_from_wire(tcp: &TcpHeader, len: u16, ecn: Ecn) -> Segment {
     }
 }
 
-/// Kinds that [`Options`] and etherparse know (RFC 9293 §3.2, RFC 7323, RFC 2018).
+/// The kinds that [`Options`] and etherparse know (RFC 9293 §3.2, RFC 7323, RFC 2018).
 const KNOWN_KINDS: [u8; 5] = [2, 3, 4, 5, 8];
 
-/// The options one by one, with kind and length, without NOPs. Those that are unknown can be skipped by their length
-/// (RFC 9293 §3.2, MUST-6 and MUST-7); what comes after a broken one cannot be read.
+/// The options one by one, with kind and length, without NOPs. Unknown ones can be skipped by their length (RFC 9293
+/// §3.2, MUST-6 and MUST-7); what follows an invalid one cannot be read.
 pub(crate) struct RawOptions<'a> {
     rest: &'a [u8],
 }
@@ -232,7 +232,7 @@ impl<'a> RawOptions<'a> {
         RawOptions { rest: raw }
     }
 
-    /// Bytes behind the last option that was read.
+    /// The number of bytes after the last option that was read.
     pub(crate) fn rest_len(&self) -> usize {
         self.rest.len()
     }
@@ -285,7 +285,7 @@ fn options_from_wire(tcp: &TcpHeader) -> Options {
     options
 }
 
-/// Marks an IPv4 or IPv6 packet as a congested router would; a packet that is not ECN-capable stays as it is.
+/// Marks an IPv4 or IPv6 packet as a congested router would. A packet that is not ECN-capable is not changed.
 pub fn set_congested(packet: &mut [u8]) -> bool {
     match packet.first().map(|byte| byte >> 4) {
         Some(4) if packet.len() >= Ipv4Header::MIN_LEN && packet[1] & 3 != 0 => {

@@ -1,4 +1,4 @@
-//! Generators of documentation: what is written in `docs` from the sources.
+//! Generates documentation in `docs` from the sources.
 
 mod algorithms;
 mod causes;
@@ -6,10 +6,10 @@ pub mod results;
 
 use std::path::Path;
 
-/// Writes everything into `docs`: `algorithms/`, `causes.md` and `pictures/`.
+/// Writes the generated pages to `docs`: `algorithms/`, `causes.md` and `pictures/`.
 ///
 /// # Errors
-/// One line that names the file and what was wrong.
+/// One line that names the file and what is wrong.
 pub fn docs(docs: &Path) -> Result<(), String> {
     let folder = docs.join("algorithms");
     algorithms::write(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

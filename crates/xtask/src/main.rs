@@ -1,4 +1,4 @@
-//! What this repository generates from its code: `cargo xtask --help`.
+//! The tasks of `cargo xtask`, which generate files from the code.
 
 mod shell;
 
@@ -25,7 +25,7 @@ enum Task {
     /// Write the generated part of the documentation: algorithms/, causes.md and pictures/; without a folder also the tables
     /// of json.md and the columns of the Python package
     Docs {
-        /// Folder to write into; `docs` of the repository if none is given
+        /// Folder to write to; by default `docs` of the repository
         folder: Option<PathBuf>,
     },
 }

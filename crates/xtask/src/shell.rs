@@ -1,4 +1,4 @@
-//! Man pages and shell completions, from the same definitions as `--help`.
+//! Man pages and shell completions, generated from the same definitions as `--help`.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap_complete::Shell;
 
-/// The shells that completions are written for.
+/// The shells for which completions are written.
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
 /// Writes `man/*.1` and `completions/*` into `folder`.
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_has_a_page_and_completes() {
+    fn every_command_has_a_man_page_and_completions() {
         let folder = std::env::temp_dir().join(format!("reknit-shell-{}", std::process::id()));
         write(&folder).unwrap();
         let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();

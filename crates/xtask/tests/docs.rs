@@ -1,4 +1,4 @@
-//! What is generated into `docs` is what the sources say now.
+//! The generated files in `docs` are up to date.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
     entries.map(page).collect()
 }
 
-/// What is committed in `folder` is what the generator writes now; returns that.
+/// The committed files in `folder` equal the generated ones, which are returned.
 #[track_caller]
 fn assert_up_to_date(folder: &str, fresh: &Path) -> BTreeMap<String, String> {
     let (fresh, committed) = (files(fresh), files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)));

@@ -1,7 +1,7 @@
-//! What is generated from the types of results is what they say now.
+//! What is generated from the types of the results is up to date.
 
 #[test]
-fn the_fields_of_results_are_described_as_they_are() {
+fn the_generated_descriptions_of_results_are_up_to_date() {
     let page = include_str!("../../../docs/json.md");
     assert!(page == xtask::results::page(page).unwrap(), "docs/json.md is stale: run `make docs`");
     assert_eq!(page.matches("written by `make docs`").count(), 9);

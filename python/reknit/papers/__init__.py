@@ -1,6 +1,6 @@
-"""Five papers on reordering, rerun: every experiment and every claim, by ``reknit papers``.
+"""The experiments and claims of five papers on reordering, rerun by ``reknit papers``.
 
-The modules `yang`, `rr_tcp`, `frto`, `survey` and `laor_gendel` hold the experiments, each a short function.
+The experiments are short functions in the modules `yang`, `rr_tcp`, `frto`, `survey` and `laor_gendel`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ MODULES = {
     "survey": "survey",
     "laor-gendel": "laor_gendel",
 }
-"""Papers by the name on the command line, and the module of each."""
+"""Papers by their name on the command line, and the module of each."""
 
 
 @cache
 def papers() -> dict[str, Paper]:
-    """Load the papers, in the order of their years."""
+    """Load the papers, in the order of the report."""
     return {name: import_module(f"reknit.papers.{module}").paper for name, module in MODULES.items()}
 
 

@@ -1,4 +1,4 @@
-"""The papers' claims, and what our results say about each."""
+"""The claims of the papers, and whether our results reproduce them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Outcome = Literal["reproduced", "not reproduced", "not evaluated"]
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a paper: the fields of claims.toml, where each is described."""
+    """A claim of a paper, with the fields of claims.toml, which describes them."""
 
     id: str
     source: str
@@ -44,13 +44,13 @@ class Claim:
 
     @property
     def expressions(self) -> list[str]:
-        """All that is evaluated."""
+        """All expressions of the claim."""
         return [self.gate, *([self.strict] if self.strict else []), *self.measure]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What one measure of a claim gave: a number, or the least and the largest of several."""
+    """The value of one measure of a claim: a number, or the smallest and the largest of several."""
 
     least: _statistics.Interval
     largest: _statistics.Interval
@@ -59,22 +59,22 @@ class Measured:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What our results say about a claim.
+    """The outcome of a claim.
 
     Attributes
     ----------
     outcome : str
-        reproduced, not reproduced or not evaluated: by the gate.
+        reproduced, not reproduced or not evaluated, according to the gate.
     reason : str
-        What was missing, if it was not evaluated.
+        What was missing, if the claim was not evaluated.
     strict : bool or None
-        Whether the published number came out too; None if there is no such predicate or it was not evaluated.
+        Whether the published value was matched, too; None if there is no such condition or it was not evaluated.
     measured : tuple of Measured
-        One for each measure; none if it was not evaluated.
+        A value for each measure; empty if the claim was not evaluated.
     seeds : int
-        How many.
+        Number of seeds.
     readings : dict of str to str
-        The outcome under each other reading of the paper.
+        The outcome under each other interpretation of the paper.
     """
 
     claim: Claim
@@ -87,7 +87,7 @@ class Verdict:
 
 
 def claims() -> list[Claim]:
-    """Read all claims, with the explanations."""
+    """Read all claims, with their explanations."""
     folder = files("reknit.papers")
     document = tomllib.loads((folder / "claims.toml").read_text("utf-8"))
     why = tomllib.loads((folder / "explanations.toml").read_text("utf-8"))["explanations"]
@@ -102,7 +102,7 @@ def claims() -> list[Claim]:
 
 
 def judge(all_claims: Iterable[Claim], results: Mapping[str, Result]) -> list[Verdict]:
-    """Judge claims by results; those of other readings are named ``id@reading``."""
+    """Evaluate claims on results; those of other interpretations are named ``id@reading``."""
     evidence = Evidence({id: result for id, result in results.items() if "@" not in id})
     others: dict[str, Evidence] = {}
     for reading in sorted({id.split("@", 1)[1] for id in results if "@" in id}):
@@ -150,7 +150,7 @@ def _measure(claim: Claim, evidence: Evidence, seeds: Sequence[int], named: set[
         try:
             numbers = spread(values, [] if "pval(" in expression else seeds)
         except NotEvaluatedError:
-            # Short-circuits may judge a claim without what this would need.
+            # The gate may be evaluated without this value, by short-circuit.
             continue
         ranked = sorted(numbers, key=lambda interval: interval.value)
         found.append(Measured(ranked[0], ranked[-1], len(ranked)))
@@ -178,9 +178,9 @@ _PLACES: dict[str, tuple[str, ...]] = {
 
 
 def looked_up(expression: str) -> dict[str, set[Any]]:
-    """List what an expression names: experiments, variants, points, metrics, fields, checks.
+    """List the names in an expression: experiments, variants, points, metrics, fields, checks.
 
-    Names that a comprehension runs through count with all its values.
+    The variable of a comprehension counts as all values that it takes.
     """
     tree = parse(expression)
     found: dict[str, set[Any]] = {kind: set() for kinds in _PLACES.values() for kind in kinds}
@@ -190,7 +190,7 @@ def looked_up(expression: str) -> dict[str, set[Any]]:
             ranges.setdefault(node.target.id, set()).update(_constants(node.iter, {}))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            # What `X` runs through are points, its argument is not one of them.
+            # `X` lists points; its argument is an experiment.
             for kind, argument in zip(_PLACES.get(node.func.id, ()), node.args, strict=False):
                 found[kind] |= _constants(argument, ranges)
     return found
@@ -207,7 +207,7 @@ def _constants(node: ast.AST, ranges: Mapping[str, set[Any]]) -> set[Any]:
 
 
 def points_named(all_claims: Iterable[Claim]) -> dict[str, set[Point]]:
-    """List the points that claims name, by experiment: those that a thinned axis must keep."""
+    """List the points that claims name, by experiment, which reduced tiers must keep."""
     named: dict[str, set[Point]] = {}
     for claim in all_claims:
         for node in ast.walk(parse(claim.gate)):

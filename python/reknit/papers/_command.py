@@ -23,12 +23,12 @@ def main(arguments: Sequence[str]) -> int:
     Parameters
     ----------
     arguments : sequence of str
-        After ``papers``.
+        The arguments after ``papers``.
 
     Returns
     -------
     int
-        0 done, 1 failed or stopped by Ctrl-C, 2 wrong usage.
+        0 for success, 1 for failure or Ctrl-C, 2 for wrong usage.
     """
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"error: {wrong}", file=sys.stderr)
         return USAGE
     except KeyboardInterrupt:
-        print(f"\nstopped; what was finished is in {asked.store}, the same command goes on from there", file=sys.stderr)
+        print(f"\nstopped; finished runs are in {asked.store}; run the same command again to resume", file=sys.stderr)
         return FAILED
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -62,7 +62,7 @@ class _WrongError(Exception):
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Leave it to `main` to print one line."""
+        """Let `main` print one line."""
         raise _WrongError(message)
 
 
@@ -73,15 +73,18 @@ def _parser() -> argparse.ArgumentParser:
         epilog="examples: reknit papers --quick; reknit papers rr-tcp R4 --full; reknit papers list",
     )
     parser.add_argument(
-        "what", nargs="*", metavar="PAPER [EXPERIMENT ...]", help="a paper, and its experiments; 'list' lists them"
+        "what",
+        nargs="*",
+        metavar="PAPER [EXPERIMENT ...]",
+        help="a paper, and some of its experiments; 'list' lists them",
     )
     tier = parser.add_mutually_exclusive_group()
     tier.add_argument("--quick", action="store_true", help="a few short experiments of each paper, in minutes")
     tier.add_argument(
-        "--full", action="store_true", help="durations, seeds and points as published; 'list' has the cost"
+        "--full", action="store_true", help="durations, seeds and points as published; 'list' shows the cost"
     )
     parser.add_argument(
-        "--store", type=Path, default=Path("out/papers"), metavar="DIR", help="keep finished runs here [%(default)s]"
+        "--store", type=Path, default=Path("out/papers"), metavar="DIR", help="save finished runs here [%(default)s]"
     )
     parser.add_argument(
         "--out", type=Path, default=Path("out/papers.html"), metavar="FILE", help="the report [%(default)s]"
@@ -108,7 +111,7 @@ def _run(asked: argparse.Namespace) -> int:
 
 
 def _chosen(what: Sequence[str], tier: Tier) -> list[Experiment]:
-    """Find the experiments that were asked for."""
+    """Find the requested experiments."""
     from reknit.papers import MODULES, experiments, papers
 
     if not what:
@@ -123,7 +126,7 @@ def _chosen(what: Sequence[str], tier: Tier) -> list[Experiment]:
 
 
 def _list(what: Sequence[str]) -> int:
-    """Print each experiment, what it reports, and what it costs at each tier."""
+    """Print each experiment, what the paper reports, and the cost at each tier."""
     from reknit.papers import MODULES, _costs, papers
     from reknit.papers._frame import TIERS
 
@@ -143,11 +146,9 @@ def _list(what: Sequence[str]) -> int:
             costs = ", ".join(f"{tier} {_costs.cost(count, per_s)}" for tier, count in packets.items())
             print(f"  {experiment.id:8} {experiment.figure}: {experiment.title}")
             print(f"           reports: {experiment.reports}")
-            print(f"           costs: {costs}")
+            print(f"           cost: {costs}")
     sums = ", ".join(f"{tier} {_costs.cost(count, per_s)}" for tier, count in total.items())
-    print(
-        f"\nall of these: {sums}; at {per_s:,.0f} packets/s on each of {_costs.PROCESSORS} processors, as measured now"
-    )
+    print(f"\ntotal: {sums}; at {per_s:,.0f} packets/s on each of {_costs.PROCESSORS} processors, as just measured")
     return OK
 
 

@@ -1,4 +1,4 @@
-"""What experiments cost at each tier."""
+"""The cost of experiments at each tier."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ PROCESSORS = 2
 
 
 def speed() -> float:
-    """Measure how many data packets a processor of this machine simulates in a second, by a run of RR-TCP."""
+    """Measure how many data packets per second a processor of this machine simulates, in a run of RR-TCP."""
     began = time.perf_counter()
     run = reknit.simulate("rr-tcp", "rr-ta", duration="400 s")
     return float(run.totals["segments_sent"] / (time.perf_counter() - began))
 
 
 def packets(experiment: Experiment, papers: list[Paper]) -> dict[str, float | None]:
-    """Estimate the data packets of each tier; None where the experiment is not part of it.
+    """Estimate the data packets of each tier; None if the experiment is not part of it.
 
-    The full tier's are what the experiment says, the others' go with the seconds that are simulated.
+    The experiment declares those of the full tier; those of the others are proportional to the simulated seconds.
     """
     planned: dict[str, float] = {}
     for name, tier in TIERS.items():
         lab = Lab(papers, tier, dry=True)
         if experiment.kind == "sweep":
             lab.result(experiment.id)
-        # What it takes from another experiment costs nothing more.
+        # Runs of another experiment that it shows cost nothing more.
         planned[name] = sum(runs * seconds for id, runs, seconds in lab.planned if id == experiment.id)
     whole = planned["full"] or 1.0
     return {
@@ -38,10 +38,10 @@ def packets(experiment: Experiment, papers: list[Paper]) -> dict[str, float | No
 
 
 def cost(count: float | None, per_s: float) -> str:
-    """Write packets, and how long they take."""
+    """Format a number of packets, and how long they take."""
     if count is None:
         return "not run"
-    return f"{_count(count)} packets ({_span(count / per_s / PROCESSORS)})" if count else "nothing"
+    return f"{_count(count)} packets ({_span(count / per_s / PROCESSORS)})" if count else "none"
 
 
 def _count(packets: float) -> str:

@@ -1,4 +1,4 @@
-"""How the papers drew their results: curves, bars, boxes and time lines, as SVG."""
+"""Figures as in the papers: curves, bars, boxes and traces, as SVG."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Figure:
-    """What all figures have.
+    """The fields of all figures.
 
     Attributes
     ----------
@@ -29,11 +29,11 @@ class Figure:
     x_label, y_label : str
         With units.
     title : str
-        Of this panel; none if the experiment's says it all.
+        Title of this panel; empty if that of the experiment is enough.
     variants : sequence of str
-        Which curves, in this order; by default all.
+        Curves to draw, in this order; by default all.
     published : mapping
-        The paper's numbers, by label: a list of ``(x, y)``.
+        The paper's values, by label: a list of ``(x, y)``.
     """
 
     y: str = ""
@@ -44,7 +44,7 @@ class Figure:
     published: Mapping[str, Sequence[tuple[Any, float]]] = field(default_factory=dict)
 
     def svg(self, result: Result) -> str:
-        """Draw it."""
+        """Draw the figure."""
         import matplotlib as mpl
 
         # The same bytes every time: no date, no random ids.
@@ -79,19 +79,19 @@ class Figure:
 
 @dataclass(frozen=True)
 class Lines(Figure):
-    """A metric over the axis: mean of the seeds, with a bar from the least to the largest; lines for what has no axis.
+    """A metric over the axis: mean and range over the seeds; horizontal lines for curves that do not depend on x.
 
     Attributes
     ----------
     log_x, log_y : bool
-        Logarithmic axes; 0 then stands at the left end.
+        Logarithmic axes; 0 is then at the left end.
     """
 
     log_x: bool = False
     log_y: bool = False
 
     def draw(self, axes: Axes, result: Result) -> None:
-        """Draw curves, and the papers' points as hollow marks."""
+        """Draw the curves, and the paper's values as hollow markers."""
         names = [x for x in result.points if isinstance(x, str)]
         places: dict[str, float] = {name: i for i, name in enumerate(names)}
         if names:
@@ -118,7 +118,7 @@ class Lines(Figure):
         curve = sorted((places[at], *stats[at]) for at in stats if at in places)
         if curve:
             x, y, low, high = zip(*curve, strict=True)
-            # The mean of equal numbers may be off by a rounding.
+            # The mean of equal numbers may differ from them by rounding.
             below = [max(0.0, a - b) for a, b in zip(y, low, strict=True)]
             above = [max(0.0, b - a) for a, b in zip(y, high, strict=True)]
             axes.errorbar(x, y, [below, above], label=label, markersize=4, linewidth=1.2, capsize=2, **style)
@@ -131,10 +131,10 @@ class Lines(Figure):
 
 @dataclass(frozen=True)
 class Bars(Figure):
-    """A metric without an axis, or at few points: a bar for each curve, the paper's number as a line across it."""
+    """A metric without an axis, or at few points: a bar per curve, with the paper's value as a line across it."""
 
     def draw(self, axes: Axes, result: Result) -> None:
-        """Draw groups of bars, a group for each point."""
+        """Draw a bar for each curve and point."""
         labels = self.labels(result)
         rows = result.table.filter(pl.col(self.y).is_not_null())
         groups = rows["x"].unique(maintain_order=True).to_list()
@@ -154,10 +154,10 @@ class Bars(Figure):
 
 @dataclass(frozen=True)
 class Boxes(Figure):
-    """The spread of a metric over the repetitions: median, quartiles, least and largest, as F-RTO's paper draws it."""
+    """A metric over the repetitions: median, quartiles, minimum and maximum, as in the F-RTO paper."""
 
     def draw(self, axes: Axes, result: Result) -> None:
-        """Draw a box for each curve, and the paper's median as a diamond."""
+        """Draw a box per curve, and the paper's median as a diamond."""
         labels = self.labels(result)
         rows = result.table.filter(pl.col(self.y).is_not_null())
         boxes = [rows.filter(pl.col("variant") == label)[self.y].to_list() for label in labels]
@@ -175,12 +175,12 @@ class Boxes(Figure):
 
 @dataclass(frozen=True)
 class Drawn(Figure):
-    """Whatever the function draws: for time lines."""
+    """What a function draws: for traces."""
 
     drawing: Callable[[Axes, Result], None] = lambda axes, result: None
 
     def draw(self, axes: Axes, result: Result) -> None:
-        """Call it."""
+        """Call the function."""
         self.drawing(axes, result)
 
 

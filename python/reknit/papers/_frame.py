@@ -1,4 +1,4 @@
-"""What the modules of the papers are written in: a paper, its experiments, and what they find."""
+"""Papers, experiments, checks and results: the classes that the modules of the papers use."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from reknit.papers._lab import Lab
 
 Point = float | str
-"""A place on the axis of a sweep: a number, or a name such as ``"ref"``; ``"all"`` where nothing is swept."""
+"""A point on the axis of a sweep: a number, or a name such as ``"ref"``; ``"all"`` if nothing is swept."""
 Kind = Literal["sweep", "trace", "unit"]
 FIXED: Mapping[str, str] = {"phases": "fixed"}
-"""Of every scenario here: the papers' runs began at time zero, and scripts name times and packets."""
+"""Part of every scenario here: the papers' runs start at time zero, and scripts specify times and packets."""
 
 
 @dataclass(frozen=True)
 class Tier:
-    """How much of what the papers ran is run.
+    """How much of the papers' experiments is run.
 
     Attributes
     ----------
     name : str
         quick, default or full.
     duration : float
-        Share of the papers' durations.
+        Fraction of the papers' durations.
     seeds, points : int or None
-        At most so many seeds, and so many points of an axis beside those that must be kept; None: all.
+        Maximum number of seeds, and of points of an axis, in addition to those that must be kept; None: all.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Tier:
     points: int | None
 
     def thin(self, points: Sequence[Point], keep: Iterable[Point] = (), least: int = 0) -> list[Point]:
-        """Choose points of an axis: both ends, those to keep, and what fills the largest gaps."""
+        """Choose points of an axis: both ends, those to keep, and points that fill the largest gaps."""
         if self.points is None or len(points) <= max(self.points, least):
             return list(points)
         named = {key(point) for point in keep}
@@ -61,30 +61,30 @@ TIERS = {tier.name: tier for tier in (QUICK, DEFAULT, FULL)}
 
 
 def key(point: Point) -> str:
-    """Write a point as it stands in tables."""
+    """Format a point as in tables."""
     return point if isinstance(point, str) else f"{point:.10g}"
 
 
 @dataclass(frozen=True)
 class Result:
-    """What an experiment found.
+    """The results of an experiment.
 
     Attributes
     ----------
     points : tuple
-        The axis as published, also what was left out in this tier.
+        The axis as published, including points that this tier leaves out.
     table : polars.DataFrame
-        A row for each run: ``variant`` (the paper's label), ``x``, ``seed``, and the metrics that it reports.
+        A row for each run: ``variant`` (the paper's label), ``x``, ``seed``, and the metrics.
     runs : polars.DataFrame
         The same runs with the columns of `reknit.sweep`.
     traces : dict
-        Single values read off a time line, by label and field.
+        Single values from a trace, by label and field.
     units : dict
-        Checks by name: whether each held.
+        Checks by name: whether each passed.
     figures : tuple of Figure
-        How the paper drew it.
+        The figures, as in the paper.
     notes : tuple of str
-        What a reader must know.
+        Notes for the reader of the report.
     """
 
     points: tuple[Point, ...] = ()
@@ -96,7 +96,7 @@ class Result:
     notes: tuple[str, ...] = ()
 
     def __or__(self, other: Result) -> Result:
-        """Put two results side by side; the axis is the first one's, as reference curves stand at ``"all"`` or 0."""
+        """Combine two results; the axis is that of the first, since reference curves are at ``"all"`` or 0."""
         return Result(
             points=self.points or other.points,
             table=pl.concat([self.table, other.table], how="diagonal_relaxed"),
@@ -108,25 +108,25 @@ class Result:
         )
 
     def only(self, *variants: str) -> Result:
-        """Keep some curves, and no figure."""
+        """Keep some curves, without figures."""
         wanted = [canonical(label) for label in variants]
         kept = [part.filter(pl.col("variant").is_in(wanted)) for part in (self.table, self.runs)]
         return replace(self, table=kept[0], runs=kept[1], figures=())
 
     def drawn(self, *figures: Figure) -> Result:
-        """Draw it this way."""
+        """Set the figures."""
         return replace(self, figures=figures)
 
     def noted(self, *notes: str) -> Result:
-        """Say what a reader must know."""
+        """Add notes for the reader of the report."""
         return replace(self, notes=self.notes + notes)
 
     def traced(self, variant: str, **fields: float) -> Result:
-        """Add values read off a time line."""
+        """Add values from a trace."""
         return replace(self, traces=self.traces | {(canonical(variant), name): v for name, v in fields.items()})
 
     def relative(self, name: str, of: str, to: Point) -> Result:
-        """Add metric ``name``: ``of`` as a share of the same variant's mean over the seeds at the point ``to``."""
+        """Add metric ``name``: ``of`` relative to the same variant's mean over the seeds at the point ``to``."""
         base = (
             self.table.filter(pl.col("x") == key(to))
             .group_by("variant", maintain_order=True)
@@ -136,7 +136,7 @@ class Result:
         return replace(self, table=joined.with_columns((pl.col(of) / pl.col("_base")).alias(name)).drop("_base"))
 
     def with_metric(self, name: str, of: pl.Expr) -> Result:
-        """Add a metric that follows from the columns of `reknit.sweep`."""
+        """Add a metric computed from the columns of `reknit.sweep`."""
         return replace(self, table=self.table.with_columns(self.runs.select(of.alias(name)).to_series()))
 
 
@@ -150,22 +150,22 @@ class Experiment:
     Attributes
     ----------
     id, paper : str
-        Its id, by which claims name it, and the paper's name.
+        Its id, which claims use, and the name of the paper.
     figure, title, reports : str
-        Where in the paper, what it is, and what the paper reports.
+        Its place in the paper, its title, and what the paper reports.
     setup : str
-        The set-up in a sentence or two.
+        The setup in a sentence or two.
     kind : str
-        sweep; trace: a deterministic time line; unit: checks that hold or do not.
+        sweep; trace: a deterministic run, packet by packet; unit: checks only.
     packets : float
-        Data packets of the full tier, at most.
+        Maximum number of data packets at the full tier.
     quick : bool
         Whether it is part of the quick tier.
     readings : mapping of str to str
-        Where the paper leaves a choice that decides the outcome: the other choices, and what each means. The body
-        finds the one to follow in ``lab.reading``; None is the default.
+        Other interpretations, where the paper leaves open what decides the outcome, with a description of each. The
+        function gets the current one from ``lab.reading``; None is the default.
     arguments : mapping
-        What the body gets beside the lab.
+        Further arguments of the function.
     """
 
     id: str
@@ -182,13 +182,13 @@ class Experiment:
     body: Body | None
 
     def __call__(self, lab: Lab) -> Result:
-        """Run the body."""
+        """Run the function."""
         return Result() if self.body is None else self.body(lab, **self.arguments)
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A check by name: of a rule, or of a small scenario's time line."""
+    """A named check of a rule, or of the trace of a small scenario."""
 
     name: str
     experiment: str
@@ -197,14 +197,14 @@ class Unit:
 
 
 class Paper:
-    """A paper and what it ran.
+    """A paper and its experiments.
 
     Parameters
     ----------
     name : str
-        As on the command line.
+        The name on the command line.
     title, source : str
-        Of the paper; authors, where and when.
+        Title of the paper; authors, publisher and year.
     pending, pending_units : iterable of str
         Experiments and checks that are not written yet.
     """
@@ -212,7 +212,7 @@ class Paper:
     def __init__(
         self, name: str, title: str, source: str, *, pending: Iterable[str] = (), pending_units: Iterable[str] = ()
     ) -> None:
-        """Begin with nothing."""
+        """Start without experiments."""
         self.name, self.title, self.source = name, title, source
         self.pending, self.pending_units = frozenset(pending), frozenset(pending_units)
         self.experiments: dict[str, Experiment] = {}
@@ -232,9 +232,9 @@ class Paper:
         readings: Mapping[str, str] | None = None,
         **arguments: Any,  # noqa: ANN401
     ) -> Callable[[Body], Body]:
-        """Declare an experiment; several of these above one function make as many, with an argument of their own each.
+        """Declare an experiment; several of these decorators on one function declare as many experiments.
 
-        Parameters are those of `Experiment`; what else is named goes to the function.
+        Parameters are those of `Experiment`; other keywords are passed to the function.
         """
 
         def declare(body: Body) -> Body:
@@ -248,11 +248,11 @@ class Paper:
         return declare
 
     def checks(self, id: str, *, figure: str, title: str, reports: str, setup: str = "", quick: bool = True) -> None:
-        """Declare an experiment that consists of `unit` checks alone."""
+        """Declare an experiment that consists of `unit` checks only."""
         self._add(Experiment(id, self.name, figure, title, reports, setup, "unit", 0, quick, {}, {}, None))
 
     def unit(self, name: str, experiment: str) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
-        """Declare a check of an experiment: a function without arguments, whose docstring says 'Check that ...'."""
+        """Declare a check of an experiment: a function without arguments whose docstring begins with 'Check that'."""
 
         def declare(check: Callable[[], bool]) -> Callable[[], bool]:
             if name in self.units:

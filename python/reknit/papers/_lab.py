@@ -1,4 +1,4 @@
-"""Where experiments run: a tier, a store, processes, and what was run before."""
+"""Running experiments: a tier, a store of results, worker processes, and the results so far."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Split = Callable[[str, Mapping[str, Any]], Mapping[str, Mapping[str, Any]]]
 Curves = Sequence[str] | Mapping[str, Variant | Callable[[Any], Variant]]
 
 MIN_DURATION_S = 10.0
-"""No run of a thinned tier is shorter, unless the paper's was: slow start alone takes seconds on the longer paths."""
+"""Minimum duration of runs in reduced tiers, unless the paper's was shorter: slow start takes seconds on long paths."""
 
 
 class Lab:
@@ -32,20 +32,20 @@ class Lab:
     Parameters
     ----------
     papers : iterable of Paper
-        Whose experiments and checks.
+        The papers whose experiments and checks may run.
     tier : Tier
-        How much of what the papers ran.
+        How much of the papers' experiments to run.
     store : Path, optional
-        Where finished points are kept.
+        Where finished points are saved.
     executor : Executor, optional
-        Where runs go; by default processes of this machine, as `reknit.sweep` does.
+        Where runs are executed; by default in processes on this machine, as in `reknit.sweep`.
     told : callable, optional
-        Gets a line about each step.
+        Called with a line of text for each step.
 
     Attributes
     ----------
     reading : str or None
-        Which reading of the paper the experiment is to follow.
+        The interpretation of the paper that the experiment must use; None is the default.
     planned : list of tuple
         ``(experiment, runs, simulated seconds)`` for each sweep.
     """
@@ -60,7 +60,7 @@ class Lab:
         *,
         dry: bool = False,
     ) -> None:
-        """Begin with nothing run; ``dry``: count what would be run instead."""
+        """Start without results; with ``dry``, only count the runs."""
         papers = list(papers)
         self.experiments = {id: experiment for paper in papers for id, experiment in paper.experiments.items()}
         self.units = [unit for paper in papers for unit in paper.units.values()]
@@ -74,15 +74,15 @@ class Lab:
         self._stack = ExitStack()
 
     def __enter__(self) -> Lab:
-        """Start the processes."""
+        """Start the worker processes."""
         if self.executor is None and not self.dry:
             self.executor = self._stack.enter_context(_workers._processes(1024))
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End them."""
+        """Stop the worker processes."""
         if error[0] is not None and isinstance(self.executor, ProcessPoolExecutor):
-            # Nobody wants what they are at; what was finished is in the store.
+            # Discard what they are running; finished runs are in the store.
             at_work = list((getattr(self.executor, "_processes", None) or {}).values())
             self.executor.shutdown(wait=False, cancel_futures=True)
             for process in at_work:
@@ -90,7 +90,7 @@ class Lab:
         self._stack.close()
 
     def result(self, id: str) -> Result:
-        """Run an experiment, unless it has been: for one that shows the same runs in another way, too."""
+        """Run an experiment, or return its result if it has already run; experiments may call this for others."""
         name = (
             id if self.reading is None or self.reading not in self.experiments[id].readings else f"{id}@{self.reading}"
         )
@@ -109,12 +109,12 @@ class Lab:
         return found
 
     def run(self, ids: Iterable[str]) -> dict[str, Result]:
-        """Run experiments, with their other readings beyond the quick tier, named ``id@reading``.
+        """Run experiments; above the quick tier also with their other interpretations, named ``id@reading``.
 
         Returns
         -------
         dict
-            All that has been run here, also what these experiments took from others.
+            All results so far, including those of experiments that these needed.
         """
         for id in ids:
             for reading in [None, *(self.experiments[id].readings if self.tier.name != "quick" else ())]:
@@ -142,31 +142,31 @@ class Lab:
         Parameters
         ----------
         scenario : callable
-            The scenario at a point: keys of docs/scenarios.md, and of the path.
+            Returns the scenario at a point: keys of docs/scenarios.md, and of the path.
         points : sequence
             The axis as published.
         variants : sequence of str, or mapping
-            Labels of curves; or labels with the variant of each, or with a function from the point to it.
+            Labels of curves; or a mapping from labels to variants, or to functions from the point to a variant.
         duration_s : float
-            What the paper ran, seconds; a thinned tier runs a share of it.
+            Duration in the paper, seconds; reduced tiers run a fraction of it.
         seeds : int
-            What the paper ran.
+            Number of seeds in the paper.
         keep : iterable
-            Points that a thinned tier must keep: those by which claims are judged.
+            Points that reduced tiers must keep because claims use them.
         whole : bool
-            Run the whole duration in every tier: transfers that end by themselves.
+            Run the whole duration in every tier, for transfers that end by themselves.
         least_seeds : int
-            At least so many seeds in every tier, if there are: medians, and what costs nothing.
+            Minimum number of seeds in every tier, up to ``seeds``: for medians, and for short runs.
         least_points : int
-            At least so many points in every tier: where a claim asks for the shape of a curve.
+            Minimum number of points in every tier, for claims about the shape of a curve.
         split : callable, optional
-            Makes several rows of a run, from its label and its row: flows of a mix, each under a label of its own.
-            Where a tier is only planned, the counts are None.
+            Splits a run into several rows, given its label and its row: for example the flows of a mix, each with its
+            own label. In a dry run the counts are None.
 
         Returns
         -------
         Result
-            Without figures.
+            The result, without figures.
         """
         duration = duration_s if whole else max(min(duration_s, MIN_DURATION_S), duration_s * self.tier.duration)
         count = seeds if self.tier.seeds is None else min(seeds, max(self.tier.seeds, least_seeds))
@@ -201,27 +201,27 @@ class Lab:
         return found.with_columns(pl.Series("variant", labels), pl.lit(x).alias("x"))
 
     def _checked(self, id: str, found: Result) -> Result:
-        """Add the outcome of the experiment's checks."""
+        """Add the outcomes of the experiment's checks."""
         if self.dry:
             return found
-        held = {unit.name: bool(unit.check()) for unit in self.units if unit.experiment == id}
-        return replace(found, units=found.units | held)
+        passed = {unit.name: bool(unit.check()) for unit in self.units if unit.experiment == id}
+        return replace(found, units=found.units | passed)
 
     def kept(self, *names: str) -> Path | None:
-        """Name the part of the store for some runs: small parts are read fast."""
+        """Return the directory of the store for some runs; small directories are faster to read."""
         if self.store is None:
             return None
         return self.store.joinpath(*(name.replace("/", "_") for name in names))
 
     def scaled(self, seconds: float) -> str:
-        """Write a time of the paper's run, such as a warm-up, as this tier has it."""
+        """Scale a time of the paper's run, such as a warm-up, to this tier."""
         return f"{seconds * self.tier.duration:g} s"
 
 
 def _measured(
     runs: pl.DataFrame, duration: float, published: float, split: Split | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Compute the metrics of runs, and split the runs first if asked to."""
+    """Compute the metrics of runs, which are split first if requested."""
     rows = list(runs.iter_rows(named=True))
     if split is not None:
         parts = [(row, split(row["variant"], row)) for row in rows]
@@ -239,6 +239,6 @@ def _curves(variants: Curves, x: Point) -> dict[str, Variant]:
 
 
 def _nothing(curves: int, seeds: Sequence[int]) -> pl.DataFrame:
-    """Make the table of a sweep that was not run."""
+    """Make the table of a sweep in a dry run."""
     columns = {name: pl.Series([None] * curves * len(seeds), dtype=pl.Float64) for name in reknit._compare.RUN}
     return pl.DataFrame({"variant": [""] * curves * len(seeds), "seed": [*seeds] * curves, **columns})

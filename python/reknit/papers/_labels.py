@@ -1,4 +1,4 @@
-"""The papers' curve labels, and which variant each stands for."""
+"""The labels of the papers' curves, and the variant of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Variant = str | dict[str, Any]
-"""A built-in variant by name, or one of one's own as a mapping: the keys of docs/variants.md."""
+"""The name of a built-in variant, or a mapping with the keys of docs/variants.md."""
 
 ALIASES = {
     "dsack_fa_mean": "dsack_fa",
@@ -19,10 +19,10 @@ ALIASES = {
     "hg": "dsack_hg",
     "rr": "dsack_taes",
 }
-"""Two labels for one curve."""
+"""Second labels of the same curves."""
 
 _EIFEL_2000 = {"spurious_response": {"algorithm": "instant"}, "rto_estimator": {"algorithm": "rfc6298"}}
-"""What F-RTO's paper says of its Eifel sender: the window is reverted at once; RFC 4015 came later."""
+"""The Eifel sender of the F-RTO paper: the window is restored at once; RFC 4015 came later."""
 
 OFFICIAL: dict[str, Variant] = {
     "reno": "reno",
@@ -82,39 +82,39 @@ OFFICIAL: dict[str, Variant] = {
     "sack_t40": {"name": "sack-t40", "base": "sack", "dup_thresh": {"algorithm": "fixed", "dup_thresh": 40}},
     "sack_t2_wait20": "paxson-snd",
 }
-"""Label of a curve, and the variant behind it."""
+"""Labels of curves, and their variants."""
 
 SETS = {
     "partner_rr": "flow A beside RR-TCP",
     "partner_sack": "flow A beside SACK",
-    "testA_set1": "the first three flows, conventional, beside F-RTO",
-    "testA_set2": "the later three flows, F-RTO",
-    "testB_set1": "the first three flows, conventional, beside their like",
-    "testB_set2": "the later three flows, conventional",
+    "testA_set1": "the first three flows, conventional, competing with F-RTO",
+    "testA_set2": "the last three flows, F-RTO",
+    "testB_set1": "the first three flows, conventional, competing with conventional flows",
+    "testB_set2": "the last three flows, conventional",
     "long": "long transfers of the mix",
     "short": "short transfers of the mix",
-    "http": "requests of the mix",
+    "http": "HTTP requests of the mix",
 }
-"""Labels that stand for some flows of a run instead of a variant."""
+"""Labels of curves that show some flows of a run instead of a variant."""
 
 
 def canonical(label: str) -> str:
-    """Name a curve by one label only."""
+    """Return the first label of a curve."""
     return ALIASES.get(label, label)
 
 
 def known(label: str) -> bool:
-    """Tell whether a label stands for something."""
+    """Return whether a label is defined."""
     return canonical(label) in OFFICIAL or label in SETS
 
 
 def variant(label: str) -> Variant:
-    """Look up the variant behind a label.
+    """Look up the variant of a label.
 
     Raises
     ------
     KeyError
-        If there is none: a mistake in an experiment.
+        If there is none, which is a mistake in an experiment.
     """
     try:
         return OFFICIAL[canonical(label)]
@@ -123,7 +123,7 @@ def variant(label: str) -> Variant:
 
 
 def changed(label: str, name: str, **changes: Mapping[str, Any] | bool | str | list[Any]) -> dict[str, Any]:
-    """Describe a variant that differs from a curve's in some answers, as for a sweep over a parameter.
+    """Describe a variant that differs from that of a curve in some keys, for example in a parameter that is swept.
 
     >>> changed("dsack_fa", "rr-fa-60", dup_thresh={"fa": 0.6})
     """

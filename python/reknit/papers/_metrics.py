@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 Row = dict[str, Any]
-"""A run: the columns of `reknit.sweep` (docs/json.md); and of the experiment ``duration_s``, what was run, and
-``published_s``, what the paper ran."""
+"""A run: the columns of `reknit.sweep` (docs/json.md), ``duration_s``, the duration of the run, and ``published_s``,
+that of the paper's run."""
 
 
 def _sent(count: str, per: float = 1.0) -> Callable[[Row], float]:
@@ -25,7 +25,7 @@ def _column(name: str) -> Callable[[Row], float]:
 
 
 METRICS: dict[str, Callable[[Row], float]] = {
-    # Counted over the run, and brought to the length that the paper ran.
+    # A count over the run, scaled to the duration of the paper's run.
     "thr_pkts": lambda row: row["delivered_packets"] * row["published_s"] / row["duration_s"],
     "thr_kbps": lambda row: 1000 * row["goodput_mbit_s"],
     "goodput_mbps": _column("goodput_mbit_s"),
@@ -64,14 +64,14 @@ METRICS: dict[str, Callable[[Row], float]] = {
     "mean_run_length": _column("run_length_mean_packets"),
     "wire_bytes_per_segment": _column("wire_bytes_per_segment"),
 }
-"""Metric by which claims are judged, and how it follows from a run. What is not here, no claim is judged by."""
+"""Metrics that claims may use, and how each is computed from a run."""
 
 BY_EXPERIMENT = frozenset({"rel_thr", "thr_a_pkts"})
-"""Metrics that experiments compute themselves: from other runs, or from sets of flows."""
+"""Metrics that experiments compute themselves, from other runs or from sets of flows."""
 
 
 def evaluate(row: Mapping[str, Any], *, duration_s: float | None, published_s: float | None) -> dict[str, float | None]:
-    """Compute all metrics of a run; None where its columns do not give one."""
+    """Compute all metrics of a run; None if a column for it is missing."""
     known = {key: value for key, value in row.items() if value is not None}
     if duration_s is not None and published_s is not None:
         known |= {"duration_s": duration_s, "published_s": published_s}

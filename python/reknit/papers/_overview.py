@@ -1,4 +1,4 @@
-"""What a practitioner asks first: which variant keeps how much speed on which kind of path, and at what price."""
+"""Overview: the goodput of the variants on each kind of path, and its cost under loss."""
 
 from __future__ import annotations
 
@@ -15,45 +15,50 @@ from reknit.papers._frame import FIXED
 from reknit.papers._lab import Lab
 
 PATHS = {
-    "two-paths-50ms": ("two paths, packet by packet", "20 s"),
+    "two-paths-50ms": ("two paths, alternating packets", "20 s"),
     "striping": ("bundle of ten links", "10 s"),
-    "displaced": ("1 % of packets three late", "20 s"),
-    "random-delay": ("30 % of packets late by 25 ms", "20 s"),
-    "wireless-arq": ("wireless, resent by the link", "30 s"),
-    "survey": ("route that flutters", "60 s"),
-    "leo": ("low orbit, hand-overs, jitter", "30 s"),
-    "sudden-delays": ("slow link that stalls", "300 s"),
+    "displaced": ("1 % of packets displaced by three", "20 s"),
+    "random-delay": ("30 % of packets delayed by 25 ms", "20 s"),
+    "wireless-arq": ("wireless, link-layer retransmission", "30 s"),
+    "survey": ("route flutter", "60 s"),
+    "leo": ("low Earth orbit, handovers, jitter", "30 s"),
+    "sudden-delays": ("slow link with stalls", "300 s"),
 }
-"""Kinds of paths: a built-in one for each, what it is, and for how long it is run."""
+"""Kinds of paths: the built-in path of each, its description, and the duration of its runs."""
 
-VARIANTS = ("sack", "dsack-r", "eifel", "frto", "ba-inc", "leung-ma", "rr-taes", "dcr", "pr", "rack", "yang")
+LIMIT = "oracle"
+"""Not a variant that could be used: the simulator tells it about each loss. It has a row, but is not ranked."""
+VARIANTS = (
+    *("sack", "dsack-r", "eifel", "frto", "ba-inc", "leung-ma", "rr-taes", "dcr", "pr", "rack", "yang"),
+    *("linux", "bbr", "reknit", LIMIT),
+)
 LOSSES = (0.0, 0.001, 0.01)
 REFERENCE = "two-paths-50ms"
-"""The price under loss is measured on this path in order: 10 Mbit/s, 100 ms round trip."""
+"""The cost under loss is measured on this path without reordering: 10 Mbit/s, 100 ms round trip."""
 
 PROPERTIES = {
-    "spurious_1000": "needless resends per 1000 packets",
+    "spurious_1000": "spurious retransmissions per 1000 packets",
     "burst_max": "largest burst per ACK, packets",
     "cwnd_mean": "mean window, bytes",
-    "rto_over_rtt99": "RTO against the 99th percentile of the RTT",
+    "rto_over_rtt99": "mean RTO / 99th percentile of the RTT",
 }
-"""The survey's Table 2 as measurement, on its path."""
+"""The properties of the survey's Table 2, measured on its path."""
 
 
 @dataclass(frozen=True)
 class Overview:
-    """What was found.
+    """The results.
 
     Attributes
     ----------
     kept : dict
-        By loss, path and variant: goodput as a share of ``sack``'s on the same path, in order, without loss.
+        By loss, path and variant: goodput relative to ``sack`` on the same path without reordering and loss.
     price : dict
-        By loss and variant: goodput on the reference path in order, as a share of ``sack``'s there with that loss.
+        By loss and variant: goodput on the reference path without reordering, relative to ``sack`` with that loss.
     properties : dict
-        By variant: metric and value, None where no column gives it.
+        By variant: metric and value, None if it was not measured.
     seeds : int
-        Runs behind each number.
+        Number of runs of each value.
     """
 
     kept: dict[float, dict[str, dict[str, float]]]
@@ -63,27 +68,32 @@ class Overview:
 
     @property
     def answers(self) -> list[str]:
-        """Say in sentences what the table shows."""
-        lossless = self.kept[0.0]
-        mean = {v: fmean(lossless[path][v] for path in lossless) for v in VARIANTS}
+        """Summarise the table in sentences."""
+        lossless, ranked = self.kept[0.0], _ranked()
+        mean = {v: fmean(lossless[path][v] for path in lossless) for v in ranked}
         most = max(mean, key=lambda v: mean[v])
         worst = min(lossless, key=lambda path: lossless[path][most])
         plain = fmean(lossless[path]["sack"] for path in lossless)
         priced = self.price[LOSSES[-1]]
-        dearest = min(priced, key=lambda v: priced[v])
-        safe = max(VARIANTS, key=lambda v: min(lossless[path][v] for path in lossless))
+        dearest = min(ranked, key=lambda v: priced[v])
+        safe = max(ranked, key=lambda v: min(lossless[path][v] for path in lossless))
         told = [
-            f"Plain SACK keeps {plain:.0%} of its in-order speed on average over these paths; {most} keeps the most, "
-            f"{mean[most]:.0%}, and {lossless[worst][most]:.0%} where it does worst ({PATHS[worst][0]}).",
-            f"The best worst case has {safe}: nowhere less than {min(lossless[path][safe] for path in lossless):.0%}.",
-            f"Where 1% is lost and nothing reordered, {most} has {priced[most]:.0%} of SACK's speed; "
-            f"the price is highest for {dearest}, {priced[dearest]:.0%}.",
+            f"On average over these paths, plain SACK keeps {plain:.0%} of its goodput without reordering.",
+            f"Of all variants, {most} keeps the most, {mean[most]:.0%} on average "
+            f"and {lossless[worst][most]:.0%} on its worst path ({PATHS[worst][0]}).",
+            f"The best worst case is that of {safe}, {min(lossless[path][safe] for path in lossless):.0%}.",
+            f"With 1% of packets lost and none reordered, {most} has {priced[most]:.0%} of SACK's goodput; "
+            f"{dearest} has the least, {priced[dearest]:.0%}.",
         ]
         return [sentence.replace("%", "\N{NO-BREAK SPACE}%") for sentence in told]
 
     def best(self, path: str) -> float:
-        """Find the largest share on a path."""
-        return max(self.kept[0.0][path].values())
+        """Find the largest value of a ranked variant on a path."""
+        return max(self.kept[0.0][path][variant] for variant in _ranked())
+
+
+def _ranked() -> list[str]:
+    return [variant for variant in VARIANTS if variant != LIMIT]
 
 
 def overview(lab: Lab) -> Overview:

@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else."""
+"""The report: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONFIDENCES = ("high", "medium", "low")
 
 @dataclass(frozen=True)
 class Block:
-    """An experiment as the report shows it."""
+    """An experiment in the report."""
 
     experiment: Experiment
     reading: str | None
@@ -49,18 +49,19 @@ def write(out: Path, lab: Lab, results: Mapping[str, Result], *, whole: bool) ->
     Parameters
     ----------
     out : Path
-        The file.
+        The file to write.
     lab : Lab
-        Where the experiments ran.
+        The lab that ran the experiments.
     results : mapping of str to Result
-        What they found.
+        Their results.
     whole : bool
-        Whether everything was asked for; else only the claims about what was, and no overview.
+        Whether all experiments were requested; if not, the report has only the claims about those that were, and no
+        overview.
 
     Returns
     -------
     list of Verdict
-        What became of the claims.
+        The outcomes of the claims.
     """
     verdicts = judge(claims(), results)
     if not whole:
@@ -94,7 +95,7 @@ def write(out: Path, lab: Lab, results: Mapping[str, Result], *, whole: bool) ->
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-    """Count the verdicts, in a line."""
+    """Summarise the verdicts in a line."""
     count: Counter[str] = Counter(verdict.outcome for verdict in verdicts)
     return "claims: " + ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES)
 
@@ -112,7 +113,7 @@ def board(verdicts: Sequence[Verdict]) -> dict[str, dict[str, Counter[str]]]:
 
 
 def versions() -> dict[str, str]:
-    """List what made the numbers and the figures."""
+    """List the versions of the software that made the report."""
     found = {"reknit": reknit.__version__, "Python": platform.python_version()}
     for name in ("polars", "matplotlib", "scipy"):
         try:
@@ -123,17 +124,17 @@ def versions() -> dict[str, str]:
 
 
 def command(tier: Tier) -> str:
-    """Write the command that makes this report again."""
+    """Write the command that reproduces this report."""
     return "reknit papers" + ("" if tier.name == "default" else f" --{tier.name}")
 
 
 def percent(share: float) -> str:
-    """Write a share in percent."""
+    """Format a fraction in percent."""
     return f"{share:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
 
 
 def number(value: float) -> str:
-    """Write a number with three digits, or all that stand before the point."""
+    """Format a number with three significant digits, or all digits before the decimal point."""
     if not math.isfinite(value):
         return "never" if value > 0 else "-∞"
     if value == round(value) or abs(value) >= 1000:
@@ -142,14 +143,14 @@ def number(value: float) -> str:
 
 
 def measured(one: Measured) -> str:
-    """Write what a measure gave, with its confidence interval."""
+    """Format a measured value with its confidence interval."""
     if one.count == 1 or one.least == one.largest:
         return _interval(one.least)
     return f"{_interval(one.least)} … {_interval(one.largest)} ({one.count} values)"
 
 
 def heat(share: float) -> str:
-    """Grade a share for the colour of its cell."""
+    """Grade a fraction for the colour of its cell."""
     return f"h{min(5, max(0, int(share * 5 + 1e-9)))}"
 
 
@@ -176,7 +177,7 @@ def _block(lab: Lab, name: str, result: Result, verdicts: Sequence[Verdict]) -> 
         [(Markup(_svg.address(figure.svg(result))), _alternative(experiment, figure.title)) for figure in figures],
         mine,
         _numbers(result),
-        [(unit.statement, result.units[unit.name]) for unit in lab.units if unit.name in result.units],
+        [(_sentence(unit.statement), result.units[unit.name]) for unit in lab.units if unit.name in result.units],
         _curves(result),
         result.table["seed"].n_unique() if len(result.table) else 0,
         f"{run} of {len(result.points)}" if result.points and run < len(result.points) else "all",
@@ -184,30 +185,36 @@ def _block(lab: Lab, name: str, result: Result, verdicts: Sequence[Verdict]) -> 
 
 
 def _decides(id: str, reading: str, verdicts: Sequence[Verdict]) -> bool:
-    """Tell whether another reading changes what comes out of a claim."""
+    """Return whether another interpretation changes the outcome of a claim."""
     mine = (verdict for verdict in verdicts if id in verdict.claim.experiments)
     return any(verdict.readings.get(reading, verdict.outcome) != verdict.outcome for verdict in mine)
 
 
+def _sentence(statement: str) -> str:
+    """Turn 'Check that ...' into the sentence that is checked."""
+    found = statement.removeprefix("Check that ")
+    return found[:1].upper() + found[1:]
+
+
 def _curves(result: Result) -> str:
-    """Say which variant stands behind each curve, where its name does not."""
+    """List the variants of the curves whose label is not their name."""
     labels = result.table["variant"].unique(maintain_order=True).to_list() if len(result.table) else []
-    told = []
+    found = []
     for label in labels:
         of = OFFICIAL.get(label, SETS.get(label, label))
-        name = of if isinstance(of, str) else f"{of['name']}, from {of['base']}"
+        name = of if isinstance(of, str) else f"{of['name']}, based on {of['base']}"
         if name != label.replace("_", "-"):
-            told.append(f"{label}: {name}")
-    return "; ".join(told)
+            found.append(f"{label}: {name}")
+    return "; ".join(found)
 
 
 def _alternative(experiment: Experiment, panel: str) -> str:
     of = f", {panel}" if panel else ""
-    return f"{experiment.figure} rerun{of}: {experiment.title}. The numbers are in the table below."
+    return f"{experiment.figure} rerun{of}: {experiment.title}. The values are in the table below."
 
 
 def _numbers(result: Result) -> list[list[str]]:
-    """Lay out the figures' metrics: a row for each curve and metric, a column for each point."""
+    """Tabulate the metrics of the figures: a row for each curve and metric, a column for each point."""
     metrics = list(dict.fromkeys(figure.y for figure in result.figures if figure.y in result.table.columns))
     if not metrics or not len(result.table):
         return []

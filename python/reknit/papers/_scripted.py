@@ -1,4 +1,4 @@
-"""Small scenarios that script the delay or loss of each packet, and their time lines."""
+"""Small scenarios that script the delay or loss of each packet, and their traces."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def scenario(
     seconds: float = 2,
     **tcp: Any,  # noqa: ANN401
 ) -> dict[str, Any]:
-    """Send segments of 1000 bytes over 10 Mbit/s and 50 ms each way, from a window that is full from the start.
+    """Send segments of 1000 bytes over 10 Mbit/s and 50 ms each way, with the maximum window from the start.
 
     Parameters
     ----------
     rules, later, back : rules of a ``script`` stage
-        On the way of data behind the link, behind that, and on the way back.
+        Applied to data after the link, after those rules, and on the return path.
     bytes : int, optional
-        How much there is to send, and then the connection closes; by default more than the time allows.
+        Amount to send before the connection closes; by default more than the time allows.
     window : int
-        The largest window, segments.
+        The maximum window, segments.
     seconds : float
         Length of the run.
     tcp
-        Options beside those.
+        Further TCP options.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def scenario(
 
 
 def time_line(variant: str, *rules: Rule, **options: Any) -> pl.DataFrame:  # noqa: ANN401
-    """Record a run of such a `scenario` packet by packet, as `reknit.trace` does."""
+    """Record a run of a `scenario` packet by packet, as `reknit.trace` does."""
     packets: pl.DataFrame = reknit.trace(None, variant, scenario=scenario(*rules, **options))
     return packets
 
@@ -66,23 +66,23 @@ def _script(rules: Sequence[Rule]) -> list[dict[str, object]]:
 
 
 def sent(packets: pl.DataFrame, *causes: str) -> pl.DataFrame:
-    """Keep what the sender of data sent, for some reasons or all."""
+    """Keep the data packets that were sent, for some causes or for all."""
     data = packets.filter(pl.col("event") == "send", pl.col("end") == "sender", pl.col("segment").is_not_null())
     return data.filter(pl.col("cause").is_in(causes)) if causes else data
 
 
 def acks(packets: pl.DataFrame) -> pl.DataFrame:
-    """Keep the ACKs as they reach the sender of data, with whether each is a duplicate of the one before."""
+    """Keep the ACKs as they reach the sender, with whether each is a duplicate of the one before."""
     found = packets.filter(pl.col("event") == "deliver", pl.col("end") == "sender", ~pl.col("flags").str.contains("S"))
     return found.with_columns(duplicate=(pl.col("ack_bytes") == pl.col("ack_bytes").shift(1)).fill_null(value=False))
 
 
 def numbers(packets: pl.DataFrame, column: str) -> list[float]:
-    """List a column's values, without those that are not there."""
+    """List the values of a column that are not null."""
     return [float(value) for value in packets[column].drop_nulls()]
 
 
 def steps(packets: pl.DataFrame, column: str) -> list[float]:
-    """List the values that a variable takes one after the other."""
+    """List the successive values of a variable."""
     values = numbers(packets, column)
     return [value for i, value in enumerate(values) if i == 0 or value != values[i - 1]]

@@ -1,4 +1,4 @@
-"""How far what was measured would move with other seeds."""
+"""Confidence intervals over the seeds."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 RESAMPLES = 499
-"""Of the bootstrap; odd, so that its quantiles are order statistics."""
+"""Resamples of the bootstrap; with an odd number its quantiles are order statistics."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its 95 % confidence interval; None where one seed, or an infinite value, gives none."""
+    """A value with its 95 % confidence interval; None if there is one seed only, or an infinite value."""
 
     value: float
     low: float | None
@@ -22,17 +22,17 @@ class Interval:
 
 
 def jackknife(of: Callable[[Mapping[int, int] | None], list[float]], seeds: Sequence[int]) -> list[Interval]:
-    """Leave out one seed after the other: for means and what follows smoothly from them.
+    """Leave out one seed at a time: for means and smooth functions of means.
 
-    The pseudo-values' mean has Student's t with one degree of freedom less than seeds. All variants and points lose
-    the same seed, so what they have in common cancels from ratios.
+    The mean of the pseudo-values has Student's t distribution with one degree of freedom less than there are seeds. A
+    seed is left out for all variants and points at once, so common effects cancel in ratios.
 
     Parameters
     ----------
     of : callable
-        The values with each seed counted as the argument says; None: once.
+        Returns the values with each seed counted as often as the argument says; None: once.
     seeds : sequence of int
-        All of them.
+        All seeds.
     """
     from scipy.stats import t
 
@@ -54,7 +54,7 @@ def jackknife(of: Callable[[Mapping[int, int] | None], list[float]], seeds: Sequ
 
 
 def bootstrap(of: Callable[[Mapping[int, int] | None], list[float]], seeds: Sequence[int]) -> list[Interval]:
-    """Draw seeds with replacement: for medians, of which a jackknife says nothing.
+    """Draw seeds with replacement: for medians, for which the jackknife is not valid.
 
     Parameters are those of `jackknife`. The draws are the same every time.
     """

@@ -1,4 +1,4 @@
-"""Figures within a page: a report holds hundreds, so each is written as short as it can be."""
+"""Figures within a page: a report has hundreds, so each is written as short as possible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ATTRIBUTE = re.compile(r"=\"[^\"]*\"")
 _NUMBER = re.compile(r"-?\d+\.\d+")
 _RULES = (
     (re.compile(r"<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL), ""),
-    # Matplotlib names a dozen fonts in every text; the root names the one that counts.
+    # Matplotlib names a dozen fonts in every text; the root element names one for all.
     (re.compile(r"font-family: [^;\"]*; ?"), ""),
     (re.compile(r' transform="rotate\(-0 [^"]*"'), ""),
     (re.compile(r'<g id="[^"]*">'), "<g>"),
@@ -22,7 +22,7 @@ _EMPTY = re.compile(r"<g>\s*</g>")
 
 
 def compact(svg: str) -> str:
-    """Shorten a figure of matplotlib's: places to a tenth of a point, no names of groups, one font."""
+    """Shorten an SVG figure of matplotlib: coordinates to a tenth of a point, no names of groups, one font."""
     text = _ATTRIBUTE.sub(lambda found: _NUMBER.sub(_tenths, found.group()), svg)
     for pattern, by in _RULES:
         text = pattern.sub(by, text)
@@ -36,5 +36,5 @@ def _tenths(number: re.Match[str]) -> str:
 
 
 def address(svg: str) -> str:
-    """Make the address of an image that needs no file; it may stand between double quotes in HTML."""
+    """Make a data URL of a figure, valid between double quotes in HTML."""
     return "data:image/svg+xml," + quote(compact(svg), safe=" <>='/:;,.()!?*+-_{}[]|@$~")

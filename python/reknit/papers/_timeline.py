@@ -1,4 +1,4 @@
-"""Time lines: small scripted runs, packet by packet, and the questions that checks ask of them."""
+"""Traces of small scripted runs, and the queries that checks use."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ Rule = dict[str, Any]
 
 
 def drop(segment: int | Sequence[int], transmission: int | Sequence[int] = 1) -> Rule:
-    """Lose a data segment, or those from the first to the last of a pair."""
+    """Drop a data segment, or those from the first to the last of a pair."""
     return {"segment": _plain(segment), "transmission": _plain(transmission), "action": "drop"}
 
 
 def delay(segment: int | Sequence[int], by_s: float) -> Rule:
-    """Let a data segment come later than it would, so that others overtake it."""
+    """Delay a data segment, so that others overtake it."""
     return {"segment": _plain(segment), "action": "delay", "by": f"{by_s:.9f} s"}
 
 
 def hold(from_s: float, to_s: float) -> Rule:
-    """Let nothing pass for a time."""
+    """Hold all packets for a time."""
     return {"from": f"{from_s:.9f} s", "to": f"{to_s:.9f} s", "action": "hold"}
 
 
 def outage(from_s: float, to_s: float) -> Rule:
-    """Lose everything for a time."""
+    """Drop all packets for a time."""
     return {"from": f"{from_s:.9f} s", "to": f"{to_s:.9f} s", "action": "drop"}
 
 
 def script(*rules: Rule) -> dict[str, Any]:
-    """Make a stage of rules."""
+    """Make a stage from rules."""
     return {"kind": "script", "rules": list(rules)}
 
 
@@ -59,7 +59,7 @@ class TimeLine:
     Attributes
     ----------
     packets : polars.DataFrame
-        As `reknit.trace` gives them.
+        As returned by `reknit.trace`.
     """
 
     packets: pl.DataFrame
@@ -75,13 +75,13 @@ class TimeLine:
         return self._at("send", "sender").filter(pl.col("length_bytes") > 0)
 
     @property
-    def resent(self) -> pl.DataFrame:
-        """Those of them that had left before."""
+    def retransmitted(self) -> pl.DataFrame:
+        """The retransmissions among them."""
         return self.sent.filter(pl.col("transmission") > 1)
 
     @property
     def arrived(self) -> pl.DataFrame:
-        """Data segments as they come to the receiver."""
+        """Data segments as they reach the receiver."""
         return self._at("deliver", "receiver").filter(pl.col("length_bytes") > 0)
 
     @property
@@ -91,25 +91,25 @@ class TimeLine:
 
     @property
     def heard(self) -> pl.DataFrame:
-        """ACKs as they come to the sender, with the sender's variables afterwards."""
+        """ACKs as they reach the sender, with the sender's variables afterwards."""
         return self._at("deliver", "sender").filter(pl.col("flags") == ".")
 
     @property
     def lost(self) -> list[int]:
-        """Data segments of which a copy was lost."""
+        """Numbers of the data segments that were lost, once for each copy."""
         gone = self.packets.filter(pl.col("event") == "lost", pl.col("length_bytes") > 0)
         return gone["segment"].to_list()
 
     def of_cause(self, cause: str) -> pl.DataFrame:
-        """List the data segments that left for a reason."""
+        """List the data segments that were sent for a cause."""
         return self.sent.filter(pl.col("cause") == cause)
 
     def start_of(self, segment: int) -> int:
-        """Look up a segment's first byte."""
+        """Look up the first byte of a segment."""
         return int(self.sent.filter(pl.col("segment") == segment)["seq_bytes"][0])
 
     def arrival_of(self, segment: int) -> float:
-        """Look up when a segment first came to the receiver, seconds."""
+        """Look up when a segment first reached the receiver, seconds."""
         return float(self.arrived.filter(pl.col("segment") == segment)["time_s"][0])
 
     def overtaken_by(self, segment: int) -> list[int]:
@@ -118,15 +118,15 @@ class TimeLine:
         return before["segment"].to_list()
 
     def duplicates_sent(self, segment: int) -> pl.DataFrame:
-        """ACKs by which the receiver asked for a segment once more: all that ask for it but the first."""
+        """List the duplicate ACKs that the receiver sent for a segment: all ACKs that request it except the first."""
         return self.acks.filter(pl.col("ack_bytes") == self.start_of(segment))[1:]
 
     def duplicates_heard(self, segment: int) -> pl.DataFrame:
-        """Those as they come to the sender."""
+        """List the duplicate ACKs for a segment as they reach the sender."""
         return self.heard.filter(pl.col("ack_bytes") == self.start_of(segment))[1:]
 
     def sent_at(self, time_s: float) -> list[int]:
-        """List the segments that left at a moment."""
+        """List the segments that were sent at a time."""
         return self.sent.filter((pl.col("time_s") - time_s).abs() < INSTANT_S)["segment"].to_list()
 
     def _at(self, event: str, end: str) -> pl.DataFrame:
@@ -134,21 +134,21 @@ class TimeLine:
 
 
 INSTANT_S = 1e-9
-"""Times of one event are the same; they are written in seconds."""
+"""Times that differ by less are those of the same event."""
 
 
 def same_moment(a: float, b: float) -> bool:
-    """Tell whether two times are those of one event."""
+    """Return whether two times are those of the same event."""
     return abs(a - b) < INSTANT_S
 
 
 def sequence(line: TimeLine, title: str, from_s: float, to_s: float) -> Drawn:
-    """Draw which segment left when, and which one the receiver asked for, as the papers do."""
+    """Draw which segment was sent when, and which one the receiver requested, as the papers do."""
 
     def draw(axes: Axes, _: Result) -> None:
         shown = pl.col("time_s").is_between(from_s, to_s)
-        first, again = line.sent.filter(shown, pl.col("transmission") == 1), line.resent.filter(shown)
-        # A delayed ACK asks for what begins where the ACK ends.
+        first, again = line.sent.filter(shown, pl.col("transmission") == 1), line.retransmitted.filter(shown)
+        # An ACK requests the segment that begins with its ACK number.
         starts = line.sent.group_by("seq_bytes").agg(pl.col("segment").first())
         acks = line.heard.filter(shown).join(starts, left_on="ack_bytes", right_on="seq_bytes", suffix="_asked")
         axes.plot(first["time_s"], first["segment"], linestyle="", marker=".", color=COLOURS["in_order"], label="sent")
@@ -165,7 +165,7 @@ def sequence(line: TimeLine, title: str, from_s: float, to_s: float) -> Drawn:
             linestyle="",
             marker="_",
             color=COLOURS["reference"],
-            label="asked for",
+            label="expected by the receiver",
         )
 
-    return Drawn(title=title, x_label="s", y_label="segment", drawing=draw)
+    return Drawn(title=title, x_label="time, s", y_label="segment", drawing=draw)

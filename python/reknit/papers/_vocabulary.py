@@ -1,8 +1,8 @@
-"""The language of the claims: what its words mean, and how a sentence in it is judged.
+"""The language of the claims' conditions, and how they are evaluated.
 
-A predicate is a Python expression of numbers, texts, lists, comparisons, arithmetic, comprehensions, and the words
-below; nothing else passes `parse`. Words that look something up raise `NotEvaluatedError` where it is not there, so
-that nothing is judged by what was not run.
+A condition is a Python expression of numbers, strings, lists, comparisons, arithmetic, comprehensions and the
+functions below; `parse` rejects anything else. Functions that look up results raise `NotEvaluatedError` if a result is
+missing, so no claim is judged without the results that it needs.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _NODES = (
 
 
 class NotEvaluatedError(Exception):
-    """What a claim needs is not there; the text says what."""
+    """Something that a claim needs is missing; the text names it."""
 
 
 def within(a: float, b: float, rel: float) -> bool:
-    """Tell whether ``a`` differs from ``b`` by no more than the share ``rel`` of ``b``."""
+    """Return whether ``a`` differs from ``b`` by at most the fraction ``rel`` of ``b``."""
     return abs(a - b) <= rel * abs(b)
 
 
 def mono_dec(values: Sequence[float], tol: float) -> bool:
-    """Tell whether each value is at most the previous one times ``1 + tol``."""
+    """Return whether each value is at most the previous one times ``1 + tol``."""
     values = _some(values)
     return all(b <= a * (1 + tol) for a, b in pairwise(values))
 
 
 def mono_inc(values: Sequence[float], tol: float) -> bool:
-    """Tell whether each value is at least the previous one times ``1 - tol``."""
+    """Return whether each value is at least the previous one times ``1 - tol``."""
     values = _some(values)
     return all(b >= a * (1 - tol) for a, b in pairwise(values))
 
@@ -56,15 +56,15 @@ def quantile(values: Iterable[float], q: float) -> float:
     return ranked[low] + (place - low) * (ranked[high] - ranked[low])
 
 
-def share(held: Iterable[bool]) -> float:
-    """Compute which share of the conditions held."""
-    each = [bool(one) for one in _some(held)]
+def share(conditions: Iterable[bool]) -> float:
+    """Compute the fraction of conditions that are true."""
+    each = [bool(one) for one in _some(conditions)]
     return sum(each) / len(each)
 
 
-def all_(held: Iterable[bool]) -> bool:
-    """Tell whether all held, of at least one."""
-    return all(_some(held))
+def all_(conditions: Iterable[bool]) -> bool:
+    """Return whether all conditions are true; there must be at least one."""
+    return all(_some(conditions))
 
 
 def mean(values: Iterable[float]) -> float:
@@ -81,14 +81,14 @@ def gmean(values: Iterable[float]) -> float:
     """Compute the geometric mean."""
     numbers = _some(values)
     if min(numbers) <= 0:
-        raise NotEvaluatedError("geometric mean of what is not positive")
+        raise NotEvaluatedError("geometric mean of a number that is not positive")
     return statistics.geometric_mean(numbers)
 
 
 def _some(values: Iterable[Any]) -> list[Any]:
     values = list(values)
     if not values:
-        raise NotEvaluatedError("no points were run that the claim is about")
+        raise NotEvaluatedError("none of the points of the claim were run")
     return values
 
 
@@ -110,26 +110,26 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "max": _most(max),
     "abs": abs,
 }
-"""Words that need no results."""
+"""Functions that need no results."""
 LOOKING_UP = ("m", "S", "X", "tr", "unit", "best", "knee", "slope_dec", "argmax_x", "pval")
-"""Words that do: the methods of `Evidence`."""
+"""Functions that look up results: the methods of `Evidence`."""
 
 Samples = dict[tuple[str, str, str, str], dict[int, float | None]]
 
 
 class Evidence:
-    """Results, as the words of the claims look them up.
+    """Results, for the functions that look them up.
 
     Parameters
     ----------
     results : mapping of str to Result
-        By experiment.
+        Results by experiment.
     """
 
     def __init__(self, results: Mapping[str, Result]) -> None:
-        """Index them."""
+        """Index the results."""
         self._results = results
-        self._units = {name: held for result in results.values() for name, held in result.units.items()}
+        self._units = {name: passed for result in results.values() for name, passed in result.units.items()}
         self._weights: Mapping[int, int] | None = None
         self._samples: Samples = {}
         self._there: set[tuple[str, str]] = set()
@@ -144,11 +144,11 @@ class Evidence:
                     place[row["seed"]] = row[name]
 
     def seeds(self, experiments: Collection[str]) -> list[int]:
-        """List the seeds of some experiments' runs."""
+        """List the seeds of the runs of some experiments."""
         return sorted({seed for (id, *_), values in self._samples.items() if id in experiments for seed in values})
 
     def weighted(self, weights: Mapping[int, int] | None) -> Evidence:
-        """Count each seed so many times: for the spread of what follows from them."""
+        """Count each seed as often as its weight, for confidence intervals."""
         other = object.__new__(Evidence)
         other.__dict__.update(self.__dict__, _weights=weights)
         return other
@@ -159,7 +159,7 @@ class Evidence:
         Raises
         ------
         NotEvaluatedError
-            If something that it needs is not there.
+            If something that it needs is missing.
         """
         words = {name: getattr(self, name) for name in LOOKING_UP}
         try:
@@ -168,13 +168,13 @@ class Evidence:
             raise NotEvaluatedError("a denominator is zero") from None
 
     def m(self, exp: str, variant: str, x: Point, metric: str) -> float:
-        """Aggregate over the seeds at a point: the mean, for F-RTO's experiments the median."""
+        """Aggregate over the seeds at a point: the mean, or the median for experiments of F-RTO."""
         if not isinstance(x, str) and not self._published(exp, x):
             return self._interpolated(exp, variant, float(x), metric)
         return self._aggregate(exp, self._values(exp, variant, x, metric))
 
     def S(self, exp: str, variant: str, metric: str) -> list[float]:
-        """List a curve's values over the points that were run, in the paper's order."""
+        """List the values of a curve at the points that were run, in the paper's order."""
         return [self.m(exp, variant, x, metric) for x in self.X(exp)]
 
     def X(self, exp: str) -> list[Point]:
@@ -184,24 +184,24 @@ class Evidence:
         return _some(x for x in result.points if key(x) in run)
 
     def tr(self, exp: str, variant: str, field: str) -> float:
-        """Look up a value read off a time line."""
+        """Look up a value from a trace."""
         try:
             return self._result(exp).traces[canonical(variant), field]
         except KeyError:
             raise NotEvaluatedError(f"{exp} has no {field} of {variant}") from None
 
     def unit(self, name: str) -> bool:
-        """Look up whether a check held."""
+        """Look up whether a check passed."""
         if name not in self._units:
             raise NotEvaluatedError(f"check {name} was not run")
         return self._units[name]
 
     def best(self, exp: str, variants: Sequence[str], x: Point, metric: str) -> float:
-        """Find the largest value over some curves."""
+        """Find the largest value of some curves."""
         return max(self.m(exp, variant, x, metric) for variant in _some(variants))
 
     def knee(self, exp: str, variant: str, metric: str, level: float) -> float:
-        """Find the smallest positive x at which the curve falls below a level, between points on a log scale."""
+        """Find the smallest positive x at which the curve falls below a level, interpolated on a log scale."""
         curve = [(x, self.m(exp, variant, x, metric)) for x in self._numbers(exp)]
         before: tuple[float, float] | None = None
         for x, y in curve:
@@ -218,7 +218,7 @@ class Evidence:
         return (self.m(exp, variant, x1, metric) - self.m(exp, variant, x2, metric)) / math.log10(x2 / x1)
 
     def argmax_x(self, exp: str, variant: str, metric: str) -> float:
-        """Find the point at which the curve is highest, the first of equals."""
+        """Find the point at which the curve is highest; the first one if several are equal."""
         return max(self._numbers(exp), key=lambda x: self.m(exp, variant, x, metric))
 
     def pval(self, exp: str, v1: str, v2: str, x: Point, metric: str) -> float:
@@ -257,7 +257,7 @@ class Evidence:
     def _aggregate(self, exp: str, values: Mapping[int, float]) -> float:
         weights = self._weights
         counted = [v for seed, v in values.items() for _ in range(1 if weights is None else weights.get(seed, 1))]
-        # An experiment with one seed beside one with many has nothing to leave out.
+        # An experiment with one seed has none to leave out.
         counted = counted or list(values.values())
         return statistics.median(counted) if exp.startswith("F") else statistics.fmean(counted)
 
@@ -277,7 +277,7 @@ def _compiled(expression: str) -> CodeType:
 
 
 def parse(expression: str) -> ast.Expression:
-    """Read an expression, and refuse what is not in the language.
+    """Parse an expression, and reject what is not in the language.
 
     Raises
     ------
@@ -291,14 +291,14 @@ def parse(expression: str) -> ast.Expression:
     bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     words = {*PLAIN, *LOOKING_UP}
     if clash := bound & words:
-        raise ValueError(f"{expression}: {', '.join(sorted(clash))} is a word of the language")
+        raise ValueError(f"{expression}: {', '.join(sorted(clash))} is a function of the language")
     for node in ast.walk(tree):
         if not isinstance(node, _NODES):
             raise ValueError(f"{expression}: {type(node).__name__} is not in the language")
         if isinstance(node, ast.Name) and node.id not in words | bound:
-            raise ValueError(f"{expression}: {node.id}: unknown word; allowed are {', '.join(sorted(words))}")
+            raise ValueError(f"{expression}: {node.id}: unknown name; allowed are {', '.join(sorted(words))}")
         if isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id in words):
-            raise ValueError(f"{expression}: only words of the language can be called")
+            raise ValueError(f"{expression}: only functions of the language can be called")
         if isinstance(node, ast.Call) and node.keywords:
-            raise ValueError(f"{expression}: arguments go by position")
+            raise ValueError(f"{expression}: arguments must be positional")
     return tree

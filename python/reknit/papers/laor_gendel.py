@@ -1,4 +1,4 @@
-"""Laor and Gendel (IEEE Network 2002): packets displaced on a backbone."""
+"""Laor and Gendel (IEEE Network 2002): packets displaced on a backbone link."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ paper = Paper(
 
 SHARES: list[Point] = [0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.08, 0.10, 0.15, 0.20]
 BEYOND: list[Point] = [*SHARES, 0.30]
-"""A shift by one or two positions leaves room for more than a fifth of the packets."""
+"""With a shift of one or two positions, more than 20 % of packets can be displaced."""
 MEASURED_S, WARM_UP_S = 60, 10
 
-GAPS = {"periodic": "every n-th packet is displaced, instead of a share of them at random"}
+GAPS = {"periodic": "every n-th packet is displaced, instead of random packets"}
 SETUP = (
-    "{what}, 100 Mbit/s to each client, {delay} ms added each way to 0.3 ms, window of 64 KiB (44 segments), delayed "
-    "ACKs, no congestion loss; a share x of the packets on the backbone is displaced by {shift} positions. 10 s + 60 s."
+    "{what}, with 100 Mbit/s to each client, 0.3 + {delay} ms of delay each way, a window of 64 KiB (44 segments), "
+    "delayed ACKs and no congestion loss. A fraction x of the packets on the backbone is displaced by {shift} "
+    "positions. 60 s are measured, after 10 s of warm-up."
 )
 
 TCP: Mapping[str, object] = {
@@ -56,7 +57,7 @@ def backbone(
     before: Sequence[Mapping[str, object]] = (),
     whole: bool = False,
 ) -> dict[str, object]:
-    """Describe server - backbone with the impairment - clients, whose links stand as one of their joint rate."""
+    """Describe server, backbone with reordering, and clients, whose links are modelled as one with their total rate."""
     chosen: dict[str, object] = {"probability": share}
     if lab.reading == "periodic" and share > 0:
         chosen = {"every": max(round(1 / share), shift + 1)}
@@ -78,12 +79,12 @@ def backbone(
 
 
 def mix(sessions: int) -> list[dict[str, object]]:
-    """Describe the sessions of the clients, an eighth long, an eighth short, the rest HTTP."""
+    """Describe the sessions of the clients: an eighth long, an eighth short, the rest HTTP."""
     return [{"name": "mix", "count": sessions, "start": "uniform(0 ms, 200 ms)", "mix": MIX}]
 
 
 def _by_type(label: str, row: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Split Reno's runs by the type of transaction."""
+    """Split Reno's runs by type of transaction."""
     if label != "reno":
         return {label: {}}
     rest = dict.fromkeys(name for name in row if name not in ("variant", "x", "seed"))
@@ -97,20 +98,20 @@ def _relative(found: Result) -> Result:
 
 
 def _is_thorough(lab: Lab) -> bool:
-    """Tell whether runs of few packets are long enough for a knee: in all tiers but what tests run."""
+    """Return whether runs of few packets are long enough to find a knee: in all tiers except those of tests."""
     return lab.tier.duration >= QUICK.duration
 
 
 def _share_of_throughput(*labels: str) -> Lines:
-    return Lines("rel_thr", "share of packets displaced", "share of throughput without", variants=labels, log_x=True)
+    return Lines("rel_thr", "fraction of packets displaced", "relative throughput", variants=labels, log_x=True)
 
 
 @paper.experiment(
     "L2/0",
     figure="Fig. 2",
-    title="A long flow, less than 1 ms, packets displaced by three",
-    reports="Slow decline to 0.5-1 %, then from 85 % to 10 % of the throughput, flat from 8 %.",
-    setup=SETUP.format(what="A long flow", delay=0, shift=3),
+    title="A long flow, delay below 1 ms, packets displaced by three",
+    reports="Throughput declines slowly up to 0.5-1 %, then falls from 85 % to 10 %, and is flat from 8 % on.",
+    setup=SETUP.format(what="A long flow", delay=0, shift="three positions"),
     packets=24e6,
     readings=GAPS,
     delay_ms=0,
@@ -120,8 +121,8 @@ def _share_of_throughput(*labels: str) -> Lines:
     "L2/15",
     figure="Fig. 2",
     title="A long flow, 15 ms, packets displaced by three",
-    reports="Slow decline to 0.1-0.2 %, then from 85 % to 10 % of the throughput, flat from 8 %.",
-    setup=SETUP.format(what="A long flow", delay=15, shift=3),
+    reports="Throughput declines slowly up to 0.1-0.2 %, then falls from 85 % to 10 %, and is flat from 8 % on.",
+    setup=SETUP.format(what="A long flow", delay=15, shift="three positions"),
     packets=3e6,
     readings=GAPS,
     delay_ms=15,
@@ -131,8 +132,9 @@ def _share_of_throughput(*labels: str) -> Lines:
     "L2/35",
     figure="Fig. 2",
     title="A long flow, 35 ms, packets displaced by three",
-    reports="Slow decline to 0.1-0.2 %, then from 85 % to 10 % of the throughput, flat from 8 %.",
-    setup=SETUP.format(what="A long flow", delay=35, shift=3) + " Also senders that the paper recommends.",
+    reports="Throughput declines slowly up to 0.1-0.2 %, then falls from 85 % to 10 %, and is flat from 8 % on.",
+    setup=SETUP.format(what="A long flow", delay=35, shift="three positions")
+    + " Senders that the paper recommends are shown, too.",
     packets=8.7e6,
     quick=True,
     readings=GAPS,
@@ -140,7 +142,7 @@ def _share_of_throughput(*labels: str) -> Lines:
     curves=["reno", "newreno", "sack", "dsack_r", "dsack_taes"],
 )
 def long_flow(lab: Lab, delay_ms: float, curves: list[str]) -> Result:
-    """Sweep the share of displaced packets for one flow; whole runs where there are few packets in a second."""
+    """Sweep the fraction of displaced packets for one flow; runs with few packets per second keep their full length."""
     thorough = _is_thorough(lab)
     whole = thorough and delay_ms > 0
     found = lab.sweep(
@@ -160,13 +162,13 @@ def long_flow(lab: Lab, delay_ms: float, curves: list[str]) -> Result:
     "L8s/35",
     figure="Summary",
     title="A long flow, 35 ms, packets displaced by two",
-    reports="Three positions matter, two do not.",
-    setup=SETUP.format(what="A long flow", delay=35, shift=2),
+    reports="Displacement by three positions matters, by two it does not.",
+    setup=SETUP.format(what="A long flow", delay=35, shift="two positions"),
     packets=3e6,
     readings=GAPS,
 )
 def long_flow_shifted_by_two(lab: Lab) -> Result:
-    """Sweep the share of displaced packets for one flow."""
+    """Sweep the fraction of displaced packets for one flow."""
     whole = _is_thorough(lab)
     found = lab.sweep(
         lambda share: backbone(lab, share, 35, shift=2, whole=whole),
@@ -183,12 +185,12 @@ def long_flow_shifted_by_two(lab: Lab) -> Result:
     "L2loss/35",
     figure="Abstract",
     title="A long flow, 35 ms, loss and reordering at once",
-    reports="A little loss makes reordering worse than either alone (claimed, not measured).",
-    setup="As L2/35 with 0.1 % of packets lost, 0.1 % displaced by three, or both.",
+    reports="With a little loss, reordering is worse than either alone (claimed, not measured).",
+    setup="As in L2/35, with 0.1 % of packets lost, 0.1 % displaced by three, or both.",
     packets=0.6e6,
 )
 def loss_and_reordering(lab: Lab) -> Result:
-    """Lose, displace, or do both."""
+    """Lose packets, displace packets, or do both."""
     whole = _is_thorough(lab)
     shares = {"none": (0.0, 0.0), "loss": (0.0, 0.001), "reorder": (0.001, 0.0), "both": (0.001, 0.001)}
 
@@ -206,7 +208,7 @@ def loss_and_reordering(lab: Lab) -> Result:
         least_seeds=5 if whole else 0,
     )
     found = found.relative("rel_thr", of="goodput_mbps", to="none")
-    return found.drawn(Bars("rel_thr", "", "share of throughput without"))
+    return found.drawn(Bars("rel_thr", "", "relative throughput"))
 
 
 def _mixed(
@@ -219,7 +221,7 @@ def _mixed(
     keep: tuple[Point, ...] = (0, 0.001, 0.01, 0.02, 0.05, 0.08, 0.20),
     before: Sequence[Mapping[str, object]] = (),
 ) -> Result:
-    """Sweep the share of displaced packets for the mix of 16 sessions at each client."""
+    """Sweep the fraction of displaced packets for a mix of 16 sessions per client."""
     found = lab.sweep(
         lambda share: {**backbone(lab, share, delay_ms, shift, clients, before=before), "flows": mix(16 * clients)},
         points,
@@ -235,8 +237,8 @@ def _mixed(
     "L3",
     figure="Fig. 3",
     title="The mix, one client, 35 ms, packets displaced by three",
-    reports="Three regions as with the single flow, levelling off near half of the throughput.",
-    setup=SETUP.format(what="16 sessions, 2 long, 2 of 100 KB, 12 of HTTP", delay=35, shift=3),
+    reports="Three regions, as with the single flow; the curve levels off near half of the throughput.",
+    setup=SETUP.format(what="16 sessions (2 long, 2 of 100 kB, 12 HTTP)", delay=35, shift="three positions"),
     packets=14e6,
     quick=True,
     delay_ms=35,
@@ -245,8 +247,8 @@ def _mixed(
     "L3/15",
     figure="Results",
     title="The mix, one client, 15 ms, packets displaced by three",
-    reports="Degrades less than at 70 ms.",
-    setup=SETUP.format(what="16 sessions, 2 long, 2 of 100 KB, 12 of HTTP", delay=15, shift=3),
+    reports="Throughput degrades less than at 70 ms.",
+    setup=SETUP.format(what="16 sessions (2 long, 2 of 100 kB, 12 HTTP)", delay=15, shift="three positions"),
     packets=32e6,
     delay_ms=15,
 )
@@ -254,13 +256,13 @@ def _mixed(
     "L3/70",
     figure="Results",
     title="The mix, one client, 70 ms, packets displaced by three",
-    reports="A larger rate of degradation.",
-    setup=SETUP.format(what="16 sessions, 2 long, 2 of 100 KB, 12 of HTTP", delay=70, shift=3),
+    reports="Throughput degrades faster than at lower delays.",
+    setup=SETUP.format(what="16 sessions (2 long, 2 of 100 kB, 12 HTTP)", delay=70, shift="three positions"),
     packets=7e6,
     delay_ms=70,
 )
 def one_client(lab: Lab, delay_ms: float) -> Result:
-    """Sweep the share of displaced packets for one client's mix."""
+    """Sweep the fraction of displaced packets for the mix of one client."""
     found = _mixed(lab, delay_ms, 3, 1, ["reno", "newreno", "sack"])
     return found.drawn(_share_of_throughput("reno", "newreno", "sack"))
 
@@ -268,30 +270,30 @@ def one_client(lab: Lab, delay_ms: float) -> Result:
 @paper.experiment(
     "L4/15",
     figure="Fig. 4",
-    title="The mix, four clients at once, 15 ms, packets displaced by three",
-    reports="A gentler slope than with one client; like 35 ms.",
-    setup=SETUP.format(what="64 sessions, 8 long, 8 of 100 KB, 48 of HTTP", delay=15, shift=3),
+    title="The mix, four clients, 15 ms, packets displaced by three",
+    reports="The slope is gentler than with one client; the curve is like that of 35 ms.",
+    setup=SETUP.format(what="64 sessions (8 long, 8 of 100 kB, 48 HTTP)", delay=15, shift="three positions"),
     packets=85e6,
     delay_ms=15,
 )
 @paper.experiment(
     "L4/35",
     figure="Fig. 4",
-    title="The mix, four clients at once, 35 ms, packets displaced by three",
-    reports="A gentler slope than with one client; like 15 ms.",
-    setup=SETUP.format(what="64 sessions, 8 long, 8 of 100 KB, 48 of HTTP", delay=35, shift=3),
+    title="The mix, four clients, 35 ms, packets displaced by three",
+    reports="The slope is gentler than with one client; the curve is like that of 15 ms.",
+    setup=SETUP.format(what="64 sessions (8 long, 8 of 100 kB, 48 HTTP)", delay=35, shift="three positions"),
     packets=37e6,
     delay_ms=35,
 )
 def four_clients(lab: Lab, delay_ms: float) -> Result:
-    """Sweep the share of displaced packets for four clients' mix."""
+    """Sweep the fraction of displaced packets for the mix of four clients."""
     return _mixed(lab, delay_ms, 3, 4, ["reno", "sack"]).drawn(_share_of_throughput("reno", "sack"))
 
 
 @paper.experiment(
     "L5/15",
     figure="Fig. 5",
-    title="The same in Mbit/s, 15 ms",
+    title="The mix, four clients, 15 ms, in Mbit/s",
     reports="Absolute throughput is higher than at 35 ms.",
     setup="The runs of L4/15.",
     delay_ms=15,
@@ -299,7 +301,7 @@ def four_clients(lab: Lab, delay_ms: float) -> Result:
 @paper.experiment(
     "L5/35",
     figure="Fig. 5",
-    title="The same in Mbit/s, 35 ms",
+    title="The mix, four clients, 35 ms, in Mbit/s",
     reports="Absolute throughput is lower than at 15 ms.",
     setup="The runs of L4/35.",
     delay_ms=35,
@@ -307,40 +309,40 @@ def four_clients(lab: Lab, delay_ms: float) -> Result:
 def four_clients_absolute(lab: Lab, delay_ms: float) -> Result:
     """Show the aggregate throughput."""
     runs = lab.result(f"L4/{delay_ms}").only("reno", "sack")
-    return runs.drawn(Lines("agg_mbps", "share of packets displaced", "sum of the sessions, Mbit/s", log_x=True))
+    return runs.drawn(Lines("agg_mbps", "fraction of packets displaced", "sum of the sessions, Mbit/s", log_x=True))
 
 
 @paper.experiment(
     "L6c",
     figure="Fig. 6 c",
-    title="By type of transaction, 70 ms",
-    reports="Long flows lose most, short files and HTTP little, sometimes they gain.",
-    setup=SETUP.format(what="64 sessions, 8 long, 8 of 100 KB, 48 of HTTP", delay=70, shift=3),
+    title="The mix by type of transaction, four clients, 70 ms",
+    reports="Long flows lose the most throughput; short files and HTTP lose little, and sometimes gain.",
+    setup=SETUP.format(what="64 sessions (8 long, 8 of 100 kB, 48 HTTP)", delay=70, shift="three positions"),
     packets=10e6,
 )
 def types_at_70_ms(lab: Lab) -> Result:
-    """Split the mix of four clients by the type of transaction."""
+    """Split the mix of four clients by type of transaction."""
     return _mixed(lab, 70, 3, 4, ["reno"]).drawn(_share_of_throughput("long", "short", "http"))
 
 
 @paper.experiment(
     "L6a",
     figure="Fig. 6 a",
-    title="By type of transaction, 15 ms",
-    reports="Long flows lose most, short files and HTTP little, sometimes they gain.",
-    setup="The runs of L4/15, Reno.",
+    title="The mix by type of transaction, four clients, 15 ms",
+    reports="Long flows lose the most throughput; short files and HTTP lose little, and sometimes gain.",
+    setup="The runs of L4/15 with Reno.",
     delay_ms=15,
 )
 @paper.experiment(
     "L6b",
     figure="Fig. 6 b",
-    title="By type of transaction, 35 ms",
-    reports="Long flows lose most, short files and HTTP little, sometimes they gain.",
-    setup="The runs of L4/35, Reno.",
+    title="The mix by type of transaction, four clients, 35 ms",
+    reports="Long flows lose the most throughput; short files and HTTP lose little, and sometimes gain.",
+    setup="The runs of L4/35 with Reno.",
     delay_ms=35,
 )
 def types(lab: Lab, delay_ms: float) -> Result:
-    """Show what each type of transaction keeps."""
+    """Show the relative throughput of each type of transaction."""
     labels = ["long", "short", "http"]
     return lab.result(f"L4/{delay_ms}").only(*labels).drawn(_share_of_throughput(*labels))
 
@@ -348,31 +350,37 @@ def types(lab: Lab, delay_ms: float) -> Result:
 @paper.experiment(
     "L4i/15",
     figure="Discussion",
-    title="The mix, four clients, 15 ms, packets of flows interleaved",
+    title="The mix, four clients, 15 ms, flows interleaved packet by packet",
     reports="If the flows were perfectly interleaved, displacement by three would hardly matter.",
-    setup=SETUP.format(what="64 sessions, 8 long, 8 of 100 KB, 48 of HTTP", delay=15, shift=3)
-    + " Before that each flow is served at 20 Mbit/s of its own, a little more than its window fills, so that some ten "
-    "packets of others come between two of its (our way to interleave).",
+    setup=SETUP.format(what="64 sessions (8 long, 8 of 100 kB, 48 HTTP)", delay=15, shift="three positions")
+    + " Before the backbone, each flow passes its own link of 20 Mbit/s, a little more than its window fills, so that "
+    "some ten packets of other flows separate two of its packets [assumed way to interleave].",
     packets=70e6,
 )
 def interleaved(lab: Lab) -> Result:
-    """Sweep the share of displaced packets for flows whose trains are pulled apart."""
+    """Sweep the fraction of displaced packets for flows whose packet trains are spread out."""
     lanes = [{"rate": "20 Mbit/s", "queue": "1000 packets"}] * 64
     found = _mixed(lab, 15, 3, 4, ["reno"], before=[{"kind": "multipath", "choice": "per-flow", "paths": lanes}])
     return found.drawn(_share_of_throughput("reno"))
 
 
-for _shift, _figure, _curves, _reports in (
-    (1, "Fig. 7", ["reno"], "No drop, a slight loss above 20 %."),
-    (2, "Fig. 8", ["reno", "reno_t2"], "No drop but for NT4, which reacts to the second duplicate ACK."),
+for _shift, _positions, _figure, _curves, _reports in (
+    (1, "one position", "Fig. 7", ["reno"], "Throughput does not drop; there is a slight loss above 20 %."),
+    (
+        2,
+        "two positions",
+        "Fig. 8",
+        ["reno", "reno_t2"],
+        "Throughput does not drop, except for NT4, which reacts to the second duplicate ACK.",
+    ),
 ):
     for _delay in (15, 35):
         declare = paper.experiment(
             f"L{6 + _shift}/{_delay}",
             figure=_figure,
-            title=f"The mix, four clients, {_delay} ms, packets displaced by {_shift}",
+            title=f"The mix, four clients, {_delay} ms, packets displaced by {_positions.split()[0]}",
             reports=_reports,
-            setup=SETUP.format(what="64 sessions, 8 long, 8 of 100 KB, 48 of HTTP", delay=_delay, shift=_shift),
+            setup=SETUP.format(what="64 sessions (8 long, 8 of 100 kB, 48 HTTP)", delay=_delay, shift=_positions),
             packets=(80e6 if _delay == 15 else 34e6) * _shift,
             delay_ms=_delay,
             shift=_shift,
@@ -381,7 +389,7 @@ for _shift, _figure, _curves, _reports in (
 
         @declare
         def short_shifts(lab: Lab, delay_ms: float, shift: int, curves: list[str]) -> Result:
-            """Sweep the share of packets that are displaced by one or two positions."""
+            """Sweep the fraction of packets displaced by one or two positions."""
             found = _mixed(lab, delay_ms, shift, 4, curves, BEYOND, keep=(0, 0.01, 0.05, 0.10, 0.20))
             return found.drawn(_share_of_throughput(*curves))
 

@@ -1,4 +1,4 @@
-"""The survey of Leung, Li and Yang (TPDS 2007): all schemes on one path whose routes flutter."""
+"""The survey of Leung, Li and Yang (TPDS 2007): all schemes on one path with route flutter."""
 
 from __future__ import annotations
 
@@ -26,16 +26,19 @@ MARKED = ["sack", "dsack_tcp", "eifel", "door", *ADJUSTING, *WAITING]
 """The rows of Table 2 that the survey simulated."""
 
 READINGS = {
-    "min-rto-1s": "the retransmission timeout is at least 1 s, as RFC 2988 asks, instead of the 200 ms of ns-2.29: "
-    "schemes that wait no longer than the timeout allows, Leung-Ma and TCP-DCR, wait longer",
-    "leung-ma-4": "Leung-Ma's threshold is the average, of gain 1/8, plus four mean deviations, and only the round "
-    "trip of the repair has to fit into the timeout (the survey gives no constants)",
-    "rn-125": "RN-TCP waits for k = 125 more duplicates, half a window at tau = 1, instead of 3 (no value given)",
+    "min-rto-1s": "the minimum RTO is 1 s, as RFC 2988 requires, instead of the 200 ms of ns-2.29; Leung-Ma and "
+    "TCP-DCR, whose wait is limited by the RTO, wait longer",
+    "leung-ma-4": "Leung-Ma's threshold is the moving average (gain 1/8) plus four mean deviations, and only the round "
+    "trip of the retransmission has to fit into the timeout (the survey gives no constants)",
+    "rn-125": "RN-TCP waits for k = 125 more duplicate ACKs, half a window at tau = 1, instead of 3 (the survey gives "
+    "no value)",
 }
 SETUP = (
-    "One flow of 1100 s, the first 100 s not counted, 10 Mbit/s, queues of 300 packets, cwnd up to 500; the delay of "
-    "the {way} path is drawn anew every exp({delta} ms) from N(50 + 200 x, 200 x / 3) ms, at least 50 ms, the other "
-    "way takes 50 ms. Thresholds of RR-TCP and Leung-Ma are at most 64, as RR-TCP says."
+    "One flow of 1100 s, of which the first 100 s are not counted, over 10 Mbit/s, with queues of 300 packets and "
+    "cwnd up to 500 packets. The delay of the {way} path changes at exponentially distributed intervals with a mean "
+    "of {delta} ms; each new delay is drawn from N(50 + 200 x, 200 x / 3) ms, at least 50 ms, where x is tau. The "
+    "delay of the other direction is 50 ms. The thresholds of RR-TCP and Leung-Ma are at most 64, as in the RR-TCP "
+    "paper."
 )
 
 
@@ -47,11 +50,11 @@ OTHER_VARIANTS: dict[str, dict[str, Variant]] = {
     },
     "rn-125": {"rntcp": changed("rntcp", "rn-125", dup_thresh={"k": 125})},
 }
-"""Readings that change a curve and nothing else."""
+"""Interpretations that change a single curve."""
 
 
 def sweep_as_read(lab: Lab, id: str, labels: list[str], sweep: Callable[[Curves], Result]) -> Result:
-    """Sweep curves; where a reading changes one of them, the others are those of the default."""
+    """Sweep curves; if an interpretation changes one of them, the others are taken from the default."""
     if lab.reading not in OTHER_VARIANTS:
         return sweep(labels)
     reading, lab.reading = lab.reading, None
@@ -64,7 +67,7 @@ def sweep_as_read(lab: Lab, id: str, labels: list[str], sweep: Callable[[Curves]
 
 
 def route(tau: float, delta_ms: float) -> dict[str, object]:
-    """Describe a route that changes."""
+    """Describe a route whose delay changes."""
     return {
         "kind": "flutter",
         "interval": f"exponential({delta_ms} ms)",
@@ -107,7 +110,7 @@ def fluttering(
 
 
 def _times(lab: Lab) -> dict[str, str]:
-    """Shorten what is measured, not what comes before it: from two segments a window takes a minute to open."""
+    """Shorten the measurement but not the warm-up: it takes a minute for the window to grow from two segments."""
     share = lab.tier.duration
     if share < DEFAULT.duration:
         return {"warm_up": lab.scaled(WARM_UP_S)}
@@ -118,7 +121,8 @@ def _times(lab: Lab) -> dict[str, str]:
     "S7/50",
     figure="Fig. 7 a, c, e",
     title="Goodput where the forward route changes every 50 ms",
-    reports="All fall with tau but TCP-PR; threshold adjustment and temporal schemes above state reconciliation.",
+    reports="The goodput of all schemes except TCP-PR falls as tau grows; threshold adjustment and temporal schemes "
+    "are better than state reconciliation.",
     setup=SETUP.format(way="forward", delta=50),
     packets=1.9e9,
     quick=True,
@@ -130,7 +134,7 @@ def _times(lab: Lab) -> dict[str, str]:
     "S7/250",
     figure="Fig. 7 b, d, f",
     title="Goodput where the forward route changes every 250 ms",
-    reports="As at 50 ms, ordinarily higher.",
+    reports="As with route changes every 50 ms, but goodput is usually higher.",
     setup=SETUP.format(way="forward", delta=250),
     packets=2.6e9,
     readings=READINGS,
@@ -141,7 +145,8 @@ def _times(lab: Lab) -> dict[str, str]:
     "S8/50",
     figure="Fig. 8 a, c, e",
     title="Goodput where the return route changes every 50 ms",
-    reports="All but TCP-PR fall with tau and are about equal; TCP-PR keeps its goodput.",
+    reports="The goodput of all schemes except TCP-PR falls as tau grows, and is about equal; TCP-PR keeps its "
+    "goodput.",
     setup=SETUP.format(way="return", delta=50),
     packets=3.7e9,
     readings=READINGS,
@@ -152,7 +157,7 @@ def _times(lab: Lab) -> dict[str, str]:
     "S8/250",
     figure="Fig. 8 b, d, f",
     title="Goodput where the return route changes every 250 ms",
-    reports="As at 50 ms.",
+    reports="As with route changes every 50 ms.",
     setup=SETUP.format(way="return", delta=250),
     packets=3.6e9,
     readings=READINGS,
@@ -167,7 +172,7 @@ def goodput_over_tau(lab: Lab, delta_ms: float, way: str) -> Result:
         return lab.sweep(scenario, TAUS, curves, duration_s=duration_s, seeds=30, keep=[0, 0.2, 1.0, 1.4, 2.0])
 
     found = sweep_as_read(lab, f"S{7 if way == 'forward' else 8}/{delta_ms}", [*MARKED, "dsack_r"], sweep)
-    # TCP-PR has no retransmission timer but one for each segment: three times its envelope of round-trip times.
+    # TCP-PR has a timer per segment instead of a single one: three times its envelope of round-trip times.
     timer = pl.coalesce("rto_mean_ms", 3 * pl.col("srtt_mean_ms"))
     return found.with_metric("rto_over_rtt99", timer / pl.col("rtt_p99_ms")).drawn(_goodput(MARKED))
 
@@ -185,31 +190,32 @@ def _panel(letter: str, runs: str, labels: list[str], what: str, reports: str) -
         figure=f"{figure} {letter}",
         title=f"{what}, {way} route changes every {delta} ms",
         reports=reports,
-        setup=f"The curves of {runs} that the panel shows.",
+        setup=f"The runs of {runs}; only the curves of this panel.",
         readings=READINGS,
     )
     def panel(lab: Lab) -> Result:
         return lab.result(runs).only(*labels).drawn(_goodput(labels))
 
 
+_REVERSE = "The goodput of all schemes except TCP-PR falls as tau grows, and is about equal."
 for _letters, _labels, _what, _reports in (
     (
         "ab",
         RECONCILING,
         "State reconciliation",
-        "All fall with tau; TCP-DOOR at least 89.4 % above the others at tau = 2.",
+        "Goodput falls as tau grows; at tau = 2, TCP-DOOR is at least 89.4 % above the others.",
     ),
     (
         "cd",
         ADJUSTING,
         "Threshold adjustment",
-        "Leung-Ma and RR-TCP alike, above Blanton-Allman and RN-TCP beyond tau = 1.",
+        "Leung-Ma and RR-TCP are alike, and better than Blanton-Allman and RN-TCP beyond tau = 1.",
     ),
-    ("ef", WAITING, "Temporal approach", "TCP-PR nearly flat; TCP-DCR like Leung-Ma and RR-TCP."),
+    ("ef", WAITING, "Temporal approach", "TCP-PR is nearly flat; TCP-DCR is like Leung-Ma and RR-TCP."),
 ):
     for _delta, _letter in zip((50, 250), _letters, strict=True):
         _panel(_letter, f"S7/{_delta}", _labels, _what, _reports)
-        _panel(_letter, f"S8/{_delta}", _labels, _what, "All but TCP-PR fall with tau and are about equal.")
+        _panel(_letter, f"S8/{_delta}", _labels, _what, _REVERSE)
 
 
 @paper.experiment(
@@ -217,11 +223,12 @@ for _letters, _labels, _what, _reports in (
     figure="sec. 5.1.2",
     title="Two flows on a congested path that reorders",
     reports="TCP-DOOR, which freezes congestion control, may overload the path.",
-    setup="As S7/50 at tau = 1 with two flows of one scheme and a queue of 50 packets (our experiment).",
+    setup="As in S7/50 at tau = 1, with two flows of the same scheme and a queue of 50 packets. The experiment is "
+    "ours, not the survey's.",
     packets=6.9e6,
 )
 def congested(lab: Lab) -> Result:
-    """Let two flows of one scheme meet."""
+    """Run two competing flows of the same scheme."""
     scenario = fluttering(lab, 50, buffer=50)
     curves = ["sack", "dsack_tcp", "door", "rr", "dcr", "tcppr"]
     found = lab.sweep(
@@ -233,25 +240,28 @@ def congested(lab: Lab) -> Result:
         keep=[1.0],
         least_seeds=5,
     )
-    return found.drawn(Bars("drop_frac", "", "share of packets that the queue dropped"), Bars("goodput_mbps"))
+    return found.drawn(
+        Bars("drop_frac", "", "fraction of packets dropped by the queue"), Bars("goodput_mbps", "", "goodput, Mbit/s")
+    )
 
 
 @paper.experiment(
     "ST2",
     figure="Table 2",
-    title="The properties that the schemes are marked for, measured",
-    reports="Marks for fewer spurious retransmissions, ACK clocking, a larger window, a fairer timeout.",
+    title="Properties of the schemes, measured",
+    reports="The table marks schemes with fewer spurious retransmissions, ACK clocking, a larger window, or a better "
+    "estimate of the timeout.",
     setup="The runs of S7/50 at tau = 1.",
     readings=READINGS,
 )
 def property_matrix(lab: Lab) -> Result:
-    """Show what the marks of Table 2 mean in numbers."""
+    """Show the properties that Table 2 marks as numbers."""
     runs = lab.result("S7/50")
     at = [part.filter(pl.col("x") == "1").with_columns(x=pl.lit("all")) for part in (runs.table, runs.runs)]
     return Result(points=("all",), table=at[0], runs=at[1]).drawn(
-        Bars("spurious_1000", "", "needless resends in 1000 packets", variants=MARKED),
-        Bars("burst_p99", "", "segments sent at an ACK, 99th percentile", variants=MARKED),
-        Bars("cwnd_mean", "", "mean cwnd, packets", variants=MARKED),
+        Bars("spurious_1000", "", "spurious retransmissions per 1000 packets", variants=MARKED),
+        Bars("burst_p99", "", "segments sent per ACK, 99th percentile", variants=MARKED),
+        Bars("cwnd_mean", "", "mean cwnd, bytes", variants=MARKED),
         Bars("rto_over_rtt99", "", "mean RTO / 99th percentile of true RTT", variants=MARKED),
     )
 

@@ -1,4 +1,4 @@
-"""Rules of the schemes that the survey describes, checked on time lines."""
+"""Rules of the schemes that the survey describes, checked on traces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RTT_S = 2 * ONE_WAY_S
 
 @paper.unit("dsack_example", "S7a")
 def dsack_example() -> bool:
-    """Check that S2, S3, S4 before S1 draw three duplicate ACKs, a resend of S1, and a DSACK for S1."""
+    """Check that S2, S3, S4 before S1 cause three duplicate ACKs, a retransmission of S1, and a DSACK for S1."""
     packets = time_line("sack", {"segment": 1, "action": "delay", "by": "60 ms"}, window=4)
     again = sent(packets, "fast_retransmit")
     before = acks(packets).filter(pl.col("time_s") <= again["time_s"].min())
@@ -28,9 +28,9 @@ def dsack_example() -> bool:
 
 @paper.unit("eifel_swapped_copies", "S7a")
 def eifel_swapped_copies() -> bool:
-    """Check that Eifel sees a needless resend if the original comes first, and misses it if the copies swap places."""
+    """Check that Eifel detects a spurious retransmission if the original arrives first, and misses it otherwise."""
     restored = []
-    # The resend arrives some 100 ms after the original would have.
+    # The retransmission arrives some 100 ms after the original would have.
     for late_ms in (80, 160):
         packets = time_line("eifel", {"segment": 40, "action": "delay", "by": f"{late_ms} ms"})
         again = sent(packets).filter(pl.col("transmission") > 1)
@@ -44,23 +44,23 @@ def eifel_swapped_copies() -> bool:
 
 @paper.unit("rntcp_ack_order_sensitivity", "S7c")
 def rntcp_ack_order_sensitivity() -> bool:
-    """Check that RN-TCP resends a late segment or not, depending on the order of the same two ACKs."""
-    # Segment 3 is lost, segment 2 late. What tells of the loss travels in segment 4, which three others overtake: their
-    # ACKs say "reordered", and so three do not suffice. That of segment 4 does not say so, and calls for a resend,
-    # unless the ACK of segment 2 comes first.
+    """Check that whether RN-TCP retransmits a late segment depends on the order of the same two ACKs."""
+    # Segment 3 is lost, segment 2 is late. Segment 4 reports the loss, but three others overtake it: their ACKs say
+    # "reordered", so three are not enough. The ACK of segment 4 does not say so, and triggers a retransmission unless
+    # the ACK of segment 2 arrives first.
     lost: list[Rule] = [{"segment": 3, "action": "drop"}, {"segment": 2, "action": "delay", "by": "10 ms"}]
     overtaken: list[Rule] = [{"segment": 4, "action": "delay", "by": "5 ms"}]
     permuted: list[Rule] = [{"packet": 6, "action": "delay", "by": "20 ms"}]
-    resent = []
+    retransmitted = []
     for back in ([], permuted):
         packets = time_line("rn", *lost, later=overtaken, back=back, bytes=7 * (MSS - 16), window=7)
-        resent.append(set(sent(packets, "fast_retransmit")["segment"]))
-    return resent == [{2, 3}, {3}]
+        retransmitted.append(set(sent(packets, "fast_retransmit")["segment"]))
+    return retransmitted == [{2, 3}, {3}]
 
 
 @paper.unit("dcr_clocking", "Q3")
 def dcr_clocking() -> bool:
-    """Check that TCP-DCR sends a new segment for each duplicate ACK, and resends a round trip after the first one."""
+    """Check that TCP-DCR sends a new segment per duplicate ACK, and retransmits a round trip after the first one."""
     packets = time_line("dcr", {"segment": 40, "action": "drop"}, max_window_caps="cwnd")
     duplicates = acks(packets).filter("duplicate")
     again = numbers(sent(packets, "fast_retransmit"), "time_s")
@@ -75,10 +75,10 @@ def dcr_clocking() -> bool:
 
 @paper.unit("tcppr_reduction_rules", "S7e")
 def tcppr_reduction_rules() -> bool:
-    """Check that TCP-PR halves the window of sending once for one or some losses, and goes to one segment for many."""
+    """Check that TCP-PR halves the window once for up to half a window of losses, and goes to one segment for more."""
     least = []
     for last in (40, 41, 46, 50):
-        # Of sixteen, one, two, seven, and eleven, which is more than half.
+        # One, two, seven and eleven losses of sixteen; the last is more than half.
         lost = scenario({"segment": [40, last], "action": "drop"})
         series = reknit.simulate(scenario=lost, variant="pr", sample_every="1 ms").series
         least.append(min(numbers(series, "cwnd_bytes")))
@@ -87,7 +87,7 @@ def tcppr_reduction_rules() -> bool:
 
 @paper.unit("tcppr_spike_memory", "S7e")
 def tcppr_spike_memory() -> bool:
-    """Check that 20 round trips after one spike of the round-trip time TCP-PR still resends late, and SACK does not."""
+    """Check that 20 round trips after an RTT spike, TCP-PR still retransmits late, and SACK does not."""
     lost: Rule = {"segment": 500, "action": "drop"}
     spike: Rule = {"from": "1 s", "to": "1.15 s", "action": "hold"}
     waited = {}
@@ -100,7 +100,7 @@ def tcppr_spike_memory() -> bool:
             if first < 1.15 + 20 * RTT_S:
                 return False
     longest = reknit.simulate(scenario=scenario(spike), variant="pr").totals["rtt_max_ms"] / 1000
-    # TCP-PR's timer: three times the longest round trip, 0.5 % less with each.
+    # TCP-PR's timer: three times the longest round trip, which decays by 0.5 % per round trip.
     is_late = 0.85 * 3 * longest <= waited["pr", "spike"] <= 3 * longest and longest > 1.5 * RTT_S
     is_calm = waited["pr", "calm"] <= 1.1 * 3 * RTT_S
     return is_late and is_calm and abs(waited["sack", "spike"] - waited["sack", "calm"]) <= 0.1 * RTT_S
@@ -108,15 +108,15 @@ def tcppr_spike_memory() -> bool:
 
 @paper.unit("ba_inc_17_steps", "Q4")
 def ba_inc_17_steps() -> bool:
-    """Check that 17 needless fast retransmits raise BA-INC's threshold from 3 to 20, which then spares one."""
-    # Each of these is overtaken by some thirty, far apart; the 18th by eighteen only.
+    """Check that 17 spurious fast retransmits raise BA-INC's threshold from 3 to 20, which then avoids another one."""
+    # Each of these, far apart, is overtaken by some thirty segments; the 18th by eighteen only.
     late: list[Rule] = [{"segment": 200 * n, "action": "delay", "by": "30 ms"} for n in range(1, 18)]
     short: Rule = {"segment": 3600, "action": "delay", "by": "15.5 ms"}
     packets = time_line("ba-inc", *late, short, window=64, seconds=8)
-    needless = sent(packets, "fast_retransmit")["segment"].to_list()
+    spurious = sent(packets, "fast_retransmit")["segment"].to_list()
     reached = sent(packets)["segment"].max()
     return (
-        needless == [200 * n for n in range(1, 18)]
+        spurious == [200 * n for n in range(1, 18)]
         and steps(packets, "dup_thresh_segments") == list(range(3, 21))
         and isinstance(reached, int)
         and reached > 3700
@@ -124,14 +124,14 @@ def ba_inc_17_steps() -> bool:
 
 
 MATRIX: dict[str, tuple[str, bool, set[str]]] = {
-    # Source, destination; router; DSACK, a bit or number of its own in the header, timestamps.
+    # Where it is installed; whether routers take part; DSACK, a bit or number of its own in the header, timestamps.
     "ba-inc": ("sender", False, {"DSACK"}),
     "dsack-ss": ("sender", False, {"DSACK"}),
     "eifel": ("sender", False, {"timestamps"}),
     "lpc-sender": ("sender", False, set()),
     "lpc-receiver": ("receiver", False, set()),
     "leung-ma": ("sender", False, {"DSACK"}),
-    # The survey describes the receiver's wait only; that the sender then counts to two is in Yang's thesis.
+    # The survey only describes the wait of the receiver; the sender's threshold of two is in Yang's thesis.
     "paxson-rcv": ("both", False, set()),
     "rn": ("both", True, {"experimental option"}),
     "rr-taes": ("sender", False, {"DSACK"}),
@@ -139,18 +139,18 @@ MATRIX: dict[str, tuple[str, bool, set[str]]] = {
     "door": ("both", False, {"experimental option"}),
     "pr": ("sender", False, set()),
 }
-"""Table 2: where each scheme is installed and what travels for it."""
+"""Table 2: where each scheme is installed, and what it puts into headers."""
 
 
 @paper.unit("variant_requirements_matrix", "ST2")
 def variant_requirements_matrix() -> bool:
-    """Check that each variant is installed, and needs on the wire and of routers, what Table 2 says."""
+    """Check that each variant needs the ends, routers and header fields that Table 2 lists."""
     told = {row["name"]: row for row in reknit.variants().iter_rows(named=True)}
     for name, wanted in MATRIX.items():
         needs = told[name]["peer_needs"].partition("; without")[0]
         travels = {what for what in ("DSACK", "timestamps", "experimental option") if what in needs}
         if (told[name]["side"], "router" in needs, travels) != wanted:
             return False
-    # What Eifel, RN-TCP and TCP-DOOR put into headers takes room, the others send plain segments.
+    # Eifel, RN-TCP and TCP-DOOR put options into headers, which makes segments shorter; the others do not.
     shorter = {name for name in MATRIX if sent(time_line(name))["length_bytes"].max() != MSS}
     return shorter == {name for name, (_, _, travels) in MATRIX.items() if travels - {"DSACK"}}

@@ -1,4 +1,4 @@
-"""What the survey, and Yang's thesis, quote from others: Q2 to Q5 of the experiments."""
+"""Results of other papers that the survey and Yang's thesis quote: experiments Q2 to Q5."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ QUOTED_THRESHOLDS = ("sack", "sack_t2", "sack_t4", "sack_t2_wait20")
     "Q2",
     figure="sec. 5.2.4",
     title="Leung-Ma against Blanton-Allman and RR-TCP",
-    reports="At least 35 % more throughput than Blanton-Allman and 6 % fewer unneeded fast retransmits; like RR-TCP, "
-    "with far less state.",
-    setup="As S7 at tau = 1, 1.5 and 2, where the route changes every 50 ms, and every 250 ms (points named so).",
+    reports="Leung-Ma has at least 35 % more throughput than Blanton-Allman, and 6 % fewer unneeded fast retransmits. "
+    "It is similar to RR-TCP, with far less state.",
+    setup="As in Fig. 7 at tau = 1, 1.5 and 2, with route changes every 50 ms, or every 250 ms where the point says "
+    "so.",
     packets=0.34e9,
     readings={name: READINGS[name] for name in ("min-rto-1s", "leung-ma-4")},
 )
 def leung_ma_against_others(lab: Lab) -> Result:
-    """Sweep tau for both paces of the route."""
+    """Sweep tau for both intervals of route changes."""
     labels = ["ba_inc", "ba_avg", "ba_ewma", "ba_timedel", "ba_timeinc", "rr", "leungma"]
     slow: list[Point] = [f"{tau:g} at 250 ms" for tau in TAUS]
     at = {**{tau: (50, tau) for tau in TAUS}, **dict(zip(slow, [(250, tau) for tau in TAUS], strict=True))}
@@ -38,20 +39,22 @@ def leung_ma_against_others(lab: Lab) -> Result:
         return lab.sweep(scenario, points, curves, duration_s=WARM_UP_S + MEASURED_S, seeds=30, keep=points)
 
     found = sweep_as_read(lab, "Q2", labels, sweep)
-    return found.drawn(Bars("goodput_mbps", "", "goodput, Mbit/s"), Bars("fr_frac", "", "share of fast retransmits"))
+    return found.drawn(
+        Bars("goodput_mbps", "", "goodput, Mbit/s"), Bars("fr_frac", "", "fast retransmits per packet sent")
+    )
 
 
 @paper.experiment(
     "Q3",
     figure="sec. 6.1.4",
     title="TCP-DCR against SACK where more than 5 % of packets are late",
-    reports="Ten times the throughput of SACK TCP.",
-    setup="RR-TCP's path at 10 Mbit/s and 50 ms one way, window of 125 packets, one round trip's worth; a share x of "
-    "packets delayed by N(25 ms, 8 ms), nothing lost (our choice: the source gives neither).",
+    reports="TCP-DCR has ten times the throughput of SACK.",
+    setup="RR-TCP's path at 10 Mbit/s and 50 ms one way, with a window of 125 packets, one bandwidth-delay product; a "
+    "fraction x of packets is delayed by N(25 ms, 8 ms), and no packet is lost [assumed: path and delays].",
     packets=16e6,
 )
 def delayed_response(lab: Lab) -> Result:
-    """Sweep the share of delayed packets."""
+    """Sweep the fraction of delayed packets."""
     found = lab.sweep(
         lambda share: {
             "path": "rr-tcp",
@@ -66,21 +69,23 @@ def delayed_response(lab: Lab) -> Result:
         seeds=5,
         keep=[0.05, 0.08, 0.10],
     )
-    return found.drawn(Lines("thr_pkts", "share of packets delayed", "packets in 1000 s"))
+    return found.drawn(Lines("thr_pkts", "fraction of packets delayed", "packets in 1000 s"))
 
 
 @paper.experiment(
     "Q5",
     figure="Yang, sec. 2.3.2",
     title="Paxson's fixed thresholds",
-    reports="Threshold 4: ratio of needed to unneeded fast retransmits x 2.5, 30 % fewer chances; 2: 70 % more "
-    "chances, ratio / 3; 2 and a wait of 20 ms: the chances of 2, the ratio of 3.",
-    setup="Files of 100 KB one after the other over RR-TCP's path, no limited transmit, 1 % of packets lost, 4 % "
-    "displaced by 1, 2, 3 or 4 positions (our choice: the source counts in traces of others); directions only.",
+    reports="With a threshold of 4, the ratio of needed to unneeded fast retransmits is 2.5 times as high, and there "
+    "are 30 % fewer opportunities for fast retransmit. With 2, there are 70 % more opportunities, and the ratio is a "
+    "third. With 2 and a wait of 20 ms, there are as many opportunities as with 2, at the ratio of 3.",
+    setup="Files of 100 kB one after another over RR-TCP's path, without limited transmit; 1 % of packets are lost, "
+    "and 4 % displaced by 1, 2, 3 or 4 positions [assumed: the source counts events in traces]. Only the direction of "
+    "the effects can be compared.",
     packets=1.3e6,
 )
 def fixed_thresholds(lab: Lab) -> Result:
-    """Count which fast retransmits were needed, and how many losses they repaired."""
+    """Count the needed fast retransmits, and the losses that they repaired."""
     displaced = [{"kind": "displace", "positions": n, "probability": 0.01} for n in (1, 2, 3, 4)]
     bottleneck = {"kind": "link", "name": "bottleneck", "rate": "4 Mbit/s", "delay": "52 ms", "queue": "50 packets"}
     path = {
@@ -96,13 +101,13 @@ def fixed_thresholds(lab: Lab) -> Result:
     )
     return found.drawn(
         Bars("good_bad_ratio", "", "needed / unneeded fast retransmits"),
-        Bars("fr_opportunities", "", "share of losses repaired by fast retransmit"),
+        Bars("fr_opportunities", "", "fraction of losses repaired by fast retransmit"),
     )
 
 
 paper.checks(
     "Q4",
     figure="sec. 5.2.2",
-    title="How fast BA-INC learns",
-    reports="17 detected false fast retransmits from a threshold of 3 to one of 20.",
+    title="How fast BA-INC adapts",
+    reports="It takes 17 detected false fast retransmits to raise the threshold from 3 to 20.",
 )

@@ -1,7 +1,7 @@
-"""Plots of results, with matplotlib: each returns its axes, none changes matplotlib's settings.
+"""Plot results with matplotlib. Each function returns its axes; none changes matplotlib's settings.
 
-Colours are those of Okabe and Ito, which colour-blind readers can tell apart; markers and dashes differ, too. The same
-colour has the same meaning in all plots.
+Colours are those of Okabe and Ito, which colour-blind readers can tell apart; markers and dashes also differ. A colour
+has the same meaning in all plots.
 
 >>> import reknit, reknit.plot
 >>> axes = reknit.plot.goodput(reknit.compare("two-paths-50ms", ["sack", "rack"], duration="20s"))

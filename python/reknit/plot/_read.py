@@ -1,4 +1,4 @@
-"""What a picture is drawn from: columns of a table, what they are called, where values stand on an axis."""
+"""Read what a picture is drawn from: the columns of a table, their labels, and positions of values on an axis."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ Columns = dict[str, list[Any]]
 _NAMES = {
     "goodput_mbit_s": "goodput (Mbit/s)",
     "of_in_order": "goodput, share of in-order",
+    "of_possible": "goodput, share of possible",
     "false_window_cuts": "false window cuts",
     "wait_p50_ms": "wait at the receiver, median (ms)",
     "wait_p99_ms": "wait at the receiver, 99 % (ms)",
@@ -27,7 +28,7 @@ _NAMES = {
     "jain": "Jain's index",
 }
 _SUFFIXES = {"mbit_s": "Mbit/s", "ms": "ms", "s": "s", "bytes": "bytes", "packets": "packets", "segments": "segments"}
-# What a unit is in seconds, bit/s or bytes; the first word tells which go together.
+# Dimension and size of each unit; values with units of the same dimension can share an axis.
 _UNITS = {
     "ns": ("time", 1e-9),
     "us": ("time", 1e-6),
@@ -49,16 +50,16 @@ _UNITS = {
 
 
 def columns(table: polars.DataFrame, argument: str) -> Columns:
-    """Take a table apart; ``argument`` is what errors call it."""
+    """Return the columns of a table; ``argument`` is its name for errors."""
     if not hasattr(table, "iter_columns"):
-        raise _native.Error(f"{argument}: a {type(table).__name__}; give a polars.DataFrame of reknit's")
+        raise _native.Error(f"{argument}: a {type(table).__name__}; give a polars.DataFrame from reknit")
     return {column.name: column.to_list() for column in table.iter_columns()}
 
 
 def runs(
     result: Comparison | polars.DataFrame, x: str | None, by: str | None, y: str
 ) -> tuple[dict[str, list[Any]], str]:
-    """Check the columns; only ``x``, ``by`` and the seed may vary."""
+    """Check the columns: only ``x``, ``by`` and the seed may vary."""
     found = columns(result.runs if isinstance(result, _compare.Comparison) else result, "result")
     names = list(found)
     axes = names[: names.index("seed")] if "seed" in names else names
@@ -70,22 +71,22 @@ def runs(
     asked = {"x": x, "y": y, **({"by": by} if by and by != "variant" else {})}
     for argument, name in asked.items():
         if name not in found:
-            raise _native.Error(f"{argument}: no column {name}; there are {', '.join(names)}")
+            raise _native.Error(f"{argument}: unknown column {name}; the columns are {', '.join(names)}")
     if not all(value is None or isinstance(value, int | float) for value in found[y]):
-        raise _native.Error(f"y: {y} is no column of numbers")
+        raise _native.Error(f"y: {y} is not a column of numbers")
     more = [axis for axis in free if axis != x]
     if more:
-        raise _native.Error(f"{more[0]}: varies, too; select one value of it first")
+        raise _native.Error(f"{more[0]}: also varies; select one value of it first")
     return found, x
 
 
 def distinct(values: Sequence[Any]) -> list[Any]:
-    """List each value once, in the order in which they come."""
+    """Return each value once, in the order of first appearance."""
     return list(dict.fromkeys(values))
 
 
 def label(column: str) -> str:
-    """Name a column for an axis, with its unit."""
+    """Return the label of a column for an axis, with its unit."""
     if column in _NAMES:
         return _NAMES[column]
     for suffix, unit in _SUFFIXES.items():
@@ -95,7 +96,7 @@ def label(column: str) -> str:
 
 
 def scale(name: str, values: list[Any]) -> tuple[dict[Any, float], str, list[str]]:
-    """Where each value stands, what the axis is called, and the values' names if they stand side by side."""
+    """Return the position of each value, the axis label, and tick labels if the values are not placed to scale."""
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return {value: float(value) for value in values}, name, []
     read = [re.fullmatch(r"\s*([0-9.]+)\s*(\S+)\s*", str(value)) for value in values]

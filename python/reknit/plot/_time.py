@@ -1,4 +1,4 @@
-"""One run over time: the sender's variables, or its packets."""
+"""Plot one run over time: the sender's variables, or its packets."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def timeline(run: Run, flow: int = 0) -> tuple[Axes, Axes]:
     Returns
     -------
     tuple of matplotlib.axes.Axes
-        The window with the slow start threshold in kB, above; the duplicate threshold in segments, below. Where the
-        sender was in recovery or after a timeout, the background is shaded. Ticks at the top mark samples before which
-        spurious retransmissions arrived.
+        Above, the window and the slow start threshold in kB; below, the duplicate threshold in segments. The background
+        is shaded while the sender is in recovery, and hatched after a timeout. Ticks at the top mark samples at which
+        the count of spurious retransmissions has grown.
 
     Raises
     ------
     Error
-        If the run has no series, or no such connection.
+        If the run has no series, or the connection does not exist.
     """
     if not isinstance(run, Run):
         raise _native.Error(f"run: a {type(run).__name__}; give what reknit.simulate returns")
     series = _read.columns(run.series, "run")
     rows = [row for row, of in enumerate(series["flow"]) if of == flow]
     if not rows:
-        raise _native.Error(f"flow: the run has no series of flow {flow}; ask for one with sample_every")
+        raise _native.Error(f"flow: the run has no series for flow {flow}; set sample_every to get one")
     mine = {name: [values[row] for row in rows] for name, values in series.items()}
     figure, (window, threshold) = pyplot().subplots(2, sharex=True, height_ratios=[2, 1])
     times = mine["time_s"]
@@ -74,7 +74,7 @@ def timeline(run: Run, flow: int = 0) -> tuple[Axes, Axes]:
 
 
 def _shade(axes: tuple[Any, Any], times: list[float], phases: list[str]) -> None:
-    """Shade recovery, and hatch what comes after a timeout."""
+    """Shade recovery, and hatch the time after a timeout."""
     looks = (("recovery", COLOURS["recovery"], None, "fast recovery"), ("loss", COLOURS["timeout"], "//", "after RTO"))
     for phase, colour, hatch, name in looks:
         for i, (begin, end) in enumerate(_spans(times, phases, phase)):
@@ -84,7 +84,7 @@ def _shade(axes: tuple[Any, Any], times: list[float], phases: list[str]) -> None
 
 
 def _spans(times: list[float], phases: list[str], wanted: str) -> Iterator[tuple[float, float]]:
-    """Yield when a phase began and ended."""
+    """Yield the begin and end of each period in a phase."""
     begin = None
     for time, phase in zip(times, phases, strict=True):
         if phase == wanted and begin is None:
@@ -111,19 +111,19 @@ def sequence(trace: polars.DataFrame, flow: int = 0, *, ax: Axes | None = None) 
     flow : int
         Which connection, from 0.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default on axes of its own.
+        Where to draw; by default on new axes.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Bytes in kB against time in seconds: first transmissions, retransmissions by cause, and what was lost; the line
-        is what has been acknowledged. A ring is around each retransmission that was spurious: an earlier transmission
-        of its segment arrived.
+        Sequence numbers in kB over time in seconds: first transmissions, retransmissions by cause, and losses. The line
+        shows what has been acknowledged. A ring marks each spurious retransmission: an earlier transmission of its
+        segment arrived.
 
     Raises
     ------
     Error
-        If there is no such connection.
+        If the connection does not exist.
     """
     columns = _read.columns(trace, "trace")
     if not {"event", "end", "segment", "transmission"} <= columns.keys():
@@ -151,7 +151,7 @@ def sequence(trace: polars.DataFrame, flow: int = 0, *, ax: Axes | None = None) 
 
 
 def _kinds(columns: Columns, rows: list[int]) -> dict[str, list[tuple[float, float]]]:
-    """Collect where each kind of packet stands: time in seconds, first byte in kB."""
+    """Collect the positions of each kind of packet: time in seconds, first byte in kB."""
     arrived = _first_arrived(columns, rows)
     kinds: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
@@ -170,7 +170,7 @@ def _kinds(columns: Columns, rows: list[int]) -> dict[str, list[tuple[float, flo
 
 
 def _first_arrived(columns: Columns, rows: list[int]) -> dict[int, int]:
-    """Look up the earliest transmission of each segment that arrived."""
+    """Return the first transmission of each segment that arrived."""
     arrived: dict[int, int] = {}
     for row in rows:
         segment, transmission = columns["segment"][row], columns["transmission"][row]
@@ -181,7 +181,7 @@ def _first_arrived(columns: Columns, rows: list[int]) -> dict[int, int]:
 
 
 def _acknowledged(columns: Columns, rows: list[int]) -> list[tuple[float, float]]:
-    """List when the sender heard of how much, in kB."""
+    """Return the acknowledged data in kB, at the times when the sender received the ACKs."""
     line: list[tuple[float, float]] = []
     for row in rows:
         ack = columns["ack_bytes"][row]

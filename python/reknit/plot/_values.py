@@ -1,4 +1,4 @@
-"""Values of runs: means with their intervals, and their spread over the seeds."""
+"""Plot values of runs: means with intervals, and the spread over the seeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from reknit._compare import Comparison
     from reknit.plot._read import Columns
 
-# Inches for a row, and for what stands around the rows.
+# Height in inches of a row, and of everything around the rows.
 _ROW, _AROUND = 0.23, 1.1
 
 
@@ -37,25 +37,25 @@ def goodput(
     result : Comparison or polars.DataFrame
         A comparison, or the table of a sweep.
     x : str, optional
-        The axis to draw against. Numbers and text such as ``"2 Mbit/s"`` are placed to scale. All else has a row for
-        each value; variants are grouped by family, the best first. By default the variant for a comparison, and the
-        only axis beside ``by`` for a sweep.
+        The axis for the x direction. Numbers and text such as ``"2 Mbit/s"`` are placed to scale. Other values have a
+        row each; variants are grouped by family, the best first. By default the variant for a comparison, and the only
+        axis besides ``by`` for a sweep.
     by : str, optional
-        The axis that has a line for each value.
+        The axis with one line for each value.
     y : str
-        Another column than the goodput in Mbit/s.
+        The column to draw; by default the goodput in Mbit/s.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default on axes of its own.
+        Where to draw; by default on new axes.
 
     Returns
     -------
     matplotlib.axes.Axes
-        With a line and a band, or a row with a bar, for each value of ``by`` (Student's t; none for a single seed).
+        A line with a band, or a row with a bar, for each value of ``by`` (Student's t; no interval for a single seed).
 
     Raises
     ------
     Error
-        If a column is missing, or if something else varies, too: select one value of it first.
+        If a column is missing, or if another axis also varies; select one value of it first.
     """
     columns, x = _read.runs(result, x, by, y)
     lines = _read.distinct(columns[by]) if by and by != x else [None]
@@ -92,29 +92,29 @@ def box(
 ) -> Axes:
     """Draw the spread over the seeds: boxes from the first to the third quartile.
 
-    Whiskers reach to the last run within 1.5 times that distance.
+    Whiskers extend to the last run within 1.5 times the interquartile range.
 
     Parameters
     ----------
     result : Comparison or polars.DataFrame
         A comparison, or the table of a sweep.
     x : str, optional
-        The axis that has a row for each value; by default the variant, or a sweep's only axis.
+        The axis with one row for each value; by default the variant, or a sweep's only axis.
     y : str
-        The column whose spread is drawn.
+        The column to draw.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default on axes of its own.
+        Where to draw; by default on new axes.
 
     Returns
     -------
     matplotlib.axes.Axes
-        With a row for each value of ``x``: a box, and the runs themselves. Variants are grouped by family, the largest
+        A row for each value of ``x``, with a box and the individual runs. Variants are grouped by family, the largest
         median first.
 
     Raises
     ------
     Error
-        If a column is missing, or if something else varies, too.
+        If a column is missing, or if another axis also varies.
     """
     columns, x = _read.runs(result, x, None, y)
     values = _by_value(columns, x, y)
@@ -135,7 +135,7 @@ def box(
             capprops=line,
             manage_ticks=False,
         )
-        # One below the other, so that equal runs do not hide each other.
+        # Spread over the height of the box, so that equal runs do not hide each other.
         ys = [at + 0.2 * (2 * (run + 0.5) / len(runs) - 1) for run in range(len(runs))]
         ax.plot(runs, ys, ls="none", marker="o", ms=3.5, color=colour, alpha=0.8)
     ax.set(xlabel=_read.label(y), title=_title(result, columns, "spread"))
@@ -144,7 +144,7 @@ def box(
 
 
 def _rows_of_means(result: Comparison | polars.DataFrame, columns: Columns, x: str, y: str, given: Axes | None) -> Axes:
-    """Draw a row for each value: its mean, and a bar over the interval."""
+    """Draw a row for each value: its mean, with a bar for the interval."""
     values = _by_value(columns, x, y)
     ax, rows = _rows(values, x, lambda many: _native.estimate(many)[0], given)
     for name, (at, colour) in rows.items():
@@ -160,7 +160,7 @@ def _rows_of_means(result: Comparison | polars.DataFrame, columns: Columns, x: s
 
 
 def _by_value(columns: Columns, x: str, y: str) -> dict[Any, list[float]]:
-    """Collect the runs of each value that have any."""
+    """Collect the runs for each value of ``x``."""
     pairs = [(at, value) for at, value in zip(columns[x], columns[y], strict=True) if value is not None]
     return {at: [value for other, value in pairs if other == at] for at in _read.distinct([at for at, _ in pairs])}
 
@@ -168,7 +168,7 @@ def _by_value(columns: Columns, x: str, y: str) -> dict[Any, list[float]]:
 def _rows(
     values: dict[Any, list[float]], x: str, rank: Callable[[list[float]], float], given: Axes | None
 ) -> tuple[Axes, dict[Any, tuple[int, str]]]:
-    """Make axes with a row for each value; return each row's place and colour. Variants are sorted within families."""
+    """Make axes with a row for each value; return position and colour of each. Variants are sorted within families."""
     groups = _read.families(list(values)) if x == "variant" else {"": list(values)}
     if x == "variant":
         groups = {family: sorted(names, key=lambda n: -rank(values[n])) for family, names in groups.items()}
@@ -200,16 +200,17 @@ def _median(values: list[float]) -> float:
 
 
 def _title(result: Comparison | polars.DataFrame, columns: Columns, what: str) -> str:
-    """Where, and over how many seeds."""
+    """Return the path and the number of seeds."""
     seeds = len(_read.distinct(columns["seed"])) if "seed" in columns else 1
     over = "one seed" if seeds == 1 else f"{what} of {seeds} seeds" if what == "mean" else f"{seeds} seeds"
     interval = ", 95 % interval" if what == "mean" and seeds > 1 else ""
-    where = f"{result.path}: " if isinstance(result, _compare.Comparison) else ""
+    paths = result.paths["path"].to_list() if isinstance(result, _compare.Comparison) else []
+    where = f"{paths[0]}: " if len(paths) == 1 else ""
     return f"{where}{over}{interval}"
 
 
 def _legend(ax: Any, title: str | None, entries: int) -> None:  # noqa: ANN401
-    """Beside the axes if it is long."""
+    """Draw the legend, beside the axes if it is long."""
     if entries > 6:
         ax.legend(title=title, loc="upper left", bbox_to_anchor=(1.0, 1.0), ncols=-(-entries // 24))
     else:

@@ -1,4 +1,4 @@
-"""F-RTO: every experiment runs, and every check holds."""
+"""F-RTO: every experiment runs, and every check passes."""
 
 import pytest
 
@@ -12,14 +12,14 @@ TINY = Tier("quick", duration=0.01, seeds=1, points=2)
 
 
 @pytest.mark.parametrize("name", list(PAPER.units))
-def test_checks_hold(name: str) -> None:
-    """Each of them, on a small scripted run."""
+def test_checks_pass(name: str) -> None:
+    """Each check passes on a small scripted run."""
     assert PAPER.units[name].check(), PAPER.units[name].statement
 
 
 @pytest.mark.parametrize("id", PAPER.experiments)
 def test_experiments_run(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With few repetitions; figures can be drawn."""
+    """Each runs with few repetitions; figures can be drawn."""
     monkeypatch.setattr(transfers, "REPETITIONS", 2)
     monkeypatch.setattr(transfers, "FAIRNESS_REPETITIONS", 2)
     with Lab([], TINY) as lab:
@@ -32,8 +32,8 @@ def test_experiments_run(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert found.table[metric].is_not_null().all()
 
 
-def test_outages_are_those_of_both_directions_and_differ_between_repetitions() -> None:
-    """They do not overlap, last 3.5 s on average, and are the same again."""
+def test_outages_differ_between_repetitions() -> None:
+    """They do not overlap, last 3.5 s on average, and are the same every time."""
     first, second = transfers._schedule(1), transfers._schedule(2)
     assert first == transfers._schedule(1) != second
     times = [float(rule[end].removesuffix(" s")) for rule in first for end in ("from", "to")]
@@ -43,7 +43,7 @@ def test_outages_are_those_of_both_directions_and_differ_between_repetitions() -
 
 
 def test_nothing_is_left_out() -> None:
-    """All experiments and checks of the paper are there."""
+    """All experiments and checks of the paper exist."""
     ids = {"F1", "F2", "F3", "F4", "F6", "F7", "F7-2", "F7-10", "F8", "F9a", "F9b", "F9n", "F10"}
     assert set(PAPER.experiments) == ids
     assert PAPER.pending == PAPER.pending_units == frozenset()

@@ -1,4 +1,4 @@
-"""Laor and Gendel: every experiment runs, every check holds."""
+"""Laor and Gendel: every experiment runs, every check passes."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ TINY = Tier("quick", duration=0.01, seeds=1, points=2)
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    """Run them all, each as short as can be."""
+    """Run all experiments, each as short as possible."""
     store: Path = tmp_path_factory.mktemp("store")
     with Lab([PAPER], TINY, store) as lab:
         return {id: lab.result(id) for id in PAPER.experiments}
@@ -33,13 +33,13 @@ def test_experiments_run(results: dict[str, Result], id: str) -> None:
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_checks_hold(name: str) -> None:
-    """On the time lines of today's engine."""
+def test_checks_pass(name: str) -> None:
+    """Each check passes."""
     assert units()[name].check()
 
 
 def test_types_add_up_to_the_whole(results: dict[str, Result]) -> None:
-    """Long, short and HTTP are all that Reno's sessions do."""
+    """The goodput of Reno's sessions is the sum of long, short and HTTP transactions."""
     table = results["L4/15"].table.filter(pl.col("x") == "0")
     rate = dict(table.select("variant", "goodput_mbps").rows())
     assert rate["long"] + rate["short"] + rate["http"] == pytest.approx(rate["reno"], rel=1e-6)
@@ -47,8 +47,8 @@ def test_types_add_up_to_the_whole(results: dict[str, Result]) -> None:
     assert set(results["L5/15"].table["variant"]) == {"reno", "sack"}
 
 
-def test_lanes_pull_trains_apart(results: dict[str, Result]) -> None:
-    """What is between two packets of a flow is what the discussion is about."""
+def test_lanes_shorten_packet_trains(results: dict[str, Result]) -> None:
+    """With a link per flow, fewer consecutive packets belong to one flow."""
 
     def run_length(id: str) -> float:
         table = results[id].table.filter(pl.col("variant") == "reno", pl.col("x") == "0")

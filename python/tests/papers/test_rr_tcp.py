@@ -1,4 +1,4 @@
-"""RR-TCP: each experiment runs, each check and trace holds, and the network is the one of the built-in path."""
+"""RR-TCP: each experiment runs, each check passes, and the network is that of the built-in path."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,14 +19,14 @@ SWEEPS = [id for id, experiment in paper.experiments.items() if experiment.kind 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """Run each experiment once."""
+    """Make a lab that runs each experiment once."""
     with ThreadPoolExecutor(2) as threads, Lab([paper], TINY, executor=threads) as lab:
         yield lab
 
 
 @pytest.mark.parametrize("id", SWEEPS)
 def test_sweeps_run(lab: Lab, id: str) -> None:
-    """Each has runs, with its readings, and can be drawn."""
+    """Each sweep runs under each interpretation, and can be drawn."""
     for reading in (None, *paper.experiments[id].readings):
         lab.reading = reading
         found = lab.result(id)
@@ -38,14 +38,14 @@ def test_sweeps_run(lab: Lab, id: str) -> None:
 
 
 @pytest.mark.parametrize("name", paper.units)
-def test_checks_hold(name: str) -> None:
-    """Each check of a rule."""
+def test_checks_pass(name: str) -> None:
+    """Each check passes."""
     assert paper.units[name].check()
 
 
 @pytest.mark.parametrize("id", TRACES)
-def test_time_lines(lab: Lab, id: str) -> None:
-    """The figure can be drawn, and what claims look up is there."""
+def test_traces(lab: Lab, id: str) -> None:
+    """The figure can be drawn, and the result has the values that claims use."""
     found = lab.result(id)
     assert found.figures[0].svg(found).startswith("<svg")
     wanted = {
@@ -59,7 +59,7 @@ def test_time_lines(lab: Lab, id: str) -> None:
     assert wanted <= set(found.traces)
 
 
-def test_figure_1_is_as_printed(lab: Lab) -> None:
+def test_figure_1_is_as_published(lab: Lab) -> None:
     """A window of 16 is halved just after 1 s and restored at about 1.45 s."""
     found = {field: value for (_, field), value in lab.result("R1").traces.items()}
     assert (found["cwnd_before"], found["cwnd_after_fr"], found["cwnd_after_dsack"]) == (16, 8, 16)
@@ -68,14 +68,14 @@ def test_figure_1_is_as_printed(lab: Lab) -> None:
 
 
 def test_the_network_is_the_built_in_path() -> None:
-    """What experiments describe for P = 50 ms gives the same run as rr-tcp."""
+    """The network of the experiments with P = 50 ms gives the same run as rr-tcp."""
     ours = {**dumbbell(0.05, lost(0), delayed(0.1, normal(0.025, 0.008))), "duration": "20 s"}
     described = reknit.simulate(None, "rr-taes", scenario=ours, seed=3).totals
     assert described == reknit.simulate("rr-tcp", "rr-taes", duration="20 s", seed=3).totals
 
 
 def test_the_cells_of_the_sweep_cover_each_dimension() -> None:
-    """Of 200 cells each has a P of its own, and one sixth of them each distribution."""
+    """Each of the 200 cells has its own P, and each distribution has a sixth of the cells."""
     from reknit.papers.rr_tcp.prior_work import CELLS, SHAPES, _latin_hypercube
 
     paths = [cell["path"]["forward"] for cell in _latin_hypercube(power=1)]

@@ -1,4 +1,4 @@
-"""The survey: every experiment runs, every check holds."""
+"""The survey: every experiment runs, every check passes."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ TINY = Tier("tiny", duration=0.001, seeds=1, points=2)
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    """Run them all, each as short as can be."""
+    """Run all experiments, each as short as possible."""
     store: Path = tmp_path_factory.mktemp("store")
     with Lab([PAPER], TINY, store) as lab:
         return {id: lab.result(id) for id in OWN}
@@ -33,21 +33,21 @@ def test_experiments_run(results: dict[str, Result], id: str) -> None:
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_checks_hold(name: str) -> None:
-    """On the time lines of today's engine."""
+def test_checks_pass(name: str) -> None:
+    """Each check passes."""
     assert units()[name].check()
 
 
 def test_panels_show_the_curves_of_their_runs(results: dict[str, Result]) -> None:
-    """Panel d of Fig. 7 has those of S7/250 that adjust the threshold, and nothing else."""
+    """Panel d of Fig. 7 has the curves of S7/250 that adjust the threshold, and no others."""
     panel, runs = results["S7d"].table, results["S7/250"].table
     assert set(panel["variant"]) == {"ba_inc", "ba_avg", "ba_ewma", "dsack_taes", "leungma", "rntcp"}
     assert panel.equals(runs.filter(runs["variant"].is_in(panel["variant"].unique().to_list())))
     assert results["ST2"].points == ("all",)
 
 
-def test_the_two_ways_meet_other_packets(results: dict[str, Result]) -> None:
-    """Without reordering they agree; with it the way of data loses more."""
+def test_data_and_ack_reordering_differ(results: dict[str, Result]) -> None:
+    """Without reordering, goodput is the same; reordering of data costs more than reordering of ACKs."""
 
     def goodput(id: str, x: str) -> float:
         table = results[id].table

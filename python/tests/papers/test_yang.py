@@ -1,4 +1,4 @@
-"""Yang's thesis: every experiment runs, and every check holds."""
+"""Yang's thesis: every experiment runs, and every check passes."""
 
 import pytest
 
@@ -12,14 +12,14 @@ TINY = Tier("quick", duration=0.01, seeds=1, points=2)
 
 
 @pytest.mark.parametrize("name", PAPER.units)
-def test_checks_hold(name: str) -> None:
-    """Each of them, on a small scripted run."""
+def test_checks_pass(name: str) -> None:
+    """Each check passes on a small scripted run."""
     assert PAPER.units[name].check(), PAPER.units[name].statement
 
 
 @pytest.mark.parametrize("id", ["Y5.1", "Y5.8", "Y-trace", "Y-stride"])
 def test_experiments_run(id: str) -> None:
-    """At the smallest tier; figures can be drawn."""
+    """Each runs at the smallest tier; figures can be drawn."""
     with Lab([], TINY) as lab:
         lab.experiments = PAPER.experiments
         found = lab.result(id)
@@ -33,7 +33,7 @@ def test_experiments_run(id: str) -> None:
 
 
 def test_nothing_is_left_out() -> None:
-    """All experiments and checks of the paper are there."""
+    """All experiments and checks of the paper exist."""
     ids = {"Y-trace", "Y-stride", *(f"Y5.{figure}" for figure in range(1, 13))}
     assert set(PAPER.experiments) == ids
     assert PAPER.pending == PAPER.pending_units == frozenset()

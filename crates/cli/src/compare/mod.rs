@@ -1,6 +1,5 @@
-//! `reknit compare`: variants side by side on one path, in simulation.
+//! `reknit compare`: compares variants on a path, in simulation.
 
-pub(crate) mod lines;
 mod show;
 
 use std::path::{Path, PathBuf};
@@ -8,47 +7,54 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use reknit_compare::{CompareOptions, Comparison, Experiment, Job, names};
-use reknit_sim::{End, MOST_SEEDS, RunResult, run_unless};
+use reknit_sim::{End, MOST_SEEDS, PathSource, RunResult, run_unless};
 
 use crate::capture::{self, CaptureTracer};
-use crate::overrides::Overrides;
+use crate::scenario_args::SimulationArgs;
 use crate::{Failure, input, output};
 
 /// Compare variants on a path, in simulation.
 ///
 /// Each variant runs once per seed. For a given seed, every variant sees the same losses and delays. "Of in-order" is
-/// relative to `sack` on the same path without reordering.
+/// relative to `sack` on the same path without reordering. "Of possible" is relative to `oracle`, which the simulator tells of
+/// each lost packet and of nothing else, on the same path with reordering.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit compare --path two-paths-50ms --variants sack,rack
   reknit compare --path 'two-paths-*,rr-tcp' --variants 'undo,rr-*' --duration 200s
   reknit compare --path lossy --loss 2% --set forward.bottleneck.rate='2 Mbit/s' --seeds 10 --json")]
 pub(crate) struct Args {
-    /// Built-in paths (`reknit paths` lists them) or TOML files, separated by commas; `*` and `?` stand for other characters
+    /// Built-in paths (`reknit paths` lists them) or TOML files, separated by commas; may contain the wildcards `*` and
+    /// `?`
     #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',', required_unless_present = "scenario")]
     path: Vec<String>,
-    /// Which flows share the path and what they send: a TOML file (docs/scenarios.md); options override the file
+    /// A TOML file that describes the flows on the path and what they send (docs/scenarios.md); options override the
+    /// file
     #[arg(long, value_name = "FILE.toml")]
     scenario: Option<PathBuf>,
-    /// Variants (`reknit variants` lists them), separated by commas: names, patterns such as `rr-*`, or families (base, undo,
-    /// threshold, wait, time, receiver) [default: all, or those that --variant-file starts from]
+    /// Variants (`reknit variants` lists them), separated by commas: names, patterns such as `rr-*`, or families (base,
+    /// undo, threshold, wait, time, receiver, limit) [default: all, or those of --variant-file and their bases]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
     /// Runs of each variant, with the seeds 1, 2, 3, ... [default: 5]
     #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_SEEDS>, allow_negative_numbers = true)]
     seeds: Option<u32>,
     #[command(flatten)]
-    overrides: Overrides,
+    simulation: SimulationArgs,
+    /// Do not run the oracle, and leave out "of possible": saves the time of one or two more variants
+    #[arg(long)]
+    no_oracle: bool,
     /// Print all results as JSON (docs/json.md)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Print one line per run as comma-separated values
     #[arg(long)]
     csv: bool,
-    /// Write the packets of the first run of each variant to a pcapng file (several paths or variants: FILE-PATH-VARIANT)
+    /// Write the packets of the first run of each variant to a pcapng file (with several paths or variants:
+    /// FILE-PATH-VARIANT)
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Which end's packets go into the capture
+    /// Capture the packets at this end
     #[arg(long, value_enum, default_value_t = Side::Sender)]
     pcap_side: Side,
     /// Do not show a progress bar
@@ -87,35 +93,30 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     show::show(args, &comparisons, began)
 }
 
-/// One for each path. All are looked up before the first one runs.
+/// One experiment for each path. All names are resolved before the first run.
 fn experiments(args: &Args) -> Result<Vec<Experiment>, Failure> {
-    let mut paths: Vec<Option<String>> = Vec::new();
-    for path in names::expand_paths(&args.path)? {
-        paths.push(Some(path));
-    }
-    if paths.is_empty() {
-        paths.push(None); // the scenario's
-    }
-    let one = |path: Option<String>| {
-        let scenario = args.overrides.options(args.scenario.as_deref(), path.as_deref())?;
-        Ok(Experiment::new(&CompareOptions { scenario, variants: args.variants.clone(), seeds: args.seeds })?)
+    let options = CompareOptions {
+        scenario: args.simulation.options(args.scenario.as_deref())?,
+        variants: args.variants.clone(),
+        seeds: args.seeds,
+        oracle: !args.no_oracle,
     };
-    let experiments: Vec<Experiment> = paths.into_iter().map(one).collect::<Result<_, Failure>>()?;
-    // Of all paths the same.
-    for warning in experiments.iter().take(1).flat_map(|experiment| &experiment.warnings) {
+    let paths = names::expand_paths(&args.path)?.into_iter().map(PathSource::Given).collect();
+    let experiments = Experiment::on_paths(&options, paths)?;
+    for warning in Experiment::all_warnings(&experiments) {
         eprintln!("warning: {warning}");
     }
     Ok(experiments)
 }
 
-/// Where there are several paths or variants each run has a file of its own: `file-path-variant.pcapng`.
+/// With several paths or variants, each run has its own file: `file-path-variant.pcapng`.
 fn capture_name(file: &Path, path: Option<&str>, variant: Option<&str>) -> PathBuf {
     let path = path.map(|path| Path::new(path).file_stem().unwrap_or_default().to_string_lossy());
     let label: Vec<&str> = [path.as_deref(), variant].into_iter().flatten().collect();
     capture::labelled(file, &label.join("-"))
 }
 
-/// None if the user has interrupted it. The first run of each variant may go into a capture.
+/// None if the user has interrupted the run. The first run of each variant may write a capture.
 fn simulate(
     args: &Args,
     paths: usize,
@@ -137,7 +138,7 @@ fn simulate(
     Ok(Some(result))
 }
 
-#[expect(clippy::disallowed_methods, reason = "tells people how long it took; no result depends on it")]
+#[expect(clippy::disallowed_methods, reason = "shows the user how long it took; no result depends on it")]
 fn clock() -> std::time::Instant {
     std::time::Instant::now()
 }

@@ -1,9 +1,9 @@
-//! How a comparison is printed: for people, as JSON, as CSV.
+//! Prints a comparison as text, as JSON or as CSV.
 
-use reknit_compare::{Comparison, Completions, Estimate, Row, RunSummary, SeveralPaths};
+use reknit_compare::{Comparison, Completions, Estimate, Row, RunSummary, SeveralPaths, columns};
 use reknit_units::Duration;
 
-use super::{Args, lines};
+use super::Args;
 use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, output};
 
@@ -14,7 +14,8 @@ pub(super) fn show(args: &Args, comparisons: &[Comparison], began: std::time::In
         output::print(&csv(comparisons))?;
     } else {
         let (screen, took) = (Screen::stdout(), began.elapsed());
-        let shown: Vec<String> = comparisons.iter().map(|comparison| people(comparison, screen)).collect();
+        let finished = comparisons.iter().filter(|comparison| !comparison.variants.is_empty());
+        let shown: Vec<String> = finished.map(|comparison| people(comparison, screen)).collect();
         output::print(&(shown.join("\n\n") + "\n" + &foot(comparisons, screen, took)))?;
     }
     if comparisons.iter().all(|comparison| comparison.complete) {
@@ -23,11 +24,11 @@ pub(super) fn show(args: &Args, comparisons: &[Comparison], began: std::time::In
     let sum = |count: fn(&Comparison) -> usize| comparisons.iter().map(count).sum::<usize>();
     let finished = sum(|comparison| comparison.variants.iter().map(|row| row.runs.len()).sum());
     let wanted = sum(|comparison| comparison.runs_asked);
-    eprintln!("interrupted: {finished} of {wanted} runs were finished and are shown");
+    eprintln!("interrupted: showing the {finished} of {wanted} runs that finished");
     Err(Failure::Interrupted)
 }
 
-/// The document of one path, or of several.
+/// The JSON document for one path, or for several.
 fn json(comparisons: &[Comparison]) -> Result<String, Failure> {
     let text = match comparisons {
         [comparison] => serde_json::to_string_pretty(comparison),
@@ -43,17 +44,18 @@ fn people(comparison: &Comparison, screen: Screen) -> String {
         comparison.description,
         comparison.in_order_mbit_s.map_or("-".to_owned(), output::number)
     );
-    format!("{}\n\n{}", table::wrap(&title, screen.text_width(), 2), table::render(&columns(comparison), screen))
+    format!("{}\n\n{}", table::wrap(&title, screen.text_width(), 2), table::render(&table_columns(comparison), screen))
 }
 
-/// What stands below the tables.
+/// The line below the tables.
 fn foot(comparisons: &[Comparison], screen: Screen, took: std::time::Duration) -> String {
     let Some(first) = comparisons.first() else { return String::new() };
     let rows = comparisons.iter().flat_map(|comparison| &comparison.variants);
     let simulated: f64 = rows.clone().map(|row| row.runs.len() as f64 * first.duration_s).sum();
+    let seeds = comparisons.iter().all(|comparison| comparison.complete).then_some(first.seeds as usize);
     let foot = format!(
-        "{} {} s each, {} s of traffic in {:.2} s. reknit {}. All fields: --json. Look inside: --pcap FILE.",
-        output::legend(first.seeds as usize, &mut rows.map(|row| &row.goodput_mbit_s)),
+        "{} {} s each, {} s of traffic in {:.2} s. reknit {}. All fields: --json. Packets: --pcap FILE.",
+        output::legend(seeds, &mut rows.map(|row| &row.goodput_mbit_s)),
         output::count(first.duration_s),
         output::count(simulated),
         took.as_secs_f64(),
@@ -62,117 +64,101 @@ fn foot(comparisons: &[Comparison], screen: Screen, took: std::time::Duration) -
     table::wrap(&foot, screen.text_width(), 0) + "\n"
 }
 
-fn columns(comparison: &Comparison) -> Vec<Column> {
-    let mut columns = vec![
-        Column::new("variant", 0, Align::Left),
-        Column::new("Mbit/s", 0, Align::Right),
-        Column::new("of in-order", 0, Align::Right),
-        Column::new("retransmitted", 2, Align::Right),
-        Column::new("spuriously", 1, Align::Right),
-        Column::new("window cuts (false)", 1, Align::Right),
-        Column::new("undone", 3, Align::Right),
-        Column::new("RTOs", 1, Align::Right),
-        Column::new("wait p50", 4, Align::Right),
-        Column::new("wait p99", 1, Align::Right),
-        Column::new("packets", 3, Align::Right),
-    ];
-    let shown = Extras::of(comparison);
-    columns.extend(shown.columns());
-    for row in &comparison.variants {
-        let span = |ms: fn(&RunSummary) -> f64| output::milliseconds(Duration::from_secs_f64(row.mean(ms) / 1e3));
-        let mut cells = vec![
-            row.variant.clone(),
-            output::estimate(&row.goodput_mbit_s),
-            row.of_in_order.map_or("-".to_owned(), output::per_cent),
-            output::per_cent(row.share(|r| r.retransmissions.total, |r| r.segments_sent)),
-            output::per_cent(row.share(|r| r.spurious_retransmissions, |r| r.retransmissions.total)),
-            format!(
-                "{} ({})",
-                output::count(row.mean(|r| r.window_cuts.total as f64)),
-                output::count(row.mean(|r| r.false_window_cuts as f64))
-            ),
-            output::count(row.mean(|r| r.undos as f64)),
-            output::count(row.mean(|r| r.timeouts as f64)),
-            span(|r| r.wait_p50_ms),
-            span(|r| r.wait_p99_ms),
-            output::count(row.mean(|r| r.delivered_packets as f64)),
-        ];
-        cells.extend(shown.cells(row));
-        for (column, cell) in columns.iter_mut().zip(cells) {
-            column.cells.push(cell);
-        }
+fn table_columns(comparison: &Comparison) -> Vec<Column> {
+    let left = |title, cell: fn(&Row) -> String| column(comparison, title, 0, Align::Left, cell);
+    let right = |title, rank, cell: fn(&Row) -> String| column(comparison, title, rank, Align::Right, cell);
+    let share = |share: Option<f64>| share.map_or("-".to_owned(), output::per_cent);
+    let mut columns = vec![left("variant", |row| row.variant.clone())];
+    if !comparison.complete {
+        let seeds = comparison.seeds;
+        let runs = |row: &Row| format!("{} of {seeds}", row.runs.len());
+        columns.push(column(comparison, "runs", 1, Align::Right, runs));
     }
+    columns.push(right("Mbit/s", 0, |row| output::estimate(&row.goodput_mbit_s)));
+    columns.push(column(comparison, "of in-order", 0, Align::Right, |row| share(row.of_in_order)));
+    if comparison.variants.iter().any(|row| row.of_possible.is_some()) {
+        columns.push(column(comparison, "of possible", 1, Align::Right, |row| share(row.of_possible)));
+    }
+    columns.extend([
+        right("retransmitted", 2, |row| output::per_cent(row.share(|r| r.retransmissions.total, |r| r.segments_sent))),
+        right("spuriously", 1, |row| {
+            output::per_cent(row.share(|r| r.spurious_retransmissions, |r| r.retransmissions.total))
+        }),
+        right("window cuts (false)", 1, |row| {
+            let cuts = output::count(row.mean(|r| r.window_cuts.total as f64));
+            format!("{cuts} ({})", output::count(row.mean(|r| r.false_window_cuts as f64)))
+        }),
+        right("undone", 3, |row| output::count(row.mean(|r| r.undos as f64))),
+        right("RTOs", 1, |row| output::count(row.mean(|r| r.timeouts as f64))),
+        right("wait p50", 4, |row| milliseconds(row.mean(|r| r.wait_p50_ms))),
+        right("wait p99", 1, |row| milliseconds(row.mean(|r| r.wait_p99_ms))),
+        right("packets", 3, |row| output::count(row.mean(|r| r.delivered_packets as f64))),
+    ]);
+    columns.extend(extra_columns(comparison));
     columns
 }
 
 /// Columns that only some comparisons have.
-struct Extras {
-    transactions: bool,
-    others: bool,
-    shares: bool,
+fn extra_columns(comparison: &Comparison) -> Vec<Column> {
+    let right = |title, cell: fn(&Row) -> String| column(comparison, title, 0, Align::Right, cell);
+    let has = |what: fn(&RunSummary) -> bool| comparison.variants.iter().flat_map(|row| &row.runs).any(what);
+    let mut columns = Vec::new();
+    if has(|run| run.transactions.is_some()) {
+        columns.push(right("transactions", |row| output::count(of_transactions(row, |t| t.completed as f64))));
+        columns.push(right("completion p50", |row| milliseconds(of_transactions(row, |t| t.p50_ms))));
+        columns.push(right("completion p99", |row| milliseconds(of_transactions(row, |t| t.p99_ms))));
+    }
+    if has(|run| run.groups.iter().any(|group| group.variant.is_some())) {
+        columns.push(right("others' Mbit/s", |row| output::number(row.mean(goodput_of_others))));
+    }
+    if comparison.flows > 1 {
+        columns.push(right("Jain", |row| format!("{:.3}", row.mean(|run| run.jain))));
+    }
+    columns
 }
 
-impl Extras {
-    fn of(comparison: &Comparison) -> Extras {
-        let mut runs = comparison.variants.iter().flat_map(|row| &row.runs);
-        Extras {
-            transactions: runs.clone().any(|run| run.transactions.is_some()),
-            others: runs.any(|run| run.groups.iter().any(|group| group.variant.is_some())),
-            shares: comparison.flows > 1,
-        }
-    }
+fn column(
+    comparison: &Comparison,
+    title: &'static str,
+    rank: u8,
+    align: Align,
+    cell: impl Fn(&Row) -> String,
+) -> Column {
+    let mut column = Column::new(title, rank, align);
+    column.cells = comparison.variants.iter().map(cell).collect();
+    column
+}
 
-    fn columns(&self) -> Vec<Column> {
-        let titles = [
-            (self.transactions, ["transactions", "completion p50", "completion p99"].as_slice()),
-            (self.others, &["others' Mbit/s"]),
-            (self.shares, &["Jain"]),
-        ];
-        let shown = titles.into_iter().filter(|(is_shown, _)| *is_shown);
-        shown.flat_map(|(_, titles)| titles).map(|title| Column::new(*title, 0, Align::Right)).collect()
-    }
+fn milliseconds(ms: f64) -> String {
+    output::milliseconds(Duration::from_secs_f64(ms / 1e3))
+}
 
-    fn cells(&self, row: &Row) -> Vec<String> {
-        let mut cells = Vec::new();
-        if self.transactions {
-            // A run in which nothing was completed has no completion time.
-            let of_all = |value: fn(&Completions) -> f64| {
-                Estimate::of(row.runs.iter().filter_map(|run| run.transactions.as_ref()).map(value)).mean
-            };
-            let span = |ms: f64| output::milliseconds(Duration::from_secs_f64(ms / 1e3));
-            cells.push(output::count(of_all(|t| t.completed as f64)));
-            cells.push(span(of_all(|t| t.p50_ms)));
-            cells.push(span(of_all(|t| t.p99_ms)));
-        }
-        if self.others {
-            let others = |run: &RunSummary| {
-                let fixed = run.groups.iter().filter(|group| group.variant.is_some());
-                fixed.map(|group| group.goodput_mbit_s).sum::<f64>()
-            };
-            cells.push(output::number(row.mean(others)));
-        }
-        if self.shares {
-            cells.push(format!("{:.3}", row.mean(|run| run.jain)));
-        }
-        cells
-    }
+/// Mean over the runs in which a transaction ended: the others have no completion time.
+fn of_transactions(row: &Row, value: fn(&Completions) -> f64) -> f64 {
+    Estimate::of(row.runs.iter().filter_map(|run| run.transactions.as_ref()).map(value)).mean
+}
+
+/// Goodput of the flows with a variant of their own.
+fn goodput_of_others(run: &RunSummary) -> f64 {
+    run.groups.iter().filter(|group| group.variant.is_some()).map(|group| group.goodput_mbit_s).sum()
 }
 
 fn csv(comparisons: &[Comparison]) -> String {
-    let mut titles = vec!["path", "variant", "seed"];
-    titles.extend(lines::TITLES);
-    titles.insert(4, "of_in_order");
-    let mut text = titles.join(",") + "\n";
+    let counts = columns::counts();
+    let mut titles: Vec<&str> = vec!["path", "variant", "seed", "of_in_order", "of_possible"];
+    titles.extend(counts.iter().map(|column| column.name.as_str()));
+    let mut text = output::csv_line(titles);
     let rows = comparisons.iter().flat_map(|comparison| comparison.variants.iter().map(move |row| (comparison, row)));
     for (comparison, row) in rows {
         for run in &row.runs {
-            let mut fields = vec![comparison.path.clone(), row.variant.clone(), run.seed.to_string()];
-            fields.extend(lines::cells(run));
-            let reference = comparison.in_order_mbit_s.filter(|reference| *reference > 0.0);
-            let share = reference.map(|reference| (run.goodput_mbit_s / reference).to_string());
-            fields.insert(4, share.unwrap_or_default());
-            text.push_str(&fields.join(","));
-            text.push('\n');
+            let share = |reference: Option<f64>| {
+                let share = reknit_compare::share(run.goodput_mbit_s, reference);
+                share.map_or(String::new(), |share| share.to_string())
+            };
+            let mut cells = vec![comparison.path.clone(), row.variant.clone(), run.seed.to_string()];
+            cells.extend([share(comparison.in_order_mbit_s), share(row.possible_mbit_s)]);
+            cells.extend(columns::cells(&counts, run));
+            text.push_str(&output::csv_line(cells));
         }
     }
     text

@@ -1,4 +1,4 @@
-//! The live runs of a matrix: each sender to this machine's kernel, over the same paths.
+//! The live runs of a matrix: each sender transfers to this machine's kernel, over the same paths.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ struct Job<'a> {
     seed: u64,
 }
 
-/// All that finished. A transfer that fails is told of and left out.
+/// All runs that finished. A transfer that fails is reported and left out.
 pub(super) fn run(
     args: &Args,
     matrix: &Matrix,
@@ -25,7 +25,7 @@ pub(super) fn run(
     store: Option<&MatrixStore>,
     stop: &AtomicBool,
 ) -> Result<Vec<MatrixRun>, Failure> {
-    // Seed by seed, so that a machine that grows busy disturbs all senders alike.
+    // Seed by seed, so that load that changes over time affects all senders alike.
     let paths = 0..matrix.paths().len();
     let jobs: Vec<Job<'_>> = (1..=u64::from(matrix.seeds()))
         .flat_map(|seed| paths.clone().map(move |path| (seed, path)))

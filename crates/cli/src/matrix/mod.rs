@@ -18,39 +18,40 @@ use reknit_units::Duration;
 use crate::testbed::ends;
 use crate::{Failure, input, output};
 
-/// Variants if nothing is said.
+/// The default variants.
 const VARIANTS: [&str; 5] = ["sack", "dsack-r", "rr-taes", "rack", "pr"];
-/// Kernels beside them in live runs.
+/// The kernels that also run by default in live runs.
 const KERNELS: [&str; 2] = ["kernel:cubic", "kernel:bbr"];
 
 /// Run variants over many random paths that reorder packets, in simulation and live.
 ///
-/// Draws paths from a population (docs/matrix.md) and prints each variant's goodput as a share of the goodput in order: mean,
-/// median and minimum over the paths, separately for paths that lose packets. With --live, the variants and this machine's
-/// kernels also transfer data over the same paths in real time (needs root).
+/// Draws paths from a population (docs/matrix.md) and prints each variant's goodput as a share of what `sack` reaches
+/// without reordering, and of what `oracle` reaches: mean, median and minimum over the paths, separately for paths that
+/// lose packets. With --live, the variants and this machine's kernels also transfer data over the same paths in real
+/// time (needs root).
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Seeds of the population, separated by commas: each seed gives --paths paths
+    /// Seeds of the population, separated by commas; --paths paths are drawn from each
     #[arg(long, value_name = "N,M", value_delimiter = ',', default_value = "1", value_parser = input::seed)]
     seed: Vec<u64>,
-    /// Paths per seed
+    /// Number of paths per seed
     #[arg(long, value_name = "N", default_value = "32", value_parser = input::whole::<1, 10_000>,
           allow_negative_numbers = true)]
     paths: u32,
     /// Use the path files in this directory instead of drawing paths
     #[arg(long, value_name = "DIR", conflicts_with_all = ["seed", "paths"])]
     paths_from: Option<PathBuf>,
-    /// Only paths that lose nothing
+    /// Use only paths that lose no packets
     #[arg(long, conflicts_with = "lossy")]
     lossless: bool,
-    /// Only paths that lose packets
+    /// Use only paths that lose packets
     #[arg(long)]
     lossy: bool,
     /// Variants, separated by commas; with --live also kernels, as in `reknit testbed` [default: sack, dsack-r, rr-taes,
     /// rack, pr; with --live also kernel:cubic, kernel:bbr]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Your own variant (docs/variants.md says how to write one); may be repeated
+    /// A TOML file with your own variant (docs/variants.md); may be repeated
     #[arg(long, value_name = "FILE.toml")]
     variant_file: Vec<PathBuf>,
     /// Length of each run
@@ -60,19 +61,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::whole::<1, 10_000>,
           allow_negative_numbers = true)]
     seeds: u32,
-    /// Run live as well, in real time (needs root)
+    /// Also run live, in real time (needs root)
     #[arg(long)]
     live: bool,
-    /// Runs at a time [default: one simulation per processor, one live run]
+    /// Number of runs at a time [default: one simulation per processor, one live run]
     #[arg(long, value_name = "N", value_parser = input::whole::<1, 1_000>, allow_negative_numbers = true)]
     jobs: Option<u32>,
-    /// A directory that stores finished runs; runs that it has do not run again
+    /// A directory that stores finished runs; runs that are already stored are not repeated
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Write each drawn path to a path file in this directory, and run nothing
+    /// Write the drawn paths to path files in this directory, and run nothing
     #[arg(long, value_name = "DIR", conflicts_with = "paths_from")]
     write: Option<PathBuf>,
-    /// Print all results as JSON (docs/json.md describes it)
+    /// Print all results as JSON (docs/json.md)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Print one line per run as comma-separated values
@@ -101,12 +102,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if !interrupted {
         return Ok(());
     }
-    let kept = if store.is_some() { "; the next matrix with this store goes on there" } else { "" };
-    eprintln!("interrupted: what was finished is shown{kept}");
+    let kept = if store.is_some() { "; run it again with this store to resume" } else { "" };
+    eprintln!("interrupted: showing the runs that finished{kept}");
     Err(Failure::Interrupted)
 }
 
-/// Those that run live, and those that are simulated.
+/// The ends that run live, and the variants that are simulated.
 fn who(args: &Args) -> Result<(Vec<Stack>, Vec<NamedVariant>), Failure> {
     let customs = named_variant::load(&args.variant_file)?;
     for warning in customs.iter().flat_map(|custom| &custom.warnings) {
@@ -148,7 +149,7 @@ fn paths(args: &Args) -> Result<Vec<MatrixPath>, Failure> {
     };
     paths.retain(|path| !(args.lossless && path.lossy || args.lossy && !path.lossy));
     if paths.is_empty() {
-        return Err(Failure::Usage("no path is left; draw more (--paths, --seed)".to_owned()));
+        return Err(Failure::Usage("no path matches; use more paths (--paths) or another --seed".to_owned()));
     }
     Ok(paths)
 }
@@ -173,7 +174,7 @@ fn write(args: &Args, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The goodput of each job; none for those that were given up.
+/// The goodput of each job; none for those that did not run because of an interrupt.
 fn simulate(
     args: &Args,
     matrix: &Matrix,
@@ -181,7 +182,7 @@ fn simulate(
     stop: &AtomicBool,
 ) -> Result<Vec<Option<f64>>, Failure> {
     let bar = output::progress(matrix.jobs.len() as u64, "simulating", args.quiet);
-    let threads = args.jobs.map_or(0, |jobs| jobs as usize); // 0: as many as there are processors
+    let threads = args.jobs.map_or(0, |jobs| jobs as usize); // 0: one per processor
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Failure::Failed(error.to_string()))?;
     let one = |job: &MatrixJob| simulate_one(matrix, job, store, stop, &bar);

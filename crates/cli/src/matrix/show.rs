@@ -1,4 +1,4 @@
-//! How a matrix is printed: for people, as JSON, as CSV.
+//! Prints a matrix as text, as JSON or as CSV.
 
 use reknit_compare::{MatrixReport, Shares, Spread};
 
@@ -27,12 +27,12 @@ fn people(report: &MatrixReport) -> String {
             continue;
         }
         let paths = report.paths.iter().filter(|path| path.lossy == lossy).count();
-        let sort = if lossy { "that lose packets" } else { "that lose nothing" };
+        let sort = if lossy { "that lose packets" } else { "that lose no packets" };
         text = text + &format!("{paths} paths {sort}\n") + &table::render(&columns(&rows), screen) + "\n";
     }
     let foot = format!(
-        "Shares of the goodput of `sack` without reordering, and of what is possible (`oracle`); each path counts once, with the \
-         mean of its runs ({} of {} s). reknit {}. All runs: --csv, --json.",
+        "Goodput relative to `sack` without reordering, and to `oracle` (possible); each path has the same weight, \
+         with the mean of its runs ({} of {} s). reknit {}. All runs: --csv, --json.",
         report.seeds,
         output::count(report.duration_s),
         report.reknit
@@ -42,8 +42,8 @@ fn people(report: &MatrixReport) -> String {
     let doubts = report.runs.iter().filter(|run| run.doubt.is_some()).count();
     if doubts > 0 {
         let note = format!(
-            "{doubts} of {live} live runs are in doubt: the machine was busy (--json says how). Give the command precedence: \
-             chrt -f 10 reknit matrix ..."
+            "{doubts} of {live} live runs are doubtful because the machine was busy (details: --json). Give the command \
+             real-time priority: chrt -f 10 reknit matrix ..."
         );
         text = text + &table::wrap(&note, width, 0) + "\n";
     }
@@ -59,9 +59,9 @@ fn columns(rows: &[&Shares]) -> Vec<Column> {
         how.cells = rows.iter().map(|row| if row.live { "live" } else { "simulated" }.to_owned()).collect();
         columns.push(how);
     }
-    columns.extend(spread(rows, ["of in-order", "median", "least"], 0, |row| row.of_in_order));
+    columns.extend(spread(rows, ["of in-order", "median", "min"], 0, |row| row.of_in_order));
     if rows.iter().any(|row| row.of_possible.is_some()) {
-        columns.extend(spread(rows, ["of possible", "median", "least"], 1, |row| row.of_possible));
+        columns.extend(spread(rows, ["of possible", "median", "min"], 1, |row| row.of_possible));
     }
     columns
 }
@@ -86,18 +86,17 @@ fn csv(report: &MatrixReport) -> String {
     for run in &report.runs {
         let lossy = report.paths.iter().any(|path| path.path == run.path && path.lossy);
         let share = |share: Option<f64>| share.map_or(String::new(), |share| share.to_string());
-        let variant = if run.variant.contains(',') { format!("\"{}\"", run.variant) } else { run.variant.clone() };
         let fields = [
             run.path.clone(),
             lossy.to_string(),
-            variant,
+            run.variant.clone(),
             run.live.to_string(),
             run.seed.to_string(),
             run.goodput_mbit_s.to_string(),
             share(run.of_in_order),
             share(run.of_possible),
         ];
-        text = text + &fields.join(",") + "\n";
+        text.push_str(&output::csv_line(fields));
     }
     text
 }

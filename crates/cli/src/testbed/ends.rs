@@ -1,4 +1,4 @@
-//! Who sends to whom.
+//! The senders and receivers of the testbed's transfers.
 
 use reknit_compare::NamedVariant;
 use reknit_host::{Stack, StackError};
@@ -20,7 +20,7 @@ pub(super) fn pairs(args: &Args, senders: &[String], customs: &[Custom]) -> Resu
     Ok(pairs)
 }
 
-/// What `text` names, one of `customs` first. `flag` is where it stands.
+/// The stack that `text` names; names in `customs` come first. `flag` is the option, for errors.
 pub(crate) fn stack(flag: &str, text: &str, customs: &[Custom]) -> Result<Stack, Failure> {
     let refused = |error: StackError| Failure::Usage(format!("{flag}: {error}"));
     let stack = match customs.iter().find(|custom| custom.name == text).map(NamedVariant::custom) {
@@ -30,7 +30,7 @@ pub(crate) fn stack(flag: &str, text: &str, customs: &[Custom]) -> Result<Stack,
     match &stack {
         Stack::Kernel(kernel) => kernel.check().map_err(refused)?,
         Stack::Engine(name, parts) if parts.loss_detector.build().is_told() => {
-            let why = "no network tells a sender what it lost; see reknit compare";
+            let why = "only the simulator can tell it which packets were lost; use `reknit compare`";
             return Err(Failure::Usage(format!("{flag}: `{name}` runs in simulation only: {why}")));
         }
         Stack::Engine(..) => {}
@@ -38,7 +38,7 @@ pub(crate) fn stack(flag: &str, text: &str, customs: &[Custom]) -> Result<Stack,
     Ok(stack)
 }
 
-/// The names of a list that was split at commas: a kernel's settings have commas of their own.
+/// Restores names from a list that was split at commas: the settings of a kernel may contain commas.
 pub(crate) fn whole_names(pieces: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for piece in pieces {
@@ -51,7 +51,7 @@ pub(crate) fn whole_names(pieces: &[String]) -> Vec<String> {
     names
 }
 
-/// Warns of ends that wait for each other.
+/// Warns if a sender that waits meets a receiver that withholds ACKs.
 pub(super) fn warn_of_double_waits(pairs: &[(Stack, Stack)]) {
     for (sender, receiver) in pairs {
         if let (Stack::Engine(_, at_sender), Stack::Engine(_, at_receiver)) = (sender, receiver)

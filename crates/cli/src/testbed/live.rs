@@ -1,6 +1,6 @@
-//! What is transferred on which path: the scenario file and the options that override it.
+//! The path and the data of the transfers, from the scenario file and the options that override it.
 
-use reknit_compare::{KeyError, named_variant};
+use reknit_compare::{KeyError, ScenarioOptions, named_variant};
 use reknit_host::testbed::Payload;
 use reknit_path::Profile;
 use reknit_sim::{Plan, Workload, tcp_config};
@@ -10,10 +10,10 @@ use reknit_variants::Custom;
 use super::Args;
 use crate::Failure;
 
-/// Senders if nothing is said.
+/// The default senders.
 const SENDERS: [&str; 2] = ["kernel:cubic", "rack"];
 
-/// All that a transfer needs but its two ends.
+/// Everything that a transfer needs except its two ends.
 pub(super) struct Live {
     pub(super) profile: Profile,
     pub(super) tcp: reknit_tcp::Config,
@@ -25,7 +25,8 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn new(args: &Args) -> Result<Live, Failure> {
-        let options = args.scenario.options(1)?;
+        let options = args.scenario.options(args.source.scenario.as_deref())?;
+        let options = ScenarioOptions { path: args.source.path(), ..options };
         let plan = &options.plan;
         let mut profile = options.profile()?;
         let scenario = only_transfer(plan)?;
@@ -44,7 +45,7 @@ impl Live {
     }
 }
 
-/// Who sends: whom the option names, or the kernel and whom the scenario names; and those of files.
+/// The senders: those of the option, else the kernel and those of the scenario; and those of variant files.
 fn senders(args: &Args, plan: &Plan, from_files: Vec<String>) -> Vec<String> {
     let mut senders = args.variants.clone();
     if senders.is_empty() && plan.variants.is_empty() {
@@ -61,7 +62,7 @@ fn senders(args: &Args, plan: &Plan, from_files: Vec<String>) -> Vec<String> {
     senders
 }
 
-/// What the options say.
+/// The payload that the options set.
 fn payload(args: &Args) -> Result<Option<Payload>, Failure> {
     match (&args.size, &args.file) {
         (Some(size), _) => Ok(Some(Payload::Pattern(*size))),
@@ -73,14 +74,15 @@ fn payload(args: &Args) -> Result<Option<Payload>, Failure> {
     }
 }
 
-/// What the scenario says: live, there is one flow at a time, and it transfers data. None for as much as possible.
+/// The payload that the scenario sets; none if it is unlimited. The testbed transfers one flow at a time.
 fn only_transfer(plan: &Plan) -> Result<Option<Payload>, Failure> {
     let workloads: Vec<Workload> = plan.workloads().map(|(_, share)| share.workload).collect();
     match (plan.groups.as_slice(), workloads.as_slice()) {
         ([group], [Workload::Bulk]) if group.count == 1 => Ok(None),
         ([group], [Workload::Transfer(size)]) if group.count == 1 => Ok(Some(Payload::Pattern(*size))),
         _ => {
-            let message = "the testbed has one flow at a time, of the workload `bulk` or `transfer`; others: compare";
+            let message =
+                "the testbed runs one flow with the workload `bulk` or `transfer`; for others, use `reknit compare`";
             Err(KeyError::new("flows", message).at(&plan.location).into())
         }
     }

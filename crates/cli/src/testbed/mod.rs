@@ -1,4 +1,4 @@
-//! `reknit testbed`: live transfers between our engine and this machine's kernel.
+//! `reknit testbed`: live transfers between reknit's TCP and this machine's kernel.
 
 pub(crate) mod ends;
 mod live;
@@ -7,32 +7,35 @@ mod show;
 
 use std::path::{Path, PathBuf};
 
+use reknit_compare::warnings;
 use reknit_host::{Opener, Spec, Stack};
 use reknit_units::{Bytes, Duration};
 
 use self::live::Live;
 use self::report::{Report, Transfer};
-use crate::scenario_args::ScenarioArgs;
+use crate::scenario_args::{ScenarioArgs, SourceArgs};
 use crate::{Failure, capture, input, output};
 
-/// Transfer data between our engine and this machine's kernel, live, over an emulated path.
+/// Transfer data between reknit's TCP and this machine's kernel, live, over an emulated path.
 ///
-/// Runs in real time, in network namespaces that are removed when the command ends; needs root. Each sender, including the
-/// variants of --variant-file, transfers data to each receiver in turn. With --size or --file, the transfer is verified by
-/// SHA-256; otherwise it lasts for --duration.
+/// Runs in real time, in network namespaces that are removed when the command ends; needs root. Each sender, including
+/// the variants of --variant-file, transfers data to each receiver in turn. With --size or --file, the transfer is
+/// verified by SHA-256; otherwise it lasts for --duration.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit testbed --path two-paths-50ms --size 4MB
   reknit testbed --path lossy --variants kernel:cubic,kernel:reno,rack --duration 10s")]
 pub(crate) struct Args {
     #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
     scenario: ScenarioArgs,
-    /// Senders, separated by commas: variants, or kernel:cubic, kernel:reno, kernel:bbr, with
-    /// settings of its namespace (`net.ipv4.tcp_NAME`) kernel:cubic+timestamps=0,recovery=0 [default: kernel:cubic, and rack
-    /// or the scenario's]
+    /// Senders, separated by commas: variants, or kernel:cubic, kernel:reno, kernel:bbr. A kernel may have settings
+    /// (`net.ipv4.tcp_NAME` in its namespace): kernel:cubic+timestamps=0,recovery=0 [default: kernel:cubic, and rack or
+    /// the variants of the scenario]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Receivers, separated by commas, named like senders; `same` is the sender's own variant or kernel
+    /// Receivers, separated by commas, named like senders; `same` uses the sender's variant or kernel
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', default_value = "kernel:cubic")]
     to: Vec<String>,
     /// The receiver opens the connection instead of the sender
@@ -50,28 +53,28 @@ pub(crate) struct Args {
     /// Seed of the path's random decisions
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Transfers per pair of sender and receiver, with --seed and the seeds after it; the pairs take turns
+    /// Transfers per pair of sender and receiver, with seeds counting up from --seed; the pairs take turns
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::whole::<1, 10_000>,
           allow_negative_numbers = true)]
     repeat: u32,
     /// Use IPv6 instead of IPv4
     #[arg(long)]
     ipv6: bool,
-    /// Write the sender's packets to a pcapng file (several transfers: FILE-SENDER, FILE-SENDER-to-RECEIVER,
+    /// Write the sender's packets to a pcapng file (with several transfers: FILE-SENDER, FILE-SENDER-to-RECEIVER,
     /// FILE-SENDER-2)
     #[arg(long, value_name = "FILE")]
     pcap_sender: Option<PathBuf>,
-    /// Write the receiver's packets to a pcapng file (several transfers: as above)
+    /// Write the receiver's packets to a pcapng file (with several transfers: as above)
     #[arg(long, value_name = "FILE")]
     pcap_receiver: Option<PathBuf>,
-    /// Print all results as JSON (docs/json.md describes it)
+    /// Print all results as JSON (docs/json.md)
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let live = Live::new(args)?;
-    for warning in live.customs.iter().flat_map(|custom| &custom.warnings) {
+    for warning in warnings(&live.profile, &live.customs) {
         eprintln!("warning: {warning}");
     }
     let pairs = ends::pairs(args, &live.senders, &live.customs)?;
@@ -80,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let bar = output::progress(pairs.len() as u64 * u64::from(args.repeat), "transferring", args.json);
     let mut report = Report::new(&live.profile, args.seed, args.repeat);
     let mut failure = None;
-    // Round by round, so that a machine that grows busy disturbs all pairs alike.
+    // Round by round, so that load that changes over time affects all pairs alike.
     let rounds = (0..args.repeat).flat_map(|round| pairs.iter().map(move |pair| (round, pair)));
     for (round, pair) in rounds {
         match Transfer::run(&spec(args, &live, &pairs, pair, round), round + 1, &stop) {
@@ -116,7 +119,7 @@ fn spec(args: &Args, live: &Live, pairs: &[(Stack, Stack)], (sender, receiver): 
     }
 }
 
-/// What tells the captures of several transfers apart: as much of sender, receiver and repetition as is needed.
+/// The part of a capture's name that distinguishes it from others: sender, receiver and repetition, as far as needed.
 fn label(args: &Args, pairs: &[(Stack, Stack)], (sender, receiver): (&Stack, &Stack), round: u32) -> String {
     let mut parts = Vec::new();
     if pairs.len() > 1 {

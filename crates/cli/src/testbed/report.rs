@@ -1,4 +1,4 @@
-//! What the transfers have shown: the JSON document (`docs/json.md`).
+//! The results of the transfers: the JSON document of `docs/json.md`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{Failure, output};
 
-/// Everything.
+/// The document.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) format: &'static str,
@@ -53,10 +53,10 @@ pub(super) struct Measured {
     pub(super) spurious_retransmissions: u64,
     pub(super) timeouts: u64,
     pub(super) paws_discards: u64,
-    /// SHA-256 of what was sent, if the same was received; none for a transfer that was stopped by time.
+    /// SHA-256 of the data sent, if the data received was the same; none for a transfer that ended after its duration.
     pub(super) sha256: Option<String>,
     pub(super) fell_back: Vec<String>,
-    /// What the kernel at the sender counted, zeros apart; none if our engine was there.
+    /// The counters of the sender's kernel that are not zero; none if the sender was reknit's TCP.
     pub(super) sender_counters: Option<BTreeMap<String, u64>>,
     /// The same at the receiver.
     pub(super) receiver_counters: Option<BTreeMap<String, u64>>,
@@ -82,7 +82,7 @@ impl Report {
         }
     }
 
-    /// The transfers of each pair of ends, in the order in which the pairs began.
+    /// The transfers grouped by pair of ends, in the order in which the pairs began.
     pub(super) fn by_pair(&self) -> Vec<Vec<&Transfer>> {
         let mut pairs: Vec<Vec<&Transfer>> = Vec::new();
         for transfer in &self.transfers {
@@ -94,7 +94,7 @@ impl Report {
         pairs
     }
 
-    /// An error if some transfer did not do what it should.
+    /// An error if a transfer failed or did not finish in time.
     pub(super) fn verdict(&self) -> Result<(), Failure> {
         let count = |ending: &str| self.transfers.iter().filter(|transfer| transfer.ending == ending).count();
         let [failed, unfinished] = [FAILED, UNFINISHED].map(count);
@@ -115,10 +115,10 @@ const FAILED: &str = "failed";
 const UNFINISHED: &str = "unfinished";
 
 impl Transfer {
-    /// Runs it.
+    /// Runs the transfer.
     ///
     /// # Errors
-    /// If it was interrupted, or this machine cannot run any.
+    /// If it was interrupted, or this machine cannot run transfers.
     pub(super) fn run(spec: &Spec, repetition: u32, stop: &AtomicBool) -> Result<Transfer, Failure> {
         let result = match reknit_host::run(spec, stop) {
             Err(TestbedError::Cancelled) => return Err(Failure::Interrupted),
@@ -183,7 +183,7 @@ pub(super) fn estimate(transfers: &[&Transfer], value: impl Fn(&Measured) -> f64
     Estimate::of(transfers.iter().filter_map(|transfer| transfer.measured.as_ref()).map(value))
 }
 
-/// What either end did without, each of our variants by its name.
+/// What the two ends did without; a line names the variant.
 fn fall_backs(spec: &Spec, outcome: &Outcome) -> Vec<String> {
     let Some(info) = &outcome.info else { return Vec::new() };
     let mut told = Vec::new();
@@ -201,13 +201,13 @@ fn fall_backs(spec: &Spec, outcome: &Outcome) -> Vec<String> {
     all
 }
 
-/// What was received is what was sent, to the last byte.
+/// Checks that the data received equals the data sent.
 fn verify(spec: &Spec, outcome: &Outcome) -> Result<Option<String>, String> {
     if spec.payload == Payload::Endless || outcome.ending == Ending::Unfinished {
         Ok(None)
     } else if outcome.sent == outcome.received {
         Ok(Some(outcome.sent.digest.clone()))
     } else {
-        Err(format!("the data differ: sent {:?}, received {:?}", outcome.sent, outcome.received))
+        Err(format!("the received data differs: sent {:?}, received {:?}", outcome.sent, outcome.received))
     }
 }

@@ -1,10 +1,10 @@
-//! How live transfers are printed: a row for each pair of ends.
+//! Prints live transfers, with one row per pair of ends.
 
 use super::report::{Measured, Report, Transfer, estimate};
 use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, output};
 
-/// Counters of a sender's kernel that tell how it took reordering.
+/// Counters of the sender's kernel that show its reaction to reordering.
 const TOLD: [&str; 9] = [
     "TCPSACKReorder",
     "TCPTSReorder",
@@ -17,8 +17,9 @@ const TOLD: [&str; 9] = [
     "TCPLossProbes",
 ];
 
-/// What to do about transfers that are in doubt.
-const ADVICE: &str = "Repeat them on an idle machine, or give the command precedence: chrt -f 10 reknit testbed ...";
+/// What to do about doubtful results.
+const ADVICE: &str =
+    "Repeat them on an idle machine, or give the command real-time priority: chrt -f 10 reknit testbed ...";
 
 pub(super) fn show(json: bool, report: &Report) -> Result<(), Failure> {
     for transfer in &report.transfers {
@@ -39,7 +40,7 @@ pub(super) fn show(json: bool, report: &Report) -> Result<(), Failure> {
     let mut text = format!("{}\n\n", table::wrap(&title, width, 2));
     text.push_str(&table::render(&columns(report), screen));
     if report.repeat > 1 {
-        let foot = format!("Means of {} transfers each with 95 % intervals, and their range.", report.repeat);
+        let foot = format!("Means of {} transfers with 95 % intervals, and their range.", report.repeat);
         text = text + "\n" + &table::wrap(&foot, width, 0) + "\n";
     }
     text.push_str(&counters(report, width));
@@ -47,13 +48,13 @@ pub(super) fn show(json: bool, report: &Report) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// A transfer for people.
+/// Names a transfer, for messages.
 fn who(transfer: &Transfer, report: &Report) -> String {
     let pair = format!("{} to {}", transfer.sender, transfer.receiver);
     if report.repeat > 1 { format!("{pair}, transfer {}", transfer.repetition) } else { pair }
 }
 
-/// What the senders' kernels counted, means.
+/// Means of what the senders' kernels counted.
 fn counters(report: &Report, width: usize) -> String {
     let mut text = String::new();
     for pair in report.by_pair() {
@@ -68,7 +69,7 @@ fn counters(report: &Report, width: usize) -> String {
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
-/// Results that the machine may have spoilt: for each pair of ends how many, and why the first of them.
+/// Results that are doubtful because the machine was busy: for each pair, how many, and the reason for the first.
 fn doubts(report: &Report, width: usize) -> String {
     let mut text = String::new();
     for pair in report.by_pair() {

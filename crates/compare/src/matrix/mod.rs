@@ -1,4 +1,4 @@
-//! Variants over many paths: the share of what each path allows, and how it is spread over the paths.
+//! Variants over many paths: their goodput relative to what each path allows, and how it varies over the paths.
 
 mod store;
 mod summary;
@@ -9,38 +9,32 @@ use std::sync::atomic::AtomicBool;
 use reknit_path::{Profile, RandomPath};
 use reknit_sim::{NoTracer, PathSource, Plan, run_unless};
 use reknit_units::Duration;
-use reknit_variants::seam::Seam;
 use toml::Table;
 
 pub use self::store::MatrixStore;
 pub use self::summary::{MatrixReport, MatrixRun, PathReferences, Shares, Spread};
+use crate::references::{Growth, Purpose, References};
+use crate::run_summary::goodput_mbit_s;
 use crate::setup::Setup;
-use crate::{Error, InputError, NamedVariant, ScenarioOptions, named_variant};
-
-/// The variants that are told of each loss: what is possible, with the growth of CUBIC and of Reno.
-const ORACLES: [&str; 2] = ["oracle", "oracle-reno"];
-/// What goodput in order is measured by.
-const REFERENCE: &str = "sack";
-/// Reno's growth, as variant files call it.
-const RENO: &str = "reno";
+use crate::{Error, InputError, NamedVariant, ScenarioOptions};
 
 /// A path of a matrix.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MatrixPath {
     /// Its name.
     pub name: String,
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     pub description: String,
-    /// Some stage loses packets.
+    /// True if a stage loses packets.
     pub lossy: bool,
     table: Table,
 }
 
 impl MatrixPath {
-    /// The path with this number of the draw `seed` ([`RandomPath`]).
+    /// The path with this number in the sequence of `seed` ([`RandomPath`]).
     ///
     /// # Errors
-    /// None: each draw is a path. The reader does not know that.
+    /// None, because every drawn path is valid; the parser cannot know that.
     pub fn draw(seed: u64, number: u32) -> Result<MatrixPath, InputError> {
         let path = RandomPath::draw(seed, number);
         MatrixPath::new(&path.name, path.table()?)
@@ -49,7 +43,7 @@ impl MatrixPath {
     /// All path files in a folder, by name.
     ///
     /// # Errors
-    /// Names the file, the key and what is allowed.
+    /// Names the file, the key, and what is allowed.
     pub fn load_all(folder: &Path) -> Result<Vec<MatrixPath>, InputError> {
         let location = folder.display().to_string();
         let refused = |error: std::io::Error| InputError::new(&location, error.to_string());
@@ -81,43 +75,14 @@ impl MatrixPath {
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct MatrixOptions {
-    /// On which paths.
+    /// The paths.
     pub paths: Vec<MatrixPath>,
-    /// Who takes part in simulation.
+    /// The variants to simulate.
     pub variants: Vec<NamedVariant>,
-    /// Length of each run, in its own time.
+    /// Length of each run in simulated time.
     pub duration: Duration,
-    /// Runs on each path, with the seeds from 1 to this.
+    /// Runs on each path, with the seeds from 1 to this number.
     pub seeds: u32,
-}
-
-/// What a simulation is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Purpose {
-    InOrder,
-    /// By the oracle with this growth.
-    Possible(Growth),
-    Variant(usize),
-}
-
-/// How a window grows without losses, as far as the oracles differ in it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Growth {
-    Cubic,
-    Reno,
-}
-
-impl Growth {
-    /// That of a variant, or of a kernel such as `kernel:cubic`. What grows in neither way is measured by the faster one.
-    fn of(name: &str, variants: &[NamedVariant]) -> Growth {
-        let is_reno = match variants.iter().find(|variant| variant.name == name) {
-            Some(variant) => {
-                variant.composition.faces(Seam::CongestionControl).iter().any(|face| face.algorithm == RENO)
-            }
-            None => name.starts_with("kernel:reno"),
-        };
-        if is_reno { Growth::Reno } else { Growth::Cubic }
-    }
 }
 
 /// One simulation to run.
@@ -128,23 +93,21 @@ pub struct MatrixJob {
     seed: u64,
 }
 
-/// A matrix with everything looked up.
+/// A matrix with all names resolved.
 #[derive(Debug)]
 pub struct Matrix {
     options: MatrixOptions,
     setups: Vec<Setup>,
-    reference: NamedVariant,
-    /// With the growth of CUBIC and of Reno.
-    oracles: [NamedVariant; 2],
+    references: References,
     /// The simulations.
     pub jobs: Vec<MatrixJob>,
 }
 
 impl Matrix {
-    /// Looks everything up.
+    /// Resolves all names.
     ///
     /// # Errors
-    /// Names the path, the key and what is allowed.
+    /// Names the path, the key, and what is allowed.
     pub fn new(options: MatrixOptions) -> Result<Matrix, Error> {
         let look_up = |path: &MatrixPath| {
             let source = Some(PathSource::GivenInline(path.table.clone()));
@@ -152,17 +115,15 @@ impl Matrix {
             ScenarioOptions { path: source, duration, ..ScenarioOptions::of(Plan::bulk(1)) }.look_up()
         };
         let setups: Vec<Setup> = options.paths.iter().map(look_up).collect::<Result<_, _>>()?;
-        let find = |name: &str| named_variant::find(name, &[]).map_err(|error| Error::Failed(error.to_string()));
-        let reference = find(REFERENCE)?;
-        let oracles = [find(ORACLES[0])?, find(ORACLES[1])?];
-        let mut purposes = vec![Purpose::InOrder, Purpose::Possible(Growth::Cubic), Purpose::Possible(Growth::Reno)];
+        let mut purposes = vec![Purpose::InOrder];
+        purposes.extend(Growth::ALL.map(Purpose::Possible));
         purposes.extend((0..options.variants.len()).map(Purpose::Variant));
         let seeds = 1..=u64::from(options.seeds);
         let jobs = (0..setups.len())
             .flat_map(|path| purposes.iter().map(move |purpose| (path, *purpose)))
             .flat_map(|(path, purpose)| seeds.clone().map(move |seed| MatrixJob { path, purpose, seed }))
             .collect();
-        Ok(Matrix { options, setups, reference, oracles, jobs })
+        Ok(Matrix { options, setups, references: References::find()?, jobs })
     }
 
     /// The paths, in order.
@@ -170,12 +131,12 @@ impl Matrix {
         &self.options.paths
     }
 
-    /// The path with this index, to run live.
+    /// The path with this index, for live runs.
     pub fn profile(&self, path: usize) -> &Profile {
         &self.setups[path].profile
     }
 
-    /// The options of the TCP at both ends of the path with this index.
+    /// The TCP options of both ends on the path with this index.
     pub fn tcp(&self, path: usize) -> &reknit_tcp::Config {
         &self.setups[path].tcp
     }
@@ -190,28 +151,19 @@ impl Matrix {
         self.options.seeds
     }
 
-    /// Runs a simulation; its goodput in Mbit/s. None if `stop` became true on the way.
+    /// Runs a simulation and returns its goodput in Mbit/s. None if `stop` became true.
     pub fn simulate(&self, job: &MatrixJob, stop: &AtomicBool) -> Option<f64> {
         let setup = &self.setups[job.path];
-        let variant = self.variant(job.purpose);
-        let scenario = match job.purpose {
-            Purpose::InOrder => setup.in_order().scenario(variant, job.seed),
-            Purpose::Possible(_) | Purpose::Variant(_) => setup.scenario(variant, job.seed),
-        };
+        let scenario = self.references.scenario(job.purpose, &self.options.variants, setup, job.seed);
         let (result, _) = run_unless(&scenario, NoTracer, stop).ok()?;
-        Some(result.flows.iter().map(reknit_sim::FlowResult::goodput).sum::<f64>() / 1e6)
+        Some(goodput_mbit_s(&result))
     }
 
     fn variant(&self, purpose: Purpose) -> &NamedVariant {
-        match purpose {
-            Purpose::InOrder => &self.reference,
-            Purpose::Possible(Growth::Cubic) => &self.oracles[0],
-            Purpose::Possible(Growth::Reno) => &self.oracles[1],
-            Purpose::Variant(i) => &self.options.variants[i],
-        }
+        self.references.variant(purpose, &self.options.variants)
     }
 
-    /// All runs: `simulated` by job, and those that ran live.
+    /// The report of all runs: those in `simulated`, in the order of the jobs, and the live ones.
     pub fn report(&self, simulated: &[Option<f64>], live: &[MatrixRun]) -> MatrixReport {
         summary::report(self, simulated, live)
     }
@@ -220,6 +172,7 @@ impl Matrix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::named_variant;
 
     fn matrix(variants: &[&str]) -> Matrix {
         let find = |name: &&str| named_variant::find(name, &[]).unwrap();
@@ -233,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_those_of_the_path_in_order() {
+    fn shares_are_relative_to_the_path_in_order() {
         let matrix = matrix(&["sack", "pr"]);
         let simulated: Vec<_> = matrix.jobs.iter().map(|job| matrix.simulate(job, &AtomicBool::new(false))).collect();
         let report = matrix.report(&simulated, &[]);
@@ -250,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_given_up_is_no_zero() {
+    fn an_interrupted_run_does_not_count_as_zero() {
         let matrix = matrix(&["pr"]);
         let mut simulated: Vec<_> = matrix.jobs.iter().map(|_| Some(1.0)).collect();
         let last = simulated.len() - 1;

@@ -1,4 +1,4 @@
-//! Finished runs of a matrix, kept as they come, so that a matrix that was stopped goes on where it was.
+//! Finished runs of a matrix, stored as they finish, so that a matrix can be resumed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,8 +10,9 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Matrix, MatrixJob, Purpose};
+use super::{Matrix, MatrixJob};
 use crate::Error;
+use crate::references::Purpose;
 
 /// A folder with finished runs.
 #[derive(Debug)]
@@ -21,11 +22,11 @@ pub struct MatrixStore {
     journal: Mutex<File>,
 }
 
-/// What is kept of a run.
+/// What is stored of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Kept {
     key: String,
-    /// For people who read the file.
+    /// A description, for readers of the file.
     about: String,
     /// Mbit/s.
     pub goodput_mbit_s: f64,
@@ -34,7 +35,7 @@ pub struct Kept {
 }
 
 impl MatrixStore {
-    /// The folder, made if it is not there, and what it holds.
+    /// Opens the folder, creates it if necessary, and reads its contents.
     ///
     /// # Errors
     /// Names the file.
@@ -44,7 +45,7 @@ impl MatrixStore {
         let failed = |error: std::io::Error| Error::Failed(format!("{name}: {error}"));
         fs::create_dir_all(folder).map_err(failed)?;
         let text = if file.exists() { fs::read_to_string(&file).map_err(failed)? } else { String::new() };
-        // Of a program that was killed the last line may be torn; it is run again.
+        // If the program was killed, the last line may be incomplete; its run is repeated.
         let lines = text.lines().filter_map(|line| serde_json::from_str::<Kept>(line).ok());
         let known = lines.map(|kept| (kept.key.clone(), kept)).collect();
         let mut journal = OpenOptions::new().create(true).append(true).open(&file).map_err(failed)?;
@@ -59,7 +60,7 @@ impl MatrixStore {
         self.known.get(key)
     }
 
-    /// Keeps a finished run.
+    /// Stores a finished run.
     ///
     /// # Errors
     /// Names the file.
@@ -73,19 +74,19 @@ impl MatrixStore {
 }
 
 impl Matrix {
-    /// The name of a simulation in a store: a digest of everything that its result depends on.
+    /// The key of a simulation in a store: a digest of everything that its result depends on.
     pub fn key(&self, job: &MatrixJob) -> String {
         let order = if job.purpose == Purpose::InOrder { "in order" } else { "" };
         let parts = self.variant(job.purpose).parts();
         self.digest(job.path, &[env!("REKNIT_SOURCES"), order, &parts], job.seed)
     }
 
-    /// The same of a live run: `ends` says what ran, the kernel's release included.
+    /// The key of a live run; `ends` describes its ends, including the kernel's release.
     pub fn live_key(&self, path: usize, ends: &str, seed: u64) -> String {
         self.digest(path, &["live", env!("REKNIT_SOURCES"), ends], seed)
     }
 
-    /// A simulation for people.
+    /// A description of a simulation.
     pub fn about(&self, job: &MatrixJob) -> String {
         let order = if job.purpose == Purpose::InOrder { " in order" } else { "" };
         let path = &self.options.paths[job.path].name;

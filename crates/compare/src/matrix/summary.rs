@@ -1,14 +1,15 @@
-//! How shares are spread over the paths of a matrix: the JSON document (`docs/json.md`).
+//! How goodput relative to the references varies over the paths of a matrix: the JSON document of `docs/json.md`.
 
 use reknit_units::Duration;
 use serde::{Deserialize, Serialize};
 
-use super::{Growth, Matrix, Purpose};
+use super::Matrix;
+use crate::references::{Growth, Purpose, share};
 
-/// Everything that was found.
+/// The complete report.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MatrixReport {
-    /// Version of the document's form.
+    /// Version of the document's format.
     pub format: &'static str,
     /// Version of the program.
     pub reknit: &'static str,
@@ -18,28 +19,28 @@ pub struct MatrixReport {
     pub seeds: u32,
     /// False if the runs were interrupted.
     pub complete: bool,
-    /// What each path allows.
+    /// The references of each path.
     pub paths: Vec<PathReferences>,
-    /// How the shares of each variant are spread: simulated ones first, and lossless paths before lossy ones.
+    /// The spread of each variant's shares: simulated runs first, and lossless paths before lossy ones.
     pub summary: Vec<Shares>,
-    /// Every run.
+    /// All runs.
     pub runs: Vec<MatrixRun>,
 }
 
-/// What a path allows.
+/// The references of a path.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PathReferences {
     /// Its name.
     pub path: String,
-    /// What it is.
+    /// Its description.
     pub description: String,
-    /// Some stage loses packets.
+    /// True if a stage loses packets.
     pub lossy: bool,
     /// Goodput of `sack` without reordering, simulated, mean over the seeds, Mbit/s; none if it did not run.
     pub in_order_mbit_s: Option<f64>,
-    /// Goodput of `oracle`, which knows each loss and grows as CUBIC; the same of its runs.
+    /// Goodput of `oracle`, which is told about each loss and grows like CUBIC: the same mean.
     pub possible_mbit_s: Option<f64>,
-    /// Goodput of `oracle-reno`, which grows as Reno.
+    /// Goodput of `oracle-reno`, which grows like Reno.
     pub possible_reno_mbit_s: Option<f64>,
 }
 
@@ -50,7 +51,7 @@ pub struct MatrixRun {
     pub path: String,
     /// The variant, or a kernel.
     pub variant: String,
-    /// It ran in real time.
+    /// True if it ran in real time.
     pub live: bool,
     /// Seed of the path's random decisions.
     pub seed: u64,
@@ -58,38 +59,38 @@ pub struct MatrixRun {
     pub goodput_mbit_s: f64,
     /// The same as a share of `in_order_mbit_s`.
     pub of_in_order: Option<f64>,
-    /// The same as a share of what is possible with the variant's growth: `possible_reno_mbit_s` for those that grow as
-    /// Reno, else `possible_mbit_s`.
+    /// The same as a share of what is possible with the variant's growth: `possible_reno_mbit_s` for variants that grow
+    /// like Reno, else `possible_mbit_s`.
     pub of_possible: Option<f64>,
     /// Why a live result is in doubt; none if it is not.
     pub doubt: Option<String>,
 }
 
-/// How a variant's shares are spread over paths of one sort. A path's share is the mean over its runs.
+/// The spread of a variant's shares over lossless or lossy paths. The share of a path is the mean over its runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Shares {
     /// The variant, or a kernel.
     pub variant: String,
-    /// It ran in real time.
+    /// True for runs in real time.
     pub live: bool,
-    /// The paths lose packets.
+    /// True for paths that lose packets.
     pub lossy: bool,
-    /// How many paths.
+    /// The number of paths.
     pub paths: usize,
-    /// Shares of the goodput in order.
+    /// Goodput as a share of that on the in-order path.
     pub of_in_order: Option<Spread>,
-    /// Shares of what is possible.
+    /// Goodput as a share of what is possible.
     pub of_possible: Option<Spread>,
 }
 
-/// Mean, median and least of some shares.
+/// Mean, median and minimum of some shares.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Spread {
     /// The mean.
     pub mean: f64,
     /// The median.
     pub median: f64,
-    /// The least.
+    /// The minimum.
     pub min: f64,
 }
 
@@ -103,7 +104,7 @@ impl Spread {
 }
 
 impl MatrixRun {
-    /// A run whose shares are not known yet.
+    /// A live run whose shares are not computed yet.
     pub fn live(path: &str, variant: &str, seed: u64, goodput_mbit_s: f64, doubt: Option<String>) -> MatrixRun {
         let (path, variant) = (path.to_owned(), variant.to_owned());
         MatrixRun { path, variant, live: true, seed, goodput_mbit_s, of_in_order: None, of_possible: None, doubt }
@@ -128,13 +129,14 @@ pub(super) fn report(matrix: &Matrix, simulated: &[Option<f64>], live: &[MatrixR
     runs.extend(live.iter().cloned());
     for run in &mut runs {
         let path = paths.iter().find(|path| path.path == run.path);
-        let share = |reference: Option<f64>| Some(run.goodput_mbit_s / reference.filter(|speed| *speed > 0.0)?);
-        let possible = path.and_then(|path| match Growth::of(&run.variant, &matrix.options.variants) {
-            Growth::Cubic => path.possible_mbit_s,
-            Growth::Reno => path.possible_reno_mbit_s,
-        });
-        let of_in_order = share(path.and_then(|path| path.in_order_mbit_s));
-        (run.of_in_order, run.of_possible) = (of_in_order, share(possible));
+        let variant = matrix.options.variants.iter().find(|variant| variant.name == run.variant);
+        let possible =
+            path.and_then(|path| match variant.map_or_else(|| Growth::of_kernel(&run.variant), Growth::of) {
+                Growth::Cubic => path.possible_mbit_s,
+                Growth::Reno => path.possible_reno_mbit_s,
+            });
+        run.of_in_order = share(run.goodput_mbit_s, path.and_then(|path| path.in_order_mbit_s));
+        run.of_possible = share(run.goodput_mbit_s, possible);
     }
     MatrixReport {
         format: "reknit-matrix-1",
@@ -208,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_of_an_even_number_lies_between() {
+    fn the_median_of_an_even_number_is_between_two_values() {
         let spread = Spread::of(vec![0.125, 0.875, 0.25, 0.5]).unwrap();
         assert_eq!(spread, Spread { mean: 0.4375, median: 0.375, min: 0.125 });
         assert_eq!(Spread::of(vec![]), None);

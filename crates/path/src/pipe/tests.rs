@@ -30,7 +30,7 @@ fn pipe(toml: &str) -> Pipe<Numbered> {
     Pipe::new(&profile, Direction::Forward, 1, Phases::Fixed)
 }
 
-/// Sends 1 to `n`, one each `gap` milliseconds; returns what comes out, with the time in milliseconds.
+/// Sends 1 to `n`, one every `gap` milliseconds. Returns what comes out, with the time in milliseconds.
 fn train(pipe: &mut Pipe<Numbered>, n: u32, gap: u64) -> Vec<(u64, u32)> {
     let mut out = Vec::new();
     let mut take = |pipe: &mut Pipe<Numbered>, until| {
@@ -69,7 +69,7 @@ fn alternating_paths_reorder() {
 }
 
 #[test]
-fn a_link_behind_a_delay_serves_in_the_order_of_arrival() {
+fn a_link_after_a_delay_serves_in_the_order_of_arrival() {
     let mut pipe = pipe(
         "[[forward]]\nkind = \"multipath\"\nchoice = \"round-robin\"\n\
          paths = [{ delay = \"50 ms\" }, { delay = \"25 ms\" }]\n\
@@ -81,14 +81,14 @@ fn a_link_behind_a_delay_serves_in_the_order_of_arrival() {
 
 #[test]
 fn skip_two_reorder_four() {
-    // Laor and Gendel's "skip N = 2, reorder M = 4": the third packet behind the sixth.
+    // Laor and Gendel's "skip N = 2, reorder M = 4": the third packet after the sixth.
     let mut pipe = pipe("[[forward]]\nkind = \"displace\"\npositions = 3\nevery = 6\n");
     let order: Vec<u32> = train(&mut pipe, 7, 1).into_iter().map(|(_, n)| n).collect();
     assert_eq!(order, [1, 2, 4, 5, 6, 3, 7]);
 }
 
 #[test]
-fn a_displaced_packet_does_not_wait_for_ever() {
+fn a_displaced_packet_does_not_wait_forever() {
     let mut pipe = pipe(
         "[[forward]]\nkind = \"displace\"\npositions = 3\nevery = 4\nrelease = \"500 ms\"\n\
          [[forward]]\nkind = \"link\"\ndelay = \"1 ms\"\n",
@@ -97,7 +97,7 @@ fn a_displaced_packet_does_not_wait_for_ever() {
 }
 
 #[test]
-fn scripted_packets_are_lost_and_told() {
+fn scripted_packets_are_lost_and_reported() {
     let mut pipe = pipe("[[forward]]\nkind = \"loss\"\npackets = [2, 3]\n");
     let out: Vec<u32> = train(&mut pipe, 4, 1).into_iter().map(|(_, n)| n).collect();
     assert_eq!(out, [1, 4]);
@@ -105,7 +105,7 @@ fn scripted_packets_are_lost_and_told() {
     assert_eq!(lost, [2, 3]);
 }
 
-/// A packet of a flow that is told of drops.
+/// A packet of a flow that asks for drop notices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Told(u32, Option<DropRange>);
 
@@ -132,7 +132,7 @@ impl Packet for Told {
 }
 
 #[test]
-fn the_packet_behind_those_that_were_dropped_tells_of_them() {
+fn the_packet_after_dropped_ones_carries_the_notice() {
     for drop_notices in [true, false] {
         let toml = format!(
             "description = \"test\"\ndrop_notices = {drop_notices}\n\
@@ -144,20 +144,20 @@ fn the_packet_behind_those_that_were_dropped_tells_of_them() {
             pipe.push(at(0), Told(n, None));
         }
         let out: Vec<Told> = std::iter::from_fn(|| pipe.pop(at(1))).map(|(_, packet)| packet).collect();
-        // The first stage drops 2 and 4, and tells of them in 3 and 5; the second drops that 3.
+        // The first stage drops 2 and 4, and reports them in 3 and 5; the second stage drops that 3.
         let told = drop_notices.then_some(DropRange { lowest: 2, highest: 4 });
         assert_eq!(out, [Told(1, None), Told(5, told), Told(6, None)]);
     }
 }
 
 #[test]
-fn copies_come_later() {
+fn copies_arrive_later() {
     let mut pipe = pipe("[[forward]]\nkind = \"duplicate\"\nprobability = 1\nextra = \"constant(5 ms)\"\n");
     assert_eq!(train(&mut pipe, 2, 1), [(0, 1), (1, 2), (5, 1), (6, 2)]);
 }
 
 #[test]
-fn flows_keep_to_their_path() {
+fn flows_keep_their_path() {
     let paths = "[[forward]]\nkind = \"multipath\"\nchoice = \"per-flow\"\n\
                  paths = [{ delay = \"50 ms\" }, { delay = \"25 ms\" }]\n";
     let far = |out: Vec<(u64, u32)>| -> Vec<u32> {
@@ -167,7 +167,7 @@ fn flows_keep_to_their_path() {
         far
     };
     let taken = far(train(&mut pipe(paths), 500, 1));
-    // Ten packets of each flow: all of them or none.
+    // Of the ten packets of each flow, all or none.
     assert!(taken.chunks(10).all(|packets| packets.len() == 10 && packets.iter().all(|flow| *flow == packets[0])));
     // Half of 50 flows, by five standard errors.
     assert!((8..=42).contains(&(taken.len() / 10)), "{}", taken.len());
@@ -177,7 +177,7 @@ fn flows_keep_to_their_path() {
 }
 
 #[test]
-fn a_damaged_packet_costs_time_and_is_lost_on_arrival() {
+fn a_corrupted_packet_takes_time_and_is_lost_on_arrival() {
     let mut pipe = pipe(
         "[[forward]]\nkind = \"corruption\"\nprobability = 1\n\
          [[forward]]\nkind = \"duplicate\"\nprobability = 1\n\
@@ -189,19 +189,19 @@ fn a_damaged_packet_costs_time_and_is_lost_on_arrival() {
     let lost = pipe.pop_lost().unwrap();
     assert_eq!((lost.packet, lost.stage, lost.why), (Numbered(1), 0, Drop::Checksum));
     assert!(pipe.pop_lost().is_none());
-    // The copy behind it is as damaged.
+    // The copy after it is also corrupted.
     assert_eq!((pipe.pop(at(12)), pipe.pop_lost().is_some(), pipe.is_empty()), (None, true, true));
 }
 
 #[test]
-fn what_becomes_of_a_packet_is_nothing_to_its_copy() {
+fn the_fate_of_a_packet_does_not_affect_its_copy() {
     let mut pipe =
         pipe("[[forward]]\nkind = \"duplicate\"\nprobability = 1\n[[forward]]\nkind = \"loss\"\npackets = [1]\n");
     assert_eq!(train(&mut pipe, 1, 1), [(0, 1)]);
 }
 
 #[test]
-fn who_looks_late_sees_the_same() {
+fn reading_late_gives_the_same_packets() {
     let paths = "[[forward]]\nkind = \"multipath\"\npaths = [{ delay = \"5 ms\" }, { delay = \"9 ms\" }]\n\
                  [[forward]]\nkind = \"displace\"\npositions = 2\nprobability = 0.3\nrelease = \"1.5 ms\"\n\
                  [[forward]]\nkind = \"lull\"\ninterval = \"constant(7 ms)\"\npause = \"constant(3 ms)\"\ndrain = \"100 us\"\n\

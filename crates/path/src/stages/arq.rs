@@ -1,5 +1,5 @@
-//! Retransmission by the link layer: a packet that fails goes again, and meanwhile others may overtake it (survey §3, C7;
-//! over a satellite RR-TCP §2, C8), or wait behind it where the link resequences.
+//! Retransmission by the link layer. A failed packet is retransmitted; in the meantime others may overtake it (survey
+//! §3, C7; over a satellite RR-TCP §2, C8), or they wait if the link resequences.
 
 use std::fmt;
 
@@ -15,12 +15,12 @@ use crate::random::{Stream, StreamId};
 pub struct Arq {
     /// Each transmission fails with this probability, independently.
     pub probability: Share,
-    /// What each failure costs: the link's round trip and processing.
+    /// Delay of a retransmission: the link's round trip and processing.
     pub retry: Duration,
-    /// Retransmissions before the packet is given up.
+    /// Retransmissions after which the packet is lost.
     #[serde(default = "three")]
     pub retries: u32,
-    /// The far end hands packets on in order, so that one that fails holds up all behind it.
+    /// The far end delivers packets in order, so a failed packet delays all packets after it.
     #[serde(default)]
     pub resequence: bool,
 }
@@ -32,7 +32,7 @@ fn three() -> u32 {
 impl fmt::Display for Arq {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Arq { probability, retry, retries, resequence } = self;
-        write!(f, "{probability} of transmissions fail and go again {retry} later, at most {retries} times")?;
+        write!(f, "{probability} of transmissions fail and are repeated {retry} later, at most {retries} times")?;
         f.write_str(if *resequence { ", in order" } else { "" })
     }
 }
@@ -42,7 +42,7 @@ impl Parameters for Arq {
         Box::new(Persistent { spec: self.clone(), failures: id.stream(0), last: Instant::ZERO })
     }
 
-    /// What is given up stays lost.
+    /// Only the losses remain.
     fn in_order(&self) -> Option<Spec> {
         let given_up = libm::pow(self.probability.get(), f64::from(self.retries + 1));
         let probability = Share::new(given_up)?;
@@ -54,7 +54,7 @@ impl Parameters for Arq {
 struct Persistent {
     spec: Arq,
     failures: Stream,
-    /// When the last packet that was handed on left.
+    /// When the last packet was delivered.
     last: Instant,
 }
 

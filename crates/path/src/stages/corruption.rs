@@ -1,7 +1,7 @@
-//! Corruption: each packet is damaged on the way with the same probability.
+//! Corruption: each packet is corrupted with the same probability.
 //!
-//! One bit is flipped, of what the receiver's checksum covers. TCP's checksum finds every single flipped bit, so that the
-//! packet costs the path as much as any other and is lost on arrival.
+//! One bit that the receiver's checksum covers is flipped. TCP's checksum detects every single flipped bit, so the
+//! packet takes as much capacity as any other and is lost on arrival.
 
 use std::fmt;
 
@@ -15,13 +15,13 @@ use crate::random::{Stream, StreamId};
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Corruption {
-    /// Each packet is damaged with this probability, independently.
+    /// Each packet is corrupted with this probability, independently.
     pub probability: Share,
 }
 
 impl fmt::Display for Corruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of packets arrive with a flipped bit, and the checksum refuses them", self.probability)
+        write!(f, "{} of packets arrive with a flipped bit and are dropped by their checksum", self.probability)
     }
 }
 

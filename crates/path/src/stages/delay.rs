@@ -1,5 +1,5 @@
-//! Selective delay: some packets are held for a random time, the rest pass at once and may overtake them
-//! (RR-TCP §5.1).
+//! Selective delay: some packets are delayed by a random time; the others pass at once and may overtake them (RR-TCP
+//! §5.1).
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ use crate::random::{Stream, StreamId, Variate};
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delay {
-    /// Each packet is selected with this probability, independently. All by default.
+    /// Each packet is delayed with this probability, independently. By default all are.
     #[serde(default = "all")]
     pub probability: Share,
-    /// How long a selected packet is held.
+    /// The delay.
     pub extra: Variate,
 }
 
@@ -26,7 +26,7 @@ fn all() -> Share {
 
 impl fmt::Display for Delay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of packets wait a further {}", self.probability, self.extra)
+        write!(f, "{} of packets are delayed by a further {}", self.probability, self.extra)
     }
 }
 

@@ -1,5 +1,5 @@
-//! `DiffServ` marking: a token bucket sorts packets into a profile that has priority and a best effort that shares its link
-//! with others (RR-TCP §2, C12).
+//! `DiffServ` marking: a token bucket separates packets within a profile, which have priority, from best-effort
+//! packets, which share a queue with other traffic (RR-TCP §2, C12).
 
 use std::fmt;
 
@@ -15,17 +15,17 @@ use crate::random::{Stream, StreamId};
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiffServ {
-    /// Rate of each of the two queues' servers.
+    /// Rate at which each of the two queues is served.
     pub rate: Rate,
-    /// Tokens come at this rate.
+    /// Rate of the tokens.
     pub profile: Rate,
-    /// Packets of 1500 bytes that the bucket holds.
+    /// Depth of the bucket, in packets of 1500 bytes.
     #[serde(default = "ten")]
     pub depth: u32,
-    /// Others' share of the best effort.
+    /// Share of the best-effort class that other traffic takes.
     #[serde(default)]
     pub load: Share,
-    /// The best effort's queue.
+    /// Queue of the best-effort class.
     #[serde(default = "hundred_packets")]
     pub queue: Capacity,
 }
@@ -38,7 +38,7 @@ fn hundred_packets() -> Capacity {
     Capacity::Count(Segments(100))
 }
 
-/// Size of others' packets, and of what the bucket's depth counts.
+/// Size of packets of other traffic, and the unit of the bucket's depth.
 const FULL: Bytes = Bytes(1500);
 
 impl fmt::Display for DiffServ {
@@ -46,7 +46,7 @@ impl fmt::Display for DiffServ {
         let DiffServ { rate, profile, depth, load, queue } = self;
         write!(
             f,
-            "{rate}; beyond {profile} and {depth} packets of burst best effort, of which others take {load}, queue of {queue}"
+            "{rate}; packets beyond {profile} and bursts of {depth} are best effort, other traffic takes {load} of that, queue of {queue}"
         )
     }
 }
@@ -105,7 +105,7 @@ impl Marking {
         enough
     }
 
-    /// Others' packets that came before `at`.
+    /// Serves the packets of other traffic that arrived before `at`.
     fn serve_others(&mut self, at: Instant) {
         let load = self.spec.load.get();
         if load <= 0.0 {
@@ -113,7 +113,7 @@ impl Marking {
         }
         let mean = self.spec.rate.time_for(FULL).mul_f64(1.0 / load);
         while self.next_other <= at {
-            let _ = self.best_effort.pass(self.next_other, FULL); // theirs to lose
+            let _ = self.best_effort.pass(self.next_other, FULL); // losses of other traffic do not matter
             let gap = mean.mul_f64(self.others.exponential()).max(Duration::from_nanos(1));
             self.next_other = self.next_other + gap;
         }

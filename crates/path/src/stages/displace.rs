@@ -1,5 +1,5 @@
-//! Displacement by positions: a packet is held until a number of others have passed (Laor and Gendel's "skip N, reorder
-//! M" moves packet N + 1 behind packet N + M, which is a displacement by M - 1 positions).
+//! Displacement by positions: a packet waits until a number of others have passed. Laor and Gendel's "skip N, reorder
+//! M" moves packet N + 1 after packet N + M, which is a displacement by M - 1 positions.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,13 +15,13 @@ use crate::random::{Stream, StreamId};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Displace {
-    /// How many others pass a held packet.
+    /// Number of packets that pass a waiting one.
     pub positions: u32,
-    /// Random gaps: the share of packets that are held.
+    /// Share of packets that are displaced, at random.
     pub probability: Option<Share>,
-    /// Periodic gaps: one packet is held in each group of this many.
+    /// One packet in each group of this size is displaced.
     pub every: Option<u32>,
-    /// A packet leaves after this time even if nothing passes it.
+    /// The longest time that a packet waits.
     #[serde(default = "one_second")]
     pub release: Duration,
 }
@@ -33,10 +33,10 @@ fn one_second() -> Duration {
 impl fmt::Display for Displace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.every, self.probability) {
-            (Some(every), _) => write!(f, "one packet in {every}")?,
-            (None, probability) => write!(f, "{} of packets", probability.unwrap_or_default())?,
+            (Some(every), _) => write!(f, "one packet in {every} waits")?,
+            (None, probability) => write!(f, "{} of packets wait", probability.unwrap_or_default())?,
         }
-        write!(f, " wait until {} others have passed, at most {}", self.positions, self.release)
+        write!(f, " until {} others have passed, but at most {}", self.positions, self.release)
     }
 }
 
@@ -71,7 +71,7 @@ impl Parameters for Displace {
 #[derive(Clone, Copy, Debug)]
 struct Held {
     item: Item,
-    /// Packets that have still to pass.
+    /// The number of packets that still have to pass.
     passes: u32,
     release: Instant,
 }
@@ -89,7 +89,7 @@ impl Displaced {
     fn is_selected(&mut self) -> bool {
         match (self.spec.probability, self.spec.every) {
             (_, Some(every)) => {
-                // Of each group, N = every - M pass, the next is held, M - 1 = positions pass it.
+                // Of each group, N = every - M pass, the next one waits, and M - 1 = positions pass it.
                 self.seen = self.seen % every + 1;
                 self.seen == every - self.spec.positions
             }
@@ -101,7 +101,7 @@ impl Displaced {
 
 impl Stage for Displaced {
     fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
-        // An arrival may be known before its time; what must leave earlier leaves earlier.
+        // An arrival may be known before its time; packets that must leave earlier leave first.
         self.on_timer(at, exits);
         if self.is_selected() {
             self.delayed += 1;
@@ -123,7 +123,7 @@ impl Stage for Displaced {
     }
 
     fn reorders(&self) -> bool {
-        // Held packets leave with the packet that passed them last, so times never run backwards.
+        // Waiting packets leave together with the last packet that passes them, so times never decrease.
         false
     }
 

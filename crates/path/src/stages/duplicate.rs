@@ -1,4 +1,4 @@
-//! Duplication: some packets leave twice, the copy a little later.
+//! Duplication: some packets are duplicated; the copy may leave later.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ use crate::random::{Stream, StreamId, Variate};
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Duplicate {
-    /// Each packet is copied with this probability, independently.
+    /// Each packet is duplicated with this probability, independently.
     pub probability: Share,
-    /// How much later the copy leaves; at once by default.
+    /// By how much the copy leaves later; by default it leaves at once.
     #[serde(default = "at_once")]
     pub extra: Variate,
 }
@@ -25,7 +25,7 @@ fn at_once() -> Variate {
 
 impl fmt::Display for Duplicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of packets are copied, the copy {} later", self.probability, self.extra)
+        write!(f, "{} of packets are duplicated, the copy {} later", self.probability, self.extra)
     }
 }
 
@@ -57,7 +57,7 @@ impl Stage for Duplicated {
     }
 
     fn reorders(&self) -> bool {
-        // A copy that is late is out of order, even if no original is.
+        // A late copy is out of order even if no original is.
         self.spec.extra != at_once()
     }
 }

@@ -1,5 +1,5 @@
-//! Parallel forwarding engines: packets are dealt out to servers whose service times differ, and leave in the order of
-//! completion (RR-TCP §2, survey §3, C4).
+//! Parallel forwarding engines: packets are distributed to engines with different service times, and leave in the order
+//! of completion (RR-TCP §2, survey §3, C4).
 
 use std::fmt;
 
@@ -14,15 +14,15 @@ use crate::random::{Stream, StreamId, Variate};
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Engines {
-    /// How many there are.
+    /// The number of engines.
     #[serde(default = "four")]
     pub engines: u32,
     /// Service time of a packet.
     pub service: Variate,
-    /// This share of packets takes the slow case,
+    /// Share of packets that need the slow service.
     #[serde(default)]
     pub slow: Share,
-    /// which takes this long.
+    /// Service time of such a packet.
     #[serde(default = "nothing")]
     pub slow_service: Variate,
 }
@@ -37,9 +37,9 @@ fn nothing() -> Variate {
 
 impl fmt::Display for Engines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} engines take {} a packet", self.engines, self.service)?;
+        write!(f, "{} engines that take {} per packet", self.engines, self.service)?;
         if self.slow > Share::ZERO {
-            write!(f, ", {} of them {}", self.slow, self.slow_service)?;
+            write!(f, ", or {} for {} of packets", self.slow_service, self.slow)?;
         }
         Ok(())
     }
@@ -49,7 +49,7 @@ impl Parameters for Engines {
     fn checked(self) -> Result<Engines, KeyError> {
         match self.engines {
             1..=1024 => Ok(self),
-            _ => Err(KeyError::new("engines", "must lie between 1 and 1024")),
+            _ => Err(KeyError::new("engines", "must be from 1 to 1024")),
         }
     }
 
@@ -62,7 +62,7 @@ impl Parameters for Engines {
         })
     }
 
-    /// One engine as fast as all together would reorder nothing and take about no time.
+    /// A single engine with the speed of all together would reorder nothing and add almost no delay.
     fn in_order(&self) -> Option<Spec> {
         None
     }
@@ -73,7 +73,7 @@ struct Pool {
     spec: Engines,
     selection: Stream,
     times: Stream,
-    /// When each engine is idle.
+    /// When each engine becomes idle.
     free_at: Vec<Instant>,
 }
 

@@ -1,5 +1,5 @@
-//! Route fluttering: all packets take the route of the moment, and at random moments the route changes (survey §7,
-//! "route oscillation").
+//! Route fluttering: all packets take the current route, which changes at random times (survey §7, "route
+//! oscillation").
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::random::{Stream, StreamId, Variate};
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flutter {
-    /// Time from one change of route to the next.
+    /// Time between changes of the route.
     pub interval: Variate,
     /// Delay of a route.
     pub delay: Variate,
@@ -53,7 +53,7 @@ struct Fluttering {
     delay: Duration,
 }
 
-/// Redraws after which the minimum itself is taken: the distribution lies below it almost everywhere.
+/// Redraws after which the minimum is used: almost the whole distribution lies below it.
 const MAX_REDRAWS: u32 = 1000;
 
 impl Fluttering {

@@ -1,4 +1,4 @@
-//! Loss in bursts: a Markov chain of two states, stepped by each packet (Gilbert 1960, Elliott 1963).
+//! Loss in bursts: a Markov chain with two states and a step per packet (Gilbert 1960, Elliott 1963).
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ use serde::Deserialize;
 use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
 use crate::random::{Stream, StreamId};
 
-/// Parameters. The share of packets that meet the bad state is `to_bad / (to_bad + to_good)`.
+/// Parameters. The share of packets in the bad state is `to_bad / (to_bad + to_good)`.
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gilbert {
-    /// Probability of a step from the good state to the bad one.
+    /// Probability of a change from the good to the bad state, per packet.
     pub to_bad: Share,
-    /// Probability of a step back.
+    /// Probability of a change back to the good state, per packet.
     pub to_good: Share,
-    /// Loss in the good state.
+    /// Probability of loss in the good state.
     #[serde(default)]
     pub loss_good: Share,
-    /// Loss in the bad state; everything by default.
+    /// Probability of loss in the bad state; by default every packet is lost.
     #[serde(default = "all")]
     pub loss_bad: Share,
 }
@@ -33,7 +33,7 @@ impl fmt::Display for Gilbert {
         let Gilbert { to_bad, to_good, loss_good, loss_bad } = self;
         write!(
             f,
-            "{loss_good} of packets are lost, {loss_bad} in bursts that begin with {to_bad} of them and end with {to_good}"
+            "{loss_good} of packets are lost, {loss_bad} in bursts, which begin at {to_bad} of packets and end at {to_good}"
         )
     }
 }

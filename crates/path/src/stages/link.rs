@@ -1,5 +1,5 @@
-//! A link: packets wait in a queue, are serialised one after the other, and propagate. The queue drops what does not fit,
-//! or earlier by RED (Floyd and Jacobson, 1993).
+//! A link: packets wait in a queue, are serialised one after the other, and propagate. The queue drops packets when it
+//! is full, or earlier with RED (Floyd and Jacobson, 1993).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,28 +16,28 @@ use crate::random::{Stream, StreamId};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Link {
-    /// Serialisation rate; without one, packets of any size leave at once.
+    /// Serialisation rate; without it, packets of any size leave at once.
     pub rate: Option<Rate>,
     /// Propagation delay.
     pub delay: Duration,
-    /// What may wait while another packet is being serialised.
+    /// Capacity of the queue, excluding the packet that is being serialised.
     pub queue: Capacity,
-    /// Drops early and at random as the queue grows.
+    /// Drops packets early and at random as the queue grows.
     pub red: Option<Red>,
 }
 
-/// Random early detection. The thresholds are on the average queue, in packets.
+/// Random early detection. The thresholds apply to the average queue length, in packets.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Red {
     /// Below this nothing is dropped.
     pub min: f64,
-    /// From here on everything is dropped.
+    /// From this length on every packet is dropped.
     pub max: f64,
     /// Probability of a drop just below `max`.
     #[serde(default = "a_tenth")]
     pub probability: Share,
-    /// Weight of the queue at an arrival in the average.
+    /// Weight of the current queue length in the average, per arrival.
     #[serde(default = "usual_weight")]
     pub weight: f64,
 }
@@ -79,7 +79,7 @@ impl Parameters for Link {
                 Err(KeyError::new("red.max", "must be more than `min`, which must not be negative"))
             }
             Some(red) if !(red.weight > 0.0 && red.weight <= 1.0) => {
-                Err(KeyError::new("red.weight", "must lie between 0 and 1"))
+                Err(KeyError::new("red.weight", "must be between 0 and 1"))
             }
             _ => Ok(self),
         }
@@ -104,10 +104,10 @@ impl Parameters for Link {
     }
 }
 
-/// A link at work.
+/// A link in operation.
 ///
-/// Nothing happens between an arrival and a departure that arithmetic could not foresee, so there are no events: each
-/// arrival finds out how many of those before it have not begun to be serialised.
+/// What happens between an arrival and a departure can be computed, so there are no events: each arrival determines how
+/// many of the earlier packets are still waiting.
 #[derive(Debug)]
 pub struct Server {
     rate: Option<Rate>,
@@ -115,10 +115,10 @@ pub struct Server {
     queue: Capacity,
     /// When the last accepted packet leaves the serialiser.
     free_at: Instant,
-    /// Packets that had to wait: when their serialisation begins, and their sizes.
+    /// The waiting packets: when their serialisation begins, and their sizes.
     waiting: VecDeque<(Instant, Bytes)>,
     waiting_bytes: Bytes,
-    /// The serialisation time of the last size, which is mostly that of the next.
+    /// The last size and its serialisation time; the next packet mostly has the same size.
     last: (Bytes, Duration),
 }
 
@@ -136,7 +136,7 @@ impl Server {
         }
     }
 
-    /// A packet of `size` bytes arrives at `at`: when it is at the other end.
+    /// A packet of `size` bytes arrives at `at`. Returns when it reaches the other end.
     ///
     /// # Errors
     /// [`Drop::QueueFull`] if it does not fit the queue.
@@ -149,7 +149,7 @@ impl Server {
         self.pass_served(at, size, |start| start + serialisation)
     }
 
-    /// The same with a service that ends when `end` says, given its beginning.
+    /// The same with a service time given by `end`, which maps its beginning to its end.
     ///
     /// # Errors
     /// [`Drop::QueueFull`] if it does not fit the queue.
@@ -170,12 +170,12 @@ impl Server {
         Ok(self.free_at + self.delay)
     }
 
-    /// When the server has nothing left to do, if nothing more arrives.
+    /// When the server becomes idle if nothing more arrives.
     pub(super) fn free_at(&self) -> Instant {
         self.free_at
     }
 
-    /// Packets that wait at `at`.
+    /// The number of packets that wait at `at`.
     fn backlog(&mut self, at: Instant) -> usize {
         while let Some(&(starts, waited)) = self.waiting.front()
             && starts <= at
@@ -210,20 +210,20 @@ impl Stage for Server {
     }
 }
 
-/// A link whose queue is managed by RED.
+/// A link with a RED queue.
 #[derive(Debug)]
 struct Managed {
     server: Server,
     red: Red,
     chance: Stream,
-    /// The average queue in packets.
+    /// The average queue length in packets.
     average: f64,
     /// Packets accepted since the last drop while the average was between the thresholds.
     since_drop: u32,
 }
 
 impl Managed {
-    /// The average decays while the link is idle as if small packets had passed.
+    /// While the link is idle, the average decays as if small packets had passed.
     fn update_average(&mut self, at: Instant, size: Bytes) {
         let free_at = self.server.free_at();
         if free_at < at
@@ -236,7 +236,7 @@ impl Managed {
         self.average += self.red.weight * (self.server.backlog(at) as f64 - self.average);
     }
 
-    /// Drops are spread evenly: the probability grows with the packets since the last one.
+    /// Drops are spread evenly: the probability grows with the number of packets since the last drop.
     fn drops(&mut self) -> bool {
         if self.average < self.red.min {
             self.since_drop = 0;
@@ -267,7 +267,7 @@ mod tests {
     }
 
     fn link(queue: Capacity) -> Server {
-        let rate = Some(Rate::from_bits_per_second(8_000_000)); // a byte per microsecond
+        let rate = Some(Rate::from_bits_per_second(8_000_000)); // one byte per microsecond
         Server::new(&Link { rate, delay: Duration::from_micros(100), queue, red: None })
     }
 
@@ -282,10 +282,10 @@ mod tests {
     #[test]
     fn the_queue_counts_packets_that_wait() {
         let mut link = link(Capacity::Count(Segments(2)));
-        // One is being serialised, two wait, the fourth does not fit.
+        // One packet is being serialised, two wait, and the fourth does not fit.
         let outcomes: Vec<_> = (0..4).map(|_| link.pass(at(0), Bytes(1000))).collect();
         assert_eq!(outcomes, [Ok(at(1100)), Ok(at(2100)), Ok(at(3100)), Err(Drop::QueueFull)]);
-        // After a millisecond the first that waited is being serialised, so there is room for one.
+        // After a millisecond the next packet is being serialised, so there is room for one.
         assert_eq!(link.pass(at(1000), Bytes(1000)), Ok(at(4100)));
         assert_eq!(link.pass(at(1000), Bytes(1000)), Err(Drop::QueueFull));
     }

@@ -1,4 +1,4 @@
-//! Loss: each packet with the same probability, or exactly those of a list.
+//! Loss: of each packet with the same probability, or of the packets in a list.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::random::{Stream, StreamId};
 pub struct Loss {
     /// Each packet is lost with this probability, independently.
     pub probability: Share,
-    /// These packets are lost: ordinals of the packets that reach this stage, the first is 1.
+    /// These packets are lost: their numbers among the packets that reach this stage, from 1.
     pub packets: Vec<u64>,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for Loss {
 impl Parameters for Loss {
     fn checked(mut self) -> Result<Loss, KeyError> {
         if self.packets.contains(&0) {
-            return Err(KeyError::new("packets", "0 is no packet; the first is 1"));
+            return Err(KeyError::new("packets", "packets are counted from 1"));
         }
         self.packets.sort_unstable();
         Ok(self)
@@ -52,7 +52,7 @@ struct Lossy {
     spec: Loss,
     chance: Stream,
     seen: u64,
-    /// Position in the list of scripted packets.
+    /// Position in the list of packets to lose.
     scripted: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Forwarding lulls: a router pauses while it processes routing updates; afterwards the backlog is mixed with what arrives
-//! (RR-TCP §2, survey §3, C6).
+//! Forwarding lulls: a router pauses while it processes routing updates; afterwards the backlog is mixed with new
+//! arrivals (RR-TCP §2, survey §3, C6).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,11 +14,11 @@ use crate::random::{Stream, StreamId, Variate};
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lull {
-    /// Time from one pause to the next.
+    /// Time between pauses.
     pub interval: Variate,
     /// Length of a pause.
     pub pause: Variate,
-    /// After a pause one packet of the backlog leaves behind each new one, and one in any case after this time.
+    /// After a pause, one packet of the backlog leaves after each new packet, and at least one per this time.
     #[serde(default = "one_ms")]
     pub drain: Duration,
 }
@@ -60,11 +60,11 @@ impl Parameters for Lull {
 struct Pausing {
     spec: Lull,
     times: Stream,
-    /// When the next pause begins, and when the latest ends.
+    /// When the next pause begins, and when the latest one ends.
     next: Instant,
     until: Instant,
     backlog: VecDeque<Item>,
-    /// When the oldest of the backlog leaves if nothing arrives.
+    /// When the oldest packet of the backlog leaves if nothing arrives.
     release: Instant,
 }
 

@@ -1,5 +1,5 @@
-//! A mobile ad-hoc network: routes live for a while, then break; after an outage there is a longer or shorter one (Yang
-//! §2.1, survey §3, C13).
+//! A mobile ad-hoc network: a route exists for some time, then breaks; after an outage there is a longer or shorter one
+//! (Yang §2.1, survey §3, C13).
 
 use std::fmt;
 
@@ -14,17 +14,17 @@ use crate::random::{Stream, StreamId, Variate};
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Manet {
-    /// The shortest route in hops.
+    /// Hops of the shortest route.
     #[serde(default = "two")]
     pub min_hops: u32,
-    /// The longest.
+    /// Hops of the longest route.
     #[serde(default = "six")]
     pub max_hops: u32,
     /// Delay of a hop.
     pub hop: Variate,
-    /// How long a route lives.
+    /// Lifetime of a route.
     pub life: Variate,
-    /// How long there is none afterwards.
+    /// Time without a route after it breaks.
     pub outage: Variate,
 }
 
@@ -83,7 +83,7 @@ struct Roaming {
 }
 
 impl Roaming {
-    /// The next route is a hop longer or shorter, or of the same length.
+    /// The next route is one hop longer or shorter, or has the same length.
     fn next_route(&mut self) {
         let step = self.steps.below(3);
         self.hops = (self.hops + step).saturating_sub(1).clamp(self.spec.min_hops, self.spec.max_hops);

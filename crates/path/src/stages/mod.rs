@@ -1,4 +1,4 @@
-//! The stages of which paths are built, one file each.
+//! The stages of paths, one file each.
 
 mod arq;
 mod corruption;
@@ -54,50 +54,51 @@ pub use self::varying::Varying;
 pub use self::wlan::Wlan;
 use crate::random::StreamId;
 
-/// A packet as a stage sees it.
+/// A packet as stages see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Item {
-    /// Which packet of the pipe.
+    /// The index of the packet in the pipe.
     pub(crate) slot: u32,
-    /// What the packets of its flow have in common ([`Packet::flow`](crate::Packet::flow)), if some stage
+    /// A value shared by the packets of its flow ([`Packet::flow`](crate::Packet::flow)), if any stage
     /// [reads](Stage::reads_flows) it.
     pub flow: u32,
     /// Bytes on the wire.
     pub size: Bytes,
 }
 
-/// What a packet carries, for stages that tell packets apart.
+/// What a packet carries, for stages that distinguish packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Label {
-    /// Which connection it belongs to.
+    /// The connection that it belongs to.
     pub flow: u32,
-    /// Which of its connection's data segments it carries, in the order of first transmission, from 1; 0 if none.
+    /// The number of its data segment in the connection, in the order of first transmission, from 1; 0 if it has no
+    /// data.
     pub segment: u64,
-    /// Which transmission of that segment, from 1.
+    /// The number of the transmission of that segment, from 1.
     pub transmission: u16,
 }
 
-/// Why a packet did not come out.
+/// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Drop {
     /// The queue was full.
     QueueFull,
-    /// Dropped early by an active queue management.
+    /// Dropped early by active queue management.
     Early,
     /// Random or scripted loss.
     Lost,
-    /// It arrived damaged: the receiver's checksum refused it.
+    /// It arrived corrupted, and the receiver's checksum detected it.
     Checksum,
 }
 
 /// What a stage does with a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It leaves then, and nothing else does.
+    /// It leaves at this time, and nothing else does.
     Exit(Instant),
-    /// It is gone.
+    /// It is dropped.
     Drop(Drop),
-    /// Whatever was put into the [`Exits`]; perhaps nothing yet.
+    /// See the [`Exits`], which may be empty.
     SeeExits,
 }
 
@@ -110,9 +111,9 @@ pub struct Exits {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exit {
     pub(crate) item: Item,
-    /// A copy of the item leaves, not itself.
+    /// A copy of the item leaves, not the item itself.
     pub(crate) copy: bool,
-    /// With this bit flipped.
+    /// A bit to flip.
     pub(crate) flip: Option<u64>,
 }
 
@@ -132,7 +133,7 @@ impl Exits {
         self.exits.push((at, Exit { item, copy: true, flip: None }));
     }
 
-    /// What was pushed last leaves with a bit flipped: this one, counted round and round.
+    /// The last item that was pushed leaves with a flipped bit: number `bit`, modulo the number of bits.
     pub fn damage(&mut self, bit: u64) {
         if let Some((_, exit)) = self.exits.last_mut() {
             exit.flip = Some(bit);
@@ -140,65 +141,65 @@ impl Exits {
     }
 }
 
-/// A stage at work. Packets arrive in the order of time; what leaves need not.
+/// A stage in operation. Packets arrive in order of time, but may leave in another order.
 pub trait Stage: Debug + Send {
-    /// `item` arrives at `at`, perhaps before anybody looked at the clock: a stage with timers first does what was due until
-    /// then.
+    /// `item` arrives at `at`. This may be before the latest reading of the clock, so a stage with timers first handles
+    /// those that were due by then.
     fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome;
 
-    /// The same, for a stage that [reads labels](Stage::reads_labels); no label if the packet has none.
+    /// The same for a stage that [reads labels](Stage::reads_labels). None if the packet has no label.
     fn on_labelled(&mut self, at: Instant, item: Item, _label: Option<Label>, exits: &mut Exits) -> Outcome {
         self.on_packet(at, item, exits)
     }
 
-    /// True if it tells packets apart by what they carry.
+    /// True if it distinguishes packets by what they carry.
     fn reads_labels(&self) -> bool {
         false
     }
 
-    /// Packets that it has held up so far, while it let others through at once.
+    /// Packets that it has delayed so far while it let others pass.
     fn delayed(&self) -> u64 {
         0
     }
 
-    /// True if packets may leave in another order than they came.
+    /// True if packets may leave in another order than they arrived.
     fn reorders(&self) -> bool {
         false
     }
 
-    /// True if [`Item::flow`] matters to it.
+    /// True if it uses [`Item::flow`].
     fn reads_flows(&self) -> bool {
         false
     }
 
-    /// True if it may let a packet out although none arrives.
+    /// True if it may let a packet out when none arrives.
     fn has_timers(&self) -> bool {
         false
     }
 
-    /// When [`Stage::on_timer`] has something to do although no packet arrives.
+    /// When to call [`Stage::on_timer`] if no packet arrives before.
     fn deadline(&self) -> Instant {
         Instant::NEVER
     }
 
-    /// The deadline, `now`, has come; it must move on.
+    /// The deadline, `now`, has been reached. The next deadline must be later.
     fn on_timer(&mut self, _now: Instant, _exits: &mut Exits) {}
 }
 
-/// The parameters of a stage. Printed, they say in words what it does.
+/// The parameters of a stage. `Display` describes the stage.
 trait Parameters: fmt::Display + Sized {
     /// Checks what the types cannot.
     fn checked(self) -> Result<Self, KeyError> {
         Ok(self)
     }
 
-    /// The stage at work.
+    /// Builds the stage.
     fn build(&self, id: StreamId) -> Box<dyn Stage>;
 
-    /// The stage without what changes the order of packets or holds them up; None if nothing is left of it.
+    /// The stage without reordering and random delays; None if nothing remains.
     fn in_order(&self) -> Option<Spec>;
 
-    /// The most that it lets through, if it has a limit.
+    /// The highest rate that it lets through, if it has a limit.
     fn rate(&self) -> Option<Rate> {
         None
     }
@@ -206,7 +207,7 @@ trait Parameters: fmt::Display + Sized {
 
 macro_rules! stages {
     ($($kind:literal => $name:ident: $doc:literal,)*) => {
-        /// The parameters of a stage, as they stand in a profile.
+        /// The parameters of a stage, as in a profile.
         #[derive(Clone, PartialEq, Debug)]
         pub enum Spec {
             $(#[doc = $doc] $name($name),)*
@@ -221,10 +222,10 @@ macro_rules! stages {
             vec![$(($kind, <$name as schemars::JsonSchema>::json_schema(generator)),)*]
         }
 
-        /// The kinds of stages, as they stand in a profile.
+        /// The names of the kinds of stages.
         pub const KIND_NAMES: &[&str] = &[$($kind),*];
 
-        /// The stage in words, for people.
+        /// A description of the stage.
         impl fmt::Display for Spec {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
@@ -234,28 +235,28 @@ macro_rules! stages {
         }
 
         impl Spec {
-            /// What a profile calls it.
+            /// Its name in profiles.
             pub fn kind(&self) -> &'static str {
                 match self {
                     $(Spec::$name(_) => $kind,)*
                 }
             }
 
-            /// The stage at work.
+            /// Builds the stage.
             pub fn build(&self, id: StreamId) -> Box<dyn Stage> {
                 match self {
                     $(Spec::$name(stage) => stage.build(id),)*
                 }
             }
 
-            /// The stage without what changes the order of packets or holds them up; None if nothing is left of it.
+            /// The stage without reordering and random delays; None if nothing remains.
             pub fn in_order(&self) -> Option<Spec> {
                 match self {
                     $(Spec::$name(stage) => stage.in_order(),)*
                 }
             }
 
-            /// The most that it lets through, if it has a limit.
+            /// The highest rate that it lets through, if it has a limit.
             pub fn rate(&self) -> Option<Rate> {
                 match self {
                     $(Spec::$name(stage) => stage.rate(),)*
@@ -271,25 +272,25 @@ pub(crate) type ReadSpec = fn(toml::Table) -> Result<Spec, KeyError>;
 stages! {
     "link" => Link: "Rate, propagation delay, queue.",
     "varying-link" => Varying: "A link whose rate drops from time to time.",
-    "loss" => Loss: "Random or scripted loss.",
+    "loss" => Loss: "Loss at random, or of the packets in a list.",
     "gilbert" => Gilbert: "Loss in bursts of packets.",
     "outage" => Outage: "Periods in which everything is lost.",
     "delay" => Delay: "An extra delay for some of the packets.",
     "stall" => Stall: "Sudden delays that keep the order.",
     "corruption" => Corruption: "Some packets arrive with a flipped bit.",
     "duplicate" => Duplicate: "Copies of some of the packets.",
-    "multipath" => Multipath: "Several parallel paths, chosen packet by packet.",
+    "multipath" => Multipath: "Several parallel paths, chosen for each packet.",
     "stripe" => Stripe: "Parallel links of a bundle, with cross traffic.",
     "engines" => Engines: "Parallel forwarding engines.",
     "slow-path" => SlowPath: "A route cache whose misses take the slow path.",
-    "lull" => Lull: "Forwarding pauses, the backlog mixed with new arrivals.",
+    "lull" => Lull: "Forwarding pauses; the backlog is mixed with new arrivals.",
     "arq" => Arq: "Retransmission by the link layer.",
     "wlan" => Wlan: "A chain of wireless hops with random back-off.",
     "manet" => Manet: "Routes of changing length through a mobile network.",
     "diffserv" => DiffServ: "Packets out of profile are demoted.",
     "displace" => Displace: "Some packets are held until others have passed.",
-    "flutter" => Flutter: "One route for all packets, another from time to time.",
-    "netem" => Netem: "A rule in the words of Linux's netem.",
+    "flutter" => Flutter: "One route for all packets, which changes from time to time.",
+    "netem" => Netem: "A rule in the syntax of Linux's netem.",
     "recorded" => Recorded: "Delays and losses that were measured packet by packet.",
-    "script" => Script: "What happens to particular packets, or at particular times.",
+    "script" => Script: "Actions on particular packets, or at particular times.",
 }

@@ -1,4 +1,4 @@
-//! Several parallel paths, chosen anew for each packet: load balancing by packet, bonding, spraying; or once for each flow.
+//! Several parallel paths, chosen for each packet (load balancing by packet, bonding, spraying) or once for each flow.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -16,14 +16,14 @@ use crate::random::{Stream, StreamId, unit_interval};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Choice {
-    /// By weight, independently of all others.
+    /// By weight, independently for each packet.
     #[default]
     Random,
-    /// One after the other; a path of weight w takes w packets in a row.
+    /// In turn; a path of weight w takes w packets in a row.
     RoundRobin,
-    /// As `random`, but only after a pause: packets that follow each other closely stay together.
+    /// Like `random`, but a new choice only after a pause: packets close to each other stay together.
     Flowlet,
-    /// By weight for each flow, as routers do that hash addresses and ports: a flow keeps its path.
+    /// By weight for each flow, as in routers that hash addresses and ports: a flow keeps its path.
     PerFlow,
 }
 
@@ -34,7 +34,7 @@ pub struct Branch {
     /// Propagation delay.
     #[serde(default)]
     pub delay: Duration,
-    /// Serialisation rate, if the path has a server of its own.
+    /// Serialisation rate, if the path has its own server.
     pub rate: Option<Rate>,
     /// Its queue.
     #[serde(default = "hundred_packets")]
@@ -98,7 +98,7 @@ impl fmt::Display for Multipath {
 }
 
 impl Multipath {
-    /// The path that is in turn after this many packets of a round, and how many of them it has taken.
+    /// The path whose turn it is after this many packets of a round, and how many packets it has already taken.
     fn turn(&self, mut packets: u32) -> (usize, u32) {
         for (i, path) in self.paths.iter().enumerate() {
             if packets < path.weight {
@@ -124,7 +124,7 @@ impl Parameters for Multipath {
         }
     }
 
-    /// The first path alone.
+    /// Only the first path.
     fn in_order(&self) -> Option<Spec> {
         Some(Spec::Multipath(Multipath { paths: vec![self.paths[0].clone()], ..self.clone() }))
     }
@@ -170,14 +170,14 @@ struct Lane {
 struct Parallel {
     choice: Choice,
     gap: Duration,
-    /// When the last packet came.
+    /// When the last packet arrived.
     last: Instant,
-    /// Hashes flows, each router and seed in its own way.
+    /// Hashes flows, differently for each router and seed.
     hasher: SipHasher13,
     selection: Stream,
     total_weight: u32,
     lanes: Vec<Lane>,
-    /// Round robin: the lane in turn, and how many packets it has taken.
+    /// Round robin: the current lane, and how many packets it has taken.
     current: usize,
     taken: u32,
 }
@@ -209,13 +209,13 @@ impl Parallel {
         }
     }
 
-    /// One of the lanes by weight.
+    /// Draws a lane by weight.
     fn draw(&mut self) -> usize {
         let share = self.selection.uniform();
         self.lane_at(share)
     }
 
-    /// The lane below which this share of the weights ends.
+    /// The lane at this share of the weights.
     fn lane_at(&self, share: f64) -> usize {
         let mut ticket = share * f64::from(self.total_weight);
         let reached = self.lanes.iter().position(|lane| {

@@ -1,8 +1,8 @@
-//! A rule in the words of Linux's netem: `delay 5ms reorder 25% 50%`, as `tc qdisc add … netem` takes it.
+//! A rule in the syntax of Linux's netem: `delay 5ms reorder 25% 50%`, as in `tc qdisc add … netem`.
 //!
-//! What a rule does is netem's own behaviour (tc-netem(8), `sch_netem.c` of Linux 6): a delayed packet is queued by the time
-//! at which it leaves, so jitter reorders; `reorder` sends some packets at once, ahead of the delayed ones; `rate` comes
-//! after the delay; `corrupt` flips a bit. Correlated numbers are a moving average of the last one and a new one.
+//! Rules behave as in netem (tc-netem(8), `sch_netem.c` of Linux 6): a delayed packet is queued by the time at which it
+//! leaves, so jitter reorders; `reorder` sends some packets at once, ahead of the delayed ones; `rate` comes after the
+//! delay; `corrupt` flips a bit. Correlated numbers are a moving average of the last one and a new one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,7 +25,7 @@ pub struct Netem {
     parsed: Rule,
 }
 
-/// A probability, and how much each decision follows the one before.
+/// A probability, and the correlation of successive decisions.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Chance {
     probability: f64,
@@ -40,7 +40,7 @@ enum Shape {
     Normal,
 }
 
-/// Loss by two states: probabilities to go bad and good, and of loss in each.
+/// Loss with two states: the probabilities of a change to the bad and to the good state, and of loss in each.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Bursts {
     to_bad: f64,
@@ -91,7 +91,7 @@ const KNOWN: &str =
 struct Words<'a>(std::iter::Peekable<std::str::SplitWhitespace<'a>>);
 
 impl<'a> Words<'a> {
-    /// The next word if it can be read by `read`.
+    /// The next word, if `read` accepts it.
     fn take<T>(&mut self, read: impl Fn(&'a str) -> Option<T>) -> Option<T> {
         let value = self.0.peek().copied().and_then(read)?;
         self.0.next();
@@ -111,7 +111,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// `25%`; tc also takes a fraction without the sign.
+/// `25%`; tc also accepts a fraction without the sign.
 fn percentage(word: &str) -> Option<f64> {
     let value = match word.strip_suffix('%') {
         Some(number) => number.parse::<f64>().ok()? / 100.0,
@@ -120,7 +120,7 @@ fn percentage(word: &str) -> Option<f64> {
     (0.0..=1.0).contains(&value).then_some(value)
 }
 
-/// `5ms`, `100us`, `1s`; a number alone is microseconds, as for tc.
+/// `5ms`, `100us`, `1s`; a number without a unit is microseconds, as in tc.
 fn time(word: &str) -> Option<Duration> {
     if let Ok(us) = word.parse::<f64>() {
         return (us >= 0.0).then(|| Duration::from_secs_f64(us / 1e6));
@@ -138,7 +138,7 @@ fn time(word: &str) -> Option<Duration> {
     Some(Duration::from_secs_f64(number.parse::<f64>().ok()? * scale))
 }
 
-/// `10mbit`, `512kbit`, `1gbit`; a number alone is bits per second.
+/// `10mbit`, `512kbit`, `1gbit`; a number without a unit is bit/s.
 fn rate(word: &str) -> Option<Rate> {
     let lower = word.to_lowercase();
     let digits = lower.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(lower.len());
@@ -168,7 +168,7 @@ impl Rule {
         }
         if rule.reorder.probability > 0.0 {
             if rule.delay.is_zero() {
-                return Err("`reorder` needs a `delay`, which those sent at once escape".to_owned());
+                return Err("`reorder` needs a `delay`: the packets that it selects are sent without delay".to_owned());
             }
             rule.gap = rule.gap.max(1);
         }
@@ -184,7 +184,7 @@ impl Rule {
                 self.delay_correlation = words.take(percentage).unwrap_or(0.0);
             }
             "distribution" => {
-                self.shape = words.need(word, "`uniform` or `normal`, the ones known here", |w| match w {
+                self.shape = words.need(word, "`uniform` or `normal` (others are not supported)", |w| match w {
                     "uniform" => Some(Shape::Uniform),
                     "normal" => Some(Shape::Normal),
                     _ => None,
@@ -206,8 +206,8 @@ impl Rule {
             "reorder" => self.reorder = words.chance(word)?,
             "gap" => self.gap = words.need(word, "a number of packets", |w| w.parse().ok())?,
             "rate" => self.rate = Some(words.need(word, "a rate, for example `10mbit`", rate)?),
-            "slot" | "ecn" | "seed" => return Err(format!("`{word}` is not supported here; known are {KNOWN}")),
-            _ => return Err(format!("`{word}` is not understood; known are {KNOWN}")),
+            "slot" | "ecn" | "seed" => return Err(format!("`{word}` is not supported; supported are {KNOWN}")),
+            _ => return Err(format!("unknown word `{word}`; supported are {KNOWN}")),
         }
         Ok(())
     }
@@ -242,7 +242,7 @@ impl Parameters for Netem {
         })
     }
 
-    /// Delay, rate, loss and damage.
+    /// Only delay, rate, loss and corruption.
     fn in_order(&self) -> Option<Spec> {
         let Rule { delay, rate, loss, corrupt, .. } = &self.parsed;
         if loss.probability > 0.0 || corrupt.probability > 0.0 || self.parsed.bursts.is_some() {
@@ -263,7 +263,7 @@ impl Parameters for Netem {
     }
 }
 
-/// Uniform numbers in [0, 1) that follow each other.
+/// Correlated uniform numbers in [0, 1).
 #[derive(Debug)]
 struct Correlated {
     stream: Stream,
@@ -296,11 +296,11 @@ struct Queue {
     orders: Correlated,
     /// The state of `loss gemodel`.
     bad: bool,
-    /// Packets delayed since the last that was sent at once.
+    /// Packets delayed since the last one that was sent at once.
     counter: u32,
-    /// When the last of the queue leaves.
+    /// When the last packet of the queue leaves.
     last_exit: Instant,
-    /// When those in the queue leave, for the limit.
+    /// When the packets in the queue leave, for the limit.
     queued: BinaryHeap<Reverse<Instant>>,
 }
 
@@ -314,7 +314,7 @@ impl Queue {
         self.losses.draw(0.0) < if self.bad { loss_bad } else { loss_good }
     }
 
-    /// The bit that is flipped, if one is.
+    /// The bit to flip, if any.
     fn damage(&mut self) -> Option<u64> {
         self.damages.hits(self.rule.corrupt).then(|| self.bits.bits())
     }
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_of_bug_reports_read() {
+    fn the_rules_of_bug_reports_can_be_read() {
         let rule = Rule::parse("delay 5ms reorder 25% 50%").unwrap();
         assert_eq!((rule.delay, rule.gap), (Duration::from_millis(5), 1));
         assert_eq!(rule.reorder, Chance { probability: 0.25, correlation: 0.5 });
@@ -414,12 +414,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_refused_by_name() {
+    fn unsupported_words_are_named() {
         assert_eq!(refused("delay soon"), "`soon` after `delay` is not a time, for example `5ms`");
         assert_eq!(refused("loss"), "`loss` needs a percentage, for example `1%`");
-        assert!(refused("slot 1ms").starts_with("`slot` is not supported here"));
+        assert!(refused("slot 1ms").starts_with("`slot` is not supported"));
         assert!(refused("delay 1ms 1ms distribution pareto").contains("`uniform` or `normal`"));
         assert!(refused("reorder 25%").starts_with("`reorder` needs a `delay`"));
-        assert!(refused("dely 1ms").starts_with("`dely` is not understood"));
+        assert!(refused("dely 1ms").starts_with("unknown word `dely`"));
     }
 }

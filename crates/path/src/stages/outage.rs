@@ -1,5 +1,5 @@
-//! Outages: for a time everything is lost, on a schedule of its own (F-RTO §5.3, C10) or set off by packets (RR-TCP Table
-//! 4, C19).
+//! Outages: all packets are lost for some time. Outages occur on a schedule (F-RTO §5.3, C10) or are triggered by
+//! packets (RR-TCP Table 4, C19).
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ use crate::random::{Stream, StreamId, Variate};
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
-    /// How long everything passes before the next outage.
+    /// Time between outages.
     pub up: Option<Variate>,
-    /// Each packet sets off an outage with this probability, and is its first victim.
+    /// Each packet triggers an outage with this probability, and is the first to be lost.
     pub probability: Option<Share>,
     /// How long an outage lasts.
     pub down: Variate,
@@ -27,7 +27,7 @@ impl fmt::Display for Outage {
         match (&self.up, self.probability) {
             (Some(up), _) => write!(f, "after {up} everything is lost for {}", self.down),
             (None, probability) => {
-                write!(f, "{} of packets begin an outage of {}", probability.unwrap_or_default(), self.down)
+                write!(f, "{} of packets start an outage of {}", probability.unwrap_or_default(), self.down)
             }
         }
     }
@@ -57,7 +57,7 @@ struct Interrupted {
     spec: Outage,
     times: Stream,
     selection: Stream,
-    /// When the next outage begins, if they have a schedule.
+    /// When the next outage begins, if there is a schedule.
     next: Instant,
     /// When the latest one ends.
     until: Instant,

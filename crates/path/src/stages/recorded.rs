@@ -1,4 +1,4 @@
-//! A recorded path: what happened to each packet of a measurement happens to each packet here, one after the other.
+//! A recorded path: each packet gets the delay or loss of a packet in a measurement, in order.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,12 +14,12 @@ use crate::random::StreamId;
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
-    /// A delay or the word `lost` for each packet.
+    /// A delay, or the word `lost`, for each packet.
     #[serde(default)]
     pub packets: Vec<String>,
-    /// A file with the same, one a line; what follows a `#` is a comment.
+    /// A file with the same, one per line; `#` begins a comment.
     pub file: Option<PathBuf>,
-    /// After the last packet the record begins again; without, the rest pass without delay.
+    /// Whether the recording starts over after the last packet. Otherwise all further packets pass without delay.
     #[serde(default = "yes")]
     pub repeat: bool,
     #[serde(skip)]
@@ -33,8 +33,8 @@ fn yes() -> bool {
 impl fmt::Display for Recorded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lost = self.delays.iter().filter(|delay| delay.is_none()).count();
-        write!(f, "a record of {} packets, {lost} of them lost", self.delays.len())?;
-        f.write_str(if self.repeat { ", again and again" } else { "" })
+        write!(f, "recorded delays of {} packets, {lost} of them lost", self.delays.len())?;
+        f.write_str(if self.repeat { ", repeated" } else { "" })
     }
 }
 
@@ -69,7 +69,7 @@ impl Parameters for Recorded {
         Box::new(Replay { spec: self.clone(), next: 0 })
     }
 
-    /// The smallest delay of the record.
+    /// The smallest delay of the recording.
     fn in_order(&self) -> Option<Spec> {
         let delay = self.delays.iter().flatten().min().copied()?;
         Some(Spec::Link(Link { delay, ..Link::default() }))

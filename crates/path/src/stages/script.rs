@@ -1,4 +1,4 @@
-//! A script: exactly these packets are dropped, delayed or copied, and at these times everything is.
+//! A script: particular packets, or all packets at particular times, are dropped, delayed or duplicated.
 
 use std::fmt;
 
@@ -13,33 +13,33 @@ use reknit_config::KeyError;
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// What happens to which packets. The first rule that fits a packet counts.
+    /// What happens to which packets. The first rule that matches a packet applies.
     pub rules: Vec<Rule>,
 }
 
-/// What happens to some packets. Of `packet`, `segment` and `from` exactly one says which.
+/// What happens to some packets. Exactly one of `packet`, `segment` and `from` selects them.
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// By their ordinals among all packets that reach this stage.
+    /// Their numbers among all packets that reach this stage.
     packet: Option<Ordinals>,
-    /// By the ordinals of data segments in their connections, in the order of first transmission.
+    /// The numbers of data segments in their connection, in the order of first transmission.
     segment: Option<Ordinals>,
     /// With `segment`: which of its transmissions.
     transmission: Option<Ordinals>,
-    /// With `segment`: of this connection only, counted from 0.
+    /// With `segment`: only this connection, counted from 0.
     flow: Option<u32>,
-    /// All packets that arrive from then on.
+    /// All packets that arrive from this time on.
     from: Option<Duration>,
-    /// With `from`: and before then.
+    /// With `from`: and before this time.
     to: Option<Duration>,
     /// What happens to them.
     action: Action,
-    /// With `delay`: how much later they leave; with `duplicate`: how much later the copy does.
+    /// With `delay`: how much later they leave; with `duplicate`: how much later the copy leaves.
     by: Option<Duration>,
 }
 
-/// What a rule does.
+/// The action of a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
@@ -47,13 +47,13 @@ pub enum Action {
     Drop,
     /// They leave later; others may overtake them.
     Delay,
-    /// They leave twice.
+    /// They are duplicated.
     Duplicate,
-    /// They wait for the end of the rule's time, and leave then in the order in which they came.
+    /// They wait until the end of the rule's time, and then leave in the order of arrival.
     Hold,
 }
 
-/// One ordinal, or all from the first to the last; the first packet is 1.
+/// One number, or all from the first to the last; the first packet is 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(untagged, expecting = "expected a number, or [first, last]")]
 enum Ordinals {
@@ -81,7 +81,7 @@ impl Rule {
         for (key, ordinals) in ordinals {
             let [first, last] = ordinals.map_or([1, 1], Ordinals::bounds);
             if first == 0 || last < first {
-                return Err(KeyError::new(key, "write a number of at least 1, or [first, last]"));
+                return Err(KeyError::new(key, "must be a number of at least 1, or [first, last]"));
             }
         }
         let chosen = [self.packet.is_some(), self.segment.is_some(), self.from.is_some()];
@@ -89,7 +89,7 @@ impl Rule {
             return Err(KeyError::new("", "give exactly one of `packet`, `segment` and `from`"));
         }
         let needs = |key: &str, other: &str, is_wrong: bool| {
-            if is_wrong { Err(KeyError::new(key, format!("goes with {other} only"))) } else { Ok(()) }
+            if is_wrong { Err(KeyError::new(key, format!("is allowed only with {other}"))) } else { Ok(()) }
         };
         needs("transmission", "`segment`", self.transmission.is_some() && self.segment.is_none())?;
         needs("flow", "`segment`", self.flow.is_some() && self.segment.is_none())?;
@@ -99,7 +99,7 @@ impl Rule {
         match (self.action, self.by, self.from, self.to) {
             (_, _, Some(from), Some(to)) if to <= from => Err(KeyError::new("to", "must be later than `from`")),
             (Action::Hold, _, _, None) => Err(KeyError::new("to", "missing; `hold` needs `from` and `to`")),
-            (Action::Delay, None, ..) => Err(KeyError::new("by", "missing; how much later do the packets leave?")),
+            (Action::Delay, None, ..) => Err(KeyError::new("by", "missing; `delay` needs it")),
             _ => Ok(()),
         }
     }
@@ -200,22 +200,25 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_say_too_little_or_too_much_are_refused() {
+    fn incomplete_and_contradictory_rules_are_refused() {
         for (rule, says) in [
             ("action = \"drop\"", "forward[0].rules[0]: give exactly one of `packet`, `segment` and `from`"),
             ("packet = 1, segment = 1, action = \"drop\"", "rules[0]: give exactly one"),
-            ("packet = 0, action = \"drop\"", "rules[0].packet: write a number of at least 1, or [first, last]"),
-            ("segment = [5, 4], action = \"drop\"", "rules[0].segment: write a number of at least 1"),
+            ("packet = 0, action = \"drop\"", "rules[0].packet: must be a number of at least 1, or [first, last]"),
+            ("segment = [5, 4], action = \"drop\"", "rules[0].segment: must be a number of at least 1"),
             ("packet = \"x\", action = \"drop\"", "expected a number, or [first, last]"),
-            ("packet = 1, transmission = 2, action = \"drop\"", "transmission: goes with `segment` only"),
+            ("packet = 1, transmission = 2, action = \"drop\"", "transmission: is allowed only with `segment`"),
             ("packet = 1, action = \"delay\"", "rules[0].by: missing"),
-            ("packet = 1, action = \"drop\", by = \"1 s\"", "by: goes with the actions `delay` and `duplicate` only"),
+            (
+                "packet = 1, action = \"drop\", by = \"1 s\"",
+                "by: is allowed only with the actions `delay` and `duplicate`",
+            ),
             ("from = \"1 s\", action = \"hold\"", "to: missing; `hold` needs `from` and `to`"),
             ("from = \"2 s\", to = \"1 s\", action = \"hold\"", "to: must be later than `from`"),
             ("packet = 1, action = \"lose\"", "unknown variant `lose`, expected one of `drop`, `delay`"),
         ] {
             let refusal = refusal(rule);
-            assert!(refusal.contains(says), "{refusal:?} does not say {says:?}");
+            assert!(refusal.contains(says), "{refusal:?} does not contain {says:?}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A route cache: after a miss packets queue on the slow path until the look-up is done; those that come later find the
-//! entry and overtake them (Yang §2.1, C5).
+//! A route cache: after a miss, packets wait on the slow path until the look-up is done; later packets find the entry
+//! and overtake them (Yang §2.1, C5).
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::random::{Stream, StreamId, Variate};
 pub struct SlowPath {
     /// How long a look-up takes.
     pub lookup: Duration,
-    /// How long the slow path then takes for each packet that waited.
+    /// Service time on the slow path for each packet that waited.
     pub service: Duration,
     /// How long an entry stays in the cache.
     pub eviction: Variate,
@@ -48,11 +48,11 @@ impl Parameters for SlowPath {
 struct Cache {
     spec: SlowPath,
     lives: Stream,
-    /// When the latest look-up is done.
+    /// When the latest look-up is complete.
     found_at: Instant,
-    /// When its entry leaves the cache.
+    /// When its entry is removed from the cache.
     evicted_at: Instant,
-    /// When the slow path has served everything.
+    /// When the slow path has served all packets.
     slow_free_at: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! Sudden delays that keep the order: a packet holds up itself and everything behind it (F-RTO §5.1, C9: hand-off,
+//! Sudden delays without reordering: a packet is delayed, and with it everything behind it (F-RTO §5.1, C9: hand-off,
 //! persistent link-layer retransmission).
 
 use std::fmt;
@@ -15,13 +15,13 @@ use crate::random::{Stream, StreamId, Variate};
 pub struct Stall {
     /// Each packet stalls the path with this probability, independently.
     pub probability: Share,
-    /// For how long.
+    /// How long.
     pub length: Variate,
 }
 
 impl fmt::Display for Stall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of packets hold up everything behind them for {}", self.probability, self.length)
+        write!(f, "{} of packets are delayed by {}, and all packets behind them wait", self.probability, self.length)
     }
 }
 

@@ -1,5 +1,5 @@
-//! A bundle of parallel links without resequencing: packets of different sizes and those of others make the queues
-//! unequal (Yang §2.1, RR-TCP §2, survey §3, Laor and Gendel, C3).
+//! A bundle of parallel links without resequencing: different packet sizes and other traffic make the queues unequal
+//! (Yang §2.1, RR-TCP §2, survey §3, Laor and Gendel, C3).
 
 use std::fmt;
 
@@ -15,10 +15,10 @@ use crate::random::{Stream, StreamId, Variate};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arbitration {
-    /// The link that is idle first: no capacity is wasted.
+    /// The link that becomes idle first, so that no capacity is wasted.
     #[default]
     NextIdle,
-    /// One after the other.
+    /// In turn.
     RoundRobin,
 }
 
@@ -26,17 +26,17 @@ pub enum Arbitration {
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stripe {
-    /// How many links.
+    /// Number of links.
     pub links: u32,
-    /// Rate of each.
+    /// Rate of each link.
     pub rate: Rate,
     /// How a packet's link is chosen.
     #[serde(default)]
     pub arbitration: Arbitration,
-    /// Share of the bundle that others' packets take: half of 40 bytes, a fifth of 576, three tenths of 1500.
+    /// Share of the bundle that other traffic takes: half of its packets have 40 bytes, a fifth 576, three tenths 1500.
     #[serde(default)]
     pub load: Share,
-    /// Propagation delay of each link beyond the shortest.
+    /// Propagation delay of each link beyond that of the shortest.
     #[serde(default = "none")]
     pub skew: Variate,
 }
@@ -45,22 +45,18 @@ fn none() -> Variate {
     Variate::Constant(Duration::ZERO)
 }
 
-/// Sizes of others' packets, and the share of packets up to each.
+/// Packet sizes of other traffic, with cumulative shares.
 const SIZES: [(f64, Bytes); 3] = [(0.5, Bytes(40)), (0.7, Bytes(576)), (1.0, Bytes(1500))];
-/// Their mean: 0.5 * 40 + 0.2 * 576 + 0.3 * 1500.
+/// The mean size: 0.5 * 40 + 0.2 * 576 + 0.3 * 1500.
 const MEAN_SIZE: f64 = 585.2;
 
 impl fmt::Display for Stripe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = match self.arbitration {
-            Arbitration::NextIdle => "whichever is idle first",
+            Arbitration::NextIdle => "the next idle one",
             Arbitration::RoundRobin => "in turn",
         };
-        write!(
-            f,
-            "{} links of {}, {how}, {} of it taken by others, up to {} apart",
-            self.links, self.rate, self.load, self.skew
-        )
+        write!(f, "{} links of {}, {how}; other traffic takes {}, skew {}", self.links, self.rate, self.load, self.skew)
     }
 }
 
@@ -68,7 +64,7 @@ impl Parameters for Stripe {
     fn checked(self) -> Result<Stripe, KeyError> {
         positive(self.rate, "rate")?;
         if !(1..=1024).contains(&self.links) {
-            return Err(KeyError::new("links", "must lie between 1 and 1024"));
+            return Err(KeyError::new("links", "must be from 1 to 1024"));
         }
         if self.load >= Share::ONE {
             return Err(KeyError::new("load", "must be less than 1"));
@@ -88,7 +84,7 @@ impl Parameters for Stripe {
         })
     }
 
-    /// One link as fast as what others leave of the bundle.
+    /// One link with the part of the bundle's rate that other traffic does not take.
     fn in_order(&self) -> Option<Spec> {
         Some(Spec::Link(Link { rate: self.rate(), ..Link::default() }))
     }
@@ -119,7 +115,7 @@ impl Bundle {
         }
     }
 
-    /// Others' packets that came before `at`.
+    /// Serves the packets of other traffic that arrived before `at`.
     fn serve_others(&mut self, at: Instant) {
         let load = self.spec.load.get();
         if load <= 0.0 {
@@ -131,7 +127,7 @@ impl Bundle {
             let ticket = self.others.uniform();
             let size = SIZES.iter().find(|(upto, _)| ticket < *upto).map_or(Bytes(1500), |(_, size)| *size);
             let when = self.next_other;
-            let _ = self.choose().pass(when, size); // theirs to lose
+            let _ = self.choose().pass(when, size); // losses of other traffic do not matter
             self.next_other = when + mean.mul_f64(self.others.exponential()).max(Duration::from_nanos(1));
         }
     }

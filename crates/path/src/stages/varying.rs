@@ -16,16 +16,16 @@ use crate::random::{Stream, StreamId, Variate};
 pub struct Varying {
     /// The rate most of the time.
     pub rate: Rate,
-    /// The rate in between.
+    /// The rate in the slow periods.
     pub slow_rate: Rate,
-    /// How long the link is fast.
+    /// Length of a fast period.
     pub fast_for: Variate,
-    /// How long it is slow.
+    /// Length of a slow period.
     pub slow_for: Variate,
     /// Propagation delay.
     #[serde(default)]
     pub delay: Duration,
-    /// What may wait while another packet is being serialised.
+    /// Capacity of the queue, excluding the packet that is being serialised.
     #[serde(default = "hundred_packets")]
     pub queue: Capacity,
 }
@@ -79,18 +79,18 @@ struct Changing {
     pace: Pace,
 }
 
-/// The rate over time. Packets are served one after the other, so it is only asked for later and later moments.
+/// The rate over time. Packets are served in order, so the times asked for never decrease.
 #[derive(Debug)]
 struct Pace {
     spec: Varying,
     periods: Stream,
     slow: bool,
-    /// When the present period ends.
+    /// The end of the current period.
     until: Instant,
 }
 
 impl Pace {
-    /// When `size` bytes are through that begin at `start`.
+    /// When `size` bytes are transmitted whose transmission begins at `start`.
     fn serve(&mut self, start: Instant, size: Bytes) -> Instant {
         let mut at = start;
         let mut left = size.0 as f64;

@@ -1,5 +1,5 @@
-//! A chain of 802.11 hops: each repeats a frame until it gets through, waiting a random number of slots that doubles with
-//! each failure. The delay varies, the order stays (RR-TCP §6, C14).
+//! A chain of 802.11 hops: each hop retransmits a frame until it succeeds, and waits a random number of slots that
+//! doubles with each failure. The delay varies, but nothing is reordered (RR-TCP §6, C14).
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::random::{Stream, StreamId};
 #[derive(Clone, PartialEq, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Wlan {
-    /// How many hops.
+    /// Number of hops.
     pub hops: u32,
     /// Each transmission fails with this probability.
     pub probability: Share,
@@ -22,11 +22,11 @@ pub struct Wlan {
     pub slot: Duration,
     /// The first contention window in slots.
     pub cw_min: u32,
-    /// The largest.
+    /// The largest contention window in slots.
     pub cw_max: u32,
-    /// Transmissions after which a hop gives the frame up.
+    /// Transmissions after which a hop drops the frame.
     pub tries: u32,
-    /// What a transmission takes.
+    /// Duration of a transmission.
     pub frame: Duration,
 }
 
@@ -47,14 +47,14 @@ impl Default for Wlan {
 impl fmt::Display for Wlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Wlan { hops, probability, frame, tries, .. } = self;
-        write!(f, "{hops} wireless hops of {frame} a frame, {probability} of them fail, at most {tries} tries")
+        write!(f, "{hops} wireless hops, {frame} per frame; {probability} of the frames fail, at most {tries} tries")
     }
 }
 
 impl Parameters for Wlan {
     fn checked(self) -> Result<Wlan, KeyError> {
         if !(1..=64).contains(&self.hops) {
-            return Err(KeyError::new("hops", "must lie between 1 and 64"));
+            return Err(KeyError::new("hops", "must be from 1 to 64"));
         }
         if self.tries == 0 {
             return Err(KeyError::new("tries", "must be at least 1"));
@@ -75,7 +75,7 @@ impl Parameters for Wlan {
         Some(Spec::Wlan(Wlan { probability: Share::ZERO, ..self.clone() }))
     }
 
-    /// In frames of 1500 bytes, each with the mean of the first back-off as often as it fails.
+    /// The rate for frames of 1500 bytes, with the mean first back-off before each attempt.
     fn rate(&self) -> Option<Rate> {
         let attempt = self.frame + self.slot * u64::from(self.cw_min) / 2;
         let per_second = (1.0 - self.probability.get()) / attempt.as_secs_f64();
@@ -98,7 +98,7 @@ struct Chain {
 }
 
 impl Hop {
-    /// When a frame that comes at `at` is through, none if it is given up.
+    /// When a frame that arrives at `at` gets through; none if it is dropped.
     fn pass(&mut self, spec: &Wlan, at: Instant) -> Option<Instant> {
         let mut now = at.max(self.free_at);
         let mut window = spec.cw_min;

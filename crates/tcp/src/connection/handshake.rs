@@ -1,4 +1,5 @@
-//! Opening: SYN segments and what both ends agree on (RFC 9293 §3.5, RFC 7323 §2 and §3.2, RFC 2018 §2, RFC 3168 §6.1.1).
+//! Opening a connection: SYN segments and the negotiation of options (RFC 9293 §3.5, RFC 7323 §2 and §3.2, RFC 2018 §2,
+//! RFC 3168 §6.1.1).
 
 use reknit_units::{Bytes, Duration, Instant};
 
@@ -11,29 +12,29 @@ use crate::segment::{Flags, Options, Segment, TIMESTAMPS_LEN, Timestamps};
 use crate::sender::Agreed;
 use crate::seq::{Offset, SeqNum};
 
-/// Segment size of a peer that announces none (RFC 9293 §3.7.1).
+/// Maximum segment size of a peer that announces none (RFC 9293 §3.7.1).
 const DEFAULT_MSS: u16 = 536;
 /// Largest window shift (RFC 7323 §2.3).
 const MAX_SHIFT: u8 = 14;
 
-/// The state of the opening, and what it agreed on.
+/// The state of the handshake, and the options agreed on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handshake {
-    /// When our SYN goes again.
+    /// When our SYN is retransmitted.
     pub(super) expires: Instant,
     first_sent: Instant,
     pub(super) retries: u32,
-    /// Our SYN went more than once, so its round trip is unknown (Karn).
+    /// Our SYN was retransmitted, so its round-trip time is ambiguous (Karn's algorithm).
     pub(super) ambiguous: bool,
-    /// The connection was opened passively: a refused SYN-ACK leads back to LISTEN.
+    /// The connection was opened passively: if the SYN-ACK is refused, it returns to LISTEN.
     pub(super) passive: bool,
-    /// What the peer's SYN said.
+    /// The MSS that the peer's SYN announced.
     peer_mss: u16,
     peer_shift: Option<u8>,
     pub(super) timestamps: bool,
     sack: bool,
     pub(super) ecn: bool,
-    /// Experimental features that we offer, then those that both do.
+    /// The experimental features that we offer; after the handshake, those that both ends support.
     pub(super) features: Features,
     /// Shift of the windows that the peer sends.
     pub(super) snd_shift: u8,
@@ -57,7 +58,7 @@ impl Handshake {
         }
     }
 
-    /// Notes what the peer's SYN offers; what it does not offer is off.
+    /// Notes the options of the peer's SYN; options that it does not offer are off.
     fn on_syn(&mut self, segment: &Segment) {
         let options = &segment.options;
         self.peer_mss = options.mss.unwrap_or(DEFAULT_MSS).max(64);
@@ -68,15 +69,15 @@ impl Handshake {
         self.agree_on_ecn(segment);
     }
 
-    /// An active opener says ECE and CWR, its peer answers with ECE alone. A SYN without that, even a repeated one, ends
-    /// the matter (RFC 3168 §6.1.1).
+    /// An active opener sets ECE and CWR, and its peer answers with ECE alone. Any SYN with other flags, even a
+    /// retransmitted one, turns ECN off (RFC 3168 §6.1.1).
     pub(super) fn agree_on_ecn(&mut self, syn: &Segment) {
         self.ecn &= syn.flags.has(Flags::ECE) && (syn.flags.has(Flags::CWR) != syn.flags.has(Flags::ACK));
     }
 }
 
 impl Connection {
-    /// Sends the SYN, or the SYN-ACK if the peer's SYN is known, for the first time or again.
+    /// Sends the SYN, or the SYN-ACK if the peer's SYN has arrived; also retransmits it.
     pub(super) fn send_syn(&mut self, now: Instant) {
         let answering = self.state == State::SynReceived;
         let mut flags = Flags::SYN;
@@ -141,7 +142,7 @@ impl Connection {
         }
     }
 
-    /// RFC 9293 §3.10.7.4: the SYN that was answered came from nobody; wait for the next.
+    /// RFC 9293 §3.10.7.4: a RST has refused the SYN-ACK of a passive open; return to LISTEN.
     pub(super) fn listen_again(&mut self) {
         self.handshake = Handshake::new(&self.config, super::offered(&self.header_support));
         self.state = State::Listen;
@@ -171,7 +172,7 @@ impl Connection {
             self.establish(now, segment);
             self.receiver.owe_now();
         } else {
-            // Simultaneous open: both SYNs crossed.
+            // Simultaneous open: the SYNs crossed on the way.
             self.state = State::SynReceived;
             self.handshake.ambiguous = true;
             self.send_syn(now);
@@ -187,10 +188,10 @@ impl Connection {
         }
     }
 
-    /// Our SYN is acknowledged: what was agreed on takes effect. Data and FIN may flow.
+    /// Our SYN is acknowledged, and the negotiated options take effect. Data and FIN may be sent.
     pub(super) fn establish(&mut self, now: Instant, segment: &Segment) {
         let handshake = self.handshake;
-        // Both or neither scale (RFC 7323 §2.2).
+        // Either both ends scale their windows or neither does (RFC 7323 §2.2).
         let our_shift = if handshake.peer_shift.is_some() { Receiver::wanted_shift(&self.config) } else { 0 };
         self.handshake.snd_shift = handshake.peer_shift.unwrap_or(0);
         self.header_support.retain(|support| handshake.features.has(support.features()));
@@ -225,31 +226,31 @@ impl Connection {
         self.dirty = true;
     }
 
-    /// The peer's window; on a SYN it is not scaled (RFC 7323 §2.2).
+    /// The peer's window. In a SYN it is not scaled (RFC 7323 §2.2).
     pub(super) fn scaled_window(&self, segment: &Segment) -> Bytes {
         let shift = if segment.flags.has(Flags::SYN) { 0 } else { self.handshake.snd_shift };
         Bytes(u64::from(segment.window) << shift)
     }
 
-    /// The largest segment, options included, that both ends can take.
+    /// The largest segment, options included, that both ends accept.
     pub(super) fn agreed_mss(&self) -> u16 {
         self.config.mss.min(self.handshake.peer_mss)
     }
 
-    /// The timestamp clock: milliseconds, shifted by the connection's offset (RFC 7323 §5.4).
+    /// The timestamp clock: milliseconds plus the connection's offset (RFC 7323 §5.4).
     pub(super) fn timestamp(&self, now: Instant) -> u32 {
         ((now.as_nanos() / TIMESTAMP_TICK.as_nanos()) as u32).wrapping_add(self.identity.timestamp_offset)
     }
 
-    /// The timestamps option of a segment with an ACK, if both ends agreed on it.
+    /// The timestamps option for a segment with an ACK, if both ends agreed on it.
     pub(super) fn timestamps(&self, now: Instant) -> Option<Timestamps> {
         self.handshake.timestamps.then(|| Timestamps { val: self.timestamp(now), ecr: self.ts_recent })
     }
 
-    /// The time since the timestamp that `ecr` echoes was sent.
+    /// The age of the timestamp that `ecr` echoes.
     pub(super) fn since_timestamp(&self, now: Instant, ecr: u32) -> Option<Duration> {
         let elapsed = self.timestamp(now).wrapping_sub(ecr);
-        // What lies before our SYN, or ahead on the clock's circle, is of no segment of ours.
+        // A timestamp from before our SYN or from the future does not belong to a segment of ours.
         let age = TIMESTAMP_TICK * u64::from(elapsed);
         let ours = age <= now.since(self.handshake.first_sent) + TIMESTAMP_TICK;
         (elapsed < 1 << 31 && ours).then_some(age)

@@ -1,4 +1,4 @@
-//! A snapshot for people and recorders, in the spirit of Linux's `tcp_info`.
+//! A snapshot of a connection's variables, similar to Linux's `tcp_info`.
 
 use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
 
@@ -6,12 +6,12 @@ use super::{Connection, State};
 use crate::experiment::Features;
 use crate::facts::Phase;
 
-/// The variables of a connection at one moment.
+/// The variables of a connection at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Info {
-    /// Where the connection is.
+    /// The state of the connection.
     pub state: State,
-    /// Where the sender is in its reaction to loss.
+    /// The phase of the sender's loss recovery.
     pub phase: Phase,
     /// Sender maximum segment size.
     pub smss: Bytes,
@@ -19,21 +19,21 @@ pub struct Info {
     pub cwnd: Bytes,
     /// Slow start threshold; none before the first loss.
     pub ssthresh: Option<Bytes>,
-    /// cwnd before the last reduction, as long as that may still turn out to have been spurious.
+    /// cwnd before the last reduction, while that reduction may still turn out to be spurious.
     pub cwnd_before_cut: Option<Bytes>,
-    /// How many duplicates mean loss.
+    /// The number of duplicates that indicates a loss.
     pub dup_thresh: Segments,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
     /// Retransmission timeout without back-off.
     pub rto: Duration,
-    /// Bytes sent and not cumulatively acknowledged.
+    /// Bytes sent and not yet cumulatively acknowledged.
     pub flight_size: Bytes,
-    /// Bytes thought to be in the network.
+    /// Bytes estimated to be in the network.
     pub pipe: Bytes,
     /// The peer's receive window.
     pub snd_wnd: Bytes,
-    /// What the window allows is spread at this rate, if the congestion control names one.
+    /// The pacing rate, if the congestion control sets one.
     pub pacing_rate: Option<Rate>,
     /// Bytes of the stream acknowledged.
     pub acknowledged: u64,
@@ -76,10 +76,10 @@ impl Connection {
         }
     }
 
-    /// The packet algebra and the other invariants of a live connection.
+    /// Checks the scoreboard's sums and the other invariants of a live connection.
     ///
     /// # Errors
-    /// Says what does not hold; that is a bug of the engine.
+    /// Names the invariant that is violated, which is a bug of the engine.
     pub fn check(&self) -> Result<(), String> {
         self.sender.board.check()?;
         let snd = &self.sender.state;

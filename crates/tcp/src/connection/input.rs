@@ -1,4 +1,4 @@
-//! A segment arrives in a synchronised state (RFC 9293 §3.10.7.4, with the amendments of RFC 5961 and RFC 7323 §5).
+//! Arrival of a segment in a synchronised state (RFC 9293 §3.10.7.4, with the changes of RFC 5961 and RFC 7323 §5).
 
 use reknit_units::{Bytes, Duration, Instant};
 
@@ -9,20 +9,20 @@ use crate::segment::{Ecn, Flags, Segment};
 use crate::sender::{AckInput, SackReport};
 use crate::seq::Offset;
 
-/// After this long without a newer one TS.Recent says nothing any more (RFC 7323 §5.5).
+/// After this time without an update, TS.Recent is no longer valid (RFC 7323 §5.5).
 const OUTDATED: Duration = Duration::from_secs(24 * 24 * 3600);
 
-/// Whether the rest of the segment counts.
+/// Whether to process the rest of the segment.
 type SegmentCheck = std::ops::ControlFlow<()>;
 const DROP: SegmentCheck = SegmentCheck::Break(());
 const GO_ON: SegmentCheck = SegmentCheck::Continue(());
 
 impl Connection {
-    /// Takes a segment. If part of its payload is new, says which part and where it belongs; the caller keeps the
-    /// bytes.
+    /// Processes a segment. If part of its payload is new, returns which part and its position in the stream; the
+    /// caller keeps the bytes.
     ///
-    /// A timer that is due at `now` fires first, so that an event and a timer of the same moment always come in the
-    /// same order.
+    /// A timer that is due at `now` fires first, so that an event and a timer at the same time always have the same
+    /// order.
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) -> Option<Delivery> {
         self.on_timer(now);
         self.keep_alive.on_segment(now);
@@ -44,13 +44,13 @@ impl Connection {
             _ => self.on_segment_synchronised(now, segment),
         };
         self.flush(now);
-        self.send_written(now); // what waited for the connection goes before the next segment is answered
+        self.send_written(now); // data that waited for the handshake goes out first
         delivery
     }
 
     fn on_segment_synchronised(&mut self, now: Instant, segment: &Segment) -> Option<Delivery> {
         let Some(start) = self.receiver.offset(segment.seq) else {
-            // Before the peer's SYN: of no use whatever it is (RFC 5961 §4.2 asks for an answer even to a SYN).
+            // Nothing is acceptable before the peer's SYN (RFC 5961 §4.2 asks for an answer even to a SYN).
             if !segment.flags.has(Flags::RST) {
                 self.challenge(now);
             }
@@ -72,7 +72,7 @@ impl Connection {
         delivery
     }
 
-    /// First check: PAWS and the window. What lies outside is answered and dropped.
+    /// First check: PAWS and the window. An unacceptable segment is answered and dropped.
     fn check_acceptable(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> SegmentCheck {
         if segment.flags.has(Flags::SYN) && self.state == State::SynReceived && start == Offset::SYN {
             self.on_syn_again(now, segment, start);
@@ -99,14 +99,14 @@ impl Connection {
         let duplicate = !old && end > start && end <= self.receiver.rcv_nxt();
         if duplicate {
             if end >= self.last_ack_sent {
-                self.note_timestamp(now, segment, start); // the ACK of this very segment was lost
+                self.note_timestamp(now, segment, start); // the ACK of this segment was lost
             }
             self.hand_over(now, segment, start, end);
             if segment.flags.has(Flags::FIN) && self.state == State::TimeWait {
                 self.time_wait_expires = now + self.config.time_wait;
             }
         } else if segment.is_pure_ack() && !old && start < self.receiver.rcv_nxt() {
-            // Overtaken by a later segment. Its SACK blocks may still be news; only a keep-alive wants an answer.
+            // It was overtaken by a later segment. Its SACK blocks may still be new; only a keep-alive needs an answer.
             if start + Bytes(1) == self.receiver.rcv_nxt() {
                 self.challenge(now);
             }
@@ -117,7 +117,8 @@ impl Connection {
         DROP
     }
 
-    /// In SYN-RECEIVED, the peer's SYN once more: our answer was lost, or both ends opened at once and this is its.
+    /// The peer's SYN arrived again in SYN-RECEIVED: our answer was lost, or this is the peer's SYN-ACK of a
+    /// simultaneous open.
     fn on_syn_again(&mut self, now: Instant, segment: &Segment, start: Offset) {
         self.handshake.agree_on_ecn(segment);
         if segment.flags.has(Flags::ACK) {
@@ -130,8 +131,8 @@ impl Connection {
         }
     }
 
-    /// RFC 7323 §5.3: a segment with an older timestamp than the last one in order is from another time, unless that one
-    /// is itself too old to say anything (§5.5).
+    /// RFC 7323 §5.3: a segment with an older timestamp than TS.Recent is an old duplicate, unless TS.Recent itself is
+    /// outdated (§5.5).
     fn fails_paws(&self, now: Instant, segment: &Segment) -> bool {
         match segment.options.timestamps {
             Some(timestamps) if self.handshake.timestamps => {
@@ -142,8 +143,8 @@ impl Connection {
         }
     }
 
-    /// RFC 7323 §4.3: what is echoed is the timestamp of the segment that is next in order. Only of one that has passed
-    /// all checks: a forged timestamp would make PAWS reject everything after it.
+    /// RFC 7323 §4.3: the timestamp to echo is that of the next segment in order. Only a segment that has passed all
+    /// checks may set it: a forged timestamp would make PAWS reject everything after it.
     fn note_timestamp(&mut self, now: Instant, segment: &Segment, start: Offset) {
         if let Some(timestamps) = segment.options.timestamps
             && self.handshake.timestamps
@@ -154,7 +155,7 @@ impl Connection {
         }
     }
 
-    /// Second check, RFC 5961 §3.2: only the exact sequence number resets.
+    /// Second check, RFC 5961 §3.2: only a RST with exactly the expected sequence number resets.
     fn check_rst(&mut self, now: Instant, segment: &Segment, start: Offset) -> SegmentCheck {
         if !segment.flags.has(Flags::RST) {
             return GO_ON;
@@ -166,16 +167,16 @@ impl Connection {
         match self.state {
             State::SynReceived if self.handshake.passive => self.listen_again(),
             State::SynReceived => self.finish(CloseReason::Refused),
-            // It answers an old duplicate of ours; TIME-WAIT goes on (RFC 1337 §3).
+            // It answers an old duplicate of ours; stay in TIME-WAIT (RFC 1337 §3).
             State::TimeWait => {}
-            // In CLOSING and LAST-ACK too: RFC 9293 §3.10.7.4 is silent there, but whoever has closed cannot otherwise know
-            // that the peer may not have got everything.
+            // In CLOSING and LAST-ACK too. RFC 9293 §3.10.7.4 does not require it, but otherwise the application would
+            // not know that the peer may not have received everything.
             _ => self.finish(CloseReason::Reset),
         }
         DROP
     }
 
-    /// Fourth check, RFC 5961 §4.2: a SYN has no business here, whatever its number.
+    /// Fourth check, RFC 5961 §4.2: a SYN is not acceptable in this state, whatever its sequence number.
     fn check_syn(&mut self, now: Instant, segment: &Segment) -> SegmentCheck {
         if !segment.flags.has(Flags::SYN) {
             return GO_ON;
@@ -184,7 +185,7 @@ impl Connection {
         DROP
     }
 
-    /// Fifth check: the acknowledgment.
+    /// Fifth check: the ACK field.
     fn take_ack(&mut self, now: Instant, segment: &Segment, start: Offset) -> SegmentCheck {
         if !segment.flags.has(Flags::ACK) {
             return DROP;
@@ -210,7 +211,7 @@ impl Connection {
             pure: segment.is_pure_ack(),
             sack: SackReport::read(&segment.options.sack, ack, self.identity.isn, sender.snd_nxt),
             echo_age: echo.and_then(|ecr| self.since_timestamp(now, ecr)),
-            // With data it speaks of the data.
+            // On a segment with data, the option describes the data.
             experiment: if segment.is_pure_ack() { segment.options.experiment } else { Experiment::default() },
             ece: self.handshake.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
@@ -219,7 +220,7 @@ impl Connection {
         GO_ON
     }
 
-    /// What the acknowledgment of our FIN means for the state.
+    /// State changes when our FIN is acknowledged.
     fn after_ack(&mut self, now: Instant) {
         if !self.sender.fin_is_acked() {
             return;
@@ -232,7 +233,7 @@ impl Connection {
         }
     }
 
-    /// A receiver of data learns the round-trip time from the echoes of its ACKs' timestamps, smoothed as in RFC 6298.
+    /// A receiver of data measures the round-trip time by the timestamps that the peer echoes, smoothed as in RFC 6298.
     fn note_receiver_rtt(&mut self, now: Instant, segment: &Segment) {
         let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.handshake.timestamps && segment.len > 0);
         if let Some(rtt) = echo.and_then(|ecr| self.since_timestamp(now, ecr)) {
@@ -241,7 +242,7 @@ impl Connection {
         }
     }
 
-    /// RFC 3168 §6.1.3: echo congestion until the sender says that it has responded.
+    /// RFC 3168 §6.1.3: echo congestion until the sender confirms with CWR that it has responded.
     fn note_congestion(&mut self, segment: &Segment) {
         if self.handshake.ecn && segment.len > 0 {
             if segment.flags.has(Flags::CWR) {
@@ -253,7 +254,7 @@ impl Connection {
         }
     }
 
-    /// Seventh check: the text.
+    /// Seventh check: the segment text.
     fn take_data(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> Option<Delivery> {
         if end == start || self.state == State::Closed {
             return None;
@@ -274,7 +275,7 @@ impl Connection {
         self.receiver.on_data(&arrived, &mut self.header_support)
     }
 
-    /// Eighth check: the FIN, once everything before it is here. When it is acknowledged is up to the policy.
+    /// Eighth check: the FIN, once everything before it has arrived. The ACK policy decides when it is acknowledged.
     fn take_fin(&mut self, now: Instant) {
         if !self.receiver.fin_received() {
             return;
@@ -292,7 +293,7 @@ impl Connection {
         self.time_wait_expires = now + self.config.time_wait;
     }
 
-    /// Acknowledges what should not have come, within limits (RFC 5961 §7).
+    /// Sends a challenge ACK, with a rate limit (RFC 5961 §7).
     fn challenge(&mut self, now: Instant) {
         if self.challenges.allow(now) {
             self.receiver.owe_now();

@@ -1,8 +1,8 @@
 //! One connection: the state machine of RFC 9293 around a [`Sender`] and a [`Receiver`].
 //!
-//! [`input`] processes segments, [`handshake`] negotiates options, [`output`] builds segments, [`timers`] computes the next
-//! deadline. A [`Connection`] never blocks, reads no clock and holds no payload: its owner passes in segments and the time,
-//! and polls for [`Output`]s until there are none.
+//! [`input`] processes segments, [`handshake`] negotiates options, [`output`] builds segments, [`timers`] computes the
+//! next deadline. A [`Connection`] never blocks, reads no clock and holds no payload: its owner passes in segments and
+//! the time, and polls until there are no more [`Output`]s.
 
 mod handshake;
 mod info;
@@ -39,28 +39,28 @@ pub enum State {
     SynSent,
     /// A SYN was received and answered.
     SynReceived,
-    /// Data flows.
+    /// Data can be transferred in both directions.
     Established,
-    /// We have closed; the FIN is not acknowledged.
+    /// We have closed; our FIN is not yet acknowledged.
     FinWait1,
     /// We have closed; the peer has not.
     FinWait2,
     /// The peer has closed; we have not.
     CloseWait,
-    /// Both have closed at once; our FIN is not acknowledged.
+    /// Both have closed at the same time; our FIN is not yet acknowledged.
     Closing,
-    /// The peer closed first; our FIN is not acknowledged.
+    /// The peer closed first; our FIN is not yet acknowledged.
     LastAck,
     /// Both have closed; old segments may still arrive.
     TimeWait,
-    /// Nothing is left.
+    /// The connection is closed.
     Closed,
 }
 
-/// How a connection came to its end.
+/// Why a connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 pub enum CloseReason {
-    /// Both directions were closed in order.
+    /// Both directions were closed normally.
     #[error("closed")]
     Finished,
     /// The peer refused the connection.
@@ -69,7 +69,7 @@ pub enum CloseReason {
     /// The peer reset the connection.
     #[error("connection reset by peer")]
     Reset,
-    /// The peer did not answer for the user timeout.
+    /// The peer did not answer within the user timeout.
     #[error("connection timed out")]
     TimedOut,
     /// The local application aborted it.
@@ -77,10 +77,10 @@ pub enum CloseReason {
     Aborted,
 }
 
-/// Who the connection is to the outside: what the caller chose at random or by key.
+/// The values that a connection takes from outside because they must be random or derived from a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Identity {
-    /// The initial sequence number; [`crate::IsnKey`] makes one.
+    /// The initial sequence number; [`crate::IsnKey`] generates one.
     pub isn: SeqNum,
     /// Added to the millisecond clock of the timestamps option.
     pub timestamp_offset: u32,
@@ -96,13 +96,13 @@ pub struct Connection {
     sender: Sender,
     receiver: Receiver,
     header_support: Vec<Box<dyn HeaderSupport>>,
-    /// The round-trip time as the receiving side knows it.
+    /// The round-trip time measured by the receiving side.
     receiver_rtt: Option<Duration>,
     /// TS.Recent and Last.ACK.sent of RFC 7323 §4.3.
     ts_recent: u32,
     ts_recent_at: Instant,
     last_ack_sent: Offset,
-    /// The peer's SYN said ECE: echo congestion until it answers with CWR (RFC 3168 §6.1.3).
+    /// A data packet had the CE mark: echo congestion until the peer answers with CWR (RFC 3168 §6.1.3).
     ecn_echo: bool,
     keep_alive: KeepAliveState,
     challenges: Challenges,
@@ -157,7 +157,7 @@ impl Connection {
         }
     }
 
-    /// The application took `n` bytes of what [`Connection::readable`] offers.
+    /// The application has read `n` bytes of [`Connection::readable`].
     pub fn read(&mut self, now: Instant, n: Bytes) {
         if self.receiver.on_read(n) && self.is_synchronised() {
             self.receiver.owe_now();
@@ -165,13 +165,14 @@ impl Connection {
         }
     }
 
-    /// From now on whatever arrives counts as read at once: the window never shrinks because an application is slow.
+    /// From now on, data counts as read when it arrives, so that the window never shrinks because of a slow
+    /// application.
     pub fn read_at_once(&mut self) {
         self.receiver.read_at_once();
     }
 
-    /// The application has no more to send: a FIN follows the last byte. Before the connection is established that
-    /// waits, rather than deleting the connection as RFC 9293 §3.10.4 has it: what was written is still sent.
+    /// The application has no more data: a FIN follows the last byte. If the connection is not established yet, the FIN
+    /// waits, and data written before is still sent; RFC 9293 §3.10.4 would delete the connection.
     pub fn close(&mut self) {
         if self.sender.fin().is_some() {
             return;
@@ -186,7 +187,7 @@ impl Connection {
         }
     }
 
-    /// The application gives up: the peer gets a RST, with timestamps if they were agreed on (RFC 7323 §3.2).
+    /// Aborts the connection: sends a RST to the peer, with timestamps if they were agreed on (RFC 7323 §3.2).
     pub fn abort(&mut self, now: Instant) {
         let both_have_closed = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
         self.out.clear();
@@ -203,37 +204,37 @@ impl Connection {
         self.finish(CloseReason::Aborted);
     }
 
-    /// True once the application has closed its direction, or the connection is gone.
+    /// True if the application has closed its direction, or the connection has ended.
     pub fn is_write_closed(&self) -> bool {
         self.sender.fin().is_some() || self.state == State::Closed
     }
 
-    /// Begins with what an earlier connection to the same peer has learned about reordering.
+    /// Starts with what an earlier connection to the same peer has measured about reordering.
     pub fn begin_with(&mut self, history: &ReorderingHistory) {
         self.sender.begin_with(history);
     }
 
-    /// What this connection has learned about reordering, if its algorithms keep it.
+    /// What this connection has measured about reordering, if its algorithms record it.
     pub fn reordering_history(&self) -> Option<ReorderingHistory> {
         self.sender.reordering_history()
     }
 
-    /// Where the connection is.
+    /// The state of the connection.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// How it ended, once it has.
+    /// Why it ended; none while it is open.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.close_reason
     }
 
-    /// Bytes that arrived in order and were not read.
+    /// Bytes that arrived in order and have not been read.
     pub fn readable(&self) -> Bytes {
         self.receiver.readable()
     }
 
-    /// True if the peer has closed and everything before was read.
+    /// True if the peer has closed and everything before its FIN was read.
     pub fn is_read_closed(&self) -> bool {
         self.receiver.fin_received() && self.receiver.readable() == Bytes::ZERO
     }
@@ -248,8 +249,8 @@ impl Connection {
         self.sender.state.snd_una.min(self.sender.written()).since(Offset::DATA).0
     }
 
-    /// Position of the first byte of the stream that may still have to be sent: not acknowledged, or in a segment that
-    /// [`Connection::poll`] has yet to hand out.
+    /// Stream position of the first byte that may still have to be sent: it is not acknowledged, or in a segment that
+    /// [`Connection::poll`] has not returned yet.
     pub fn first_needed(&self) -> u64 {
         let queued = self.out.iter().filter(|segment| segment.len > 0).filter_map(|s| self.position_sent(s.seq));
         queued.fold(self.acknowledged(), u64::min)
@@ -261,39 +262,39 @@ impl Connection {
         self.receiver.rcv_nxt().since(Offset::DATA).0.saturating_sub(fin)
     }
 
-    /// True if bytes are missing below some that have arrived.
+    /// True if there are gaps before data that has arrived.
     pub fn has_gaps(&self) -> bool {
         self.receiver.has_gaps()
     }
 
-    /// What the sending side counted.
+    /// Counters of the sending side.
     pub fn send_stats(&self) -> &SendStats {
         &self.sender.stats
     }
 
-    /// What the receiving side counted.
+    /// Counters of the receiving side.
     pub fn receive_stats(&self) -> &ReceiveStats {
         &self.receiver.stats
     }
 
-    /// What is counted starts from nothing again.
+    /// Resets all counters.
     pub fn restart_counts(&mut self) {
         self.sender.stats = SendStats::default();
         self.receiver.stats = ReceiveStats::default();
     }
 
-    /// The outstanding segment that contains `seq`, a sequence number that this end sent.
+    /// The outstanding segment that contains `seq`, a sequence number that this end has sent.
     pub fn outstanding(&self, seq: SeqNum) -> Option<(SegId, &Record)> {
         self.sender.board.containing(self.sender.state.snd_una.nearest(seq, self.identity.isn)?)
     }
 
-    /// True if this end's loss detector wants to be told what the network lost ([`Connection::tell_lost`]).
+    /// True if this end's loss detector must be told what the network lost ([`Connection::tell_lost`]).
     pub fn is_told(&self) -> bool {
         self.sender.is_told()
     }
 
-    /// The network has lost transmission `number` (from 1) of the outstanding segment `id`, and an acknowledgment of it
-    /// would have come by now. Only a simulator knows that, and only a detector that is an oracle makes use of it.
+    /// The network has lost transmission `number` (from 1) of the outstanding segment `id`, and its acknowledgment
+    /// would have arrived by now. Only a simulator knows this, and only the oracle detectors use it.
     pub fn tell_lost(&mut self, now: Instant, id: SegId, number: u16) {
         if self.sender.board.get(id).is_some_and(|record| record.is_open() && record.transmissions == number) {
             self.sender.tell_lost(now, id);
@@ -306,18 +307,18 @@ impl Connection {
         self.sender.fin_is_acked()
     }
 
-    /// The share of measured reordering that the duplicate threshold is to cover, if its algorithm steers by one.
+    /// The share of measured reordering that the duplicate threshold should cover, if the algorithm has such a target.
     pub fn reordering_coverage(&self) -> Option<f64> {
         self.sender.reordering_coverage()
     }
 
-    /// Bytes that the plug-ins of this end keep.
+    /// Bytes of state of this end's plug-ins.
     pub fn plugin_state_size(&self) -> Bytes {
         let sizes = [self.sender.plugin_state_size(), self.receiver.policy_size(), self.header_support.size()];
         Bytes(sizes.iter().sum::<usize>() as u64)
     }
 
-    /// Position of `seq`, a sequence number that this end sent, in its stream: bytes of data before it.
+    /// Stream position of `seq`, a sequence number that this end has sent: the number of data bytes before it.
     pub fn position_sent(&self, seq: SeqNum) -> Option<u64> {
         let offset = self.sender.state.snd_una.nearest(seq, self.identity.isn)?;
         offset.0.checked_sub(Offset::DATA.0)
@@ -327,8 +328,9 @@ impl Connection {
         self.state >= State::Established && self.state < State::Closed
     }
 
-    /// The sequence number of a segment without data: the next one, as far as the peer's window admits it. One beyond
-    /// (a window probe is out, or the window has shrunk) would be dropped with its acknowledgment.
+    /// The sequence number for a segment without data: SND.NXT, but at most the right edge of the peer's window. Beyond
+    /// that edge (during a window probe, or if the window has shrunk) the peer would drop the segment and its
+    /// acknowledgment.
     fn next_seq(&self) -> Offset {
         let snd = &self.sender.state;
         snd.snd_nxt.min(snd.snd_una + snd.snd_wnd).max(snd.snd_una).max(Offset::DATA)
@@ -340,7 +342,7 @@ impl Connection {
     }
 }
 
-/// The experimental features that the plug-ins ask for.
+/// The experimental features that the plug-ins request.
 fn offered(header_support: &[Box<dyn HeaderSupport>]) -> Features {
     header_support.iter().fold(Features::NONE, |all, support| all | support.features())
 }

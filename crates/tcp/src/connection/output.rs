@@ -1,4 +1,4 @@
-//! Segments leave: headers for what the sender wants sent, acknowledgments that are owed.
+//! Builds segments: headers for the sender's data, and pending acknowledgments.
 
 use reknit_units::{Bytes, Instant};
 
@@ -9,24 +9,25 @@ use crate::segment::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Segment, TIMESTAMPS_L
 use crate::sender::Outgoing;
 use crate::seq::Offset;
 
-/// What a connection wants of its owner.
+/// What a connection asks its owner to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// Send this segment. Payload bytes are those of the stream from [`Connection::position_sent`] of its number.
+    /// Send this segment. Its payload is the part of the stream from [`Connection::position_sent`] of its sequence
+    /// number.
     Send(Segment),
-    /// Call [`Connection::on_timer`] then, if nothing happens before.
+    /// Call [`Connection::on_timer`] at this time, if nothing happens before.
     WakeAt(Instant),
-    /// Nothing will happen without a segment or the application.
+    /// Nothing to do until a segment arrives or the application acts.
     Idle,
 }
 
 impl Connection {
-    /// What to do next. Call until it is not [`Output::Send`] any more.
+    /// Returns what to do next. Call it until it no longer returns [`Output::Send`].
     pub fn poll(&mut self, now: Instant) -> Output {
         self.send_written(now);
         if let Some(segment) = self.out.pop_front() {
             if self.out.is_empty() {
-                self.out.clear(); // back to the start of the ring, which is in the cache
+                self.out.clear(); // reuse the start of the ring, which is in the cache
             }
             return Output::Send(segment);
         }
@@ -34,7 +35,7 @@ impl Connection {
         if deadline.is_set() { Output::WakeAt(deadline) } else { Output::Idle }
     }
 
-    /// Sends what the application has written or closed since the last transmission.
+    /// Sends what the application has written since the last transmission, and the FIN if it has closed.
     pub(super) fn send_written(&mut self, now: Instant) {
         if self.dirty && self.is_synchronised() {
             self.dirty = false;
@@ -43,7 +44,7 @@ impl Connection {
         }
     }
 
-    /// Turns what the sender wants sent into segments, then acknowledges if that is still owed.
+    /// Builds segments for what the sender wants to send, then an ACK if one is still pending.
     pub(super) fn flush(&mut self, now: Instant) {
         for i in 0..self.sender.outbox.len() {
             let outgoing = self.sender.outbox[i];
@@ -81,8 +82,8 @@ impl Connection {
         if fin {
             flags |= Flags::FIN;
         }
-        // Only new data announces a reduction and is ECN-capable: not what was sent before, nor a probe of a closed window
-        // (RFC 3168 §6.1.2, §6.1.5, §6.1.6).
+        // Only new data carries CWR and is ECN-capable, but not retransmissions and probes of a closed window (RFC 3168
+        // §6.1.2, §6.1.5, §6.1.6).
         let is_new = outgoing.cause != Cause::WindowProbe && !outgoing.again && outgoing.len > u32::from(fin);
         if is_new && std::mem::take(&mut self.sender.send_cwr) {
             flags |= Flags::CWR;
@@ -98,8 +99,8 @@ impl Connection {
         segment
     }
 
-    /// Blocks that fit beside the other options and a payload of `len` bytes. A FIN without payload has the options of
-    /// data.
+    /// The number of SACK blocks that fit besides the other options and a payload of `len` bytes. A FIN without payload
+    /// has the same options as data.
     fn sack_room(&self, flags: Flags, len: u16) -> usize {
         let timestamps = if self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
         let features = self.handshake.features;
@@ -109,8 +110,8 @@ impl Connection {
         (MAX_OPTIONS_LEN - others).min(payload_left).saturating_sub(4) / 8
     }
 
-    /// A segment with `len` bytes of payload that tells the peer what `disclosure` allows. A full-sized one has no room
-    /// for SACK blocks; the pure ACK that disorder calls for carries them.
+    /// A segment with `len` bytes of payload that acknowledges what `disclosure` allows. A full-sized segment has no
+    /// room for SACK blocks; they go into the pure ACK that follows after disorder.
     pub(super) fn segment(
         &mut self,
         now: Instant,

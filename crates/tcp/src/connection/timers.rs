@@ -1,4 +1,4 @@
-//! When to come back, and what to do then.
+//! The timers of a connection: the next deadline, and what to do then.
 
 use reknit_units::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::seq::Offset;
 /// Probing of an idle connection (RFC 9293 §3.8.4).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeepAliveState {
-    /// The peer was last heard.
+    /// When the peer was last heard from.
     pub(super) heard: Instant,
     unanswered: u32,
 }
@@ -26,7 +26,7 @@ impl KeepAliveState {
     }
 }
 
-/// Answers to segments that nobody on the path should have sent are limited (RFC 5961 §7).
+/// Rate limit for the answers to unacceptable segments (RFC 5961 §7).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Challenges {
     window_starts: Instant,
@@ -34,7 +34,7 @@ pub(super) struct Challenges {
 }
 
 impl Challenges {
-    /// At most this many in [`Challenges::WINDOW`].
+    /// The most answers in [`Challenges::WINDOW`].
     const MAX: u32 = 10;
     const WINDOW: Duration = Duration::from_secs(5);
 
@@ -52,7 +52,7 @@ impl Challenges {
 }
 
 impl Connection {
-    /// The next moment at which [`Connection::on_timer`] has something to do.
+    /// The next time at which [`Connection::on_timer`] has something to do.
     pub fn deadline(&self) -> Instant {
         match self.state {
             State::Closed | State::Listen => Instant::NEVER,
@@ -62,7 +62,7 @@ impl Connection {
         }
     }
 
-    /// Does what is due at `now`. Harmless when nothing is.
+    /// Does what is due at `now`. Does nothing if nothing is due.
     pub fn on_timer(&mut self, now: Instant) {
         if self.deadline() > now {
             return;
@@ -86,7 +86,8 @@ impl Connection {
 
     fn keep_alive_expires(&self) -> Instant {
         match self.config.keep_alive {
-            // "MUST only be sent when no sent data is outstanding" (RFC 9293 §3.8.4): the other timers care for data.
+            // "MUST only be sent when no sent data is outstanding" (RFC 9293 §3.8.4): otherwise the other timers are
+            // responsible.
             Some(keep_alive) if self.is_synchronised() && self.sender.is_quiet() => {
                 self.keep_alive.heard + keep_alive.idle + keep_alive.interval * u64::from(self.keep_alive.unanswered)
             }
@@ -94,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// An old sequence number without data: a live peer answers it with an ACK.
+    /// A segment with an old sequence number and without data: a live peer answers it with an ACK.
     fn probe_idle(&mut self, now: Instant) {
         let Some(keep_alive) = self.config.keep_alive else { return };
         if self.keep_alive.unanswered >= keep_alive.probes {
@@ -107,8 +108,8 @@ impl Connection {
         self.out.push_back(probe);
     }
 
-    /// Refuses `segment`, which belongs to no connection of ours (RFC 9293 §3.10.7.1). In SYN-RECEIVED the options are
-    /// agreed on (RFC 7323 §3.2).
+    /// Resets in answer to `segment`, which does not belong to this connection (RFC 9293 §3.10.7.1). In SYN-RECEIVED
+    /// the options are already agreed on (RFC 7323 §3.2).
     pub(super) fn reset(&mut self, now: Instant, segment: &Segment) {
         let mut rst = reset_for(segment);
         if self.state == State::SynReceived {

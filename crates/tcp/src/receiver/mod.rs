@@ -1,4 +1,4 @@
-//! The receiving side: what has arrived, what to acknowledge and when, how much more may come.
+//! The receiving side: what has arrived, what to acknowledge and when, and the window.
 
 mod reassembly;
 mod sack;
@@ -16,10 +16,10 @@ use crate::segment::SackBlocks;
 use crate::seq::{Offset, SeqNum};
 use crate::stats::ReceiveStats;
 
-/// The part of a segment's payload that the receiver takes.
+/// The part of a segment's payload that the receiver accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Delivery {
-    /// Where its first byte belongs: bytes of the stream before it.
+    /// The position of its first byte: the number of stream bytes before it.
     pub position: u64,
     /// Bytes of the payload to skip.
     pub skip: usize,
@@ -27,30 +27,30 @@ pub struct Delivery {
     pub len: usize,
 }
 
-/// A segment with bytes, as the connection read it.
+/// A segment with data, as parsed by the connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived<'a> {
     pub(crate) now: Instant,
     pub(crate) start: Offset,
     pub(crate) end: Offset,
-    /// The last byte is a FIN.
+    /// The last byte of the sequence range is a FIN.
     pub(crate) fin: bool,
     pub(crate) timestamp: Option<u32>,
     pub(crate) experiment: &'a Experiment,
-    /// The round-trip time so far.
+    /// The smoothed round-trip time so far.
     pub(crate) rtt: Option<Duration>,
 }
 
-/// When the next acknowledgment is owed.
+/// When the next acknowledgment is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Owed {
     Nothing,
-    /// `alone` if it has news that a data segment could not carry.
+    /// `alone` if it has information that a data segment could not carry.
     By {
         at: Instant,
         alone: bool,
     },
-    /// At once.
+    /// Immediately.
     Now {
         alone: bool,
     },
@@ -70,17 +70,17 @@ pub(crate) struct Receiver {
     sack: SackMemory,
     sack_permitted: bool,
     irs: SeqNum,
-    /// Where the peer's FIN is, once a segment carried it.
+    /// The position of the peer's FIN, once a segment with it has arrived.
     fin: Option<Offset>,
-    /// The application has read up to here.
+    /// The application has read up to this position.
     read: Offset,
-    /// The application reads whatever arrives, before it is acknowledged.
+    /// The application reads all data as it arrives, before it is acknowledged.
     reads_at_once: bool,
-    /// Right edge of the window that was announced; it never moves back.
+    /// Right edge of the announced window; it never moves back.
     announced: Offset,
     shift: u8,
     owed: Owed,
-    /// Longest segment so far, the estimate of the peer's segment size (RFC 5681 §4.2).
+    /// The longest segment so far, as the estimate of the peer's segment size (RFC 5681 §4.2).
     largest: Bytes,
     pub(crate) stats: ReceiveStats,
 }
@@ -112,7 +112,7 @@ impl Receiver {
         self.announced = Offset::DATA;
     }
 
-    /// The options are agreed on.
+    /// The options are negotiated.
     pub(crate) fn establish(&mut self, shift: u8, sack_permitted: bool, duplicate_reports: u32) {
         self.shift = shift;
         self.sack_permitted = sack_permitted;
@@ -138,28 +138,28 @@ impl Receiver {
         end.since(self.read)
     }
 
-    /// True if bytes are missing below some that have arrived.
+    /// True if there are gaps before data that has arrived.
     pub(crate) fn has_gaps(&self) -> bool {
         self.reassembly.has_gaps()
     }
 
-    /// Where the peer's sequence number `seq` lies.
+    /// The stream offset of the peer's sequence number `seq`.
     pub(crate) fn offset(&self, seq: SeqNum) -> Option<Offset> {
         self.rcv_nxt().nearest(seq, self.irs)
     }
 
-    /// The acceptability test (RFC 9293 §3.4): does any of `start..end` lie in the window?
+    /// The acceptability test (RFC 9293 §3.4): is any part of `start..end` in the window?
     pub(crate) fn accepts(&self, start: Offset, end: Offset) -> bool {
         let nxt = self.rcv_nxt();
         if start == end {
-            // Also at the right edge: a peer that fills the window acknowledges from there.
+            // Also at the right edge: a peer that has filled the window sends its ACKs with that number.
             nxt <= start && start <= self.announced.max(nxt)
         } else {
             start < self.announced && end > nxt
         }
     }
 
-    /// Takes a segment's bytes. Returns the part of the payload to keep.
+    /// Processes a segment's bytes. Returns the part of the payload to keep.
     pub(crate) fn on_data(
         &mut self,
         arrived: &Arrived<'_>,
@@ -213,14 +213,14 @@ impl Receiver {
         })
     }
 
-    /// What routers have dropped, in positions.
+    /// What routers have dropped, as stream offsets.
     fn dropped(&self, experiment: &Experiment) -> Option<(Offset, Offset)> {
         let dropped = experiment.dropped.filter(|dropped| !dropped.is_empty())?;
         Some((self.offset(dropped.lowest)?, self.offset(dropped.highest)?))
     }
 
-    /// Where the part of a segment ends that may be taken: within the window, and nothing after a FIN. A FIN that
-    /// contradicts what is known of the stream counts as none.
+    /// The end of the acceptable part of a segment: within the window, and not beyond a FIN. A FIN that contradicts
+    /// earlier segments is ignored.
     fn admit(&mut self, start: Offset, end: Offset, fin: bool) -> Offset {
         let mut within = end.min(self.announced.max(self.rcv_nxt()));
         if fin && self.fin.is_none() && within == end && end > self.reassembly.highest() {
@@ -261,7 +261,7 @@ impl Receiver {
         (arrival, newer_blocks)
     }
 
-    /// Nothing of a segment may be taken; what lies below RCV.NXT is a duplicate.
+    /// No part of a segment is acceptable. What lies below RCV.NXT is a duplicate.
     fn on_old_bytes(&mut self, start: Offset, end: Offset) {
         self.stats.duplicates += 1;
         if start < end {
@@ -285,12 +285,12 @@ impl Receiver {
         };
     }
 
-    /// An acknowledgment must go out now, whatever the policy says (RFC 9293 §3.10.7.4, RFC 5961).
+    /// An acknowledgment must be sent now, whatever the policy decides (RFC 9293 §3.10.7.4, RFC 5961).
     pub(crate) fn owe_now(&mut self) {
         self.owed = Owed::Now { alone: true };
     }
 
-    /// Bytes that the policy keeps.
+    /// Bytes of state of the ACK policy.
     pub(crate) fn policy_size(&self) -> usize {
         self.policy.size()
     }
@@ -308,12 +308,12 @@ impl Receiver {
         }
     }
 
-    /// True if an acknowledgment must go out on its own.
+    /// True if a pure acknowledgment must be sent.
     pub(crate) fn owes_pure_ack(&self, now: Instant) -> bool {
         self.owed_by() <= now
     }
 
-    /// The next acknowledgment that the policy has timed itself, if its time has come.
+    /// The next acknowledgment that the policy itself has scheduled, if it is due.
     pub(crate) fn take_timed_ack(&mut self, now: Instant) -> Option<TimedAck> {
         if self.policy.deadline() > now {
             return None;
@@ -321,18 +321,18 @@ impl Receiver {
         let timed = self.policy.on_timer(now)?;
         self.stats.acks_sent += 1;
         if timed.ack >= self.rcv_nxt() && matches!(self.owed, Owed::By { .. }) {
-            self.owed = Owed::Nothing; // a further ACK of the same would be a duplicate
+            self.owed = Owed::Nothing; // a further ACK of the same data would be a duplicate
         }
         Some(TimedAck { ack: timed.ack.min(self.rcv_nxt()), ..timed })
     }
 
-    /// What a segment that leaves for another reason may tell.
+    /// What a segment may acknowledge that is sent for another reason.
     pub(crate) fn disclosure(&self) -> Disclosure {
         let policy = self.policy.disclosure();
         Disclosure { ack: policy.ack.min(self.rcv_nxt()), ..policy }
     }
 
-    /// A segment is about to acknowledge RCV.NXT. `alone` if it carries nothing else.
+    /// A segment that acknowledges RCV.NXT is about to be sent. `alone` if it carries nothing else.
     pub(crate) fn on_ack_sent(&mut self, alone: bool) {
         self.stats.acks_sent += u64::from(alone);
         if alone || !self.owed.is_alone() {
@@ -350,13 +350,13 @@ impl Receiver {
         }
     }
 
-    /// The window for a segment that acknowledges `ack`, scaled. The right edge moves forward only, and only by a useful
-    /// amount (silly window avoidance, RFC 9293 §3.8.6.2.2).
+    /// The window field for a segment that acknowledges `ack`, scaled. The right edge only moves forward, and only by a
+    /// useful amount (silly window avoidance, RFC 9293 §3.8.6.2.2).
     pub(crate) fn announce(&mut self, ack: Offset) -> u16 {
         if self.opening() >= self.useful_opening() {
             self.announced = self.announced.max(self.allowed_edge());
         }
-        // The field rounds down, the promise does not: what was once announced is accepted.
+        // The field is rounded down, but everything that was once announced is still accepted.
         let window = self.announced.since(ack).0;
         (window >> self.shift).min(u64::from(u16::MAX)) as u16
     }
@@ -368,12 +368,12 @@ impl Receiver {
         field as u16
     }
 
-    /// From now on the application reads whatever arrives, before it is acknowledged.
+    /// From now on the application reads all data as it arrives, before it is acknowledged.
     pub(crate) fn read_at_once(&mut self) {
         self.reads_at_once = true;
     }
 
-    /// The application took `n` bytes. True if the peer should hear of the room.
+    /// The application has read `n` bytes. True if the peer should get a window update.
     pub(crate) fn on_read(&mut self, n: Bytes) -> bool {
         self.read += n.min(self.readable());
         let half = Bytes(self.config.receive_buffer_size().0 / 2);
@@ -381,7 +381,7 @@ impl Receiver {
         self.announced.since(self.rcv_nxt()) < half && self.opening() >= worth_telling
     }
 
-    /// How far the edge could move.
+    /// How far the right edge could move.
     fn opening(&self) -> Bytes {
         self.allowed_edge().since(self.announced)
     }
@@ -395,7 +395,7 @@ impl Receiver {
         Bytes(u64::from(self.config.mss)).min(Bytes(self.config.receive_buffer_size().0 / 2))
     }
 
-    /// The shift with which a window of the buffer's size fits 16 bits (RFC 7323 §2.2).
+    /// The smallest shift with which a window of the buffer's size fits into 16 bits (RFC 7323 §2.2).
     pub(crate) fn wanted_shift(config: &Config) -> u8 {
         let mut shift = 0;
         while shift < 14 && config.receive_buffer_size().0 >> shift > u64::from(u16::MAX) {

@@ -5,18 +5,18 @@ use std::ops::Range;
 
 use crate::seq::Offset;
 
-/// What a segment added.
+/// The effect of a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Inserted {
-    /// The first part of it that had been received before.
+    /// The first part of it that had already been received.
     pub(crate) duplicate: Option<Range<Offset>>,
     /// True if any of it was new.
     pub(crate) new: bool,
-    /// The contiguous block above RCV.NXT that it is now part of.
+    /// The contiguous block above RCV.NXT that it now belongs to.
     pub(crate) block: Option<Range<Offset>>,
 }
 
-/// RCV.NXT and the blocks above it, each disjoint and apart from its neighbours, in order.
+/// RCV.NXT and the blocks above it, in order; they neither overlap nor touch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
     rcv_nxt: Offset,
@@ -32,7 +32,7 @@ impl Reassembly {
         self.rcv_nxt
     }
 
-    /// True if bytes are missing below some that have arrived.
+    /// True if there are gaps before data that has arrived.
     pub(crate) fn has_gaps(&self) -> bool {
         !self.blocks.is_empty()
     }
@@ -42,7 +42,7 @@ impl Reassembly {
         self.blocks.back().map_or(self.rcv_nxt, |block| block.end)
     }
 
-    /// Takes the bytes `range`; RCV.NXT moves if they are the next ones.
+    /// Adds the bytes `range`; RCV.NXT advances if they are the next ones.
     pub(crate) fn insert(&mut self, range: Range<Offset>) -> Inserted {
         if range.end <= self.rcv_nxt {
             return Inserted { duplicate: Some(range), new: false, block: None };
@@ -74,7 +74,7 @@ impl Reassembly {
         self.place(at, touching, block, duplicate, new)
     }
 
-    /// Puts `block` in the place of the `touching` blocks from `at`.
+    /// Replaces the `touching` blocks from `at` by `block`.
     fn place(
         &mut self,
         at: usize,
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filled_gap_releases_what_waited() {
+    fn a_filled_gap_releases_the_blocks_above_it() {
         let mut queue = Reassembly::new(Offset(1));
         assert_eq!(queue.insert(r(11, 21)).block, Some(r(11, 21)));
         assert_eq!(queue.insert(r(31, 41)).block, Some(r(31, 41)));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_duplicate_part_is_told() {
+    fn only_the_first_duplicate_part_is_reported() {
         let mut queue = Reassembly::new(Offset(1));
         queue.insert(r(11, 21));
         queue.insert(r(31, 41));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn old_bytes_are_all_duplicate() {
+    fn bytes_below_rcv_nxt_are_duplicates() {
         let mut queue = Reassembly::new(Offset(100));
         assert_eq!(queue.insert(r(50, 60)), Inserted { duplicate: Some(r(50, 60)), new: false, block: None });
         let partly = queue.insert(r(90, 110));
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn any_order_gives_the_same_result() {
-        // Every permutation of five adjacent pieces ends with all of them.
+        // All permutations of five adjacent pieces give the same result.
         fn permute(pieces: &mut Vec<u64>, from: usize) {
             if from == pieces.len() {
                 let mut queue = Reassembly::new(Offset(0));

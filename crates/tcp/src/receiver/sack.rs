@@ -1,4 +1,4 @@
-//! Which blocks an ACK reports (RFC 2018 §4, RFC 2883 §4).
+//! The blocks that an ACK reports (RFC 2018 §4, RFC 2883 §4).
 
 use std::ops::Range;
 
@@ -8,22 +8,22 @@ use crate::seq::{Offset, SeqNum};
 /// Blocks that an option can hold.
 const MAX_BLOCKS: usize = 4;
 
-/// The blocks above RCV.NXT, the most recently changed first, and a duplicate that awaits its report.
+/// The blocks above RCV.NXT, the most recently changed first, and a duplicate that has yet to be reported.
 #[derive(Clone, Debug)]
 pub(crate) struct SackMemory {
     recent: [Range<Offset>; MAX_BLOCKS],
     len: usize,
     dsack: Option<Dsack>,
-    /// In how many ACKs each duplicate is reported.
+    /// The number of ACKs that report each duplicate.
     reports: u32,
 }
 
 #[derive(Clone, Debug)]
 struct Dsack {
     duplicate: Range<Offset>,
-    /// The block that holds the duplicate, if it lies above the cumulative ACK.
+    /// The block that contains the duplicate, if it lies above the cumulative ACK.
     enclosing: Option<Range<Offset>>,
-    /// ACKs that are still to report it.
+    /// The number of further ACKs that report it.
     reports_left: u32,
 }
 
@@ -35,13 +35,13 @@ impl Default for SackMemory {
 }
 
 impl SackMemory {
-    /// Each duplicate is to be reported in so many ACKs.
+    /// Sets the number of ACKs that report each duplicate.
     pub(crate) fn report_duplicates_in(&mut self, acks: u32) {
         self.reports = acks.max(1);
     }
 
-    /// A segment arrived and is now part of `block`; whatever that swallowed is no block of its own any more. Returns how
-    /// many blocks had changed more recently.
+    /// A segment arrived and is now part of `block`. Older blocks inside it are removed. Returns how many blocks had
+    /// changed more recently.
     pub(crate) fn on_block(&mut self, block: Range<Offset>) -> usize {
         let mut kept = 0;
         let mut rank = self.len;
@@ -60,7 +60,7 @@ impl SackMemory {
         rank
     }
 
-    /// RCV.NXT moved: what lies below needs no report.
+    /// RCV.NXT advanced: what lies below needs no report.
     pub(crate) fn on_advance(&mut self, rcv_nxt: Offset) {
         let mut kept = 0;
         for i in 0..self.len {
@@ -75,12 +75,13 @@ impl SackMemory {
         }
     }
 
-    /// `duplicate` arrived again. Reported from the next ACK on.
+    /// `duplicate` arrived again. It is reported from the next ACK on.
     pub(crate) fn on_duplicate(&mut self, duplicate: Range<Offset>, enclosing: Option<Range<Offset>>) {
         self.dsack = Some(Dsack { duplicate, enclosing, reports_left: self.reports });
     }
 
-    /// The option for an ACK with room for `room` blocks. A duplicate comes first, followed by the block around it.
+    /// The option for an ACK with room for `room` blocks. A duplicate comes first, followed by the block that contains
+    /// it.
     pub(crate) fn take(&mut self, room: usize, irs: SeqNum) -> SackBlocks {
         let mut blocks = SackBlocks::EMPTY;
         let mut push = |range: &Range<Offset>| {
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_block_is_the_first_to_go() {
+    fn the_oldest_block_is_left_out_first() {
         let mut memory = SackMemory::default();
         for n in 1..=6 {
             memory.on_block(r(n * 20, n * 20 + 10));
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duplicate_is_told_once_and_first() {
+    fn a_duplicate_is_reported_once_and_first() {
         let mut memory = SackMemory::default();
         memory.on_block(r(30, 40));
         memory.on_block(r(50, 60));
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duplicate_may_be_told_more_often() {
+    fn a_duplicate_may_be_reported_more_often() {
         let mut memory = SackMemory::default();
         memory.report_duplicates_in(3);
         memory.on_block(r(30, 40));

@@ -1,14 +1,14 @@
-//! The packet algebra, recomputed.
+//! Checks the sums of the scoreboard.
 
 use std::ops::Add;
 
 use super::{Record, Scoreboard, Tally};
 
 impl Scoreboard {
-    /// Recomputes the algebra from the records.
+    /// Recomputes all sums from the records.
     ///
     /// # Errors
-    /// Says which term differs; that is a bug of the engine.
+    /// Names the sum that differs, which is a bug of the engine.
     pub fn check(&self) -> Result<(), String> {
         let live = self.records.iter().skip(self.acked);
         let count = |keep: fn(&Record) -> bool| {

@@ -8,7 +8,7 @@ use reknit_units::{Duration, Instant, Segments};
 use super::{Cause, Record, Scoreboard, SegId};
 use crate::seq::Offset;
 
-/// A record that was retransmitted and has left the scoreboard; a late DSACK can still be matched with it.
+/// A record of a retransmitted segment that has left the scoreboard; a late DSACK can still be matched with it.
 #[derive(Clone, Debug)]
 pub(super) struct Ghost {
     id: SegId,
@@ -16,14 +16,14 @@ pub(super) struct Ghost {
     expires: Instant,
 }
 
-/// One segment that a DSACK covers whole.
+/// A segment that a DSACK covers completely.
 #[derive(Clone, Copy, Debug)]
 pub struct Duplicate {
     /// The segment.
     pub id: SegId,
-    /// How often it had been sent.
+    /// How often it was sent.
     pub transmissions: u16,
-    /// How often the receiver has reported it as duplicate, this report included.
+    /// How often the receiver has reported it as a duplicate, including this report.
     pub reports: u16,
     /// When it was first sent.
     pub first_sent: Instant,
@@ -31,18 +31,19 @@ pub struct Duplicate {
     pub last_sent: Instant,
     /// When it was first ACKed or SACKed.
     pub delivered: Instant,
-    /// Its reordering length at its first delivery, if it had been sent twice by then.
+    /// Its reordering length when it was first delivered, if it had been sent twice by then.
     pub first_length: Option<Segments>,
     /// Why it was last sent.
     pub cause: Cause,
 }
 
-/// Ghosts kept at most.
+/// The most ghosts that are kept.
 const MAX_GHOSTS: usize = 256;
 pub(super) type Ghosts = VecDeque<Ghost>;
 
 impl Scoreboard {
-    /// Drops the records that the ACK at hand covered. Retransmitted ones live on as ghosts until `ghosts_expire`.
+    /// Removes the records that the current ACK covers. Those of retransmitted segments are kept as ghosts until
+    /// `ghosts_expire`.
     pub(crate) fn retire(&mut self, ghosts_expire: Instant) {
         for _ in 0..self.acked {
             if let Some(record) = self.records.pop_front() {
@@ -58,8 +59,8 @@ impl Scoreboard {
         self.acked = 0;
     }
 
-    /// Matches a DSACK with the segments that `range` covers whole, and counts the report on each of them. If the peer
-    /// repeats its reports, one that has told of the latest transmission before is no news.
+    /// Matches a DSACK with the segments that `range` covers completely, and counts the report for each of them. If the
+    /// peer repeats its reports, a repeated report for the same transmission is ignored.
     pub(crate) fn report_duplicate(
         &mut self,
         range: Range<Offset>,
@@ -94,7 +95,7 @@ impl Scoreboard {
         }
     }
 
-    /// How long ghosts are kept: a DSACK comes at most a backed-off trip after the retransmission.
+    /// How long ghosts are kept: a DSACK arrives at most one backed-off round trip after the retransmission.
     pub(crate) fn ghost_lifetime(rto: Duration, srtt: Option<Duration>) -> Duration {
         (rto * 2).max(srtt.unwrap_or_default() * 4)
     }
@@ -107,7 +108,7 @@ mod tests {
     use super::super::marks::New;
     use super::*;
 
-    /// How many segments the report of the only segment tells of.
+    /// Reports the only segment, and returns how many segments the report covers.
     fn told(board: &mut Scoreboard, repeats: bool) -> usize {
         let mut found = Vec::new();
         board.report_duplicate(Offset(1)..Offset(1001), Instant::ZERO, repeats, &mut found);
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_report_is_news_once_for_each_transmission() {
+    fn a_repeated_report_counts_once_for_each_transmission() {
         let mut board = Scoreboard::default();
         board.push(
             Instant::ZERO,

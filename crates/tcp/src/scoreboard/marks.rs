@@ -1,4 +1,4 @@
-//! Writing the scoreboard, for the referee alone: what is sent, acknowledged, marked lost, sent again.
+//! Changes of the scoreboard, for use by the sender only: segments are sent, acknowledged, marked lost, retransmitted.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -15,16 +15,16 @@ use crate::seq::Offset;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct New {
     pub(crate) start: Offset,
-    /// Bytes, a FIN counting as one.
+    /// Bytes; a FIN counts as one.
     pub(crate) len: u32,
-    /// Bytes of a full segment.
+    /// Payload of a full-sized segment.
     pub(crate) smss: Bytes,
     pub(crate) cwnd: Bytes,
     pub(crate) cause: Cause,
 }
 
 impl Scoreboard {
-    /// Enters a new segment.
+    /// Adds a new segment.
     pub(crate) fn push(&mut self, now: Instant, new: New) -> SegId {
         let New { start, len, smss, cwnd, cause } = new;
         let id = self.next_id();
@@ -55,7 +55,7 @@ impl Scoreboard {
         id
     }
 
-    /// The newest segment, which nobody has acknowledged, gets `more` bytes; `smss` is a full segment.
+    /// Adds `more` bytes to the newest segment, which is not acknowledged; `smss` is the size of a full segment.
     pub(crate) fn extend_last(&mut self, more: Bytes, smss: Bytes) {
         let Some(record) = self.records.back_mut() else { return };
         record.len += more.0 as u32;
@@ -72,9 +72,9 @@ impl Scoreboard {
         }
     }
 
-    /// Takes the cumulative acknowledgment of everything below `ack`. Appends what had not been SACKed to `newly`.
+    /// Everything below `ack` is cumulatively acknowledged. Appends the segments that had not been SACKed to `newly`.
     ///
-    /// The records stay readable until [`Scoreboard::retire`].
+    /// The records can be read until [`Scoreboard::retire`].
     pub(crate) fn acknowledge(&mut self, ack: Offset, now: Instant, newly: &mut Vec<SegId>) {
         while let Some(record) = self.records.get(self.acked) {
             if record.end() > ack {
@@ -97,7 +97,7 @@ impl Scoreboard {
         }
     }
 
-    /// An ACK inside a segment: what is below it needs no repair any more.
+    /// The ACK falls inside a segment; the part below it needs no retransmission any more.
     fn trim_first(&mut self, ack: Offset) {
         let Some(record) = self.records.get_mut(self.acked) else { return };
         let covered = ack.since(record.start);
@@ -119,7 +119,7 @@ impl Scoreboard {
         record.len -= covered.0 as u32;
     }
 
-    /// Takes a SACK block. Appends every segment that it covers whole for the first time to `newly`.
+    /// Processes a SACK block. Appends each segment that is completely covered for the first time to `newly`.
     pub(crate) fn sack(&mut self, block: Range<Offset>, now: Instant, newly: &mut Vec<SegId>) {
         let mut i = self.locate(block.start).max(self.acked);
         if self.records.get(i).is_some_and(|r| r.start < block.start) {
@@ -155,7 +155,7 @@ impl Scoreboard {
         self.highest_sacked = self.highest_sacked.max(Some(id));
     }
 
-    /// Takes the marks off a segment that was delivered, so that only `sent` and `sacked` count it.
+    /// Removes the loss marks of a segment that was delivered, so that only `sent` and `sacked` count it.
     fn leave(&mut self, id: SegId) {
         let Some(i) = self.index(id) else { return };
         let one = Tally::one(&self.records[i]);
@@ -206,8 +206,8 @@ impl Scoreboard {
         true
     }
 
-    /// Marks the first transmission of `id` as lost although it was sent again on mere suspicion: one copy is under way,
-    /// not two.
+    /// Marks the first transmission of `id` as lost although it was retransmitted without a loss mark: one copy is in
+    /// flight, not two.
     pub(crate) fn mark_original_lost(&mut self, id: SegId) {
         let Some(i) = self.index(id) else { return };
         let record = &mut self.records[i];
@@ -217,7 +217,7 @@ impl Scoreboard {
         }
     }
 
-    /// Forgets every verdict that has not been acted on: lost segments that were not retransmitted count as under way again.
+    /// Removes the marks of lost segments that have not been retransmitted yet; they count as in flight again.
     pub(crate) fn clear_lost(&mut self) {
         let mut before = None;
         while let Some(id) = self.lowest_to_retransmit() {
@@ -230,7 +230,7 @@ impl Scoreboard {
         }
     }
 
-    /// Forgets every verdict. Segments that were retransmitted count as under way twice.
+    /// Removes all loss marks. Segments that were retransmitted count as in flight twice.
     pub(crate) fn clear_all_lost(&mut self) {
         self.clear_lost();
         for record in self.records.iter_mut().skip(self.acked).filter(|record| record.is_lost()) {
@@ -239,7 +239,7 @@ impl Scoreboard {
         }
     }
 
-    /// The lowest lost segment that waits to be retransmitted.
+    /// The lowest segment that is marked lost and has not been retransmitted yet.
     pub(crate) fn lowest_to_retransmit(&mut self) -> Option<SegId> {
         while let Some(&Reverse(id)) = self.to_retransmit.peek() {
             if self.waits(SegId(id)) {
@@ -250,7 +250,7 @@ impl Scoreboard {
         None
     }
 
-    /// Notes that `id` is being sent again; false if it has been delivered, so that there is nothing to send.
+    /// Notes that `id` is retransmitted. False if it was delivered, so that there is nothing to send.
     pub(crate) fn on_retransmit(&mut self, id: SegId, now: Instant, cwnd: Bytes, cause: Cause) -> bool {
         let Some(i) = self.index(id) else { return false };
         let marks = self.records[i].marks;
@@ -273,14 +273,14 @@ impl Scoreboard {
         true
     }
 
-    /// Keeps the reordering length of a segment's first delivery until a DSACK tells more.
+    /// Records the reordering length of a segment's first delivery, until a DSACK shows which copy it was.
     pub(crate) fn set_first_length(&mut self, id: SegId, length: Segments) {
         if let Some(i) = self.index(id) {
             self.records[i].first_length = Some(length);
         }
     }
 
-    /// The receiver dropped what it had SACKed (RFC 2018 §8): nothing is known to be there any more.
+    /// The receiver has discarded data that it had SACKed (RFC 2018 §8): all SACK information is removed.
     pub(crate) fn forget_sacks(&mut self) {
         let mut before = None;
         for i in self.acked..self.records.len() {

@@ -1,26 +1,26 @@
-//! What is known of every segment that was sent and not yet cumulatively acknowledged.
+//! The state of every segment that was sent and is not yet cumulatively acknowledged.
 //!
-//! # The packet algebra
+//! # Packet accounting
 //!
 //! ```text
 //! sent          = segments from SND.UNA to SND.NXT             (each has one `Record`)
 //! sacked        = of these, selectively acknowledged
-//! lost          = of the rest, given up: the latest transmission that was judged did not arrive
-//! retransmitted = of the rest, sent again since, and that copy is thought to be under way
+//! lost          = of the rest, marked lost: a transmission is assumed not to have arrived
+//! retransmitted = of the rest, retransmitted, and that copy is estimated to be in flight
 //!
-//! pipe = sent - sacked - lost + retransmitted                  (RFC 6675 §4, `SetPipe`)
+//! pipe = sent - sacked - lost + retransmitted      (RFC 6675 §4, `SetPipe`)
 //! ```
 //!
-//! A segment that is neither sacked nor lost but was retransmitted all the same (a probe, a rescue) counts twice: both copies
-//! may be in the network. Each term is kept both in segments and in bytes, and [`Scoreboard::check`] recomputes all
-//! of them from the records after every event in debug builds.
+//! A segment that was retransmitted although it is neither sacked nor lost (a probe, a rescue) counts twice: both copies
+//! may be in the network. Each sum is kept in segments and in bytes. In debug builds, [`Scoreboard::check`] recomputes
+//! all of them from the records after every event.
 //!
 //! # Cost
 //!
-//! Records lie in a ring in the order of their bytes. Three indexes make every operation cost what it changes, not
-//! what is outstanding: *skips* jump over runs of sacked records (path-compressed, as in union-find), a doubly linked
-//! list keeps the records still in doubt in the order of their last transmission, and a heap yields the lowest
-//! record that waits to be retransmitted.
+//! Records are in a ring, ordered by their bytes. Because of three indexes, the cost of an operation depends on what it
+//! changes, not on how much is outstanding: *skips* jump over runs of sacked records (path-compressed, as in
+//! union-find), a doubly linked list has the open records in the order of their last transmission, and a heap yields
+//! the lowest record that waits to be retransmitted.
 
 mod check;
 mod ghosts;
@@ -31,7 +31,7 @@ mod transmissions;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use reknit_units::{Bytes, Segments};
+use reknit_units::{Bytes, Instant, Segments};
 
 pub use self::ghosts::Duplicate;
 use self::ghosts::Ghosts;
@@ -40,13 +40,13 @@ pub use self::record::{Cause, Record, SegId, Tally};
 use self::transmissions::Ends;
 use crate::seq::Offset;
 
-/// The records of all outstanding segments. Plug-ins read it; only the sender's referee writes.
+/// The records of all outstanding segments. Plug-ins read it; only the sender changes it.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
     records: VecDeque<Record>,
     /// The id of the record at the front of the ring.
     front: u64,
-    /// Records at the front that the current ACK covers; they leave when the ACK has been dealt with.
+    /// Records at the front that the current ACK covers; they are removed when the ACK has been processed.
     acked: usize,
     sent: Tally,
     sacked: Tally,
@@ -58,13 +58,13 @@ pub struct Scoreboard {
     /// Of the sacked records, those shorter than a full segment.
     short_sacked: u32,
     transmissions: Ends,
-    /// Lost and not under way again, lowest first. Stale entries are skipped when they come up.
+    /// Marked lost and not yet retransmitted, lowest first. Outdated entries are skipped when they are reached.
     to_retransmit: BinaryHeap<Reverse<u64>>,
     ghosts: Ghosts,
     lost_so_far: Bytes,
 }
 
-/// Reading.
+/// Read access.
 impl Scoreboard {
     /// The first segment that is not cumulatively acknowledged; the next new one if all are.
     pub fn first(&self) -> SegId {
@@ -76,7 +76,7 @@ impl Scoreboard {
         SegId(self.front + self.records.len() as u64)
     }
 
-    /// The record of `id`, if it is outstanding or covered by the ACK at hand.
+    /// The record of `id`, if it is outstanding or covered by the current ACK.
     pub fn get(&self, id: SegId) -> Option<&Record> {
         self.index(id).map(|i| &self.records[i])
     }
@@ -93,42 +93,42 @@ impl Scoreboard {
         self.sent.segments == Segments::ZERO
     }
 
-    /// Everything outstanding.
+    /// All outstanding segments.
     pub fn sent(&self) -> Tally {
         self.sent
     }
 
-    /// Of it, selectively acknowledged.
+    /// The outstanding segments that are selectively acknowledged.
     pub fn sacked(&self) -> Tally {
         self.sacked
     }
 
-    /// Of the rest, judged lost.
+    /// Of the others, those marked lost.
     pub fn lost(&self) -> Tally {
         self.lost
     }
 
-    /// Everything that was ever marked lost, each transmission for itself and whatever became of it later.
+    /// Everything that was ever marked lost. Each transmission counts separately, whatever happened to it later.
     pub fn lost_so_far(&self) -> Bytes {
         self.lost_so_far
     }
 
-    /// Sent again and thought to be under way.
+    /// Retransmitted and estimated to be in flight.
     pub fn retransmitted(&self) -> Tally {
         self.retransmitted
     }
 
-    /// What is thought to be in the network (RFC 6675 §4, `SetPipe`).
+    /// The estimate of the data in flight (RFC 6675 §4, `SetPipe`).
     pub fn pipe(&self) -> Tally {
         self.sent + self.retransmitted - self.sacked - self.lost
     }
 
-    /// How many discontiguous runs of segments are SACKed.
+    /// The number of discontiguous runs of SACKed segments.
     pub fn sacked_runs(&self) -> u32 {
         self.runs
     }
 
-    /// How many of the SACKed segments are shorter than a full one.
+    /// The number of SACKed segments that are shorter than a full one.
     pub fn short_sacked(&self) -> u32 {
         self.short_sacked
     }
@@ -144,7 +144,7 @@ impl Scoreboard {
         self.unsacked_at_or_after(from).map(|i| self.id(i))
     }
 
-    /// The lowest segment that is marked lost, whether it was sent again or not. Visits the holes below it.
+    /// The lowest segment that is marked lost, whether it was retransmitted or not. Visits the holes below it.
     pub fn lowest_lost(&self) -> Option<SegId> {
         let mut at = self.next_unsacked(self.first());
         while let Some(id) = at.filter(|id| !self.get(*id).is_some_and(Record::is_lost)) {
@@ -153,7 +153,12 @@ impl Scoreboard {
         at
     }
 
-    /// How many segments above `id` are SACKed. Visits the holes above it.
+    /// The first segment that was first sent after `at`; the next new one if there is none.
+    pub fn first_sent_after(&self, at: Instant) -> SegId {
+        self.id(self.records.partition_point(|record| record.first_sent <= at))
+    }
+
+    /// The number of SACKed segments above `id`. Visits the holes above it.
     pub fn sacked_above(&self, id: SegId) -> Segments {
         let Some(highest) = self.highest_sacked.filter(|highest| *highest > id) else { return Segments::ZERO };
         let mut sacked = highest.beyond(id);
@@ -178,7 +183,7 @@ impl Scoreboard {
         self.get(id).is_some_and(|r| r.is_lost() && !r.is_retransmitted())
     }
 
-    /// Follows the skips from `from`, then shortens them: amortised almost constant.
+    /// Follows the skips from `from`, then shortens them; the amortised cost is almost constant.
     fn unsacked_at_or_after(&self, from: usize) -> Option<usize> {
         let mut found = from;
         while let Some(record) = self.records.get(found) {
@@ -198,7 +203,8 @@ impl Scoreboard {
 
     /// The index of the record that contains `offset`, or one past the last.
     ///
-    /// Segments are mostly of one size, so a guess by division is mostly right; a binary search covers the rest.
+    /// Segments mostly have the same size, so a guess by division is mostly right; a binary search handles the other
+    /// cases.
     fn locate(&self, offset: Offset) -> usize {
         let contains = |r: &Record| r.start <= offset && offset < r.end();
         if let (Some(first), Some(last)) = (self.records.front(), self.records.back())

@@ -1,4 +1,4 @@
-//! One segment and what is known of it.
+//! The record of one segment.
 
 use std::cell::Cell;
 use std::ops::{Add, Sub};
@@ -7,7 +7,7 @@ use reknit_units::{Bytes, Instant, Segments};
 
 use crate::seq::Offset;
 
-/// The ordinal of a segment in the order of first transmission; the first segment of a connection is 0.
+/// The number of a segment in the order of first transmission; the first segment of a connection is 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct SegId(pub u64);
 
@@ -18,7 +18,7 @@ impl SegId {
         SegId(self.0 + 1)
     }
 
-    /// How many segments `self` lies beyond `earlier`.
+    /// How many segments `self` is after `earlier`.
     pub const fn beyond(self, earlier: SegId) -> Segments {
         Segments(self.0.saturating_sub(earlier.0) as u32)
     }
@@ -29,17 +29,17 @@ impl SegId {
 pub enum Cause {
     /// New data within the window.
     New,
-    /// New data beyond the window (RFC 3042 and its relatives).
+    /// New data beyond the window (RFC 3042 and similar algorithms).
     LimitedTransmit,
-    /// Judged lost by the loss detector.
+    /// Marked lost by the loss detector.
     FastRetransmit,
-    /// Judged lost by the retransmission timer.
+    /// Marked lost by the retransmission timer.
     Timeout,
     /// Tail loss probe (RFC 8985 §7).
     Probe,
-    /// Sent on suspicion at the end of `NextSeg` (RFC 6675 §4, rules 3 and 4).
+    /// Speculative retransmission at the end of `NextSeg` (RFC 6675 §4, rules 3 and 4).
     Rescue,
-    /// Persist timer: tests a closed window (RFC 9293 §3.8.6.1).
+    /// The persist timer probes a closed window (RFC 9293 §3.8.6.1).
     WindowProbe,
 }
 
@@ -48,23 +48,23 @@ pub enum Cause {
 pub struct Record {
     /// First byte.
     pub start: Offset,
-    /// Bytes, a FIN counting as one.
+    /// Bytes; a FIN counts as one.
     pub len: u32,
     /// When it was first sent.
     pub first_sent: Instant,
     /// When it was last sent.
     pub last_sent: Instant,
-    /// When data above it was first seen to be SACKed.
+    /// When data above it was first found to be SACKed.
     pub first_above: Instant,
     /// When it was first ACKed or SACKed.
     pub delivered: Instant,
     /// cwnd at its last transmission, in bytes.
     pub cwnd_at_sent: u32,
-    /// Its reordering length at its first delivery, if it had been sent twice by then (RR-TCP §4.1).
+    /// Its reordering length when it was first delivered, if it had been sent twice by then (RR-TCP §4.1).
     pub first_length: Option<Segments>,
     /// How often it was sent.
     pub transmissions: u16,
-    /// Duplicates of it that the receiver reported (DSACK).
+    /// The number of duplicates of it that the receiver has reported (DSACK).
     pub duplicates: u16,
     /// How often it had been sent at the last such report.
     pub(super) reported_at: u16,
@@ -89,12 +89,12 @@ impl Record {
         self.marks.has(Marks::SACKED)
     }
 
-    /// Judged lost.
+    /// Marked lost.
     pub fn is_lost(&self) -> bool {
         self.marks.has(Marks::LOST)
     }
 
-    /// Sent again, and that copy is thought to be under way.
+    /// Retransmitted, and that copy is estimated to be in flight.
     pub fn is_retransmitted(&self) -> bool {
         self.marks.has(Marks::RETRANSMITTED)
     }
@@ -129,7 +129,7 @@ impl Marks {
     }
 }
 
-/// An amount of data, counted both ways.
+/// An amount of data, in segments and in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// In segments.

@@ -1,7 +1,8 @@
-//! The records still in doubt (neither SACKed, nor lost unless retransmitted), in the order of their last transmission:
-//! a doubly linked list through the records.
+//! The open records (neither SACKed, nor lost without a retransmission), in the order of their last transmission, as a
+//! doubly linked list through the records.
 //!
-//! Of segments that were sent at the same moment the one with the lower bytes counts as the earlier (RFC 8985 §6.2).
+//! Of segments that were sent at the same time, the one with the lower sequence number counts as the earlier (RFC 8985
+//! §6.2).
 
 use reknit_units::Instant;
 
@@ -10,7 +11,7 @@ use super::{Record, Scoreboard, SegId};
 /// No neighbour.
 pub(super) const NIL: u32 = u32::MAX;
 
-/// How a neighbour is kept in a record.
+/// A neighbour as it is stored in a record.
 fn low(id: Option<SegId>) -> u32 {
     id.map_or(NIL, |id| id.0 as u32)
 }
@@ -23,7 +24,7 @@ pub(super) struct Ends {
 }
 
 impl Scoreboard {
-    /// The segments still in doubt (neither SACKed, nor lost unless retransmitted), oldest transmission first.
+    /// The open segments (neither SACKed, nor lost without a retransmission), oldest transmission first.
     pub fn in_send_order(&self) -> impl Iterator<Item = (SegId, &Record)> {
         let mut next = self.transmissions.oldest;
         std::iter::from_fn(move || {
@@ -34,10 +35,10 @@ impl Scoreboard {
         })
     }
 
-    /// Of the segments still in doubt, the one whose last transmission came closest before that of `id`.
+    /// The open segment whose last transmission was the latest before that of `id`.
     ///
-    /// A record keeps its link to the older neighbour when it leaves the list, so this also answers for a segment that
-    /// was just delivered, in as many steps as neighbours left with it.
+    /// A record keeps its link to its older neighbour when it leaves the list, so this also works for a segment that
+    /// has just been delivered. It takes as many steps as neighbours left the list together with it.
     pub fn newest_open_before(&self, id: SegId) -> Option<SegId> {
         let mut older = self.expand(self.get(id)?.older);
         while let Some(candidate) = older {
@@ -50,12 +51,12 @@ impl Scoreboard {
         older
     }
 
-    /// The id whose low half is `low`: ring ids span far less than 2^32.
+    /// The id whose low half is `low`: the ids in the ring span far less than 2^32.
     fn expand(&self, low: u32) -> Option<SegId> {
         (low != NIL).then(|| SegId(self.front + u64::from(low.wrapping_sub(self.front as u32))))
     }
 
-    /// `id` was sent just now.
+    /// `id` has just been sent.
     pub(super) fn link_newest(&mut self, id: SegId) {
         let sent = self.key(id);
         let mut newer = None;
@@ -67,7 +68,7 @@ impl Scoreboard {
         self.link(id, older, newer);
     }
 
-    /// Puts `id` back where its last transmission belongs, looking from `hint` (else from the oldest) onwards.
+    /// Moves `id` back to the position of its last transmission, searching from `hint` (or from the oldest) onwards.
     pub(super) fn link_in_order(&mut self, id: SegId, hint: Option<SegId>) {
         let sent = self.key(id);
         let mut older = hint.filter(|hint| self.key(*hint) <= sent);
@@ -82,7 +83,7 @@ impl Scoreboard {
         self.link(id, older, newer);
     }
 
-    /// What the list is sorted by.
+    /// The sort key of the list.
     fn key(&self, id: SegId) -> (Instant, SegId) {
         (self.at(id).last_sent, id)
     }

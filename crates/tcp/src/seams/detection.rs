@@ -13,13 +13,13 @@ pub enum Why {
     Duplicates,
     /// Enough SACKed above it (RFC 6675 §4, `IsLost`).
     SackedAbove,
-    /// A partial ACK points at it (RFC 6582 §3.2).
+    /// A partial ACK indicates it (RFC 6582 §3.2).
     PartialAck,
     /// A segment sent later was delivered, and the reordering window has passed since (RFC 8985 §6).
     Overtaken,
     /// Its own deadline passed.
     Deadline,
-    /// The simulator said so.
+    /// The simulator reported it.
     Told,
 }
 
@@ -30,13 +30,14 @@ pub struct Verdicts {
     pub(crate) originals_lost: Vec<SegId>,
     pub(crate) repairs: Vec<SegId>,
     pub(crate) event: Option<SegId>,
+    pub(crate) withdrawn: Vec<SegId>,
     pub(crate) collapse: Option<Instant>,
     pub(crate) probe: bool,
     pub(crate) probe_repaired_loss: bool,
 }
 
 impl Verdicts {
-    /// The latest transmission of `id` did not arrive. Outside an episode the first such verdict begins one.
+    /// The latest transmission of `id` did not arrive. Outside an episode, the first such verdict starts one.
     pub fn lost(&mut self, id: SegId, why: Why) {
         self.lost.push((id, why));
     }
@@ -46,10 +47,16 @@ impl Verdicts {
         self.originals_lost.push(id);
     }
 
-    /// The latest transmission of `id` did not arrive either, in a congestion event that was answered before: it is
-    /// repaired, and nothing begins.
+    /// The latest transmission of `id` also did not arrive, in a congestion event that has already been responded to:
+    /// it is retransmitted, but no new episode starts.
     pub fn repair(&mut self, id: SegId) {
         self.repairs.push(id);
+    }
+
+    /// The reduction for `hole` ([`Verdicts::event`]) was spurious, even if others have followed it: the window becomes what
+    /// it would be without it. Only for detectors whose reductions stay open ([`LossDetector::withdraws`]).
+    pub fn withdraw(&mut self, hole: SegId) {
+        self.withdrawn.push(hole);
     }
 
     /// So much is lost that the window restarts from one segment, and nothing is sent before `until`.
@@ -57,7 +64,7 @@ impl Verdicts {
         self.collapse = Some(until);
     }
 
-    /// The loss of `hole` is a separate congestion event: it begins an episode in any phase of the sender.
+    /// The loss of `hole` is a separate congestion event: it starts an episode in any phase of the sender.
     pub fn event(&mut self, hole: SegId) {
         self.event = Some(hole);
     }
@@ -67,12 +74,12 @@ impl Verdicts {
         self.probe = true;
     }
 
-    /// The probe repaired a loss that was not detected otherwise: respond once, as to any loss (RFC 8985 §7.4).
+    /// The probe repaired a loss that was not detected otherwise: respond once, as to any other loss (RFC 8985 §7.4).
     pub fn probe_repaired_loss(&mut self) {
         self.probe_repaired_loss = true;
     }
 
-    /// What was marked lost so far.
+    /// The segments marked lost so far.
     pub fn marked(&self) -> impl Iterator<Item = SegId> {
         self.lost.iter().map(|(id, _)| *id)
     }
@@ -82,6 +89,7 @@ impl Verdicts {
         self.originals_lost.clear();
         self.repairs.clear();
         self.event = None;
+        self.withdrawn.clear();
         self.collapse = None;
         self.probe = false;
         self.probe_repaired_loss = false;
@@ -103,7 +111,8 @@ pub trait LossDetector: Plugin {
         Instant::NEVER
     }
 
-    /// True if the retransmission timer does not expire while [`LossDetector::deadline`] is set: both are one timer.
+    /// True if the retransmission timer does not expire while [`LossDetector::deadline`] is set, because both are the
+    /// same timer.
     fn holds_rto(&self) -> bool {
         false
     }
@@ -111,19 +120,24 @@ pub trait LossDetector: Plugin {
     /// A segment was sent or retransmitted.
     fn on_sent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
 
-    /// True if the window must not grow now, because it is not decided whether something was lost. Asked on each ACK
+    /// True if the window must not grow now, because it is not yet known whether something was lost. Called on each ACK
     /// outside recovery.
     fn holds_growth(&self, _cx: &Context<'_>) -> bool {
         false
     }
 
-    /// True if [`LossDetector::on_told`] should report what the network lost, which only a simulator can do.
+    /// True if reductions stay open, so that [`Verdicts::withdraw`] can undo each of the last few.
+    fn withdraws(&self) -> bool {
+        false
+    }
+
+    /// True if [`LossDetector::on_told`] must be called with what the network lost, which only a simulator can do.
     fn is_told(&self) -> bool {
         false
     }
 
-    /// The network has lost the latest transmission of `id`, and an acknowledgment of it would have come by now. Called
-    /// by the simulator alone, for detectors that want it.
+    /// The network has lost the latest transmission of `id`, and its acknowledgment would have arrived by now. Called
+    /// only by the simulator, for detectors that ask for it.
     fn on_told(&mut self, _cx: &Context<'_>, _id: SegId, _verdicts: &mut Verdicts) {}
 
     /// True if recovery may also retransmit holes that are not marked lost when there is nothing else to send (RFC 6675 §4,
@@ -132,19 +146,19 @@ pub trait LossDetector: Plugin {
         false
     }
 
-    /// True if the retransmission timeout that just fired means that `id` is lost too (RFC 6298 §5.4 speaks of the
-    /// first segment only; classic TCP gives up everything).
+    /// True if the retransmission timeout that just fired means that `id` is lost too. RFC 6298 §5.4 mentions only the
+    /// first segment; classic TCP marks everything lost.
     fn lost_at_timeout(&self, _cx: &Context<'_>, _id: SegId) -> bool {
         true
     }
 }
 
-/// How many duplicates mean loss.
+/// The number of duplicates that indicates a loss.
 pub trait DupThresh: Plugin {
     /// Updates the threshold after an ACK. Called before loss detection, which then uses the newest threshold.
     fn on_ack(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) {}
 
-    /// The threshold, in segments. Asked on every ACK outside recovery.
+    /// The threshold, in segments. Called on every ACK outside recovery.
     fn dup_thresh(&self, cx: &Context<'_>) -> Segments;
 
     /// The share of measured reordering that the threshold should cover, if it uses one.
@@ -152,16 +166,16 @@ pub trait DupThresh: Plugin {
         None
     }
 
-    /// What it has measured of reordering, for a later connection to the same peer.
+    /// What it has measured about reordering, for a later connection to the same peer.
     fn history(&self) -> Option<ReorderingHistory> {
         None
     }
 
-    /// Begins with what an earlier connection to the same peer has measured.
+    /// Starts with what an earlier connection to the same peer has measured.
     fn begin_with(&mut self, _history: &ReorderingHistory) {}
 }
 
-/// The reordering that a connection has measured on the way to a peer.
+/// The reordering that a connection has measured on its path to a peer.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReorderingHistory {
     /// Reordering lengths and when they were measured, oldest first.
@@ -175,7 +189,7 @@ pub struct ReorderingHistory {
 pub enum Entry {
     /// Now.
     Now,
-    /// Not before this moment, and only if the hole is still open then.
+    /// Not before this time, and only if the hole is still open then.
     At(Instant),
 }
 

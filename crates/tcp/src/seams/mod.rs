@@ -1,4 +1,5 @@
-//! The seams: small traits that take facts and return decisions, one for each decision on which published algorithms differ.
+//! The seams: small traits that take facts and return decisions, one for each decision that published algorithms make
+//! differently.
 //!
 //! The engine calls them in a fixed order on every ACK (see `sender/ack.rs`). A plug-in never writes the scoreboard or the
 //! window. Detecting a loss, responding to it and undoing the response are separate decisions, so algorithms for each can be

@@ -1,4 +1,4 @@
-//! What all plug-ins have in common, and the set of them that makes a connection a variant.
+//! What all plug-ins have in common, and the set of plug-ins that makes a connection a variant.
 
 use std::fmt::Debug;
 
@@ -6,7 +6,8 @@ use crate::facts::{Context, Turn};
 
 /// A plug-in of any seam.
 pub trait Plugin: Debug + Send {
-    /// A turn in the sender's recovery: drop the state that belongs to one episode. Not called for plug-ins of a receiver.
+    /// A change in the sender's recovery. Resets state that belongs to a single episode. Not called for plug-ins of a
+    /// receiver.
     fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
 
     /// Bytes that it has allocated on the heap.
@@ -15,12 +16,12 @@ pub trait Plugin: Debug + Send {
     }
 }
 
-/// What fills a seam: one plug-in, or a list of them.
+/// The contents of a seam: one plug-in, or a list of them.
 pub(crate) trait Slot {
-    /// Bytes that it keeps, itself included.
+    /// Bytes that it occupies, itself included.
     fn size(&self) -> usize;
 
-    /// Tells it about a turn.
+    /// Tells it about a change in the sender's recovery.
     fn tell(&mut self, cx: &Context<'_>, turn: Turn);
 }
 
@@ -46,7 +47,7 @@ impl<P: Plugin + ?Sized> Slot for Vec<Box<P>> {
     }
 }
 
-/// What a field holds for a seam that `one` plug-in fills, or `many` may.
+/// The type of the field for a seam that `one` plug-in fills, or `many`.
 macro_rules! plugin {
     (one $seam:ident) => { Box<dyn crate::seams::$seam> };
     (many $seam:ident) => { Vec<Box<dyn crate::seams::$seam>> };
@@ -57,12 +58,13 @@ macro_rules! plugins {
         sender { $($field:ident: $count:ident $seam:ident, $decides:literal;)+ }
         receiver { $($rcv_field:ident: $rcv_count:ident $rcv_seam:ident, $rcv_decides:literal;)+ }
     ) => {
-        /// One algorithm for each seam: what makes a connection a variant.
+        /// One algorithm for each seam; they make a connection a variant.
         #[derive(Debug)]
         pub struct Plugins {
-            /// The sender's.
+            /// The sender's plug-ins.
             pub sender: SenderPlugins,
-            /// Replaces those of them that need SACK, if the peer does not do it; none if none needs it.
+            /// Replaces the sender's plug-ins that need SACK, if the peer does not support it; none if no plug-in needs
+            /// it.
             pub without_sack: Option<fn(&mut SenderPlugins)>,
             $(
                 #[doc = concat!("Decides ", $rcv_decides, ".")]
@@ -80,12 +82,12 @@ macro_rules! plugins {
         }
 
         impl SenderPlugins {
-            /// Bytes that the plug-ins keep.
+            /// Bytes that the plug-ins occupy.
             pub(crate) fn state_size(&self) -> usize {
                 0 $(+ self.$field.size())+
             }
 
-            /// Tells every plug-in about a turn.
+            /// Tells every plug-in about a change in the sender's recovery.
             pub(crate) fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
                 $(self.$field.tell(cx, turn);)+
             }

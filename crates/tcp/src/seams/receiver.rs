@@ -7,27 +7,27 @@ use crate::experiment::{Experiment, Features};
 use crate::seams::Plugin;
 use crate::seq::Offset;
 
-/// How a data segment fits what the receiver has.
+/// The position of a data segment relative to the data received so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
-    /// It is the next one and nothing is missing.
+    /// It is the next one, and nothing is missing.
     InOrder,
-    /// It leaves a gap below it.
+    /// There is a gap below it.
     OutOfOrder,
-    /// It fills a gap, wholly or in part.
+    /// It fills a gap completely or partly.
     FillsGap,
-    /// It brings nothing new.
+    /// It contains nothing new.
     Duplicate,
 }
 
-/// What the receiver knows when a data segment has arrived.
+/// The facts about a data segment that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct RxFacts<'a> {
-    /// The moment.
+    /// The time of arrival.
     pub now: Instant,
     /// The connection's options.
     pub config: &'a Config,
-    /// How the segment fits.
+    /// The position of the segment.
     pub arrival: Arrival,
     /// First byte of the segment.
     pub start: Offset,
@@ -37,9 +37,9 @@ pub struct RxFacts<'a> {
     pub rcv_nxt: Offset,
     /// One past the highest byte received.
     pub highest: Offset,
-    /// True if something is still missing below `highest`.
+    /// True if there is still a gap below `highest`.
     pub gaps: bool,
-    /// How many of the blocks that SACK reports have changed more recently than the one that the segment is part of.
+    /// How many of the SACK blocks have changed more recently than the block that contains the segment.
     pub newer_blocks: usize,
     /// The longest segment so far: the estimate of the peer's segment size (RFC 5681 §4.2).
     pub rmss: Bytes,
@@ -49,11 +49,11 @@ pub struct RxFacts<'a> {
     pub window: Bytes,
     /// The peer's timestamp on it (RFC 7323 §3).
     pub timestamp: Option<u32>,
-    /// What the experimental option says.
+    /// The experimental option.
     pub experiment: &'a Experiment,
-    /// What routers on the way say they have dropped: where the lowest and the highest such segment begins.
+    /// What routers on the path report as dropped: the first bytes of the lowest and of the highest such segment.
     pub dropped: Option<(Offset, Offset)>,
-    /// The round-trip time as a receiver knows it: from the handshake, later from echoed timestamps.
+    /// The round-trip time as the receiver measures it: from the handshake, later from echoed timestamps.
     pub rtt: Option<Duration>,
 }
 
@@ -62,27 +62,27 @@ pub struct RxFacts<'a> {
 pub enum AckAction {
     /// At once.
     Now,
-    /// With the next segment that is sent anyway, or at this moment.
+    /// With the next segment that is sent anyway, but at the latest at this time.
     By(Instant),
-    /// The policy acknowledges it itself, when its own [`AckPolicy::deadline`] comes.
+    /// The policy itself acknowledges it, at its own [`AckPolicy::deadline`].
     Withhold,
 }
 
-/// An acknowledgment that a policy has timed itself.
+/// An acknowledgment that the policy itself has scheduled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimedAck {
-    /// What it acknowledges: at most RCV.NXT, and not less than was acknowledged before.
+    /// The number that it acknowledges: at most RCV.NXT, and not less than was acknowledged before.
     pub ack: Offset,
-    /// True if it reports what has arrived above (SACK), as of the moment when it is sent.
+    /// True if it carries SACK blocks, as they are when it is sent.
     pub sack: bool,
 }
 
-/// What segments sent for other reasons may acknowledge: data segments, window updates, responses to probes.
+/// What segments may acknowledge that are sent for other reasons: data segments, window updates, responses to probes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Disclosure {
     /// The most that they may acknowledge.
     pub ack: Offset,
-    /// True if they may report what has arrived above.
+    /// True if they may carry SACK blocks.
     pub sack: bool,
 }
 
@@ -99,13 +99,13 @@ pub trait AckPolicy: Plugin {
     /// Everything that may be disclosed has been acknowledged.
     fn on_ack_sent(&mut self);
 
-    /// When [`AckPolicy::on_timer`] wants to be called, [`Instant::NEVER`] if nothing is withheld.
+    /// When to call [`AckPolicy::on_timer`]; [`Instant::NEVER`] if nothing is withheld.
     fn deadline(&self) -> Instant {
         Instant::NEVER
     }
 
-    /// The deadline has come: the acknowledgment to send now. Called again until there is none or the deadline lies in
-    /// the future.
+    /// The deadline has passed. Returns the acknowledgment to send now. Called again until there is none or the
+    /// deadline is in the future.
     fn on_timer(&mut self, _now: Instant) -> Option<TimedAck> {
         None
     }
@@ -116,12 +116,12 @@ pub trait AckPolicy: Plugin {
     }
 }
 
-/// Fields beyond the standard options. In use only if the peer has offered the same features.
+/// Fields beyond the standard options. Used only if the peer has offered the same features.
 pub trait HeaderSupport: Plugin {
-    /// What both ends must know.
+    /// The features that both ends must support.
     fn features(&self) -> Features;
 
-    /// A data segment is sent, `again` if its bytes were sent before.
+    /// A data segment is sent; `again` if its bytes were sent before.
     fn annotate_data(&mut self, _again: bool, _experiment: &mut Experiment) {}
 
     /// A segment with data arrived.
@@ -130,7 +130,7 @@ pub trait HeaderSupport: Plugin {
     /// A pure ACK of everything below `ack` is sent.
     fn annotate_ack(&mut self, _ack: Offset, _experiment: &mut Experiment) {}
 
-    /// How many ACKs report each duplicate (RFC 2883 §4: one).
+    /// The number of ACKs that report each duplicate (RFC 2883 §4: one).
     fn duplicate_reports(&self) -> u32 {
         1
     }

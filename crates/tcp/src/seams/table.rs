@@ -1,7 +1,7 @@
-//! The table of seams: each is listed once, and everything that needs all of them comes from here.
+//! The table of seams. Each seam is listed once here; everything else that needs the list is generated from it.
 
-/// Calls the macro `$then` with all seams, in the order of lists: for each its name in files, whether `one` plug-in
-/// fills it or `many` may (none included), its trait in [`seams`](mod@crate::seams), and what it decides.
+/// Calls the macro `$then` with all seams in order. Each has its name in files, whether it takes `one` plug-in or
+/// `many` (or none), its trait in [`seams`](mod@crate::seams), and the decision that it makes.
 #[macro_export]
 macro_rules! seams {
     ($then:ident) => {
@@ -13,7 +13,7 @@ macro_rules! seams {
                 spurious_detectors: many SpuriousDetector, "whether the last reduction was spurious";
                 spurious_response: one SpuriousResponse, "the window after a spurious reduction";
                 loss_response: one LossResponse, "the window after a loss";
-                fast_recovery: one FastRecovery, "how fast recovery spends the window";
+                fast_recovery: one FastRecovery, "how much fast recovery may send";
                 timeout_recovery: one TimeoutRecovery, "what to send after a timeout";
                 rto_estimator: one RtoEstimator, "the retransmission timeout";
                 limited_transmit: one LimitedTransmit, "new data during disorder";
@@ -21,7 +21,7 @@ macro_rules! seams {
             }
             receiver {
                 ack_policy: one AckPolicy, "when the receiver acknowledges";
-                header_support: many HeaderSupport, "what travels beyond the standard options";
+                header_support: many HeaderSupport, "header fields beyond the standard options";
             }
         }
     };

@@ -1,20 +1,22 @@
-//! The ACK pipeline. Its order is part of the specification: a verdict before a measurement before the RTT before the
-//! response before detection, so that one ACK is judged with the newest threshold but an unmodified window.
+//! The ACK pipeline. The order of its steps matters: first whether the last reduction was spurious, then reordering,
+//! RTT, the response, and loss detection, so that loss detection uses the newest threshold while the earlier steps see
+//! the window as it was before this ACK.
 //!
-//! The steps are numbered as in `docs/architecture.md`. Step 1 is the connection's: the segment is checked and its SACK
-//! blocks are read.
+//! The steps are numbered as in `docs/architecture.md`. Step 1 is done by the connection: it checks the segment and
+//! reads its SACK blocks.
 
 use std::mem;
+use std::ops::Range;
 
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use super::{SackReport, Sender, context};
 use crate::experiment::{Experiment, Features};
 use crate::facts::{AckFacts, Dsack, Phase, TIMESTAMP_TICK};
-use crate::scoreboard::{Scoreboard, SegId};
+use crate::scoreboard::{Duplicate, Scoreboard, SegId};
 use crate::seq::Offset;
 
-/// A segment's acknowledgment, checked (RFC 9293 §3.10.7.4) and in offsets.
+/// A segment's acknowledgment, checked (RFC 9293 §3.10.7.4) and converted to offsets.
 #[derive(Clone, Debug)]
 pub(crate) struct AckInput {
     pub(crate) ack: Offset,
@@ -25,11 +27,14 @@ pub(crate) struct AckInput {
     /// No payload, no SYN, no FIN: only such a segment can be a duplicate ACK without SACK.
     pub(crate) pure: bool,
     pub(crate) sack: Option<SackReport>,
-    /// The age of the timestamp that is echoed.
+    /// The age of the echoed timestamp.
     pub(crate) echo_age: Option<Duration>,
     pub(crate) ece: bool,
     pub(crate) experiment: Experiment,
 }
+
+/// How late an original can come, for detectors that withdraw reductions: half of RFC 9293's maximum segment lifetime.
+const MAXIMUM_LATENESS: Duration = Duration::from_secs(60);
 
 impl Sender {
     pub(crate) fn on_ack(&mut self, now: Instant, input: &AckInput) {
@@ -50,11 +55,7 @@ impl Sender {
         let window_changed = self.update_window(now, input); // step 2
         let (in_flight_before, lost_before) = (self.board.pipe().bytes, self.board.lost_so_far());
         let (ack_loss, newly_sacked) = self.update_scoreboard(now, input, &mut newly); // step 3
-        let dsack = input.sack.as_ref().and_then(|report| report.dsack.as_ref());
-        if let Some(range) = dsack {
-            let repeats = self.state.features.has(Features::REPEATS);
-            self.board.report_duplicate(range.clone(), now, repeats, &mut duplicates);
-        }
+        let dsack = self.report_duplicate(now, input, &mut duplicates);
         let una_before = self.state.snd_una;
         let mut ack = AckFacts {
             ack: input.ack,
@@ -92,12 +93,11 @@ impl Sender {
         }
         let window_is_set = self.detect_loss(now, &ack); // step 8
         self.sample_losses(&mut ack, lost_before);
-        // RFC 3168 §6.1.2: the window grows by ACKs that do not echo congestion.
+        // RFC 3168 §6.1.2: the window grows only on ACKs that do not echo congestion.
         let may_grow = spurious.is_none() && !window_is_set && !timeout_was_open && !ack.ece && !self.is_frozen(now);
         self.grow_window(now, &ack, may_grow); // step 9
-        self.respond_to_ecn(now, &ack); // step 9 too
-        self.new_first = self.state.phase == Phase::Loss
-            && self.plugins.timeout_recovery.sends_new_first(&context!(self, now), &ack);
+        self.respond_to_ecn(now, &ack); // also step 9
+        self.choose_first(now, &ack);
         self.count(&ack);
 
         self.newly = newly;
@@ -107,24 +107,34 @@ impl Sender {
         debug_assert_eq!(self.board.check(), Ok(()));
     }
 
-    /// The ACK is dealt with: what it covers leaves the scoreboard.
+    /// After a timeout new data may go before retransmissions.
+    fn choose_first(&mut self, now: Instant, ack: &AckFacts<'_>) {
+        self.new_first =
+            self.state.phase == Phase::Loss && self.plugins.timeout_recovery.sends_new_first(&context!(self, now), ack);
+    }
+
+    /// The ACK has been processed: the segments that it covers leave the scoreboard.
     fn retire(&mut self, now: Instant) {
-        let ghosts_expire = now + Scoreboard::ghost_lifetime(self.patience(), self.state.srtt);
-        self.board.retire(ghosts_expire);
+        let lifetime = if self.plugins.loss_detector.withdraws() {
+            MAXIMUM_LATENESS
+        } else {
+            Scoreboard::ghost_lifetime(self.patience(), self.state.srtt)
+        };
+        self.board.retire(now + lifetime);
         if let Some(sampler) = &mut self.sampler {
             sampler.retire(self.board.first());
         }
     }
 
-    /// At an end that has only received, a data segment acknowledges the same nothing as the one before: there is nothing
-    /// outstanding to judge and nothing to send. Most segments of a transfer arrive at such an end.
+    /// True if the ACK repeats the one before at an end that has only received: nothing is outstanding, and there is
+    /// nothing to send. Most data segments of a transfer arrive at such an end.
     fn repeats_itself(&self, input: &AckInput) -> bool {
         let has_written = self.written > Offset::DATA || self.closing;
         let has_news = input.pure || input.ece || input.sack.is_some() || input.ack != self.state.snd_una;
         !has_written && !has_news && self.stats.acks > 0
     }
 
-    /// Step 2, RFC 9293 §3.10.7.4: the window is taken from the newest segment only. True if it changed.
+    /// Step 2, RFC 9293 §3.10.7.4: only the newest segment updates the window. True if it changed.
     fn update_window(&mut self, now: Instant, input: &AckInput) -> bool {
         if input.ack < self.state.snd_una || (input.seq, input.ack) < self.wl {
             return false;
@@ -134,13 +144,14 @@ impl Sender {
         self.state.snd_wnd = input.wnd;
         self.state.max_snd_wnd = self.state.max_snd_wnd.max(input.wnd);
         if input.wnd == Bytes::ZERO {
-            // A closed window is no dead peer: as long as it answers, the connection lives (RFC 9293 §3.8.6.1).
+            // A peer with a closed window is not dead: the connection stays open as long as it answers (RFC 9293
+            // §3.8.6.1).
             self.last_progress = now;
         }
         changed
     }
 
-    /// Step 3. True if nothing was SACKed before; and how many segments this ACK newly SACKs.
+    /// Step 3. Returns true if nothing was SACKed before, and how many segments this ACK newly SACKs.
     fn update_scoreboard(&mut self, now: Instant, input: &AckInput, newly: &mut Vec<SegId>) -> (bool, Segments) {
         let none_sacked = self.board.sacked().segments == Segments::ZERO;
         if input.ack > self.state.snd_una {
@@ -148,7 +159,7 @@ impl Sender {
         }
         let acked = newly.len();
         if let Some(report) = input.sack.as_ref().filter(|_| self.state.sack) {
-            // Most blocks repeat those of the last ACK, and a block that was taken in stays taken in.
+            // Most blocks repeat those of the last ACK. A block that was processed once has no further effect.
             for block in report.blocks().iter().filter(|block| !self.last_sack.blocks().contains(block)) {
                 self.board.sack(block.clone(), now, newly);
             }
@@ -157,8 +168,21 @@ impl Sender {
         (none_sacked, Segments((newly.len() - acked) as u32))
     }
 
-    /// A duplicate ACK, by RFC 6675 §2 with SACK and by RFC 5681 §2 without. The answer to a probe of a closed window only
-    /// looks like one.
+    /// Also step 3: the data of which a DSACK reports a duplicate. Its range.
+    fn report_duplicate<'a>(
+        &mut self,
+        now: Instant,
+        input: &'a AckInput,
+        duplicates: &mut Vec<Duplicate>,
+    ) -> Option<&'a Range<Offset>> {
+        let range = input.sack.as_ref()?.dsack.as_ref()?;
+        let repeats = self.state.features.has(Features::REPEATS);
+        self.board.report_duplicate(range.clone(), now, repeats, duplicates);
+        Some(range)
+    }
+
+    /// A duplicate ACK, by RFC 6675 §2 with SACK and by RFC 5681 §2 without. The answer to a probe of a closed window
+    /// is not one.
     fn is_duplicate(&self, input: &AckInput, newly_sacked: Segments, window_changed: bool) -> bool {
         if self.state.sack {
             return newly_sacked > Segments::ZERO;
@@ -167,7 +191,7 @@ impl Sender {
         input.pure && input.ack == self.state.snd_una && !window_changed && in_flight
     }
 
-    /// Step 3 too, the cumulative field: SND.UNA moves and the duplicates start over.
+    /// Also step 3, the cumulative acknowledgment: SND.UNA advances, and the count of duplicates restarts.
     fn advance(&mut self, now: Instant, ack: &AckFacts<'_>) {
         if ack.advances() {
             self.state.snd_una = ack.ack;
@@ -184,8 +208,9 @@ impl Sender {
         self.board.highest_sacked().max(acked)
     }
 
-    /// Step 9. Outside recovery, and only if the window was full when what this ACK acknowledges was in flight: an unused
-    /// window must not grow (RFC 7661 §4, RFC 9438 §5.8). A model of the path sets the window on every ACK.
+    /// Step 9. The window grows outside recovery, and only if it was full when the data that this ACK acknowledges was
+    /// in flight: an unused window must not grow (RFC 7661 §4, RFC 9438 §5.8). A model of the path sets the window on
+    /// every ACK.
     fn grow_window(&mut self, now: Instant, ack: &AckFacts<'_>, may_grow: bool) {
         if self.by_model {
             let window = self.plugins.congestion_control.on_ack(&context!(self, now), ack);
@@ -196,8 +221,11 @@ impl Sender {
             return;
         }
         let was_full = ack.una_before < self.full_until;
-        let held = self.plugins.loss_detector.holds_growth(&context!(self, now));
-        if !ack.newly.is_empty() && self.state.phase != Phase::Recovery && was_full && !held {
+        if !ack.newly.is_empty()
+            && self.state.phase != Phase::Recovery
+            && was_full
+            && !self.plugins.loss_detector.holds_growth(&context!(self, now))
+        {
             let window = self.plugins.congestion_control.on_ack(&context!(self, now), ack);
             self.set_window(window);
         }
@@ -208,7 +236,7 @@ impl Sender {
         self.stats.dup_acks += u64::from(ack.duplicate);
         self.stats.stale_acks += u64::from(ack.stale);
         for segment in ack.dsack.iter().flat_map(|dsack| dsack.segments) {
-            // A segment that was sent twice can be a duplicate once by our doing; what exceeds that is the network's.
+            // A segment that was sent twice can cause one duplicate; any further duplicates were made by the network.
             if segment.reports < segment.transmissions {
                 self.stats.spurious_retransmissions += 1;
             } else {

@@ -1,4 +1,4 @@
-//! Step 8: what is lost, and what that means for the phase.
+//! Step 8: loss detection, and the changes of phase.
 
 use std::mem;
 
@@ -11,7 +11,7 @@ use crate::scoreboard::SegId;
 use crate::seams::{DisorderEnd, Entry, Verdicts, Why};
 
 impl Sender {
-    /// True if the ACK ended something that set the window in doing so; it must not grow on top.
+    /// True if the ACK ended an episode and thereby set the window, which must not grow in addition.
     pub(super) fn detect_loss(&mut self, now: Instant, ack: &AckFacts<'_>) -> bool {
         let mut window_is_set = self.leave_if_over(now, ack);
         if ack.advances() {
@@ -30,7 +30,7 @@ impl Sender {
         window_is_set
     }
 
-    /// Asks the detector because of an ACK, or because its clock or a postponement says to look again. True if fast
+    /// Calls the detector because of an ACK, or because its deadline or a postponement has passed. True if fast
     /// recovery begins.
     pub(super) fn ask_detector(&mut self, now: Instant, ack: Option<&AckFacts<'_>>) -> bool {
         let mut verdicts = mem::take(&mut self.verdicts);
@@ -52,7 +52,7 @@ impl Sender {
         entered
     }
 
-    /// The simulator tells that the latest transmission of `id` was lost.
+    /// The simulator reports that the latest transmission of `id` was lost.
     pub(crate) fn tell_lost(&mut self, now: Instant, id: SegId) {
         let mut verdicts = mem::take(&mut self.verdicts);
         self.plugins.loss_detector.on_told(&context!(self, now), id, &mut verdicts);
@@ -62,15 +62,18 @@ impl Sender {
         self.transmit(now);
     }
 
-    /// True if the loss detector wants to be told what the network lost.
+    /// True if the loss detector must be told what the network lost.
     pub(crate) fn is_told(&self) -> bool {
         self.plugins.loss_detector.is_told()
     }
 
-    /// Marks what is lost; outside an episode that begins fast recovery, unless a postponement objects.
+    /// Marks segments lost. Outside an episode this starts fast recovery, unless a postponement delays it.
     fn act_on_loss(&mut self, now: Instant, verdicts: &Verdicts, ack: Option<&AckFacts<'_>>) -> bool {
         let first_lost = verdicts.lost.first().map(|(hole, _)| *hole).filter(|_| !self.in_episode());
         let event = verdicts.event.or(first_lost);
+        for &hole in &verdicts.withdrawn {
+            self.withdraw(now, hole);
+        }
         for &id in &verdicts.repairs {
             self.mark_lost(now, id);
             self.forced |= self.plugins.fast_recovery.retransmits_at_once(&context!(self, now));
@@ -110,7 +113,7 @@ impl Sender {
         self.plugins.on_turn(&context!(self, now), Turn::EnterRecovery);
     }
 
-    /// Regular ends of both episodes. True if that set the window for good.
+    /// The normal end of recovery, or of the time after a timeout. True if that set the window.
     fn leave_if_over(&mut self, now: Instant, ack: &AckFacts<'_>) -> bool {
         let cx = context!(self, now);
         match self.state.phase {
@@ -121,7 +124,7 @@ impl Sender {
                 self.plugins.on_turn(&context!(self, now), Turn::LeaveRecovery);
                 !self.plugins.fast_recovery.grows_on_exit()
             }
-            // While the timeout is probed, the plug-in says when it is over.
+            // While it is undecided whether a timeout was spurious, the plug-in decides when this phase ends.
             Phase::Loss if self.state.snd_una >= self.state.recover && !self.is_probing_timeout() => {
                 self.leave_episode();
                 self.plugins.on_turn(&context!(self, now), Turn::LeaveRecovery);
@@ -150,15 +153,15 @@ impl Sender {
         self.state.dup_thresh = self.plugins.dup_thresh.dup_thresh(&context!(self, now));
     }
 
-    /// How far FlightSize may exceed cwnd while the ACKs are in disorder.
+    /// How far FlightSize may exceed cwnd during disorder.
     fn allow_limited_transmit(&mut self, now: Instant, ack: &AckFacts<'_>) {
         if let Reaction::Disorder(disorder) = &mut self.reaction {
             disorder.flight_limit = self.plugins.limited_transmit.flight_limit(&context!(self, now), ack);
         }
     }
 
-    /// What was allowed beyond the window ends. After measuring, so that an ACK is measured in the episode that it ends.
-    /// True if that set the window.
+    /// Ends what limited transmit allowed beyond the window. This happens after the measurements, so that the ACK that
+    /// ends an episode is measured as part of it. True if the window was set.
     pub(super) fn end_disorder(&mut self, now: Instant, end: DisorderEnd) -> bool {
         let window = match &mut self.reaction {
             Reaction::Disorder(disorder) => {
@@ -177,7 +180,7 @@ impl Sender {
         window.is_some()
     }
 
-    /// Asks the postponements once for each hole; the longest wait counts.
+    /// Asks the postponements once for each hole. The longest wait applies.
     fn must_wait(&mut self, now: Instant, hole: SegId) -> bool {
         if let Some((_, until)) = self.postponed {
             return until > now;

@@ -9,11 +9,11 @@ use crate::scoreboard::SegId;
 use crate::seq::Offset;
 
 impl Sender {
-    /// Step 5: the reordering that this ACK reveals, and the policies that learn from it.
+    /// Step 5: the reordering that this ACK reveals, and the plug-ins that use it.
     ///
-    /// Two holes closed by one ACK tell nothing: an ACK was lost or overtaken, or ACKs are delayed. A segment that was
-    /// sent twice tells nothing until a DSACK says that both copies arrived; then both lengths count, and their mean
-    /// does not depend on which copy caused which ACK.
+    /// If one ACK closes two holes, nothing can be measured: an ACK was lost or overtaken, or ACKs are delayed. A
+    /// segment that was sent twice cannot be measured until a DSACK shows that both copies arrived. Then both lengths
+    /// count, and their mean does not depend on which copy caused which ACK.
     pub(super) fn measure_reordering(&mut self, now: Instant, ack: &mut AckFacts<'_>) {
         let first = match ack.newly {
             [segment] => self.first_length(*segment, ack.highest),
@@ -43,9 +43,10 @@ impl Sender {
         }
     }
 
-    /// Step 6: the RTT of what this ACK delivers, and the estimator's sample if one is due.
+    /// Step 6: the RTT of the data that this ACK delivers, and a sample for the estimator if one is due.
     ///
-    /// `echoed` is the RTT by the echoed timestamp, which is valid for retransmitted segments too (RFC 7323 §4.1).
+    /// `echoed` is the RTT computed from the echoed timestamp, which is also valid for retransmitted segments (RFC 7323
+    /// §4.1).
     pub(super) fn measure_rtt(&mut self, now: Instant, ack: &mut AckFacts<'_>, echoed: Option<Duration>) {
         ack.rtt = self.unambiguous_rtt(now, ack);
         let rtt = ack.rtt.or(echoed.filter(|_| ack.advances()));
@@ -55,17 +56,18 @@ impl Sender {
             RttSamples::PerRound => self.timed_sample(now, ack),
         };
         let sampled = self.plugins.rto_estimator.on_ack(&context!(self, now), ack);
-        // Timestamps make more ACKs valid samples than the estimator is given; each ends the back-off (RFC 6298 §5).
+        // With timestamps more ACKs are valid samples than the estimator uses. Each of them ends the back-off (RFC 6298
+        // §5).
         if sampled || (self.state.timestamps && rtt.is_some()) {
             self.backoff = 0;
         }
         self.update_rto();
     }
 
-    /// RTT of the latest segment that this ACK newly delivers and that was sent once (Karn).
+    /// RTT of the newest segment that this ACK newly delivers and that was sent only once (Karn's algorithm).
     ///
-    /// Without SACK a cumulative ACK may cover segments that arrived long ago behind a hole; if any of them was retransmitted,
-    /// none of them says anything.
+    /// Without SACK, a cumulative ACK may cover segments that arrived long ago behind a hole. If any of them was
+    /// retransmitted, none of them gives a valid sample.
     fn unambiguous_rtt(&self, now: Instant, ack: &AckFacts<'_>) -> Option<Duration> {
         let records = || ack.newly.iter().filter_map(|id| self.board.get(*id));
         if !self.state.sack && records().any(|r| r.transmissions > 1) {
@@ -75,7 +77,7 @@ impl Sender {
         once.map(|r| r.last_sent).max().map(|sent| now.since(sent))
     }
 
-    /// With timestamps a round trip is marked by SND.NXT, and the first ACK beyond the mark gives the sample.
+    /// With timestamps, SND.NXT marks a round trip, and the first ACK beyond the mark gives the sample.
     fn round_sample(&mut self, ack: &AckFacts<'_>, rtt: Option<Duration>) -> Option<Duration> {
         if ack.ack >= self.round_end && rtt.is_some() {
             self.round_end = self.state.snd_nxt + Bytes(1);
@@ -91,20 +93,20 @@ impl Sender {
         Some(now.since(timed.sent))
     }
 
-    /// A new segment that ends at `end` is sent: time it if nothing is being timed.
+    /// A new segment that ends at `end` is sent. Times it if no other segment is being timed.
     pub(super) fn start_timing(&mut self, now: Instant, end: Offset) {
         if self.timed.is_none() {
             self.timed = Some(Timed { end, sent: now });
         }
     }
 
-    /// A segment is sent again. Its own round trip would be ambiguous (Karn), and that of a later one would contain the
-    /// wait for the repair.
+    /// A segment is retransmitted. Its own RTT would be ambiguous (Karn's algorithm), and that of a later segment would
+    /// include the wait for the retransmission.
     pub(super) fn stop_timing(&mut self) {
         self.timed = None;
     }
 
-    /// Clamps what the estimator says (RFC 6298 §2.4, §2.5).
+    /// Clamps the estimator's timeout (RFC 6298 §2.4, §2.5).
     pub(super) fn update_rto(&mut self) {
         self.state.srtt = self.plugins.rto_estimator.srtt();
         if let Some(rto) = self.plugins.rto_estimator.rto() {
@@ -117,7 +119,7 @@ impl Sender {
     }
 }
 
-/// A DSACK of a segment sent twice: the mean of its two lengths, rounded up.
+/// For a DSACK of a segment that was sent twice: the mean of its two lengths, rounded up.
 fn twice_sent_length(ack: &AckFacts<'_>) -> Option<Reordering> {
     let duplicate = ack.dsack?.segments.iter().find(|d| d.transmissions == 2 && d.reports == 1)?;
     let first = duplicate.first_length?;

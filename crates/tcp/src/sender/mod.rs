@@ -1,12 +1,14 @@
-//! The sending side: what is outstanding, what the ACKs mean for it, what to send next.
+//! The sending side: outstanding data, ACKs, and what to send next.
 //!
-//! Each file has one job, and an ACK passes through them in this order: [`sack`] reads its blocks, [`ack`] runs the
-//! pipeline, [`undo`] asks whether the last reduction was spurious and responds, [`measure`] takes reordering and RTT,
-//! [`rate`] takes the delivery rate, [`detect`] asks what is lost, [`transmit`] sends, [`pacing`] spreads that over time.
-//! [`timeout`] does the same for timers. [`reaction`] has the states between which they move.
+//! An ACK passes through the files in this order: [`sack`] reads its blocks, [`ack`] runs the pipeline, [`undo`]
+//! decides whether the last reduction was spurious and responds, [`measure`] measures reordering and RTT, [`rate`]
+//! measures the delivery rate, [`detect`] decides what is lost, [`transmit`] sends, and [`pacing`] spreads
+//! transmissions over time. [`timeout`] handles the timers. [`reaction`] has the phases of loss recovery,
+//! [`ledger`] the reductions that can still be undone.
 
 mod ack;
 mod detect;
+mod ledger;
 mod measure;
 mod pacing;
 mod rate;
@@ -21,6 +23,7 @@ use std::sync::Arc;
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
 pub(crate) use self::ack::AckInput;
+use self::ledger::Ledger;
 use self::pacing::Pacer;
 use self::rate::Sampler;
 use self::reaction::Reaction;
@@ -34,18 +37,18 @@ use crate::seams::{Pacing, ReorderingHistory, SenderPlugins, Verdicts};
 use crate::seq::Offset;
 use crate::stats::SendStats;
 
-/// Bytes to put on the wire: header fields are the connection's business.
+/// Data to send. The connection adds the header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outgoing {
     pub(crate) start: Offset,
-    /// Sequence space, a FIN counting as one.
+    /// Sequence space; a FIN counts as one.
     pub(crate) len: u32,
     /// These bytes were sent before.
     pub(crate) again: bool,
     pub(crate) cause: Cause,
 }
 
-/// What the handshake told the sender.
+/// What the handshake has negotiated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreed {
     pub(crate) smss: Bytes,
@@ -68,20 +71,20 @@ struct Timed {
 /// The last expiry of the retransmission timer.
 #[derive(Clone, Copy, Debug)]
 struct Expiry {
-    /// SND.UNA then: the timer may expire for it again.
+    /// SND.UNA at that time. The timer may expire for it again.
     una: Offset,
-    /// The window was reduced for this SND.UNA; not where the reduction was frozen or has turned out to be spurious.
+    /// The window was reduced for this SND.UNA, and the reduction was neither suppressed nor found to be spurious.
     reduced: bool,
 }
 
-/// What has become of the segments that one ACK or timer may send.
+/// The progress of the segments that one ACK or timer may send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Burst {
-    /// All that could be sent was.
+    /// Everything that could be sent was sent.
     Done,
-    /// The detector's probe has sent the first.
+    /// The detector's probe was sent as the first.
     Begun,
-    /// The limit holds something back, which leaves with the next ACK or timer.
+    /// The burst limit holds some segments back; they are sent with the next ACK or timer.
     HeldBack,
 }
 
@@ -90,7 +93,7 @@ enum Burst {
 struct Persist {
     expires: Instant,
     backoff: u32,
-    /// A probe beyond the window is outstanding; it is no evidence of loss.
+    /// A probe beyond the window is outstanding. Its loss is no sign of congestion.
     probing: bool,
 }
 
@@ -107,20 +110,23 @@ pub(crate) struct Sender {
     closing: bool,
 
     reaction: Reaction,
-    /// The hole whose fast retransmit was put off, and until when. It may come in the middle of an episode, as a
-    /// congestion event of its own.
+    /// Filled only if the loss detector withdraws reductions.
+    ledger: Ledger,
+    /// The hole whose fast retransmit is postponed, and until when. It may also come during an episode, as a separate
+    /// congestion event.
     postponed: Option<(SegId, Instant)>,
-    /// The next retransmission goes out whatever the window says: the first after a verdict or a timeout, or the one that
-    /// a partial ACK asks for.
+    /// The next retransmission is sent regardless of the window: the first one after a verdict or a timeout, or that of
+    /// a partial ACK.
     forced: bool,
-    /// What is sent in answer to the ACK at hand begins with new data, whatever waits to be retransmitted.
+    /// New data goes before retransmissions in the answer to the current ACK.
     new_first: bool,
     burst: Burst,
-    /// Nothing is sent before this moment.
+    /// Nothing is sent before this time.
     gate: Instant,
     /// SND.NXT when the window was last full.
     full_until: Offset,
-    /// ECN: reductions answered up to here, and whether the next segment must carry CWR (RFC 3168 §6.1.2).
+    /// ECN: reductions have been made for data up to here; and whether the next segment must carry CWR (RFC 3168
+    /// §6.1.2).
     ecn_recover: Offset,
     pub(crate) send_cwr: bool,
 
@@ -130,15 +136,15 @@ pub(crate) struct Sender {
     backoff: u32,
     last_expiry: Option<Expiry>,
     persist: Persist,
-    /// How what is sent now is spread over time.
+    /// The current pacing rate and quantum.
     pacing: Option<Pacing>,
     pacer: Pacer,
     /// Only the congestion control sets the window (`CongestionControl::steers_by_model`).
     by_model: bool,
-    /// Only if the congestion control wants the delivery rate.
+    /// Present only if the congestion control wants the delivery rate.
     sampler: Option<Box<Sampler>>,
     last_activity: Instant,
-    /// When the peer last showed progress (or data was first sent after quiet).
+    /// When the peer last made progress, or when data was first sent after an idle time.
     pub(crate) last_progress: Instant,
     /// The blocks of the last ACK that had any.
     last_sack: SackReport,
@@ -152,7 +158,7 @@ pub(crate) struct Sender {
     pub(crate) stats: SendStats,
 }
 
-/// The context for a hook; a macro so that it borrows only the fields that it shows.
+/// The context for a hook. A macro, so that it borrows only the fields that it contains.
 macro_rules! context {
     ($sender:expr, $now:expr) => {
         $crate::facts::Context { now: $now, config: &$sender.config, snd: &$sender.state, board: &$sender.board }
@@ -177,6 +183,7 @@ impl Sender {
             written: Offset::DATA,
             closing: false,
             reaction: Reaction::Open,
+            ledger: Ledger::default(),
             postponed: None,
             forced: false,
             new_first: false,
@@ -207,7 +214,7 @@ impl Sender {
         }
     }
 
-    /// The handshake is done: the SYN is acknowledged, both ends know what the other can do.
+    /// The handshake is complete: the SYN is acknowledged and the options are negotiated.
     pub(crate) fn establish(&mut self, now: Instant, agreed: Agreed) {
         if let Some(without_sack) = self.without_sack.filter(|_| !agreed.sack) {
             without_sack(&mut self.plugins);
@@ -237,7 +244,7 @@ impl Sender {
         self.state.rto = self.state.rto.max(Duration::from_secs(3));
     }
 
-    /// The SYN was sent again so often: perhaps start with one segment (RFC 5681 §3.1).
+    /// The SYN was retransmitted this often, so the initial window may have to be one segment (RFC 5681 §3.1).
     pub(crate) fn note_lost_syns(&mut self, retries: u32) {
         if retries > self.plugins.congestion_control.tolerated_syn_losses() {
             self.state.cwnd = self.state.smss;
@@ -249,7 +256,7 @@ impl Sender {
         self.written += n;
     }
 
-    /// The application has no more to write.
+    /// The application has no more data.
     pub(crate) fn close(&mut self) {
         self.closing = true;
     }
@@ -259,7 +266,7 @@ impl Sender {
         self.written
     }
 
-    /// Where the FIN is, once the application has closed.
+    /// The position of the FIN, once the application has closed.
     pub(crate) fn fin(&self) -> Option<Offset> {
         self.closing.then_some(self.written)
     }
@@ -274,32 +281,32 @@ impl Sender {
         self.fin().is_some_and(|fin| self.state.snd_una > fin)
     }
 
-    /// What this connection has learned about reordering.
+    /// What this connection has measured about reordering.
     pub(crate) fn reordering_history(&self) -> Option<ReorderingHistory> {
         self.plugins.dup_thresh.history()
     }
 
-    /// The share of measured reordering that the threshold is to cover.
+    /// The share of measured reordering that the threshold should cover.
     pub(crate) fn reordering_coverage(&self) -> Option<f64> {
         self.plugins.dup_thresh.coverage()
     }
 
-    /// Bytes that the plug-ins keep.
+    /// Bytes that the plug-ins occupy.
     pub(crate) fn plugin_state_size(&self) -> usize {
         self.plugins.state_size()
     }
 
-    /// Begins with what an earlier connection has learned.
+    /// Starts with what an earlier connection has measured.
     pub(crate) fn begin_with(&mut self, history: &ReorderingHistory) {
         self.plugins.dup_thresh.begin_with(history);
     }
 
-    /// Window and timeout keep still.
+    /// The window and the timeout must not change now.
     fn is_frozen(&self, now: Instant) -> bool {
         now < self.state.frozen_until
     }
 
-    /// The plug-ins' names for their state are theirs; only the threshold is shown to the world.
+    /// The threshold, for display. Other state of the plug-ins is not shown.
     pub(crate) fn dup_thresh(&self, now: Instant) -> Segments {
         match self.state.phase {
             Phase::Recovery | Phase::Loss => self.state.dup_thresh,
@@ -311,12 +318,12 @@ impl Sender {
         context!(self, now)
     }
 
-    /// One past the last byte of the stream so far, a queued FIN included.
+    /// One past the last byte of the stream so far, including a queued FIN.
     fn end(&self) -> Offset {
         if self.closing { self.written + Bytes(1) } else { self.written }
     }
 
-    /// The hard cap on the window.
+    /// Applies the upper limit to the window.
     fn cap(&self, window: Bytes) -> Bytes {
         match self.config.max_window {
             Some(max) => window.min(max.of(self.state.smss)),
@@ -324,7 +331,7 @@ impl Sender {
         }
     }
 
-    /// cwnd is never less than a segment, nor more than the cap. Where a model of the path steers, others are not heard.
+    /// Sets cwnd, to at least one segment and at most the limit. Has no effect if a model of the path sets the window.
     fn set_cwnd(&mut self, cwnd: Bytes) {
         if !self.by_model {
             self.bound_and_set_cwnd(cwnd);

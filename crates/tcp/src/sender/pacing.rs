@@ -1,41 +1,41 @@
-//! Pacing: what the window allows leaves at the rate that the congestion control names, a quantum at a time.
+//! Pacing: sends what the window allows at the rate that the congestion control sets, one quantum at a time.
 //!
-//! A quantum leaves as one burst; the next one when the first has taken its time at the pacing rate. Where a burst leaves
-//! later than it could have, it takes up to half of its time less, so that a timer that is late costs no rate. Without fq
-//! Linux does the same: its bursts are what segmentation offload makes of about 1 ms at the pacing rate, two segments at
-//! least.
+//! A quantum is sent as one burst. The next burst may be sent when the first has used up its time at the pacing rate.
+//! If a burst is sent late, its time is shortened by up to half, so that a late timer does not reduce the rate. Linux
+//! without fq does the same; its bursts are those of segmentation offload: about 1 ms at the pacing rate, but at least
+//! two segments.
 
 use reknit_units::{Bytes, Duration, Instant, Rate};
 
 use super::{Sender, context};
 use crate::seams::Pacing;
 
-/// When the next burst may leave.
+/// When the next burst may be sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pacer {
-    /// The burst under way has taken its time.
+    /// The end of the current burst's time.
     next: Instant,
-    /// The moment of the burst under way, and what is left of it.
+    /// When the current burst began, and how much of it is left.
     at: Instant,
     left: Bytes,
-    /// By how much the burst was late.
+    /// How late the burst was.
     credit: Duration,
     /// Something waits for `next`.
     waits: bool,
 }
 
 impl Pacer {
-    /// True if a segment may leave now, as part of the burst under way or as the first of the next.
+    /// True if a segment may be sent now, as part of the current burst or as the first of the next.
     fn admits(&self, now: Instant) -> bool {
         self.has_room(now) || now >= self.next
     }
 
-    /// True if the burst under way goes on.
+    /// True if the current burst is not finished.
     fn has_room(&self, now: Instant) -> bool {
         self.at == now && self.left > Bytes::ZERO
     }
 
-    /// `len` bytes left.
+    /// `len` bytes were sent.
     fn on_sent(&mut self, now: Instant, len: Bytes, pacing: Pacing) {
         if !self.has_room(now) {
             self.credit = now.since(self.next);
@@ -52,13 +52,13 @@ impl Pacer {
 }
 
 impl Sender {
-    /// True if pacing keeps back what is there to send, until [`Sender::pacing_deadline`].
+    /// True if pacing delays what could be sent, until [`Sender::pacing_deadline`].
     pub(super) fn is_paced(&mut self, now: Instant) -> bool {
         self.pacer.waits = self.pacing.is_some() && !self.pacer.admits(now);
         self.pacer.waits
     }
 
-    /// `len` bytes were sent, which pushes what follows back.
+    /// `len` bytes were sent, which delays the data after them.
     pub(super) fn pace(&mut self, now: Instant, len: Bytes) {
         if let Some(pacing) = self.pacing {
             self.pacer.on_sent(now, len, pacing);
@@ -66,18 +66,18 @@ impl Sender {
         }
     }
 
-    /// The rate at which it was last asked to send.
+    /// The current pacing rate.
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         self.pacing.map(|pacing| pacing.rate)
     }
 
-    /// Asks for the pace of what is sent now.
+    /// Gets the pacing for what is sent now.
     pub(super) fn set_pace(&mut self, now: Instant) {
         self.pacing = self.plugins.congestion_control.pacing(&context!(self, now));
         self.pacer.waits = false;
     }
 
-    /// When pacing lets the next burst go, if something waits for it.
+    /// When pacing allows the next burst, if something waits for it.
     pub(super) fn pacing_deadline(&self) -> Instant {
         if self.pacer.waits && !self.is_quiet() { self.pacer.next } else { Instant::NEVER }
     }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantum_leaves_at_once_and_the_next_in_its_time() {
+    fn a_quantum_is_sent_at_once_and_the_next_one_later() {
         let mut pacer = Pacer::default();
         assert_eq!(send(&mut pacer, Instant::ZERO), 2);
         assert_eq!(pacer.next, Instant::ZERO + MS * 2);
@@ -110,10 +110,10 @@ mod tests {
     }
 
     #[test]
-    fn a_late_burst_takes_half_of_its_time_at_least() {
+    fn a_late_burst_uses_at_least_half_of_its_time() {
         let mut pacer = Pacer::default();
         send(&mut pacer, Instant::ZERO);
-        // Half a millisecond late is made up for; ten are not.
+        // A delay of half a millisecond is compensated, one of ten milliseconds is not.
         let late = pacer.next + MS / 2;
         send(&mut pacer, late);
         assert_eq!(pacer.next, late + MS * 3 / 2);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_of_a_burst_does_not_leave_later() {
+    fn the_rest_of_a_burst_expires() {
         let mut pacer = Pacer::default();
         pacer.on_sent(Instant::ZERO, Bytes(1000), PACING);
         assert!(!pacer.admits(Instant::ZERO + MS / 2));

@@ -1,10 +1,11 @@
-//! Delivery rate samples (draft-ietf-ccwg-bbr §4.1.2, first draft-cheng-iccrg-delivery-rate-estimation).
+//! Delivery rate samples (draft-ietf-ccwg-bbr §4.1.2, originally draft-cheng-iccrg-delivery-rate-estimation).
 //!
-//! Each transmission notes how much had been delivered by then. When it is delivered itself, the difference over the time
-//! between is the rate of that flight. The time is the longer of the two in which the flight was sent and in which it was
-//! acknowledged, so that neither a burst nor ACKs that arrive together make the path look faster than it is.
+//! Each transmission records how much had been delivered by then. When it is delivered itself, the difference divided
+//! by the time is the rate of that flight. The time is the longer of the time in which the flight was sent and the time
+//! in which it was acknowledged, so that neither a burst nor ACKs that arrive together make the path look faster than
+//! it is.
 //!
-//! Only a congestion control that wants samples pays: the notes lie beside the scoreboard, not in its records.
+//! The records are kept outside the scoreboard, so they cost nothing if the congestion control does not want samples.
 
 use std::collections::VecDeque;
 
@@ -14,18 +15,18 @@ use super::{Sender, context};
 use crate::facts::{AckFacts, LostSegment, RateSample};
 use crate::scoreboard::{Record, Scoreboard, SegId};
 
-/// What was known when a segment was last sent (the packet state `P` of the draft, §4.1.2.2).
+/// The state at the last transmission of a segment (the packet state `P` of the draft, §4.1.2.2).
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
     /// `P.delivered`: bytes delivered by then.
     delivered: Bytes,
-    /// `P.delivered_time`: when the last of them were.
+    /// `P.delivered_time`: when the last of them were delivered.
     delivered_time: Instant,
-    /// `P.first_send_time`: when the flight began to be sent that the sample is about.
+    /// `P.first_send_time`: when the flight of the sample began to be sent.
     first_send_time: Instant,
     /// `P.lost`: bytes marked lost by then.
     lost: Bytes,
-    /// `P.tx_in_flight`: bytes in flight, these included.
+    /// `P.tx_in_flight`: bytes in flight, including these.
     tx_in_flight: Bytes,
     /// `P.is_app_limited`.
     is_app_limited: bool,
@@ -34,18 +35,19 @@ struct Transmission {
 /// The connection state `C` of the draft, §4.1.2.1.
 #[derive(Clone, Debug)]
 pub(super) struct Sampler {
-    /// One for each record of the scoreboard, from `front` on.
+    /// One for each record of the scoreboard, starting at `front`.
     transmissions: VecDeque<Transmission>,
     front: SegId,
     delivered: Bytes,
     delivered_time: Instant,
     first_send_time: Instant,
-    /// `C.app_limited`: until so much is delivered, samples tell what the application sent, not what the path carries.
+    /// `C.app_limited`: until this much is delivered, samples reflect what the application sent, not what the path can
+    /// carry.
     app_limited: Option<Bytes>,
     min_rtt: Option<(Duration, Instant)>,
 }
 
-/// How far back the minimum RTT looks that a sample's interval is held against. Linux uses 300 s.
+/// The window of the minimum RTT with which a sample's interval is compared. Linux uses 300 s.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 
 impl Sampler {
@@ -56,12 +58,12 @@ impl Sampler {
             delivered: Bytes::ZERO,
             delivered_time: now,
             first_send_time: now,
-            app_limited: Some(Bytes(1)), // nothing was written so far
+            app_limited: Some(Bytes(1)), // nothing has been written yet
             min_rtt: None,
         }
     }
 
-    /// §4.1.2.2: `id` was entered on the scoreboard or sent again.
+    /// §4.1.2.2: `id` was added to the scoreboard or retransmitted.
     pub(super) fn on_sent(&mut self, now: Instant, id: SegId, board: &Scoreboard) {
         let index = id.beyond(self.front).0 as usize;
         let is_new = index == self.transmissions.len();
@@ -84,7 +86,7 @@ impl Sampler {
         }
     }
 
-    /// §4.1.2.3: takes in what an ACK delivers. `sample` comes with what the ACK tells besides.
+    /// §4.1.2.3: processes what an ACK delivers. The other fields of `sample` are already set.
     fn on_ack(&mut self, now: Instant, ack: &AckFacts<'_>, board: &Scoreboard, sample: &mut RateSample) {
         self.note_rtt(now, ack.rtt);
         let delivered = ack.newly.iter().filter_map(|id| Some((*id, board.get(*id)?)));
@@ -102,7 +104,7 @@ impl Sampler {
         }
     }
 
-    /// §4.1.2.3: the sample that the delivered segment gives that was sent last.
+    /// §4.1.2.3: the sample of the delivered segment that was sent last.
     fn judge(&mut self, id: SegId, record: &Record, sample: &mut RateSample) {
         let Some(sent) = self.transmission(id).copied() else { return };
         let send_elapsed = record.last_sent.since(sent.first_send_time);
@@ -115,7 +117,8 @@ impl Sampler {
         sample.tx_in_flight = sent.tx_in_flight;
         sample.is_app_limited = sent.is_app_limited;
         sample.is_retransmission = record.transmissions > 1;
-        // An interval below the minimum RTT: a segment was marked lost that was not, and its ACK taken for that of the
+        // An interval below the minimum RTT: a segment was falsely marked lost, and the ACK of the original was taken
+        // for that of the retransmission.
         // retransmission.
         let is_credible = !interval.is_zero() && self.min_rtt.is_none_or(|(min, _)| interval >= min);
         sample.interval = Some(interval).filter(|_| is_credible);
@@ -133,21 +136,22 @@ impl Sampler {
         self.transmissions.get(id.0.checked_sub(self.front.0)? as usize)
     }
 
-    /// Forgets what the scoreboard has forgotten.
+    /// Removes the records of segments that have left the scoreboard.
     pub(super) fn retire(&mut self, first: SegId) {
         let gone = (first.beyond(self.front).0 as usize).min(self.transmissions.len());
         self.transmissions.drain(..gone);
         self.front = SegId(self.front.0 + gone as u64);
     }
 
-    /// §4.1.2.4: from now on, until what is in flight is delivered, the sender is not what limits the rate.
+    /// §4.1.2.4: from now until the data in flight is delivered, samples are application-limited.
     pub(super) fn mark_app_limited(&mut self, in_flight: Bytes) {
         self.app_limited = Some((self.delivered + in_flight).max(Bytes(1)));
     }
 }
 
 impl Sender {
-    /// The delivery rate, if the congestion control wants to know. After the RTT, which bounds the interval.
+    /// Computes the delivery rate if the congestion control wants it. Runs after the RTT measurement, which bounds the
+    /// interval.
     pub(super) fn sample_rate(&mut self, now: Instant, ack: &mut AckFacts<'_>, in_flight_before: Bytes) {
         if let Some(sampler) = &mut self.sampler {
             let mut sample = RateSample {
@@ -160,7 +164,7 @@ impl Sender {
         }
     }
 
-    /// What the loss detector has added.
+    /// Adds the losses that the loss detector has found.
     pub(super) fn sample_losses(&self, ack: &mut AckFacts<'_>, lost_before: Bytes) {
         if let Some(sample) = &mut ack.rate {
             sample.newly_lost = self.board.lost_so_far() - lost_before;
@@ -188,7 +192,7 @@ impl Sender {
         self.plugins.congestion_control.on_lost(&context!(self, now), &lost);
     }
 
-    /// Something is about to be sent while nothing is in flight, because the application had nothing to send.
+    /// Something is about to be sent with nothing in flight, because the application had no data before.
     pub(super) fn tell_restart(&mut self, now: Instant) {
         let is_limited = self.sampler.as_ref().is_some_and(|sampler| sampler.app_limited.is_some());
         if !is_limited || !self.board.is_empty() || self.end() == self.state.snd_nxt {
@@ -199,7 +203,7 @@ impl Sender {
         }
     }
 
-    /// §4.1.2.4: true if nothing but the application keeps the sender from sending more.
+    /// §4.1.2.4: true if only the application prevents the sender from sending more.
     fn is_app_limited(&self) -> bool {
         let unsent = self.end().since(self.state.snd_nxt);
         let board = &self.board;
@@ -208,7 +212,7 @@ impl Sender {
             && board.lost().segments <= board.retransmitted().segments
     }
 
-    /// Marks the samples to come if there is nothing to send, or if the congestion control sends less than it could.
+    /// Marks the following samples if there is no data to send, or if the congestion control sends less than it could.
     pub(super) fn note_app_limited(&mut self, now: Instant) {
         let limited = self.sampler.is_some()
             && (self.is_app_limited() || self.plugins.congestion_control.limits_itself(&context!(self, now)));

@@ -1,4 +1,4 @@
-//! Where the sender stands in its reaction to loss, with what is true only there.
+//! The phases of the sender's loss recovery, each with the state that exists only in that phase.
 //!
 //! ```text
 //!            duplicate              verdict, postponements agree
@@ -17,10 +17,10 @@ use crate::facts::Phase;
 use crate::scoreboard::SegId;
 use crate::seq::Offset;
 
-/// [`Phase`] as the sender keeps it.
+/// [`Phase`] with the sender's own state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Reaction {
-    /// Nothing suspicious.
+    /// No sign of loss.
     #[default]
     Open,
     /// Duplicate ACKs arrive.
@@ -34,23 +34,23 @@ pub(super) enum Reaction {
 /// What limited transmit allows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Disorder {
-    /// How large FlightSize may become; below cwnd it changes nothing.
+    /// The largest value that FlightSize may reach; a value below cwnd has no effect.
     pub(super) flight_limit: Bytes,
 }
 
-/// How far fast recovery has come with what it sends on suspicion.
+/// The progress of fast recovery's speculative retransmissions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Recovery {
-    /// `HighRxt` of RFC 6675: segments retransmitted in this recovery lie at or below this one.
+    /// `HighRxt` of RFC 6675: the highest segment retransmitted in this recovery.
     pub(super) high_rxt: Option<SegId>,
     /// `RescueRxt` of RFC 6675.
     pub(super) rescue_rxt: Option<Offset>,
 }
 
-/// The answer to a timeout.
+/// The state after a timeout.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Loss {
-    /// While it is open whether anything was lost: so many new segments may be sent, and nothing else.
+    /// While it is undecided whether anything was lost: the number of new segments that may be sent, and nothing else.
     pub(super) probing: Option<Segments>,
 }
 
@@ -66,24 +66,24 @@ impl Reaction {
 }
 
 impl Sender {
-    /// Moves to another state of the reaction. Plug-ins see the phase.
+    /// Changes to another phase. Plug-ins see the phase.
     pub(super) fn enter(&mut self, reaction: Reaction) {
         self.reaction = reaction;
         self.state.phase = reaction.phase();
     }
 
-    /// Back to [`Reaction::Open`] from wherever the sender is.
+    /// Returns to [`Reaction::Open`] from any phase.
     pub(super) fn leave_episode(&mut self) {
         self.enter(Reaction::Open);
         self.forced = false;
     }
 
-    /// In fast recovery or after a timeout.
+    /// True in fast recovery or after a timeout.
     pub(super) fn in_episode(&self) -> bool {
         matches!(self.reaction, Reaction::Recovery(_) | Reaction::Loss(_))
     }
 
-    /// True while it is open whether the last timeout was spurious.
+    /// True while it is undecided whether the last timeout was spurious.
     pub(super) fn is_probing_timeout(&self) -> bool {
         matches!(self.reaction, Reaction::Loss(Loss { probing: Some(_) }))
     }

@@ -1,4 +1,4 @@
-//! Reading the SACK option: which blocks are news, which one reports a duplicate.
+//! Reads the SACK option: the reported blocks, and the duplicate if there is one.
 
 use std::ops::Range;
 
@@ -14,11 +14,11 @@ pub(crate) struct SackReport {
 }
 
 impl SackReport {
-    /// Reads `option` of a segment whose cumulative field is `ack`.
+    /// Reads `option` of a segment whose cumulative acknowledgment is `ack`.
     ///
-    /// The first block is a DSACK iff it lies wholly at or below the cumulative field of *this* segment (not SND.UNA:
-    /// an overtaken ACK would look like one), or inside the second block (RFC 2883 §4). Blocks that make no sense
-    /// (empty, or beyond what was sent) are dropped. None if there is no option.
+    /// The first block is a DSACK if it lies completely at or below the cumulative acknowledgment of *this* segment
+    /// (not SND.UNA, or else the blocks of an overtaken ACK would look like a DSACK), or inside the second block (RFC
+    /// 2883 §4). Invalid blocks (empty, or beyond what was sent) are ignored. None if there is no option.
     pub(crate) fn read(option: &SackBlocks, ack: Offset, isn: SeqNum, snd_nxt: Offset) -> Option<SackReport> {
         if option.is_empty() {
             return None;
@@ -42,7 +42,7 @@ impl SackReport {
         Some(report)
     }
 
-    /// The blocks that say what the receiver holds.
+    /// The blocks of data that the receiver has.
     pub(crate) fn blocks(&self) -> &[Range<Offset>] {
         &self.blocks[..self.len]
     }
@@ -93,14 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_ack_is_judged_by_its_own_field() {
+    fn a_stale_ack_is_compared_with_its_own_cumulative_field() {
         let report = read(2000, &[(2500, 3000)]);
         assert_eq!(report.dsack, None);
         assert_eq!(report.blocks(), [Offset(2500)..Offset(3000)]);
     }
 
     #[test]
-    fn nonsense_is_dropped() {
+    fn invalid_blocks_are_ignored() {
         assert!(read(4000, &[(5000, 5000), (6000, 5500), (9000, 11_000)]).blocks().is_empty());
     }
 }

@@ -8,11 +8,11 @@ use crate::facts::{AckFacts, Phase, Spurious, Trigger, Turn, Window};
 use crate::scoreboard::{Cause, Record, SegId};
 use crate::seams::{AfterTimeout, DisorderEnd, TimeoutStep};
 
-/// What the connection has to do after a timer.
+/// What the connection has to do after a timer has fired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TimerVerdict {
     Continue,
-    /// Nothing was acknowledged for the user timeout.
+    /// Nothing was acknowledged within the user timeout.
     GiveUp,
 }
 
@@ -30,13 +30,13 @@ impl Sender {
             .min(self.pacing_deadline())
     }
 
-    /// The detector's clock runs in place of the retransmission timer.
+    /// The detector's timer replaces the retransmission timer.
     fn detector_holds_rto(&self) -> bool {
         let detector = &self.plugins.loss_detector;
         detector.holds_rto() && detector.deadline().is_set()
     }
 
-    /// Fires what is due.
+    /// Fires the timers that are due.
     pub(crate) fn on_timer(&mut self, now: Instant) -> TimerVerdict {
         let may_enter = self.postponed.is_some_and(|(_, until)| until <= now);
         if may_enter || self.plugins.loss_detector.deadline() <= now {
@@ -49,7 +49,7 @@ impl Sender {
             self.note_unsent();
             self.ask_detector(now, None);
             if may_enter {
-                self.postponed = None; // whoever has not entered by now has no reason left
+                self.postponed = None; // a postponement that has not led to recovery by now has expired
             }
             self.transmit(now);
         }
@@ -78,7 +78,7 @@ impl Sender {
         TimerVerdict::Continue
     }
 
-    /// Nothing was acknowledged for the user timeout.
+    /// True if nothing was acknowledged within the user timeout.
     fn is_hopeless(&self, now: Instant) -> bool {
         now.since(self.last_progress) >= self.config.user_timeout
     }
@@ -115,7 +115,7 @@ impl Sender {
         self.transmit(now);
     }
 
-    /// The same segment again is no second congestion signal (RFC 5681 §3.1).
+    /// A further timeout of the same segment is no second congestion signal (RFC 5681 §3.1).
     fn reduce_on_timeout(&mut self, now: Instant, head: SegId, again: bool) {
         if again {
             let ssthresh = self.state.ssthresh;
@@ -125,8 +125,8 @@ impl Sender {
         }
     }
 
-    /// The first segment is SACKed: a receiver that held it would have acknowledged it, so it went back on its word
-    /// (RFC 2018 §8).
+    /// The first segment is SACKed. A receiver that still had it would have acknowledged it, so the receiver has
+    /// reneged (RFC 2018 §8).
     pub(super) fn forget_sacks_if_reneged(&mut self) {
         if self.board.get(self.board.first()).is_some_and(Record::is_sacked) {
             self.board.forget_sacks();
@@ -134,11 +134,11 @@ impl Sender {
         }
     }
 
-    /// Marks what the timeout means is lost.
+    /// Marks what is lost because of the timeout.
     fn give_up_on_timeout(&mut self, now: Instant, head: SegId) -> Loss {
         match self.plugins.timeout_recovery.on_timeout(&context!(self, now)) {
             AfterTimeout::Probe => {
-                self.board.clear_lost(); // what an earlier recovery had yet to retransmit
+                self.board.clear_lost(); // what an earlier recovery has not retransmitted yet
                 self.mark_lost(now, head);
                 Loss { probing: Some(Segments::ZERO) }
             }
@@ -150,7 +150,7 @@ impl Sender {
         }
     }
 
-    /// Whatever was outstanding when the timer expired, as far as the detector marks it lost, beginning at `from`.
+    /// Marks as lost, from `from` on, what was outstanding when the timer expired and the detector says is lost.
     fn give_up(&mut self, now: Instant, from: SegId) {
         let mut next = self.board.next_unsacked(from);
         while let Some(id) = next {
@@ -164,7 +164,7 @@ impl Sender {
         }
     }
 
-    /// An ACK while a timeout is being probed.
+    /// An ACK while it is undecided whether the timeout was spurious.
     pub(super) fn step_timeout_recovery(&mut self, now: Instant, ack: &AckFacts<'_>) -> Option<Spurious> {
         if !self.is_probing_timeout() {
             return None;
@@ -179,7 +179,7 @@ impl Sender {
             TimeoutStep::FallBack(cwnd) => {
                 self.enter(Reaction::Loss(Loss { probing: None }));
                 self.set_cwnd(cwnd);
-                // What the timer has retransmitted is still under way.
+                // The timer's retransmission is still in flight.
                 let head = self.board.first();
                 let retransmitted = self.last_expiry.is_some_and(|expiry| expiry.una == self.state.snd_una);
                 self.give_up(now, if retransmitted { head.next() } else { head });
@@ -192,7 +192,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6298 §5.2 and §5.3: new data was acknowledged, so the timer starts over, or stops if nothing is left.
+    /// RFC 6298 §5.2 and §5.3: new data was acknowledged, so the timer restarts, or stops if nothing is left.
     pub(super) fn restart_timer_on_ack(&mut self, now: Instant, ack: &AckFacts<'_>) {
         if !ack.advances() {
             let by_sack = ack.newly_sacked > Segments::ZERO;
@@ -215,8 +215,8 @@ impl Sender {
         self.state.rto_expires = now + timeout;
     }
 
-    /// Starts what must run and stops what must not: data in flight runs the retransmission timer, a window too small
-    /// for what waits runs the persist timer, never both.
+    /// Starts and stops timers: the retransmission timer runs if data is in flight, the persist timer if the peer's
+    /// window is too small for the waiting data; never both.
     pub(super) fn arm_timers(&mut self, now: Instant) {
         if self.board.is_empty() || self.persist.probing {
             self.state.rto_expires = Instant::NEVER;
@@ -232,8 +232,9 @@ impl Sender {
         }
     }
 
-    /// A probe was out beyond the window: it is answered, or the window opened and it was refused, so that it goes
-    /// again with the rest. A window that closes on a probe that was within it makes it one beyond.
+    /// Ends a probe beyond the window: either it was answered, or it was refused and the window has opened, so that it
+    /// is retransmitted with the other data. If the window closes before a probe that was within it, that probe counts
+    /// as beyond it.
     pub(super) fn end_window_probe(&mut self) {
         let window_end = self.state.snd_una + self.state.snd_wnd;
         let first = self.board.get(self.board.first());
@@ -245,7 +246,8 @@ impl Sender {
         }
     }
 
-    /// A probe that was refused goes again as the beginning of a full segment: alone it would shift all that follow.
+    /// A refused probe is retransmitted as the beginning of a full segment; as a segment of its own it would shift all
+    /// segments after it.
     fn complete_probe(&mut self) {
         let last = self.board.first();
         let Some(record) = self.board.get(last).filter(|_| last.next() == self.board.next_id()) else { return };
@@ -256,18 +258,18 @@ impl Sender {
         self.state.snd_nxt += more;
     }
 
-    /// When sending goes on, if it was stopped. Nobody needs to be woken for it who has nothing to send.
+    /// When sending resumes after it was stopped; never if there is nothing to send.
     fn gate_opens(&self) -> Instant {
         if self.gate == Instant::ZERO || self.is_quiet() { Instant::NEVER } else { self.gate }
     }
 
-    /// False if the estimator runs no timer: the loss detector's clock takes its place in everything.
+    /// False if the estimator disables the timer; the loss detector's timer then replaces it everywhere.
     fn runs_rto(&self) -> bool {
         self.state.rto != Duration::MAX
     }
 
-    /// The RTO without back-off, and what comes closest to it where none runs: windows are probed and idleness is
-    /// noticed all the same.
+    /// The RTO without back-off, or a substitute if there is no RTO, because window probes and the idle check still
+    /// need a time.
     pub(super) fn patience(&self) -> Duration {
         if self.runs_rto() {
             return self.state.rto;

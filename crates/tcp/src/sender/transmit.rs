@@ -1,4 +1,4 @@
-//! Step 10: what to send next, and whether there is room for it.
+//! Step 10: what to send next, and whether it may be sent now.
 
 use reknit_units::{Bytes, Instant, Segments};
 
@@ -8,27 +8,27 @@ use crate::config::{MaxWindowCaps, Retransmit};
 use crate::facts::Phase;
 use crate::scoreboard::{Cause, New, SegId};
 
-/// New data that could go out now.
+/// New data that could be sent now.
 #[derive(Clone, Copy, Debug)]
 struct NewData {
-    /// Sequence space, a FIN counting as one.
+    /// Sequence space; a FIN counts as one.
     len: u32,
 }
 
-/// Why no more is sent.
+/// Why transmission stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stop {
     NoRoom,
     NothingToSend,
-    /// The pacing rate: more leaves later.
+    /// The pacing rate: more is sent later.
     Paced,
 }
 
 impl Sender {
-    /// Sends what the window allows: retransmissions first, then new data, then what RFC 6675 allows on suspicion.
+    /// Sends what the window allows: retransmissions first, then new data, then speculative retransmissions (RFC 6675).
     ///
-    /// At most a burst for one ACK or timer; what is held back leaves with the next. Where pacing spreads what is sent, it
-    /// limits bursts itself.
+    /// At most one burst is sent per ACK or timer; the rest follows with the next one. If a congestion control paces,
+    /// pacing limits bursts instead.
     pub(super) fn transmit(&mut self, now: Instant) {
         let burst = self.config.max_burst.filter(|_| self.pacing.is_none()).map_or(u32::MAX, |max| max.0);
         let sent = u32::from(self.burst == Burst::Begun);
@@ -37,7 +37,7 @@ impl Sender {
         self.burst = if more { Burst::HeldBack } else { Burst::Done };
     }
 
-    /// The application has written, read or closed. That is no way around the burst limit.
+    /// The application has written, read or closed. The burst limit applies here too.
     pub(crate) fn transmit_written(&mut self, now: Instant) {
         if self.burst != Burst::HeldBack {
             self.send_up_to(now, u32::MAX);
@@ -65,7 +65,7 @@ impl Sender {
         stop.is_none()
     }
 
-    /// Was the window the reason to stop, or is it full anyway? What pacing keeps back does not tell.
+    /// Notes whether the window was the reason to stop, or is full anyway. A stop because of pacing says nothing.
     fn note_use_of_window(&mut self, now: Instant, stop: Option<Stop>) {
         let used = if self.by_model { self.board.pipe().bytes } else { self.state.flight_size() };
         let full = used + self.state.smss > self.state.cwnd;
@@ -77,7 +77,7 @@ impl Sender {
     }
 
     fn send_one(&mut self, now: Instant) -> Result<(), Stop> {
-        // A model leaves room for what a loss asks for, except after a timeout.
+        // A model of the path leaves room for retransmissions, except after a timeout.
         let forced = std::mem::take(&mut self.forced) && (!self.by_model || self.state.phase == Phase::Loss);
         if self.new_first
             && let Some(new) = self.next_new()
@@ -116,7 +116,7 @@ impl Sender {
         Ok(())
     }
 
-    /// While a timeout is being probed, only what the probe asks for.
+    /// While it is undecided whether a timeout was spurious, sends only what the plug-in has allowed.
     fn send_granted(&mut self, now: Instant, granted: Segments) -> Result<(), Stop> {
         let some = granted > Segments::ZERO;
         let Some(new) = self.next_new().filter(|new| some && self.is_within_cap(*new)) else {
@@ -127,7 +127,7 @@ impl Sender {
         Ok(())
     }
 
-    /// `NextSeg` rule 3: a hole above everything retransmitted so far and below the highest SACK that is not (yet) marked lost.
+    /// `NextSeg` rule 3: a hole above everything retransmitted so far, below the highest SACK, and not marked lost.
     fn retransmit_hole(&mut self, now: Instant) -> bool {
         let Reaction::Recovery(recovery) = self.reaction else { return false };
         let from = recovery.high_rxt.map_or(self.board.first(), SegId::next);
@@ -151,7 +151,7 @@ impl Sender {
         true
     }
 
-    /// Tail loss probe: new data if there is any, else the last segment again (RFC 8985 §7.3).
+    /// Tail loss probe: new data if there is any, else retransmits the last segment (RFC 8985 §7.3).
     pub(super) fn probe_tail(&mut self, now: Instant) {
         let last = SegId(self.board.next_id().0.saturating_sub(1));
         let new = self.next_new().filter(|new| self.is_within_cap(*new));
@@ -164,7 +164,7 @@ impl Sender {
         self.restart_rto_timer(now);
     }
 
-    /// The next new segment by data, the peer's window, silly window avoidance and Nagle (RFC 9293 §3.8.6.2.1).
+    /// The next new segment that data, the peer's window, silly window avoidance and Nagle allow (RFC 9293 §3.8.6.2.1).
     fn next_new(&self) -> Option<NewData> {
         let state = &self.state;
         if self.persist.probing {
@@ -197,8 +197,7 @@ impl Sender {
         room >= len && self.is_within_cap(new)
     }
 
-    /// The hard cap holds for everything in flight, unless it is one on cwnd alone. A FIN rides on a full segment for
-    /// free.
+    /// The limit applies to everything in flight, unless it limits only cwnd. The FIN of a full segment does not count.
     fn is_within_cap(&self, new: NewData) -> bool {
         let len = Bytes(u64::from(new.len)).min(self.state.smss);
         let caps_flight = self.config.max_window_caps == MaxWindowCaps::Flight;
@@ -260,7 +259,7 @@ impl Sender {
             detector.on_retransmitted(&context!(self, now), id, cause);
         }
         self.put(now, id, cause, true);
-        // The segment size may have shrunk since the record was made; a FIN rides on a full segment.
+        // The segment size may have shrunk since the record was made; a full segment may also carry a FIN.
         let mut start = start;
         while start < end {
             let rest = end.since(start);
@@ -299,7 +298,7 @@ impl Sender {
         }
     }
 
-    /// RFC 5681 §4.1: after an idle RTO the ACK clock is gone. A model needs none.
+    /// RFC 5681 §4.1: after an idle RTO there is no ACK clock any more. A model does not need one.
     fn restart_after_idle(&mut self, now: Instant) {
         if self.by_model {
             self.tell_restart(now);
@@ -312,12 +311,13 @@ impl Sender {
         }
     }
 
-    /// True if data waits that nothing in flight will pull along: the window is too small for it.
+    /// True if data waits, the window is too small for it, and nothing is in flight whose ACK would continue the
+    /// transfer.
     pub(super) fn is_blocked_by_window(&self) -> bool {
         self.board.is_empty() && self.end() > self.state.snd_nxt && self.next_new().is_none()
     }
 
-    /// Refreshes what plug-ins are told about unsent data.
+    /// Updates the facts about unsent data.
     pub(super) fn note_unsent(&mut self) {
         self.state.can_send_new = self.next_new().is_some();
     }

@@ -1,21 +1,20 @@
-//! Was the last reduction spurious? If so, what the window becomes.
+//! Decides whether the last reduction was spurious, and changes the window if it was.
 
 use reknit_units::{Bytes, Instant};
 
 use super::{Sender, context};
 use crate::config::DecreaseOf;
-use crate::facts::{AckFacts, Phase, Snapshot, Spurious, Trigger, Turn};
+use crate::facts::{AckFacts, Phase, Snapshot, Spurious, Trigger, Turn, Window};
 use crate::scoreboard::SegId;
 use crate::seams::{LossMarks, Reduction};
 use crate::seq::Offset;
 use crate::stats::Cut;
 
 impl Sender {
-    /// Step 4: every detector sees the ACK; the first verdict of an episode wins.
+    /// Step 4: every detector sees the ACK, and the first verdict of an episode applies.
     ///
-    /// An ECN echo on the deciding ACK is a congestion signal of its own, so it blocks the undo (RFC 4015 §3, step 9,
-    /// applied to every response). What a timeout wrongly gave up is not retransmitted even so (its
-    /// step 8).
+    /// An ECN echo on the deciding ACK is a separate congestion signal, so it blocks the undo (RFC 4015 §3, step 9,
+    /// applied to every response). What a timeout wrongly marked lost is still not retransmitted (step 8).
     pub(super) fn judge_last_reduction(&mut self, now: Instant, ack: &AckFacts<'_>) -> Option<Spurious> {
         let mut verdict = None;
         for detector in &mut self.plugins.spurious_detectors {
@@ -32,8 +31,8 @@ impl Sender {
         Some(spurious)
     }
 
-    /// Step 7: back to [`Phase::Open`], as if the reduction had not been, if its episode still goes on. Fast retransmit is
-    /// allowed again. A response may have fast recovery go on instead.
+    /// Step 7: returns to [`Phase::Open`] if the episode of the spurious reduction is not over. Fast retransmit is
+    /// allowed again. A response may also let fast recovery continue.
     pub(super) fn respond_to_spurious(&mut self, now: Instant, ack: &AckFacts<'_>, spurious: Spurious) {
         let Some(snapshot) = self.state.snapshot else { return };
         let undo = self.plugins.spurious_response.respond(&context!(self, now), ack, spurious, &snapshot);
@@ -45,7 +44,7 @@ impl Sender {
             self.restart_rto_timer(now);
         }
         if let Some(expiry) = &mut self.last_expiry {
-            expiry.reduced = false; // a further timeout is a signal of its own
+            expiry.reduced = false; // a further timeout is a separate signal
         }
         let goes_on = undo.goes_on && self.state.phase == Phase::Recovery;
         if !goes_on {
@@ -54,11 +53,11 @@ impl Sender {
                 LossMarks::ClearAll => self.board.clear_all_lost(),
                 LossMarks::Keep => {}
             }
-            // The news may come after the episode, in the middle of another disorder, which goes on.
+            // The verdict may come after the episode, during a later disorder, which continues.
             if self.in_episode() {
                 self.leave_episode();
             }
-            self.state.recover = Offset::SYN; // duplicates of this very ACK may tell of a loss
+            self.state.recover = Offset::SYN; // duplicates of this ACK may indicate a loss
         }
         if let Some(window) = undo.window.filter(|_| !ack.ece) {
             if !undo.stays_reduced {
@@ -72,10 +71,10 @@ impl Sender {
         }
     }
 
-    /// Reduces the window as the loss response says, and keeps what was there before. `ack` is what told of the
+    /// Reduces the window as the loss response decides, and saves the state before. `ack` is the ACK that signalled
     /// congestion, none if a timer did.
     ///
-    /// ECN: one window of data reduces once, whether it was marked, lost or both (RFC 3168 §6.1.2).
+    /// ECN: one window of data causes one reduction, whether it was marked, lost or both (RFC 3168 §6.1.2).
     pub(super) fn reduce(&mut self, now: Instant, trigger: Trigger, hole: SegId, ack: Option<&AckFacts<'_>>) {
         if trigger != Trigger::Timeout && self.state.snd_una < self.ecn_recover {
             self.state.snapshot = None;
@@ -95,6 +94,7 @@ impl Sender {
                 DecreaseOf::Cwnd => self.within_recovery(self.state.cwnd),
             },
         };
+        let before = Window { cwnd: self.within_recovery_or(self.state.cwnd), ssthresh: self.state.ssthresh };
         let cx = context!(self, now);
         let congestion = self.plugins.congestion_control.as_mut();
         if self.by_model {
@@ -102,6 +102,12 @@ impl Sender {
         } else {
             let Some(window) = self.plugins.loss_response.respond(&cx, &reduction, congestion) else { return };
             self.set_window(window);
+            match trigger {
+                Trigger::FastRetransmit if self.plugins.loss_detector.withdraws() => {
+                    self.ledger.push(hole, before, self.state.cwnd);
+                }
+                _ => self.ledger.close(),
+            }
         }
         self.count_cut(now, trigger, hole);
         if self.state.ecn {
@@ -110,8 +116,40 @@ impl Sender {
         }
     }
 
-    /// The window as it is, for an undo. A timeout in the middle of a recovery keeps the older one: otherwise its undo
-    /// would restore only half.
+    /// The detector reports that the reduction for `hole` was spurious.
+    pub(super) fn withdraw(&mut self, now: Instant, hole: SegId) {
+        let window = Window { cwnd: self.within_recovery_or(self.state.cwnd), ssthresh: self.state.ssthresh };
+        let Some(withdrawal) = self.ledger.withdraw(hole, window) else { return };
+        self.stats.spurious_cuts += 1;
+        self.stats.undos += 1;
+        self.plugins.on_turn(&context!(self, now), Turn::Spurious(Spurious::FastRetransmit));
+        let is_last = withdrawal.before_last.is_none();
+        if is_last {
+            self.state.snapshot = None;
+            if self.state.phase == Phase::Recovery {
+                self.leave_episode();
+                self.state.recover = Offset::SYN;
+            }
+            self.plugins.congestion_control.restore(&context!(self, now));
+        }
+        if self.state.phase == Phase::Recovery {
+            self.state.recovery_window = withdrawal.window.cwnd;
+            self.state.ssthresh = withdrawal.window.ssthresh;
+        } else {
+            self.set_window(withdrawal.window);
+        }
+        if let Some(before) = withdrawal.before_last {
+            self.plugins.congestion_control.on_earlier_undone(&context!(self, now), before);
+        }
+    }
+
+    /// In fast recovery, the window at its end, because cwnd follows the pipe until then; otherwise `cwnd`.
+    fn within_recovery_or(&self, cwnd: Bytes) -> Bytes {
+        if self.state.phase == Phase::Recovery { self.state.recovery_window } else { cwnd }
+    }
+
+    /// The current window, for an undo. A timeout during a recovery keeps the older snapshot: otherwise its undo would
+    /// restore only half of the window.
     fn take_snapshot(&mut self, now: Instant, trigger: Trigger, hole: SegId, flight_size: Bytes) -> Snapshot {
         let earlier = self.state.snapshot.filter(|_| trigger == Trigger::Timeout && self.in_episode());
         if earlier.is_none() {
@@ -140,8 +178,8 @@ impl Sender {
         });
     }
 
-    /// The FlightSize that a reduction starts from (RFC 5681 eq. 4), without what limited transmit sent. What the ACK at
-    /// hand has just released still met the congestion. Outside an episode whatever exceeds cwnd was sent by limited
+    /// The FlightSize from which a reduction starts (RFC 5681 eq. 4), without what limited transmit sent. Data that the
+    /// current ACK has just acknowledged still counts. Outside an episode, whatever exceeds cwnd was sent by limited
     /// transmit, in this disorder or an earlier one.
     fn reducible_flight(&self, ack: Option<&AckFacts<'_>>) -> Bytes {
         if self.in_episode() {
@@ -151,21 +189,21 @@ impl Sender {
         (flight_size - self.state.limited_transmit).min(self.state.cwnd)
     }
 
-    /// A timeout in fast recovery: FlightSize counts what has arrived above the holes, and an inflated cwnd too. What the
-    /// network held is what recovery was to end with.
+    /// For a timeout in fast recovery. FlightSize includes data that has arrived above the holes, and cwnd may be
+    /// inflated, so the window that recovery was meant to end with is used.
     fn within_recovery(&self, window: Bytes) -> Bytes {
         if self.state.phase == Phase::Recovery { window.min(self.state.recovery_window) } else { window }
     }
 
-    /// RFC 3168 §6.1.2: an echo reduces the window as a loss would, at most once per round trip. An echo by an ACK of
-    /// data that was sent before the last reduction is no news.
+    /// RFC 3168 §6.1.2: an echo reduces the window like a loss, at most once per round trip. An echo on an ACK of data
+    /// that was sent before the last reduction is ignored.
     pub(super) fn respond_to_ecn(&mut self, now: Instant, ack: &AckFacts<'_>) {
         if ack.ece && self.state.ecn && ack.ack > self.ecn_recover && !self.in_episode() && !self.is_frozen(now) {
             let smallest = self.state.cwnd <= self.state.smss;
             self.reduce(now, Trigger::Ecn, self.board.first(), Some(ack));
             self.state.snapshot = None;
             if smallest {
-                // Less than a segment per round trip: the next one waits for the timer.
+                // Less than one segment per round trip: the next segment waits for the timer.
                 self.gate = now + self.patience();
             }
         }

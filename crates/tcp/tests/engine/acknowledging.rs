@@ -12,7 +12,7 @@ fn established() -> Peer {
     Peer::established(plain())
 }
 
-/// The peer sends 100 bytes at each of `starts`; the last answer.
+/// The peer sends 100 bytes at each of `starts`; returns the last answer.
 fn scattered(peer: &mut Peer, starts: &[u32]) -> String {
     for seq in starts {
         peer.send(data(*seq, 1, 100));
@@ -51,7 +51,7 @@ fn the_delay_counts_from_the_first_segment() {
 
 #[test]
 fn segments_shorter_than_the_first_count_by_their_bytes() {
-    // A path that shrinks the segments must not silence the ACKs: at least every second full segment.
+    // Smaller segments on the path must not suppress ACKs: at least every second full segment.
     let mut peer = established();
     peer.send(data(1, 1, 1460));
     peer.at(300).hear();
@@ -79,7 +79,7 @@ fn the_delay_is_configurable() {
 }
 
 #[test]
-fn data_that_leave_carry_the_ack_that_was_delayed() {
+fn outgoing_data_carries_the_delayed_ack() {
     let mut peer = established();
     peer.send(data(1, 1, 100));
     peer.write(500);
@@ -124,7 +124,7 @@ fn a_fin_is_acknowledged_at_once() {
 }
 
 #[test]
-fn an_ack_that_is_owed_already_is_not_delayed_again() {
+fn a_pending_ack_is_not_delayed_again() {
     let mut peer = established();
     peer.at(100).send(data(1, 1, 100));
     peer.at(150).send(ack(101, 1));
@@ -232,10 +232,10 @@ fn every_ack_reports_while_there_is_a_gap() {
 }
 
 #[test]
-fn a_full_segment_leaves_the_report_to_an_ack_of_its_own() {
+fn a_full_segment_leaves_the_report_to_a_pure_ack() {
     let mut peer = established();
-    peer.write(11 * 1460); // ten segments go
-    let answer = peer.exchange(data(101, 1461, 100)); // and the last with its ACK, which also opens a gap
+    peer.write(11 * 1460); // ten segments are sent
+    let answer = peer.exchange(data(101, 1461, 100)); // and the last one with its ACK, which also opens a gap
     assert_eq!(answer, ["P. 14601:16061(1460) ack 1", ". 16061:16061(0) ack 1 sack 101:201"]);
 }
 
@@ -259,7 +259,7 @@ fn overlapping_segments_add_only_what_is_new() {
 }
 
 #[test]
-fn what_was_received_is_counted_by_kind() {
+fn received_segments_are_counted_by_kind() {
     let mut peer = established();
     scattered(&mut peer, &[1, 201, 201, 1, 101]);
     let stats = peer.connection.receive_stats();
@@ -267,7 +267,7 @@ fn what_was_received_is_counted_by_kind() {
 }
 
 #[test]
-fn a_segment_before_the_ack_of_our_fin_still_counts() {
+fn a_segment_before_the_ack_of_our_fin_is_still_processed() {
     let mut peer = Peer::in_state(State::FinWait1);
     assert_eq!(peer.send(segment(Flags::ACK, 1, 1, 100)), 100);
     assert_eq!(peer.at(DELAY_MS + 10).hear(), [". 2:2(0) ack 101"]);

@@ -15,7 +15,7 @@ use reknit_variants::part::{Described, Part};
 const TIME_WAIT_ENDS_MS: u64 = 60_010;
 
 #[test]
-fn who_closes_first_waits_in_time_wait() {
+fn the_end_that_closes_first_waits_in_time_wait() {
     let mut peer = Peer::established(plain());
     peer.connection.close();
     assert_eq!(peer.hear(), ["F. 1:1(0) ack 1"]);
@@ -31,7 +31,7 @@ fn who_closes_first_waits_in_time_wait() {
 }
 
 #[test]
-fn who_closes_second_does_not_wait() {
+fn the_end_that_closes_second_does_not_wait() {
     let mut peer = Peer::established(plain());
     assert_eq!(peer.exchange(fin(1, 1)), [". 1:1(0) ack 2"]);
     assert_eq!(peer.state(), State::CloseWait);
@@ -43,7 +43,7 @@ fn who_closes_second_does_not_wait() {
 }
 
 #[test]
-fn fins_that_cross_close_by_way_of_closing() {
+fn fins_that_cross_lead_to_closing() {
     let mut peer = Peer::in_state(State::FinWait1);
     assert_eq!(peer.exchange(fin(1, 1)), [". 2:2(0) ack 2"]);
     assert_eq!(peer.state(), State::Closing);
@@ -59,7 +59,7 @@ fn a_fin_that_acknowledges_ours_leads_to_time_wait_at_once() {
 }
 
 #[test]
-fn our_fin_rides_on_the_last_data() {
+fn our_fin_is_in_the_last_data_segment() {
     let mut peer = Peer::established(plain());
     peer.connection.write(Bytes(1560));
     peer.connection.close();
@@ -114,7 +114,7 @@ fn a_second_close_changes_nothing() {
 }
 
 #[test]
-fn a_lost_fin_goes_again_with_back_off() {
+fn a_lost_fin_is_retransmitted_with_back_off() {
     for (state, expected) in
         [(State::FinWait1, "F. 1:1(0) ack 1"), (State::Closing, "F. 1:1(0) ack 2"), (State::LastAck, "F. 1:1(0) ack 2")]
     {
@@ -134,7 +134,7 @@ fn a_fin_that_nobody_acknowledges_times_out() {
 }
 
 #[test]
-fn a_fin_with_data_is_taken_in_one() {
+fn a_fin_with_data_is_processed_with_it() {
     let mut peer = Peer::established(plain());
     assert_eq!(peer.send(segment(Flags::FIN | Flags::ACK, 1, 1, 100)), 100);
     assert_eq!(peer.hear(), [". 1:1(0) ack 102"]);
@@ -144,7 +144,7 @@ fn a_fin_with_data_is_taken_in_one() {
 }
 
 #[test]
-fn a_fin_that_overtakes_data_closes_after_them() {
+fn a_fin_that_overtakes_data_closes_after_the_data() {
     let mut peer = Peer::established(plain());
     assert_eq!(peer.exchange(fin(101, 1)), [". 1:1(0) ack 1 sack 101:102"]);
     assert_eq!(peer.state(), State::Established);
@@ -192,7 +192,7 @@ fn a_rst_does_not_cut_time_wait_short() {
 }
 
 #[test]
-fn data_still_arrive_after_our_close() {
+fn data_still_arrives_after_our_close() {
     for state in [State::FinWait1, State::FinWait2] {
         let mut peer = Peer::in_state(state);
         assert_eq!(peer.send(data(1, 2, 1460)) + peer.send(data(1461, 2, 1460)), 2920);
@@ -202,7 +202,7 @@ fn data_still_arrive_after_our_close() {
 }
 
 #[test]
-fn data_still_leave_after_the_peers_close() {
+fn data_is_still_sent_after_the_peers_close() {
     let mut peer = Peer::in_state(State::CloseWait);
     peer.write(1000);
     assert_eq!(peer.hear(), ["P. 1:1001(1000) ack 2"]);
@@ -211,7 +211,7 @@ fn data_still_leave_after_the_peers_close() {
 }
 
 #[test]
-fn fin_wait_2_runs_no_timer() {
+fn fin_wait_2_has_no_timer() {
     let mut peer = Peer::in_state(State::FinWait2);
     assert_eq!(peer.connection.deadline(), Instant::NEVER);
     peer.at(10_000_000);
@@ -233,7 +233,7 @@ fn text_after_the_peers_fin_is_ignored() {
 }
 
 #[test]
-fn text_beyond_a_fin_that_waits_is_ignored() {
+fn text_beyond_a_pending_fin_is_ignored() {
     let mut peer = Peer::established(plain());
     peer.send(fin(101, 1));
     assert_eq!(peer.send(data(102, 1, 100)), 0);
@@ -243,7 +243,7 @@ fn text_beyond_a_fin_that_waits_is_ignored() {
 }
 
 #[test]
-fn a_fin_below_bytes_that_have_arrived_counts_for_nothing() {
+fn a_fin_below_data_that_has_arrived_is_ignored() {
     let mut peer = Peer::established(plain());
     assert_eq!(peer.send(data(1001, 1, 1000)), 1000);
     assert_eq!(peer.send(segment(Flags::FIN | Flags::ACK, 1, 1, 10)), 10);
@@ -253,7 +253,7 @@ fn a_fin_below_bytes_that_have_arrived_counts_for_nothing() {
 }
 
 #[test]
-fn a_contradicting_fin_leaves_the_stream_whole() {
+fn a_contradicting_fin_does_not_damage_the_stream() {
     let now = Instant::ZERO + Duration::from_secs(1);
     let mut stream =
         Stream::connect(now, &Arc::new(plain()), variant("sack").build(), Identity::default(), Bytes(1 << 20));
@@ -268,7 +268,7 @@ fn a_contradicting_fin_leaves_the_stream_whole() {
 }
 
 #[test]
-fn a_second_fin_elsewhere_is_ignored() {
+fn a_second_fin_at_another_position_is_ignored() {
     let mut peer = Peer::in_state(State::CloseWait);
     peer.send(fin(2, 1));
     peer.send(fin(500, 1));
@@ -278,7 +278,7 @@ fn a_second_fin_elsewhere_is_ignored() {
 
 #[test]
 fn aborting_an_open_connection_resets_it() {
-    // RFC 9293 §3.10.5: <SEQ=SND.NXT><CTL=RST>; the ACK beside it does no harm.
+    // RFC 9293 §3.10.5: <SEQ=SND.NXT><CTL=RST>; the additional ACK does no harm.
     for (state, expected) in [
         (State::SynReceived, "R. 1:1(0) ack 1"),
         (State::Established, "R. 1:1(0) ack 1"),
@@ -294,7 +294,7 @@ fn aborting_an_open_connection_resets_it() {
 }
 
 #[test]
-fn aborting_what_is_not_open_yet_is_silent() {
+fn aborting_before_the_connection_is_open_is_silent() {
     // RFC 9293 §3.10.5.
     for state in [State::Listen, State::SynSent] {
         let mut peer = Peer::in_state(state);
@@ -316,7 +316,7 @@ fn aborting_after_both_have_closed_is_silent() {
 }
 
 #[test]
-fn an_abort_drops_what_was_not_sent_yet() {
+fn an_abort_drops_unsent_data() {
     let mut peer = Peer::established(plain());
     peer.connection.write(Bytes(5000));
     peer.abort();
@@ -325,7 +325,7 @@ fn an_abort_drops_what_was_not_sent_yet() {
 }
 
 #[test]
-fn a_syn_that_was_not_sent_yet_is_not_sent_after_an_abort() {
+fn an_unsent_syn_is_not_sent_after_an_abort() {
     let config = Arc::new(Config::default());
     let now = Instant::ZERO + Duration::from_secs(1);
     let mut connection = reknit_tcp::Connection::connect(now, config, variant("sack").build(), Identity::default());
@@ -334,8 +334,8 @@ fn a_syn_that_was_not_sent_yet_is_not_sent_after_an_abort() {
 }
 
 #[test]
-fn who_missed_data_before_an_abort_is_reset_on_asking() {
-    // The RST lies beyond what the peer expects, which answers by a challenge ACK (RFC 5961 §3.2).
+fn a_peer_that_missed_data_before_an_abort_is_reset_when_it_asks() {
+    // The RST lies beyond what the peer expects, so the peer answers with a challenge ACK (RFC 5961 §3.2).
     let mut peer = Peer::established(plain());
     peer.write(1000);
     peer.abort();
@@ -390,14 +390,14 @@ impl AckPolicy for Lazy {
 
 #[test]
 fn the_policy_may_delay_the_ack_of_a_fin() {
-    // RFC 9293 §3.8.6.3 makes no exception for it.
+    // RFC 9293 §3.8.6.3 makes no exception for a FIN.
     let lazy = Composition { ack_policy: Arc::new(Lazy), ..variant("sack") };
     let mut peer = Peer::established_as(&lazy, plain());
     peer.at(1000).send(segment(Flags::FIN | Flags::ACK, 1, 1, 100));
     assert_eq!(peer.state(), State::CloseWait);
     assert_eq!(peer.at(1149).hear(), SILENCE);
     assert_eq!(peer.at(1150).hear(), [". 1:1(0) ack 102"]);
-    // In TIME-WAIT too.
+    // Also in TIME-WAIT.
     let mut peer = Peer::established_as(&lazy, plain());
     peer.connection.close();
     peer.hear();
@@ -408,7 +408,7 @@ fn the_policy_may_delay_the_ack_of_a_fin() {
 }
 
 #[test]
-fn the_ack_of_a_fin_may_ride_on_ours() {
+fn our_fin_may_carry_the_ack_of_the_peers() {
     let lazy = Composition { ack_policy: Arc::new(Lazy), ..variant("sack") };
     let mut peer = Peer::established_as(&lazy, plain());
     peer.at(1000).send(fin(1, 1));

@@ -27,12 +27,12 @@ fn with(segment: Segment, flags: Flags) -> Segment {
     Segment { flags: segment.flags | flags, ..segment }
 }
 
-/// `segment` echoes congestion.
+/// `segment` with an echo of congestion.
 fn echoing(segment: Segment) -> Segment {
     with(segment, Flags::ECE)
 }
 
-/// `segment` has met congestion.
+/// `segment` with a congestion mark.
 fn marked(segment: Segment) -> Segment {
     Segment { ecn: Ecn::Congested, ..segment }
 }
@@ -50,12 +50,12 @@ fn cuts(peer: &Peer) -> Cuts {
     peer.connection.send_stats().cuts
 }
 
-/// The first bytes of the segments that say CWR, of those sent since the last look.
+/// The first bytes of the segments with CWR that were sent since the last call.
 fn reductions_told(peer: &mut Peer) -> Vec<u32> {
     peer.take().iter().filter(|segment| segment.flags.has(Flags::CWR)).map(|segment| segment.seq.0).collect()
 }
 
-/// Established, and ten segments are in flight of many.
+/// An established connection with ten of many segments in flight.
 fn sending() -> Peer {
     let mut peer = established();
     peer.write(1_000_000);
@@ -63,14 +63,14 @@ fn sending() -> Peer {
     peer
 }
 
-/// The peer acknowledges segment by segment, from the `first` to the `last` in order.
+/// The peer acknowledges in order, segment by segment, from the `first` to the `last`.
 fn acknowledge(peer: &mut Peer, first: u32, last: u32) {
     for n in first..=last {
         peer.send(ack(1, 1 + n * SEG));
     }
 }
 
-/// The peer reports that the first segment in flight is missing, until it is retransmitted.
+/// The peer reports the first segment in flight as missing until it is retransmitted.
 fn report_loss(peer: &mut Peer) {
     for n in 2..=4 {
         peer.send(sacking(ack(1, 1), &[(1 + SEG, 1 + n * SEG)]));
@@ -95,7 +95,7 @@ fn a_passive_open_accepts_the_offer() {
 }
 
 #[test]
-fn ecn_needs_the_consent_of_both() {
+fn ecn_needs_both_ends() {
     let mut peer = Peer::of_active_open(plain());
     assert_eq!(peer.hear(), ["S 0:0(0)"]);
     peer.send(echoing(syn_ack()));
@@ -108,7 +108,7 @@ fn ecn_needs_the_consent_of_both() {
 
 #[test]
 fn a_peer_that_reflects_the_flags_of_the_syn_has_not_agreed() {
-    // RFC 3168 §6.1.1: an answer with ECE alone agrees; §6.1.1.2: old hosts return the reserved bits as they came.
+    // RFC 3168 §6.1.1: an answer with ECE alone agrees. §6.1.1.2: old hosts return the reserved bits unchanged.
     for flags in [OFFER, Flags::CWR, Flags::NONE] {
         let mut peer = Peer::of_active_open(ecn());
         peer.send(with(syn_ack(), flags));
@@ -122,7 +122,7 @@ fn a_peer_that_reflects_the_flags_of_the_syn_has_not_agreed() {
 
 #[test]
 fn half_an_offer_is_none() {
-    // RFC 3168 §6.1.1: whoever does not agree clears both flags.
+    // RFC 3168 §6.1.1: an end that does not agree clears both flags.
     for flags in [Flags::ECE, Flags::CWR, Flags::NONE] {
         let mut peer = Peer::of_passive_open(ecn());
         assert_eq!(peer.exchange(with(syn(), flags)), ["S. 0:0(0) ack 1"]);
@@ -141,7 +141,7 @@ fn simultaneous_opens_agree() {
 }
 
 #[test]
-fn a_syn_that_goes_again_says_the_same() {
+fn a_retransmitted_syn_makes_the_same_offer() {
     let mut peer = Peer::of_active_open(ecn());
     assert_eq!(peer.at(3500).hear(), ["SEW 0:0(0)"; 3]);
     let mut peer = Peer::of_passive_open(ecn());
@@ -151,7 +151,7 @@ fn a_syn_that_goes_again_says_the_same() {
 
 #[test]
 fn an_offer_is_withdrawn_by_a_syn_without_it() {
-    // RFC 3168 §6.1.1: no ECT after a SYN without the offer. §6.1.1.1: a SYN that is not answered may go again so.
+    // RFC 3168 §6.1.1: no ECT after a SYN without the offer. §6.1.1.1: an unanswered SYN may be retransmitted that way.
     let mut peer = Peer::of_passive_open(ecn());
     assert_eq!(peer.exchange(with(syn(), OFFER)), ["S.E 0:0(0) ack 1"]);
     assert_eq!(peer.exchange(syn()), ["S. 0:0(0) ack 1"]);
@@ -171,7 +171,7 @@ fn an_offer_that_comes_later_is_too_late() {
 }
 
 #[test]
-fn a_syn_that_was_reset_decides_nothing_for_the_next() {
+fn a_syn_that_was_reset_does_not_affect_the_next() {
     let mut peer = Peer::of_passive_open(ecn());
     peer.send(syn());
     peer.send(rst(1));
@@ -180,7 +180,7 @@ fn a_syn_that_was_reset_decides_nothing_for_the_next() {
 }
 
 #[test]
-fn a_syn_is_not_capable() {
+fn a_syn_is_not_ecn_capable() {
     // RFC 3168 §6.1.1: "MUST NOT set ECT on SYN or SYN-ACK packets".
     let mut peer = Peer::of_active_open(ecn());
     assert!(!is_capable(&peer.take_one()));
@@ -190,7 +190,7 @@ fn a_syn_is_not_capable() {
 }
 
 #[test]
-fn the_flags_of_the_handshake_are_no_congestion() {
+fn the_flags_of_the_handshake_are_no_congestion_signal() {
     let mut peer = established();
     peer.send(echoing(syn_ack()));
     peer.write(100);
@@ -199,14 +199,14 @@ fn the_flags_of_the_handshake_are_no_congestion() {
 }
 
 #[test]
-fn new_data_are_capable() {
+fn new_data_is_ecn_capable() {
     let mut peer = established();
     peer.write(5000);
     assert!(peer.take().iter().all(|segment| segment.ecn == Ecn::Capable0));
 }
 
 #[test]
-fn data_that_the_timer_retransmits_are_not_capable() {
+fn retransmissions_by_the_timer_are_not_ecn_capable() {
     // RFC 3168 §6.1.5.
     let mut peer = established();
     peer.write(1000);
@@ -215,7 +215,7 @@ fn data_that_the_timer_retransmits_are_not_capable() {
 }
 
 #[test]
-fn data_that_are_marked_lost_are_retransmitted_not_capable() {
+fn retransmissions_of_lost_segments_are_not_ecn_capable() {
     // RFC 3168 §6.1.5.
     let mut peer = sending();
     report_loss(&mut peer);
@@ -225,7 +225,7 @@ fn data_that_are_marked_lost_are_retransmitted_not_capable() {
 }
 
 #[test]
-fn a_segment_without_data_is_not_capable() {
+fn a_segment_without_data_is_not_ecn_capable() {
     // RFC 3168 §6.1.4.
     let mut peer = established();
     peer.send(data(1, 1, MSS));
@@ -240,7 +240,7 @@ fn a_segment_without_data_is_not_capable() {
 }
 
 #[test]
-fn a_window_probe_is_not_capable_and_tells_no_reduction() {
+fn a_window_probe_is_not_ecn_capable_and_has_no_cwr() {
     // RFC 3168 §6.1.6.
     let mut peer = sending();
     peer.send(echoing(ack(1, 1 + SEG)));
@@ -276,7 +276,7 @@ fn an_echo_retransmits_nothing() {
 }
 
 #[test]
-fn the_echoes_of_one_window_halve_once() {
+fn the_echoes_of_one_window_halve_it_once() {
     let mut peer = sending();
     for n in 1..=10 {
         peer.send(echoing(ack(1, 1 + n * SEG)));
@@ -287,8 +287,8 @@ fn the_echoes_of_one_window_halve_once() {
 }
 
 #[test]
-fn a_late_echo_of_an_earlier_window_cuts_nothing() {
-    // It was overtaken by ACKs of what was sent after the reduction.
+fn a_late_echo_of_an_earlier_window_reduces_nothing() {
+    // It was overtaken by ACKs of data that was sent after the reduction.
     let mut peer = sending();
     peer.send(echoing(ack(1, 1 + SEG)));
     acknowledge(&mut peer, 2, 12);
@@ -318,7 +318,7 @@ fn a_window_of_one_segment_is_not_opened_by_an_echo() {
 }
 
 #[test]
-fn the_next_new_data_tell_of_the_reduction() {
+fn the_next_new_data_carries_cwr() {
     let mut peer = sending();
     assert_eq!(peer.exchange(echoing(ack(1, 1 + 5 * SEG))), SILENCE);
     assert_eq!(peer.exchange(ack(1, 1 + 6 * SEG)), [".W 14601:16061(1460) ack 1"]);
@@ -326,8 +326,8 @@ fn the_next_new_data_tell_of_the_reduction() {
 }
 
 #[test]
-fn new_data_tell_of_a_reduction_after_a_loss() {
-    // RFC 3168 §6.1.2: "for any reason"; §6.1.5: not what is retransmitted.
+fn new_data_carries_cwr_after_a_loss() {
+    // RFC 3168 §6.1.2: "for any reason"; §6.1.5: not retransmissions.
     let mut peer = sending();
     report_loss(&mut peer);
     for n in 5..=10 {
@@ -338,7 +338,7 @@ fn new_data_tell_of_a_reduction_after_a_loss() {
 }
 
 #[test]
-fn new_data_tell_of_a_timeout() {
+fn new_data_carries_cwr_after_a_timeout() {
     let mut peer = established();
     peer.write(u64::from(MSS));
     assert_eq!(peer.at(2000).hear(), ["P. 1:1461(1460) ack 1"; 2]);
@@ -348,7 +348,7 @@ fn new_data_tell_of_a_timeout() {
 }
 
 #[test]
-fn told_is_told_even_if_the_segment_is_retransmitted() {
+fn cwr_is_not_repeated_if_its_segment_is_retransmitted() {
     let mut peer = established();
     peer.write(100);
     peer.send(echoing(ack(1, 101)));
@@ -357,7 +357,7 @@ fn told_is_told_even_if_the_segment_is_retransmitted() {
 }
 
 #[test]
-fn a_window_that_was_marked_is_not_cut_again_for_its_losses() {
+fn a_marked_window_is_not_reduced_again_for_its_losses() {
     // RFC 3168 §6.1.2: one reduction for "a series of dropped and/or CE packets from a single window".
     let mut peer = sending();
     peer.send(echoing(sacking(ack(1, 1), &[(1 + SEG, 1 + 2 * SEG)])));
@@ -367,7 +367,7 @@ fn a_window_that_was_marked_is_not_cut_again_for_its_losses() {
 }
 
 #[test]
-fn a_window_that_has_lost_is_not_cut_again_for_its_marks() {
+fn a_window_with_losses_is_not_reduced_again_for_its_marks() {
     let mut peer = sending();
     report_loss(&mut peer);
     let sent = peer.take().iter().filter(|segment| segment.seq.0 > 1).count() as u32;
@@ -379,7 +379,7 @@ fn a_window_that_has_lost_is_not_cut_again_for_its_marks() {
 }
 
 #[test]
-fn the_window_after_one_that_was_marked_is_cut_for_its_losses() {
+fn the_window_after_a_marked_one_is_reduced_for_its_losses() {
     let mut peer = sending();
     peer.send(echoing(ack(1, 1 + SEG)));
     acknowledge(&mut peer, 2, 10);
@@ -390,7 +390,7 @@ fn the_window_after_one_that_was_marked_is_cut_for_its_losses() {
 }
 
 #[test]
-fn a_mark_is_echoed_until_the_peer_tells_of_its_reduction() {
+fn a_mark_is_echoed_until_the_peer_sends_cwr() {
     // RFC 3168 §6.1.3.
     let mut peer = Peer::established(Config { ack_every: Segments(1), ..ecn() });
     assert_eq!(peer.exchange(marked(data(1, 1, 100))), [".E 1:1(0) ack 101"]);
@@ -402,7 +402,7 @@ fn a_mark_is_echoed_until_the_peer_tells_of_its_reduction() {
 }
 
 #[test]
-fn a_mark_on_the_segment_that_tells_of_a_reduction_is_echoed() {
+fn a_mark_on_the_segment_with_cwr_is_echoed() {
     let mut peer = Peer::established(Config { ack_every: Segments(1), ..ecn() });
     peer.send(marked(data(1, 1, 100)));
     peer.hear();
@@ -422,7 +422,7 @@ fn a_delayed_ack_echoes_a_mark_of_any_segment_it_covers() {
 }
 
 #[test]
-fn data_that_leave_echo_too() {
+fn outgoing_data_echoes_too() {
     let mut peer = established();
     peer.send(marked(data(1, 1, 100)));
     peer.write(500);
@@ -431,7 +431,7 @@ fn data_that_leave_echo_too() {
 }
 
 #[test]
-fn a_capable_segment_without_a_mark_is_not_echoed() {
+fn an_ecn_capable_segment_without_a_mark_is_not_echoed() {
     for codepoint in [Ecn::Capable0, Ecn::Capable1] {
         let mut peer = established();
         peer.send(Segment { ecn: codepoint, ..data(1, 1, 100) });
@@ -440,7 +440,7 @@ fn a_capable_segment_without_a_mark_is_not_echoed() {
 }
 
 #[test]
-fn a_mark_behind_a_gap_is_echoed_at_once() {
+fn a_mark_after_a_gap_is_echoed_at_once() {
     let mut peer = established();
     assert_eq!(peer.exchange(marked(data(101, 1, 100))), [".E 1:1(0) ack 1 sack 101:201"]);
 }
@@ -452,7 +452,7 @@ fn a_mark_on_a_fin_with_data_is_echoed() {
 }
 
 #[test]
-fn a_mark_on_the_data_that_complete_the_handshake_is_echoed() {
+fn a_mark_on_the_data_that_completes_the_handshake_is_echoed() {
     let mut peer = Peer::of_passive_open(ecn());
     peer.send(with(syn(), OFFER));
     peer.hear();
@@ -462,7 +462,7 @@ fn a_mark_on_the_data_that_complete_the_handshake_is_echoed() {
 
 #[test]
 fn a_mark_outside_the_window_is_ignored() {
-    // RFC 3168 §6.1.5: old data, data beyond the window, data with an ACK of what was never sent.
+    // RFC 3168 §6.1.5: old data, data beyond the window, data with an ACK of something that was never sent.
     let mut peer = Peer::established(Config { dsack: false, ..ecn() });
     peer.send(data(1, 1, 100));
     peer.at(LATER_MS).hear();
@@ -473,7 +473,7 @@ fn a_mark_outside_the_window_is_ignored() {
 
 #[test]
 fn a_mark_on_a_segment_without_data_is_ignored() {
-    // RFC 3168 §6.1.4: nobody should have sent it capable.
+    // RFC 3168 §6.1.4: such a segment should not be ECN-capable.
     let mut peer = established();
     peer.send(marked(ack(1, 1)));
     assert_eq!(peer.exchange(marked(rst(2))), [". 1:1(0) ack 1"]);
@@ -482,7 +482,7 @@ fn a_mark_on_a_segment_without_data_is_ignored() {
 
 #[test]
 fn a_mark_on_a_window_probe_is_echoed() {
-    // RFC 3168 §6.1.6: its sequence number is exact, so that it is hard to forge.
+    // RFC 3168 §6.1.6: its sequence number is exact, so it is hard to forge.
     let mut peer = Peer::established(Config { receive_buffer: Capacity::Bytes(Bytes(u64::from(MSS))), ..ecn() });
     peer.send(data(1, 1, MSS));
     peer.at(LATER_MS).hear();
@@ -490,7 +490,7 @@ fn a_mark_on_a_window_probe_is_echoed() {
 }
 
 #[test]
-fn without_agreement_a_mark_is_not_echoed_and_an_echo_cuts_nothing() {
+fn without_ecn_a_mark_is_not_echoed_and_an_echo_reduces_nothing() {
     let mut peer = Peer::established(plain());
     peer.send(marked(data(1, 1, 100)));
     assert_eq!(peer.at(LATER_MS).hear(), [". 1:1(0) ack 101"]);
@@ -517,6 +517,6 @@ fn an_echo_with_the_last_acknowledgment_leaves_no_timer() {
     peer.connection.write(Bytes(u64::from(SEG)));
     peer.connection.close();
     assert_eq!(peer.take().len(), 1);
-    peer.send(echoing(ack(1, SEG + 2))); // checks that none runs
+    peer.send(echoing(ack(1, SEG + 2))); // checks that no timer runs
     assert_eq!(peer.state(), State::FinWait2);
 }

@@ -1,5 +1,5 @@
-//! What waits and what goes without being asked: RFC 9293 §3.7.4 (Nagle), §3.8.6.2.1 (silly windows, the sender's side),
-//! §3.9.1.2 (push), §3.8.3 (giving up), §3.8.4 (keep-alives).
+//! What is delayed and what is sent without new data: RFC 9293 §3.7.4 (Nagle), §3.8.6.2.1 (silly windows, the sender's
+//! side), §3.9.1.2 (push), §3.8.3 (user timeout), §3.8.4 (keep-alives).
 
 use reknit_tcp::config::KeepAlive;
 use reknit_tcp::segment::{Ecn, Flags, Timestamps};
@@ -9,11 +9,11 @@ use reknit_testkit::peer::{
 };
 use reknit_units::{Bytes, Duration, Instant};
 
-/// Two hours, the least default of RFC 9293 §3.8.4.
+/// Two hours, the smallest default that RFC 9293 §3.8.4 allows.
 const IDLE_MS: u64 = 7_200_000;
 const INTERVAL_MS: u64 = 75_000;
 const PROBES: u32 = 9;
-/// When a connection is probed first on which nothing came after the handshake.
+/// When a connection that is idle since the handshake is first probed.
 const FIRST_PROBE_MS: u64 = HANDSHAKE_MS + IDLE_MS;
 
 fn without_nagle() -> Config {
@@ -26,7 +26,7 @@ fn kept_alive() -> Config {
     Config { keep_alive: Some(keep_alive), ..plain() }
 }
 
-/// Established with a peer that has room for `window` bytes.
+/// An established connection with a peer that has room for `window` bytes.
 fn peer_with_window(config: Config, window: u16) -> Peer {
     let mut peer = Peer::of_active_open(config);
     peer.send(Segment { window, ..syn_ack() });
@@ -34,7 +34,7 @@ fn peer_with_window(config: Config, window: u16) -> Peer {
     peer
 }
 
-/// Established, and 100 bytes are in flight.
+/// An established connection with 100 bytes in flight.
 fn in_flight(config: Config) -> Peer {
     let mut peer = Peer::established(config);
     peer.write(100);
@@ -43,7 +43,7 @@ fn in_flight(config: Config) -> Peer {
 }
 
 #[test]
-fn a_small_write_goes_at_once_on_a_quiet_connection() {
+fn a_small_write_is_sent_at_once_on_an_idle_connection() {
     let mut peer = in_flight(plain());
     peer.send(ack(1, 101));
     peer.write(1);
@@ -51,7 +51,7 @@ fn a_small_write_goes_at_once_on_a_quiet_connection() {
 }
 
 #[test]
-fn small_writes_wait_for_the_ack_and_leave_together() {
+fn small_writes_wait_for_the_ack_and_are_sent_together() {
     let mut peer = in_flight(plain());
     for _ in 0..5 {
         peer.write(100);
@@ -89,7 +89,7 @@ fn the_rest_of_a_large_write_waits_for_everything_in_flight() {
 }
 
 #[test]
-fn what_acknowledges_nothing_releases_nothing() {
+fn an_ack_of_nothing_new_releases_nothing() {
     let mut peer = in_flight(plain());
     peer.write(100);
     assert_eq!(peer.exchange(ack(1, 1)), SILENCE);
@@ -98,7 +98,7 @@ fn what_acknowledges_nothing_releases_nothing() {
 }
 
 #[test]
-fn writes_before_the_handshake_leave_together() {
+fn writes_before_the_handshake_are_sent_together() {
     let mut peer = Peer::of_active_open(without_nagle());
     peer.write(100);
     peer.write(200);
@@ -115,7 +115,7 @@ fn nagle_can_be_switched_off() {
 }
 
 #[test]
-fn a_fin_takes_along_what_waits() {
+fn a_fin_is_sent_with_the_waiting_data() {
     let mut peer = in_flight(plain());
     peer.write(50);
     assert_eq!(peer.hear(), SILENCE);
@@ -131,7 +131,7 @@ fn a_fin_does_not_wait() {
 }
 
 #[test]
-fn a_segment_that_ends_what_was_written_is_pushed() {
+fn the_last_segment_of_the_written_data_is_pushed() {
     // RFC 9293 §3.9.1.2, MUST-61.
     let mut peer = Peer::established(without_nagle());
     peer.write(2920);
@@ -149,7 +149,7 @@ fn a_segment_that_the_window_cuts_short_is_not_pushed() {
 }
 
 #[test]
-fn pushed_data_are_handed_out_like_any() {
+fn pushed_data_is_delivered_like_any_other() {
     // RFC 9293 §3.9.1.3: a receiver may ignore the bit.
     for flags in [Flags::ACK, Flags::ACK | Flags::PSH] {
         let mut peer = Peer::established(plain());
@@ -159,8 +159,8 @@ fn pushed_data_are_handed_out_like_any() {
 }
 
 #[test]
-fn half_of_the_largest_window_waits_for_the_ack_too() {
-    // RFC 9293 §3.8.6.2.1, (3): "[SND.NXT = SND.UNA and]" is what Nagle adds.
+fn half_of_the_largest_window_also_waits_for_the_ack() {
+    // RFC 9293 §3.8.6.2.1, (3): "[SND.NXT = SND.UNA and]" is the part that Nagle adds.
     let mut peer = peer_with_window(plain(), 2000);
     peer.write(600);
     assert_eq!(peer.hear(), ["P. 1:601(600) ack 1"]);
@@ -179,8 +179,9 @@ fn without_nagle_half_of_the_largest_window_is_used_at_once() {
 }
 
 #[test]
-fn without_nagle_too_a_small_opening_is_not_used() {
-    // RFC 9293 §3.8.6.2.1: neither a segment, nor half of the largest window, nor all that waits.
+fn also_without_nagle_a_small_opening_is_not_used() {
+    // RFC 9293 §3.8.6.2.1: it has room neither for a segment, nor for half of the largest window, nor for all waiting
+    // data.
     let mut peer = peer_with_window(without_nagle(), 2000);
     peer.write(1460);
     assert_eq!(peer.hear(), ["P. 1:1461(1460) ack 1"]);
@@ -216,7 +217,7 @@ fn a_probe_is_an_old_number_without_data() {
 }
 
 #[test]
-fn a_probe_carries_the_options_of_any_segment() {
+fn a_probe_carries_the_same_options_as_other_segments() {
     let mut peer = Peer::established(Config { timestamps: true, ecn: true, ..kept_alive() });
     let probe = peer.at(FIRST_PROBE_MS).take_one();
     let val = START_MS + FIRST_PROBE_MS as u32;
@@ -225,8 +226,8 @@ fn a_probe_carries_the_options_of_any_segment() {
 }
 
 #[test]
-fn a_probe_that_is_not_answered_goes_again() {
-    // RFC 9293 §3.8.4, MUST-29: no single probe decides.
+fn an_unanswered_probe_is_repeated() {
+    // RFC 9293 §3.8.4, MUST-29: a single unanswered probe does not end the connection.
     let mut peer = Peer::established(kept_alive());
     peer.at(FIRST_PROBE_MS + 3 * INTERVAL_MS);
     assert_eq!(peer.times(), [0, 1, 2, 3].map(|n| FIRST_PROBE_MS + n * INTERVAL_MS));
@@ -234,7 +235,7 @@ fn a_probe_that_is_not_answered_goes_again() {
 }
 
 #[test]
-fn a_peer_that_answers_no_probe_is_given_up() {
+fn a_peer_that_answers_no_probe_is_timed_out() {
     let mut peer = Peer::established(kept_alive());
     let end = FIRST_PROBE_MS + u64::from(PROBES) * INTERVAL_MS;
     peer.at(end - 1);
@@ -256,7 +257,7 @@ fn an_answer_to_the_last_probe_is_enough() {
 }
 
 #[test]
-fn whatever_arrives_puts_off_the_probe() {
+fn any_segment_delays_the_probe() {
     // RFC 9293 §3.8.4, MUST-26: no data and no acknowledgments within an interval.
     for arrival in [data(1, 1, 100), ack(1, 1)] {
         let mut peer = Peer::established(kept_alive());
@@ -274,14 +275,14 @@ fn a_peer_that_has_forgotten_the_connection_ends_it() {
     assert_eq!((peer.state(), peer.connection.close_reason()), (State::Closed, Some(CloseReason::Reset)));
 }
 
-/// Probes long before anything else is due.
+/// Sends probes long before any other timer.
 fn hasty() -> Config {
     let keep_alive = KeepAlive { idle: Duration::from_millis(200), interval: Duration::from_millis(100), probes: 3 };
     Config { keep_alive: Some(keep_alive), ..plain() }
 }
 
 #[test]
-fn no_probe_goes_while_data_are_outstanding() {
+fn no_probe_is_sent_while_data_is_outstanding() {
     // RFC 9293 §3.8.4, MUST-26.
     let mut peer = in_flight(hasty());
     peer.at(60_000);
@@ -293,7 +294,7 @@ fn no_probe_goes_while_data_are_outstanding() {
 }
 
 #[test]
-fn no_probe_goes_while_a_closed_window_is_probed() {
+fn no_probe_is_sent_while_a_closed_window_is_probed() {
     let mut peer = peer_with_window(hasty(), 0);
     peer.write(100);
     assert_eq!(peer.at(900).hear(), SILENCE);
@@ -303,7 +304,7 @@ fn no_probe_goes_while_a_closed_window_is_probed() {
 }
 
 #[test]
-fn no_probe_goes_before_the_connection_is_established() {
+fn no_probe_is_sent_before_the_connection_is_established() {
     let mut peer = Peer::of_active_open(hasty());
     assert_eq!(peer.at(5000).hear(), ["S 0:0(0)"; 3]);
     let mut peer = Peer::of_passive_open(hasty());
@@ -361,7 +362,7 @@ fn a_probe_right_after_the_handshake_is_answered() {
 }
 
 #[test]
-fn data_that_nobody_acknowledges_time_out() {
+fn unacknowledged_data_times_out() {
     // RFC 9293 §3.8.3: R2, after at least 100 s (SHLD-11).
     let mut peer = in_flight(Config { user_timeout: Duration::from_secs(100), ..plain() });
     peer.at(100_009);
@@ -372,7 +373,7 @@ fn data_that_nobody_acknowledges_time_out() {
 }
 
 #[test]
-fn a_peer_that_acknowledges_now_and_then_is_not_given_up() {
+fn a_peer_that_acknowledges_occasionally_is_not_timed_out() {
     let mut peer = Peer::established(plain());
     peer.write(100 * u64::from(MSS));
     for n in 1..100 {

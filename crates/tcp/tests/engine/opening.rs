@@ -1,4 +1,4 @@
-//! Opening a connection: RFC 9293 §3.5 and §3.10.7.1 to §3.10.7.4, and what both ends agree on.
+//! Opening a connection: RFC 9293 §3.5 and §3.10.7.1 to §3.10.7.4, and the negotiation of options.
 
 use reknit_tcp::segment::{Flags, Options};
 use reknit_tcp::{CloseReason, Config, Segment, SeqNum, State, reset_for};
@@ -7,7 +7,7 @@ use reknit_testkit::peer::{
 };
 use reknit_units::{Bytes, Capacity, Duration, Segments};
 
-/// A SYN-ACK with other options than the usual ones.
+/// A SYN-ACK with unusual options.
 fn syn_ack_with(options: Options) -> Segment {
     Segment { options, ..syn_ack() }
 }
@@ -39,7 +39,7 @@ fn a_passive_open_takes_three_segments() {
 }
 
 #[test]
-fn simultaneous_opens_meet_in_one_connection() {
+fn simultaneous_opens_make_one_connection() {
     let mut peer = Peer::of_active_open(plain());
     assert_eq!(peer.exchange(syn()), ["S. 0:0(0) ack 1"]);
     assert_eq!(peer.state(), State::SynReceived);
@@ -48,7 +48,7 @@ fn simultaneous_opens_meet_in_one_connection() {
 }
 
 #[test]
-fn a_simultaneous_open_completes_by_any_ack_of_the_syn() {
+fn a_simultaneous_open_completes_with_any_ack_of_the_syn() {
     let mut peer = Peer::of_active_open(plain());
     peer.send(syn());
     assert_eq!(peer.exchange(ack(1, 1)), SILENCE);
@@ -56,7 +56,7 @@ fn a_simultaneous_open_completes_by_any_ack_of_the_syn() {
 }
 
 #[test]
-fn a_lost_syn_goes_again_with_back_off() {
+fn a_lost_syn_is_retransmitted_with_back_off() {
     let mut peer = Peer::of_active_open(plain());
     peer.at(200_000);
     assert_eq!(peer.times(), [0, 1000, 3000, 7000, 15_000, 31_000, 63_000, 123_000, 183_000]);
@@ -64,7 +64,7 @@ fn a_lost_syn_goes_again_with_back_off() {
 }
 
 #[test]
-fn a_syn_that_nobody_answers_times_out_after_three_minutes_or_more() {
+fn an_unanswered_syn_times_out_after_three_minutes_or_more() {
     // RFC 9293 §3.8.3, MUST-23.
     let mut peer = Peer::of_active_open(plain());
     peer.at(302_999);
@@ -74,7 +74,7 @@ fn a_syn_that_nobody_answers_times_out_after_three_minutes_or_more() {
 }
 
 #[test]
-fn a_lost_syn_ack_goes_again_with_back_off() {
+fn a_lost_syn_ack_is_retransmitted_with_back_off() {
     let mut peer = Peer::of_passive_open(plain());
     peer.send(syn());
     peer.at(8000);
@@ -125,7 +125,7 @@ fn a_rst_that_acknowledges_the_syn_refuses_the_connection() {
 }
 
 #[test]
-fn a_rst_that_does_not_acknowledge_the_syn_refuses_nothing() {
+fn a_rst_that_does_not_acknowledge_the_syn_is_ignored() {
     for blind in [rst(0), rst(1), segment(Flags::RST | Flags::ACK, 0, 0, 0), segment(Flags::RST | Flags::ACK, 0, 2, 0)]
     {
         let mut peer = Peer::of_active_open(plain());
@@ -136,8 +136,8 @@ fn a_rst_that_does_not_acknowledge_the_syn_refuses_nothing() {
 }
 
 #[test]
-fn an_ack_of_something_else_than_the_syn_is_reset() {
-    // RFC 9293 §3.10.7.3, first check. An old SYN-ACK, or a peer that thinks the connection is open (§3.5.1).
+fn an_ack_of_anything_but_the_syn_is_reset() {
+    // RFC 9293 §3.10.7.3, first check. An old SYN-ACK, or a peer that considers the connection open (§3.5.1).
     for wrong in [ack(300, 100), ack(300, 0), Segment { ack: SeqNum(100), ..syn_ack() }] {
         let mut peer = Peer::of_active_open(plain());
         let number = wrong.ack.0;
@@ -173,15 +173,15 @@ fn closing_a_listener_ends_it_silently() {
 }
 
 #[test]
-fn a_closed_connection_resets_what_arrives_except_a_rst() {
+fn a_closed_connection_resets_any_segment_except_a_rst() {
     let mut peer = Peer::in_state(State::Closed);
     assert_eq!(peer.exchange(data(7, 5, 100)), ["R 5:5(0)"]);
     assert_eq!(peer.exchange(rst(7)), SILENCE);
 }
 
 #[test]
-fn a_reset_continues_the_numbers_of_what_it_answers() {
-    // RFC 9293 §3.10.7.1: with an ACK from there, without one from zero.
+fn a_reset_continues_the_numbers_of_the_segment_that_it_answers() {
+    // RFC 9293 §3.10.7.1: if there is an ACK, the RST's number is that of the ACK, otherwise zero.
     let arrived = Segment { seq: SeqNum(100), ack: SeqNum(50), len: 10, flags: Flags::ACK | Flags::FIN, ..syn() };
     assert_eq!(reset_for(&arrived), Segment { seq: SeqNum(50), flags: Flags::RST, ..Segment::default() });
     let arrived = Segment { flags: Flags::SYN | Flags::FIN, ..arrived };
@@ -220,7 +220,7 @@ fn in_syn_received_a_wrong_ack_is_reset() {
 }
 
 #[test]
-fn in_syn_received_what_lies_outside_the_window_is_acknowledged() {
+fn in_syn_received_segments_outside_the_window_are_acknowledged() {
     // RFC 9293 §3.10.7.4, first check.
     for outside in [segment(Flags::SYN, 10_000_000, 0, 0), data(10_000_000, 1, 10)] {
         let mut peer = Peer::in_state(State::SynReceived);
@@ -230,8 +230,8 @@ fn in_syn_received_what_lies_outside_the_window_is_acknowledged() {
 }
 
 #[test]
-fn data_on_a_syn_is_left_to_its_retransmission() {
-    // RFC 9293 §3.10.7.2 would queue it; what is not acknowledged comes again.
+fn data_on_a_syn_is_ignored_until_it_is_retransmitted() {
+    // RFC 9293 §3.10.7.2 would queue it. Unacknowledged data is retransmitted anyway.
     let mut peer = Peer::of_passive_open(plain());
     assert_eq!(peer.exchange(Segment { len: 100, ..syn() }), ["S. 0:0(0) ack 1"]);
     assert_eq!(peer.send(data(1, 1, 100)), 100);
@@ -239,7 +239,7 @@ fn data_on_a_syn_is_left_to_its_retransmission() {
 }
 
 #[test]
-fn data_on_a_syn_ack_is_left_to_its_retransmission() {
+fn data_on_a_syn_ack_is_ignored_until_it_is_retransmitted() {
     let mut peer = Peer::of_active_open(plain());
     peer.hear();
     assert_eq!(peer.exchange(Segment { len: 100, ..syn_ack() }), [". 1:1(0) ack 1"]);
@@ -264,7 +264,7 @@ fn the_ack_that_completes_the_handshake_may_carry_data_and_a_fin() {
 }
 
 #[test]
-fn what_is_written_before_the_handshake_leaves_right_after() {
+fn data_written_before_the_handshake_is_sent_right_after_it() {
     let mut peer = Peer::of_active_open(plain());
     peer.write(2920);
     assert_eq!(peer.hear(), ["S 0:0(0)"]);
@@ -272,7 +272,7 @@ fn what_is_written_before_the_handshake_leaves_right_after() {
 }
 
 #[test]
-fn closing_before_the_handshake_still_sends_what_was_written() {
+fn closing_before_the_handshake_still_sends_the_written_data() {
     let mut peer = Peer::of_active_open(plain());
     peer.write(100);
     peer.connection.close();
@@ -283,7 +283,7 @@ fn closing_before_the_handshake_still_sends_what_was_written() {
 }
 
 #[test]
-fn both_ends_keep_to_the_smaller_segment_size() {
+fn both_ends_use_the_smaller_segment_size() {
     // RFC 9293 §3.7.1: 536 if none is announced.
     for (announced, expected) in [(None, 536), (Some(1000), 1000), (Some(1460), 1460), (Some(65_535), 1460)] {
         let mut peer = opened_with(plain(), Options { mss: announced, ..Options::default() });
@@ -312,7 +312,7 @@ fn the_syn_announces_our_segment_size() {
 }
 
 #[test]
-fn sack_needs_the_consent_of_both() {
+fn sack_needs_both_ends() {
     for (ours, theirs) in [(true, true), (true, false), (false, true)] {
         let config = Config { sack: ours, ..plain() };
         let mut peer = Peer::of_passive_open(config);
@@ -325,7 +325,7 @@ fn sack_needs_the_consent_of_both() {
 }
 
 #[test]
-fn windows_are_scaled_if_both_offer_it() {
+fn windows_are_scaled_if_both_ends_offer_it() {
     let config = Config { receive_buffer: Capacity::Bytes(Bytes(4 << 20)), ..plain() };
     let mut peer = Peer::of_active_open(config);
     assert_eq!(peer.take_one().options.window_scale, Some(7));
@@ -348,7 +348,7 @@ fn windows_are_not_scaled_if_the_peer_does_not_offer_it() {
 }
 
 #[test]
-fn a_shift_beyond_fourteen_counts_as_fourteen() {
+fn a_shift_above_fourteen_counts_as_fourteen() {
     // RFC 7323 §2.3.
     let mut peer = opened_with(plain(), Options { window_scale: Some(200), ..Options::default() });
     peer.send(ack(1, 1));
@@ -356,14 +356,14 @@ fn a_shift_beyond_fourteen_counts_as_fourteen() {
 }
 
 #[test]
-fn the_handshake_can_end_in_a_close_by_the_peer() {
+fn the_peer_may_close_with_the_last_segment_of_the_handshake() {
     let mut peer = Peer::in_state(State::SynReceived);
     peer.send(fin(1, 1));
     assert_eq!((peer.state(), peer.connection.is_read_closed()), (State::CloseWait, true));
 }
 
 #[test]
-fn the_initial_window_leaves_at_once() {
+fn the_initial_window_is_sent_at_once() {
     let mut peer = Peer::established(Config { initial_window: Segments(3), ..plain() });
     peer.write(10_000);
     assert_eq!(peer.hear(), [". 1:1461(1460) ack 1", ". 1461:2921(1460) ack 1", ". 2921:4381(1460) ack 1"]);

@@ -1,5 +1,5 @@
-//! The standard answers to loss, one rule at a time: limited transmit, fast retransmit, pipe, NewReno, PRR, byte counting,
-//! postponement, timeout.
+//! The standard responses to loss, one rule at a time: limited transmit, fast retransmit, pipe, NewReno, PRR, byte
+//! counting, postponement, timeout.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use std::sync::Arc;
@@ -42,7 +42,7 @@ vector!(without_new_data_limited_transmit_sends_nothing, |isn| {
     assert_eq!(s.pass(4), [1]);
 });
 
-vector!(pipe_governs_recovery, |isn| {
+vector!(pipe_limits_recovery, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(10), 100);
     assert_eq!(s.sent().len(), 10);
     assert_eq!(s.pass(2), [11]);
@@ -82,7 +82,7 @@ vector!(reno_leaves_on_a_partial_ack_and_halves_again, |isn| {
     s.pass_all([6, 7, 8, 9, 10]);
     s.pass(1); // the partial ACK ends recovery
     assert_eq!((s.cwnd(), s.connection.send_stats().cuts.total()), (5.0, 1));
-    // What is in flight behind the second loss makes three more duplicates.
+    // The segments in flight after the second loss cause three more duplicates.
     assert_eq!(s.pass_all([11, 12, 13]), [4]);
     assert_eq!(s.connection.send_stats().cuts.total(), 2);
 });
@@ -125,7 +125,7 @@ vector!(congestion_avoidance_adds_one_segment_per_window, |isn| {
     assert_eq!(s.cwnd(), 11.0);
 });
 
-vector!(prr_sends_every_second_time, |isn| {
+vector!(prr_sends_on_every_second_ack, |isn| {
     let composition = Composition {
         fast_recovery: Arc::new(prr::Config::default()),
         limited_transmit: Arc::new(limited_transmit::Config::Off),
@@ -147,7 +147,7 @@ vector!(a_late_segment_that_was_sent_twice_measures_no_reordering, |isn| {
     assert_eq!(s.pass(4), [1]);
     assert_eq!(s.pass(5), NOTHING);
     assert_eq!(s.pass(1), NOTHING);
-    assert!(s.lengths().is_empty()); // sent twice: unclear until a DSACK tells
+    assert!(s.lengths().is_empty()); // sent twice: ambiguous until there is a DSACK
     s.pass(6);
     assert_eq!(s.info().acknowledged, 6 * SMSS);
 });
@@ -198,7 +198,7 @@ vector!(early_retransmit_needs_a_small_flight_and_nothing_to_send, |isn| {
     };
     assert_eq!(run(sack::Guard::Er, false), (vec![], vec![1]));
     assert_eq!(run(sack::Guard::Off, false), (vec![], vec![]));
-    // With data to send, limited transmit does its work and the guard keeps out.
+    // If there is data to send, limited transmit sends it and the guard prevents early retransmit.
     assert_eq!(run(sack::Guard::Er, true), (vec![4], vec![5]));
 });
 
@@ -246,7 +246,7 @@ fn postponed() -> Composition {
     }
 }
 
-vector!(the_longest_postponement_counts, |isn| {
+vector!(the_longest_postponement_applies, |isn| {
     let mut s = Script::new(isn, &postponed(), config(10), 10);
     s.sent();
     s.at(100).pass_all([2, 3, 4]);
@@ -267,7 +267,7 @@ vector!(a_postponed_hole_that_closes_is_never_retransmitted, |isn| {
     assert_eq!(s.connection.send_stats().cuts.total(), 0);
 });
 
-vector!(the_hard_cap_holds_limited_transmit_back, |isn| {
+vector!(the_limit_of_the_window_also_limits_limited_transmit, |isn| {
     let capped = Config { max_window: Some(Segments(6)), ..config(6) };
     let mut s = Script::new(isn, &variant("sack"), capped, 100);
     assert_eq!(s.sent().len(), 6);
@@ -279,7 +279,7 @@ vector!(any_hole_is_retransmitted_before_new_data, |isn| {
     let any = Config { retransmit: reknit_tcp::config::Retransmit::AnyHole, ..config(12) };
     let mut s = Script::new(isn, &variant("sack"), any, 100);
     s.sent();
-    // 1 and 10 are missing; below the highest SACK 10 is a hole, but nothing is SACKed thrice above it.
+    // 1 and 10 are missing. 10 is a hole below the highest SACK, but fewer than three segments above it are SACKed.
     s.pass_all([2, 3, 4]);
     s.pass_all([5, 6, 7, 8, 9]);
     assert_eq!(s.pass(11)[0], 10);
@@ -293,7 +293,7 @@ vector!(a_timeout_retransmits_in_slow_start, |isn| {
     s.at(1200);
     assert_eq!(s.sent(), [1]);
     assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 4.0));
-    // Backed off: the next expiry comes two seconds later and cuts nothing more.
+    // With back-off the next expiry comes two seconds later, and reduces nothing more.
     s.at(3050);
     assert_eq!(s.sent(), NOTHING);
     s.at(3300);
@@ -304,7 +304,7 @@ vector!(a_timeout_retransmits_in_slow_start, |isn| {
 });
 
 #[test]
-fn time_starts_where_the_script_says() {
+fn time_starts_as_the_script_says() {
     let mut s = Script::new(1000, &variant("sack"), config(2), 0);
     s.at(5);
     assert_eq!(s.info().acknowledged, 0);

@@ -1,4 +1,4 @@
-//! Loss recovery beyond the worked examples: what goes wrong in real stacks when two things happen at once.
+//! Loss recovery beyond the worked examples: combinations of events that real stacks have handled wrongly.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use reknit_variants::base::{cubic, spurious_response};
 use reknit_variants::part::Described;
 use reknit_variants::part::Part;
 
-/// A connection of `variant` that has written nothing yet.
+/// A connection of `variant` on which nothing has been written yet.
 fn idle(isn: u32, name: &str, config: Config) -> Script {
     let composition = variant(name);
     Script::idle(isn, composition.build(), composition.configure(config), 100)
@@ -26,7 +26,7 @@ fn stats(s: &Script) -> &SendStats {
     s.connection.send_stats()
 }
 
-vector!(a_probes_duplicate_does_not_excuse_an_earlier_loss, |isn| {
+vector!(a_duplicate_of_a_probe_does_not_excuse_an_earlier_loss, |isn| {
     let mut s = idle(isn, "rack", config(20));
     assert_eq!(s.write(20).len(), 20);
     s.at(200).pass_all(2..=20); // 1 is lost
@@ -41,7 +41,7 @@ vector!(a_probes_duplicate_does_not_excuse_an_earlier_loss, |isn| {
     assert_eq!((s.cwnd(), stats(&s).spurious_cuts, stats(&s).undos), (14.0, 0, 0));
 });
 
-vector!(loss_of_data_sent_in_recovery_is_a_congestion_event_of_its_own, |isn| {
+vector!(loss_of_data_sent_in_recovery_is_a_separate_congestion_event, |isn| {
     for name in ["sack", "rack"] {
         let mut s = Script::new(isn, &variant(name), config(20), 100);
         s.sent();
@@ -55,7 +55,7 @@ vector!(loss_of_data_sent_in_recovery_is_a_congestion_event_of_its_own, |isn| {
     }
 });
 
-vector!(one_window_is_cut_once_though_it_was_both_marked_and_lost, |isn| {
+vector!(a_window_both_marked_and_lost_is_reduced_once, |isn| {
     for marked_from in [2, 10] {
         let mut s = Script::new(isn, &variant("sack"), Config { ecn: true, ..config(20) }, 100);
         s.sent();
@@ -72,12 +72,12 @@ vector!(one_window_is_cut_once_though_it_was_both_marked_and_lost, |isn| {
         pass(&mut s, 1);
         (21..=30).for_each(|n| pass(&mut s, n));
         assert_eq!((s.ssthresh(), stats(&s).cuts.total()), (10.0, 1), "marked from {marked_from}");
-        assert_eq!(cwr.len(), 1, "told once, on new data");
+        assert_eq!(cwr.len(), 1, "CWR once, on new data");
         assert!(cwr[0] > 20);
     }
 });
 
-vector!(a_cut_starts_from_what_was_in_flight_when_the_ack_came, |isn| {
+vector!(a_reduction_starts_from_what_was_in_flight_when_the_ack_came, |isn| {
     let mut s = idle(isn, "sack", Config { ecn: true, ..config(40) });
     assert_eq!(s.write(40).len(), 40);
     s.at(200);
@@ -85,7 +85,7 @@ vector!(a_cut_starts_from_what_was_in_flight_when_the_ack_came, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh()), (20.0, 20.0));
 });
 
-vector!(a_probe_that_repaired_a_loss_cuts_what_was_in_flight, |isn| {
+vector!(a_probe_that_repaired_a_loss_reduces_what_was_in_flight, |isn| {
     let mut s = idle(isn, "rack", config(40));
     assert_eq!(s.write(40).len(), 40);
     s.at(200).pass_all(1..=39); // 40 is lost
@@ -111,7 +111,7 @@ vector!(a_lost_ack_is_no_reordering, |isn| {
         }
         let ack = s.arrive(6);
         s.deliver(&ack);
-        // Three SACKed and no reordering ever: no reordering window.
+        // Three SACKed segments and no reordering so far, so there is no reordering window.
         assert_eq!(s.pass_all([7, 8]), [2, 4, 5]);
     }
 });
@@ -133,14 +133,14 @@ vector!(the_rtt_of_the_segment_sent_last_counts_even_if_it_is_late, |isn| {
     }
     s.at(2044).pass_all([10, 11]);
     assert_eq!(s.at(2049).pass(7), NOTHING); // after 49 ms
-    // 9 left at 2002 ms and is due after 49 ms and a reordering window of 10 ms, and with it 8.
+    // 9 was sent at 2002 ms. It is overdue after 49 ms and a reordering window of 10 ms, and 8 with it.
     s.at(2060);
     assert_eq!(s.sent(), NOTHING);
     s.at(2061);
     assert_eq!(s.sent(), [8]);
 });
 
-vector!(time_based_recovery_leaves_holes_alone_that_are_not_overdue, |isn| {
+vector!(time_based_recovery_does_not_retransmit_holes_that_are_not_overdue, |isn| {
     let mut s = idle(isn, "rack", Config { nagle: false, ..config(20) });
     s.write(3);
     s.at(200).pass_all([2, 1, 3]); // reordering has been seen
@@ -154,7 +154,7 @@ vector!(time_based_recovery_leaves_holes_alone_that_are_not_overdue, |isn| {
     assert_eq!(stats(&s).sent.retransmissions(), 1);
 });
 
-/// Holds every reduction spurious as soon as anything more arrives.
+/// Declares every reduction spurious as soon as anything else arrives.
 #[derive(Debug)]
 struct Optimist;
 
@@ -185,19 +185,19 @@ vector!(after_an_undo_segments_that_are_open_again_are_timed, |isn| {
         s.at(1000 + n);
         s.write(1); // 2 to 11
     }
-    // Without reordering ever, three SACKed are enough: 2 to 8 are marked lost.
+    // No reordering so far, so three SACKed segments are enough: 2 to 8 are marked lost.
     assert_eq!(s.at(1110).pass_all([9, 10, 11]), [2, 3]);
     s.at(1112).pass(5);
     assert_eq!((s.info().phase, stats(&s).undos), (Phase::Disorder, 1));
-    // 5 was only late, so the others have a reordering window: 8 left at 1006 ms; plus 109 ms, the RTT of 5;
-    // plus 25 ms, a quarter of the smallest.
+    // 5 was only late, so there is a reordering window for the others: 8 was sent at 1006 ms; plus 109 ms, the RTT of
+    // 5; plus 25 ms, a quarter of the minimum RTT.
     s.at(1139);
     assert_eq!(s.sent(), NOTHING);
     s.at(1140);
     assert_eq!(s.sent(), [4]);
 });
 
-vector!(a_copy_sent_on_suspicion_counts_once_when_the_original_is_marked_lost, |isn| {
+vector!(a_speculative_copy_counts_once_when_the_original_is_marked_lost, |isn| {
     // RFC 6675 section 4, SetPipe.
     let mut s = idle(isn, "sack", config(12));
     assert_eq!(s.write(12).len(), 12);
@@ -237,7 +237,7 @@ vector!(answers_to_window_probes_are_no_duplicates, |isn| {
     }
 });
 
-vector!(a_write_is_no_way_around_the_burst_limit, |isn| {
+vector!(a_write_does_not_evade_the_burst_limit, |isn| {
     let mut s = Script::new(isn, &variant("dsack-r"), Config { max_burst: Some(Segments(4)), ..config(16) }, 100);
     assert_eq!(s.sent().len(), 16);
     s.pass_all([2, 3, 4, 1]);
@@ -248,7 +248,7 @@ vector!(a_write_is_no_way_around_the_burst_limit, |isn| {
     assert_eq!(s.write(1).len(), 4);
 });
 
-vector!(a_probe_of_new_data_keeps_to_the_hard_cap, |isn| {
+vector!(a_probe_of_new_data_respects_the_limit_of_the_window, |isn| {
     let mut s = Script::new(isn, &variant("rack"), Config { max_window: Some(Segments(6)), ..config(6) }, 100);
     assert_eq!(s.sent().len(), 6);
     assert_eq!(s.at(600).sent(), [6]);
@@ -259,7 +259,7 @@ vector!(a_flight_that_fills_the_window_lets_it_grow, |isn| {
     let sent = s.write(10);
     s.at(200).pass_all(sent);
     assert_eq!(s.cwnd(), 20.0);
-    // Now the window is larger than what the application has to send.
+    // Now the window is larger than the data that the application has to send.
     let sent = s.write(10);
     s.at(300).pass_all(sent);
     assert_eq!(s.cwnd(), 20.0);
@@ -277,7 +277,7 @@ vector!(with_timestamps_any_valid_sample_ends_the_back_off, |isn| {
     }
 });
 
-vector!(one_copy_is_needless_once_however_often_it_arrives, |isn| {
+vector!(a_copy_counts_as_spurious_once_however_often_it_arrives, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(8), 100);
     s.sent();
     s.pass_all([2, 3, 4, 1, 1, 1, 1]); // the network duplicates the copy twice
@@ -298,8 +298,8 @@ fn cubic_over_sack() -> Composition {
     Composition { congestion_control: Arc::new(cubic::Config::default()), ..Composition::default() }
 }
 
-vector!(cubic_grows_from_where_it_starts_after_a_timeout, |isn| {
-    // RFC 9438 section 4.8: not back to the window of the time before.
+vector!(cubic_restarts_its_growth_after_a_timeout, |isn| {
+    // RFC 9438 section 4.8: it does not return to the earlier window.
     let mut s = Script::new(isn, &cubic_over_sack(), config(100), 100);
     s.sent();
     s.at(1500);
@@ -311,7 +311,7 @@ vector!(cubic_grows_from_where_it_starts_after_a_timeout, |isn| {
     for _ in 0..20 {
         flight = next_round(&mut s, flight, &mut ms);
     }
-    // 20 round trips at the pace of AIMD, 3 (1 - 0.7) / (1 + 0.7) segments each.
+    // 20 round trips at the rate of AIMD, 3 (1 - 0.7) / (1 + 0.7) segments each.
     assert!((80.0..82.0).contains(&s.cwnd()), "{}", s.cwnd());
 });
 
@@ -336,7 +336,7 @@ vector!(cubic_does_not_grow_by_time_spent_idle, |isn| {
     assert!(growth[3] < growth[2] * 1.5, "{windows:?}");
 });
 
-/// What is in flight arrives 100 ms later; returns what that releases.
+/// The data in flight arrives 100 ms later; returns the segments sent in response.
 fn next_round(s: &mut Script, flight: Vec<u32>, ms: &mut u64) -> Vec<u32> {
     *ms += 100;
     let mut released = s.at(*ms).sent();

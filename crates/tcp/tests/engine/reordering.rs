@@ -1,9 +1,9 @@
-//! How reordering is measured (RR-TCP §4.1): what has a length, and what is ambiguous.
+//! How reordering is measured (RR-TCP §4.1): which segments have a length, and which cases are ambiguous.
 
 use reknit_testkit::{Script, config, variant, vector};
 
-vector!(one_late_segment_has_the_length_of_what_overtook_it, |isn| {
-    // A threshold of 3 would retransmit the segment; limited to what is measured, any larger one does.
+vector!(one_late_segment_has_the_number_of_those_that_overtook_it_as_length, |isn| {
+    // A threshold of 3 would retransmit the segment. To measure only, any larger one works.
     let mut s = patient(isn, 6);
     s.pass_all([2, 3, 4, 5, 1, 6]);
     assert_eq!(s.lengths(), [4]);
@@ -30,7 +30,7 @@ vector!(an_overtaken_ack_hides_the_event, |isn| {
     assert_eq!(s.connection.send_stats().stale_acks, 2);
 });
 
-vector!(two_late_segments_have_a_length_each, |isn| {
+vector!(two_late_segments_have_separate_lengths, |isn| {
     let mut s = patient(isn, 5);
     s.pass_all([3, 4, 1, 2, 5]);
     assert_eq!(s.lengths(), [2, 3]);
@@ -45,7 +45,7 @@ vector!(delayed_acks_in_order_measure_nothing, |isn| {
     assert!(s.lengths().is_empty());
 });
 
-vector!(both_copies_of_a_retransmitted_segment_count_as_their_mean, |isn| {
+vector!(both_copies_of_a_retransmitted_segment_count_with_their_mean, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(9), 100);
     s.sent();
     assert!(s.pass_all([2, 3, 4]).contains(&1));
@@ -60,7 +60,7 @@ vector!(a_lost_segment_is_no_event, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(9), 100);
     s.sent();
     s.pass_all([2, 3, 4, 5]);
-    s.pass(1); // the copy; the original never comes
+    s.pass(1); // the copy; the original never arrives
     s.pass_all([6, 7, 8, 9]);
     s.at(20_000);
     assert!(s.lengths().is_empty());

@@ -1,4 +1,4 @@
-//! Segments that should not have come: RFC 9293 §3.10.7.4 with the amendments of RFC 5961.
+//! Unacceptable segments: RFC 9293 §3.10.7.4 with the changes of RFC 5961.
 
 use reknit_tcp::segment::Flags;
 use reknit_tcp::{CloseReason, Segment, SeqNum, State};
@@ -23,7 +23,7 @@ const LIMIT_MS: u64 = 5000;
 /// Right edge of the window that [`Peer::established`] announces.
 const RIGHT_EDGE: u32 = 1 + 0xffff;
 
-/// What the peer's next byte is in `state` as [`Peer::in_state`] reaches it.
+/// The peer's next byte in `state` as [`Peer::in_state`] reaches it.
 fn rcv_nxt(state: State) -> u32 {
     match state {
         State::Established | State::FinWait1 | State::FinWait2 => 1,
@@ -31,7 +31,7 @@ fn rcv_nxt(state: State) -> u32 {
     }
 }
 
-/// The ACK that says where the connection is.
+/// The challenge ACK.
 fn challenge(state: State) -> String {
     let snd_nxt = if matches!(state, State::Established | State::CloseWait) { 1 } else { 2 };
     format!(". {snd_nxt}:{snd_nxt}(0) ack {}", rcv_nxt(state))
@@ -48,7 +48,7 @@ fn a_rst_with_the_exact_number_resets() {
 }
 
 #[test]
-fn a_rst_elsewhere_in_the_window_is_challenged() {
+fn a_rst_with_another_number_in_the_window_is_challenged() {
     // RFC 5961 §3.2.
     for state in SYNCHRONISED {
         let mut peer = Peer::in_state(state);
@@ -58,7 +58,7 @@ fn a_rst_elsewhere_in_the_window_is_challenged() {
 }
 
 #[test]
-fn in_syn_received_too_only_the_exact_rst_counts() {
+fn in_syn_received_too_only_the_exact_rst_resets() {
     let mut peer = Peer::in_state(State::SynReceived);
     assert_eq!(peer.exchange(rst(2)), [". 1:1(0) ack 1"]);
     assert_eq!(peer.state(), State::SynReceived);
@@ -101,7 +101,7 @@ fn the_acknowledgment_of_a_rst_does_not_matter() {
 }
 
 #[test]
-fn a_rst_behind_a_gap_is_challenged_until_the_gap_is_filled() {
+fn a_rst_after_a_gap_is_challenged_until_the_gap_is_filled() {
     let mut peer = Peer::established(plain());
     peer.send(data(101, 1, 100));
     assert_eq!(peer.exchange(rst(201)), [". 1:1(0) ack 1 sack 101:201"]);
@@ -111,8 +111,9 @@ fn a_rst_behind_a_gap_is_challenged_until_the_gap_is_filled() {
 }
 
 #[test]
-fn a_peer_that_has_crashed_finds_out_by_a_challenge() {
-    // RFC 9293 §3.5.1, figure 9: it opens anew, does not know our ACK, and resets with exactly its number.
+fn a_peer_that_has_crashed_learns_of_it_from_a_challenge() {
+    // RFC 9293 §3.5.1, figure 9: it opens a new connection, does not recognise our ACK, and sends a RST with exactly
+    // its number.
     let mut peer = Peer::established(plain());
     assert_eq!(peer.exchange(segment(Flags::SYN, 400, 0, 0)), [". 1:1(0) ack 1"]);
     assert_eq!(peer.exchange(rst(1)), SILENCE);
@@ -120,7 +121,7 @@ fn a_peer_that_has_crashed_finds_out_by_a_challenge() {
 }
 
 #[test]
-fn data_sent_to_a_peer_that_has_crashed_are_reset() {
+fn data_sent_to_a_peer_that_has_crashed_is_reset() {
     // RFC 9293 §3.5.1, figure 10.
     let mut peer = Peer::established(plain());
     peer.write(100);
@@ -142,8 +143,8 @@ fn a_syn_is_challenged_whatever_its_number() {
 }
 
 #[test]
-fn a_syn_below_the_window_gets_a_challenge_and_nothing_else() {
-    // RFC 5961 §4.2: irrespective of its number. No duplicate is reported, no data taken, TIME-WAIT not restarted.
+fn a_syn_below_the_window_is_only_challenged() {
+    // RFC 5961 §4.2: irrespective of its number. No duplicate is reported, no data accepted, TIME-WAIT not restarted.
     for state in SYNCHRONISED {
         for flags in [Flags::SYN, Flags::SYN | Flags::ACK, Flags::SYN | Flags::FIN | Flags::ACK] {
             for (seq, len) in [(rcv_nxt(state) - 1, 0), (0, 0), (0, 1), (0, 100)] {
@@ -171,13 +172,13 @@ fn challenges_of_syns_below_the_window_are_limited() {
 }
 
 #[test]
-fn the_peers_own_syn_again_is_answered_by_an_ack() {
+fn a_retransmission_of_the_peers_syn_is_answered_by_an_ack() {
     let mut peer = Peer::established(plain());
     assert_eq!(peer.exchange(syn()), [". 1:1(0) ack 1"]);
 }
 
 #[test]
-fn an_ack_of_what_was_never_sent_is_challenged_and_its_data_dropped() {
+fn an_ack_of_something_never_sent_is_challenged_and_its_data_dropped() {
     // RFC 9293 §3.10.7.4, fifth check.
     for state in SYNCHRONISED {
         let mut peer = Peer::in_state(state);
@@ -208,7 +209,7 @@ fn an_ack_older_than_the_largest_window_is_challenged() {
 }
 
 #[test]
-fn an_old_ack_within_the_largest_window_does_not_spoil_its_data() {
+fn an_old_ack_within_the_largest_window_does_not_affect_its_data() {
     let mut peer = with_a_small_window();
     assert_eq!(peer.send(data(1, 4001, 100)), 100);
     assert_eq!(peer.connection.acknowledged(), 5000);
@@ -224,7 +225,7 @@ fn a_segment_without_ack_is_dropped() {
 }
 
 #[test]
-fn data_outside_the_window_are_acknowledged_and_dropped() {
+fn data_outside_the_window_is_acknowledged_and_dropped() {
     // RFC 9293 §3.10.7.4, first check.
     for seq in [RIGHT_EDGE, RIGHT_EDGE + 10_000_000] {
         let mut peer = Peer::established(plain());
@@ -245,7 +246,7 @@ fn an_ack_outside_the_window_acknowledges_nothing() {
 
 #[test]
 fn an_overtaken_ack_is_not_answered() {
-    // Two hosts that answered each other's old ACKs would never stop.
+    // Two hosts that answer each other's old ACKs would never stop.
     let mut peer = Peer::established(plain());
     peer.send(data(1, 1, 1460));
     peer.send(data(1461, 1, 1460));
@@ -268,7 +269,7 @@ fn challenges_are_limited() {
 }
 
 #[test]
-fn the_limit_on_challenges_spares_ordinary_acks() {
+fn the_limit_on_challenges_does_not_affect_ordinary_acks() {
     let mut peer = Peer::established(plain());
     for _ in 0..100 {
         peer.send(rst(2));
@@ -280,8 +281,8 @@ fn the_limit_on_challenges_spares_ordinary_acks() {
 }
 
 #[test]
-fn unusual_flags_do_not_spoil_data() {
-    // Urgent data are delivered in line.
+fn unusual_flags_do_not_affect_data() {
+    // Urgent data is delivered in line.
     for flags in [Flags::ACK | Flags::PSH, Flags::ACK | Flags::URG, Flags::ACK | Flags::ECE | Flags::CWR] {
         let mut peer = Peer::established(plain());
         assert_eq!(peer.send(segment(flags, 1, 1, 100)), 100);
@@ -289,7 +290,7 @@ fn unusual_flags_do_not_spoil_data() {
 }
 
 #[test]
-fn a_stray_segment_with_every_flag_set_breaks_nothing() {
+fn a_stray_segment_with_all_flags_set_breaks_nothing() {
     for state in SYNCHRONISED {
         let mut peer = Peer::in_state(state);
         peer.send(segment(Flags::from_bits(0xff), rcv_nxt(state) + 1, 1, 10));

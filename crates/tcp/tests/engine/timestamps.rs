@@ -7,7 +7,7 @@ use reknit_testkit::peer::{
 };
 use reknit_units::Duration;
 
-/// One day in milliseconds, the unit of both clocks.
+/// One day in milliseconds, the tick of both clocks.
 const DAY_MS: u64 = 24 * 3600 * 1000;
 /// Longer than any delayed ACK.
 const LATER_MS: u64 = 500;
@@ -23,13 +23,13 @@ fn echo(peer: &mut Peer, ms: u64) -> u32 {
     peer.at(ms).take_one().options.timestamps.unwrap().ecr
 }
 
-/// True if the connection still takes the peer's next data, sent at `ms` with an honest timestamp.
+/// True if the connection still accepts the peer's next data, sent at `ms` with a correct timestamp.
 fn is_alive(peer: &mut Peer, seq: u32, ms: u64) -> bool {
     peer.at(ms).send(stamped(data(seq, 1, 100), PEER_TSVAL + ms as u32, OURS)) == 100
 }
 
 #[test]
-fn timestamps_need_the_consent_of_both() {
+fn timestamps_need_both_ends() {
     for (ours, theirs) in [(true, true), (true, false), (false, true)] {
         let mut peer = Peer::of_passive_open(Config { timestamps: ours, ..plain() });
         peer.send(if theirs { stamped(syn(), PEER_TSVAL, 0) } else { syn() });
@@ -68,7 +68,7 @@ fn every_segment_carries_the_clock_and_an_echo() {
 }
 
 #[test]
-fn segments_are_shorter_by_the_option() {
+fn segments_are_shorter_by_the_size_of_the_option() {
     let mut peer = established();
     peer.write(10_000);
     assert_eq!(peer.take()[0].len, 1448);
@@ -84,7 +84,7 @@ fn a_delayed_ack_echoes_the_first_segment_it_covers() {
 }
 
 #[test]
-fn behind_a_gap_the_last_segment_in_order_is_echoed() {
+fn after_a_gap_the_last_segment_in_order_is_echoed() {
     // RFC 7323 §4.3, (B).
     let mut peer = established();
     peer.at(20).send(stamped(data(1, 1, 100), 2000, OURS));
@@ -104,8 +104,8 @@ fn a_filled_gap_echoes_the_segment_that_fills_it() {
 }
 
 #[test]
-fn a_segment_sent_again_because_its_ack_was_lost_is_echoed() {
-    // The duplicate begins where the last ACK ended or before, so it passes the rule of RFC 7323 §4.3 (2).
+fn a_segment_retransmitted_because_of_a_lost_ack_is_echoed() {
+    // The duplicate begins at or before the last ACK, so it passes the rule of RFC 7323 §4.3 (2).
     let mut peer = established();
     for (ms, val) in [(20, 1010), (5000, 6000), (15_000, 16_000)] {
         peer.at(ms).send(stamped(data(1, 1, 1448), val, OURS));
@@ -114,7 +114,7 @@ fn a_segment_sent_again_because_its_ack_was_lost_is_echoed() {
 }
 
 #[test]
-fn a_segment_from_another_time_is_acknowledged_and_dropped() {
+fn an_old_duplicate_is_acknowledged_and_dropped() {
     // RFC 7323 §5.3, R1.
     let mut peer = established();
     peer.at(20).send(stamped(data(1, 1, 100), 2000, OURS));
@@ -127,7 +127,7 @@ fn a_segment_from_another_time_is_acknowledged_and_dropped() {
 }
 
 #[test]
-fn an_ack_from_another_time_acknowledges_nothing() {
+fn an_old_ack_acknowledges_nothing() {
     let mut peer = established();
     peer.write(100);
     peer.send(stamped(ack(1, 101), PEER_TSVAL - 1, OURS));
@@ -150,7 +150,7 @@ fn timestamps_compare_across_their_wrap() {
 }
 
 #[test]
-fn after_24_days_of_silence_an_old_timestamp_means_nothing() {
+fn after_24_days_of_silence_an_old_timestamp_is_accepted() {
     // RFC 7323 §5.5: in 25 days the peer's clock has passed the sign bit.
     let mut peer = established();
     let ms = 25 * DAY_MS;
@@ -205,7 +205,7 @@ fn a_segment_ahead_of_a_gap_does_not_move_ts_recent() {
 }
 
 #[test]
-fn the_handshakes_own_echo_is_not_forgotten_by_a_syn_that_is_challenged() {
+fn a_challenged_syn_does_not_change_the_echo_of_the_handshake() {
     let mut peer = established();
     peer.send(stamped(segment(Flags::SYN, 400, 0, 0), 7, 0));
     assert_eq!(echo(&mut peer, 20), PEER_TSVAL);
@@ -222,7 +222,7 @@ fn a_missing_option_does_not_end_the_connection() {
 }
 
 #[test]
-fn an_option_that_was_not_agreed_on_is_ignored() {
+fn an_option_that_was_not_negotiated_is_ignored() {
     // RFC 7323 §3.2.
     let mut peer = Peer::established(plain());
     assert_eq!(peer.send(stamped(data(1, 1, 100), 5000, 0)), 100);
@@ -255,7 +255,7 @@ fn the_echo_times_the_round_trip_of_a_segment_sent_twice() {
 
 #[test]
 fn the_rst_of_an_abort_carries_timestamps() {
-    // RFC 7323 §3.2: once they are agreed on, a RST should.
+    // RFC 7323 §3.2: if timestamps were negotiated, a RST should carry them.
     let mut peer = established();
     peer.at(40).abort();
     let reset = peer.take_one();

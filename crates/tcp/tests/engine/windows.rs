@@ -7,14 +7,14 @@ use reknit_testkit::peer::{
 };
 use reknit_units::{Bytes, Capacity, Duration, Segments};
 
-/// When the first probe of a window that closes right after the handshake leaves: one RTO later.
+/// The first probe of a window that closes right after the handshake: one RTO later.
 const FIRST_PROBE_MS: u64 = HANDSHAKE_MS + 1000;
 
 fn with_window(segment: Segment, window: u16) -> Segment {
     Segment { window, ..segment }
 }
 
-/// Established, and the peer has room for `window` bytes.
+/// An established connection; the peer has room for `window` bytes.
 fn peer_with_window(window: u16) -> Peer {
     let mut peer = Peer::of_active_open(plain());
     peer.at(HANDSHAKE_MS).send(with_window(syn_ack(), window));
@@ -22,12 +22,12 @@ fn peer_with_window(window: u16) -> Peer {
     peer
 }
 
-/// Established, and the connection has room for `bytes`.
+/// An established connection that has room for `bytes`.
 fn with_room_for(bytes: u64) -> Peer {
     Peer::established(Config { receive_buffer: Capacity::Bytes(Bytes(bytes)), ..plain() })
 }
 
-/// The peer sends full segments until `bytes` have arrived; nobody reads.
+/// The peer sends full segments until `bytes` have arrived; the application does not read.
 fn fill(peer: &mut Peer, bytes: u32) {
     let mut seq = 1;
     while seq <= bytes {
@@ -49,7 +49,7 @@ fn the_window_is_filled_exactly() {
 }
 
 #[test]
-fn a_window_update_lets_the_next_bytes_go() {
+fn a_window_update_releases_the_next_bytes() {
     let mut peer = peer_with_window(2920);
     peer.write(10_000);
     peer.hear();
@@ -58,7 +58,7 @@ fn a_window_update_lets_the_next_bytes_go() {
 }
 
 #[test]
-fn the_window_of_an_older_segment_is_not_taken() {
+fn the_window_of_an_older_segment_is_ignored() {
     // RFC 9293 §3.10.7.4, fifth check: SND.WL1 and SND.WL2.
     let mut peer = Peer::established(plain());
     peer.send(with_window(data(101, 1, 100), 5000));
@@ -69,7 +69,7 @@ fn the_window_of_an_older_segment_is_not_taken() {
 }
 
 #[test]
-fn the_window_of_an_older_ack_is_not_taken() {
+fn the_window_of_an_older_ack_is_ignored() {
     let mut peer = Peer::established(plain());
     peer.write(2920);
     peer.send(with_window(ack(1, 2921), 1000));
@@ -79,7 +79,8 @@ fn the_window_of_an_older_ack_is_not_taken() {
 
 #[test]
 fn a_small_opening_is_not_used() {
-    // Silly window avoidance, RFC 9293 §3.8.6.2.1: less than a segment, than half of the largest window, than all data.
+    // Silly window avoidance, RFC 9293 §3.8.6.2.1: the window has room neither for a segment, nor for half of the
+    // largest window, nor for all data.
     let mut peer = peer_with_window(0);
     peer.send(with_window(ack(1, 1), 60_000));
     peer.send(with_window(ack(1, 1), 0));
@@ -98,7 +99,7 @@ fn half_of_the_largest_window_is_used() {
 }
 
 #[test]
-fn a_small_opening_that_takes_all_data_is_used() {
+fn a_small_opening_with_room_for_all_data_is_used() {
     let mut peer = Peer::established(plain());
     peer.send(with_window(ack(1, 1), 0));
     peer.write(500);
@@ -106,7 +107,7 @@ fn a_small_opening_that_takes_all_data_is_used() {
 }
 
 #[test]
-fn a_small_opening_is_used_in_the_end() {
+fn a_small_opening_is_used_after_a_timeout() {
     // The override timeout of RFC 9293 §3.8.6.2.1, (4).
     let mut peer = Peer::established(plain());
     peer.send(with_window(ack(1, 1), 700));
@@ -117,7 +118,7 @@ fn a_small_opening_is_used_in_the_end() {
 
 #[test]
 fn a_closed_window_is_probed_with_back_off() {
-    // RFC 9293 §3.8.6.1: the first time after an RTO, then at intervals that grow exponentially.
+    // RFC 9293 §3.8.6.1: first after one RTO, then at exponentially growing intervals.
     let mut peer = peer_with_window(0);
     peer.write(1000);
     peer.at(125_000);
@@ -154,12 +155,12 @@ fn an_answer_does_not_reset_the_back_off() {
 }
 
 #[test]
-fn a_refused_byte_goes_again_when_the_window_opens() {
+fn a_refused_byte_is_retransmitted_when_the_window_opens() {
     let mut peer = peer_with_window(0);
     peer.write(2921);
     peer.at(FIRST_PROBE_MS).send(with_window(ack(1, 1), 0));
     peer.hear();
-    // In a full segment with what follows, so that the others are full too.
+    // In a full segment together with the following data, so that the later segments are full too.
     let sent = peer.at(2000).exchange(ack(1, 1));
     assert_eq!(sent, [". 1:1461(1460) ack 1", ". 1461:2921(1460) ack 1"]);
     assert_eq!(peer.exchange(ack(1, 2921)), ["P. 2921:2922(1) ack 1"]); // Nagle
@@ -167,7 +168,7 @@ fn a_refused_byte_goes_again_when_the_window_opens() {
 }
 
 #[test]
-fn a_refused_byte_goes_again_with_no_more_than_the_window_takes() {
+fn a_refused_byte_is_retransmitted_with_no_more_than_the_window_allows() {
     for (window, written, expected) in
         [(1000, 5000, ". 1:1001(1000) ack 1"), (60_000, 700, "P. 1:701(700) ack 1"), (60_000, 1, "P. 1:2(1) ack 1")]
     {
@@ -183,7 +184,7 @@ fn a_refused_byte_goes_again_with_no_more_than_the_window_takes() {
 }
 
 #[test]
-fn a_refused_fin_goes_again_alone() {
+fn a_refused_fin_is_retransmitted_alone() {
     let mut peer = peer_with_window(0);
     peer.connection.close();
     assert_eq!(peer.at(FIRST_PROBE_MS).hear(), ["F. 1:1(0) ack 1"]);
@@ -194,7 +195,7 @@ fn a_refused_fin_goes_again_alone() {
 }
 
 #[test]
-fn what_follows_an_accepted_byte_are_full_segments() {
+fn full_segments_follow_an_accepted_byte() {
     let mut peer = peer_with_window(0);
     peer.write(1 + 2 * 1460);
     assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 1:2(1) ack 1"]);
@@ -218,16 +219,16 @@ fn a_closed_window_with_nothing_to_send_is_not_probed() {
 }
 
 #[test]
-fn a_lost_window_update_is_made_good_by_a_probe() {
+fn a_probe_recovers_from_a_lost_window_update() {
     let mut peer = peer_with_window(0);
     peer.write(1460);
-    // The peer has room again and has said so, in vain. It takes the probe and says so once more.
+    // The peer has room again, but its window update was lost. It accepts the probe and announces its window again.
     assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 1:2(1) ack 1"]);
     assert_eq!(peer.exchange(ack(1, 2)), ["P. 2:1461(1459) ack 1"]);
 }
 
 #[test]
-fn a_closed_window_that_answers_is_no_dead_peer() {
+fn a_peer_with_a_closed_window_that_answers_is_not_dead() {
     // RFC 9293 §3.8.6.1, MUST-37: as long as the peer answers, the connection stays open.
     let mut peer = peer_with_window(0);
     peer.write(1000);
@@ -238,7 +239,7 @@ fn a_closed_window_that_answers_is_no_dead_peer() {
 }
 
 #[test]
-fn a_closed_window_that_never_answers_is_a_dead_peer() {
+fn a_peer_with_a_closed_window_that_never_answers_is_dead() {
     let mut peer = peer_with_window(0);
     peer.write(1000);
     peer.at(302_000);
@@ -256,8 +257,9 @@ fn idle_time_before_a_write_does_not_count_against_a_closed_window() {
 }
 
 #[test]
-fn a_window_that_shrinks_to_nothing_is_no_dead_peer() {
-    // RFC 9293 §3.8.6, MUST-36: what was sent is still sent again, and the connection lives as long as that is answered.
+fn a_peer_whose_window_shrinks_to_nothing_is_not_dead() {
+    // RFC 9293 §3.8.6, MUST-36: data in flight is still retransmitted, and the connection stays open as long as it is
+    // answered.
     let mut peer = Peer::established(plain());
     peer.write(4380);
     peer.hear();
@@ -283,7 +285,7 @@ fn a_window_that_shrinks_stops_new_data() {
 
 #[test]
 fn our_acks_stay_within_a_window_that_was_probed() {
-    // One byte beyond and the peer would drop them with what they acknowledge.
+    // One byte further, and the peer would drop them together with their acknowledgments.
     let mut peer = peer_with_window(0);
     peer.write(1000);
     assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 1:2(1) ack 1"]);
@@ -313,8 +315,8 @@ fn a_reneging_peer_that_selectively_acknowledged_a_probe_is_probed_again() {
 }
 
 #[test]
-fn data_with_sack_blocks_keep_to_the_peers_segment_size() {
-    // RFC 9293 §3.7.1: options count.
+fn data_with_sack_blocks_respects_the_peers_segment_size() {
+    // RFC 9293 §3.7.1: options count towards the segment size.
     let mut peer = Peer::of_active_open(Config::default());
     let options = Options { mss: Some(536), sack_permitted: true, ..Options::default() };
     peer.at(HANDSHAKE_MS).send(stamped(Segment { options, ..syn_ack() }, PEER_TSVAL, START_MS));
@@ -328,7 +330,7 @@ fn data_with_sack_blocks_keep_to_the_peers_segment_size() {
 }
 
 #[test]
-fn the_window_that_is_announced_shrinks_as_the_buffer_fills() {
+fn the_announced_window_shrinks_as_the_buffer_fills() {
     let mut peer = with_room_for(5840);
     peer.send(data(1, 1, 1460));
     peer.send(data(1461, 1, 1460));
@@ -349,7 +351,7 @@ fn an_application_that_reads_at_once_keeps_the_window_open() {
 }
 
 #[test]
-fn a_closed_window_answers_probes_and_takes_nothing() {
+fn a_closed_window_answers_probes_and_accepts_no_data() {
     // RFC 9293 §3.10.7.4, first check; §3.8.6.1.
     let mut peer = with_room_for(1460);
     fill(&mut peer, 1460);
@@ -361,7 +363,7 @@ fn a_closed_window_answers_probes_and_takes_nothing() {
 }
 
 #[test]
-fn a_closed_window_takes_acknowledgments() {
+fn a_closed_window_accepts_acknowledgments() {
     // RFC 9293 §3.4: "special allowance should be made to accept valid ACKs".
     let mut peer = with_room_for(1460);
     peer.write(1000);
@@ -372,7 +374,7 @@ fn a_closed_window_takes_acknowledgments() {
 
 #[test]
 fn a_peer_that_has_filled_the_window_acknowledges_from_its_right_edge() {
-    // The first segment of the window is lost; the numbers of pure ACKs lie behind the last.
+    // The first segment of the window is lost. Pure ACKs have the number after the last segment.
     let mut peer = with_room_for(14_600);
     peer.write(1000);
     for n in 1..10 {
@@ -383,7 +385,7 @@ fn a_peer_that_has_filled_the_window_acknowledges_from_its_right_edge() {
 }
 
 #[test]
-fn what_lies_beyond_the_window_is_cut_off() {
+fn data_beyond_the_window_is_cut_off() {
     let mut peer = with_room_for(2000);
     assert_eq!(peer.send(data(1, 1, 1460)), 1460);
     assert_eq!(peer.send(data(1461, 1, 1460)), 540);
@@ -393,7 +395,7 @@ fn what_lies_beyond_the_window_is_cut_off() {
 }
 
 #[test]
-fn a_closed_window_opens_by_a_useful_amount_only() {
+fn a_closed_window_opens_only_by_a_useful_amount() {
     // Silly window avoidance, RFC 9293 §3.8.6.2.2: a segment, or half of the buffer.
     let mut peer = with_room_for(5840);
     fill(&mut peer, 5840);
@@ -426,8 +428,9 @@ fn reading_from_a_buffer_with_room_announces_nothing() {
 }
 
 #[test]
-fn what_was_announced_is_taken_whatever_the_scaled_field_says() {
-    // RFC 7323 §2.4: the field rounds down, so its right edge wavers by less than one unit, but nothing is taken back.
+fn everything_announced_is_accepted_despite_the_rounding_of_the_field() {
+    // RFC 7323 §2.4: the field is rounded down, so its right edge varies by less than one unit, but the window is never
+    // taken back.
     let mut peer = Peer::of_active_open(plain());
     let options = Options { window_scale: Some(7), ..syn_ack().options };
     peer.send(Segment { options, ..syn_ack() });

@@ -1,4 +1,4 @@
-//! A sender and a receiver without a network between them, and a clock to time them with.
+//! A sender and a receiver without a network between them, and a clock.
 
 use std::sync::Arc;
 use std::time::Instant as Watch;
@@ -11,7 +11,7 @@ use reknit_variants::Composition;
 /// The receiver's initial sequence number.
 const RECEIVER_ISN: SeqNum = SeqNum(9);
 
-/// Options of both ends that let `flight` segments travel, with an ACK for each.
+/// Options of both ends that allow `flight` segments in flight, with an ACK for each.
 pub(crate) fn config(flight: u32) -> Config {
     Config {
         initial_window: Segments(flight),
@@ -24,7 +24,7 @@ pub(crate) fn config(flight: u32) -> Config {
     }
 }
 
-/// A sender with data without end.
+/// A sender with unlimited data.
 pub(crate) fn sender(composition: &Composition, config: Config) -> Connection {
     let config = Arc::new(composition.configure(config));
     let mut connection = Connection::connect(Instant::ZERO, config, composition.build(), Identity::default());
@@ -41,7 +41,7 @@ pub(crate) fn receiver(composition: &Composition, config: Config) -> Connection 
     connection
 }
 
-/// Everything that it wants to send.
+/// All segments that the connection has to send.
 pub(crate) fn drain(connection: &mut Connection, now: Instant) -> Vec<Segment> {
     let mut out = Vec::new();
     while let Output::Send(segment) = connection.poll(now) {
@@ -50,7 +50,7 @@ pub(crate) fn drain(connection: &mut Connection, now: Instant) -> Vec<Segment> {
     out
 }
 
-/// Handshake; afterwards the first flight of data is on its way.
+/// The handshake; afterwards the first flight of data has been sent.
 pub(crate) fn open(sender: &mut Connection, receiver: &mut Connection, now: Instant) -> Vec<Segment> {
     for segment in drain(sender, now) {
         receiver.on_segment(now, &segment);
@@ -58,7 +58,7 @@ pub(crate) fn open(sender: &mut Connection, receiver: &mut Connection, now: Inst
     for segment in drain(receiver, now) {
         sender.on_segment(now, &segment);
     }
-    // The window of a SYN is small; an update unfolds it.
+    // The window in a SYN is not scaled; an update opens it.
     let mut data = Vec::new();
     loop {
         let sent = drain(sender, now);
@@ -80,12 +80,12 @@ pub(crate) fn open(sender: &mut Connection, receiver: &mut Connection, now: Inst
     }
 }
 
-/// Nanoseconds that looking at the clock twice takes.
+/// How many nanoseconds it takes to read the clock twice.
 pub(crate) fn overhead() -> f64 {
     (0..1000).map(|_| watch().elapsed().as_nanos()).sum::<u128>() as f64 / 1000.0
 }
 
-/// The time.
+/// The current time.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub(crate) fn watch() -> Watch {
     Watch::now()

@@ -1,4 +1,4 @@
-//! Slow start, congestion avoidance, halving (RFC 5681 §3.1), by bytes acknowledged (RFC 3465) or by ACKs.
+//! Slow start, congestion avoidance and halving (RFC 5681 §3.1), by bytes acknowledged (RFC 3465) or by ACKs.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Window};
 use reknit_tcp::seams::{CongestionControl, Plugin, Reduction};
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::base::progress::Progress;
 use crate::part::{Algorithm, Part};
 
-/// Parameters; `byte_counting` belongs to the connection.
+/// Parameters; `byte_counting` is an option of the connection.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Which bytes make the window grow, if bytes are counted.
+    /// Which bytes let the window grow, if bytes are counted.
     pub progress: Progress,
 }
 
@@ -31,8 +31,8 @@ impl Part<dyn CongestionControl> for Config {
 #[derive(Debug)]
 struct Aimd {
     progress: Progress,
-    /// Progress towards the next segment of congestion avoidance: bytes acknowledged with byte counting, else
-    /// segments' squares over cwnd.
+    /// Progress of congestion avoidance towards the next segment: bytes acknowledged with byte counting, otherwise the
+    /// sum of SMSS squared over the ACKs.
     acked: u64,
 }
 
@@ -47,7 +47,7 @@ impl Aimd {
         cx.snd.cwnd + self.progress.of(ack).min(limit)
     }
 
-    /// One segment per window: RFC 3465 §2.1, or smss * smss / cwnd per ACK (RFC 5681 eq. 3) without rounding loss.
+    /// One segment per window: RFC 3465 §2.1, or SMSS * SMSS / cwnd per ACK (RFC 5681 eq. 3), with the remainder kept.
     fn congestion_avoidance(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
         let (cwnd, smss) = (cx.snd.cwnd, cx.snd.smss);
         if cx.config.byte_counting {
@@ -100,7 +100,7 @@ mod tests {
     use crate::base::given::{self, segments};
 
     #[test]
-    fn a_cut_starts_the_count_towards_the_next_segment_anew() {
+    fn a_reduction_resets_the_count_towards_the_next_segment() {
         let (snd, board, config) = (given::state(), Scoreboard::default(), reknit_tcp::Config::default());
         let cx = Context { now: reknit_units::Instant::ZERO, config: &config, snd: &snd, board: &board };
         let mut aimd = Aimd { progress: Progress::Acked, acked: segments(7).0 };

@@ -1,4 +1,4 @@
-//! What has arrived above the first gap, segment by segment: for receivers that decide when to tell of it.
+//! The segments that have arrived above the first gap, for receivers that delay or withhold ACKs.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use reknit_tcp::seams::{Arrival, RxFacts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant};
 
-/// Segments remembered at most; of further ones only the stamps count.
+/// The maximum number of segments kept. Of further segments only the timestamps are used.
 const MAX_HELD: usize = 4096;
 
-/// The round-trip time of a receiver that knows none.
+/// The round-trip time assumed by a receiver that has not measured one.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +18,8 @@ struct Held {
     at: Instant,
 }
 
-/// The segments that arrived while something was missing below them, those that filled a gap included, in the order of
-/// the stream, until [`Arrivals::forget_below`] lets them go.
+/// The segments that arrived while data below them was missing, and those that filled a gap, in sequence order, until
+/// [`Arrivals::forget_below`] drops them.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     held: VecDeque<Held>,
@@ -28,12 +28,12 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// A segment arrived that is not simply the next one.
+    /// A segment arrived that is not the next one in order.
     pub(crate) fn note(&mut self, rx: &RxFacts<'_>) {
         if rx.arrival == Arrival::Duplicate {
             return;
         }
-        // What the window did not admit has not arrived.
+        // Data beyond the window has not been accepted.
         let end = rx.end.min(rx.highest);
         let at = match self.held.back() {
             Some(last) if last.end >= end => self.held.partition_point(|held| held.end < end),
@@ -55,7 +55,7 @@ impl Arrivals {
         above.checked_sub(1).map(|i| self.held[i].end)
     }
 
-    /// When the lowest segment arrived: the first gap is at least that old.
+    /// When the lowest segment arrived: the first gap has been open at least since then.
     pub(crate) fn oldest(&self) -> Option<Instant> {
         self.held.front().map(|held| held.at)
     }
@@ -70,10 +70,12 @@ impl Arrivals {
         }
     }
 
-    /// Whether the segment at hand, not noted yet, was sent again, by the best evidence there is: what it says itself;
-    /// else, if it fills a gap, its timestamp, not older than any of those that overtook it; else that these have been
-    /// here for more than a round trip. With equal timestamps it may be of their burst, or follow what limited transmit
-    /// sent on their ACKs: a loss that is taken for reordering does more harm than the reverse.
+    /// Whether the current segment, which must not be noted yet, is a retransmission, by the best evidence available.
+    /// If it carries a retransmission bit, that decides. Otherwise, if it fills a gap, its timestamp decides: it is a
+    /// retransmission if the timestamp is not older than the newest one among the segments above the gap. Without
+    /// timestamps, it is one if those segments arrived more than a round trip ago. With equal timestamps the segment
+    /// may belong to the same burst, or follow new data that limited transmit sent; it counts as a retransmission,
+    /// because taking a loss for reordering does more harm than the reverse.
     pub(crate) fn is_retransmission(&self, rx: &RxFacts<'_>) -> bool {
         let fills = rx.end < rx.highest;
         match (rx.experiment.retransmitted, rx.timestamp, self.newest) {
@@ -83,13 +85,13 @@ impl Arrivals {
         }
     }
 
-    /// Bytes on the heap.
+    /// The size on the heap, in bytes.
     pub(crate) fn heap_size(&self) -> usize {
         self.held.capacity() * size_of::<Held>()
     }
 }
 
-/// True if more than a round trip has passed since.
+/// True if more than a round trip has passed since `since`.
 pub(crate) fn is_longer_than_a_round_trip(rx: &RxFacts<'_>, since: Instant) -> bool {
     rx.now.since(since) > rx.rtt.unwrap_or(UNKNOWN_RTT)
 }

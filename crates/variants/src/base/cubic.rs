@@ -1,5 +1,5 @@
-//! CUBIC (Xu, Ha, Rhee, Goel, Eggert; RFC 9438, 2023): the window as a cubic function of the time since the last
-//! reduction, with HyStart++ (RFC 9406) to leave the first slow start in time (§4.10).
+//! CUBIC (Xu, Ha, Rhee, Goel, Eggert; RFC 9438, 2023). The window is a cubic function of the time since the last
+//! reduction. HyStart++ (RFC 9406) ends the first slow start in time (§4.10).
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger, Window};
 use reknit_tcp::seams::{CongestionControl, Plugin, Reduction};
@@ -21,11 +21,11 @@ pub struct Config {
     /// `beta_cubic`, the factor of the reduction (§4.6).
     #[schemars(range(min = 0.01, max = 0.99))]
     pub beta: f64,
-    /// Give bandwidth away to newer flows (§4.7).
+    /// Release bandwidth to newer flows (§4.7).
     pub fast_convergence: bool,
-    /// Leave the first slow start when the round-trip time rises.
+    /// Leave the first slow start when the round-trip time rises (HyStart++).
     pub hystart: bool,
-    /// Which bytes make the window grow.
+    /// Which bytes let the window grow.
     pub progress: Progress,
 }
 
@@ -58,16 +58,16 @@ struct State {
     w_max: f64,
     /// The time to grow back to `w_max`, in seconds.
     k: f64,
-    /// Start of the current congestion avoidance; none before the first ACK in it.
+    /// Start of the current congestion avoidance; `None` before the first ACK in it.
     epoch: Option<Instant>,
     cwnd_epoch: f64,
-    /// `W_est`, the window that AIMD would have.
+    /// `W_est`, the window of an AIMD flow.
     w_est: f64,
     /// The window before the last reduction, for `W_est`.
     cwnd_prior: f64,
-    /// Fraction of a segment by which the window has still to grow.
+    /// Growth that is still due, as a fraction of a segment.
     credit: f64,
-    /// The first slow start, while it lasts.
+    /// The state of the first slow start; `None` after it.
     hystart: Option<HyStart>,
 }
 
@@ -76,7 +76,7 @@ struct Cubic {
     config: Config,
     state: State,
     saved: Option<State>,
-    /// Since when the window is not in use.
+    /// Since when the window has not been fully used.
     unused_since: Option<Instant>,
 }
 
@@ -109,7 +109,7 @@ impl Cubic {
         self.state.w_est += alpha * segments_acked / cwnd;
     }
 
-    /// §4.2 to §4.5: the window that this ACK aims at.
+    /// §4.2 to §4.5: the target window at this ACK.
     fn target(&mut self, cx: &Context<'_>, cwnd: f64, epoch: Instant) -> f64 {
         let t = cx.now.since(epoch).as_secs_f64();
         let rtt = cx.snd.srtt.unwrap_or(Duration::ZERO).as_secs_f64();
@@ -117,7 +117,7 @@ impl Cubic {
         if self.w_cubic(t) < self.state.w_est { self.state.w_est.max(cwnd) } else { ahead }
     }
 
-    /// The first one by HyStart++, later ones by RFC 3465.
+    /// The first slow start follows HyStart++, later ones RFC 3465.
     fn slow_start(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
         let growth = match self.state.hystart.as_mut().map(|hystart| hystart.on_ack(cx, ack, self.config.progress)) {
             Some(Growth::By(growth)) => growth,
@@ -134,7 +134,7 @@ impl Cubic {
         cx.snd.window_with(cx.snd.cwnd + growth)
     }
 
-    /// §5.8: the time in which the window was not in use does not count.
+    /// §5.8: time in which the sender did not use the window does not count.
     fn resume(&mut self, now: Instant) {
         if let (Some(since), Some(epoch)) = (self.unused_since.take(), &mut self.state.epoch) {
             *epoch = *epoch + now.since(since);
@@ -178,10 +178,10 @@ impl CongestionControl for Cubic {
         self.unused_since = self.unused_since.or(Some(now));
     }
 
-    /// §4.6 to §4.8: after a timeout the curve starts at the window where congestion avoidance does.
+    /// §4.6 to §4.8: after a timeout the curve starts at the window at which congestion avoidance begins.
     fn ssthresh(&mut self, cx: &Context<'_>, reduction: &Reduction) -> Bytes {
         let smss = cx.snd.smss.0 as f64;
-        let cwnd = cx.snd.cwnd.0 as f64 / smss;
+        let cwnd = cx.snd.cwnd.max(reduction.flight_size).0 as f64 / smss;
         self.state.w_max = if reduction.trigger == Trigger::Timeout {
             0.0
         } else if self.config.fast_convergence && cwnd < self.state.w_max {
@@ -201,14 +201,22 @@ impl CongestionControl for Cubic {
         self.saved = Some(self.state);
     }
 
-    /// §4.9.2: only if the window is still smaller than before the reduction.
+    /// §4.9.2: only if cwnd is still smaller than before the reduction.
     fn restore(&mut self, cx: &Context<'_>) {
         let cwnd = cx.snd.cwnd.0 as f64 / cx.snd.smss.0 as f64;
-        if let Some(saved) = self.saved.take()
-            && cwnd < self.state.cwnd_prior
-        {
-            self.state = saved;
+        match self.saved.take() {
+            Some(saved) if cwnd < self.state.cwnd_prior => self.state = saved,
+            Some(_) => {}
+            None => self.state.epoch = None,
         }
+    }
+
+    /// The curve begins again towards the larger window.
+    fn on_earlier_undone(&mut self, cx: &Context<'_>, before: Bytes) {
+        let before = before.0 as f64 / cx.snd.smss.0 as f64;
+        self.state.w_max = self.state.w_max.max(before);
+        self.state.cwnd_prior = self.state.cwnd_prior.max(before);
+        self.state.epoch = None;
     }
 }
 

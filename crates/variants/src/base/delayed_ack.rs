@@ -1,8 +1,8 @@
-//! The receiver of RFC 5681 §4.2: an ACK for every second full-sized segment at once, for the rest within a delay, and for
-//! anything out of the ordinary (a gap, a gap that closes, a duplicate, a FIN) at once.
+//! The receiver of RFC 5681 §4.2: it sends an ACK at once for every second full-sized segment, and within a delay
+//! otherwise. It acknowledges a gap, a segment that fills a gap, a duplicate and a FIN at once.
 //!
-//! "Every second" counts bytes: more than one full segment is unacknowledged (RFC 9293 §3.8.6.3), so a peer whose later
-//! segments are smaller than its first is served alike.
+//! "Every second" is counted in bytes: an ACK is due when more than one full segment is unacknowledged (RFC 9293
+//! §3.8.6.3). This also works for a peer whose later segments are smaller than its first.
 
 use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Plugin, RxFacts};
 use reknit_units::{Bytes, Segments};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::part::{Algorithm, Part};
 
-/// No parameters of its own: `ack_every` and `ack_delay` belong to the connection.
+/// No parameters; `ack_every` and `ack_delay` are options of the connection.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}

@@ -12,7 +12,7 @@ use crate::part::{Algorithm, Part};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Duplicates that mean loss; 3 by the RFCs.
+    /// Duplicate ACKs that indicate a loss (RFC 5681, RFC 6675: 3).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub dup_thresh: Segments,
 }

@@ -1,4 +1,4 @@
-//! What the tests of single plug-ins start from: eight segments in flight, window and threshold of eight.
+//! The initial state for tests of single plug-ins: eight segments in flight, cwnd and ssthresh of eight segments.
 
 use reknit_tcp::Config;
 use reknit_tcp::experiment::Experiment;
@@ -28,7 +28,7 @@ pub(crate) fn state() -> SendState {
     }
 }
 
-/// An ACK without news.
+/// An ACK that reports nothing new.
 pub(crate) fn ack() -> AckFacts<'static> {
     AckFacts {
         ack: Offset::DATA,

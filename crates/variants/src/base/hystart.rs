@@ -7,14 +7,14 @@ use reknit_units::{Bytes, Duration};
 
 use crate::base::progress::Progress;
 
-/// §4.3, the constants under their names.
+/// The constants of §4.3.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
 const MIN_RTT_DIVISOR: u64 = 8;
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
-/// Segments that one ACK may add; nothing paces the sender.
+/// By how many segments one ACK may increase cwnd. The sender does not pace.
 const L: u64 = 8;
 
 /// What slow start does with an ACK.
@@ -22,14 +22,14 @@ const L: u64 = 8;
 pub(crate) enum Growth {
     /// cwnd grows by this.
     By(Bytes),
-    /// Slow start is over: congestion avoidance from the present cwnd.
+    /// Slow start is over; congestion avoidance begins at the current cwnd.
     Leave,
 }
 
 /// The state of one slow start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HyStart {
-    /// The round ends when this is acknowledged.
+    /// The round ends when data up to here is acknowledged.
     window_end: Offset,
     last_round_min_rtt: Option<Duration>,
     current_round_min_rtt: Option<Duration>,
@@ -37,7 +37,7 @@ pub(crate) struct HyStart {
     css: Option<Css>,
 }
 
-/// Conservative slow start: a test whether the rise was no accident.
+/// Conservative slow start: it checks whether the rise of the round-trip time lasts.
 #[derive(Clone, Copy, Debug)]
 struct Css {
     baseline_min_rtt: Duration,
@@ -59,7 +59,7 @@ impl HyStart {
         Growth::By(if self.css.is_some() { Bytes(growth.0 / CSS_GROWTH_DIVISOR) } else { growth })
     }
 
-    /// A new round; true if conservative slow start has lasted long enough.
+    /// Begins a round. Returns true if conservative slow start has lasted long enough.
     fn begin_round(&mut self, cx: &Context<'_>) -> bool {
         self.window_end = cx.snd.snd_nxt;
         self.last_round_min_rtt = self.current_round_min_rtt.take();
@@ -73,7 +73,7 @@ impl HyStart {
         }
     }
 
-    /// A rise by an eighth starts the test; a fall below its start ends it.
+    /// A rise by an eighth starts conservative slow start; a fall below its baseline ends it.
     fn judge_rtt(&mut self) {
         let (Some(current), Some(last)) = (self.current_round_min_rtt, self.last_round_min_rtt) else { return };
         if self.rtt_sample_count < N_RTT_SAMPLE {

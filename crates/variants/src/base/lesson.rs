@@ -1,7 +1,8 @@
-//! What the hole of a fast retransmit teaches, should the retransmission turn out to have been spurious.
+//! What can be learned from the hole of a fast retransmit if the retransmission turns out to have been spurious.
 //!
-//! The measurement is made when the hole is covered for the first time, which is when the original came; the verdict
-//! follows up to a round trip later, by the DSACK of the copy. One lesson for each episode, from its first hole.
+//! The measurement is taken when the hole is covered for the first time, by the arrival of the original. The proof
+//! follows up to a round trip later, with the DSACK for the copy. Each episode gives at most one measurement, of its
+//! first hole.
 
 use std::mem;
 
@@ -23,7 +24,7 @@ impl<T> Default for Lesson<T> {
 }
 
 impl<T> Lesson<T> {
-    /// To be told of every turn.
+    /// Call it on every turn.
     pub(crate) fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         let hole = cx.snd.snapshot.map(|snapshot| snapshot.hole);
         match turn {
@@ -33,8 +34,8 @@ impl<T> Lesson<T> {
         }
     }
 
-    /// To be told of every ACK, after the turn that it caused. `measure` is asked when the ACK covers the hole; what it
-    /// said then is the answer to the ACK that brings the verdict.
+    /// Call it on every ACK, after the turn that the ACK caused. `measure` is called when the ACK covers the hole. Its
+    /// value is returned on the ACK that proves the retransmission spurious.
     pub(crate) fn on_ack(&mut self, ack: &AckFacts<'_>, measure: impl FnOnce(SegId) -> T) -> Option<T> {
         if let Some(hole) = self.hole.filter(|hole| ack.newly.contains(hole)) {
             self.measured = Some(measure(hole));

@@ -1,15 +1,15 @@
-//! New data on duplicate ACKs, before it is known whether anything was lost: RFC 3042 and its relatives.
+//! New data on duplicate ACKs, before it is known whether anything was lost: RFC 3042 and its variants.
 //!
-//! Each rule answers how large FlightSize may become; the window itself is never touched.
+//! Each rule sets how large FlightSize may become. cwnd does not change.
 //!
 //! | rule | new segments beyond cwnd | source |
 //! |---|---|---|
 //! | `off` | none | |
-//! | `rfc3042` | one for each of the first two duplicates | RFC 3042 §2 |
-//! | `every-second` | as `rfc3042`, then one for every second duplicate | Blanton and Allman, by the survey §5.2.2 |
+//! | `rfc3042` | one for each of the first two duplicate ACKs | RFC 3042 §2 |
+//! | `every-second` | as `rfc3042`, then one for every second duplicate ACK | Blanton and Allman, cited from the survey §5.2.2 |
 //! | `per-sack` | one for each newly SACKed segment, fewer than dupthresh and at most k windows | RR-TCP §2.3 |
-//! | `every-sack` | one for each newly SACKed segment, FlightSize within two windows | TCP-DCR, by the survey §6.1.4 |
-//! | `pipe` | as many as have left the network; `rfc3042` without SACK | RFC 6675's pipe applied before recovery, as Linux does |
+//! | `every-sack` | one for each newly SACKed segment; FlightSize at most two windows | TCP-DCR, cited from the survey §6.1.4 |
+//! | `pipe` | as many as have left the network; `rfc3042` without SACK | the pipe of RFC 6675, used before recovery, as in Linux |
 
 use reknit_tcp::facts::{AckFacts, Context, Window};
 use reknit_tcp::seams::{DisorderEnd, LimitedTransmit, Plugin};
@@ -25,20 +25,20 @@ use crate::part::{Algorithm, Part};
 pub enum Config {
     /// No limited transmit.
     Off,
-    /// RFC 3042.
+    /// One new segment for each of the first two duplicate ACKs (RFC 3042).
     Rfc3042,
-    /// Blanton and Allman.
+    /// As RFC 3042, then one new segment for every second duplicate ACK (Blanton and Allman).
     EverySecond,
-    /// RR-TCP: at most `windows` times cwnd beyond cwnd.
+    /// One new segment for each newly SACKed one, at most `windows` times cwnd beyond cwnd (RR-TCP).
     PerSack {
-        /// k, 0 to 2 in the paper.
+        /// k, the number of windows; 0 to 2 in the paper.
         #[serde(default = "one_window")]
         #[schemars(range(min = 0.0, max = 100.0))]
         windows: f64,
     },
-    /// TCP-DCR: at most one window beyond cwnd.
+    /// One new segment for each newly SACKed one, at most one window beyond cwnd (TCP-DCR).
     EverySack,
-    /// Limited by the pipe alone.
+    /// As much as has left the network, that is, as the pipe allows.
     Pipe,
 }
 
@@ -107,7 +107,7 @@ struct PerSack {
     sacked: Segments,
 }
 
-/// How many segments a duplicate ACK tells of. Without SACK it stands for one.
+/// How many segments a duplicate ACK reports: one without SACK.
 fn newly_sacked(ack: &AckFacts<'_>) -> Segments {
     if ack.duplicate { ack.newly_sacked.max(Segments(1)) } else { Segments::ZERO }
 }
@@ -129,7 +129,7 @@ impl LimitedTransmit for PerSack {
     }
 }
 
-/// The bound of one more window is our choice: it is the buffer that RFC 4653 asks of the receiver.
+/// Our choice is to allow one more window: RFC 4653 requires a receive buffer of that size.
 #[derive(Debug)]
 struct EverySack {
     /// Segments SACKed in this episode.
@@ -150,7 +150,7 @@ impl LimitedTransmit for EverySack {
     }
 }
 
-/// Without SACK nothing is known of the pipe, and RFC 3042 applies.
+/// Without SACK the pipe is unknown, and RFC 3042 applies.
 #[derive(Debug)]
 struct Pipe;
 

@@ -1,4 +1,4 @@
-//! What the RFCs prescribe for a TCP that does nothing about reordering, and what several families share.
+//! What the RFCs specify for a TCP that does nothing about reordering, and what several families share.
 
 pub mod aimd;
 pub(crate) mod arrivals;
@@ -20,6 +20,7 @@ pub mod respond_at_once;
 pub mod rfc4015;
 pub mod rfc6298;
 pub mod sack;
+pub(crate) mod silence;
 pub mod spurious_response;
 pub mod timeout;
 
@@ -30,7 +31,7 @@ use crate::part::Face;
 use crate::rule::Need;
 
 impl Default for Composition {
-    /// The base of every variant: RFC 6675 over RFC 5681, RFC 3042 and RFC 6298.
+    /// The base of every variant: RFC 6675 on top of RFC 5681, RFC 3042 and RFC 6298.
     fn default() -> Composition {
         Composition {
             loss_detector: Arc::new(sack::Config::default()),
@@ -56,8 +57,8 @@ impl Default for Composition {
 }
 
 impl Composition {
-    /// Chooses anew what takes the place of the parts that need SACK, once others have come into it. A detector that does
-    /// without SACK stays: it may have the only clock.
+    /// Chooses again which parts replace those that need SACK; call it after parts were changed. A detector that works
+    /// without SACK stays: it may have the only timer.
     pub fn settle(&mut self) {
         let needs_sack =
             |face: Option<Face>| face.is_some_and(|face| face.kind.rules.iter().any(|rule| rule.needs(Need::Sack)));

@@ -2,16 +2,20 @@
 //!
 //! Henderson, Floyd, Gurtov, Nishida: The NewReno Modification to TCP's Fast Recovery Algorithm. RFC 6582, 2012.
 //!
-//! **What it changes.** Reno's fast recovery without SACK: a partial ACK means that the next segment was lost too, so it
-//! is retransmitted at once and recovery goes on until everything outstanding at its start (`recover`) is acknowledged.
+//! **What it changes.** Fast recovery of Reno, without SACK. A partial ACK shows that the next segment was lost too, so
+//! that segment is retransmitted at once. Recovery continues until everything that was outstanding at its start
+//! (`recover`) is acknowledged.
 //!
-//! **Rules** (§3.2). 2: the dupthresh-th duplicate, if the ACK covers more than `recover`. 3: each further duplicate
-//! adds a segment to cwnd. 4: a full ACK ends with `min(ssthresh, max(FlightSize, SMSS) + SMSS)`; a partial ACK retransmits,
-//! deflates cwnd by what it acknowledges plus one segment, and restarts the timer the first time only ("impatient").
-//! 5: after a timeout, no fast retransmit before `recover`.
+//! **Rules** (§3.2).
+//! - 2: fast retransmit follows the dupthresh-th duplicate ACK, if that ACK covers more than `recover`.
+//! - 3: each further duplicate ACK adds a segment to cwnd.
+//! - 4: a full ACK ends recovery with `min(ssthresh, max(FlightSize, SMSS) + SMSS)`. A partial ACK causes a
+//!   retransmission, deflates cwnd by the amount acknowledged and adds one segment back; only the first one restarts
+//!   the timer ("impatient").
+//! - 5: after a timeout there is no fast retransmit until `recover` is acknowledged.
 //!
-//! **Departures.** At its start `cwnd = ssthresh + duplicates` instead of `+ 3`, for thresholds other than 3 (survey
-//! §2; Laor and Gendel).
+//! **Departures.** At the start of recovery cwnd is `ssthresh + duplicates` instead of `ssthresh + 3`, for thresholds
+//! other than 3 (survey §2; Laor and Gendel).
 //!
 //! **Reproduces.** ns-2's `Agent/TCP/Newreno` (`benches/ns2`).
 //!
@@ -30,11 +34,11 @@ use crate::composition::Composition;
 use crate::part::{Algorithm, Part};
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "newreno",
     aliases: &[],
-    summary: "reno whose fast recovery survives partial ACKs; no SACK",
+    summary: "reno with a fast recovery that continues after partial ACKs; no SACK",
     source: "RFC 6582",
     side: Side::Sender,
     peer_needs: "nothing",
@@ -47,13 +51,13 @@ pub(crate) const VARIANT: Variant = Variant {
     },
 };
 
-/// What takes the place of SACK-based detection and recovery when the peer does not do SACK.
+/// Replaces SACK-based detection and recovery if the peer does not support SACK.
 pub(crate) fn without_sack(plugins: &mut SenderPlugins) {
     plugins.loss_detector = Config {}.build();
     recovery_without_sack(plugins);
 }
 
-/// The same for a detector that does without SACK, with a recovery that does not.
+/// Replaces only the recovery, for a detector that works without SACK.
 pub(crate) fn recovery_without_sack(plugins: &mut SenderPlugins) {
     plugins.fast_recovery = DeflateConfig {}.build();
 }
@@ -74,7 +78,7 @@ impl Part<dyn LossDetector> for Config {
     }
 }
 
-/// Duplicates, and partial ACKs in recovery.
+/// Detects losses by duplicate ACKs, and by partial ACKs in recovery.
 #[derive(Debug)]
 struct PartialAcks;
 

@@ -1,4 +1,4 @@
-//! The smoothed round-trip time of RFC 6298 without a retransmission timer, for detectors with a clock of their own.
+//! The smoothed round-trip time of RFC 6298 without a retransmission timer, for detectors that have their own timer.
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};

@@ -1,7 +1,8 @@
-//! What makes a window grow: bytes that are acknowledged cumulatively, as in the RFCs, or bytes that are delivered.
+//! What lets a window grow: bytes acknowledged cumulatively, as in the RFCs, or bytes delivered.
 //!
-//! With a hole at the left edge cumulative acknowledgments stop although data arrive, and then tell of many segments at
-//! once. Under persistent reordering that starves a window; SACK blocks tell of each segment when it arrives.
+//! While the first segment is missing, cumulative acknowledgments do not advance although data arrives; afterwards one
+//! ACK covers many segments. Under persistent reordering the window hardly grows that way. SACK blocks report each
+//! segment when it arrives.
 
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::seq::Offset;
@@ -13,10 +14,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Progress {
-    /// Those that SND.UNA advances by (RFC 3465, RFC 9438).
+    /// Bytes by which SND.UNA advances (RFC 3465, RFC 9438).
     #[default]
     Acked,
-    /// Those that are ACKed or SACKed for the first time.
+    /// Bytes acknowledged or SACKed for the first time.
     Delivered,
 }
 
@@ -29,7 +30,7 @@ impl Progress {
         }
     }
 
-    /// Up to where data have arrived: a round trip is over when this passes SND.NXT of its beginning.
+    /// The highest byte that has arrived: a round trip ends when this passes the SND.NXT of its beginning.
     pub(crate) fn edge(self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Offset {
         let highest = match self {
             Progress::Acked => None,

@@ -1,7 +1,7 @@
 //! Proportional Rate Reduction (Mathis, Dukkipati, Cheng; RFC 6937, 2013).
 //!
-//! The window shrinks in proportion to what is delivered, so that the ACK clock never stops; below ssthresh it grows
-//! back by the slow-start reduction bound.
+//! During recovery data is sent in proportion to what is delivered, so the ACK clock does not stop. If the pipe falls
+//! below ssthresh, the slow-start reduction bound lets it grow back.
 
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::seams::{FastRecovery, Plugin};
@@ -16,7 +16,7 @@ use crate::rule::{NEEDS_SACK, Rule};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How fast the window may grow back to ssthresh (RFC 6937 §3).
+    /// How fast the pipe may grow back to ssthresh (RFC 6937 §3).
     pub bound: Bound,
 }
 
@@ -24,9 +24,9 @@ pub struct Config {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
-    /// Conservative: packet conservation.
+    /// Packet conservation.
     Conservative,
-    /// Slow start: one segment more per ACK.
+    /// One more segment per ACK.
     #[default]
     SlowStart,
 }
@@ -56,7 +56,7 @@ struct Prr {
     delivered: u64,
     /// `prr_out`: bytes sent in this recovery.
     out: u64,
-    /// `RecoverFS`: FlightSize at its start.
+    /// `RecoverFS`: FlightSize at the start of recovery.
     recover_fs: u64,
     /// `sndcnt`: bytes that may still be sent.
     send: u64,
@@ -66,11 +66,11 @@ impl Prr {
     /// RFC 6937 §3, the algorithm box.
     fn update(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
         let delivered = ack.delivered.0;
-        // `ssthresh` in the RFC: the window that recovery ends with.
+        // `ssthresh` in the RFC: the window at the end of recovery.
         let (pipe, ssthresh) = (cx.board.pipe().bytes.0, cx.snd.recovery_window.0);
         self.delivered += delivered;
         self.send = if pipe > ssthresh {
-            // Rounded up to whole segments, as if all were counted in segments.
+            // Rounded up to whole segments, as if everything were counted in segments.
             let share = (self.delivered * ssthresh).div_ceil(self.recover_fs);
             share.next_multiple_of(cx.snd.smss.0).saturating_sub(self.out)
         } else {

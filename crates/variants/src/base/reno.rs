@@ -2,17 +2,17 @@
 //!
 //! Jacobson 1990; RFC 2581 (Allman, Paxson, Stevens, 1999); RFC 5681 §3.2.
 //!
-//! **What it changes.** Nothing: the TCP of most systems before SACK. Kept because the papers measure it and because its
-//! weakness explains them: the first partial ACK ends recovery, so two losses in one window halve twice and three stall
-//! until the timer (Laor and Gendel, "Reno").
+//! **What it changes.** Nothing: this was the TCP of most systems before SACK. It is here because the papers compare
+//! with it, and because its weakness explains them. The first partial ACK ends recovery, so two losses in one window
+//! halve the window twice, and three losses usually wait for the timer (Laor and Gendel, "Reno").
 //!
-//! **Rules.** The dupthresh-th duplicate ACK retransmits the first segment and sets `cwnd = ssthresh + duplicates` (by the
-//! duplicates that have arrived, which generalises the "+3"); each further duplicate adds a segment; any ACK that
-//! advances ends it with `cwnd = ssthresh`.
+//! **Rules.** The dupthresh-th duplicate ACK retransmits the first segment and sets `cwnd = ssthresh + duplicates`,
+//! where `duplicates` is the number of duplicate ACKs received (3 in the RFC). Each further duplicate ACK adds a
+//! segment. Any ACK that advances ends recovery with `cwnd = ssthresh`.
 //!
-//! **Departures.** Without `bug_fix` (RFC 2581) duplicates of a second loss in the same window start a second recovery,
-//! also after a timeout; with it (ns-2's `bugFix_`, RFC 2582) they do not before everything outstanding at the first is
-//! acknowledged.
+//! **Departures.** Without `bug_fix` (RFC 2581), duplicate ACKs for a second loss in the same window start a second
+//! recovery, also after a timeout. With it (`bugFix_` in ns-2, RFC 2582), they do so only after everything outstanding
+//! at the first recovery has been acknowledged.
 //!
 //! **Reproduces.** Laor and Gendel, overview (b) and (c); ns-2's `Agent/TCP/Reno` (`benches/ns2`).
 //!
@@ -30,11 +30,11 @@ use crate::composition::Composition;
 use crate::part::{Algorithm, Part};
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "reno",
     aliases: &[],
-    summary: "fast retransmit after 3 duplicate ACKs, fast recovery that a partial ACK ends; no SACK",
+    summary: "fast retransmit after 3 duplicate ACKs; a partial ACK ends fast recovery; no SACK",
     source: "RFC 2581; RFC 5681 section 3.2",
     side: Side::Sender,
     peer_needs: "nothing",
@@ -51,7 +51,7 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// No second fast retransmit before everything outstanding at the first is acknowledged.
+    /// No second fast retransmit until everything outstanding at the first one has been acknowledged.
     pub bug_fix: bool,
 }
 
@@ -115,7 +115,7 @@ impl Part<dyn FastRecovery> for InflateConfig {
 #[derive(Debug)]
 struct Inflate;
 
-/// The window that duplicates inflate: each stands for a segment that has left the network.
+/// The window inflated by duplicate ACKs: each one shows that a segment has left the network.
 pub(crate) fn inflated(cx: &Context<'_>, duplicates: Segments) -> Bytes {
     cx.snd.recovery_window + duplicates.of(cx.snd.smss)
 }

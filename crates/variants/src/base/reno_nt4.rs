@@ -1,15 +1,16 @@
-//! # Reno as Windows NT 4.0 had it
+//! # Reno as observed in Windows NT 4.0
 //!
 //! Laor, Gendel: The Effect of Packet Reordering in a Backbone Link on Application Throughput. IEEE Network, 2002.
 //!
-//! **What it changes.** The second duplicate ACK retransmits already, which the authors saw in traces of NT 4.0 servers:
-//! those lost speed under shifts of two positions where others needed three. No limited transmit.
+//! **What it changes.** The second duplicate ACK already causes a fast retransmit. The authors saw this in traces of NT
+//! 4.0 servers: their throughput fell when packets were shifted by two positions, that of other systems only with
+//! three. There is no limited transmit.
 //!
-//! **Rules.** As `reno`, with dupthresh 2.
+//! **Rules.** As in `reno`, with dupthresh 2.
 //!
-//! **Reproduces.** Their Fig. 8 (shift 2).
+//! **Reproduces.** Fig. 8 of the paper (shift 2).
 //!
-//! **Status.** Faithful to the observation; the code of NT 4.0 was not available to anyone.
+//! **Status.** Faithful to the observation; the source code of NT 4.0 is not public.
 
 use std::sync::Arc;
 
@@ -20,11 +21,11 @@ use crate::base::{fixed_threshold, limited_transmit};
 use crate::composition::Composition;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "reno-nt4",
     aliases: &[],
-    summary: "reno with a threshold of 2 duplicate ACKs, as Windows NT 4.0 was seen to behave",
+    summary: "reno with a threshold of 2 duplicate ACKs, as observed in Windows NT 4.0",
     source: "Laor and Gendel 2002",
     side: Side::Sender,
     peer_needs: "nothing",

@@ -1,7 +1,8 @@
-//! The window is reduced the moment a loss is declared (RFC 5681 §3.1 and §3.2, RFC 6675 §5).
+//! The window is reduced as soon as a loss is detected (RFC 5681 §3.1 and §3.2, RFC 6675 §5).
 
-use reknit_tcp::facts::{Context, Trigger, Window};
+use reknit_tcp::facts::{Context, Phase, Trigger, Window};
 use reknit_tcp::seams::{CongestionControl, LossResponse, Plugin, Reduction};
+use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,19 +12,19 @@ use crate::part::{Algorithm, Part};
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What is multiplied by the factor of the congestion control.
+    /// What the congestion control multiplies by its factor.
     pub of: DecreaseOf,
 }
 
-/// What a reduction starts from.
+/// The quantity that a reduction multiplies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecreaseOf {
-    /// What `tcp.decrease_of` of the path says: FlightSize (RFC 5681 eq. 4) unless it is set.
+    /// As set by `tcp.decrease_of` of the path: FlightSize (RFC 5681 eq. 4) by default.
     #[default]
     Tcp,
-    /// cwnd (RFC 9438 §4.6 allows it). FlightSize counts what has arrived above a hole, which under persistent reordering
-    /// is never small.
+    /// cwnd (allowed by RFC 9438 §4.6). FlightSize includes data that has arrived above a hole; under persistent
+    /// reordering that is always a large part of it.
     Cwnd,
 }
 
@@ -36,6 +37,11 @@ impl Part<dyn LossResponse> for Config {
     fn build(&self) -> Box<dyn LossResponse> {
         Box::new(AtOnce { of: self.of })
     }
+}
+
+/// cwnd; in fast recovery, where it follows the pipe, what it is to be afterwards.
+fn window(cx: &Context<'_>) -> Bytes {
+    if cx.snd.phase == Phase::Recovery { cx.snd.recovery_window } else { cx.snd.cwnd }
 }
 
 #[derive(Debug)]
@@ -54,13 +60,13 @@ impl LossResponse for AtOnce {
     ) -> Option<Window> {
         let mut reduction = *reduction;
         if self.of == DecreaseOf::Cwnd {
-            reduction.flight_size = cx.snd.cwnd;
+            reduction.flight_size = window(cx);
         }
         let ssthresh = congestion.ssthresh(cx, &reduction).max(cx.snd.smss * 2);
         let cwnd = match reduction.trigger {
             Trigger::Timeout => cx.snd.smss, // the loss window of RFC 5681 §3.1
             Trigger::FastRetransmit | Trigger::Probe => ssthresh,
-            // Its floor of two segments must not open a window of one (RFC 3168 §6.1.2).
+            // The minimum ssthresh of two segments must not raise a cwnd of one segment (RFC 3168 §6.1.2).
             Trigger::Ecn => ssthresh.min(cx.snd.cwnd),
         };
         Some(Window { cwnd, ssthresh })

@@ -1,6 +1,6 @@
-//! The retransmission timeout of RFC 6298 that a spurious timeout makes more careful (Ludwig and Gurtov, RFC 4015, 2005,
-//! §3 steps 0 and 11): the path is as slow as the timeout has shown, so the first sample afterwards may not be forgotten
-//! in the average, nor may the deviation shrink below what it was.
+//! The retransmission timeout of RFC 6298, made more conservative after a spurious timeout (Ludwig and Gurtov, RFC
+//! 4015, 2005, §3 steps 0 and 11). A spurious timeout shows how slow the path can be. So the first RTT sample after it
+//! is taken in full instead of being averaged, and the deviation does not fall below its value before the timeout.
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context, Spurious, Turn};
@@ -16,7 +16,7 @@ use crate::part::{Algorithm, Part};
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The estimator at all other times.
+    /// The estimator used otherwise.
     pub base: rfc6298::Config,
 }
 
@@ -34,11 +34,11 @@ impl Part<dyn RtoEstimator> for Config {
 #[derive(Debug)]
 struct Rfc4015 {
     base: Rfc6298,
-    /// The timer has expired, and what was outstanding then is not yet acknowledged.
+    /// The timer has expired, and not everything that was then outstanding has been acknowledged.
     in_series: bool,
-    /// `SRTT_prev` and `RTTVAR_prev`, of the last timeout.
+    /// `SRTT_prev` and `RTTVAR_prev`, from before the last timeout.
     before: Option<Smoothed>,
-    /// The same once the timeout has turned out to be spurious, and when it did.
+    /// The same once the timeout has proved spurious, and when it did.
     adapt: Option<(Smoothed, Instant)>,
 }
 
@@ -49,7 +49,7 @@ impl Rfc4015 {
         self.before = self.base.smoothed.map(|s| Smoothed { srtt: s.srtt + slower, rttvar: s.rttvar });
     }
 
-    /// Step 11: the sample of data that was first sent after the spurious timeout.
+    /// Step 11: the RTT of data that was first sent after the spurious timeout.
     fn adapt(&mut self, before: Smoothed, rtt: Duration) {
         self.base.smoothed = Some(Smoothed { srtt: before.srtt.max(rtt), rttvar: before.rttvar.max(rtt / 2) });
     }
@@ -116,7 +116,7 @@ mod tests {
         Rfc4015 { base, in_series: false, before: None, adapt: None }
     }
 
-    /// What is left after a timeout that `spurious` tells about, and an ACK of data sent right then with this RTT.
+    /// The estimate after a timeout that `spurious` describes, and an ACK with this RTT of data sent at that moment.
     fn after_timeout(spurious: Option<Spurious>, rtt: Duration) -> Smoothed {
         let (snd, board, config) = (given::state(), Scoreboard::default(), Tcp::default());
         let at = |now| Context { now, config: &config, snd: &snd, board: &board };
@@ -124,7 +124,7 @@ mod tests {
         let mut estimator = estimator();
         estimator.on_turn(&at(Instant::ZERO), Turn::Timeout { expired: MS * 300, first: true });
         estimator.on_turn(&at(resumed), spurious.map_or(Turn::LeaveRecovery, Turn::Spurious));
-        // Data that was sent before tells nothing new, however slow it was.
+        // Data that was sent before is not used, however long it took.
         let old = AckFacts { rtt: Some(MS * 900), ..given::ack() };
         assert!(!estimator.on_ack(&at(resumed + MS * 899), &old));
         let new = AckFacts { rtt: Some(rtt), rtt_sample: Some(rtt), ..given::ack() };
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_sample_after_a_spurious_timeout_counts_in_full() {
+    fn the_first_sample_after_a_spurious_timeout_is_taken_in_full() {
         // SRTT = max(100 + 2 G, 600), RTTVAR = max(20, 300).
         let expected = Smoothed { srtt: MS * 600, rttvar: MS * 300 };
         assert_eq!(after_timeout(Some(Spurious::Timeout), MS * 600), expected);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_shrinks_below_what_it_was_before_the_timeout() {
+    fn srtt_and_rttvar_do_not_fall_below_their_values_before_the_timeout() {
         let expected = Smoothed { srtt: MS * 102, rttvar: MS * 20 };
         assert_eq!(after_timeout(Some(Spurious::Timeout), MS * 30), expected);
     }

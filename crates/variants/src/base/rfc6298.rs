@@ -13,7 +13,7 @@ use crate::part::{Algorithm, Part};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// K, the weight of the deviation (§2.2).
+    /// K, the factor of the deviation (§2.2).
     #[schemars(range(min = 1, max = 1000))]
     pub k: u64,
     /// G, the clock granularity (§2.3).
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_samples_by_the_rfcs_formulas() {
+    fn three_samples_follow_the_formulas_of_the_rfc() {
         let mut estimator = Rfc6298::new(Config::default());
         let mut rtos = Vec::new();
         for ms in [100, 100, 300] {

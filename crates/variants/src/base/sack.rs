@@ -3,19 +3,20 @@
 //! Blanton, Allman, Wang, Jarvinen, Kojo, Nishida: A Conservative Loss Recovery Algorithm Based on Selective
 //! Acknowledgment (SACK) for TCP. RFC 6675, 2012.
 //!
-//! **What it changes.** Loss is found from what is SACKed above a hole, and during recovery the number of bytes thought
-//! to be in the network (`pipe`) replaces the inflated window.
+//! **What it changes.** A segment is lost when enough data above it has been SACKed. During recovery the sender limits
+//! the estimated number of bytes in the network (`pipe`) instead of inflating the window.
 //!
-//! **State.** The detector keeps a frontier: every segment below it has been judged in this recovery. SACKed data above
-//! a position only grows while the threshold is frozen, so the frontier only moves up and no segment is judged twice.
+//! **State.** The detector keeps a frontier: every segment below it has been examined in this recovery. While the
+//! threshold is fixed, the SACKed data above a position can only grow, so the frontier only moves up and no segment is
+//! examined twice.
 //!
 //! **Rules.** Trigger (§5): `DupAcks >= DupThresh` or `IsLost(HighACK + 1)`. `IsLost` (§4): `DupThresh` discontiguous
-//! SACKed runs above it, or more than `(DupThresh - 1) * SMSS` SACKed bytes. `NextSeg` and `SetPipe` are the engine's
-//! (`sender/transmit.rs`, `scoreboard/`).
+//! SACKed runs above the segment, or more than `(DupThresh - 1) * SMSS` SACKed bytes. `NextSeg` and `SetPipe` are in
+//! the engine (`sender/transmit.rs`, `scoreboard/`).
 //!
-//! **Departures.** `guard = "er"` adds Early Retransmit (RFC 5827, segment-based): with fewer than four segments
-//! outstanding and nothing to send, all but one SACKed is evidence enough. Off by default: variants that learn from
-//! timeouts need them.
+//! **Departures.** `guard = "er"` adds Early Retransmit (RFC 5827, segment-based): if fewer than four segments are
+//! outstanding and there is nothing new to send, it is enough that all but one are SACKed. It is off by default,
+//! because some variants learn from timeouts.
 //!
 //! **Reproduces.** ns-2's `Agent/TCP/Sack1`, with `retransmit = "any-hole"` (`benches/ns2`).
 //!
@@ -34,11 +35,11 @@ use crate::part::{Algorithm, Part};
 use crate::rule::{NEEDS_SACK, Rule};
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "sack",
     aliases: &["rfc6675"],
-    summary: "loss recovery from selective acknowledgments; the base of every later variant",
+    summary: "loss recovery based on SACK; the base of all variants below",
     source: "RFC 6675",
     side: Side::Sender,
     peer_needs: "SACK",
@@ -46,11 +47,11 @@ pub(crate) const VARIANT: Variant = Variant {
     compose: Composition::default,
 };
 
-/// When fewer segments are outstanding than could ever make the threshold.
+/// What to do when too few segments are outstanding to reach the threshold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Guard {
-    /// The timer repairs.
+    /// Wait for the retransmission timer.
     #[default]
     Off,
     /// Early Retransmit (RFC 5827).
@@ -61,7 +62,7 @@ pub enum Guard {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What to do about tiny windows.
+    /// What to do when too few segments are outstanding to reach the threshold.
     pub guard: Guard,
 }
 
@@ -77,19 +78,19 @@ impl Part<dyn LossDetector> for Config {
     }
 }
 
-/// Everything below `next` has been judged; `above` bytes are SACKed at or above it.
+/// Everything below `next` has been examined; `above` bytes are SACKed at or above it.
 #[derive(Clone, Copy, Debug)]
 struct Frontier {
     next: SegId,
     above: Bytes,
 }
 
-/// The detector; others hand over to it once recovery has begun.
+/// The detector. Other detectors use it once recovery has begun.
 #[derive(Debug)]
 pub(crate) struct SackedAbove {
     config: Config,
     frontier: Option<Frontier>,
-    /// What was retransmitted below this, before the last undo, is under way and no new evidence.
+    /// Retransmissions below this from before the last undo are still in flight; they are no new evidence.
     excused: SegId,
 }
 
@@ -101,7 +102,7 @@ impl SackedAbove {
     /// §5: the trigger.
     fn is_triggered(&self, cx: &Context<'_>) -> bool {
         if cx.now < cx.snd.postponed_until {
-            return false; // looking through the window on every ACK would be for nothing
+            return false; // saves examining the window on every ACK
         }
         let first = cx.board.first();
         if first < self.excused && cx.board.get(first).is_some_and(Record::is_retransmitted) {
@@ -121,12 +122,12 @@ impl SackedAbove {
             && cx.board.sacked().segments >= outstanding - Segments(1)
     }
 
-    /// Which part of the trigger it was.
+    /// Which part of the trigger applied.
     fn why(cx: &Context<'_>) -> Why {
         if cx.snd.dup_acks >= cx.snd.dup_thresh { Why::Duplicates } else { Why::SackedAbove }
     }
 
-    /// Recovery begins: the first segment is lost whatever `IsLost` says, and the frontier starts behind it.
+    /// Begins recovery. The first segment is marked lost whatever `IsLost` returns, and the frontier starts above it.
     pub(crate) fn begin(&mut self, cx: &Context<'_>, why: Why, verdicts: &mut Verdicts) {
         let first = cx.board.first();
         verdicts.lost(first, why);
@@ -134,7 +135,7 @@ impl SackedAbove {
         self.advance(cx, verdicts);
     }
 
-    /// Takes in what an ACK during recovery changed above the frontier.
+    /// Updates the frontier with what an ACK in recovery changed above it.
     fn update(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
         let Some(frontier) = &mut self.frontier else { return };
         let first = cx.board.first();
@@ -155,7 +156,7 @@ impl SackedAbove {
             if record.is_sacked() {
                 let above = frontier.above - Bytes(u64::from(record.len));
                 if above == Bytes::ZERO {
-                    return; // nothing further up can be lost
+                    return; // no segment above can be lost
                 }
                 frontier.above = above;
             } else if is_lost(cx, frontier.next, frontier.above) {
@@ -178,8 +179,8 @@ fn is_lost(cx: &Context<'_>, hole: SegId, above: Bytes) -> bool {
     above > (dup_thresh - Segments(1)).of(cx.snd.smss) || has_runs_above(cx, hole, dup_thresh, above)
 }
 
-/// True if at least `wanted` discontiguous runs are SACKed above `hole`. Only segments smaller than SMSS can make this
-/// true when the bytes do not suffice, so it is seldom worth counting.
+/// True if at least `wanted` discontiguous runs are SACKed above `hole`. If there are too few SACKed bytes, this can
+/// only be true with segments smaller than SMSS, so the runs are seldom counted.
 fn has_runs_above(cx: &Context<'_>, hole: SegId, wanted: Segments, above: Bytes) -> bool {
     if above == Bytes::ZERO || cx.board.sacked_runs() < wanted.0 || cx.board.short_sacked() == 0 {
         return false;
@@ -224,7 +225,7 @@ impl Plugin for SackedAbove {
         match turn {
             Turn::EnterRecovery => {}
             Turn::LeaveRecovery | Turn::Timeout { .. } => self.frontier = None,
-            // News of a spurious reduction may leave the recovery under way.
+            // A spurious reduction may be detected while the recovery continues.
             Turn::Spurious(_) => self.excused = cx.board.next_id(),
         }
     }

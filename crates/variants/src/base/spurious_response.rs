@@ -1,15 +1,15 @@
-//! What the window becomes when a reduction turns out to have been spurious.
+//! The window after a reduction that turned out to be spurious.
 //!
 //! | response | window afterwards | source |
 //! |---|---|---|
-//! | `none` | as it is | |
-//! | `instant` | cwnd and ssthresh at least what they were | RR-TCP §2.1 |
-//! | `slow-start` | ssthresh at least the old cwnd, so that slow start climbs back | RFC 2883 §5.2, survey §5.1.3 |
-//! | `rfc4015` | FlightSize plus at most IW of what the ACK releases, no more than before; ssthresh as before | RFC 4015 §3 |
-//! | `halve` | stays halved, in congestion avoidance, and lets out at most three segments | F-RTO §3 |
-//! | `halve-then-slow-start` | as `halve` after F-RTO's verdict, as `slow-start` after any later one | F-RTO §6 |
-//! | `restore` | as `instant`, the timer as it was; fast recovery goes on | TCP-DOOR, by the survey §5.1.2 |
-//! | `oldest-only` | restored if exactly the oldest segment was retransmitted | Ludwig and Katz, by the survey §5.1.1 |
+//! | `none` | unchanged | |
+//! | `instant` | cwnd and ssthresh at least as large as before the reduction | RR-TCP §2.1 |
+//! | `slow-start` | ssthresh at least the old cwnd, so that slow start leads back to it | RFC 2883 §5.2, survey §5.1.3 |
+//! | `rfc4015` | FlightSize plus the bytes acknowledged (at most IW), at most the old cwnd; the old ssthresh | RFC 4015 §3 |
+//! | `halve` | still halved, in congestion avoidance; at most three segments are sent at once | F-RTO §3 |
+//! | `halve-then-slow-start` | `halve` when F-RTO detects a spurious timeout, `slow-start` if another detector does so later | F-RTO §6 |
+//! | `restore` | as `instant`, and the back-off of the timer is reset; fast recovery continues | TCP-DOOR, cited from the survey §5.1.2 |
+//! | `oldest-only` | restored if only the oldest segment was retransmitted | Ludwig and Katz, cited from the survey §5.1.1 |
 
 use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Window};
 use reknit_tcp::seams::{Plugin, SpuriousResponse, Undo};
@@ -23,21 +23,21 @@ use crate::part::{Algorithm, Part};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "algorithm", rename_all = "kebab-case")]
 pub enum Config {
-    /// Detect only.
+    /// Keep the reduced window.
     None,
-    /// Restore at once.
+    /// Restore the old window at once.
     Instant,
-    /// Restore by slow start.
+    /// Return to the old window by slow start.
     SlowStart,
-    /// The Eifel response.
+    /// The Eifel response (RFC 4015).
     Rfc4015,
-    /// F-RTO's.
+    /// Keep the halved window, and send at most three segments at once (F-RTO).
     Halve,
-    /// F-RTO's, while DSACK may still prove that the retransmission was spurious.
+    /// As `halve`, then return to the old window by slow start once DSACK proves the timeout spurious.
     HalveThenSlowStart,
-    /// TCP-DOOR's instant recovery.
+    /// Restore the old window at once and continue fast recovery (TCP-DOOR).
     Restore,
-    /// The original Eifel response.
+    /// Restore the old window if only the oldest segment was retransmitted (the original Eifel response).
     OldestOnly,
 }
 
@@ -68,31 +68,33 @@ impl SpuriousResponse for Response {
             Config::Restore => Undo { ends_back_off: true, goes_on: true, ..instant(cx, snapshot).into() },
             // The first retransmission of an episode is that of the oldest segment.
             Config::OldestOnly if snapshot.retransmitted == 1 => instant(cx, snapshot).into(),
-            // A reduction that stands is not to be made once more for what is still being repaired.
+            // The reduction stays. It must not be made again for what is still being repaired.
             Config::None | Config::OldestOnly => Undo { goes_on: true, ..Undo::default() },
         }
     }
 }
 
-/// The reduction stands. An ACK of many segments must not release a burst (F-RTO §3): then slow start climbs to the rest.
+/// The reduction stays. An ACK for many segments must not release a burst (F-RTO §3), so slow start leads to the
+/// remaining window.
 fn halve(cx: &Context<'_>) -> Undo {
     let ssthresh = cx.snd.ssthresh;
     let cwnd = ssthresh.min(cx.snd.flight_size() + cx.snd.smss * 3);
     Undo { stays_reduced: true, ..Window { cwnd, ssthresh }.into() }
 }
 
-/// The old window is reinstated.
+/// The old window is restored.
 fn instant(cx: &Context<'_>, snapshot: &Snapshot) -> Window {
     Window { cwnd: cx.snd.cwnd.max(snapshot.cwnd), ssthresh: cx.snd.ssthresh.max(snapshot.ssthresh) }
 }
 
-/// The old window is where slow start ends.
+/// Slow start ends at the old window.
 fn slow_start(cx: &Context<'_>, snapshot: &Snapshot) -> Window {
     Window { cwnd: cx.snd.cwnd, ssthresh: cx.snd.ssthresh.max(snapshot.cwnd) }
 }
 
-/// RFC 4015 §3 steps 0 and 9: `pipe_prev` is the larger of FlightSize and ssthresh before the reduction, where an
-/// ssthresh that was never set says nothing. What limited transmit or F-RTO sent beyond the old window does not widen it.
+/// RFC 4015 §3 steps 0 and 9: `pipe_prev` is the larger of FlightSize and ssthresh before the reduction; an ssthresh
+/// that was never set is ignored. Data sent beyond the old window by limited transmit or F-RTO does not make the window
+/// larger.
 fn rfc4015(cx: &Context<'_>, ack: &AckFacts<'_>, snapshot: &Snapshot) -> Window {
     let ssthresh_before = if snapshot.ssthresh == Bytes::MAX { Bytes::ZERO } else { snapshot.ssthresh };
     let initial_window = cx.config.initial_window.of(cx.snd.smss);
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_leaves_cwnd_and_aims_at_the_old_one() {
+    fn slow_start_keeps_cwnd_and_sets_ssthresh_to_the_old_one() {
         assert_eq!(respond(Config::SlowStart, 16), Some((8, 16)));
     }
 
@@ -156,21 +158,21 @@ mod tests {
     }
 
     #[test]
-    fn halve_stays_halved() {
+    fn halve_keeps_the_reduced_window() {
         assert_eq!(respond(Config::Halve, 16), Some((8, 8)));
     }
 
     #[test]
-    fn only_what_was_sent_within_the_old_window_is_restored() {
+    fn the_response_of_rfc4015_does_not_exceed_the_old_window() {
         let (snd, board, config) = (given::state(), Scoreboard::default(), reknit_tcp::Config::default());
         let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
         let ack = AckFacts { ack: Offset::DATA + segments(10), ..given::ack() };
-        // FlightSize 8 and ten segments acknowledged, where the window was 16.
+        // FlightSize is 8 and ten segments are acknowledged; the old window was 16.
         assert_eq!(rfc4015(&cx, &ack, &snapshot(16)).cwnd, segments(16));
     }
 
     #[test]
-    fn halve_lets_out_three_segments() {
+    fn halve_allows_three_segments_at_once() {
         let (board, config) = (Scoreboard::default(), reknit_tcp::Config::default());
         let snd = reknit_tcp::facts::SendState { ssthresh: segments(20), ..given::state() };
         let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn none_leaves_the_window_alone() {
+    fn none_does_not_change_the_window() {
         assert_eq!(respond(Config::None, 16), None);
     }
 }

@@ -1,4 +1,4 @@
-//! After a timeout everything outstanding is given up and retransmitted in slow start (RFC 5681 §3.1).
+//! After a timeout everything outstanding is marked lost and retransmitted in slow start (RFC 5681 §3.1).
 
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::seams::{AfterTimeout, Plugin, TimeoutRecovery, TimeoutStep};

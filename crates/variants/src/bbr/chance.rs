@@ -1,10 +1,11 @@
-//! Randomness for algorithms that ask for it, in an engine that has none.
+//! Pseudo-random numbers. The engine has no source of randomness.
 
 use reknit_tcp::facts::Context;
 use reknit_units::{Bytes, Duration};
 
-/// A number that looks random, from a seed, what was delivered so far and the smoothed RTT: the same run draws the same
-/// numbers wherever its clock begins, and flows that share a path draw different ones (the mixing function of splitmix64).
+/// A pseudo-random number from a seed, the bytes delivered so far and the smoothed RTT, mixed by the function of
+/// splitmix64. The same run draws the same numbers, whatever the time at its start; flows that share a path draw
+/// different ones.
 pub(super) fn draw(cx: &Context<'_>, seed: u64, delivered: Bytes) -> u64 {
     let rtt = cx.snd.srtt.unwrap_or(Duration::ZERO).as_nanos();
     let mut mixed =

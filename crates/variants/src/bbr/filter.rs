@@ -1,9 +1,9 @@
-//! A windowed maximum over a clock that counts steps: rounds or probing cycles.
+//! A windowed maximum. The window is measured in steps: rounds or probing cycles.
 
-/// The maximum over the last `N` steps, this one included.
+/// The maximum over the last `N` steps, including the current one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WindowedMax<T, const N: usize> {
-    /// The maximum of each step, at its number modulo `N`.
+    /// The maximum of each step, at the number of the step modulo `N`.
     slots: [T; N],
     step: u64,
 }
@@ -13,7 +13,7 @@ impl<T: Copy + Ord + Default, const N: usize> WindowedMax<T, N> {
         WindowedMax { slots: [T::default(); N], step: 0 }
     }
 
-    /// The clock stands at `step`: what is older than the window is forgotten.
+    /// Makes `step` the current step; values from before the window are dropped.
     pub(super) fn advance(&mut self, step: u64) {
         for forgotten in (self.step + 1..=step).take(N) {
             self.slots[forgotten as usize % N] = T::default();
@@ -21,13 +21,13 @@ impl<T: Copy + Ord + Default, const N: usize> WindowedMax<T, N> {
         self.step = self.step.max(step);
     }
 
-    /// Takes in `value` at the step at which the clock stands.
+    /// Adds a value to the current step.
     pub(super) fn update(&mut self, value: T) {
         let slot = &mut self.slots[self.step as usize % N];
         *slot = value.max(*slot);
     }
 
-    /// The maximum of the step at which the clock stands.
+    /// The maximum of the current step.
     pub(super) fn current(&self) -> T {
         self.slots[self.step as usize % N]
     }

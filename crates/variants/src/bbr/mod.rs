@@ -1,4 +1,4 @@
-//! Congestion control by a model of the path: its bandwidth and its delay.
+//! Congestion control based on a model of the path: its bandwidth and its delay.
 
 mod chance;
 mod filter;

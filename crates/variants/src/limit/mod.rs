@@ -1,3 +1,3 @@
-//! What no sender can do, as a bound for those that can be built.
+//! An upper bound for senders: variants that get information which no real sender has.
 
 pub mod oracle;

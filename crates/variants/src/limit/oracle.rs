@@ -1,25 +1,27 @@
 //! # Oracle
 //!
-//! Not an algorithm: a bound. It shows what a sender could reach on a path that reorders if it knew what became of each
-//! packet. Only the simulator can tell, so it runs in simulations alone.
+//! Not an algorithm but an upper bound: what a sender could reach on a path that reorders if it knew what happened to
+//! each packet. Only the simulator knows that, so these variants run only in simulations.
 //!
-//! **What it changes.** Loss detection guesses nothing. The simulator tells the sender of each lost packet at the moment
-//! when an acknowledgment of it would have come: one smoothed round-trip time after it was sent. Duplicate ACKs, clocks
-//! and the retransmission timer mean nothing.
+//! **What it changes.** The sender does not infer losses. The simulator reports each lost packet at the time when its
+//! acknowledgment would have arrived: one smoothed round-trip time after it was sent. Duplicate ACKs and time since
+//! transmission do not mark segments lost, and there is no retransmission timer.
 //!
-//! **State.** When to probe a silent connection, and how many probes were not answered.
+//! **State.** When to probe if no ACKs arrive, and how many probes have not been answered.
 //!
-//! **Rules.** A loss outside recovery reduces the window and begins recovery by PRR, without growth until everything
-//! outstanding then is acknowledged; so each window of data reduces once. A loss in recovery is retransmitted. The window
-//! grows by bytes delivered, SACKed ones included, and admits what the pipe has room for. Growth and reduction
-//! are CUBIC's (`oracle`) or Reno's (`oracle-reno`). Two round trips without an ACK send a probe, as a tail loss probe
-//! does: the acknowledgments may be lost.
+//! **Rules.**
+//! - A loss outside recovery reduces the window and begins recovery with PRR. Recovery ends, and growth resumes, when
+//!   everything then outstanding has been acknowledged, so each window of data causes at most one reduction.
+//! - A loss in recovery is retransmitted.
+//! - The window grows by the bytes delivered, including SACKed ones, and limits the pipe.
+//! - Growth and reduction are those of CUBIC (`oracle`) or Reno (`oracle-reno`).
+//! - After two round trips without an ACK a probe is sent, like a tail loss probe, because the ACKs may have been lost.
 //!
-//! **Departures.** Timestamps are not offered. With them a retransmission that fills the first hole makes the receiver
-//! discard late originals (PAWS, RFC 7323 §5), which would then be lost too.
+//! **Departures.** Timestamps are not offered. With them, a retransmission that fills the first hole makes the receiver
+//! discard late originals (PAWS, RFC 7323 §5), which would add losses.
 //!
-//! **Reproduces.** Nothing; no bound on paths with random loss either, where a sender that ends slow start later can be
-//! faster.
+//! **Reproduces.** Nothing. On paths with random loss it is not a strict bound: a sender that leaves slow start later
+//! can be faster.
 //!
 //! **Status.** Faithful.
 
@@ -28,12 +30,13 @@ use std::sync::Arc;
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Cause, SegId};
 use reknit_tcp::seams::{CongestionControl, LossDetector, Plugin, Verdicts, Why};
-use reknit_units::Instant;
+use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::progress::Progress;
 use crate::base::respond_at_once::{self, DecreaseOf};
+use crate::base::silence::Silence;
 use crate::base::{aimd, cubic, limited_transmit, newreno, no_timer, prr};
 use crate::composition::Composition;
 use crate::part::{Algorithm, Part, Shared};
@@ -41,11 +44,11 @@ use crate::rule::Rule;
 use crate::seam::Seam;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry: the bound for senders that grow as CUBIC.
+/// The registry entry: the bound for senders with CUBIC growth.
 pub(crate) const ORACLE: Variant = Variant {
     name: "oracle",
     aliases: &["oracle-cubic"],
-    summary: "a bound, in simulation only: the simulator tells of each real loss and of nothing else; CUBIC growth",
+    summary: "upper bound, in simulation only: the simulator reports each real loss to the sender; CUBIC growth",
     source: "docs/matrix.md",
     side: Side::Sender,
     peer_needs: "SACK",
@@ -53,10 +56,10 @@ pub(crate) const ORACLE: Variant = Variant {
     compose: || composition(Arc::new(cubic::Config { progress: Progress::Delivered, ..cubic::Config::default() })),
 };
 
-/// The registry's entry: the bound for senders that grow as Reno.
+/// The registry entry: the bound for senders with Reno growth.
 pub(crate) const ORACLE_RENO: Variant = Variant {
     name: "oracle-reno",
-    summary: "a bound, in simulation only: the simulator tells of each real loss and of nothing else; Reno growth",
+    summary: "upper bound, in simulation only: the simulator reports each real loss to the sender; Reno growth",
     aliases: &[],
     compose: || composition(Arc::new(aimd::Config { progress: Progress::Delivered })),
     ..ORACLE
@@ -89,54 +92,39 @@ impl Algorithm for Config {
 
 impl Part<dyn LossDetector> for Config {
     fn build(&self) -> Box<dyn LossDetector> {
-        Box::new(Oracle { probe_at: Instant::NEVER, unanswered: 0 })
+        Box::new(Oracle { silence: Silence::new() })
     }
 }
 
 #[derive(Debug)]
 struct Oracle {
-    /// When to probe.
-    probe_at: Instant,
-    /// Probes without an answer.
-    unanswered: u32,
+    silence: Silence,
 }
 
-impl Oracle {
-    /// Two round trips from now, twice as long after each probe.
-    fn schedule_probe(&mut self, cx: &Context<'_>) {
-        let round_trip = cx.snd.srtt.unwrap_or(cx.config.initial_rto);
-        let wait = (round_trip * 2).max(cx.config.min_rto) * (1 << self.unanswered.min(10));
-        self.probe_at = if cx.board.is_empty() { Instant::NEVER } else { cx.now + wait.min(cx.config.max_rto) };
-    }
+/// How long to wait before a probe.
+fn silence(cx: &Context<'_>) -> Duration {
+    cx.snd.srtt.unwrap_or(cx.config.initial_rto) * 2
 }
 
 impl Plugin for Oracle {}
 
 impl LossDetector for Oracle {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, _verdicts: &mut Verdicts) {
-        if !ack.newly.is_empty() {
-            self.unanswered = 0;
-        }
-        self.schedule_probe(cx);
+        self.silence.on_ack(cx, !ack.newly.is_empty(), silence(cx));
     }
 
     fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
-        if self.probe_at > cx.now {
-            return;
+        if self.silence.on_timer(cx, silence(cx)).is_some() {
+            verdicts.probe();
         }
-        self.unanswered += 1;
-        self.schedule_probe(cx);
-        verdicts.probe();
     }
 
     fn deadline(&self) -> Instant {
-        self.probe_at
+        self.silence.deadline()
     }
 
     fn on_sent(&mut self, cx: &Context<'_>, _id: SegId, _cause: Cause) {
-        if !self.probe_at.is_set() {
-            self.schedule_probe(cx);
-        }
+        self.silence.on_sent(cx, silence(cx));
     }
 
     fn is_told(&self) -> bool {

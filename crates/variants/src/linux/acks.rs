@@ -1,12 +1,16 @@
-//! When Linux acknowledges.
+//! When the Linux receiver sends ACKs.
 //!
-//! **Rules.** 1 (RFC 5681 §4.2): more than one full segment in order, a duplicate, or a gap that closes altogether is
-//! acknowledged at once. 2, quick ACKs: the first 16 segments, and 16 after a duplicate (observed), are acknowledged one
-//! by one, as long as that is less than half the window. 3: else an ACK waits for the time between segments, smoothed, at least 40 ms and at
-//! most the round-trip time or 200 ms (observed: 40 ms in bulk transfers). 4, compression of SACKs (`tcp_comp_sack_*` in
-//! `ip-sysctl`): while something is missing, the first three ACKs for each RCV.NXT leave at once, the following wait for a
-//! twentieth of the round trip, at most 1 ms; 44 segments at the
-//! latest. Not so if the segment extends none of the two blocks that changed last (observed: ACK for ACK on three paths).
+//! **Rules.**
+//! - 1 (RFC 5681 §4.2): an ACK is sent at once when more than one full segment has arrived in order since the last ACK,
+//!   for a duplicate, and for a segment that closes the last gap.
+//! - 2, quick ACKs: the first 16 segments of a connection, and 16 segments after a duplicate (observed), are
+//!   acknowledged one by one, but no more than half the receive window in this way.
+//! - 3, delayed ACKs: otherwise an ACK waits for a smoothed estimate of the time between segments. The delay is at
+//!   least 40 ms and at most the round-trip time, within 40 to 200 ms (observed: 40 ms in bulk transfers).
+//! - 4, compressed SACKs (`tcp_comp_sack_*` in `ip-sysctl`): while there is a gap, the first three ACKs for each
+//!   RCV.NXT are sent at once. Later ones wait for a twentieth of the round-trip time, at most 1 ms, or until 44
+//!   segments have arrived. An ACK is not delayed if its segment extends neither of the two blocks that changed last
+//!   (observed: an ACK for every segment on three paths).
 
 use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Plugin, RxFacts};
 use reknit_tcp::seq::Offset;
@@ -20,16 +24,16 @@ use crate::part::{Algorithm, Part};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Segments that are acknowledged one by one at first and after a duplicate.
+    /// Segments that are acknowledged one by one at the start of a connection and after a duplicate.
     #[schemars(range(min = 0, max = 1000))]
     pub quick: u32,
     /// The shortest delay of an ACK.
     pub min_delay: Duration,
-    /// The longest.
+    /// The longest delay of an ACK.
     pub max_delay: Duration,
     /// The longest delay of a SACK (`tcp_comp_sack_delay_ns`).
     pub sack_delay: Duration,
-    /// Segments that one SACK stands for at most (`tcp_comp_sack_nr`). 0: SACKs are not delayed.
+    /// The most segments that one delayed SACK covers (`tcp_comp_sack_nr`). With 0, SACKs are not delayed.
     #[schemars(range(min = 0, max = 255))]
     pub sack_segments: u32,
 }
@@ -66,10 +70,10 @@ impl Part<dyn AckPolicy> for Config {
     }
 }
 
-/// Duplicate ACKs that leave at once (RFC 5681 §3.2 needs three).
+/// Duplicate ACKs that are sent at once: RFC 5681 §3.2 needs three.
 const DUP_THRESH: u32 = 3;
 
-/// Blocks beyond these are told at once: an option may not hold them later.
+/// A segment that changes an older block is acknowledged at once: later ACKs may have no room left to report the block.
 const FEW_BLOCKS: usize = 2;
 
 #[derive(Debug)]
@@ -79,24 +83,24 @@ struct Acks {
     unacknowledged: Bytes,
     /// Quick ACKs left.
     quick: u32,
-    /// `ato`: how long an ACK waits; none before the first data.
+    /// `ato`: how long an ACK waits; `None` before the first data.
     delay: Option<Duration>,
     last_data: Instant,
-    /// ACKs for the present RCV.NXT that left at once.
+    /// ACKs for the current RCV.NXT that were sent at once.
     duplicates: u32,
     duplicates_of: Offset,
-    /// Segments that wait for a compressed ACK.
+    /// Segments that a compressed ACK will cover.
     compressed: u32,
 }
 
 impl Acks {
-    /// Rule 2. At most half the window may pass in this way.
+    /// Rule 2.
     fn be_quick(&mut self, rx: &RxFacts<'_>) {
         let half = (rx.window.0 / (2 * rx.rmss.0.max(1))).max(2) as u32;
         self.quick = self.quick.max(half.min(self.config.quick));
     }
 
-    /// Rule 3, the time between segments.
+    /// Rule 3: updates the time between segments.
     fn note_arrival(&mut self, rx: &RxFacts<'_>) {
         let min = self.config.min_delay;
         let since = rx.now.since(self.last_data);

@@ -1,13 +1,21 @@
-//! CUBIC as Linux has it (Ha, Rhee, Xu: CUBIC, ACM SIGOPS OSR 42(5), 2008; RFC 9438), in whole segments.
+//! CUBIC as implemented in Linux (RFC 9438), counting in whole segments. Ha, Rhee, Xu: CUBIC, ACM SIGOPS OSR 42(5),
+//! 2008.
 //!
-//! **Where it differs from RFC 9438.** 1: the reduction starts from cwnd, not from FlightSize, by 717/1024; C is 410/1024.
-//! 2: the window grows by one segment per `cnt` delivered, where `cnt` is cwnd over the distance to the curve's value a
-//! smallest RTT ahead, at least 2; beyond the curve it is 100 windows, and 20 at most while the path is unknown. 3: the
-//! friendly window (§4.3) grows by 8/15 per window, at any size. 4: a timeout forgets the curve. 5: an undo does not
-//! bring it back. 6: HyStart (`hystart.rs`) with the ACK train, in every slow start after which nothing was learned.
-//! 7: what counts as delivered: with a degree of reordering above 3 ([`super::reordering`]) everything that an ACK newly
-//! acknowledges or SACKs; else that, if SND.UNA advances. The duplicates that a DSACK reports count too. 8: samples of the
-//! second after a reduction do not count for the smallest RTT.
+//! **Differences from RFC 9438.**
+//! - 1: the reduction multiplies cwnd, not FlightSize, by 717/1024. C is 410/1024.
+//! - 2: the window grows by one segment for every `cnt` segments delivered. `cnt` is cwnd divided by the distance from
+//!   cwnd to the value of the curve one minimum RTT ahead, and at least 2. If the curve is below cwnd, `cnt` is 100
+//!   cwnd; before the first reduction it is at most 20.
+//! - 3: the Reno-friendly window (§4.3) grows by 8/15 of a segment per window, also after it has passed the window from
+//!   before the reduction.
+//! - 4: a timeout resets the curve.
+//! - 5: an undo does not restore the curve.
+//! - 6: HyStart (`hystart.rs`) includes the ACK train. It runs in the first slow start and in slow start after a
+//!   timeout.
+//! - 7: segments count as delivered when they are newly acknowledged or SACKed. While the degree of reordering
+//!   ([`super::reordering`]) is 3, only ACKs that advance SND.UNA let the window grow. Duplicates reported by a DSACK
+//!   count as delivered too.
+//! - 8: RTT samples from the first second of an epoch do not update the minimum RTT.
 
 use reknit_tcp::facts::{AckFacts, Context, Turn, Window};
 use reknit_tcp::seams::{CongestionControl, Plugin, Reduction};
@@ -19,11 +27,11 @@ use super::hystart::HyStart;
 use super::undo::duplicated;
 use crate::part::{Algorithm, Part};
 
-/// The curve is recomputed at most this often while the window stands still.
+/// While cwnd does not change, the curve is recomputed at most this often.
 const RECOMPUTE: Duration = Duration::from_micros(31_250);
-/// A tick of the curve's clock, of which a second has 1024.
+/// The clock of the curve has this many ticks per second.
 const TICKS_PER_SECOND: u64 = 1024;
-/// The degree of reordering up to which only in-order delivery lets the window grow.
+/// Up to this degree of reordering, only ACKs that advance SND.UNA let the window grow.
 const IN_ORDER: Segments = Segments(3);
 
 /// Parameters.
@@ -36,11 +44,11 @@ pub struct Config {
     /// The factor of the reduction, in 1/1024.
     #[schemars(range(min = 1, max = 1023))]
     pub beta: u64,
-    /// Give bandwidth away to newer flows (RFC 9438 §4.7).
+    /// Release bandwidth to newer flows (RFC 9438 §4.7).
     pub fast_convergence: bool,
-    /// Keep up with AIMD (RFC 9438 §4.3).
+    /// Grow at least as fast as AIMD (RFC 9438 §4.3).
     pub friendliness: bool,
-    /// Leave slow start by HyStart.
+    /// Use HyStart to leave slow start.
     pub hystart: bool,
 }
 
@@ -68,7 +76,7 @@ impl Part<dyn CongestionControl> for Config {
     }
 }
 
-/// How many segments an ACK delivers, duplicates that a DSACK reports included.
+/// How many segments an ACK delivers, including the duplicates that a DSACK reports.
 pub(super) fn delivered(cx: &Context<'_>, ack: &AckFacts<'_>) -> Segments {
     let again = ack.dsack.map_or(Segments::ZERO, |dsack| duplicated(cx, &dsack));
     Segments(ack.newly.len() as u32) + again
@@ -77,21 +85,21 @@ pub(super) fn delivered(cx: &Context<'_>, ack: &AckFacts<'_>) -> Segments {
 /// All windows in segments.
 #[derive(Clone, Copy, Debug, Default)]
 struct Curve {
-    /// cwnd before the last reduction, or less by fast convergence; 0 if there was none.
+    /// cwnd before the last reduction, less with fast convergence; 0 before the first reduction.
     last_max: u64,
-    /// When growth began; none until the next ACK of congestion avoidance.
+    /// When the epoch began; `None` until the next ACK in congestion avoidance.
     epoch: Option<Instant>,
     /// Ticks from the epoch to the plateau.
     k: u64,
     /// The plateau.
     origin: u64,
-    /// Segments that have to be delivered for one more.
+    /// Segments to be delivered for each segment by which cwnd grows.
     cnt: u64,
     last_cwnd: u64,
     last_time: Instant,
-    /// Delivered since the friendly window last grew.
+    /// Segments delivered since the Reno-friendly window last grew.
     delivered: u64,
-    /// What AIMD would have.
+    /// The window of an AIMD sender.
     friendly: u64,
 }
 
@@ -101,9 +109,9 @@ struct Cubic {
     curve: Curve,
     /// The smallest RTT.
     min_rtt: Option<Duration>,
-    /// None once it has ended slow start.
+    /// `None` once it has ended slow start.
     hystart: Option<HyStart>,
-    /// `snd_cwnd_cnt`: delivered towards the next segment of the window.
+    /// `snd_cwnd_cnt`: segments delivered since cwnd last grew.
     credit: u64,
     unused_since: Option<Instant>,
 }
@@ -112,9 +120,9 @@ fn ticks(time: Duration) -> u64 {
     (u128::from(time.as_nanos()) * u128::from(TICKS_PER_SECOND) / 1_000_000_000) as u64
 }
 
-/// The whole part of the cube root.
+/// The cube root, rounded down.
 fn cube_root(n: u64) -> u64 {
-    let (mut low, mut high) = (0_u64, 2_642_245); // whose cube is the largest below 2^64
+    let (mut low, mut high) = (0_u64, 2_642_245); // its cube is the largest below 2^64
     while low < high {
         let middle = (low + high).div_ceil(2);
         if middle * middle * middle <= n {
@@ -141,7 +149,7 @@ impl Cubic {
         ends
     }
 
-    /// The curve's value so many ticks after the epoch (RFC 9438 eq. 1).
+    /// The value of the curve `t` ticks after the epoch (RFC 9438 eq. 1).
     fn value(&self, t: u64) -> u64 {
         let d = t.abs_diff(self.curve.k).min(1 << 15);
         let delta = (self.config.c * d * d * d) >> 40;
@@ -209,7 +217,7 @@ impl Cubic {
         growth
     }
 
-    /// The time in which the window was not in use does not count (RFC 9438 §5.8).
+    /// Time in which the sender did not use the window does not count (RFC 9438 §5.8).
     fn resume(&mut self, now: Instant) {
         if let (Some(since), Some(epoch)) = (self.unused_since.take(), &mut self.curve.epoch) {
             *epoch = *epoch + now.since(since);
@@ -241,7 +249,7 @@ impl CongestionControl for Cubic {
         self.unused_since = self.unused_since.or(Some(now));
     }
 
-    /// A SYN that is sent again once leaves the first window as it is: the first timeout of 1 s is often too short.
+    /// The initial window is kept if the SYN was retransmitted once: the first timeout of 1 s is often too short.
     fn tolerated_syn_losses(&self) -> u32 {
         1
     }
@@ -256,7 +264,7 @@ impl CongestionControl for Cubic {
         cx.snd.smss * (cwnd * beta / 1024).max(2)
     }
 
-    /// Rule 5: nothing is kept.
+    /// Rule 5: nothing is saved.
     fn save(&mut self) {}
 
     fn restore(&mut self, _cx: &Context<'_>) {}

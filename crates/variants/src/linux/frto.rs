@@ -1,14 +1,17 @@
-//! After a timeout, in Linux: repair in slow start, but look whether it was spurious (F-RTO: Sarolahti, Kojo, Yamamoto,
-//! Hata, RFC 5682, 2009, §3, the algorithm for SACK).
+//! What Linux sends after a timeout: retransmissions in slow start, with F-RTO to detect a spurious timeout (Sarolahti,
+//! Kojo, Yamamoto, Hata, RFC 5682, 2009, §3, the algorithm for SACK).
 //!
-//! **Rules.** 1: the timer expires: the first segment and whatever is overdue by RACK without a reordering window is lost
-//! (RFC 8985 §6.3); cwnd is a segment more than what is still taken to be in flight. F-RTO watches unless a recovery is
-//! pending (step 1), or if the timer has expired again without progress. 2: while it watches, an ACK that newly acknowledges
-//! data sent once and before the timeout proves the timeout spurious (step 3b, [`super::undo`]), from the first ACK on. 3:
-//! the first ACK that advances but does not cover everything sends new data before any retransmission (step 2b), as much as
-//! the window allows; without new data it stops watching. 4: after that a SACK stops it (step 3a).
+//! **Rules.**
+//! - 1: when the timer expires, the first segment is marked lost, and every segment that RACK considers overdue without
+//!   a reordering window (RFC 8985 §6.3). cwnd is set to the remaining pipe plus one segment. F-RTO becomes active,
+//!   unless the sender is in recovery (step 1). It also becomes active if the timer expires again without progress.
+//! - 2: while F-RTO is active, an ACK that newly acknowledges data sent once and before the timeout proves that the
+//!   timeout was spurious (step 3b, [`super::undo`]). The first ACK after the timeout may do so.
+//! - 3: after the first ACK that advances but does not cover everything, new data is sent before any retransmission
+//!   (step 2b), as much as the window allows. If there is no new data, F-RTO ends.
+//! - 4: after that, a newly SACKed segment ends F-RTO (step 3a).
 //!
-//! **Departure from the RFC, observed in Linux 6.18.** Retransmissions and slow start go on while it watches.
+//! **Departure from the RFC, observed in Linux 6.18.** Retransmissions and slow start continue while F-RTO is active.
 
 use reknit_tcp::facts::{AckFacts, Context, Turn};
 use reknit_tcp::seams::{AfterTimeout, Plugin, TimeoutRecovery, TimeoutStep};
@@ -35,18 +38,17 @@ impl Part<dyn TimeoutRecovery> for Config {
     }
 }
 
-/// Whether F-RTO watches, and from where on data was not yet sent: what is to tell of a spurious timeout and what is sent
-/// after one both follow it.
+/// The state of F-RTO. The detector of spurious timeouts and the transmission after a timeout each keep one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Watch {
     in_episode: bool,
     live: bool,
-    /// Data below was sent before the timeout, or before the first ACK after it.
+    /// Data below this was sent before the timeout, or before the first ACK after it.
     sent_before: Offset,
 }
 
 impl Watch {
-    /// Rule 1. To be told of every turn.
+    /// Rule 1. Call it on every turn.
     pub(super) fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         match turn {
             Turn::Timeout { first, .. } => {
@@ -64,7 +66,7 @@ impl Watch {
         self.live && newly().any(|record| record.transmissions == 1 && record.end() <= self.sent_before)
     }
 
-    /// Rules 3 and 4, on an ACK that proves nothing. True if new data goes first.
+    /// Rules 3 and 4, on an ACK that does not prove the timeout spurious. Returns true if new data is sent first.
     pub(super) fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         if !self.live {
             return false;

@@ -1,28 +1,29 @@
-//! HyStart as Linux has it (Ha, Rhee: Taming the elephants: New TCP slow start, Computer Networks 55(9), 2011): leave slow
-//! start when the ACKs of one round make a train as long as half the round trip, or when the round-trip time rises.
+//! HyStart as implemented in Linux: leave slow start when the ACKs of one round form a train as long as half the
+//! minimum RTT, or when the RTT rises. Ha, Rhee: Taming the elephants: New TCP slow start, Computer Networks 55(9),
+//! 2011.
 //!
-//! Not HyStart++ (RFC 9406): there is no train there, and no sudden end here but this one.
+//! This is not HyStart++ (RFC 9406), which has no ACK train and leaves slow start gradually.
 
 use reknit_tcp::facts::Context;
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Duration, Instant};
 
-/// Below this window slow start goes on in any case, in segments (`hystart_low_window`).
+/// Below this window, in segments, slow start always continues (`hystart_low_window`).
 const LOW_WINDOW: u64 = 16;
-/// ACKs further apart end the train (`hystart_ack_delta_us`).
+/// A larger gap between ACKs ends the train (`hystart_ack_delta_us`).
 const ACK_DELTA: Duration = Duration::from_millis(2);
-/// Samples before a round's smallest round-trip time counts.
+/// Samples needed before the minimum RTT of a round is used.
 const MIN_SAMPLES: u32 = 8;
-/// The rise that counts is an eighth of the smallest round-trip time, within these bounds.
+/// The RTT has risen if it exceeds the minimum by an eighth of it, within these bounds.
 const DELAY_MIN: Duration = Duration::from_millis(4);
 const DELAY_MAX: Duration = Duration::from_millis(16);
-/// What the kernel's largest burst may add to a train, as long as that takes a millisecond or more at the sender's rate.
+/// How much the kernel's largest burst may lengthen a train, if sending it takes a millisecond or more.
 const BURST: Duration = Duration::from_millis(1);
 
 /// One round of slow start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HyStart {
-    /// The round ends when more than this is acknowledged.
+    /// The round ends when data beyond this is acknowledged.
     end_seq: Offset,
     round_start: Instant,
     last_ack: Instant,
@@ -39,8 +40,7 @@ impl HyStart {
         samples: 0,
     };
 
-    /// Takes the round-trip time that an ACK shows; `min_rtt` is the smallest of the connection. True if slow start is to
-    /// end.
+    /// Takes the RTT sample of an ACK; `min_rtt` is the minimum of the connection. Returns true if slow start ends.
     pub(super) fn ends(&mut self, cx: &Context<'_>, rtt: Duration, min_rtt: Duration) -> bool {
         if cx.snd.snd_una > self.end_seq {
             let (now, end_seq) = (cx.now, cx.snd.snd_nxt);

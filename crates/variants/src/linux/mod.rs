@@ -1,7 +1,7 @@
-//! What Linux does, mechanism by mechanism.
+//! The mechanisms of the Linux kernel, one file each.
 //!
-//! Sources: the kernel's documentation (`ip-sysctl`), the RFCs that each file names, and Linux 6.18 itself, beside whose
-//! traces this runs. "Observed" means that a live kernel of that version was seen to do so.
+//! Sources: the kernel's documentation (`ip-sysctl`), the RFCs that each file names, and traces of Linux 6.18, with
+//! which this model is compared. "Observed" means that a running kernel of that version was seen to behave in this way.
 
 pub mod acks;
 pub mod cubic;

@@ -1,11 +1,15 @@
-//! Proportional rate reduction as Linux does it (Mathis, Cardwell, Cheng, Dukkipati, RFC 9937, 2025), counted in segments.
+//! Proportional rate reduction as implemented in Linux (Mathis, Cardwell, Cheng, Dukkipati, RFC 9937, 2025), counting
+//! in segments.
 //!
-//! **Rules.** Per ACK in recovery, with `DeliveredData` in segments, duplicates that a DSACK reports included. 1: pipe above
-//! ssthresh: what is sent stays in proportion to what is delivered, by ssthresh over cwnd before the reduction
-//! (`RecoverFS` of the RFC is FlightSize; Linux divides by cwnd). 2: else as much as was delivered, and one segment more if
-//! SND.UNA advances and this ACK marks nothing lost (`SafeACK`), up to ssthresh. 3: at least one segment until the first is
-//! sent: the fast retransmit. 4: cwnd is pipe plus that; an ACK that delivers nothing leaves it. 5: at the end cwnd is
-//! ssthresh, and the ACK that ends recovery lets it grow.
+//! **Rules.** They apply to each ACK in recovery. `DeliveredData` is in segments and includes the duplicates that a
+//! DSACK reports.
+//! - 1: if pipe exceeds ssthresh, data is sent in proportion to what is delivered. The ratio is ssthresh to cwnd before
+//!   the reduction (`RecoverFS` in the RFC is FlightSize; Linux divides by cwnd).
+//! - 2: otherwise as much is sent as was delivered, up to ssthresh, and one segment more if SND.UNA advances and this
+//!   ACK marks nothing lost (`SafeACK`).
+//! - 3: at least one segment is sent until the fast retransmit has been sent.
+//! - 4: cwnd is pipe plus the amount to send. An ACK that delivers nothing does not change it.
+//! - 5: at the end of recovery cwnd is ssthresh, and the ACK that ends recovery lets it grow.
 
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::seams::{FastRecovery, Plugin};
@@ -42,7 +46,7 @@ struct Prr {
     out: Bytes,
     /// cwnd before the reduction, in segments.
     prior_cwnd: u64,
-    /// Everything ever marked lost, up to the last ACK.
+    /// Bytes marked lost since the connection began, at the last ACK.
     lost_so_far: Bytes,
 }
 

@@ -1,16 +1,23 @@
-//! How Linux detects losses: RACK-TLP (RFC 8985) with a reordering window in steps and the learned degree of reordering.
+//! Loss detection as implemented in Linux: RACK-TLP (RFC 8985), with a reordering window that grows in steps and a
+//! learned degree of reordering.
 //!
-//! **Where it differs from [`crate::time::rack`].** 1: the reordering window is a quarter of the smallest RTT times `steps`, at
-//! most SRTT; none until the first reordering was seen, in recovery and after a timeout, and as soon as as many segments
-//! are SACKed as the learned degree ([`super::reordering`], RFC 8985 §6.2 step 4 has 3). 2: `steps` grows by one for each round
-//! trip with a DSACK, up to 255; only DSACKs since the first reordering count, none of a probe, and no more of them than
-//! retransmissions. Sixteen recoveries without one bring it back to 1; one that DSACKs undo adds one to those. 3: the RTT
-//! is that of the last segment that an ACK delivers, not of the one sent last. 4: a retransmission that an ACK covers counts
-//! only if the timestamp does not answer an earlier copy. 5: one timer: while the reordering timer runs, the retransmission
-//! timer does not; it looks again 2 ms later than RFC 8985 asks for (observed, in ticks of the kernel). 6: after a timeout a
-//! retransmission that is lost again begins a recovery. 7: the probe timeout is 2 SRTT and 2 ms more, with a single segment
-//! in flight 200 ms more. 8: at a timeout segments are overdue without a reordering window. 9: a partial
-//! ACK whose timestamp answers an original marks nothing while retransmissions are under way.
+//! **Differences from [`crate::time::rack`].**
+//! - 1: the reordering window is a quarter of the minimum RTT times `steps`, at most SRTT. Until reordering has been
+//!   seen, it is zero in recovery, after a timeout, and once the number of SACKed segments reaches the learned degree
+//!   ([`super::reordering`]; RFC 8985 §6.2 step 4 uses 3).
+//! - 2: `steps` grows by one for each round trip with a DSACK, up to 255. A DSACK counts only after the first
+//!   reordering has been seen, not for a probe, and only up to the number of retransmissions. After 16 recoveries
+//!   without such a DSACK, `steps` falls back to 1; a recovery undone by a DSACK adds one to that number.
+//! - 3: the RTT is that of the last segment that an ACK delivers, not of the segment that was sent last.
+//! - 4: a retransmission that is acknowledged cumulatively counts only if the echoed timestamp does not belong to an
+//!   earlier transmission.
+//! - 5: there is one timer. While the reordering timer runs, the retransmission timer does not. The reordering timer
+//!   expires 2 ms later than in RFC 8985 (observed, in ticks of the kernel).
+//! - 6: after a timeout, the loss of a retransmission begins a recovery.
+//! - 7: the probe timeout is 2 SRTT plus 2 ms, or plus 200 ms if a single segment is in flight.
+//! - 8: at a timeout, segments are overdue without a reordering window.
+//! - 9: a partial ACK whose timestamp belongs to an original transmission marks nothing lost while retransmissions are
+//!   in flight.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
@@ -27,21 +34,21 @@ use crate::rule::{NEEDS_SACK, Rule};
 use crate::seam::Seam;
 use crate::time::overtaking::{Overtaking, WindowedMin};
 
-/// The most steps of the reordering window.
+/// The largest number of steps of the reordering window.
 const MAX_STEPS: u64 = 255;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Recoveries without DSACK after which the reordering window falls back to one step.
+    /// Recoveries without a DSACK after which the reordering window falls back to one step.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub persist: u32,
-    /// How far back the smallest RTT looks (`tcp_min_rtt_wlen`).
+    /// The window of the minimum RTT (`tcp_min_rtt_wlen`).
     pub min_rtt_window: Duration,
-    /// Added to each of its timers.
+    /// Added to the reordering timer and to the probe timeout.
     pub slack: Duration,
-    /// How long a peer may delay the ACK of a single segment (`tcp_rto_min_us`).
+    /// How long the peer may delay the ACK of a single segment (`tcp_rto_min_us`).
     pub max_ack_delay: Duration,
     /// Send tail loss probes (`tcp_early_retrans`).
     pub tlp: bool,
@@ -86,11 +93,11 @@ impl Part<dyn LossDetector> for Config {
 #[derive(Debug)]
 struct Steps {
     quarters: u64,
-    /// Recoveries until it falls back.
+    /// Recoveries left until the window falls back to one step.
     persist: u32,
-    /// A DSACK asks for one more.
+    /// A DSACK requests one more step.
     asked: bool,
-    /// When it last grew.
+    /// When the window last grew.
     grown: Instant,
     retransmitted: u64,
     reported: u64,
@@ -115,7 +122,7 @@ impl Steps {
         self.asked |= counts && self.reported <= self.retransmitted;
     }
 
-    /// An ACK delivers something; the newest of it was sent at `sent`.
+    /// An ACK delivers data, of which the last sent was sent at `sent`.
     fn adapt(&mut self, now: Instant, sent: Instant, persist: u32) {
         self.asked &= sent >= self.grown;
         if std::mem::take(&mut self.asked) {
@@ -132,7 +139,7 @@ impl Steps {
 struct Probe {
     /// When the probe timeout expires.
     pto: Instant,
-    /// SND.NXT when the probe was sent; none if none is outstanding.
+    /// SND.NXT when the probe was sent; `None` if no probe is outstanding.
     end_seq: Option<Offset>,
     is_retrans: bool,
 }
@@ -141,13 +148,13 @@ struct Probe {
 struct Rack {
     config: Config,
     overtaking: Overtaking,
-    /// The highest segment delivered before the ACK at hand.
+    /// The highest segment delivered before the current ACK.
     highest: Option<SegId>,
     min_rtt: WindowedMin,
     steps: Steps,
     reordering_seen: bool,
     reo_timer: Instant,
-    /// An episode has just ended: what is still marked lost begins the next.
+    /// An episode has just ended: segments that are still marked lost begin the next.
     may_begin: bool,
     first: FirstRetransmission,
     probe: Probe,
@@ -194,7 +201,7 @@ impl Rack {
         }
     }
 
-    /// A partial ACK whose timestamp answers an original.
+    /// A partial ACK whose timestamp belongs to an original transmission.
     fn answers_original(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         let partial = cx.snd.phase == Phase::Recovery && ack.advances() && cx.snd.snd_una < cx.snd.recover;
         partial && self.first.is_later_than(ack)
@@ -230,7 +237,7 @@ impl Rack {
         }
     }
 
-    /// Rule 7. Only while nothing is SACKed and no recovery is under way.
+    /// Rule 7. A probe is scheduled only while nothing is SACKed and the sender is not in recovery.
     fn schedule_probe(&mut self, cx: &Context<'_>) {
         self.probe.pto = Instant::NEVER;
         let idle = cx.board.is_empty() || cx.snd.phase != Phase::Open || cx.board.sacked().segments > Segments::ZERO;
@@ -249,7 +256,7 @@ impl Rack {
         self.probe.end_seq = None;
     }
 
-    /// RFC 8985 §7.4.2: what an ACK says about the probe.
+    /// RFC 8985 §7.4.2: what an ACK shows about the probe.
     fn process_probe_ack(&mut self, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
         let Some(end_seq) = self.probe.end_seq.filter(|end_seq| ack.ack >= *end_seq) else { return };
         let reported = ack.dsack.is_some_and(|dsack| dsack.right == end_seq);
@@ -270,7 +277,7 @@ impl LossDetector for Rack {
         self.update_latest(cx, ack);
         self.adapt_steps(cx, ack);
         self.begin_next_episode(cx, verdicts);
-        // Rule 9: as long as retransmissions are under way, such an ACK neither undoes nor marks anything.
+        // Rule 9: while retransmissions are in flight, such an ACK neither undoes a reduction nor marks segments lost.
         let waits = self.answers_original(cx, ack) && cx.board.retransmitted().segments > Segments::ZERO;
         if !waits {
             self.detect_loss(cx, verdicts);

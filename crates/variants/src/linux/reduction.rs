@@ -1,9 +1,11 @@
-//! What a loss does to the window in Linux.
+//! How Linux reduces the window after a loss.
 //!
-//! **Rules.** 1: fast retransmit and the loss that a probe repaired: ssthresh as the congestion control says; recovery aims
-//! at it (RFC 9937). 2: a timeout reduces ssthresh only if no reduction of the same window came before: neither inside fast
-//! recovery, nor when it expires again before anything new was acknowledged (RFC 5681 §3.1). 3: cwnd after a timeout is a
-//! segment more than what is still taken to be in flight ([`super::frto`]).
+//! **Rules.**
+//! - 1: after a fast retransmit, or a loss repaired by a probe, ssthresh is set by the congestion control, and recovery
+//!   brings cwnd down to it (RFC 9937).
+//! - 2: a timeout reduces ssthresh only if the same window has not been reduced before: not in fast recovery, and not
+//!   when the timer expires again before anything new was acknowledged (RFC 5681 §3.1).
+//! - 3: cwnd after a timeout is the remaining pipe plus one segment ([`super::frto`]).
 
 use reknit_tcp::facts::{Context, Phase, Trigger, Window};
 use reknit_tcp::seams::{CongestionControl, LossResponse, Plugin, Reduction};
@@ -48,7 +50,7 @@ impl LossResponse for LinuxReduction {
                 let ssthresh = congestion.ssthresh(cx, reduction);
                 Some(Window { cwnd: ssthresh, ssthresh })
             }
-            // Its floor of two segments must not open a window of one (RFC 3168 §6.1.2).
+            // The minimum ssthresh of two segments must not raise a cwnd of one segment (RFC 3168 §6.1.2).
             Trigger::Ecn => {
                 let ssthresh = congestion.ssthresh(cx, reduction);
                 Some(Window { cwnd: ssthresh.min(cx.snd.cwnd), ssthresh })

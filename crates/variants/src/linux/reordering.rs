@@ -1,16 +1,19 @@
-//! The degree of reordering as Linux learns it (`tcp_reordering`): in segments, never less than 3, at most 300
+//! The degree of reordering that Linux learns (`tcp_reordering`), in segments: at least 3 and at most 300
 //! (`tcp_max_reordering`).
 //!
-//! **Rules** (`ip-sysctl`: `tcp_reordering`, `tcp_max_reordering`; RFC 4737 §4.2 defines the extent). 1: a segment that was
-//! sent once is delivered below the highest one delivered before: the degree is at least the distance from it to the
-//! highest, both included. 2: so it is for a segment that was retransmitted, if the receiver holds it and reports the copy
-//! (DSACK), or if a partial ACK by its timestamp answers the original. 3: a timeout in disorder, with at least 3 segments
-//! SACKed, sets it back to 3: it was overestimated. It is never learned down otherwise.
+//! **Rules** (`ip-sysctl`: `tcp_reordering`, `tcp_max_reordering`; RFC 4737 §4.2 defines the extent).
+//! - 1: when a segment that was sent once is delivered below the highest segment delivered so far, the degree becomes
+//!   at least the distance between the two, counting both.
+//! - 2: the same applies to a retransmitted segment if the receiver holds it and reports the other copy (DSACK), or if
+//!   a partial ACK has a timestamp that belongs to the original transmission.
+//! - 3: a timeout in the disorder state with at least 3 SACKed segments resets the degree to 3, because it was too
+//!   large. Nothing else lowers it.
 //!
-//! What for: until the first reordering is seen, as many SACKed segments mean loss without any wait ([`super::rack`]); above
-//! 3, SACKed segments let the window grow ([`super::cubic`]).
+//! The degree is used twice. Until reordering has been seen, that many SACKed segments indicate a loss without any wait
+//! ([`super::rack`]). Above 3, SACKed segments let the window grow ([`super::cubic`]).
 //!
-//! **Departure.** Rule 2 compares the timestamp with the segment's own retransmission; Linux, with the episode's first.
+//! **Departure.** Rule 2 compares the timestamp with the retransmission of that segment; Linux compares it with the
+//! first retransmission of the episode.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
 use reknit_tcp::scoreboard::{Record, SegId};
@@ -25,7 +28,7 @@ use crate::part::{Algorithm, Part};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The degree at first (`tcp_reordering`).
+    /// The initial degree (`tcp_reordering`).
     #[schemars(range(min = 1, max = 1000))]
     pub initial: Segments,
     /// The largest degree (`tcp_max_reordering`).
@@ -54,13 +57,13 @@ impl Part<dyn DupThresh> for Config {
 struct Degree {
     config: Config,
     learned: Segments,
-    /// The highest segment delivered before the ACK at hand.
+    /// The highest segment delivered before the current ACK.
     highest: Option<SegId>,
     in_episode: bool,
 }
 
 impl Degree {
-    /// Rules 1 and 2: the lowest segment that this ACK shows to have come late.
+    /// Rules 1 and 2: the lowest segment that this ACK shows to have been late.
     fn latecomer(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<SegId> {
         let first = lowest_overtaken(cx, ack, self.highest);
         let reported = ack.dsack.iter().flat_map(|dsack| dsack.segments);
@@ -76,7 +79,7 @@ pub(super) fn lowest_overtaken(cx: &Context<'_>, ack: &AckFacts<'_>, highest: Op
     ack.newly.iter().copied().filter(|id| Some(*id) < highest).filter(sent_once).min()
 }
 
-/// The first hole, if a partial ACK fills it and answers the original.
+/// The first hole, if a partial ACK fills it and its timestamp belongs to the original transmission.
 fn delayed_by_timestamp(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<SegId> {
     let partial = cx.snd.phase == Phase::Recovery && ack.advances() && cx.snd.snd_una < cx.snd.recover;
     let hole = ack.newly.first().copied().filter(|_| partial)?;

@@ -1,14 +1,18 @@
-//! The retransmission timeout as Linux computes it: SRTT + max(4 RTTVAR, 200 ms), a sample from every ACK.
+//! The retransmission timeout as computed by Linux: SRTT + max(4 RTTVAR, 200 ms), with a sample from every ACK.
 //!
-//! **Rules.** 1: every ACK gives a sample (RFC 7323 appendix G warns of what that does to the gains): the RTT of the first
-//! segment that it newly acknowledges, if none of those was retransmitted; else of the first that it SACKs; else by the
-//! echoed timestamp. 2: gains of 1/8 and 1/4 (RFC 6298 §2.3), but a sample so far below SRTT that the deviation would
-//! grow counts for an eighth of that (observed: a falling RTT hardly raises the timeout). 3: RTTVAR is the largest
-//! deviation of the last round trip; it grows at once, and falls by a quarter of the way per round trip. 4: four deviations
-//! are at least `tcp_rto_min_us`, 200 ms, so that the timeout is never less than SRTT + 200 ms. 5: the timer starts over
-//! when the first segment is retransmitted, and on a SACK of data that was sent before that.
+//! **Rules.**
+//! - 1: every ACK gives a sample (RFC 7323 appendix G describes how that affects the gains). It is the RTT of the first
+//!   newly acknowledged segment, if none of the newly acknowledged ones was retransmitted; otherwise the RTT of the
+//!   first newly SACKed segment; otherwise the age of the echoed timestamp.
+//! - 2: the gains are 1/8 and 1/4 (RFC 6298 §2.3). A sample so far below SRTT that the deviation would grow has an
+//!   eighth of the weight (observed: a falling RTT hardly raises the timeout).
+//! - 3: RTTVAR is the largest deviation of the last round trip. It grows at once, and falls by a quarter of the
+//!   difference per round trip.
+//! - 4: four deviations are at least `tcp_rto_min_us`, 200 ms, so the timeout is never below SRTT + 200 ms.
+//! - 5: the timer is restarted when the first segment is retransmitted, and on a SACK for data that was sent before
+//!   that.
 //!
-//! RFC 6298 §2.4 asks for one second at least, on the whole; the 200 ms on top of SRTT are Linux's own.
+//! RFC 6298 §2.4 requires a timeout of at least one second; Linux instead adds at least 200 ms to SRTT.
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
@@ -25,7 +29,7 @@ use crate::part::{Algorithm, Part};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Least value of four deviations (`tcp_rto_min_us`).
+    /// The minimum of four deviations (`tcp_rto_min_us`).
     pub min: Duration,
 }
 
@@ -49,11 +53,11 @@ impl Part<dyn RtoEstimator> for Config {
 #[derive(Clone, Copy, Debug)]
 struct Estimate {
     srtt: Duration,
-    /// Four mean deviations, as of now.
+    /// Four times the current mean deviation.
     deviation: Duration,
-    /// Their largest value in this round trip, not less than the minimum.
+    /// The largest value of `deviation` in this round trip, at least the minimum.
     largest: Duration,
-    /// What the timeout adds to SRTT.
+    /// The difference between the timeout and SRTT.
     margin: Duration,
     /// The round trip ends when this is acknowledged.
     round_end: Offset,
@@ -143,7 +147,8 @@ impl RtoEstimator for Rto {
         true
     }
 
-    /// Rule 5: what was sent after the first segment shows that this is late, not that the path is slow.
+    /// Rule 5: data sent after the first segment was delivered late, so the first segment is late too, and the path is
+    /// not just slow.
     fn restarts_on_sack(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         let head = cx.board.get(cx.board.first()).map(|record| cx.now.since(record.last_sent));
         sacked_sample(cx, ack) > head
@@ -165,13 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_sample_gives_three_of_it_and_at_least_200_ms_more() {
+    fn the_first_sample_gives_three_times_itself_and_at_least_itself_plus_200_ms() {
         assert_eq!(after(&[(400, 1)]).margin, MS * 800);
         assert_eq!(after(&[(50, 1)]).margin, MS * 200);
     }
 
     #[test]
-    fn a_steady_round_trip_leaves_200_ms() {
+    fn a_constant_rtt_gives_a_margin_of_200_ms() {
         let steady: Vec<_> = (0..400).map(|n| (400, 1 + 11 * n)).collect();
         let e = after(&steady);
         assert_eq!(e.srtt, MS * 400);
@@ -179,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_counts_for_an_eighth_of_a_rise() {
+    fn a_falling_sample_has_an_eighth_of_the_weight_of_a_rising_one() {
         let base = [(400, 1), (400, 2), (400, 3)];
         let before = after(&base).deviation;
         let rise = after(&[base.as_slice(), &[(1000, 4)]].concat()).deviation - before;

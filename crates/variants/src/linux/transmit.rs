@@ -1,5 +1,5 @@
-//! New data in disorder, as Linux sends it: whatever has left the network makes room, in every state (RFC 6675 §5 applied
-//! outside recovery too). Segments that were sent twice and may both be under way count twice.
+//! New data in the disorder state, as sent by Linux: cwnd limits the pipe in every state, not just in recovery (RFC
+//! 6675 §5). A segment that was sent twice counts twice if both copies may be in flight.
 
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::seams::{LimitedTransmit, Plugin};

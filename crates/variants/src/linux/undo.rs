@@ -1,19 +1,26 @@
-//! How Linux finds out that a reduction was spurious, and what it restores.
+//! How Linux detects that a reduction was spurious, and what it restores.
 //!
-//! **Evidence.** *DSACK* (RFC 2883, RFC 3708): as many duplicates were reported as segments retransmitted since the episode
-//! began; reports are counted, not matched. *Timestamps* (Eifel, RFC 3522): the ACK echoes a timestamp from before the first
-//! retransmission. *F-RTO* (RFC 5682): data sent once and before the timeout is acknowledged ([`super::frto`]).
+//! **Evidence.**
+//! - *DSACK* (RFC 2883, RFC 3708): as many duplicates have been reported as segments were retransmitted since the
+//!   episode began. The reports are counted, not matched with segments.
+//! - *Timestamps* (Eifel, RFC 3522): the ACK echoes a timestamp from before the first retransmission.
+//! - *F-RTO* (RFC 5682): data that was sent once and before the timeout is acknowledged ([`super::frto`]).
 //!
-//! **Rules.** 1: an episode notes SND.UNA (`undo_marker`), and counts as retransmitted what of earlier episodes is still under
-//! way, the probe of RFC 8985 §7 included. A timeout inside a recovery, or before any progress, continues the episode. 2: in
-//! recovery, a partial ACK counts if timestamps tell and no retransmission is under way (if one is, nothing happens);
-//! DSACKs count at any ACK. 3: an ACK that ends recovery, or advances after a timeout, counts by either. 4: F-RTO's evidence
-//! counts at any ACK after a timeout. 5: DSACKs that come after the episode count until the next one begins. 6: the stamp of
-//! the first retransmission outlives its episode as long as retransmissions are under way.
+//! **Rules.**
+//! - 1: an episode records SND.UNA (`undo_marker`). Retransmissions from earlier episodes that are still in flight
+//!   count as its own, as does the probe of RFC 8985 §7. A timeout in recovery, or before any progress, continues the
+//!   episode.
+//! - 2: in recovery, a partial ACK proves the reduction spurious by its timestamp, if no retransmission is in flight
+//!   (if one is, nothing is done). DSACKs may prove it on any ACK.
+//! - 3: an ACK that ends recovery, or that advances after a timeout, may prove it by timestamps or by DSACKs.
+//! - 4: F-RTO may prove it on any ACK after a timeout.
+//! - 5: DSACKs that arrive after the episode count until the next episode begins.
+//! - 6: the time of the first retransmission is kept after the end of the episode while retransmissions are in flight.
 //!
-//! **Response.** cwnd and ssthresh at least what they were, where an ssthresh below 3/4 of that cwnd counts as so much. What
-//! was marked lost is under way again after rules 2 (timestamps) and 4 and after a timeout; else it stays lost, and begins
-//! the next recovery. The congestion control keeps what the reduction made of its curve.
+//! **Response.** cwnd and ssthresh are raised to at least their values before the reduction; the old ssthresh counts as
+//! at least 3/4 of the old cwnd. Loss marks are cleared after rule 4, after any other proof following a timeout, and
+//! after rule 2 by timestamps. Otherwise they stay, and begin the next recovery. The state of the congestion control is
+//! not restored.
 
 use reknit_tcp::facts::{AckFacts, Context, Dsack, Phase, Snapshot, Spurious, TIMESTAMP_TICK, Trigger, Turn, Window};
 use reknit_tcp::scoreboard::{Cause, SegId};
@@ -59,7 +66,7 @@ impl FirstRetransmission {
         self.0 = self.0.or(Some(now.floor_to(TIMESTAMP_TICK)));
     }
 
-    /// Rule 6, when an episode begins.
+    /// Rule 6, at the beginning of an episode.
     pub(super) fn begin(&mut self, cx: &Context<'_>) {
         let head_was_sent_again = cx.board.get(cx.board.first()).is_some_and(|record| record.transmissions > 1);
         if cx.board.retransmitted().segments == Segments::ZERO && !head_was_sent_again {
@@ -67,15 +74,15 @@ impl FirstRetransmission {
         }
     }
 
-    /// An ACK arrives before anything is made of it.
+    /// Call it on an ACK before the ACK is processed.
     pub(super) fn on_ack(&mut self, cx: &Context<'_>) {
         if cx.snd.phase == Phase::Open {
             self.0 = None;
         }
     }
 
-    /// The ACK's timestamp is from before the first retransmission. If nothing was retransmitted, nothing but an original
-    /// can have arrived.
+    /// True if the timestamp of the ACK is from before the first retransmission. If nothing was retransmitted, only an
+    /// original can have arrived.
     pub(super) fn is_later_than(self, ack: &AckFacts<'_>) -> bool {
         self.0.is_none_or(|at| ack.echoed.is_some_and(|echoed| echoed < at))
     }
@@ -86,11 +93,11 @@ impl FirstRetransmission {
 struct Episode {
     /// `undo_marker`: SND.UNA when it began.
     marker: Offset,
-    /// `undo_retrans`: retransmissions that no DSACK has reported. None before the first.
+    /// `undo_retrans`: retransmissions that no DSACK has reported. `None` before the first retransmission.
     unproven: Option<Segments>,
 }
 
-/// The episode that goes on.
+/// The current episode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Live {
     No,
@@ -106,7 +113,7 @@ struct Evidence {
     /// SND.NXT when the episode began.
     high_seq: Offset,
     first: FirstRetransmission,
-    /// A tail loss probe that sent data again may still be reported as a duplicate.
+    /// A tail loss probe that retransmitted data may still be reported as a duplicate.
     probe_under_way: bool,
     watch: Watch,
 }
@@ -125,7 +132,7 @@ impl Evidence {
         self.episode.is_some_and(|episode| episode.unproven == Some(Segments::ZERO))
     }
 
-    /// Counts a DSACK's segments off.
+    /// Subtracts the segments that a DSACK reports.
     fn count(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, dsack: &Dsack<'_>) {
         let Some(Episode { marker, unproven: Some(unproven) }) = &mut self.episode else { return };
         if dsack.right <= *marker {

@@ -1,21 +1,24 @@
 //! # Linux
 //!
-//! Linux 6.18 with its default congestion control, as a sender and as a receiver, without the fq packet scheduler, so that
-//! nothing is paced. Documentation: `ip-sysctl`; RFC 8985, RFC 9937, RFC 9438, RFC 5682, RFC 3522, RFC 2883, RFC 6298.
+//! Linux 6.18 with its default congestion control, as a sender and as a receiver. The fq packet scheduler is not used,
+//! so nothing is paced. Documentation: `ip-sysctl`; RFC 8985, RFC 9937, RFC 9438, RFC 5682, RFC 3522, RFC 2883, RFC
+//! 6298.
 //!
-//! **What it changes.** Everything that the other variants change one by one: detection by time (`linux/rack.rs`), a learned
-//! degree of reordering (`linux/reordering.rs`), undo by DSACK, timestamps and F-RTO (`linux/undo.rs`, `linux/frto.rs`), rate
-//! reduction (`linux/prr.rs`), CUBIC with HyStart (`linux/cubic.rs`), a timeout of SRTT and at least 200 ms more
-//! (`linux/rto.rs`), sending by what is in flight (`linux/transmit.rs`), quick and compressed ACKs (`linux/acks.rs`).
+//! **What it changes.** Everything that the other variants change one at a time: loss detection by time
+//! (`linux/rack.rs`), a learned degree of reordering (`linux/reordering.rs`), undo by DSACK, timestamps and F-RTO
+//! (`linux/undo.rs`, `linux/frto.rs`), proportional rate reduction (`linux/prr.rs`), CUBIC with HyStart
+//! (`linux/cubic.rs`), a timeout of SRTT plus at least 200 ms (`linux/rto.rs`), transmission limited by the data in
+//! flight (`linux/transmit.rs`), quick ACKs and compressed SACKs (`linux/acks.rs`).
 //!
-//! **Rules.** Each file states its own, with the RFC's section or with what was observed of the kernel.
+//! **Rules.** Each file lists its own, with the section of the RFC or with what was observed of the kernel.
 //!
-//! **Departures.** Each file names its own. Segments leave one by one, where the kernel builds bursts of two and more that
-//! share a time of sending.
+//! **Departures.** Each file lists its own. Segments are sent one by one; the kernel sends bursts of two or more with
+//! the same transmission time.
 //!
-//! **Reproduces.** `kernel:cubic` of the testbed; `docs/fidelity.md` says how closely.
+//! **Reproduces.** `kernel:cubic` of the testbed. `docs/fidelity.md` shows how closely.
 //!
-//! **Status.** Partial: a model of a moving target, measured against it.
+//! **Status.** Partial: the kernel changes from version to version, and this is a model of one, compared with its
+//! traces.
 
 use std::sync::Arc;
 
@@ -26,11 +29,11 @@ use super::{acks, cubic, frto, prr, rack, reduction, reordering, rto, transmit, 
 use crate::composition::Composition;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "linux",
     aliases: &["linux-cubic"],
-    summary: "what Linux 6.18 does: RACK, learned reordering, undo by DSACK, timestamps and F-RTO, PRR, CUBIC",
+    summary: "Linux 6.18: RACK, learned reordering, undo by DSACK, timestamps and F-RTO, PRR, CUBIC",
     source: "Linux 6.18; RFC 8985, RFC 9937, RFC 9438, RFC 5682, RFC 3522",
     side: Side::Both,
     peer_needs: "SACK, DSACK, timestamps",
@@ -52,7 +55,7 @@ pub(crate) const VARIANT: Variant = Variant {
     },
 };
 
-/// Timers within the estimator's own bounds (`TCP_RTO_MAX`), and no limit on a burst.
+/// The bounds of the timer are those of the estimator (`TCP_RTO_MAX`), and bursts are not limited.
 fn options(tcp: &mut Tcp) {
     tcp.min_rto = Duration::from_millis(200);
     tcp.max_rto = Duration::from_secs(120);

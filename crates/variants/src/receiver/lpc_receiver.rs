@@ -1,28 +1,32 @@
-//! # Delayed ACKs for segments out of order
+//! # Delayed ACKs for out-of-order segments
 //!
 //! Lee, Park, Choi: Improving TCP Performance in Multipath Packet Forwarding Networks. Journal of Communications and
-//! Networks 4(2), 2002; by the survey of Leung, Li, Yang, §6.1.1.
+//! Networks 4(2), 2002; as described in the survey of Leung, Li, Yang, §6.1.1.
 //!
-//! **What it changes.** The receiver alone. It delays duplicate ACKs as it delays ordinary ones: one for every second
-//! segment out of order, or when a timer fires. Retransmissions are acknowledged at once, lest the sender's timer
-//! expires.
+//! **What it changes.** Only the receiver. It delays duplicate ACKs like ordinary ones: it sends one for every second
+//! out-of-order segment, or when a timer expires. Retransmissions are acknowledged at once, so that the sender's timer
+//! does not expire.
 //!
-//! **State.** `overtaking`: segments out of order since the last ACK; what has arrived above the gap, to tell
+//! **State.** `overtaking`: out-of-order segments since the last ACK. The segments above the gap, to recognize
 //! retransmissions.
 //!
-//! **Rules.** 1: a retransmission is acknowledged at once. 2: so is a duplicate. 3: so is a segment that fills a gap
-//! (RFC 5681 §4.2). 4: of the others out of order every second; 5: a single one when the timer fires.
+//! **Rules.**
+//! - 1: a retransmission is acknowledged at once.
+//! - 2: so is a duplicate.
+//! - 3: so is a segment that fills a gap (RFC 5681 §4.2).
+//! - 4: of the other out-of-order segments, every second one is acknowledged at once.
+//! - 5: a single one is acknowledged when the timer expires.
 //!
-//! **Departures.** How a retransmission is told is not in the survey: by its bit if the connection has one, else by its
-//! timestamp, else by the age of the gap (`base/arrivals.rs`). The timer is 40 ms, not the delayed ACK's 200, which
-//! would stall small windows.
+//! **Departures.** The survey does not say how a retransmission is recognized: here by its bit if the connection has
+//! one, otherwise by its timestamp, otherwise by the age of the gap (`base/arrivals.rs`). The timer is 40 ms, not the
+//! 200 ms of the delayed ACK, which would stall small windows.
 //!
-//! A sender with SACK sees four segments above the gap in the second duplicate, and RFC 6675 lets it retransmit by bytes:
-//! the scheme helps mainly senders without SACK.
+//! The scheme mainly helps senders without SACK: a sender with SACK learns of four segments above the gap from the
+//! second duplicate ACK, and RFC 6675 lets it retransmit by the number of bytes.
 //!
 //! **Reproduces.** Nothing: the survey gives no numbers for it.
 //!
-//! **Status.** Partial: the paper itself was not at hand.
+//! **Status.** Partial: the original paper was not available.
 
 use std::sync::Arc;
 
@@ -38,11 +42,11 @@ use crate::part::{Algorithm, Part};
 use crate::rule::Rule;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "lpc-receiver",
     aliases: &[],
-    summary: "the receiver sends a duplicate ACK for every second segment out of order, or after 40 ms",
+    summary: "the receiver sends a duplicate ACK for every second out-of-order segment, or after 40 ms",
     source: "Lee, Park, Choi 2002; survey section 6.1.1",
     side: Side::Receiver,
     peer_needs: "nothing",
@@ -54,7 +58,7 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Segments out of order per duplicate ACK (survey §6.1.1: 2).
+    /// Out-of-order segments per duplicate ACK (survey §6.1.1: 2).
     #[schemars(range(min = 1, max = 1000))]
     pub every: Segments,
     /// How long a duplicate ACK waits for the next segment.
@@ -87,7 +91,7 @@ impl Part<dyn AckPolicy> for Config {
 #[derive(Debug)]
 struct DelayedDuplicates {
     config: Config,
-    /// What a segment in order causes.
+    /// The policy for in-order segments.
     in_order: Box<dyn AckPolicy>,
     overtaking: Segments,
     arrivals: Arrivals,

@@ -1,4 +1,4 @@
-//! Hide reordering at the receiver, which delays or withholds duplicate ACKs.
+//! Variants in which the receiver hides reordering: it delays or withholds duplicate ACKs.
 
 pub mod lpc_receiver;
 pub mod paxson_rcv;

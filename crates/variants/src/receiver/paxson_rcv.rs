@@ -1,24 +1,25 @@
-//! # A fixed wait before the second duplicate, at the receiver
+//! # A fixed wait before the second duplicate ACK, at the receiver
 //!
-//! Paxson: End-to-End Internet Packet Dynamics. IEEE/ACM Transactions on Networking 7(3), 1999; by Yang's thesis (MIT,
-//! 2001, §2.3.2) and the survey of Leung, Li, Yang, §6.1.2.
+//! Paxson: End-to-End Internet Packet Dynamics. IEEE/ACM Transactions on Networking 7(3), 1999; as described in Yang's
+//! thesis (MIT, 2001, §2.3.2) and in the survey of Leung, Li, Yang, §6.1.2.
 //!
-//! **What it changes.** Two duplicates are evidence enough for the sender, but the receiver sends the second one only
-//! if the gap is still open 20 ms after the first.
+//! **What it changes.** Two duplicate ACKs are enough for the sender, but the receiver sends the second one only if the
+//! gap is still open 20 ms after the first.
 //!
-//! **State.** `hole_since`: when the gap opened; `held`: duplicate ACKs that wait.
+//! **State.** `hole_since`: when the gap opened. `held`: the number of withheld duplicate ACKs.
 //!
-//! **Rules.** 1: the first segment out of order is told at once; the others wait until `wait` has passed. 2: then those
-//! that wait leave, and further ones at once. 3: when RCV.NXT advances, what waits is dropped and one ACK says so; what
-//! is still missing is a new gap.
+//! **Rules.**
+//! - 1: the first out-of-order segment is acknowledged at once; ACKs for others are withheld until `wait` has passed.
+//! - 2: then the withheld ACKs are sent, and further ones at once.
+//! - 3: when RCV.NXT advances, withheld ACKs are dropped and one ACK is sent; data that is still missing is a new gap.
 //!
-//! **Departures.** The sources give an outline: that held duplicates leave together, each with the SACK blocks of that
-//! moment, is ours. Until then nothing else that leaves reports them, but for the DSACK of a duplicate, which never
-//! waits.
+//! **Departures.** The sources give only an outline. That withheld duplicates are sent together, each with the SACK
+//! blocks of that moment, is our choice. Until then no other segment reports the data, except the DSACK of a duplicate,
+//! which is never delayed.
 //!
 //! **Reproduces.** Nothing: the sources give no experiment.
 //!
-//! **Status.** Partial: an outline leaves much open.
+//! **Status.** Partial: the outline leaves much open.
 
 use std::sync::Arc;
 
@@ -34,11 +35,11 @@ use crate::part::{Algorithm, Part};
 use crate::rule::Rule;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "paxson-rcv",
     aliases: &[],
-    summary: "two duplicates retransmit; the receiver sends the second one 20 ms after the first",
+    summary: "fast retransmit after 2 duplicate ACKs; the receiver sends the second one 20 ms after the first",
     source: "Paxson 1999; Yang 2001, section 2.3.2; survey section 6.1.2",
     side: Side::Both,
     peer_needs: "SACK",
@@ -54,7 +55,7 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// w, from the first duplicate to the second (thesis §2.3.2: 20 ms).
+    /// w, the time from the first duplicate ACK to the second (thesis §2.3.2: 20 ms).
     pub wait: Duration,
 }
 
@@ -86,17 +87,17 @@ impl Part<dyn AckPolicy> for Config {
 #[derive(Debug)]
 struct HeldDuplicates {
     config: Config,
-    /// What a segment in order causes.
+    /// The policy for in-order segments.
     in_order: Box<dyn AckPolicy>,
     hole_since: Option<Instant>,
     held: u32,
-    /// Some of what waits has been told by no ACK.
+    /// Data has arrived that no ACK has reported.
     hidden: bool,
     rcv_nxt: Offset,
 }
 
 impl HeldDuplicates {
-    /// When duplicates may leave.
+    /// When duplicate ACKs may be sent.
     fn until(&self) -> Instant {
         self.hole_since.map_or(Instant::NEVER, |since| since + self.config.wait)
     }

@@ -2,33 +2,36 @@
 //!
 //! Yang: Improving the Performance of TCP in the Presence of Packet Reordering. Thesis, MIT, 2001, chapters 3 and 4.
 //!
-//! **What it changes.** The receiver alone. It keeps duplicate ACKs back until the missing segment arrives, and then
-//! sends in their place the ACKs that arrival in order would have caused; or until more segments have overtaken it than
-//! reordering ever explained, and then the duplicates go. Either are paced as the segments came.
+//! **What it changes.** Only the receiver. It withholds duplicate ACKs. If the missing segment arrives, it sends the
+//! ACKs that in-order arrival would have caused instead. If more segments overtake the missing one than reordering has
+//! ever explained, it sends the duplicates. In both cases it paces the ACKs as the segments arrived.
 //!
-//! **State.** `count`: segments out of order in this epoch (the thesis's reordering counter); `old_nxt` and `first`:
-//! RCV.NXT and the time when it began; `hole`: since when the first gap is open. `strides`: how far ahead of RCV.NXT
-//! the highest byte was, in segments, at each of the last arrivals out of order; `thresh`: the largest of them.
-//! `inter_arrival`: mean time between segments. `queue`: what is paced out.
+//! **State.** `count`: out-of-order segments in this epoch (the reordering counter of the thesis). `old_nxt` and
+//! `first`: RCV.NXT and the time at the start of the epoch. `hole`: since when the first gap has been open. `strides`:
+//! for each of the last out-of-order arrivals, how far the highest byte was ahead of RCV.NXT, in segments. `thresh`:
+//! the largest stride. `inter_arrival`: the mean time between segments. `queue`: the ACKs to be paced.
 //!
-//! **Rules.** An arrival out of order counts; the first `imm` are told at once, the others are withheld. More than
-//! `thresh` arrivals, or silence for `thresh` inter-arrival times, release the duplicates (§3.2.2). When RCV.NXT
-//! advances the ACKs in order are released: one for each counted segment and one for that which came late (§4.2 counts
-//! it too), half as many if ACKs are delayed (§3.2.3). If the gap was open for more than a round trip it was a loss,
-//! and its strides do not count (§3.2.2).
+//! **Rules.**
+//! - Each out-of-order arrival is counted. The first `imm` of an epoch are acknowledged at once, the ACKs of the others
+//!   are withheld.
+//! - The duplicates are released after more than `thresh` out-of-order arrivals, or if no segment arrives for `thresh`
+//!   inter-arrival times (§3.2.2).
+//! - When RCV.NXT advances, the in-order ACKs are released: one for each counted segment and one for the late segment
+//!   (§4.2 counts it too), or half as many with delayed ACKs (§3.2.3).
+//! - If the gap was open for more than a round trip, it was a loss, and its strides are not used (§3.2.2).
 //!
-//! **Departures.** ACK numbers spread evenly (§4.3) are rounded down to ends of segments, and those that repeat are
-//! left out: an ACK within a segment would be ACK division, a repeated one a duplicate. Where §4.3 turns the ACK flag
-//! off, data segments leave without SACK instead (RFC 9293 demands the flag). Duplicates are spaced by the time that
-//! all arrivals of the epoch took, those told at once included. A gap that remains when one closes begins an epoch of
-//! its own. The thesis names no first threshold, no length of the ring, no gain and no bounds of the silence. A
-//! duplicate segment is acknowledged at once with its DSACK; with SACK that tells all. A window that closes and the FIN
-//! release everything.
+//! **Departures.** ACK numbers are spread evenly (§4.3), but rounded down to the ends of segments, and repeated numbers
+//! are left out: an ACK within a segment would be ACK division, a repeated one a duplicate. Where §4.3 clears the ACK
+//! flag, data segments are sent without SACK instead (RFC 9293 requires the flag). Duplicates are spaced by the mean
+//! time between all arrivals of the epoch, including those acknowledged at once. If a gap remains when another one
+//! closes, it begins an epoch of its own. The thesis does not specify the initial threshold, the length of the ring,
+//! the gain or the bounds of the silence. A duplicate segment is acknowledged at once with its DSACK; with SACK, that
+//! ACK also reports everything withheld. A closing window and the FIN release everything.
 //!
 //! **Reproduces.** Yang, Figs. 5.1 to 5.8, with the sender `reno` without limited transmit and `imm = 2`. The variant
-//! below has the sender `sack` with limited transmit, for which §3.2.3 wants no immediate duplicates: `imm = 0`.
+//! here is for a `sack` sender with limited transmit, for which §3.2.3 requires no immediate duplicates: `imm = 0`.
 //!
-//! **Status.** Partial: faithful to the design, but the values that the thesis does not name are ours.
+//! **Status.** Partial: faithful to the design, but the values that the thesis does not specify are our choice.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -46,11 +49,11 @@ use crate::part::{Algorithm, Part};
 use crate::rule::Rule;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "yang",
     aliases: &[],
-    summary: "the receiver withholds duplicate ACKs and paces out ACKs in order once the late segment is here",
+    summary: "the receiver withholds duplicate ACKs, and sends paced in-order ACKs once the late segment arrives",
     source: "Yang, MIT 2001, chapters 3 and 4",
     side: Side::Receiver,
     peer_needs: "nothing",
@@ -62,14 +65,14 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Duplicate ACKs of each epoch that leave at once: 2, or 0 if the sender does limited transmit (§3.2.3) or SACK,
-    /// whose scoreboard adds up what they tell.
+    /// Duplicate ACKs of each epoch that are sent at once: 2, or 0 if the sender uses limited transmit (§3.2.3) or
+    /// SACK, whose scoreboard accumulates what they report.
     #[schemars(range(min = 0, max = 1000))]
     pub imm: u32,
-    /// The threshold before anything was reordered, in segments.
+    /// The threshold before the first reordering, in segments.
     #[schemars(range(min = 0, max = 1000))]
     pub thr0: u32,
-    /// Strides that count: the last so many (§4.1).
+    /// The number of strides that are kept (§4.1).
     #[schemars(range(min = 1, max = 65_536))]
     pub ring: u32,
     /// The gain of the mean inter-arrival time is 1 divided by this (§3.2.2).
@@ -77,7 +80,7 @@ pub struct Config {
     pub gain: u32,
     /// The shortest silence that releases the duplicates.
     pub min_hold: Duration,
-    /// The longest.
+    /// The longest silence before the duplicates are released.
     pub max_hold: Duration,
 }
 
@@ -106,16 +109,16 @@ impl Part<dyn AckPolicy> for Config {
     }
 }
 
-/// ACKs that wait in the queue at most.
+/// The maximum length of the queue.
 const MAX_QUEUE: usize = 4096;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// Nothing is missing.
     Idle,
-    /// Duplicates are withheld, until this moment if nothing arrives.
+    /// Duplicates are withheld, until this time if nothing arrives.
     Hold(Instant),
-    /// The gap is taken for a loss: duplicates leave as they arise.
+    /// The gap is taken as a loss: duplicates are sent normally.
     Released,
 }
 
@@ -124,13 +127,13 @@ enum Phase {
 struct Paced {
     at: Instant,
     ack: Offset,
-    /// A duplicate ACK, which leaves although it acknowledges nothing new.
+    /// A duplicate ACK; it is sent although it acknowledges nothing new.
     duplicate: bool,
-    /// The delayed ACK of data in order: the next segment in order may replace it.
+    /// The delayed ACK for in-order data; the next in-order segment may replace it.
     delayed: bool,
 }
 
-/// ACKs that are being put into the queue.
+/// The state of adding ACKs to the queue.
 #[derive(Clone, Copy, Debug)]
 struct Pacing {
     next: Instant,
@@ -142,7 +145,7 @@ struct Pacing {
 #[derive(Debug)]
 struct Yang {
     config: Config,
-    /// What a segment in order causes.
+    /// The policy for in-order segments.
     in_order: Box<dyn AckPolicy>,
     phase: Phase,
     count: u32,
@@ -151,7 +154,7 @@ struct Yang {
     hole: Instant,
     thresh: u32,
     strides: VecDeque<u32>,
-    /// Strides of this epoch, which count only if it was reordering.
+    /// Strides of this epoch, used only if it was reordering.
     pending: VecDeque<u32>,
     inter_arrival: Option<Duration>,
     last_arrival: Instant,
@@ -159,11 +162,11 @@ struct Yang {
     queue: VecDeque<Paced>,
     /// RCV.NXT.
     rcv_nxt: Offset,
-    /// What has been acknowledged while the queue holds more.
+    /// The highest ACK sent while the queue holds more.
     told: Offset,
-    /// Something has arrived of which the sender is not to know yet.
+    /// Data has arrived that must not be reported to the sender yet.
     hidden: bool,
-    /// One past the FIN, once a segment carried it.
+    /// One past the FIN, once it has arrived.
     fin: Option<Offset>,
 }
 
@@ -208,7 +211,7 @@ impl Yang {
         push_bounded(&mut self.pending, stride as u32, self.config.ring);
     }
 
-    /// §3.2.2: the strides count unless the gap was a loss, and the largest of the last ones is the threshold.
+    /// §3.2.2: the strides are used unless the gap was a loss; the threshold is the largest of the last ones.
     fn learn(&mut self, rx: &RxFacts<'_>) {
         let loss_like = is_longer_than_a_round_trip(rx, self.hole);
         for stride in self.pending.drain(..).filter(|_| !loss_like) {
@@ -249,7 +252,7 @@ impl Yang {
         if is_told { self.acknowledge(rx.now, true) } else { AckAction::Withhold }
     }
 
-    /// An ACK of everything: now, or behind those that wait.
+    /// An ACK for everything received: now, or after the queued ones.
     fn acknowledge(&mut self, now: Instant, duplicate: bool) -> AckAction {
         self.drop_delayed();
         match self.queue.back() {
@@ -262,11 +265,11 @@ impl Yang {
         }
     }
 
-    /// §3.2.3: as many duplicates as were withheld, at the pace at which the segments came. The first, which leaves at
-    /// once, is the answer. `at_hand`: one more is due, which was not to be withheld.
+    /// §3.2.3: as many duplicates as were withheld, paced as the segments arrived. The first is sent at once, as the
+    /// returned action. `at_hand`: one more is due, for the current segment.
     fn release_duplicates(&mut self, now: Instant, at_hand: bool) -> AckAction {
         self.phase = Phase::Released;
-        // What an earlier epoch has left above the gap wants to be told as well.
+        // Data above the gap from an earlier epoch must be reported too.
         let at_least = u32::from(at_hand || self.hidden);
         let withheld = self.count.saturating_sub(self.config.imm).max(at_least);
         self.hidden = false;
@@ -278,7 +281,7 @@ impl Yang {
         self.first_leaves(&pacing)
     }
 
-    /// §3.2.3 and §4.3: the ACKs that arrival in order would have caused.
+    /// §3.2.3 and §4.3: the ACKs that in-order arrival would have caused.
     fn release_in_order(&mut self, now: Instant, delayed_acks: bool) -> AckAction {
         let segments = self.count + 1;
         let n = u64::from(if delayed_acks { segments.div_ceil(2) } else { segments }).min(MAX_QUEUE as u64);
@@ -295,7 +298,7 @@ impl Yang {
         self.first_leaves(&pacing)
     }
 
-    /// What is paced out follows what waits; the first of it leaves now if nothing does.
+    /// New ACKs follow the queued ones; if none is queued, the first is sent now.
     fn begin_pacing(&mut self, now: Instant, gap: Duration) -> Pacing {
         self.drop_delayed();
         Pacing { next: self.queue.back().map_or(now, |last| last.at.max(now)), gap, at_once: self.queue.is_empty() }
@@ -347,7 +350,7 @@ impl Yang {
         action
     }
 
-    /// Nothing was missing. As without this policy, but behind the ACKs that wait.
+    /// Nothing was missing: the normal ACKs, but after the queued ones.
     fn on_in_order(&mut self, rx: &RxFacts<'_>) -> AckAction {
         let action = self.in_order.on_data(rx);
         match (action, self.queue.back().copied()) {
@@ -365,7 +368,7 @@ impl Yang {
         }
     }
 
-    /// Everything is acknowledged at once: a closed window must be told of, and after the FIN nothing is to come.
+    /// Acknowledges everything at once: a closed window must be reported, and nothing follows the FIN.
     fn flush(&mut self) -> AckAction {
         self.queue.clear();
         self.hidden = false;
@@ -460,7 +463,7 @@ mod tests {
 
     const SMSS: u64 = 1000;
 
-    /// Segments `numbers` reach a receiver that has everything up to `have`; the threshold and the strides at last.
+    /// Passes the segments `numbers` to a receiver that has everything up to `have`, and returns its strides.
     fn strides(yang: &mut Yang, have: u64, numbers: impl IntoIterator<Item = u64>) -> Vec<u32> {
         let position = |n: u64| Offset::DATA + Bytes(n * SMSS);
         let mut highest = position(have);
@@ -492,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stride_is_that_of_the_highest_segment() {
+    fn the_stride_is_measured_from_the_highest_segment() {
         let mut yang = Yang::new(&Config::default());
         assert_eq!(strides(&mut yang, 5, [7, 9, 11]), [2, 4, 6]);
         assert_eq!(yang.thresh, 6);

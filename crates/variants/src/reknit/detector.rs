@@ -1,119 +1,47 @@
-//! # reknit
-//!
-//! Our own. It keeps the speed of a path that reorders without being deaf to loss.
-//!
-//! **What it changes.** A hole is retransmitted when it has been open longer than late segments take to come on this
-//! path, which is learned. The window is reduced later, when the retransmission has arrived and the original still has
-//! not: a segment that was only late costs one spurious retransmission and no window.
-//!
-//! **State.** `lateness`: a histogram of how late segments come. `repairs`: at most 24 retransmissions whose cause is
-//! not decided. `reduced_until`: everything below was outstanding at the last reduction.
-//!
-//! **Rules.** *Learn.* A segment is late by the time between the first SACK of data above it and its own arrival. The wait
-//! is the lateness that all but 0.1 % of late segments stay below, with a margin while few were seen. Before the first
-//! one it is a quarter of the round trip, and nothing once three segments are SACKed (as RFC 8985 §6.2).
-//! *Repair.* A hole that is open for longer than the wait is retransmitted, the window stays. A retransmission is
-//! retransmitted when it is overdue by the wait.
-//! *Reduce.* A repair is decided when it is acknowledged and one and a half waits have passed since the hole opened (one
-//! and a half round trips before the first late segment). If
-//! the acknowledgment came sooner after the retransmission than any round trip takes, or a DSACK reported both copies,
-//! the original has arrived: there was no loss, and its lateness is learned. Else the window is reduced, once for each
-//! window of data, and fast recovery begins (PRR). More than ten undecided repairs, or one that is overdue, reduce at
-//! once.
-//! *Grow.* By bytes delivered, SACKed ones included; slow start holds while a repair is undecided. Sending goes by the pipe.
-//! *Undo.* A reduction is undone when the segment that was blamed turns out to have arrived (`undo.rs`).
-//! *Silence.* No retransmission timer runs. Two round trips and a wait without an ACK send a probe; after two probes
-//! without an answer everything outstanding is lost, as at a timeout.
-//!
-//! **Departures.** None, as there is no paper. Timestamps are not offered: with them a retransmission makes the receiver
-//! discard late originals (PAWS, RFC 7323 §5).
-//!
-//! **Reproduces.** Nothing.
-//!
-//! **Status.** Untested.
-
-use std::sync::Arc;
+//! Decides which segments are lost, from what was learned about how late segments arrive. The rules are in
+//! `variant.rs`.
 
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::scoreboard::{Cause, Record, SegId};
-use reknit_tcp::seams::{CongestionControl, LossDetector, Plugin, SenderPlugins, Verdicts, Why};
+use reknit_tcp::scoreboard::{Cause, Duplicate, Record, SegId};
+use reknit_tcp::seams::{LossDetector, Plugin, Verdicts, Why};
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::lateness::Lateness;
-use super::undo;
-use crate::base::progress::Progress;
-use crate::base::respond_at_once::{self, DecreaseOf};
-use crate::base::{aimd, cubic, limited_transmit, newreno, no_timer, prr, rfc6298, spurious_response};
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part, Shared};
+use super::reductions::Reductions;
+use super::repairs::{Outcomes, Repair, Repairs};
+use super::rounds::Rounds;
+use crate::base::silence::Silence;
+use crate::part::{Algorithm, Part};
 use crate::rule::{NEEDS_SACK, Rule};
 use crate::seam::Seam;
-use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
-pub(crate) const REKNIT: Variant = Variant {
-    name: "reknit",
-    aliases: &[],
-    summary: "waits as long as late segments take on this path, reduces only for those that never come; CUBIC growth",
-    source: "this project",
-    side: Side::Sender,
-    peer_needs: "SACK, better with DSACK",
-    status: Status::Untested,
-    compose: || composition(Arc::new(cubic::Config { progress: Progress::Delivered, ..cubic::Config::default() })),
-};
-
-/// The registry's entry.
-pub(crate) const REKNIT_RENO: Variant = Variant {
-    name: "reknit-reno",
-    summary: "as reknit, with Reno growth",
-    compose: || composition(Arc::new(aimd::Config { progress: Progress::Delivered })),
-    ..REKNIT
-};
-
-fn composition(congestion_control: Shared<dyn CongestionControl>) -> Composition {
-    Composition {
-        loss_detector: Arc::new(Config::default()),
-        spurious_detectors: vec![Arc::new(undo::Config {})],
-        spurious_response: Arc::new(spurious_response::Config::Instant),
-        loss_response: Arc::new(respond_at_once::Config { of: DecreaseOf::Cwnd }),
-        fast_recovery: Arc::new(prr::Config::default()),
-        rto_estimator: Arc::new(no_timer::Config {}),
-        limited_transmit: Arc::new(limited_transmit::Config::Pipe),
-        congestion_control,
-        timestamps: Some(false),
-        without_sack: Some(without_sack),
-        ..Composition::default()
-    }
-}
-
-/// Losses are found and repaired as by NewReno, with its timer.
-fn without_sack(plugins: &mut SenderPlugins) {
-    newreno::without_sack(plugins);
-    plugins.rto_estimator = rfc6298::Config::default().build();
-}
+/// After this many probes without an answer, everything outstanding is marked lost.
+const MAX_PROBES: u32 = 2;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Undecided repairs beyond which the window is reduced at once.
+    /// The window is reduced at once if there are more undecided retransmissions than this.
     #[schemars(range(min = 0, max = 1000))]
-    pub max_undecided: usize,
-    /// Slow start does not go on while a repair is undecided.
+    pub max_undecided: u32,
+    /// Reduce the window at once if most of the recent retransmissions were needed.
+    pub learns_outcomes: bool,
+    /// Slow start pauses while a repair is undecided.
     pub holds_slow_start: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { max_undecided: 10, holds_slow_start: true }
+        Config { max_undecided: 10, learns_outcomes: true, holds_slow_start: true }
     }
 }
 
 impl Algorithm for Config {
     const NAME: &'static str = "learned-lateness";
-    const SOURCE: &'static str = include_str!("detector.rs");
+    const SOURCE: &'static str = include_str!("variant.rs");
     const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponement, &[]), Rule::Waits, NEEDS_SACK];
 }
 
@@ -122,53 +50,43 @@ impl Part<dyn LossDetector> for Config {
         Box::new(LearnedLateness {
             config: self.clone(),
             lateness: Lateness::new(),
+            rounds: Rounds::new(),
             min_rtt: Duration::MAX,
-            repairs: Vec::new(),
-            reduced_until: SegId::default(),
+            repairs: Repairs::new(),
+            outcomes: Outcomes::UNKNOWN,
+            reductions: Reductions::new(),
             look_again: Instant::NEVER,
-            probe_at: Instant::NEVER,
-            unanswered: 0,
+            silence: Silence::new(),
         })
     }
-}
-
-/// Repairs that are remembered.
-const MAX_REPAIRS: usize = 24;
-/// Probes without an answer after which everything outstanding is lost.
-const MAX_PROBES: u32 = 2;
-
-/// A retransmission whose cause is not decided.
-#[derive(Clone, Copy, Debug)]
-struct Repair {
-    id: SegId,
-    /// When data above the hole first arrived.
-    opened: Instant,
-    retransmitted: Instant,
-    /// Everything below was sent before it was: the window of data that its loss stands for.
-    window_end: SegId,
-    /// When one of the copies was acknowledged; [`Instant::NEVER`] before.
-    delivered: Instant,
-    /// It counts among the undecided; else it is kept to learn from.
-    undecided: bool,
 }
 
 #[derive(Debug)]
 struct LearnedLateness {
     config: Config,
     lateness: Lateness,
+    rounds: Rounds,
     min_rtt: Duration,
-    /// Oldest first.
-    repairs: Vec<Repair>,
-    /// Everything below was sent before the loss was noticed that the last reduction answered.
-    reduced_until: SegId,
-    /// When the next hole has been open for too long, or the next repair is decided.
+    repairs: Repairs,
+    outcomes: Outcomes,
+    reductions: Reductions,
+    /// When the next segment will have been missing for too long, or the next repair is decided.
     look_again: Instant,
-    probe_at: Instant,
-    unanswered: u32,
+    silence: Silence,
+}
+
+/// When a segment was first missing: when data above it was SACKed, or one and a half round trips after it was sent,
+/// whichever was earlier.
+fn missed(cx: &Context<'_>, record: &Record) -> Instant {
+    if !record.first_above.is_set() {
+        return Instant::NEVER;
+    }
+    let srtt = cx.snd.srtt.unwrap_or(cx.config.initial_rto);
+    record.first_above.min(record.first_sent + srtt * 3 / 2)
 }
 
 impl LearnedLateness {
-    /// How long a hole may be open.
+    /// How long a segment may be missing.
     fn wait(&self, cx: &Context<'_>) -> Duration {
         match self.lateness.wait() {
             Some(wait) => wait,
@@ -177,16 +95,21 @@ impl LearnedLateness {
         }
     }
 
-    /// How long an overdue retransmission, or a hole whose repair was not acknowledged, is waited for.
+    /// How long to wait for the acknowledgment of a retransmission.
     fn patience(&self, cx: &Context<'_>) -> Duration {
         let srtt = cx.snd.srtt.unwrap_or(cx.config.initial_rto);
         srtt + self.wait(cx).max(srtt / 2)
     }
 
-    /// How long after the opening of a hole its segment is certainly lost.
+    /// A segment that has been missing for this long is certainly lost.
     fn sure(&self, cx: &Context<'_>) -> Duration {
         let srtt = cx.snd.srtt.unwrap_or_default();
         self.lateness.wait().unwrap_or(srtt).max(srtt / 4) * 3 / 2
+    }
+
+    /// How long to wait before a probe.
+    fn silence(&self, cx: &Context<'_>) -> Duration {
+        cx.snd.srtt.unwrap_or(cx.config.initial_rto) * 3 / 2 + self.wait(cx)
     }
 
     /// Learns from what this ACK delivers for the first time.
@@ -195,140 +118,142 @@ impl LearnedLateness {
         for &id in ack.newly {
             let Some(record) = cx.board.get(id) else { continue };
             if record.transmissions > 1 {
-                self.on_repair_delivered(cx, id, record);
+                self.on_repair_acked(cx, id, record);
                 continue;
             }
-            // An undo, or a full window, may have kept back the retransmission.
-            self.repairs.retain(|repair| repair.id != id);
+            // It may have been marked but not retransmitted, because the window was full.
+            self.on_original(id);
             if record.first_above < cx.now {
                 self.lateness.learn(cx.now.since(record.first_above));
             }
         }
         for segment in ack.dsack.iter().flat_map(|dsack| dsack.segments) {
             if segment.reports + 1 == segment.transmissions {
-                self.on_all_arrived(cx, segment.id);
+                self.on_all_arrived(cx, segment);
             }
         }
     }
 
-    /// A segment that was sent again has arrived: which copy?
-    fn on_repair_delivered(&mut self, cx: &Context<'_>, id: SegId, record: &Record) {
-        let original = record.transmissions == 2 && cx.now.since(record.last_sent) < self.min_rtt;
-        let Some(i) = self.repairs.iter().position(|repair| repair.id == id) else { return };
-        if original {
-            let repair = self.repairs.remove(i);
-            self.lateness.learn(cx.now.since(repair.opened));
-        } else {
-            self.repairs[i].delivered = cx.now;
+    /// A retransmitted segment has been acknowledged: decides whether the original had arrived.
+    fn on_repair_acked(&mut self, cx: &Context<'_>, id: SegId, record: &Record) {
+        if record.transmissions > 2 || cx.now.since(record.last_sent) >= self.min_rtt {
+            self.repairs.on_acked(cx.now, id);
+        } else if let Some(opened) = self.on_original(id) {
+            self.lateness.learn(cx.now.since(opened));
         }
     }
 
     /// All copies of a segment have arrived, so it was late.
-    fn on_all_arrived(&mut self, cx: &Context<'_>, id: SegId) {
-        let Some(i) = self.repairs.iter().position(|repair| repair.id == id) else { return };
-        let repair = self.repairs.remove(i);
-        // The copy that came second is the retransmission, if it could be; then the first ACK was the original's.
+    fn on_all_arrived(&mut self, cx: &Context<'_>, segment: &Duplicate) {
+        let Some(opened) = self.on_original(segment.id) else { return };
+        // If the retransmission can have arrived by now, it was the second copy, and the first acknowledgment was for
+        // the original.
         let srtt = cx.snd.srtt.unwrap_or_default();
-        let second_is_repair = cx.now.since(repair.retransmitted) < srtt * 5 / 4;
-        let arrived = if second_is_repair && repair.delivered.is_set() { repair.delivered } else { cx.now };
-        self.lateness.learn(arrived.since(repair.opened));
+        let second_is_repair = cx.now.since(segment.last_sent) < srtt * 5 / 4;
+        let arrived = if second_is_repair { segment.delivered.min(cx.now) } else { cx.now };
+        self.lateness.learn(arrived.since(opened));
+    }
+
+    /// The original of `id` has arrived. Returns since when the segment was missing, if it was marked for repair.
+    fn on_original(&mut self, id: SegId) -> Option<Instant> {
+        let arrival = self.repairs.on_original(id)?;
+        if let Some(was_lost) = arrival.closed {
+            self.outcomes.note_spurious(was_lost);
+        }
+        Some(arrival.opened)
+    }
+
+    /// Undoes reductions that were spurious.
+    fn withdraw(&mut self, verdicts: &mut Verdicts) {
+        let lateness = &mut self.lateness;
+        self.reductions.withdraw_spurious(&self.repairs, |hole| {
+            verdicts.withdraw(hole);
+            lateness.unlearn_loss();
+        });
     }
 
     /// Retransmits what is overdue.
     fn repair(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         let (wait, patience) = (self.wait(cx), self.patience(cx));
         for (id, record) in cx.board.in_send_order() {
-            let first = record.transmissions == 1;
-            let overdue = if !first {
-                record.last_sent + patience
-            } else if record.first_above.is_set() {
-                record.first_above + wait
-            } else {
+            let is_first = record.transmissions == 1;
+            let missed = missed(cx, record);
+            if is_first && !missed.is_set() {
                 return;
-            };
+            }
+            let overdue = if is_first { missed + wait } else { record.last_sent + patience };
             if overdue > cx.now {
                 self.look_again = self.look_again.min(overdue);
                 return;
             }
             verdicts.repair(id);
-            if first {
-                self.remember(Repair {
-                    id,
-                    opened: record.first_above,
-                    retransmitted: cx.now,
-                    window_end: cx.board.next_id(),
-                    delivered: Instant::NEVER,
-                    undecided: id >= self.reduced_until,
-                });
+            if is_first {
+                self.remember(cx, id, missed);
             }
         }
     }
 
-    fn remember(&mut self, repair: Repair) {
-        if self.repairs.len() == MAX_REPAIRS {
-            self.repairs.remove(0);
+    fn remember(&mut self, cx: &Context<'_>, id: SegId, missed: Instant) {
+        let queue = self.rounds.had_queue(id);
+        let known = if queue { missed + cx.snd.srtt.unwrap_or_default() } else { missed };
+        let forgotten = self.repairs.add(cx.now, id, missed, cx.board.first_sent_after(known));
+        if let Some(repair) = forgotten {
+            self.reductions.settle(&repair);
         }
-        self.repairs.push(repair);
     }
 
-    /// Reduces the window for a repair that was needed.
+    /// Decides repairs, and reduces the window for the first that was needed.
     fn decide(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
-        let patience = self.patience(cx);
-        let sure = self.sure(cx);
-        let undecided = self.repairs.iter().filter(|repair| repair.undecided).count();
-        let mut lost = None;
-        for repair in self.repairs.iter_mut().filter(|repair| repair.undecided) {
-            let answered = if repair.delivered.is_set() { repair.delivered } else { repair.retransmitted + patience };
-            let due = answered.max(repair.opened + sure);
-            if due <= cx.now || undecided > self.config.max_undecided {
-                lost = lost.or(Some((repair.id, repair.window_end)));
-                repair.undecided = false;
+        let (patience, sure) = (self.patience(cx), self.sure(cx));
+        let at_once = self.reduces_at_once();
+        let mut cause: Option<Repair> = None;
+        for repair in self.repairs.iter_mut().filter(|repair| !repair.is_lost) {
+            let due = repair.answered(patience).max(repair.opened + sure);
+            if due <= cx.now {
+                repair.is_lost = true;
+                self.outcomes.note_needed();
             } else {
                 self.look_again = self.look_again.min(due);
             }
+            if (repair.is_lost || at_once) && self.reductions.is_unanswered(repair) {
+                cause = cause.or(Some(*repair));
+            }
         }
-        if let Some((hole, window_end)) = lost {
-            self.reduce(hole, window_end, verdicts);
+        if let Some(repair) = cause {
+            self.reduce(repair.first, repair.window_end(), verdicts);
         }
     }
 
-    /// Once for each window of data.
+    fn reduces_at_once(&self) -> bool {
+        let undecided = self.repairs.iter().filter(|repair| !repair.is_lost && self.reductions.is_unanswered(repair));
+        undecided.map(Repair::len).sum::<u32>() > self.config.max_undecided
+            || (self.config.learns_outcomes && self.outcomes.are_mostly_needed())
+    }
+
     fn reduce(&mut self, hole: SegId, window_end: SegId, verdicts: &mut Verdicts) {
         verdicts.event(hole);
-        self.reduced_until = window_end;
-        self.repairs.iter_mut().for_each(|repair| repair.undecided &= repair.id >= window_end);
+        self.lateness.learn_loss();
+        self.reductions.add(hole, window_end);
     }
 
     fn judge(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         self.look_again = Instant::NEVER;
+        self.withdraw(verdicts);
         self.repair(cx, verdicts);
         self.decide(cx, verdicts);
         if cx.board.is_empty() {
-            self.look_again = Instant::NEVER; // what is undecided waits for the next data
+            self.look_again = Instant::NEVER; // undecided repairs wait for the next data
         }
     }
 
-    /// Twice as long after each probe.
-    fn schedule_probe(&mut self, cx: &Context<'_>) {
-        let srtt = cx.snd.srtt.unwrap_or(cx.config.initial_rto);
-        let silence = (srtt * 2 + self.wait(cx)).max(cx.config.min_rto) * (1 << self.unanswered.min(10));
-        self.probe_at = if cx.board.is_empty() { Instant::NEVER } else { cx.now + silence.min(cx.config.max_rto) };
-    }
-
-    /// Nothing was heard for long.
-    fn on_silence(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
-        self.unanswered += 1;
-        self.schedule_probe(cx);
-        if self.unanswered <= MAX_PROBES {
-            verdicts.probe();
-            return;
-        }
+    /// The probes were not answered: marks everything lost.
+    fn give_up(&mut self, cx: &Context<'_>, is_first: bool, verdicts: &mut Verdicts) {
         for (id, _) in cx.board.in_send_order() {
             verdicts.lost(id, Why::Deadline);
         }
-        let first = cx.board.first();
-        if self.unanswered == MAX_PROBES + 1 {
-            self.reduce(first, cx.board.next_id(), verdicts);
+        if is_first {
+            self.reduce(cx.board.first(), cx.board.next_id(), verdicts);
+            self.reductions.settle_all();
         }
         verdicts.collapse(cx.now);
     }
@@ -336,38 +261,43 @@ impl LearnedLateness {
 
 impl Plugin for LearnedLateness {
     fn heap_size(&self) -> usize {
-        self.repairs.capacity() * size_of::<Repair>()
+        self.repairs.heap_size() + self.reductions.heap_size()
     }
 }
 
 impl LossDetector for LearnedLateness {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
+        self.rounds.on_ack(cx, ack);
         self.learn(cx, ack);
-        if !ack.newly.is_empty() {
-            self.unanswered = 0;
-        }
-        self.schedule_probe(cx);
+        let silence = self.silence(cx);
+        self.silence.on_ack(cx, !ack.newly.is_empty(), silence);
         self.judge(cx, verdicts);
     }
 
     fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         self.judge(cx, verdicts);
-        if self.probe_at <= cx.now {
-            self.on_silence(cx, verdicts);
+        let silence = self.silence(cx);
+        match self.silence.on_timer(cx, silence) {
+            Some(probes) if probes > MAX_PROBES => self.give_up(cx, probes == MAX_PROBES + 1, verdicts),
+            Some(_) => verdicts.probe(),
+            None => {}
         }
     }
 
     fn deadline(&self) -> Instant {
-        self.look_again.min(self.probe_at)
+        self.look_again.min(self.silence.deadline())
     }
 
     fn on_sent(&mut self, cx: &Context<'_>, _id: SegId, _cause: Cause) {
-        if !self.probe_at.is_set() {
-            self.schedule_probe(cx);
-        }
+        let silence = self.silence(cx);
+        self.silence.on_sent(cx, silence);
     }
 
     fn holds_growth(&self, cx: &Context<'_>) -> bool {
-        self.config.holds_slow_start && cx.snd.in_slow_start() && self.repairs.iter().any(|repair| repair.undecided)
+        self.config.holds_slow_start && cx.snd.in_slow_start() && self.repairs.iter().any(|repair| !repair.is_lost)
+    }
+
+    fn withdraws(&self) -> bool {
+        true
     }
 }

@@ -1,4 +1,4 @@
-//! How late segments come: a histogram of times in 64 counters.
+//! A histogram of how late segments arrive, in 64 counters.
 
 use reknit_units::Duration;
 
@@ -6,44 +6,64 @@ use reknit_units::Duration;
 const BUCKETS: usize = 64;
 /// The exponent of the first bucket, in microseconds.
 const FIRST: u32 = 8;
-/// Counts are halved when there are so many, so that a path that has changed is learned anew.
+/// The counts are halved at this total, so that old values fade when the path changes.
 const REMEMBERED: u32 = 4096;
-/// One of so many late segments may come later than the wait.
+/// One late segment of this many may arrive after the wait.
 const LATER: u32 = 1000;
 
-/// The lateness of late segments: the time from the first ACK of a segment sent later to its own.
+/// The lateness of late segments: the time from when each was first missing until it was acknowledged.
 #[derive(Debug)]
 pub(super) struct Lateness {
     counts: [u16; BUCKETS],
     total: u32,
-    /// The wait that the counts ask for.
+    /// The number of congestion events in the same time.
+    lost: u32,
+    /// The wait that follows from the counts.
     wait: Option<Duration>,
 }
 
 impl Lateness {
     pub(super) fn new() -> Lateness {
-        Lateness { counts: [0; BUCKETS], total: 0, wait: None }
+        Lateness { counts: [0; BUCKETS], total: 0, lost: 0, wait: None }
     }
 
-    /// A segment came so late.
+    /// A segment arrived this late.
     pub(super) fn learn(&mut self, lateness: Duration) {
         self.counts[bucket(lateness)] += 1;
         self.total += 1;
         if self.total >= REMEMBERED {
             self.counts.iter_mut().for_each(|count| *count /= 2);
             self.total = self.counts.iter().map(|count| u32::from(*count)).sum();
+            self.lost /= 2;
         }
+        self.update();
+    }
+
+    /// A congestion event.
+    pub(super) fn learn_loss(&mut self) {
+        self.lost += 1;
+        self.update();
+    }
+
+    /// A congestion event turned out to be spurious: its segments were only late.
+    pub(super) fn unlearn_loss(&mut self) {
+        self.lost = self.lost.saturating_sub(1);
+        self.update();
+    }
+
+    fn update(&mut self) {
         self.wait = self.longest().map(|longest| longest.mul_ratio(self.margin()));
     }
 
-    /// How long a late segment is waited for; none before the first came.
+    /// How long to wait for a late segment; `None` before the first one.
     pub(super) fn wait(&self) -> Option<Duration> {
         self.wait
     }
 
-    /// The lateness that all but one in [`LATER`] stay below.
+    /// The lateness that at most one late segment in [`LATER`] exceeds, or at most as many as there were losses: after
+    /// that time, a missing segment is more likely lost than late.
     fn longest(&self) -> Option<Duration> {
-        let mut later = self.total / LATER;
+        let mut later = (self.total / LATER).max(self.lost);
         for (i, &count) in self.counts.iter().enumerate().rev() {
             if u32::from(count) > later {
                 return Some(upper_edge(i));
@@ -53,7 +73,8 @@ impl Lateness {
         None
     }
 
-    /// The longest of a few is not the longest of many: so many eighths of it are waited for.
+    /// The wait, in eighths of the longest lateness. The fewer segments have been seen, the more the next one may
+    /// exceed it.
     fn margin(&self) -> u64 {
         match self.total {
             0..16 => 16,
@@ -63,7 +84,7 @@ impl Lateness {
     }
 }
 
-/// Eighths of a time.
+/// Multiplies a time by a number of eighths.
 trait Eighths {
     fn mul_ratio(self, eighths: u64) -> Self;
 }
@@ -101,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn one_in_a_thousand_may_come_later() {
+    fn one_in_a_thousand_may_arrive_later() {
         let mut lateness = Lateness::new();
         for _ in 0..2000 {
             lateness.learn(Duration::from_millis(10));
@@ -115,7 +136,22 @@ mod tests {
     }
 
     #[test]
-    fn what_no_longer_happens_is_forgotten() {
+    fn with_losses_the_wait_is_shorter() {
+        let mut lateness = Lateness::new();
+        for i in 0..1000 {
+            lateness.learn(Duration::from_millis(if i % 20 == 0 { 400 } else { 10 }));
+        }
+        assert!(lateness.wait() > Some(Duration::from_millis(400)));
+        for _ in 0..50 {
+            lateness.learn_loss();
+        }
+        assert!(lateness.wait() < Some(Duration::from_millis(20)));
+        lateness.unlearn_loss();
+        assert!(lateness.wait() > Some(Duration::from_millis(400)));
+    }
+
+    #[test]
+    fn old_values_are_forgotten() {
         let mut lateness = Lateness::new();
         lateness.learn(Duration::from_secs(2));
         for _ in 0..8192 {

@@ -1,6 +1,9 @@
-//! The variant that this project is named after: it learns how late segments come, and reduces its window only for
-//! segments that do not come at all.
+//! The variant after which this project is named. It learns how late segments arrive, and reduces its window only for
+//! segments that never arrive.
 
 pub mod detector;
 mod lateness;
-pub mod undo;
+mod reductions;
+mod repairs;
+mod rounds;
+pub(crate) mod variant;

@@ -1,25 +1,31 @@
 //! # Blanton and Allman's thresholds: INC, AVG, EWMA
 //!
-//! Blanton, Allman: On Making TCP More Robust to Packet Reordering. ACM CCR 32(1), 2002; by the descriptions in RR-TCP
-//! (Zhang, Karp, Floyd, Peterson, ICSI TR-02-006, §3, "DSACK-BL-*") and in the survey of Leung, Li, Yang (§5.2.2).
+//! Blanton, Allman: On Making TCP More Robust to Packet Reordering. ACM CCR 32(1), 2002; as described in RR-TCP (Zhang,
+//! Karp, Floyd, Peterson, ICSI TR-02-006, §3, "DSACK-BL-*") and in the survey of Leung, Li, Yang (§5.2.2).
 //!
 //! **What it changes.** Each fast retransmit that a DSACK proves spurious raises dupthresh.
 //!
-//! **State.** `dup_thresh` (INC, AVG) or `avg` (EWMA), and N of the last episode's hole: how many segments had been
-//! SACKed above it when it was covered, which is how many duplicates it would have taken to tell reordering from loss.
+//! **State.** `dup_thresh` (INC, AVG) or `avg` (EWMA), and N for the hole of the last episode: the number of segments
+//! that had been SACKed above the hole when it was covered. That many duplicate ACKs would have been needed to
+//! distinguish reordering from loss.
 //!
-//! **Rules.** 1, on such a proof: INC adds K; AVG takes the mean of dupthresh and N, and never lowers it. 2, EWMA: avg
-//! moves towards N, at such a proof and whenever a segment that was sent once fills a hole. 3: dupthresh is at least 3
-//! and at most 90 % of cwnd, where 3 wins. 4, on every expiry of the retransmission timer: back to 3.
+//! **Rules.**
+//! - 1, when a fast retransmit proves spurious: INC adds K; AVG takes the mean of dupthresh and N, but never lowers
+//!   dupthresh.
+//! - 2, EWMA: avg moves towards N when a fast retransmit proves spurious, and when a segment that was sent once fills a
+//!   hole.
+//! - 3: dupthresh is at most 90 % of cwnd, but always at least 3.
+//! - 4: each expiry of the retransmission timer resets dupthresh to 3.
 //!
-//! **Departures.** N for AVG and EWMA follows the survey ("duplicate ACKs required to disambiguate reordering from
-//! loss"). RR-TCP's "duplicate ACKs that caused a false fast retransmit" would be dupthresh itself, and their mean no
-//! rule. Nobody states the gain of EWMA; 1/4 is that of RTTVAR. The 90 % are taken when the threshold is used, so what
-//! was learned outlives a small window. N counts segments, so that lost ACKs do not shrink it.
+//! **Departures.** For AVG and EWMA, N follows the survey ("duplicate ACKs required to disambiguate reordering from
+//! loss"). The definition in RR-TCP, "duplicate ACKs that caused a false fast retransmit", would be dupthresh itself,
+//! and averaging it would have no effect. No source gives the gain of EWMA; 1/4 is that of RTTVAR. The limit of 90 % is
+//! applied when the threshold is used, so a small window does not erase what was learned. N counts segments, so that
+//! lost ACKs do not reduce it.
 //!
 //! **Reproduces.** RR-TCP Figs. 17 to 19 and Table 4; survey Fig. 7 c, d.
 //!
-//! **Status.** Partial: the original paper was not at hand.
+//! **Status.** Partial: the original paper was not available.
 
 use std::sync::Arc;
 
@@ -54,7 +60,7 @@ pub(crate) const INC: Variant = Variant {
 pub(crate) const AVG: Variant = Variant {
     name: "ba-avg",
     aliases: &["dsack-bl-avg"],
-    summary: "each spurious fast retransmit raises the threshold halfway to the duplicates that it needed",
+    summary: "each spurious fast retransmit raises the threshold halfway to the number of duplicate ACKs required",
     compose: || with_threshold(Rule::Avg),
     ..INC
 };
@@ -63,7 +69,7 @@ pub(crate) const AVG: Variant = Variant {
 pub(crate) const EWMA: Variant = Variant {
     name: "ba-ewma",
     aliases: &["dsack-bl-ewma"],
-    summary: "the threshold is a moving average of the duplicates that late segments caused",
+    summary: "the threshold is a moving average of the number of duplicate ACKs that late segments caused",
     compose: || with_threshold(Rule::Ewma),
     ..INC
 };
@@ -72,8 +78,8 @@ fn with_threshold(rule: Rule) -> Composition {
     Composition { dup_thresh: Arc::new(Config { rule, ..Config::default() }), ..repaired() }
 }
 
-/// What all of the authors' schemes share: DSACK proofs, slow start back to the old window, and limited transmit that
-/// goes on for every second duplicate.
+/// What all schemes of the authors share: proof by DSACK, slow start back to the old window, and limited transmit that
+/// continues on every second duplicate ACK.
 pub(crate) fn repaired() -> Composition {
     let dsack: Shared<dyn reknit_tcp::seams::SpuriousDetector> = Arc::new(dsack_det::Config::default());
     Composition {
@@ -84,7 +90,7 @@ pub(crate) fn repaired() -> Composition {
     }
 }
 
-/// How the threshold learns.
+/// How the threshold changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
@@ -101,7 +107,7 @@ pub enum Rule {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Which of the three.
+    /// How the threshold changes.
     pub rule: Rule,
     /// K, what INC adds, in segments (RR-TCP §3: one).
     #[schemars(range(min = 0, max = 1000))]
@@ -132,7 +138,7 @@ impl Part<dyn DupThresh> for Config {
     }
 }
 
-/// dupthresh before anything is learned, and at least (RFC 5681 §3.2).
+/// The initial and smallest dupthresh (RFC 5681 §3.2).
 const DT0: Segments = Segments(3);
 
 #[derive(Debug)]
@@ -149,7 +155,7 @@ impl BlantonAllman {
         BlantonAllman { config, dup_thresh: DT0, avg: f64::from(DT0.0), episode: Lesson::default() }
     }
 
-    /// Rules 1 and 2: a fast retransmit was spurious; `n` duplicates would have told.
+    /// Rules 1 and 2: a fast retransmit was spurious; `n` duplicate ACKs would have shown it.
     fn learn_from_needless(&mut self, n: Segments) {
         match self.config.rule {
             Rule::Inc => self.dup_thresh += self.config.step,
@@ -224,7 +230,7 @@ mod tests {
     use super::*;
     use crate::base::given::{SMSS, segments};
 
-    /// A threshold, and what it is after each of these N.
+    /// A policy after each of these N, and its threshold after each.
     fn learned<const LEN: usize>(rule: Rule, ns: [u32; LEN]) -> (BlantonAllman, [u32; LEN]) {
         let mut policy = BlantonAllman::new(Config { rule, ..Config::default() });
         let thresholds = ns.map(|n| {
@@ -247,14 +253,14 @@ mod tests {
             let (mut policy, _) = learned(rule, [9, 9]);
             policy.forget();
             assert_eq!(policy.within(segments(50), SMSS), Segments(3));
-            // Nothing of the old average is left either: the next N weighs as the first did.
+            // The average is reset too: the next N has the effect of the first.
             policy.learn_from_needless(Segments(9));
             assert_eq!(policy.dup_thresh, learned(rule, [9]).0.dup_thresh);
         }
     }
 
     #[test]
-    fn avg_goes_halfway_and_never_back() {
+    fn avg_goes_halfway_and_never_down() {
         assert_eq!(learned(Rule::Avg, [9, 9, 20, 4]).1, [6, 8, 14, 14]);
     }
 
@@ -266,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_limits_what_is_used_but_not_what_is_kept() {
+    fn the_window_limits_the_threshold_in_use_but_not_the_learned_one() {
         let (policy, _) = learned(Rule::Inc, [9; 17]);
         let used = [10, 40, 3].map(|cwnd| policy.within(segments(cwnd), SMSS).0);
         assert_eq!(used, [9, 20, 3]);

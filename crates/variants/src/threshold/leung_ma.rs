@@ -1,29 +1,32 @@
 //! # Leung-Ma
 //!
 //! Leung, Ma: Enhancing TCP Performance to Persistent Packet Reordering. Journal of Communications and Networks 7(3),
-//! 2005; by the survey of Leung, Li, Yang (§5.2.4).
+//! 2005; as described in the survey of Leung, Li, Yang (§5.2.4).
 //!
-//! **What it changes.** dupthresh is a moving average of reordering lengths plus a share of their mean deviation, small
-//! enough that a lost segment is repaired before the retransmission timer expires.
+//! **What it changes.** dupthresh is a moving average of reordering lengths plus a multiple of their mean deviation,
+//! but small enough to repair a lost segment before the retransmission timer expires.
 //!
-//! **State.** `avg` and `mdev`; the length of the last episode's hole.
+//! **State.** `avg` and `mdev`; the length of the hole of the last episode.
 //!
-//! **Rules.** 1, a length x is measured when a segment that was sent once comes late, or when a fast retransmit turns out
-//! to have been spurious (the length of its first delivery). The first x sets avg; each later one moves mdev towards
-//! |avg - x|, then avg towards x. 2, dupthresh is avg + lambda mdev, rounded up; at least 3, and at most each of:
-//! cwnd (kappa RTO / SRTT - 2), one less than what the window and limited transmit can have in flight, 64. Why the
-//! bound: the first duplicate comes one RTT after the segment was sent, the rest take dupthresh / cwnd of an RTT and the
-//! repair one RTT more, and all of that must fit into kappa RTO. 3, on the first expiry of the timer: avg is halved and
-//! mdev quartered; later expiries of a series are not the threshold's fault.
+//! **Rules.**
+//! - 1: a length x is measured when a segment that was sent once arrives late, or when a fast retransmit proves
+//!   spurious (the length at the first delivery). The first x sets avg. Each later one moves mdev towards |avg - x|,
+//!   and then avg towards x.
+//! - 2: dupthresh is avg + lambda mdev, rounded up. It is at least 3, and at most each of: cwnd (kappa RTO / SRTT - 2);
+//!   one less than the window and limited transmit allow in flight; 64. The first limit follows from the timer. The
+//!   first duplicate ACK arrives one RTT after the segment was sent, the others take dupthresh / cwnd of an RTT, and
+//!   the repair takes one more RTT; all this must fit into kappa RTO.
+//! - 3: on the first expiry of the timer avg is halved and mdev is divided by four. Later expiries in a series are not
+//!   caused by the threshold.
 //!
-//! **Departures.** The survey gives no constants. Gain, lambda, kappa and the shares of rule 3 are those of an
-//! implementation by others. With them the threshold lies close to the average, so that about every second late segment
-//! is still retransmitted; and where RTO is less than 2 / kappa round trips, the bound leaves 3. The bounds are taken when the
-//! threshold is used. In-order traffic never lowers it.
+//! **Departures.** The survey gives no constants. The gain, lambda, kappa and the factors of rule 3 are those of an
+//! implementation by others. With them the threshold is close to the average, so about every second late segment is
+//! still retransmitted; and if RTO is less than 2 / kappa round trips, the threshold is 3. The limits are applied when
+//! the threshold is used. In-order traffic never lowers it.
 //!
-//! **Reproduces.** Meant for survey Fig. 7 c, d; with these constants it stays behind what is shown there.
+//! **Reproduces.** Intended for survey Fig. 7 c, d; with these constants it does not reach the results shown there.
 //!
-//! **Status.** Partial: the original paper was not at hand.
+//! **Status.** Partial: the original paper was not available.
 
 use std::sync::Arc;
 
@@ -41,11 +44,11 @@ use crate::rule::{Need, Rule};
 use crate::undo::dsack_det;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "leung-ma",
     aliases: &["leungma"],
-    summary: "the threshold is a moving average of reordering lengths plus deviation, bounded by the timeout",
+    summary: "the threshold is a moving average of reordering lengths plus their deviation, limited by the timeout",
     source: "Leung and Ma 2005; survey section 5.2.4",
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
@@ -68,16 +71,16 @@ pub(crate) const VARIANT: Variant = Variant {
 pub struct Config {
     /// g, the weight of a new length in both averages.
     pub gain: Share,
-    /// How much of the mean deviation goes on top of the average.
+    /// The factor of the mean deviation that is added to the average.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub lambda: f64,
     /// The share of the retransmission timeout within which a repair must be acknowledged.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub kappa: f64,
-    /// What it has to contain besides the duplicates, in SRTT: the way of the lost segment and that of its repair.
+    /// What else must fit into that time, in SRTT: the delivery of the lost segment and of its repair.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub round_trips: f64,
-    /// k of limited transmit: the windows that it may send beyond cwnd.
+    /// k of limited transmit: how many windows it may send beyond cwnd.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub windows: f64,
 }
@@ -102,7 +105,7 @@ impl Part<dyn DupThresh> for Config {
 
 const MIN_DUP_THRESH: Segments = Segments(3);
 const MAX_DUP_THRESH: f64 = 64.0;
-/// What arithmetic in floating point may be wrong by: no whole number is missed, none is passed.
+/// The tolerance for rounding errors in floating-point arithmetic.
 const EPSILON: f64 = 1e-9;
 
 #[derive(Clone, Copy, Debug)]
@@ -114,9 +117,9 @@ struct Lengths {
 #[derive(Debug)]
 struct LeungMa {
     config: Config,
-    /// None before the first event.
+    /// `None` before the first event.
     lengths: Option<Lengths>,
-    /// The length of the episode's hole at its first delivery, if the ACK tells it.
+    /// The length of the hole of the episode at its first delivery, if the ACK shows it.
     episode: Lesson<Option<Segments>>,
 }
 
@@ -137,13 +140,13 @@ impl LeungMa {
         self.lengths.map_or(0.0, |Lengths { avg, mdev }| (avg + self.config.lambda * mdev - EPSILON).ceil())
     }
 
-    /// Rule 2: how many duplicates the timer leaves time for; `cwnd` in segments.
+    /// Rule 2: how many duplicate ACKs fit into the time before the timer expires; `cwnd` is in segments.
     fn timer_bound(&self, cwnd: f64, rto_in_srtt: Option<f64>) -> f64 {
         let bound = |ratio: f64| (cwnd * (self.config.kappa * ratio - self.config.round_trips) + EPSILON).floor();
         rto_in_srtt.map_or(MAX_DUP_THRESH, bound)
     }
 
-    /// Rule 2: how many duplicates the window and limited transmit can cause.
+    /// Rule 2: how many duplicate ACKs the window and limited transmit can cause.
     fn window_bound(&self, cwnd: f64) -> f64 {
         (cwnd + EPSILON).floor() + (self.config.windows * cwnd + EPSILON).floor() - 1.0
     }
@@ -151,7 +154,7 @@ impl LeungMa {
     /// Rule 2.
     fn threshold(&self, cwnd: f64, rto_in_srtt: Option<f64>) -> Segments {
         let limits = self.timer_bound(cwnd, rto_in_srtt).min(self.window_bound(cwnd)).min(MAX_DUP_THRESH);
-        #[expect(clippy::cast_sign_loss, reason = "a float cast saturates: what is negative becomes zero")]
+        #[expect(clippy::cast_sign_loss, reason = "a float cast saturates: negative values become zero")]
         let limited = self.unbounded().min(limits) as u32;
         Segments(limited).max(MIN_DUP_THRESH)
     }
@@ -167,7 +170,7 @@ impl LeungMa {
 
 impl DupThresh for LeungMa {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
-        // An ACK that covers more than the hole tells no length: an ACK before it was lost or overtaken.
+        // An ACK that covers more than the hole shows no length: an earlier ACK was lost or overtaken.
         let spurious = self.episode.on_ack(ack, |hole| match ack.newly {
             [_] => ack.highest.map(|highest| highest.beyond(hole)),
             _ => None,

@@ -1,21 +1,21 @@
-//! # Lee, Park and Choi at the sender: a threshold by the number of paths
+//! # Lee, Park and Choi at the sender: a threshold that depends on the number of paths
 //!
 //! Lee, Park, Choi: Improving TCP Performance in Multipath Packet Forwarding Networks. Journal of Communications and
-//! Networks 4(2), 2002; by the survey of Leung, Li, Yang (§5.2.1).
+//! Networks 4(2), 2002; as described in the survey of Leung, Li, Yang (§5.2.1).
 //!
-//! **What it changes.** dupthresh grows with the logarithm of the number of paths over which the flow is spread. The
-//! sender has to be told that number; nothing else changes it.
+//! **What it changes.** dupthresh grows with the logarithm of the number of paths that the flow uses. The number must
+//! be configured at the sender; nothing else changes the threshold.
 //!
 //! **Rules.** dupthresh = D (1 + floor(log2 N)).
 //!
-//! **Departures.** The survey says "logarithmically" and no more; the formula is that of a secondary source. Limited
-//! transmit sends a segment for each that is SACKed, as RR-TCP does: without it a threshold above the window could never
-//! be reached. N is set before the connection opens. There is no upper limit: what N asks for and the window cannot
-//! give, the timer repairs.
+//! **Departures.** The survey only says "logarithmically"; the formula is from a secondary source. Limited transmit
+//! sends one segment for each SACKed one, as in RR-TCP: otherwise a threshold above the window could never be reached.
+//! N is set before the connection opens. There is no upper limit: if the threshold exceeds what the window can reach,
+//! losses are repaired by the timer.
 //!
 //! **Reproduces.** Nothing: the survey gives no experiment with it.
 //!
-//! **Status.** Partial: the original paper was not at hand.
+//! **Status.** Partial: the original paper was not available.
 
 use std::sync::Arc;
 
@@ -30,11 +30,11 @@ use crate::part::{Algorithm, Part};
 use crate::rule::Rule;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "lpc-sender",
     aliases: &["lee-park-choi"],
-    summary: "a threshold that grows with the logarithm of the number of paths, which it must be told",
+    summary: "a threshold that grows with the logarithm of the number of paths, which must be configured",
     source: "Lee, Park and Choi 2002; survey section 5.2.1",
     side: Side::Sender,
     peer_needs: "SACK",
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn no_path_is_taken_as_one() {
+    fn zero_paths_count_as_one() {
         assert_eq!(Config { paths: 0, ..Config::default() }.dup_thresh(), Segments(3));
         assert_eq!(Config::default().dup_thresh(), Segments(3));
     }

@@ -1,4 +1,4 @@
-//! Adapt the number of duplicate ACKs that mean loss.
+//! Variants that adapt the number of duplicate ACKs that indicate a loss.
 
 pub mod blanton_allman;
 pub mod leung_ma;

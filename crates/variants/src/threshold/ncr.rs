@@ -2,26 +2,27 @@
 //!
 //! Bhandarkar, Reddy, Allman, Blanton: Improving the Robustness of TCP to Non-Congestion Events. RFC 4653, 2006.
 //!
-//! **What it changes.** The threshold is a share of what is outstanding, so that a loss is declared about one round trip
-//! after it happened, and new data is sent all the while ("Extended Limited Transmit", ELT): for every second SACKed
-//! segment ("careful", the rate of a halved window) or for each ("aggressive").
+//! **What it changes.** The threshold is a fraction of the outstanding data, so a loss is detected about one round trip
+//! after it happened. Meanwhile new data is sent ("Extended Limited Transmit", ELT): for every second SACKed segment
+//! ("careful", the rate of a halved window) or for each one ("aggressive").
 //!
-//! **State.** `FlightSizePrev` is the FlightSize at the start of ELT, which is the start of disorder: the engine keeps
-//! it. `Skipped`: SACKed bytes that shall send nothing. The threshold needs no state: the ACK before left it as a
-//! function of FlightSize, and FlightSize is what that ACK left too.
+//! **State.** `FlightSizePrev`: FlightSize at the start of ELT, which is the start of disorder; the engine keeps it.
+//! `Skipped`: SACKed bytes for which nothing is sent. The threshold needs no state: it is a function of FlightSize
+//! after the previous ACK.
 //!
 //! **Rules.** §3.1 (I) and §3.3 (E.6): `DupThresh = max(LT_F * FlightSize, 3)`. §3.2 (T): an ACK that advances shows
-//! that it was reordering; cwnd comes down to what is outstanding, and slow start leads back to `FlightSizePrev`. §3.3
-//! (E): new data by the pipe. §3.4: a loss reduces from `FlightSizePrev`.
+//! that there was only reordering; cwnd is reduced to what is outstanding, and slow start leads back to
+//! `FlightSizePrev`. §3.3 (E): new data is sent as the pipe allows. §3.4: a loss reduces the window from
+//! `FlightSizePrev`.
 //!
-//! **Departures.** (T.1) leaves alone the part of a segment by which cwnd has grown, because FlightSize cannot show it;
-//! otherwise frequent reordering would keep the window from ever growing. The threshold is rounded up to whole segments.
-//! A timeout in ELT also reduces from `FlightSizePrev`. Disorder that is left when a recovery ends is ELT at once; the RFC
-//! waits for an ACK without SACK. Nagle may be off, because records, not bytes, are counted. Without SACK the RFC does
-//! not apply and the base takes over.
+//! **Departures.** (T.1) keeps the fraction of a segment by which cwnd has grown, because FlightSize cannot show it;
+//! otherwise the window would never grow under frequent reordering. The threshold is rounded up to whole segments. A
+//! timeout during ELT also reduces the window from `FlightSizePrev`. If disorder remains at the end of a recovery, ELT
+//! begins at once; the RFC waits for an ACK without SACK. Nagle's algorithm need not be on, because segments are
+//! counted, not bytes. Without SACK the RFC does not apply, and the base is used.
 //!
-//! **Reproduces.** Nothing yet: the RFC has no figures. Under reordering that never ends the window stays at the
-//! `FlightSizePrev` with which it began, as (T.4) has it.
+//! **Reproduces.** Nothing yet: the RFC has no figures. Under permanent reordering the window stays at the initial
+//! `FlightSizePrev`, as required by (T.4).
 //!
 //! **Status.** Faithful.
 
@@ -44,11 +45,11 @@ use crate::rule::{Need, Rule};
 use crate::seam::Seam;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry for the careful variant.
+/// The registry entry of the careful variant.
 pub(crate) const CAREFUL: Variant = Variant {
     name: "ncr-careful",
     aliases: &["ncr"],
-    summary: "threshold of 2/3 of what is outstanding; new data for every second SACKed segment meanwhile",
+    summary: "a threshold of 2/3 of the outstanding data; until then new data for every second SACKed segment",
     source: "RFC 4653",
     side: Side::Sender,
     peer_needs: "SACK, a receive buffer of two windows",
@@ -56,11 +57,11 @@ pub(crate) const CAREFUL: Variant = Variant {
     compose: || compose(Mode::Careful),
 };
 
-/// The registry's entry for the aggressive variant.
+/// The registry entry of the aggressive variant.
 pub(crate) const AGGRESSIVE: Variant = Variant {
     name: "ncr-aggressive",
     aliases: &[],
-    summary: "threshold of 1/2 of what is outstanding; new data for each SACKed segment meanwhile",
+    summary: "a threshold of 1/2 of the outstanding data; until then new data for each SACKed segment",
     compose: || compose(Mode::Aggressive),
     ..CAREFUL
 };
@@ -75,7 +76,7 @@ fn compose(mode: Mode) -> Composition {
     }
 }
 
-/// SACK is a requirement.
+/// RFC 4653 requires SACK.
 fn without_sack(plugins: &mut SenderPlugins) {
     newreno::without_sack(plugins);
     plugins.dup_thresh = fixed_threshold::Config::default().build();
@@ -83,22 +84,22 @@ fn without_sack(plugins: &mut SenderPlugins) {
     plugins.loss_response = respond_at_once::Config::default().build();
 }
 
-/// How much is sent while it is open whether something was lost (§3).
+/// How much is sent until it is known whether a segment was lost (§3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// One new segment for every second that is SACKed.
+    /// One new segment for every second SACKed segment.
     #[default]
     Careful,
-    /// One new segment for each that is SACKed.
+    /// One new segment for each SACKed segment.
     Aggressive,
 }
 
-/// Parameters of the threshold and of Extended Limited Transmit, which belong together.
+/// Parameters of the threshold and of Extended Limited Transmit, which need each other.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Careful or aggressive: with `LT_F` = 2/3 or 1/2 (§3).
+    /// Careful (`LT_F` = 2/3) or aggressive (`LT_F` = 1/2) (§3).
     pub mode: Mode,
 }
 
@@ -155,14 +156,14 @@ struct Extended {
     mode: Mode,
     /// `Skipped`.
     skipped: Bytes,
-    /// The last (E) steps allowed so many segments from this byte on.
+    /// The last (E) steps allowed this many segments, beginning at `from`.
     steps: Segments,
     from: Offset,
 }
 
 impl Extended {
-    /// (E.4), for what the last (E) steps have really sent: the application, the peer's window or the burst limit may
-    /// have stopped them.
+    /// (E.4), for what the last (E) steps really sent: the application, the peer's window or the burst limit may have
+    /// prevented some of it.
     fn count_skipped(&mut self, cx: &Context<'_>) {
         let sent = cx.snd.snd_nxt.since(self.from).min(self.steps.of(cx.snd.smss));
         if self.mode == Mode::Careful {
@@ -171,8 +172,8 @@ impl Extended {
         self.steps = Segments::ZERO;
     }
 
-    /// (E.2) to (E.5): how many segments go out while `pipe + Skipped <= FlightSizePrev - SMSS`. Each adds itself to the
-    /// pipe, and when careful to Skipped as well.
+    /// (E.2) to (E.5): how many segments are sent while `pipe + Skipped <= FlightSizePrev - SMSS`. Each one increases
+    /// the pipe and, in careful mode, `Skipped`.
     fn steps(&self, cx: &Context<'_>, pipe: Bytes) -> Segments {
         let smss = cx.snd.smss;
         let room = cx.snd.flight_before_disorder - (pipe + self.skipped);

@@ -1,28 +1,32 @@
 //! # RN-TCP, reorder notifying
 //!
-//! Sathiaseelan, Radzik: Improving the Performance of TCP in the Case of Packet Reordering. LNCS 3079, 2004; by the survey
-//! of Leung, Li, Yang, §5.2.5.
+//! Sathiaseelan, Radzik: Improving the Performance of TCP in the Case of Packet Reordering. LNCS 3079, 2004; as
+//! described in the survey of Leung, Li, Yang, §5.2.5.
 //!
 //! **What it changes.** Both ends and the routers. A router that has dropped packets of a flow writes their range into
-//! the next one. The receiver holds a gap for reordering unless a router tells of drops in it, and says so in its ACKs;
-//! the sender waits longer for what was only reordered.
+//! the flow's next packet. The receiver takes a gap as reordering unless a router has reported drops in it, and says so
+//! in its ACKs. The sender waits longer for segments that were only reordered.
 //!
-//! **State.** Receiver: the gaps, in pieces that are `dropped` or not; `ahead`: drops told of where no gap is yet.
-//! Sender: `reordered`, what the last duplicate ACK said.
+//! **State.** Receiver: the gaps, in pieces that are `dropped` or not; `ahead`: reported drops beyond the highest byte
+//! received. Sender: `reordered`, the report of the last duplicate ACK.
 //!
-//! **Rules.** Routers: `reknit-path`, `router.rs`. Receiver: 1: a new gap is due to reordering; 2: what lies in the
-//! range of a notice was dropped, and stays so; 3: what arrives is no gap; 4: an ACK says "reordered" if nothing of the
-//! first gap was dropped. Sender: a third duplicate that says so calls for `k` more that say so, one that does not
-//! retransmits at once.
+//! **Rules.** Routers: see `router.rs` in `reknit-path`. Receiver:
+//! - 1: a new gap is due to reordering.
+//! - 2: bytes in the range of a notice were dropped, and stay marked as such.
+//! - 3: bytes that arrive are removed from the gaps.
+//! - 4: an ACK reports "reordered" if no part of the first gap was dropped.
 //!
-//! **Departures.** The survey gives neither sizes nor the marking of gaps nor k. The sender leaves room in each
-//! segment, since packets cannot grow on their way; routers write nowhere else. A notice that overtakes the gap it
-//! belongs to is kept. A range covers more than what was dropped, so a segment in it that was only late counts as
-//! dropped, which is the safe side.
+//! Sender: if the third duplicate ACK reports "reordered", `k` more with that report are required; a duplicate ACK
+//! without it causes a fast retransmit at once.
 //!
-//! **Reproduces.** Survey §7: RN-TCP stays behind what adapts to the reordering that it meets.
+//! **Departures.** The survey gives no field sizes, no encoding of the gaps and no k. The sender reserves room in each
+//! segment, because packets cannot grow on their way; routers write nowhere else. A notice that arrives before its gap
+//! is kept. The range of a notice may include segments that were not dropped; if such a segment is late, it counts as
+//! dropped, which is the safe choice.
 //!
-//! **Status.** Partial: the paper itself was not at hand.
+//! **Reproduces.** Survey §7: RN-TCP performs worse than variants that adapt to the reordering they measure.
+//!
+//! **Status.** Partial: the original paper was not available.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,11 +45,11 @@ use crate::part::{Algorithm, Part};
 use crate::rule::{Need, Rule};
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "rn",
     aliases: &["rn-tcp"],
-    summary: "routers tell what they dropped; the sender waits for six duplicates if a gap is due to reordering",
+    summary: "routers report drops; for a gap without drops the sender waits for six duplicate ACKs",
     source: "Sathiaseelan, Radzik 2004; survey section 5.2.5",
     side: Side::Both,
     peer_needs: "SACK, the experimental option, routers that notify",
@@ -62,10 +66,10 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Duplicates that mean loss if they do not say otherwise (survey §5.2.5: 3).
+    /// Duplicate ACKs that indicate a loss without the report "reordered" (survey §5.2.5: 3).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub dup_thresh: Segments,
-    /// k, how many more it takes while they say "reordered" (survey §5.2.5, no value).
+    /// k, how many more are required while they report "reordered" (survey §5.2.5 gives no value).
     #[schemars(range(min = 0, max = 1_000_000))]
     pub k: Segments,
 }
@@ -117,7 +121,7 @@ impl Plugin for Notified {
     }
 }
 
-/// What travels has no parameters.
+/// The header support has no parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MarksConfig {}
@@ -134,7 +138,7 @@ impl Part<dyn HeaderSupport> for MarksConfig {
     }
 }
 
-/// Pieces of gaps remembered at most; what is not remembered counts as dropped.
+/// The maximum number of pieces kept; bytes beyond them count as dropped.
 const MAX_PIECES: usize = 1024;
 
 /// Bytes that are missing, all for the same reason.
@@ -167,7 +171,7 @@ impl Marks {
         }
     }
 
-    /// Lets a piece end at `at`. One too many stays whole.
+    /// Splits the piece that contains `at`, unless there would be too many.
     fn split(&mut self, at: Offset) {
         let i = self.gaps.partition_point(|piece| piece.end <= at);
         if let Some(piece) = self.gaps.get(i).copied().filter(|piece| piece.start < at)
@@ -178,7 +182,7 @@ impl Marks {
         }
     }
 
-    /// The pieces that bytes of `start..end` belong to.
+    /// The pieces that contain bytes of `start..end`.
     fn pieces(&mut self, start: Offset, end: Offset) -> std::ops::Range<usize> {
         self.split(start);
         self.split(end);

@@ -1,29 +1,33 @@
 //! # TCP-DCR
 //!
-//! Bhandarkar, Reddy: TCP-DCR: Making TCP Robust to Non-Congestion Events. NETWORKING 2004; by the survey of Leung, Li
-//! and Yang (IEEE TPDS 2007), §6.1.4, and by RFC 4653 §1 and §2, which continues it.
+//! Bhandarkar, Reddy: TCP-DCR: Making TCP Robust to Non-Congestion Events. NETWORKING 2004; as described in the survey
+//! of Leung, Li and Yang (IEEE TPDS 2007), §6.1.4, and in RFC 4653 §1 and §2, which builds on it.
 //!
-//! **What it changes.** Duplicates are not counted. The first one starts a clock, and only if the hole is still open
-//! when the clock has run for τ, one round trip, is the segment marked lost. Until then each duplicate sends a new segment.
+//! **What it changes.** Duplicate ACKs are not counted. The first one starts a timer, and the segment is marked lost
+//! only if the hole is still open after τ, one round trip. Until then each duplicate ACK releases a new segment.
 //!
-//! **State.** The first hole and when its wait ends. When the first duplicate above a hole came is in its record.
+//! **State.** The first hole and when its wait ends. The record of a hole holds the time of the first duplicate ACK
+//! above it.
 //!
-//! **Rules.** 1: the first duplicate starts the wait of τ. 2: each newly SACKed segment sends a new one
-//! (`base/limited_transmit.rs`, `every-sack`). 3: SND.UNA passes the hole: nothing happened; the next hole has waited
-//! since its own first duplicate. 4: the wait ends: fast retransmit, from the FlightSize before the first duplicate; in
-//! recovery RFC 6675 judges the further holes (`sack.rs`). 5: a timeout ends every wait.
+//! **Rules.**
+//! - 1: the first duplicate ACK starts the wait of τ.
+//! - 2: each newly SACKed segment releases a new one (`base/limited_transmit.rs`, `every-sack`).
+//! - 3: if SND.UNA passes the hole, nothing was lost. The wait of the next hole began with its own first duplicate ACK.
+//! - 4: when the wait ends, fast retransmit follows, and the window is reduced from the FlightSize before the first
+//!   duplicate ACK. During recovery RFC 6675 decides about the other holes (`sack.rs`).
+//! - 5: a timeout ends every wait.
 //!
-//! **Departures.** Rule 2 stops when FlightSize has reached two windows. The wait ends early enough for the repair to
-//! be acknowledged before the retransmission timer expires. What was sent again in an earlier episode waits from then
-//! on. Without an SRTT the rule is RFC 6675's; without SACK the variant recovers as NewReno. (4) needs no FlightSize of
-//! its own: the engine's, without what limited transmit has added, is what it was.
+//! **Departures.** Rule 2 stops when FlightSize reaches two windows. The wait ends early enough for the retransmission
+//! to be acknowledged before the retransmission timer expires. A segment that was retransmitted in an earlier episode
+//! waits from its last transmission. Without an SRTT, RFC 6675 applies; without SACK, the variant recovers as NewReno.
+//! Rule 4 does not store a FlightSize: the engine's FlightSize, without what limited transmit added, is the same.
 //!
-//! **Reproduces.** The survey's order of TCP-DCR above `dsack-r`, while reordering is shorter than the round trip.
-//! Where a drop-tail queue is full, rule 2 keeps it full, and what the clock then sends again comes on top: it is often
-//! dropped, and the timer has to repair.
+//! **Reproduces.** The survey's order, with TCP-DCR above `dsack-r`, as long as reordering is shorter than the round
+//! trip. If a drop-tail queue is full, rule 2 keeps it full. Retransmissions at the end of the wait add to it and are
+//! often dropped, and the timer has to repair the loss.
 //!
-//! **Status.** Partial: τ, its start and rule 2 are in the survey; the holes after the first, the limit of FlightSize and
-//! what ends the wait early are our reading.
+//! **Status.** Partial: τ, its start and rule 2 are in the survey; the treatment of the holes after the first, the
+//! limit of FlightSize and the early end of the wait are our reading.
 
 use std::sync::Arc;
 
@@ -43,11 +47,11 @@ use crate::rule::{NEEDS_SACK, Rule};
 use crate::seam::Seam;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "dcr",
     aliases: &["tcp-dcr"],
-    summary: "fast retransmit one round trip after the first duplicate ACK, however many follow",
+    summary: "fast retransmit one round trip after the first duplicate ACK, whatever their number",
     source: "TCP-DCR, NETWORKING 2004; survey section 6.1.4",
     side: Side::Sender,
     peer_needs: "SACK, a receive buffer of two windows",
@@ -91,14 +95,14 @@ impl Part<dyn LossDetector> for Config {
 struct Wait {
     hole: SegId,
     until: Instant,
-    /// The verdict was given; what it waits for now is not ours.
+    /// The hole was already judged lost.
     told: bool,
 }
 
 #[derive(Debug)]
 struct DelayedResponse {
     config: Config,
-    /// Judges all holes but the first of an episode.
+    /// Examines all holes of an episode but the first.
     sacked_above: SackedAbove,
     wait: Option<Wait>,
 }
@@ -118,7 +122,7 @@ impl DelayedResponse {
         }
     }
 
-    /// τ, or as much of it as leaves a round trip until the retransmission timer expires.
+    /// τ, shortened if necessary to end one round trip before the retransmission timer expires.
     fn tau(&self, cx: &Context<'_>, srtt: Duration) -> Duration {
         let until_timeout = cx.snd.rto_expires.since(cx.now);
         srtt.mul_f64(self.config.tau).min(until_timeout.saturating_sub(srtt))
@@ -129,14 +133,14 @@ impl DelayedResponse {
         if let Some(wait) = self.wait.as_mut().filter(|wait| wait.until <= cx.now) {
             wait.told = true;
             if cx.now < cx.snd.postponed_until {
-                return; // looking through the window on every ACK would be for nothing
+                return; // saves examining the window on every ACK
             }
             self.sacked_above.begin(cx, Why::Deadline, verdicts);
         }
     }
 }
 
-/// When the first duplicate told that something overtook the latest transmission of a hole.
+/// When the first duplicate ACK showed that the latest transmission of a hole was overtaken.
 fn overtaken(hole: &Record) -> Option<Instant> {
     (hole.is_open() && hole.first_above.is_set()).then(|| hole.first_above.max(hole.last_sent))
 }
@@ -171,7 +175,7 @@ impl LossDetector for DelayedResponse {
 }
 
 impl Plugin for DelayedResponse {
-    /// Rule 5, and the end of the wait in any other way.
+    /// Rule 5; other changes of the phase also end the wait.
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         self.wait = None;
         self.sacked_above.on_turn(cx, turn);

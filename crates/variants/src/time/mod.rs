@@ -1,4 +1,4 @@
-//! Judge by time, instead of by the number of duplicate ACKs, whether a segment is lost.
+//! Variants that detect losses by time instead of by the number of duplicate ACKs.
 
 pub mod dcr;
 pub(crate) mod overtaking;

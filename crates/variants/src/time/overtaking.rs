@@ -1,5 +1,5 @@
-//! What RACK keeps of deliveries (RFC 8985 §6.2): the delivered segment that was sent last, and the segments sent before
-//! it that are still open.
+//! The deliveries that RACK keeps track of (RFC 8985 §6.2): the delivered segment that was sent last, and the segments
+//! sent before it that are still open.
 
 use reknit_tcp::facts::Context;
 use reknit_tcp::scoreboard::{Record, SegId};
@@ -20,18 +20,18 @@ impl Transmission {
     }
 }
 
-/// Where the open segments end that were sent before `latest`.
+/// The last of the open segments that were sent before `latest`.
 #[derive(Clone, Copy, Debug)]
 enum Suspects {
     /// There are none.
     None,
-    /// At this one, or at the one before it if it has been delivered.
+    /// This one, or the one before it if this one has been delivered.
     UpTo(SegId),
-    /// They have to be looked for.
+    /// It must be searched for.
     Unknown,
 }
 
-/// The delivered segment that was sent last, and what it overtook.
+/// The delivered segment that was sent last, and the segments that it overtook.
 #[derive(Debug)]
 pub(crate) struct Overtaking {
     latest: Option<Transmission>,
@@ -55,13 +55,13 @@ impl Overtaking {
         }
     }
 
-    /// Segments that were marked lost are under way again, or the reverse.
+    /// Call it when segments marked lost count as in flight again, or the reverse.
     pub(crate) fn look_again(&mut self) {
         self.suspects_until = Suspects::Unknown;
     }
 
-    /// §6.2 step 5: whatever was sent before the latest delivered segment, `patience` ago or more, is lost. When to look
-    /// again: when the last of the rest is overdue.
+    /// §6.2 step 5: segments sent before the latest delivered one, and at least `patience` ago, are lost. Returns when
+    /// to check again: when the last of the others is overdue.
     pub(crate) fn judge(&mut self, cx: &Context<'_>, patience: Duration, verdicts: &mut Verdicts) -> Instant {
         let Some(latest) = self.latest else { return Instant::NEVER };
         for (id, record) in cx.board.in_send_order() {
@@ -86,7 +86,7 @@ impl Overtaking {
                     self.suspects_until = Suspects::None;
                     return None;
                 }
-                // One that was sent again in the meantime has left its place.
+                // A segment that has been retransmitted meanwhile is in another place.
                 before => before.filter(|id| cx.board.get(*id).is_some_and(is_suspect)),
             },
         };
@@ -97,7 +97,7 @@ impl Overtaking {
     }
 }
 
-/// The smallest sample of the last window, to within half of it: two buckets that take turns.
+/// The smallest sample in a window of time, accurate to half the window: it uses two buckets in turn.
 #[derive(Debug)]
 pub(crate) struct WindowedMin {
     half: Duration,
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_minimum_forgets_after_its_window() {
+    fn samples_older_than_the_window_are_dropped() {
         let mut min = WindowedMin::new(Duration::from_secs(10));
         let at = |s| Instant::ZERO + Duration::from_secs(s);
         min.update(at(1), Duration::from_millis(40));

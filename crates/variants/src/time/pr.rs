@@ -1,30 +1,36 @@
 //! # TCP-PR
 //!
 //! Bohacek, Hespanha, Lee, Lim, Obraczka: A New TCP for Persistent Packet Reordering. IEEE/ACM Transactions on
-//! Networking, 2006; by the survey of Leung, Li and Yang (IEEE TPDS 2007), §6.2.1.
+//! Networking, 2006; as described in the survey of Leung, Li and Yang (IEEE TPDS 2007), §6.2.1.
 //!
-//! **What it changes.** Everything about loss: no duplicates are counted and no retransmission timer runs. A segment is
-//! lost when it has been out for `mxrtt`, a multiple of an upper envelope of the round-trip times.
+//! **What it changes.** All of loss detection: duplicate ACKs are not counted, and there is no retransmission timer. A
+//! segment is lost when it has been outstanding for `mxrtt`, a multiple of an upper envelope of the round-trip times.
 //!
-//! **State.** `ewrtt`, the envelope (here as the connection's SRTT). `memorize`: what was outstanding when the window
-//! was last halved; losses among it belong to the same congestion. `cburst`: how many of them there were. Records keep
-//! when each segment was last sent and with which cwnd; what is still out is what the scoreboard thinks is in the network.
+//! **State.** `ewrtt`, the envelope (used as the SRTT of the connection). `memorize`: the segments outstanding when the
+//! window was last halved; losses among them belong to the same congestion event. `cburst`: the number of those losses.
+//! For each segment, the records hold when it was last sent and with which cwnd. The scoreboard knows which segments
+//! are still in the network.
 //!
-//! **Rules.** ACK: the envelope (`pr_envelope.rs`) and `mxrtt = β ewrtt`; the window grows by each segment ACKed or
-//! SACKed. Loss of a segment that is not memorized: half the window *that it was sent with*, memorize what is out. Of a
-//! memorized one: repair only; if those make up more than half a window, all is lost: cwnd of one, slow start, silence
-//! for `mxrtt`, which is at least 1 s, doubled with each loss of a retransmission until a sample comes. Sending, also
-//! of what is lost: while fewer segments are out than cwnd allows.
+//! **Rules.**
+//! - On an ACK: the envelope (`pr_envelope.rs`) and `mxrtt = β ewrtt` are updated; the window grows for each segment
+//!   acknowledged or SACKed.
+//! - On the loss of a segment that is not memorized: the window becomes half of the window *with which the segment was
+//!   sent*, and the outstanding segments are memorized.
+//! - On the loss of a memorized segment: it is only retransmitted. If such losses exceed half a window ("extreme
+//!   loss"), everything is marked lost, cwnd becomes one segment, slow start begins, and nothing is sent for `mxrtt`,
+//!   which is then at least 1 s and doubles with each loss of a retransmission until there is an RTT sample.
+//! - Data, including retransmissions, is sent while fewer segments are outstanding than cwnd allows.
 //!
-//! **Departures.** cwnd counts whole segments when it sends, as everywhere here; while something is SACKed, what an ACK
-//! adds to it is spent by the next one. What is out when all is lost stays
-//! memorized: the rest of the same burst must not raise the window again. A retransmission that was sent with a window
-//! of one doubles the wait also without such a burst. Without SACK the first segment alone has a clock, which starts
-//! when it becomes the first; each duplicate stands for a segment that is no longer out, and what is lost goes at once.
+//! **Departures.** Only whole segments of cwnd are used for sending, as everywhere in this project. While data is
+//! SACKed, the growth of cwnd by one ACK is used on the next one. The segments outstanding at an extreme loss stay
+//! memorized, so that the rest of the same burst does not raise the window again. A retransmission that was sent with a
+//! window of one segment doubles `mxrtt` even without an extreme loss. Without SACK only the first segment has a timer,
+//! which starts when it becomes the first. Each duplicate ACK stands for a segment that is no longer outstanding, and
+//! lost segments are retransmitted at once.
 //!
-//! **Reproduces.** The survey's Figs. 7 and 8 in their tendency: best of all, and flat in the spread of delays.
+//! **Reproduces.** The trend of the survey's Figs. 7 and 8: the best of all, and independent of the spread of delays.
 //!
-//! **Status.** Partial: α, β, the details of the extreme loss and the initial `mxrtt` are not in the texts at hand.
+//! **Status.** Partial: α, β, the details of the extreme loss and the initial `mxrtt` are not in the available texts.
 
 use std::sync::Arc;
 
@@ -44,14 +50,14 @@ use crate::seam::Seam;
 use crate::time::pr_envelope::{self, samples};
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "pr",
     aliases: &["tcp-pr"],
-    summary: "a segment is lost when it is out for 3 times the longest recent round trip; duplicates mean nothing",
+    summary: "a segment is lost once it is outstanding for 3 times the longest recent RTT; ignores duplicate ACKs",
     source: "TCP-PR, Transactions on Networking 2006; survey section 6.2.1",
     side: Side::Sender,
-    peer_needs: "SACK, or it sees less",
+    peer_needs: "SACK, for more precise timing",
     status: Status::Partial,
     compose: || Composition {
         loss_detector: Arc::new(Config::default()),
@@ -69,14 +75,14 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// β, how many envelopes a segment may be out.
+    /// β, for how many envelopes a segment may be outstanding.
     #[schemars(range(min = 1.0, max = 1000.0))]
     pub beta: f64,
-    /// The least `mxrtt`: the clock granularity, as in RFC 6298 §2.3.
+    /// The smallest `mxrtt`: the clock granularity, as in RFC 6298 §2.3.
     pub granularity: Duration,
-    /// The least `mxrtt` after an extreme loss.
+    /// The smallest `mxrtt` after an extreme loss.
     pub collapse: Duration,
-    /// The most by which `mxrtt` is multiplied after losses of retransmissions.
+    /// The largest factor of `mxrtt` after losses of retransmissions.
     #[schemars(range(min = 1, max = 65_536))]
     pub max_back_off: u64,
 }
@@ -113,7 +119,7 @@ impl Part<dyn LossDetector> for Config {
     }
 }
 
-/// What was outstanding at one moment, and has not been sent again since.
+/// The segments that were outstanding at one moment and have not been retransmitted since.
 #[derive(Clone, Copy, Debug)]
 struct Memorize {
     at: Instant,
@@ -136,10 +142,10 @@ struct SegmentClocks {
     memorize: Option<Memorize>,
     /// Losses among the memorized.
     cburst: u64,
-    /// All was lost, and no sample has come since.
+    /// An extreme loss has occurred, and there has been no RTT sample since.
     collapsed: bool,
     back_off: u64,
-    /// The first outstanding segment, and since when it is the first.
+    /// The first outstanding segment, and since when it has been the first.
     first: (SegId, Instant),
     deadline: Instant,
 }
@@ -152,14 +158,14 @@ impl SegmentClocks {
         (mxrtt * self.back_off).min(cx.config.max_rto.max(mxrtt))
     }
 
-    /// Whose clocks run and since when, the oldest first.
+    /// The segments with a running timer, and when each timer started, oldest first.
     fn clocks<'a>(&self, cx: &Context<'a>) -> impl Iterator<Item = (SegId, &'a Record, Instant)> + use<'a> {
         let (first, since) = self.first;
         let (sack, window_end) = (cx.snd.sack, cx.snd.snd_una + cx.snd.snd_wnd);
         let all = sack.then(|| cx.board.in_send_order()).into_iter().flatten().map(|(id, r)| (id, r, r.last_sent));
         let only = cx.board.get(first).filter(move |r| !sack && r.is_open());
         let only = only.map(|r| (first, r, r.last_sent.max(since)));
-        // What probes a closed window may be dropped by the receiver; the persist timer cares for it.
+        // Probes of a closed window may be dropped by the receiver; the persist timer handles them.
         all.chain(only).filter(move |(_, r, _)| r.cause != Cause::WindowProbe || r.start < window_end)
     }
 
@@ -169,7 +175,7 @@ impl SegmentClocks {
         }
     }
 
-    /// Each segment whose clock has run out is lost.
+    /// Marks segments lost whose timer has expired.
     fn judge(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         self.deadline = self.receiver_deadline(cx);
         for (id, record, since) in self.clocks(cx) {
@@ -182,7 +188,7 @@ impl SegmentClocks {
         }
     }
 
-    /// A receiver that has SACKed the first segment, and does not acknowledge it, has dropped it (RFC 2018 §8).
+    /// A receiver that has SACKed the first segment but does not acknowledge it has discarded it (RFC 2018 §8).
     fn receiver_deadline(&self, cx: &Context<'_>) -> Instant {
         let (first, since) = self.first;
         let sacked = cx.board.get(first).filter(|record| record.is_sacked());
@@ -210,7 +216,7 @@ impl SegmentClocks {
         }
     }
 
-    /// Extreme loss: more than half a window.
+    /// Extreme loss: more than half a window was lost.
     fn collapse(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         self.collapsed = true;
         self.memorize = Some(Memorize::now(cx));
@@ -262,7 +268,7 @@ impl Part<dyn LossResponse> for HalveConfig {
     }
 }
 
-/// Half the window that the lost segment was sent with.
+/// Sets the window to half of the window with which the lost segment was sent.
 #[derive(Debug)]
 struct HalveAtSending;
 
@@ -293,7 +299,7 @@ pub struct FlushConfig {}
 impl Algorithm for FlushConfig {
     const NAME: &'static str = "outstanding";
     const SOURCE: &'static str = include_str!("pr.rs");
-    /// With its short episodes the others would hold one loss for many.
+    /// Other detectors would take one loss for many, because its episodes are short.
     const RULES: &'static [Rule] = &[Rule::Only(Seam::LossDetector, &["segment-clocks"])];
 }
 
@@ -319,8 +325,8 @@ impl Part<dyn LimitedTransmit> for BeyondConfig {
     }
 }
 
-/// Send while less is out than cwnd allows, whatever has happened. There is no phase of recovery: the next ACK ends what
-/// a loss has begun.
+/// Sends while less is outstanding than cwnd allows, in every state. There is no recovery phase: the next ACK ends the
+/// episode that a loss began.
 #[derive(Debug)]
 struct Flush;
 
@@ -357,7 +363,7 @@ impl FastRecovery for Flush {
         true
     }
 
-    /// Without SACK nobody else has a clock while the first segment waits.
+    /// Without SACK only the first segment has a timer.
     fn retransmits_at_once(&self, cx: &Context<'_>) -> bool {
         !cx.snd.sack
     }
@@ -387,12 +393,12 @@ impl Part<dyn CongestionControl> for GrowthConfig {
 
 #[derive(Debug)]
 struct Growth {
-    /// What division has left, in bytes times cwnd: the window is a real number in the paper.
+    /// The remainder of the division, in bytes times cwnd: in the paper the window is a real number.
     rest: u64,
 }
 
 impl Growth {
-    /// One segment ACKed or SACKed: cwnd + 1 while that stays within ssthresh, else cwnd + 1/cwnd.
+    /// One segment was acknowledged or SACKed: cwnd + 1 as long as that is within ssthresh, otherwise cwnd + 1/cwnd.
     fn grow(&mut self, window: Window, smss: Bytes) -> Bytes {
         let Window { cwnd, ssthresh } = window;
         if cwnd + smss <= ssthresh {

@@ -1,18 +1,19 @@
 //! # The upper envelope of round-trip times of TCP-PR
 //!
-//! Bohacek, Hespanha, Lee, Lim, Obraczka, 2006; see `pr.rs`, whose clocks it sets.
+//! Bohacek, Hespanha, Lee, Lim, Obraczka, 2006; see `pr.rs`, which uses it for its timers.
 //!
-//! **What it changes.** No smoothed mean and no retransmission timer, but the longest round trip of late: a spike is taken
-//! over at once, and fades by α in each round trip, so that slower paths stay covered.
+//! **What it changes.** There is no smoothed mean and no retransmission timer, but the longest recent round-trip time.
+//! A longer sample is taken at once. The envelope then decays by α in each round trip, so slower paths stay covered for
+//! a while.
 //!
-//! **State.** `ewrtt`, which the connection sees as its SRTT.
+//! **State.** `ewrtt`, which the connection uses as its SRTT.
 //!
-//! **Rules.** For each segment that is delivered: `ewrtt = max(α^(1/⌊cwnd⌋) ewrtt, rtt)`, the root by two iterations of
-//! Newton's method.
+//! **Rules.** For each delivered segment: `ewrtt = max(α^(1/⌊cwnd⌋) ewrtt, rtt)`, with the root computed by two
+//! iterations of Newton's method.
 //!
-//! **Departures.** The root is computed once for each `⌊cwnd⌋`, not on every ACK.
+//! **Departures.** The root is computed once for each value of `⌊cwnd⌋`, not on every ACK.
 //!
-//! **Status.** Partial: the survey has the filter, not the value of α.
+//! **Status.** Partial: the survey has the filter, but not the value of α.
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context, TIMESTAMP_TICK};
@@ -30,10 +31,10 @@ use crate::seam::Seam;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// α, what is left of the envelope after one round trip.
+    /// α, the factor by which the envelope decays in one round trip.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub alpha: f64,
-    /// Newton's iterations for `α^(1/⌊cwnd⌋)`, at most 100.
+    /// The number of Newton iterations for `α^(1/⌊cwnd⌋)`.
     #[schemars(range(min = 1, max = 100))]
     pub iterations: u32,
 }
@@ -47,7 +48,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "rtt-envelope";
     const SOURCE: &'static str = include_str!("pr_envelope.rs");
-    /// It runs no timer.
+    /// It has no retransmission timer.
     const RULES: &'static [Rule] = &[Rule::Only(Seam::LossDetector, &["segment-clocks"])];
 }
 
@@ -88,15 +89,15 @@ fn root(alpha: f64, c: u32, iterations: u32) -> f64 {
     (0..iterations).fold(1.0, |x, _| (c - 1.0) / c * x + alpha / (c * libm::pow(x, c - 1.0)))
 }
 
-/// The round trips that an ACK tells for certain. A segment that was sent twice needs the echo of a timestamp; without
-/// SACK only the segment that was sent last can have caused the ACK.
+/// The unambiguous RTT samples of an ACK. A segment that was sent twice needs an echoed timestamp; without SACK only
+/// the segment that was sent last can have caused the ACK.
 pub(crate) fn samples<'a>(cx: &Context<'a>, ack: &AckFacts<'a>) -> impl Iterator<Item = Duration> {
     let (now, board, sack) = (cx.now, cx.board, cx.snd.sack);
     let echoed = ack.echoed.filter(|_| ack.advances()).map(|at| now.since(at));
     let records = ack.newly.iter().filter_map(move |id| board.get(*id)).filter(move |_| sack);
     let certain = move |record: &Record| match record.transmissions {
         1 => Some(now.since(record.last_sent)),
-        // An echo of what was sent before it is of no copy of it.
+        // A timestamp from before its first transmission belongs to another segment.
         _ => echoed.filter(|rtt| now - *rtt >= record.first_sent.floor_to(TIMESTAMP_TICK)),
     };
     records.filter_map(certain).chain(ack.rtt.filter(|_| !sack))
@@ -119,7 +120,7 @@ impl RtoEstimator for Envelope {
         self.update(1, rtt);
     }
 
-    /// None runs.
+    /// There is no timer.
     fn rto(&self) -> Option<Duration> {
         Some(Duration::MAX)
     }
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn newton_finds_the_root_in_two_steps() {
+    fn newtons_method_finds_the_root_in_two_iterations() {
         let close = |a: f64, b: f64| (a - b).abs() < 5e-9;
         assert!(close(root(0.995, 10, 1), 0.9995));
         assert!(close(root(0.995, 10, 2), 0.999_498_87));

@@ -2,19 +2,21 @@
 //!
 //! Cheng, Cardwell, Dukkipati, Jha: The RACK-TLP Loss Detection Algorithm for TCP. RFC 8985, 2021.
 //!
-//! **What it changes.** Time instead of counts: a segment is lost when one that was sent later has been delivered and a
-//! reordering window has passed since. A tail loss probe draws out the ACK that tells of losses at the end of a flight.
+//! **What it changes.** Losses are detected by time instead of by counting. A segment is lost when one that was sent
+//! later has been delivered and a reordering window has passed since. A tail loss probe causes an ACK that reveals
+//! losses at the end of a flight.
 //!
 //! **State.** The latest delivered transmission (`xmit_ts`, `end_seq`) with its `rtt`; `fack`; a windowed `min_rtt`;
-//! whether reordering was ever seen; the multiplier of the reordering window and how long it persists; the probe.
+//! whether reordering has been seen; the multiplier of the reordering window and how long it persists; the probe.
 //!
-//! **Rules.** §6.2 steps 1 to 5 for each ACK, §6.3 at a timeout, §7.2 to §7.4 for the probe; each function names its own.
+//! **Rules.** §6.2 steps 1 to 5 on each ACK, §6.3 at a timeout, §7.2 to §7.4 for the probe. Each function names its
+//! step.
 //!
-//! **Departures.** Beside RFC 8985 the variant has PRR, CUBIC, DSACK undo, and new data for
-//! whatever has left the network during disorder (limited transmit by the pipe). Step 5 asks for the longest remaining
-//! time of all suspects; it is taken from the newest of them without visiting the others.
+//! **Departures.** In addition to RFC 8985 the variant uses PRR, CUBIC, undo by DSACK, and limited transmit by the
+//! pipe, which sends new data for everything that has left the network. Step 5 requires the longest remaining time of
+//! all candidates; it is taken from the newest one, without visiting the others.
 //!
-//! **Reproduces.** The comparison that every figure of this project carries.
+//! **Reproduces.** The comparison with RACK in every figure of this project.
 //!
 //! **Status.** Faithful.
 
@@ -37,7 +39,7 @@ use crate::time::overtaking::{Overtaking, Transmission, WindowedMin};
 use crate::undo::dsack_det;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "rack",
     aliases: &["rack-tlp"],
@@ -64,12 +66,12 @@ pub struct Config {
     /// The reordering window is `min_rtt` divided by this, times the multiplier (§6.2 step 4).
     #[schemars(range(min = 1, max = 1000))]
     pub reo_wnd_divisor: u64,
-    /// Recoveries without DSACK after which the multiplier falls back to 1 (§6.2 step 4).
+    /// Recoveries without a DSACK after which the multiplier falls back to 1 (§6.2 step 4).
     #[schemars(range(min = 0, max = 1_000_000))]
     pub reo_wnd_persist: u32,
     /// How long the peer may delay an ACK (§7.2).
     pub max_ack_delay: Duration,
-    /// How far back the minimum RTT looks (§6.1 leaves it open; Linux uses 300 s).
+    /// The window of the minimum RTT (§6.1 does not specify it; Linux uses 300 s).
     pub min_rtt_window: Duration,
     /// Send tail loss probes (§7).
     pub tlp: bool,
@@ -115,11 +117,11 @@ impl Part<dyn LossDetector> for Config {
 struct Probe {
     /// When the probe timeout expires.
     pto: Instant,
-    /// `TLP.end_seq`: SND.NXT when the probe was sent; none if none is outstanding.
+    /// `TLP.end_seq`: SND.NXT when the probe was sent; `None` if no probe is outstanding.
     end_seq: Option<Offset>,
     /// `TLP.is_retrans`.
     is_retrans: bool,
-    /// An RTT was measured since the last probe (§7.3).
+    /// An RTT has been measured since the last probe (§7.3).
     rtt_since_last: bool,
 }
 
@@ -134,7 +136,7 @@ struct Rack {
     reo_wnd_persist: u32,
     dsack_round: Option<Offset>,
     reo_timer: Instant,
-    /// An episode has just ended regularly.
+    /// A recovery has just ended normally.
     left_episode: bool,
     probe: Probe,
 }
@@ -154,14 +156,15 @@ impl Rack {
         }
     }
 
-    /// §6.2 step 2: a retransmitted segment that is acknowledged too early was not delivered by its retransmission.
+    /// §6.2 step 2: if a retransmitted segment is acknowledged too early, the ACK is not for the retransmission.
     fn is_ambiguous(&self, cx: &Context<'_>, ack: &AckFacts<'_>, record: &Record) -> bool {
         let echo_is_older = ack.echoed.is_some_and(|at| at < record.last_sent.floor_to(TIMESTAMP_TICK));
         let rtt = cx.now.since(record.last_sent);
         record.transmissions > 1 && (echo_is_older || self.min_rtt.get().is_some_and(|min| rtt < min))
     }
 
-    /// §6.2 step 3: an original that arrives below `fack` was overtaken. What the same ACK delivers overtakes nothing.
+    /// §6.2 step 3: an original that arrives below `fack` was overtaken. Segments delivered by the same ACK do not
+    /// overtake each other.
     fn detect_reordering(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
         let before = self.fack;
         for record in ack.newly.iter().filter_map(|id| cx.board.get(*id)) {
@@ -182,7 +185,7 @@ impl Rack {
         }
     }
 
-    /// §6.2 step 4, at the end of a recovery: one step towards forgetting.
+    /// §6.2 step 4, at the end of a recovery: the multiplier may fall back to 1.
     fn decay_reo_wnd(&mut self) {
         if self.dsack_round.is_none() {
             self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
@@ -192,8 +195,8 @@ impl Rack {
         }
     }
 
-    /// §6.2 step 4: how long an overtaken segment may still arrive. Nothing while reordering was never seen and loss is
-    /// likely anyway.
+    /// §6.2 step 4: how long an overtaken segment may still arrive. Zero if reordering has never been seen and a loss
+    /// is likely.
     fn reo_wnd(&self, cx: &Context<'_>) -> Duration {
         let in_recovery = matches!(cx.snd.phase, Phase::Recovery | Phase::Loss);
         if !self.reordering_seen && (in_recovery || cx.board.sacked().segments >= cx.snd.dup_thresh) {
@@ -204,14 +207,14 @@ impl Rack {
         window.min(cx.snd.srtt.unwrap_or(window))
     }
 
-    /// §6.2 step 5: whatever was sent before the latest delivered segment and is overdue is lost; for the rest, look
-    /// again when the last of them is overdue.
+    /// §6.2 step 5: marks overdue segments lost that were sent before the latest delivered one, and sets the timer for
+    /// the others.
     fn detect_loss(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         let patience = self.overtaking.rtt + self.reo_wnd(cx);
         self.reo_timer = self.overtaking.judge(cx, patience, verdicts);
     }
 
-    /// §6.2 step 5, last sentence: what was lost while an episode went on was not its doing, so it begins the next.
+    /// §6.2 step 5, last sentence: segments marked lost in an episode that they did not cause begin the next one.
     fn begin_next_episode(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         if std::mem::take(&mut self.left_episode)
             && let Some(hole) = cx.board.lowest_lost()
@@ -220,7 +223,7 @@ impl Rack {
         }
     }
 
-    /// §7.2: when to probe. Only while nothing is SACKed and no recovery is under way.
+    /// §7.2: when to probe. Only while nothing is SACKed and the sender is not in recovery.
     fn schedule_probe(&mut self, cx: &Context<'_>) {
         self.probe.pto = Instant::NEVER;
         let idle = cx.board.is_empty() || cx.snd.phase != Phase::Open || cx.board.sacked().segments > Segments::ZERO;
@@ -242,7 +245,7 @@ impl Rack {
         self.probe.end_seq = None;
     }
 
-    /// §7.4.2: what an ACK says about the probe.
+    /// §7.4.2: what an ACK shows about the probe.
     fn process_probe_ack(&mut self, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
         let Some(end_seq) = self.probe.end_seq.filter(|end_seq| ack.ack >= *end_seq) else { return };
         let reported = ack.dsack.is_some_and(|dsack| dsack.right == end_seq);
@@ -297,7 +300,7 @@ impl LossDetector for Rack {
         }
     }
 
-    /// §6.3: at a timeout the first segment is lost, and so is everything that is overdue.
+    /// §6.3: at a timeout the first segment and all overdue segments are lost.
     fn lost_at_timeout(&self, cx: &Context<'_>, id: SegId) -> bool {
         let patience = self.overtaking.rtt + self.reo_wnd(cx);
         id == cx.board.first() || cx.board.get(id).is_some_and(|r| r.last_sent + patience <= cx.now)
@@ -316,7 +319,7 @@ impl Plugin for Rack {
                 self.decay_reo_wnd();
                 self.left_episode = true;
             }
-            // Segments that were marked lost are under way again.
+            // Segments marked lost count as in flight again.
             Turn::Spurious(_) => self.overtaking.look_again(),
         }
     }

@@ -5,12 +5,13 @@
 //!
 //! **What it changes.** `dsack-ss` with the limited transmit of Blanton and Allman.
 //!
-//! **Rules.** Detection as in `dsack_det.rs`; response: ssthresh at least the old cwnd, so that slow start climbs back;
-//! duplicates 1 and 2 release a segment each, then every second one. dupthresh stays 3.
+//! **Rules.** Detection is as in `dsack_det.rs`. In response, ssthresh becomes at least the old cwnd, so that slow
+//! start leads back to it. The first and the second duplicate ACK each release a segment, and then every second one
+//! does. dupthresh stays 3.
 //!
-//! **Departures.** None known; the rules are those that RR-TCP and the survey (§5.1.3, §5.2.2) report.
+//! **Departures.** None known; the rules are those given by RR-TCP and the survey (§5.1.3, §5.2.2).
 //!
-//! **Reproduces.** The base of `ba-inc`, `ba-avg`, `ba-ewma` and `ba-timedel`: what DSACK alone brings.
+//! **Reproduces.** The base of `ba-inc`, `ba-avg`, `ba-ewma` and `ba-timedel`: it shows the effect of DSACK alone.
 //!
 //! **Status.** Faithful.
 
@@ -21,11 +22,11 @@ use crate::composition::Composition;
 use crate::undo::dsack_det;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "ba-r",
     aliases: &["dsack-bl-r"],
-    summary: "sack + DSACK detection; slow start back to the old window, a segment for every second duplicate",
+    summary: "sack + DSACK detection; slow start back to the old window, new data on every second duplicate ACK",
     source: "RR-TCP, ICSI TR-02-006, section 3",
     side: Side::Sender,
     peer_needs: "SACK, DSACK",

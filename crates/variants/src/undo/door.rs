@@ -1,32 +1,36 @@
 //! # TCP-DOOR
 //!
 //! Wang, Zhang: Improving TCP Performance over Mobile Ad-Hoc Networks with Out-of-Order Detection and Response. ACM
-//! `MobiHoc` 2002; as Leung, Li, Yang describe it (survey §5.1.2).
+//! `MobiHoc` 2002; as described by Leung, Li, Yang (survey §5.1.2).
 //!
-//! **What it changes.** Both ends number what they send beyond TCP's own numbers, so that overtaking is seen in either
-//! direction. It is taken for a change of route: for a while nothing is made of losses but to repair them, and a
-//! reduction shortly before is taken back.
+//! **What it changes.** Both ends number their packets in addition to TCP's own numbers, so that reordering is detected
+//! in both directions. It is taken as a sign of a route change. For a while, losses are repaired but do not reduce the
+//! window, and a recent reduction is undone.
 //!
-//! **State.** Sender of data: `sent`, transmissions so far (TPSN). Its receiver: `max_tpsn`; `overtaken`, not yet told;
-//! `repetition`, how often the same acknowledgment was sent (ADSN). The sender of data as it reads ACKs: `max_adsn` of the
-//! current SND.UNA; `newest_arrived`, when the latest segment known to have arrived was sent; `frozen_until`, and
-//! `run_began` of this run of freezes.
+//! **State.** Data sender: `sent`, the number of transmissions so far (TPSN). Data receiver: `max_tpsn`; `overtaken`,
+//! reordering not reported yet; `repetition`, how often the same acknowledgment was sent (ADSN). Data sender, for ACKs:
+//! `max_adsn` for the current SND.UNA; `newest_arrived`, when the latest segment known to have arrived was sent;
+//! `frozen_until`, and `run_began` of the current run of freezes.
 //!
-//! **Rules.** 1: every data segment carries its TPSN. 2: a segment behind the highest TPSN was overtaken; the next ACK
-//! says so. 3: every ACK carries its ADSN. 4: overtaking is an ACK that says so, one below SND.UNA, or one at SND.UNA
-//! behind the highest ADSN. Without the option, instead of what the ACK says: SND.UNA advances by a segment that was sent
-//! before another that had arrived already, as the echoed timestamp tells. 5: upon overtaking, window and timeout keep
-//! still for t1 (`freeze`). 6: a reduction within the last t2 is taken back at once (`instant`).
+//! **Rules.**
+//! - 1: every data segment carries its TPSN.
+//! - 2: a segment with a TPSN below the highest was overtaken; the next ACK reports that.
+//! - 3: every ACK carries its ADSN.
+//! - 4: reordering is detected by an ACK that reports it, by an ACK below SND.UNA, or by an ACK at SND.UNA with an ADSN
+//!   below the highest. Without the option, reports are replaced by timestamps: reordering is detected when SND.UNA
+//!   advances by a segment that was sent before another one that had already arrived.
+//! - 5: after reordering is detected, window and timeout do not change for t1 (`freeze`).
+//! - 6: a reduction made within the last t2 is undone at once (`instant`).
 //!
-//! **Departures.** The option's layout and t1 = SRTT, t2 = RTO are ours: the survey names neither. Frozen means that nothing
-//! grows either. A run of freezes lasts at most eight times t1, and the next begins after one SRTT of normal operation:
-//! where everything is reordered the survey (§5.1.2) warns of congestion collapse. A copy that the network made looks
-//! overtaken. Only ACKs without data carry what rules 2 and 3 say.
+//! **Departures.** The layout of the option, t1 = SRTT and t2 = RTO are our choice: the survey gives none of them.
+//! While frozen, the window does not grow either. A run of freezes lasts at most eight times t1, and the next begins
+//! after one SRTT of normal operation: the survey (§5.1.2) warns of congestion collapse if everything is reordered. A
+//! copy made by the network looks overtaken. Only ACKs without data carry the fields of rules 2 and 3.
 //!
-//! **Reproduces.** "TCP-DOOR" of the survey's Fig. 7, in kind.
+//! **Reproduces.** "TCP-DOOR" in the survey's Fig. 7, qualitatively.
 //!
-//! **Status.** Partial: option, t1 and t2 are not from the paper. With timestamps, PAWS (RFC 7323 §5) drops an ACK that was
-//! overtaken by one of a later tick before rule 4 can see it; what the ACKs say of the data's direction is unaffected.
+//! **Status.** Partial: the option, t1 and t2 are not from the paper. With timestamps, PAWS (RFC 7323 §5) drops an ACK
+//! that was overtaken by one of a later tick before rule 4 sees it; reports about data segments are not affected.
 
 use std::sync::Arc;
 
@@ -45,11 +49,11 @@ use crate::part::{Algorithm, Part};
 use crate::rule::{Need, Rule};
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "door",
     aliases: &["tcp-door"],
-    summary: "sack + ordinals that show overtaking; then no reductions for a while, and the last one is undone",
+    summary: "sack + packet numbers that show reordering; then no reductions for a while, and the last one is undone",
     source: "Wang and Zhang, MobiHoc 2002; survey section 5.1.2",
     side: Side::Both,
     peer_needs: "SACK, the experimental option `ordinals`; without it timestamps",
@@ -62,19 +66,19 @@ pub(crate) const VARIANT: Variant = Variant {
     },
 };
 
-/// How many times t1 a run of freezes may last.
+/// A run of freezes lasts at most this many times t1.
 const LONGEST_RUN: u64 = 8;
 
-/// Which of the two responses.
+/// Which of the two responses to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Respond {
-    /// Both.
+    /// Both `freeze` and `instant`.
     #[default]
     Both,
-    /// Temporarily disabling congestion control.
+    /// Freeze window and timeout.
     Freeze,
-    /// Instant recovery during congestion avoidance.
+    /// Undo a recent reduction.
     Instant,
 }
 
@@ -82,11 +86,11 @@ pub enum Respond {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The response.
+    /// Which of the two responses to use.
     pub respond: Respond,
-    /// t1, how long window and timeout keep still. None: SRTT.
+    /// t1, for how long window and timeout do not change. Default: SRTT.
     pub t1: Option<Duration>,
-    /// t2, how old a reduction may be that is taken back. None: RTO.
+    /// t2, the maximum age of a reduction that is undone. Default: RTO.
     pub t2: Option<Duration>,
 }
 
@@ -117,7 +121,7 @@ struct Door {
 }
 
 impl Door {
-    /// Rule 4. Every part of it takes note of the ACK.
+    /// Rule 4. All parts are evaluated, because each updates its state.
     fn is_overtaking(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         let ack_overtaken = ack.stale || self.ordinal_is_behind(ack);
         let data_overtaken = self.arrived_behind(cx, ack);
@@ -140,7 +144,7 @@ impl Door {
         behind
     }
 
-    /// The timestamp that is echoed belongs to the segment by which SND.UNA advances (RFC 7323 §4.3).
+    /// The echoed timestamp is that of the segment by which SND.UNA advances (RFC 7323 §4.3).
     fn arrived_behind(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         let newest_before = self.newest_arrived;
         for record in ack.newly.iter().filter_map(|id| cx.board.get(*id)).filter(|r| r.transmissions == 1) {
@@ -199,7 +203,7 @@ impl Algorithm for OrdinalsConfig {
     const NAME: &'static str = "ordinals";
     const SOURCE: &'static str = include_str!("door.rs");
     const RULES: &'static [Rule] =
-        &[Rule::Needs(Need::Feature(Features::ORDINALS), "timestamps tell what came out of order")];
+        &[Rule::Needs(Need::Feature(Features::ORDINALS), "reordering is detected by timestamps")];
 }
 
 impl Part<dyn HeaderSupport> for OrdinalsConfig {
@@ -232,7 +236,7 @@ impl HeaderSupport for Ordinals {
         self.sent = self.sent.wrapping_add(1);
     }
 
-    /// Rule 2. It stays to be told until an ACK leaves.
+    /// Rule 2. The report is kept until an ACK is sent.
     fn on_data(&mut self, rx: &RxFacts<'_>) {
         let Some(tpsn) = rx.experiment.transmission else { return };
         let max = self.max_tpsn.unwrap_or(tpsn);
@@ -259,7 +263,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// When a sender with an SRTT of 100 ms is frozen whose segments are overtaken every 10 ms, in tens of milliseconds.
+    /// Whether a sender with an SRTT of 100 ms is frozen, every 10 ms, if segments are overtaken all the time.
     fn frozen_at() -> Vec<bool> {
         let board = Scoreboard::default();
         let config = reknit_tcp::Config::default();

@@ -3,17 +3,23 @@
 //! Floyd, Mahdavi, Mathis, Podolsky: RFC 2883, 2000. Blanton, Allman: RFC 3708, 2004. Zhang, Karp, Floyd, Peterson:
 //! RR-TCP, ICSI TR-02-006, 2002, §3 ("DSACK-R").
 //!
-//! **What it changes.** If the receiver reports every segment that an episode retransmitted as a duplicate, nothing was lost:
-//! the reduction was spurious. What the window becomes is the response's business (`base/spurious_response.rs`).
+//! **What it changes.** If the receiver reports every segment that an episode retransmitted as a duplicate, nothing was
+//! lost and the reduction was spurious. The response then decides about the window (`base/spurious_response.rs`).
 //!
-//! **State.** `unproven`: segments retransmitted in this episode that no DSACK has reported; they were last sent between
-//! `began` and `ended`. `no_undo`: this episode cannot be judged. `off`: the network itself duplicates, so that DSACKs prove nothing (whole connection).
+//! **State.** `unproven`: segments retransmitted in this episode, last sent between `began` and `ended`, that no DSACK
+//! has reported. `no_undo`: this episode cannot be judged. `off`: the network itself duplicates packets, so DSACKs
+//! prove nothing (for the whole connection).
 //!
-//! **Rules**, on an ACK with a DSACK. 1: off, or an unknown segment: nothing. 2: nothing was SACKed and the report
-//! begins at SND.UNA: a whole window of ACKs was lost; no undo. 3: the segment was sent once: the network duplicated
-//! it; off (RFC 3708) or ignored, by `duplication`. 4: sent more than twice: ambiguous; no undo. 5: proven; nothing
-//! more to decide if no undo or if the ACK carries an ECN echo. 6: every retransmitted segment proven: the verdict, also after
-//! another detector's, if the response to that left the reduction open.
+//! **Rules**, on an ACK with a DSACK.
+//! - 1: if detection is off, or the segment is unknown, nothing happens.
+//! - 2: if nothing was SACKed and the report begins at SND.UNA, a whole window of ACKs was lost: no undo.
+//! - 3: if the segment was sent once, the network duplicated it: detection is turned off (RFC 3708), or the report is
+//!   ignored (`duplication`).
+//! - 4: if the segment was sent more than twice, the report is ambiguous: no undo.
+//! - 5: otherwise its retransmission was spurious. If `no_undo` is set, or the ACK carries an ECN echo, nothing else
+//!   happens.
+//! - 6: once every retransmission of the episode is proven spurious, so is the reduction. This also applies after
+//!   another detector has found it spurious, if the response allows a later undo.
 //!
 //! **Status.** Faithful.
 
@@ -27,14 +33,14 @@ use serde::{Deserialize, Serialize};
 use crate::part::{Algorithm, Part};
 use crate::rule::{Need, Rule};
 
-/// What a DSACK of a segment that was sent once means.
+/// What a DSACK for a segment that was sent once means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Duplication {
-    /// Stop judging for the rest of the connection (RFC 3708 §3).
+    /// Turn detection off for the rest of the connection (RFC 3708 §3).
     #[default]
     Disable,
-    /// Ignore it and keep learning.
+    /// Ignore it.
     Ignore,
 }
 
@@ -42,14 +48,14 @@ pub enum Duplication {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What to make of duplicates that the network made.
+    /// What to do about duplicates made by the network.
     pub duplication: Duplication,
 }
 
 impl Algorithm for Config {
     const NAME: &'static str = "dsack";
     const SOURCE: &'static str = include_str!("dsack_det.rs");
-    const RULES: &'static [Rule] = &[Rule::Needs(Need::Sack, "spurious retransmissions go unnoticed")];
+    const RULES: &'static [Rule] = &[Rule::Needs(Need::Sack, "spurious retransmissions are not detected")];
 }
 
 impl Part<dyn SpuriousDetector> for Config {
@@ -71,9 +77,9 @@ struct DsackDetection {
     off: bool,
     no_undo: bool,
     unproven: Segments,
-    /// When the episode began that can still be judged; [`Instant::NEVER`] if there is none.
+    /// When the last episode that can still be judged began; [`Instant::NEVER`] if there is none.
     began: Instant,
-    /// When it ended; [`Instant::NEVER`] while it goes on.
+    /// When it ended; [`Instant::NEVER`] during the episode.
     ended: Instant,
 }
 
@@ -85,7 +91,7 @@ impl DsackDetection {
         self.unproven = Segments::ZERO;
     }
 
-    /// The episode goes on: what is retransmitted belongs to it.
+    /// True during the episode: retransmissions belong to it.
     fn is_live(&self) -> bool {
         self.began.is_set() && !self.ended.is_set()
     }
@@ -96,7 +102,7 @@ impl DsackDetection {
         self.began <= when && when <= self.ended && segment.cause != Cause::WindowProbe
     }
 
-    /// Rules 3 to 5 for one segment. True if it is now proven spurious.
+    /// Rules 3 to 5 for one segment. Returns true if its retransmission is now proven spurious.
     fn prove(&mut self, segment: &Duplicate) -> bool {
         match segment.transmissions {
             0 | 1 => {
@@ -161,7 +167,8 @@ impl SpuriousDetector for DsackDetection {
 impl Plugin for DsackDetection {
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         match turn {
-            // Inside an episode a timeout continues it: an undo would restore the window from before its start.
+            // A timeout during an episode continues it: an undo restores the window from before the start of the
+            // episode.
             Turn::Timeout { .. } if self.is_live() => {}
             Turn::EnterRecovery | Turn::Timeout { .. } => self.begin(cx.now),
             Turn::LeaveRecovery | Turn::Spurious(_) => self.ended = self.ended.min(cx.now),

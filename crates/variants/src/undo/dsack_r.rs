@@ -2,10 +2,11 @@
 //!
 //! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §3 and Table 1.
 //!
-//! **What it changes.** `sack` that notices a spurious fast retransmit by DSACK and restores the old window at once.
+//! **What it changes.** It adds the detection of spurious fast retransmits by DSACK to `sack`, and restores the old
+//! window at once.
 //!
-//! **Rules.** Detection as in `dsack_det.rs`; response: cwnd and ssthresh at least what they were (the burst limit of
-//! the connection applies). dupthresh stays 3.
+//! **Rules.** Detection is as in `dsack_det.rs`. In response, cwnd and ssthresh become at least what they were before
+//! (the burst limit of the connection applies). dupthresh stays 3.
 //!
 //! **Reproduces.** RR-TCP Fig. 1 and the curve "DSACK-R" of Figs. 6 to 11.
 //!
@@ -18,11 +19,11 @@ use crate::composition::Composition;
 use crate::undo::dsack_det;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "dsack-r",
     aliases: &[],
-    summary: "sack + DSACK detection; the old window back at once after a spurious fast retransmit",
+    summary: "sack + DSACK detection; restores the old window at once after a spurious fast retransmit",
     source: "RR-TCP, ICSI TR-02-006, section 3",
     side: Side::Sender,
     peer_needs: "SACK, DSACK",

@@ -1,15 +1,16 @@
 //! # Repeated DSACKs
 //!
-//! Leung, Li, Yang: An Overview of Packet Reordering in TCP. IEEE TPDS 18(4), 2007, §8.2 (proposed, not built).
+//! Leung, Li, Yang: An Overview of Packet Reordering in TCP. IEEE TPDS 18(4), 2007, §8.2 (a proposal without an
+//! implementation).
 //!
-//! **What it changes.** Both ends of `dsack-r`. RFC 2883 reports a duplicate in one ACK, so the loss of that ACK loses
-//! the undo; here `reports` ACKs in a row report it.
+//! **What it changes.** Both ends of `dsack-r`. RFC 2883 reports a duplicate in a single ACK, so the loss of that ACK
+//! prevents the undo. Here `reports` consecutive ACKs report it.
 //!
-//! **Rules.** The receiver puts the block first in each of them; a newer duplicate takes its place. For the sender a
-//! repeated range is the same report, unless the segment was sent again in between. Both only if both SYNs offered it:
-//! otherwise a second report means a second duplicate.
+//! **Rules.** The receiver puts the DSACK block first in each of these ACKs; a newer duplicate replaces it. The sender
+//! treats a repeated range as the same report, unless the segment was retransmitted in between. Both apply only if both
+//! SYNs offered the option; otherwise a second report means a second duplicate.
 //!
-//! **Departures.** The survey asks for "at least k" and leaves k open; here 3.
+//! **Departures.** The survey asks for "at least k" reports and does not specify k; here it is 3.
 //!
 //! **Status.** Faithful to a proposal of one paragraph.
 
@@ -26,7 +27,7 @@ use crate::rule::{Need, Rule};
 use crate::undo::dsack_r;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "dsack-repeat",
     aliases: &[],
@@ -42,7 +43,7 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// k, the ACKs that report each duplicate (§8.2).
+    /// k, the number of ACKs that report each duplicate (§8.2).
     #[schemars(range(min = 1, max = 100))]
     pub reports: u32,
 }

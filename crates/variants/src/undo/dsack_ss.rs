@@ -2,9 +2,11 @@
 //!
 //! Floyd, Mahdavi, Mathis, Podolsky: RFC 2883, 2000, §5.2; Leung, Li, Yang: survey §5.1.3.
 //!
-//! **What it changes.** `sack` that notices a spurious fast retransmit by DSACK and slow-starts back to the old window.
+//! **What it changes.** It adds the detection of spurious fast retransmits by DSACK to `sack`, and returns to the old
+//! window by slow start.
 //!
-//! **Rules.** Detection as in `dsack_det.rs`; response: ssthresh at least the old cwnd, cwnd unchanged. dupthresh stays 3.
+//! **Rules.** Detection is as in `dsack_det.rs`. In response, ssthresh becomes at least the old cwnd; cwnd does not
+//! change. dupthresh stays 3.
 //!
 //! **Reproduces.** Survey Fig. 7 a, b ("DSACK TCP").
 //!
@@ -17,7 +19,7 @@ use crate::composition::Composition;
 use crate::undo::dsack_det;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "dsack-ss",
     aliases: &["dsack-tcp"],

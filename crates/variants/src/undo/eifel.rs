@@ -3,29 +3,33 @@
 //! Ludwig, Katz: The Eifel Algorithm: Making TCP Robust Against Spurious Retransmissions. ACM CCR 30(1), 2000. Ludwig,
 //! Meyer: The Eifel Detection Algorithm for TCP. RFC 3522, 2003. Ludwig, Gurtov: RFC 4015, 2005 (the response).
 //!
-//! **What it changes.** The first ACK after a retransmission tells by its timestamp, or by an echoed bit, which of the two
-//! copies it answers. If it is the original, nothing was lost: the reduction was spurious, and after a timeout the rest is
-//! not retransmitted. What the window becomes is the response's business (`base/spurious_response.rs`: `rfc4015`, or `oldest-only` as the
-//! survey §5.1.1 describes it); the timeout becomes more careful (`base/rfc4015.rs`).
+//! **What it changes.** The first ACK after a retransmission shows by its timestamp, or by an echoed bit, whether it
+//! was sent for the original or for the retransmission. If it was sent for the original, nothing was lost and the
+//! reduction was spurious; after a timeout, nothing else is retransmitted. The response then decides about the window
+//! (`base/spurious_response.rs`: `rfc4015`, or `oldest-only` as described in the survey §5.1.1). The timeout becomes
+//! more conservative (`base/rfc4015.rs`).
 //!
-//! **State.** `retransmitted`: when the first retransmission of the episode left (`RetransmitTS`) and when its original did, until
-//! it is judged. `begun`: the episode's first retransmission is about to leave. `live`: an episode goes on. `seen_dsack`:
-//! the receiver reports duplicates (whole connection).
+//! **State.** `retransmitted`: when the first retransmission of the episode was sent (`RetransmitTS`) and when its
+//! original was sent, until the episode is judged. `begun`: the first retransmission of the episode has not been sent
+//! yet. `live`: an episode is in progress. `seen_dsack`: the receiver reports duplicates (for the whole connection).
 //!
-//! **Rules** (RFC 3522 §3.2). 1: an episode's first retransmission is noted; a timeout inside the episode does not note
-//! another. 2: every DSACK is noted. 3: the first ACK that advances SND.UNA judges: if it answers the retransmission, or
-//! does not tell, the loss was genuine. 4: so it was if the ACK carries a DSACK, and, as long as the receiver has never sent
-//! one, if the ACK covers everything outstanding: then it may be that only ACKs were lost. 5: else the retransmission was
-//! spurious.
+//! **Rules** (RFC 3522 §3.2).
+//! - 1: the first retransmission of an episode is recorded; a timeout during the episode does not record another.
+//! - 2: it is recorded whether the receiver has ever sent a DSACK.
+//! - 3: the first ACK that advances SND.UNA decides. If it was sent for the retransmission, or does not show for which
+//!   copy, the loss was genuine.
+//! - 4: the loss also counts as genuine if that ACK carries a DSACK, or if it covers everything outstanding and the
+//!   receiver has never sent a DSACK: in both cases it may be that only ACKs were lost.
+//! - 5: otherwise the retransmission was spurious.
 //!
-//! **Departures.** With the bit, rule 4 holds as well. Without the bit in the ACK at hand (the peer does not know it, or
-//! data travels along) timestamps decide. RFC 4015 answers timeouts only; here its window answers a spurious fast
-//! retransmit too, its timer does not.
+//! **Departures.** Rule 4 also applies with the bit. If the ACK has no bit (because the peer does not support it, or
+//! the ACK carries data), timestamps decide. RFC 4015 responds to spurious timeouts only; here its window also applies
+//! to a spurious fast retransmit, its timer does not.
 //!
 //! **Reproduces.** "Eifel" of F-RTO §5 and of the survey's Fig. 7.
 //!
-//! **Status.** Faithful. An original that arrives within the same tick of the timestamp clock as its retransmission left
-//! is not recognised (RFC 3522 §3.2).
+//! **Status.** Faithful. An original that arrives within the tick of the timestamp clock in which its retransmission
+//! was sent is not recognized (RFC 3522 §3.2).
 
 use std::sync::Arc;
 
@@ -43,11 +47,11 @@ use crate::part::{Algorithm, Part};
 use crate::undo::retransmitted;
 use crate::variant::{Side, Status, Variant};
 
-/// Eifel as the RFCs have it.
+/// Eifel as in the RFCs.
 pub(crate) const EIFEL: Variant = Variant {
     name: "eifel",
     aliases: &["rfc3522"],
-    summary: "sack + timestamps that tell originals from retransmissions; the response of RFC 4015",
+    summary: "sack + timestamps that distinguish originals from retransmissions; the response of RFC 4015",
     source: "RFC 3522, RFC 4015; survey section 5.1.1",
     side: Side::Sender,
     peer_needs: "SACK, timestamps",
@@ -79,14 +83,14 @@ fn compose(evidence: Evidence) -> Composition {
     }
 }
 
-/// What tells an original from its retransmission.
+/// What distinguishes an original from its retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
     /// The echoed timestamp.
     #[default]
     Timestamps,
-    /// The echoed retransmission bit; timestamps where there is none.
+    /// The echoed retransmission bit; timestamps in ACKs without it.
     Retransmitted,
 }
 
@@ -94,10 +98,10 @@ pub enum Evidence {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What tells the copies apart.
+    /// What distinguishes the copies of a segment.
     pub evidence: Evidence,
-    /// Believe only an echo of the original's own timestamp, which a receiver cannot guess (RFC 3522 §3.4). Lost ACKs then
-    /// hide what was spurious.
+    /// Accept only an echo of the original's own timestamp, which a receiver cannot guess (RFC 3522 §3.4). Spurious
+    /// retransmissions then stay undetected if ACKs are lost.
     pub safe: bool,
 }
 
@@ -153,7 +157,7 @@ impl Eifel {
         }
     }
 
-    /// Rule 4. `seen_dsack` before this ACK.
+    /// Rule 4. `seen_dsack` is the value before this ACK.
     fn may_be_ack_loss(cx: &Context<'_>, ack: &AckFacts<'_>, seen_dsack: bool) -> bool {
         let covers_all = cx.snd.flight_size() == Bytes::ZERO;
         ack.dsack.is_some() || (covers_all && !seen_dsack)

@@ -3,29 +3,33 @@
 //! Sarolahti, Kojo, Raatikainen: F-RTO: A New Recovery Algorithm for TCP Retransmission Timeouts. Helsinki C-2002-07,
 //! 2002 (`2002`). Sarolahti, Kojo, Yamamoto, Hata: RFC 5682, 2009, §2 (`basic`) and §3 (`sack`).
 //!
-//! **What it changes.** After a timeout only the first segment is retransmitted. If the first ACK advances, new data follows
-//! instead of more retransmissions; if the second one advances too, it answers an original: the timeout was spurious, and
-//! nothing else is retransmitted.
+//! **What it changes.** After a timeout only the first segment is retransmitted. If the first ACK advances, new data is
+//! sent instead of more retransmissions. If the second ACK advances too, it was sent for an original: the timeout was
+//! spurious, and nothing else is retransmitted.
 //!
-//! **State.** `step`: what the next ACK is. `recover`: SND.NXT when the first ACK came (`recover`, `RecoveryPoint`).
-//! `retransmitted_end`: where the retransmitted segment ends.
+//! **State.** `step`: which ACK comes next. `recover`: SND.NXT when the first ACK arrived (`recover`, `RecoveryPoint`).
+//! `retransmitted_end`: the end of the retransmitted segment.
 //!
-//! **Rules.** 1: the timer expires: retransmit the first segment and wait; `basic` and `sack` do so only if no recovery
-//! from an earlier loss is pending. 2: the first ACK. It advances: send up to two new segments; a duplicate, or no new
-//! data: it was a loss, retransmit everything in slow start, from one segment after a duplicate, else from two. `basic` and
-//! `sack` also take it for a loss if the ACK covers all that was sent, `basic` also if it does not cover all that was
-//! retransmitted. `sack` waits through duplicates. 3: the second ACK. It advances: spurious. A duplicate: a loss, slow start
-//! from three segments. `sack` looks instead at what is acknowledged: data from before the timeout: spurious; the new
-//! data, or nothing new: a loss.
+//! **Rules.**
+//! - 1: when the timer expires, the first segment is retransmitted, and the sender waits for ACKs. `basic` and `sack`
+//!   do this only if no recovery from an earlier loss is in progress.
+//! - 2, the first ACK: if it advances, up to two new segments are sent. If it is a duplicate, or there is no new data,
+//!   the timeout is genuine, and everything is retransmitted in slow start: from one segment after a duplicate,
+//!   otherwise from two. `basic` and `sack` also treat the timeout as genuine if the ACK covers everything that was
+//!   sent, and `basic` if it covers only a part of the retransmitted segment. `sack` ignores duplicates.
+//! - 3, the second ACK: if it advances, the timeout was spurious. If it is a duplicate, the timeout is genuine, and
+//!   slow start begins at three segments. `sack` looks at the acknowledged data instead: if all of it was sent before
+//!   the timeout, the timeout was spurious; if it includes the new data, or nothing is acknowledged, the timeout is
+//!   genuine.
 //!
-//! What the window becomes is the response's business (`base/spurious_response.rs`): `2002` stays halved, the RFC leaves it open; here
-//! that of RFC 4015. With DSACK even the halving can be undone later (§6 of the paper): `frto-2002+dsack`.
+//! The response then decides about the window (`base/spurious_response.rs`). `2002` keeps it halved. The RFC leaves it
+//! open; here RFC 4015 is used. With DSACK, even the halving can be undone later (§6 of the paper): `frto-2002+dsack`.
 //!
-//! **Departures.** While the timeout is undecided cwnd stands at one segment, as in RFC 5682, where the paper leaves it
-//! as it was; nothing is sent by it. Nagle is not overridden. SACK marks survive the timeout (RFC 6675 §5.1). With SACK
-//! `basic`, too, leaves a timeout in fast recovery alone; without SACK `sack` does as `basic`. After a loss the new
-//! segments of step 2 count as under way, so that slow start from three segments retransmits fewer at first. The hard cap
-//! on what is in flight holds for the two new segments too.
+//! **Departures.** Until the timeout is judged, cwnd is one segment, as in RFC 5682; the paper does not change it.
+//! Nothing is sent because of it. Nagle is not overridden. SACK information is kept after the timeout (RFC 6675 §5.1).
+//! With SACK, `basic` also does nothing after a timeout in fast recovery; without SACK, `sack` works like `basic`.
+//! After a genuine timeout the new segments of step 2 count as in flight, so slow start from three segments retransmits
+//! fewer at first. The hard limit on data in flight also applies to the two new segments.
 //!
 //! **Reproduces.** F-RTO Figs. 2 to 4 and the curves "F-RTO" of its §5.
 //!
@@ -66,7 +70,7 @@ pub(crate) const FRTO_2002: Variant = Variant {
 pub(crate) const FRTO_2002_DSACK: Variant = Variant {
     name: "frto-2002+dsack",
     aliases: &["frto-2002-dsack"],
-    summary: "frto-2002; the halving is undone by slow start once DSACK proves the timeout spurious",
+    summary: "frto-2002 + slow start back to the old window once DSACK proves the timeout spurious",
     source: "Sarolahti, Kojo, Raatikainen, Helsinki C-2002-07, section 6",
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
@@ -94,7 +98,7 @@ pub(crate) const FRTO: Variant = Variant {
 pub(crate) const FRTO_SACK: Variant = Variant {
     name: "frto-sack",
     aliases: &[],
-    summary: "frto that looks at which data is acknowledged, so that duplicates do not end it",
+    summary: "frto that checks which data is acknowledged, so that duplicate ACKs do not end it",
     source: "RFC 5682 section 3; RFC 4015",
     side: Side::Sender,
     peer_needs: "SACK",
@@ -114,7 +118,7 @@ fn with_rfc4015(version: Version) -> Composition {
     }
 }
 
-/// Which description is followed.
+/// Which version of the algorithm is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Version {
@@ -132,7 +136,7 @@ pub enum Version {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Which description is followed.
+    /// Which version of the algorithm is used.
     pub version: Version,
 }
 
@@ -152,7 +156,7 @@ impl Part<dyn TimeoutRecovery> for Config {
     }
 }
 
-/// What is waited for, in the RFC's numbering the ACK of step 2 or of step 3.
+/// Which ACK comes next, in the numbering of the RFC: that of step 2 or of step 3.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     First,
@@ -168,13 +172,13 @@ struct Frto {
 }
 
 impl Frto {
-    /// Without SACK there is nothing to look at but the cumulative field.
+    /// Without SACK only the cumulative acknowledgment is available.
     fn version(&self, cx: &Context<'_>) -> Version {
         if self.version == Version::Sack && !cx.snd.sack { Version::Basic } else { self.version }
     }
 
-    /// RFC 5682 §2.1 and §3.1, step 1: an earlier recovery is pending. As long as no ACK has come since the last timeout
-    /// `recover` is not set, so that the same segment may be probed again.
+    /// RFC 5682 §2.1 and §3.1, step 1: an earlier recovery is in progress. `recover` is not set before the first ACK
+    /// after a timeout, so the same segment may be probed again.
     fn recovery_is_pending(&self, cx: &Context<'_>) -> bool {
         let recovering = cx.snd.phase == Phase::Recovery && cx.snd.sack;
         recovering || self.recover > cx.snd.snd_una
@@ -206,7 +210,7 @@ impl Frto {
         TimeoutStep::SendNew(Segments(2), cwnd)
     }
 
-    /// Step 3. The paper and the basic algorithm look at the cumulative field alone.
+    /// Step 3. The paper and the basic algorithm use only the cumulative acknowledgment.
     fn second_ack(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> TimeoutStep {
         let spurious = match self.version(cx) {
             Version::Paper2002 | Version::Basic => ack.advances(),
@@ -250,7 +254,7 @@ impl TimeoutRecovery for Frto {
 }
 
 impl Plugin for Frto {
-    /// A spurious timeout leaves no recovery behind: fast retransmit is allowed at once.
+    /// After a spurious timeout no recovery is in progress: fast retransmit is allowed at once.
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         if let Turn::Spurious(_) = turn {
             self.recover = cx.snd.snd_una;
@@ -268,7 +272,7 @@ mod tests {
     use crate::base::given::{self, SMSS};
 
     #[test]
-    fn an_ack_of_part_of_what_was_retransmitted_says_nothing_by_the_rfc() {
+    fn an_ack_for_a_part_of_the_retransmission_proves_nothing_in_the_basic_algorithm() {
         let half = Offset::DATA + Bytes(SMSS.0 / 2);
         let (board, config) = (Scoreboard::default(), reknit_tcp::Config::default());
         let snd = SendState { snd_una: half, phase: Phase::Loss, ..given::state() };

@@ -1,4 +1,4 @@
-//! Detect that a reduction of the window was spurious, and undo it.
+//! Variants that detect a spurious window reduction and undo it.
 
 pub(crate) mod ba_r;
 pub mod door;

@@ -1,18 +1,21 @@
 //! # The retransmission bit
 //!
 //! Ludwig, Katz: The Eifel Algorithm. ACM CCR 30(1), 2000, and its use in Zhang, Karp, Floyd, Peterson: RR-TCP, ICSI
-//! TR-02-006, 2002, §3: a bit in each segment says whether it is a retransmission, and its ACK echoes the bit.
+//! TR-02-006, 2002, §3. A bit in each segment shows whether it is a retransmission, and its ACK echoes the bit.
 //!
-//! **What it changes.** Both ends. Nothing follows from it by itself; it tells the copies of a segment apart.
+//! **What it changes.** Both ends. The bit has no effect by itself; other algorithms use it to distinguish the copies
+//! of a segment.
 //!
-//! **State.** Receiver: `echo`, the bit that the next ACK echoes; `alone`, whether that ACK leaves on its own.
+//! **State.** Receiver: `echo`, the bit that the next ACK echoes; `alone`, whether that ACK is sent without data.
 //!
-//! **Rules.** 1: data is marked when its bytes were sent before. 2: an ACK echoes the bit of the segment that it answers,
-//! a delayed one that of the first (as RFC 7323 §4.3 has it for timestamps). 3: an ACK that answers nothing echoes
-//! nothing.
+//! **Rules.**
+//! - 1: the bit is set on data that was sent before.
+//! - 2: an ACK echoes the bit of the segment for which it is sent; a delayed ACK echoes that of the first one (like
+//!   timestamps, RFC 7323 §4.3).
+//! - 3: an ACK that is not sent for a segment echoes nothing.
 //!
-//! **Departures.** The papers assume header bits; here it is an experimental option (RFC 4727), on only if both SYNs offer
-//! it. ACKs that travel with data do not echo: there the bit speaks of the data.
+//! **Departures.** The papers assume bits in the header. Here it is an experimental option (RFC 4727), used only if
+//! both SYNs offer it. ACKs that carry data do not echo: in them the bit refers to the data.
 //!
 //! **Status.** Faithful.
 
@@ -34,7 +37,7 @@ impl Algorithm for Config {
     const NAME: &'static str = "retransmitted";
     const SOURCE: &'static str = include_str!("retransmitted.rs");
     const RULES: &'static [Rule] =
-        &[Rule::Needs(Need::Feature(Features::RESENT), "timestamps, if there are any, tell copies apart")];
+        &[Rule::Needs(Need::Feature(Features::RESENT), "copies are distinguished by timestamps, if there are any")];
 }
 
 impl Part<dyn HeaderSupport> for Config {
@@ -56,7 +59,8 @@ impl HeaderSupport for RetransmittedBit {
         Features::RESENT
     }
 
-    /// Rule 1. Data also acknowledges what a delayed ACK would have; news about order still gets an ACK of its own.
+    /// Rule 1. Data also acknowledges what a delayed ACK would have acknowledged; for out-of-order data an ACK is still
+    /// sent separately.
     fn annotate_data(&mut self, again: bool, experiment: &mut Experiment) {
         experiment.retransmitted = Some(again);
         if !self.alone {

@@ -1,17 +1,18 @@
-//! # An RTO whose weight of the deviation adapts
+//! # An RTO with an adaptive factor of the deviation
 //!
-//! Proposed by Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §6:
-//! "a control loop to increase k dynamically in response to spurious timeouts, and decay k back to a minimum of 4".
+//! Proposed by Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §6: "a
+//! control loop to increase k dynamically in response to spurious timeouts, and decay k back to a minimum of 4".
 //!
-//! **What it changes.** K of RTO = SRTT + max(G, K RTTVAR) grows with each timeout that turns out to have been spurious.
+//! **What it changes.** K in RTO = SRTT + max(G, K RTTVAR) grows with each spurious timeout.
 //!
-//! **State.** K, and how many samples the estimator has taken since the last such news or step.
+//! **State.** K, and how many samples the estimator has taken since the last spurious timeout or the last reduction of
+//! K.
 //!
-//! **Rules.** Such news: K grows by 2, up to 16. Every 64 samples without: K falls by 1, down to 4.
+//! **Rules.** A spurious timeout increases K by 2, up to 16. 64 samples without one decrease K by 1, down to 4.
 //!
-//! **Departures.** The paper has the idea; the steps, the limit and the 64 samples are ours.
+//! **Departures.** The paper gives only the idea; the steps, the limit and the 64 samples are our choice.
 //!
-//! **Reproduces.** Nothing: future work in the paper.
+//! **Reproduces.** Nothing: it is future work in the paper.
 //!
 //! **Status.** Partial.
 
@@ -31,11 +32,11 @@ use crate::part::{Algorithm, Part};
 use crate::undo::dsack_det;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "rto-adaptk",
     aliases: &[],
-    summary: "dsack-r whose retransmission timer becomes more patient with each spurious timeout",
+    summary: "dsack-r with a retransmission timeout that each spurious timeout makes longer",
     source: "RR-TCP, ICSI TR-02-006, section 6",
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
@@ -52,10 +53,10 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// K at first and at least (§6: 4).
+    /// The initial and smallest K (§6: 4).
     #[schemars(range(min = 1, max = 1000))]
     pub min_k: u64,
-    /// K at most.
+    /// The largest K.
     #[schemars(range(min = 1, max = 1000))]
     pub max_k: u64,
     /// What a spurious timeout adds to K.
@@ -90,7 +91,7 @@ impl Part<dyn RtoEstimator> for Config {
 #[derive(Debug)]
 struct AdaptiveK {
     config: Config,
-    /// SRTT and RTTVAR; its K is the one that adapts.
+    /// SRTT and RTTVAR; its K is the adaptive one.
     base: Rfc6298,
     /// Samples since the last spurious timeout or step down.
     quiet: u32,
@@ -147,7 +148,8 @@ impl Plugin for AdaptiveK {
 mod tests {
     use super::*;
 
-    /// RTO with SRTT 100 ms and RTTVAR 50 ms, in milliseconds, after so many spurious timeouts and then quiet samples.
+    /// The RTO in milliseconds, with an SRTT of 100 ms and an RTTVAR of 50 ms, after `timeouts` spurious timeouts and
+    /// then `quiet_samples` samples.
     fn rto(timeouts: u32, quiet_samples: u32) -> u64 {
         let config = Config::default();
         let base = rfc6298::Config { k: config.min_k, granularity: config.granularity };

@@ -1,17 +1,17 @@
-//! # A fixed wait behind the second duplicate, at the sender
+//! # A fixed wait after the second duplicate ACK, at the sender
 //!
-//! Paxson: End-to-End Internet Packet Dynamics. IEEE/ACM Transactions on Networking 7(3), 1999; by Yang's thesis (MIT,
-//! 2001, §2.3.2), which moves the wait from the receiver to the sender. Survey of Leung, Li, Yang, §6.1.2.
+//! Paxson: End-to-End Internet Packet Dynamics. IEEE/ACM Transactions on Networking 7(3), 1999; as described in Yang's
+//! thesis (MIT, 2001, §2.3.2), which moves the wait from the receiver to the sender. Survey of Leung, Li, Yang, §6.1.2.
 //!
-//! **What it changes.** Two duplicates are evidence enough, but fast retransmit follows 20 ms later, and only if the hole
-//! is still open. Paxson measured that two without a wait give 70 % more chances to retransmit fast and three times as many
-//! spurious ones; the wait keeps the chances and takes back most of the rest.
+//! **What it changes.** Two duplicate ACKs are enough, but the fast retransmit follows 20 ms later, and only if the
+//! hole is still open. Paxson measured that a threshold of two without a wait allows 70 % more fast retransmits, and
+//! three times as many spurious ones. The wait keeps most of the gain and avoids most of the spurious retransmissions.
 //!
-//! **Rules.** Once the threshold is reached, wait w; an ACK past the hole ends the wait. Nothing adapts.
+//! **Rules.** When the threshold is reached, the sender waits for w; an ACK for the hole ends the wait. Nothing adapts.
 //!
 //! **Reproduces.** Nothing: the sources give no experiment with the wait at the sender.
 //!
-//! **Status.** Faithful to the thesis's outline.
+//! **Status.** Faithful to the outline in the thesis.
 
 use std::sync::Arc;
 
@@ -28,11 +28,11 @@ use crate::part::{Algorithm, Part};
 use crate::rule::Rule;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "paxson-snd",
     aliases: &[],
-    summary: "two duplicates retransmit, 20 ms later",
+    summary: "fast retransmit 20 ms after the second duplicate ACK, if the hole is still open",
     source: "Paxson 1999; Yang 2001, section 2.3.2",
     side: Side::Sender,
     peer_needs: "SACK",
@@ -48,7 +48,7 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// w, from the duplicate that reaches the threshold to the fast retransmit (thesis §2.3.2: 20 ms).
+    /// w, the time from the duplicate ACK that reaches the threshold to the fast retransmit (thesis §2.3.2: 20 ms).
     pub wait: Duration,
 }
 

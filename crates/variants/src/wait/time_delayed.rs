@@ -1,23 +1,28 @@
 //! # Time-delayed fast retransmit: TIMEDEL, TIMEINC
 //!
-//! Blanton, Allman: On Making TCP More Robust to Packet Reordering. ACM CCR 32(1), 2002; by the descriptions in RR-TCP
-//! (Zhang, Karp, Floyd, Peterson, ICSI TR-02-006, §3) and in the survey of Leung, Li, Yang (§6.1.3).
+//! Blanton, Allman: On Making TCP More Robust to Packet Reordering. ACM CCR 32(1), 2002; as described in RR-TCP (Zhang,
+//! Karp, Floyd, Peterson, ICSI TR-02-006, §3) and in the survey of Leung, Li, Yang (§6.1.3).
 //!
-//! **What it changes.** Three duplicates do not yet retransmit: a while later they do, if the hole is still open. The while
-//! grows with each fast retransmit that a DSACK proves spurious.
+//! **What it changes.** After three duplicate ACKs the sender waits, and retransmits only if the hole is still open.
+//! The delay grows with each fast retransmit that a DSACK proves spurious.
 //!
-//! **State.** `delay`; and how long the last episode's hole took, from the first duplicate to the ACK that covered it.
+//! **State.** `delay`; and for the hole of the last episode, the time from the first duplicate ACK to the ACK that
+//! covered it.
 //!
-//! **Rules.** 1: once the threshold is reached, wait `delay`, but at most half of SRTT; none of either, no wait.
-//! 2: an ACK past the hole ends the wait, and a new hole waits anew. 3: otherwise fast retransmit. 4: a timeout ends the
-//! wait and changes nothing else. 5, on such a proof: TIMEDEL waits as long as the hole took, if that is longer; TIMEINC
-//! waits 10 ms longer. Half of SRTT is the most that it learns. The delay is never reduced.
+//! **Rules.**
+//! - 1: when the threshold is reached, the sender waits for `delay`, at most half of SRTT. Without a delay or an SRTT
+//!   there is no wait.
+//! - 2: an ACK for the hole ends the wait; a new hole starts a new one.
+//! - 3: otherwise fast retransmit follows.
+//! - 4: a timeout ends the wait and changes nothing else.
+//! - 5, when a fast retransmit proves spurious: TIMEDEL sets `delay` to the time that the hole was open, if that is
+//!   longer; TIMEINC adds 10 ms. `delay` grows to at most half of SRTT and is never reduced.
 //!
-//! **Departures.** If SRTT shrinks, the delay is kept and only its use is limited.
+//! **Departures.** If SRTT becomes smaller, `delay` is kept, and only the wait is limited.
 //!
 //! **Reproduces.** RR-TCP Figs. 17 and 18; survey Fig. 7 e, f ("time-delayed fast retransmit").
 //!
-//! **Status.** Partial: the original paper was not at hand.
+//! **Status.** Partial: the original paper was not available.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -40,7 +45,7 @@ use crate::variant::{Side, Status, Variant};
 pub(crate) const TIMEDEL: Variant = Variant {
     name: "ba-timedel",
     aliases: &["dsack-bl-timedel"],
-    summary: "three duplicates wait as long as the latest of the falsely retransmitted segments took",
+    summary: "after three duplicate ACKs, waits for the longest delay of a spuriously retransmitted segment so far",
     source: "Blanton and Allman 2002; RR-TCP section 3",
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
@@ -52,7 +57,7 @@ pub(crate) const TIMEDEL: Variant = Variant {
 pub(crate) const TIMEINC: Variant = Variant {
     name: "ba-timeinc",
     aliases: &["dsack-bl-timeinc"],
-    summary: "three duplicates wait 10 ms longer after each spurious fast retransmit",
+    summary: "after three duplicate ACKs, waits 10 ms longer for each spurious fast retransmit so far",
     source: "Blanton and Allman 2002; RR-TCP section 3; survey section 6.1.3",
     compose: || delayed(Growth::Step),
     ..TIMEDEL
@@ -62,11 +67,11 @@ fn delayed(growth: Growth) -> Composition {
     Composition { postponements: vec![Arc::new(Config { growth, ..Config::default() })], ..blanton_allman::repaired() }
 }
 
-/// How the delay learns.
+/// How the delay grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growth {
-    /// The time from the first duplicate to the ACK of the late segment.
+    /// To the time from the first duplicate ACK to the ACK for the late segment.
     #[default]
     Measured,
     /// By a constant.
@@ -77,7 +82,7 @@ pub enum Growth {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Which of the two.
+    /// How the delay grows.
     pub growth: Growth,
     /// What TIMEINC adds (RR-TCP §3: 10 ms).
     pub step: Duration,
@@ -109,7 +114,7 @@ impl Part<dyn Postponement> for Config {
 struct TimeDelayed {
     config: Config,
     delay: Duration,
-    /// From the first duplicate above the episode's hole to the ACK that covered it.
+    /// The time from the first duplicate ACK above the hole to the ACK that covered it.
     episode: Lesson<Duration>,
 }
 
@@ -173,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_srtt_limits_the_wait_and_not_what_was_learned() {
+    fn half_of_srtt_limits_the_wait_but_not_the_learned_delay() {
         let delayed = after(Growth::Measured, &[28]);
         assert_eq!(delayed.wait(Some(MS(40))), MS(20));
         assert_eq!(delayed.wait(Some(MS(200))), MS(28));

@@ -14,7 +14,7 @@ fn script() -> Script {
     Script::idle(ISNS[0], composition.build(), composition.configure(config(10)), RTT_US / 1000)
 }
 
-/// A link with a sender that has always something to send.
+/// A link with a sender that always has data to send.
 fn link(queue: usize) -> Bottleneck {
     let mut link = Bottleneck::new(script(), RTT_US, RATE, RTT_US, queue);
     link.write(1 << 30);
@@ -51,7 +51,7 @@ fn startup_ends_on_a_plateau_of_three_rounds() {
 
 #[test]
 fn startup_ends_on_losses() {
-    // The queue holds a fifth of the product.
+    // The queue holds a fifth of the bandwidth-delay product.
     let mut link = link(17);
     let looks = link.run(3 * S);
     let most = looks.iter().map(in_flight).fold(0.0, f64::max);
@@ -64,7 +64,7 @@ fn startup_ends_on_losses() {
 }
 
 #[test]
-fn drain_ends_with_one_product_in_flight() {
+fn drain_ends_with_one_bdp_in_flight() {
     let mut link = link(1000);
     let looks = link.run(3 * S);
     let last = looks.iter().rfind(|look| paces(look, 0.5)).unwrap();
@@ -90,7 +90,7 @@ fn probe_bw_goes_down_cruises_refills_and_goes_up() {
 }
 
 #[test]
-fn probe_rtt_halves_what_is_in_flight_every_five_seconds() {
+fn probe_rtt_halves_the_data_in_flight_every_five_seconds() {
     let mut link = link(1000);
     link.run(4 * S);
     let looks = link.run(40 * S);
@@ -111,7 +111,7 @@ fn probe_rtt_halves_what_is_in_flight_every_five_seconds() {
 }
 
 #[test]
-fn a_tenth_of_a_product_in_the_queue_is_enough_and_little_is_lost() {
+fn a_queue_of_a_tenth_of_the_bdp_is_enough_and_little_is_lost() {
     let mut link = link(9);
     link.run(30 * S);
     assert!(utilisation(&link, 30) > 0.75, "{}", utilisation(&link, 30));
@@ -119,7 +119,7 @@ fn a_tenth_of_a_product_in_the_queue_is_enough_and_little_is_lost() {
 }
 
 #[test]
-fn ten_times_the_bandwidth_is_found() {
+fn the_rate_follows_a_tenfold_increase_of_the_bandwidth() {
     let mut link = link(1000);
     link.run(10 * S);
     link.rate = Rate::from_bits_per_second(100_000_000);
@@ -129,7 +129,7 @@ fn ten_times_the_bandwidth_is_found() {
 }
 
 #[test]
-fn a_tenth_of_the_bandwidth_is_followed() {
+fn the_rate_follows_a_decrease_of_the_bandwidth_to_a_tenth() {
     let mut link = link(100);
     link.run(10 * S);
     link.rate = Rate::from_bits_per_second(1_000_000);
@@ -139,7 +139,7 @@ fn a_tenth_of_the_bandwidth_is_followed() {
 }
 
 #[test]
-fn an_application_that_limits_the_rate_never_ends_startup() {
+fn startup_does_not_end_while_the_application_limits_the_rate() {
     let mut link = Bottleneck::new(script(), RTT_US, RATE, RTT_US, 1000);
     for step in 0..40 {
         link.write(5);
@@ -151,7 +151,7 @@ fn an_application_that_limits_the_rate_never_ends_startup() {
 }
 
 #[test]
-fn below_one_segment_in_the_product_four_keep_coming() {
+fn with_a_bdp_below_one_segment_cwnd_is_at_least_four() {
     let mut link = Bottleneck::new(script(), RTT_US, Rate::from_bits_per_second(100_000), 10_000, 100);
     link.write(1 << 20);
     link.run(30 * S);

@@ -12,7 +12,7 @@ const S: u64 = 1_000_000;
 const HIGH: f64 = 2.885 * 0.99;
 const DRAIN: f64 = 0.99 / 2.885;
 
-/// A link with a sender that has always something to send.
+/// A link with a sender that always has data to send.
 fn link(queue: usize) -> Bottleneck {
     let mut link = Bottleneck::new(script(), RTT_US, RATE, RTT_US, queue);
     link.write(1 << 30);
@@ -52,7 +52,7 @@ fn startup_doubles_the_rate_and_ends_after_three_flat_rounds() {
 }
 
 #[test]
-fn drain_ends_with_one_product_in_flight() {
+fn drain_ends_with_one_bdp_in_flight() {
     let mut link = link(1000);
     let looks = link.run(3 * S);
     let drain = first_at(&looks, first_at(&looks, 0, HIGH), DRAIN);
@@ -65,7 +65,7 @@ fn drain_ends_with_one_product_in_flight() {
 }
 
 #[test]
-fn probe_bw_goes_through_its_gains_a_round_trip_each() {
+fn probe_bw_uses_each_gain_for_a_round_trip() {
     let mut link = link(1000);
     link.run(3 * S);
     let looks = link.run(9 * S);
@@ -81,7 +81,7 @@ fn probe_bw_goes_through_its_gains_a_round_trip_each() {
 }
 
 #[test]
-fn probe_rtt_goes_down_to_four_segments_once_in_ten_seconds() {
+fn probe_rtt_reduces_the_window_to_four_segments_every_ten_seconds() {
     let mut link = link(1000);
     let looks = link.run(35 * S);
     let is_low: Vec<bool> = looks.iter().map(|look| look.at_us > S && look.cwnd() <= 4.0).collect();
@@ -100,7 +100,7 @@ fn probe_rtt_goes_down_to_four_segments_once_in_ten_seconds() {
 }
 
 #[test]
-fn a_loss_costs_a_round_of_packet_conservation_and_the_window_returns() {
+fn a_loss_causes_a_round_of_packet_conservation_and_the_window_is_restored() {
     let mut link = link(1000);
     link.run(4 * S);
     let before = link.script.info().cwnd;
@@ -108,7 +108,7 @@ fn a_loss_costs_a_round_of_packet_conservation_and_the_window_returns() {
     let looks = link.run(6 * S);
     let recovery: Vec<_> = looks.iter().filter(|look| look.info.phase == reknit_tcp::facts::Phase::Recovery).collect();
     let first = recovery.first().expect("a recovery");
-    // What is in flight, and what the ACK has delivered.
+    // The data in flight plus what the ACK has delivered.
     assert!(first.info.cwnd < before);
     assert!(first.info.cwnd.0 <= first.info.pipe.0 + 2 * reknit_testkit::SMSS);
     let after = looks.iter().find(|look| look.at_us > recovery.last().unwrap().at_us).unwrap();
@@ -117,7 +117,7 @@ fn a_loss_costs_a_round_of_packet_conservation_and_the_window_returns() {
 }
 
 #[test]
-fn random_losses_do_not_slow_it_down() {
+fn random_losses_do_not_reduce_the_throughput() {
     let mut link = link(200);
     link.losses = (1..1000).map(|n| n * 67).collect(); // 1.5 %
     link.run(20 * S);
@@ -126,7 +126,7 @@ fn random_losses_do_not_slow_it_down() {
 }
 
 #[test]
-fn after_an_idle_time_it_paces_at_the_bandwidth() {
+fn after_an_idle_period_it_paces_at_the_bandwidth() {
     let mut link = Bottleneck::new(script(), RTT_US, RATE, RTT_US, 1000);
     link.write(2000);
     link.run(6 * S);
@@ -137,17 +137,17 @@ fn after_an_idle_time_it_paces_at_the_bandwidth() {
     let looks = link.run(9 * S + RTT_US / 2);
     let paces: Vec<f64> = looks.iter().map(|look| look.pace(RATE)).collect();
     assert!(paces.iter().all(|pace| is_near(*pace, 0.99)), "{paces:?}");
-    // Half a round trip at the bandwidth is half the product.
+    // Half a round trip at the bandwidth is half of the bandwidth-delay product.
     let sent = (link.sent - before) as f64;
     assert!((sent / link.bdp() - 0.5).abs() < 0.1, "{sent}");
 }
 
 #[test]
-fn a_timeout_leaves_room_for_one_segment_and_the_window_returns() {
+fn a_timeout_reduces_cwnd_to_one_segment_and_the_window_is_restored() {
     let mut link = link(1000);
     link.run(4 * S);
     let before = link.script.info().cwnd;
-    // Everything of three seconds is lost, the first retransmissions too.
+    // Everything sent in three seconds is lost, including the first retransmissions.
     link.losses = (link.sent + 1..link.sent + 3000).collect();
     let looks = link.run(7 * S);
     let smallest = looks.iter().map(|look| look.info.cwnd).min().unwrap();

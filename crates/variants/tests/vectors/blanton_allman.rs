@@ -1,5 +1,5 @@
-//! The worked examples of Blanton and Allman's thresholds, and N of the reordering measurement. The caps and the
-//! averages are tested beside the rules.
+//! Worked examples of Blanton and Allman's thresholds, and of measuring N. The limits and the averages are tested in
+//! the source file.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ fn start(isn: u32, composition: &Composition) -> Script {
     s
 }
 
-/// The threshold after segments that come behind so many later ones, with enough traffic in order between them for the
-/// window to grow back.
+/// The threshold after each segment that arrives behind this many later ones. Between them there is enough traffic in
+/// order for the window to grow back.
 fn thresholds<const LEN: usize>(s: &mut Script, behind: [u32; LEN]) -> [u32; LEN] {
     behind.map(|behind| {
         s.pass_late(behind);
@@ -36,7 +36,7 @@ vector!(inc_climbs_by_one_and_a_timeout_resets_it, |isn| {
     assert_eq!(s.info().dup_thresh.0, 3);
 });
 
-vector!(avg_goes_halfway_to_n_and_never_back, |isn| {
+vector!(avg_goes_halfway_to_n_and_never_down, |isn| {
     let mut s = start(isn, &variant("ba-avg"));
     assert_eq!(thresholds(&mut s, [9, 9, 20, 4]), [6, 8, 14, 14]);
     assert_eq!(s.connection.send_stats().spurious_cuts, 3);
@@ -44,18 +44,18 @@ vector!(avg_goes_halfway_to_n_and_never_back, |isn| {
 
 vector!(ewma_follows_every_late_segment, |isn| {
     let mut s = start(isn, &variant("ba-ewma"));
-    // The third comes before the threshold of 6 is reached: it is measured without a fast retransmit.
+    // The third arrives before the threshold of 6 is reached, so it is measured without a fast retransmit.
     assert_eq!(thresholds(&mut s, [8, 8, 4, 12]), [5, 6, 5, 7]);
     assert_eq!(s.connection.send_stats().spurious_cuts, 3);
 });
 
-vector!(a_hole_that_fills_in_time_teaches_ewma_alone, |isn| {
+vector!(only_ewma_learns_from_a_hole_that_fills_in_time, |isn| {
     for name in ["ba-inc", "ba-avg", "ba-ewma"] {
         let mut s = start(isn, &variant(name));
         assert_eq!(thresholds(&mut s, [2]), [3]);
         assert_eq!(s.connection.send_stats().cuts.total(), 0);
     }
-    // 2.75, 2.5625, 3.921875; if either of the first two did not count, the third would lead beyond 4.
+    // 2.75, 2.5625, 3.921875; without either of the first two, the third average would exceed 4.
     let mut s = start(isn, &variant("ba-ewma"));
     assert_eq!(thresholds(&mut s, [2, 2, 8]), [3, 3, 4]);
 });
@@ -68,7 +68,7 @@ vector!(the_window_limits_the_threshold, |isn| {
     assert_eq!((s.info().cwnd.0 / reknit_testkit::SMSS, s.info().dup_thresh.0), (29, 26));
 });
 
-/// An average in which only the latest N counts, so that the threshold shows it.
+/// An average that is always the latest N, so the threshold shows N.
 fn only_the_latest() -> Composition {
     let config = Config { rule: Rule::Ewma, gain: Share::ONE, ..Config::default() };
     Composition { dup_thresh: Arc::new(config), ..variant("ba-ewma") }
@@ -83,7 +83,7 @@ vector!(n_counts_what_had_been_sacked_when_the_hole_was_covered, |isn| {
     assert_eq!(s.info().dup_thresh.0, 4);
 });
 
-vector!(n_does_not_count_what_the_same_ack_brings, |isn| {
+vector!(n_does_not_count_what_the_same_ack_covers, |isn| {
     let mut s = start(isn, &only_the_latest());
     s.pass_all([2, 3, 4, 5]);
     s.arrive(6); // its ACK is lost
@@ -101,7 +101,7 @@ vector!(n_is_that_of_the_first_of_several_holes, |isn| {
     assert_eq!(s.connection.send_stats().spurious_cuts, 0);
     s.pass(3);
     assert_eq!(s.connection.send_stats().spurious_cuts, 1);
-    s.pass_in_order(10); // the window must not be what limits the threshold
+    s.pass_in_order(10); // so that the window does not limit the threshold
     assert_eq!(s.info().dup_thresh.0, 7);
 });
 
@@ -127,7 +127,7 @@ vector!(a_lost_ack_of_the_original_leaves_n_to_the_ack_of_the_copy, |isn| {
     assert_eq!((s.connection.send_stats().spurious_cuts, s.info().dup_thresh.0), (1, 4));
 });
 
-vector!(a_real_loss_teaches_nothing, |isn| {
+vector!(a_real_loss_changes_nothing, |isn| {
     for name in ["ba-inc", "ba-avg", "ba-ewma"] {
         let mut s = start(isn, &variant(name));
         s.pass_all(2..=9);

@@ -1,23 +1,23 @@
-//! The worked examples of TCP-DCR.
+//! Worked examples of TCP-DCR.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use reknit_tcp::Config;
 use reknit_testkit::{NOTHING, Script, config, variant, vector};
 use reknit_units::Duration;
 
-/// Ten segments are out, the SRTT is 100 ms, the RTO 1 s.
+/// Ten segments are outstanding, the SRTT is 100 ms, the RTO 1 s.
 fn ten_segments(isn: u32) -> Script {
     let mut s = Script::new(isn, &variant("dcr"), config(10), 100);
     assert_eq!(s.sent().len(), 10);
     s
 }
 
-vector!(an_advance_within_a_round_trip_cancels, |isn| {
+vector!(an_advance_within_a_round_trip_ends_the_wait, |isn| {
     let mut s = ten_segments(isn);
     for (n, new) in [(2, 11), (3, 12), (4, 13), (5, 14)] {
         assert_eq!(s.at(80 + 10 * u64::from(n)).pass(n), [new]);
     }
-    // Rule 3: the window is untouched, but slow start lets it grow by two, and FlightSize is 9.
+    // Rule 3: the window is not reduced; slow start lets it grow by two, and FlightSize is 9.
     assert_eq!(s.at(180).pass(1), [15, 16, 17]);
     assert_eq!((s.cwnd(), s.ssthresh()), (12.0, f64::INFINITY));
     s.at(400);
@@ -25,7 +25,7 @@ vector!(an_advance_within_a_round_trip_cancels, |isn| {
     assert_eq!(s.connection.send_stats().cuts.total(), 0);
 });
 
-vector!(after_a_round_trip_it_is_a_loss, |isn| {
+vector!(after_a_round_trip_the_segment_is_lost, |isn| {
     let mut s = ten_segments(isn);
     for n in 2..=10 {
         assert_eq!(s.at(80 + 10 * u64::from(n)).pass(n), [n + 9]);
@@ -44,7 +44,7 @@ vector!(one_duplicate_is_enough, |isn| {
     assert_eq!(s.at(200).sent(), [1]);
 });
 
-vector!(the_repair_leaves_before_the_timer, |isn| {
+vector!(the_retransmission_is_sent_before_the_timer_expires, |isn| {
     // RTO = SRTT + 4 * RTTVAR = 300 ms after the handshake; the timer runs since 100 ms.
     let mut s = Script::new(isn, &variant("dcr"), Config { min_rto: Duration::from_millis(10), ..config(10) }, 100);
     assert_eq!(s.at(100).sent().len(), 10);
@@ -74,7 +74,7 @@ vector!(in_recovery_three_duplicates_mean_loss, |isn| {
     assert_eq!(s.at(100).pass(2), [11]);
     assert_eq!(s.at(200).sent(), [1]);
     s.pass_all([4, 5]);
-    assert_eq!(s.pipe(), 8.0); // 11, less three SACKed; 1 is lost and under way again
+    assert_eq!(s.pipe(), 8.0); // 11 minus three SACKed; 1 is lost and retransmitted
     s.pass(6);
     assert_eq!(s.pipe(), 6.0); // one more is SACKed, and 3 is lost
 });
@@ -82,7 +82,7 @@ vector!(in_recovery_three_duplicates_mean_loss, |isn| {
 vector!(a_timeout_ends_the_wait, |isn| {
     let mut s = Script::new(isn, &variant("dcr"), Config { min_rto: Duration::from_millis(10), ..config(10) }, 100);
     assert_eq!(s.at(100).sent().len(), 10);
-    // The timer expires at 400 ms: no round trip is left to wait, so the segment goes at once.
+    // The timer expires at 400 ms: there is no time for a wait, so the segment is retransmitted at once.
     assert_eq!(s.at(350).pass(2), [1]);
     assert_eq!(s.connection.send_stats().timeouts, 0);
 });

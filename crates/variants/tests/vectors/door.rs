@@ -1,4 +1,4 @@
-//! The worked examples of TCP-DOOR.
+//! Worked examples of TCP-DOOR.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use std::sync::Arc;
@@ -19,14 +19,14 @@ fn cum(n: u32, repetition: u8) -> Ack {
     Ack { cum: n, experiment: ordinal(repetition, false), ..Ack::default() }
 }
 
-/// News that data was overtaken.
+/// An ACK that reports that data was overtaken.
 fn overtaken(mut ack: Ack) -> Ack {
     ack.experiment = ordinal(9, true);
     ack
 }
 
-/// Fifteen segments left at 850 ms, the first was acknowledged at 950 ms: the window is 16, SRTT 100 ms, the timer expires
-/// at 1950 ms.
+/// Fifteen segments were sent at 850 ms; the first was acknowledged at 950 ms. The window is 16, the SRTT is 100 ms,
+/// and the timer expires at 1950 ms.
 fn sixteen_in_flight_by(isn: u32, composition: &Composition) -> Script {
     let config = Config { mss: 2000, ..config(15) };
     let mut s = Script::idle(isn, composition.build(), composition.configure(config), 100);
@@ -41,7 +41,7 @@ fn sixteen_in_flight(isn: u32) -> Script {
     sixteen_in_flight_by(isn, &variant("door"))
 }
 
-/// True if window and timeout keep still: three duplicates are repaired, but nothing is reduced.
+/// True if window and timeout are frozen: three duplicate ACKs cause a retransmission, but no reduction.
 fn is_frozen(mut s: Script, missing: u32) -> bool {
     let cwnd = s.cwnd();
     assert!(s.pass_all(missing + 1..missing + 4).contains(&missing));
@@ -74,7 +74,7 @@ vector!(an_ack_with_the_same_number_was_overtaken, |isn| {
     }
 });
 
-/// Which of the ACKs of data with these TPSNs tell that something was overtaken.
+/// Which of the ACKs for data with these TPSNs report that something was overtaken.
 fn flags(isn: u32, arrivals: &[(u32, u16)]) -> Vec<bool> {
     let composition = variant("door");
     let config = Config { mss: 2000, ack_every: reknit_units::Segments(1), ..config(4) };
@@ -88,7 +88,7 @@ fn flags(isn: u32, arrivals: &[(u32, u16)]) -> Vec<bool> {
     flags
 }
 
-vector!(the_receiver_tells_what_was_overtaken, |isn| {
+vector!(the_receiver_reports_overtaken_segments, |isn| {
     assert_eq!(flags(isn, &[(1, 1), (2, 2), (4, 4), (3, 3)]), [false, false, false, true]);
     assert_eq!(flags(isn, &[(1, 65_534), (2, 65_535), (3, 0)]), [false; 3]);
     // A retransmission is a transmission of its own.
@@ -107,14 +107,14 @@ vector!(data_is_numbered_and_retransmissions_count, |isn| {
     assert_eq!(numbers(&mut s), [4, 5, 6]); // two by limited transmit, then the first again
 });
 
-vector!(a_recent_reduction_is_taken_back_and_repair_goes_on, |isn| {
+vector!(a_recent_reduction_is_undone_and_the_repair_continues, |isn| {
     let mut s = sixteen_in_flight(isn);
     assert!(s.at(1000).pass_all([3, 4, 5]).contains(&2));
     assert_eq!(s.cwnd(), 8.0);
     let ack = s.at(1150).arrive(6);
     s.deliver(&overtaken(ack));
     assert_eq!((s.cwnd(), s.ssthresh(), s.info().phase), (16.0, f64::INFINITY, Phase::Recovery));
-    assert!(!s.sent().contains(&2), "it is under way already");
+    assert!(!s.sent().contains(&2), "it is already in flight");
     let last = s.info().flight_size.0 / SMSS;
     s.pass_all(7..=1 + last as u32);
     s.pass(2);
@@ -122,7 +122,7 @@ vector!(a_recent_reduction_is_taken_back_and_repair_goes_on, |isn| {
     assert!(s.cwnd() >= 16.0, "{}", s.cwnd());
 });
 
-vector!(what_is_lost_besides_is_repaired_in_the_same_recovery, |isn| {
+vector!(other_losses_are_repaired_in_the_same_recovery, |isn| {
     let mut s = sixteen_in_flight(isn);
     s.at(1000).pass_all([3, 4, 5]);
     let ack = s.at(1150).arrive(6);
@@ -133,7 +133,7 @@ vector!(what_is_lost_besides_is_repaired_in_the_same_recovery, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh()), (16.0, f64::INFINITY));
 });
 
-vector!(an_old_reduction_stands, |isn| {
+vector!(an_old_reduction_is_not_undone, |isn| {
     let mut s = sixteen_in_flight(isn);
     s.at(1000).pass_all([3, 4, 5]);
     s.at(1500).pass(2);
@@ -171,13 +171,13 @@ vector!(a_timeout_while_frozen_only_repairs, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh()), (16.0, f64::INFINITY));
     s.at(2949);
     assert_eq!(s.sent(), NOTHING);
-    // The timeout was not doubled, and the first one that is answered reduces.
+    // The timeout was not doubled, and the first one after the freeze reduces the window.
     s.at(2950);
     assert_eq!(s.sent(), [2]);
     assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 8.0));
 });
 
-vector!(a_timeout_is_taken_back_with_its_back_off, |isn| {
+vector!(a_timeout_is_undone_with_its_back_off, |isn| {
     let mut s = sixteen_in_flight(isn);
     s.at(1950);
     assert_eq!(s.sent(), [2]);
@@ -190,7 +190,7 @@ vector!(a_timeout_is_taken_back_with_its_back_off, |isn| {
     assert_eq!(s.sent().first(), Some(&2));
 });
 
-vector!(each_response_can_be_had_alone, |isn| {
+vector!(each_response_can_be_used_alone, |isn| {
     let with = |respond| {
         let detector = door::Config { respond, ..door::Config::default() };
         Composition { spurious_detectors: vec![Arc::new(detector)], ..variant("door") }
@@ -206,7 +206,7 @@ vector!(each_response_can_be_had_alone, |isn| {
     }
 });
 
-vector!(without_the_option_the_echoed_timestamp_tells, |isn| {
+vector!(without_the_option_the_echoed_timestamp_shows_reordering, |isn| {
     let composition = Composition { header_support: Vec::new(), ..variant("door") };
     for (echo, event) in [(10_850, true), (10_900, false)] {
         let config = Config { mss: 2000, timestamps: true, ..config(15) };
@@ -222,7 +222,7 @@ vector!(without_the_option_the_echoed_timestamp_tells, |isn| {
     }
 });
 
-vector!(the_parameters_are_times, |isn| {
+vector!(t1_and_t2_are_durations, |isn| {
     let detector = door::Config { t1: Some(Duration::from_millis(10)), ..door::Config::default() };
     let composition = Composition { spurious_detectors: vec![Arc::new(detector)], ..variant("door") };
     for (ms, event) in [(1159, true), (1160, false)] {

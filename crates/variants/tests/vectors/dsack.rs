@@ -1,4 +1,4 @@
-//! The worked examples of DSACK detection.
+//! Worked examples of DSACK detection.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use reknit_variants::base::fixed_threshold;
 use reknit_variants::base::limited_transmit;
 use reknit_variants::undo::dsack_det::{Config, Duplication};
 
-/// 2, 3, 4 overtake 1, which is retransmitted; then the original and everything else arrive, at last the copy.
+/// 2, 3, 4 overtake 1, which is retransmitted; then the original and everything else arrive, and finally the copy.
 fn needless_fast_retransmit(isn: u32, name: &str) -> Script {
     let mut s = Script::new(isn, &variant(name), config(8), 100);
     assert_eq!(s.sent(), [1, 2, 3, 4, 5, 6, 7, 8]);
@@ -27,7 +27,7 @@ fn needless_fast_retransmit(isn: u32, name: &str) -> Script {
     s
 }
 
-vector!(the_old_window_comes_back_at_once, |isn| {
+vector!(the_old_window_is_restored_at_once, |isn| {
     let s = needless_fast_retransmit(isn, "dsack-r");
     assert_eq!((s.cwnd(), s.ssthresh()), (8.0, f64::INFINITY));
 });
@@ -42,8 +42,8 @@ vector!(slow_start_to_the_old_window_by_blanton_and_allman, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh()), (4.0, 8.0));
 });
 
-vector!(blanton_and_allman_send_for_every_second_duplicate, |isn| {
-    // A threshold out of reach shows the rule alone.
+vector!(blanton_and_allman_send_on_every_second_duplicate_ack, |isn| {
+    // With a threshold that cannot be reached, only limited transmit acts.
     let composition =
         Composition { dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(20) }), ..variant("ba-r") };
     let mut s = Script::new(isn, &composition, config(12), 100);
@@ -55,7 +55,7 @@ vector!(blanton_and_allman_send_for_every_second_duplicate, |isn| {
 vector!(genuine_losses_are_not_undone, |isn| {
     let mut s = Script::new(isn, &variant("dsack-r"), config(8), 100);
     s.sent();
-    // 1 and 5 are lost and repaired; nobody reports a duplicate.
+    // 1 and 5 are lost and repaired; no duplicate is reported.
     s.pass_all([2, 3, 4, 6, 7, 8, 9, 10]);
     s.pass_all([1, 5]);
     s.pass_all([11, 12]);
@@ -105,17 +105,17 @@ fn duplicated_by_the_network(isn: u32, duplication: Duplication) -> Script {
     s
 }
 
-vector!(duplication_by_the_network_ends_judging, |isn| {
+vector!(duplication_by_the_network_turns_detection_off, |isn| {
     let s = duplicated_by_the_network(isn, Duplication::Disable);
     assert_eq!(s.connection.send_stats().spurious_cuts, 0);
 });
 
-vector!(duplication_by_the_network_is_ignored_on_request, |isn| {
+vector!(duplication_by_the_network_is_ignored_if_configured, |isn| {
     let s = duplicated_by_the_network(isn, Duplication::Ignore);
     assert_eq!(s.connection.send_stats().spurious_cuts, 1);
 });
 
-vector!(sent_thrice_is_ambiguous, |isn| {
+vector!(a_segment_sent_three_times_is_ambiguous, |isn| {
     let mut s = Script::new(isn, &variant("dsack-r"), config(8), 100);
     s.sent();
     assert_eq!(s.pass_all([2, 3, 4]), [9, 10, 1]);
@@ -140,7 +140,7 @@ vector!(an_ecn_echo_blocks_the_undo, |isn| {
     assert_eq!(s.ssthresh(), 4.0);
 });
 
-vector!(the_restored_window_leaves_in_bursts, |isn| {
+vector!(the_restored_window_is_sent_in_bursts, |isn| {
     // At most `max_burst` segments for each ACK until the old window is full again.
     let limited = reknit_tcp::Config { max_burst: Some(reknit_units::Segments(4)), ..config(16) };
     let mut s = Script::new(isn, &variant("dsack-r"), limited, 100);
@@ -153,7 +153,7 @@ vector!(the_restored_window_leaves_in_bursts, |isn| {
     assert_eq!(s.cwnd(), 16.0);
 });
 
-vector!(a_verdict_after_the_episode_leaves_the_disorder_of_the_day_alone, |isn| {
+vector!(an_undo_after_the_episode_does_not_affect_a_new_disorder, |isn| {
     let limited_transmit = Arc::new(limited_transmit::Config::PerSack { windows: 1.0 });
     let composition = Composition { limited_transmit, ..variant("dsack-r") };
     let mut s = Script::new(isn, &composition, config(20), 100);
@@ -166,6 +166,6 @@ vector!(a_verdict_after_the_episode_leaves_the_disorder_of_the_day_alone, |isn| 
     s.arrive(23); // its ACK is lost, so the ACK of the copy both ends this disorder and brings the verdict
     s.pass(1);
     assert_eq!((s.connection.send_stats().spurious_cuts, s.info().phase), (1, Phase::Open));
-    // The next disorder begins with the first segment of limited transmit, not with all that the last one left.
+    // The next disorder begins with the first segment of limited transmit, without what was left from the last one.
     assert_eq!(s.pass(27).len(), 1);
 });

@@ -1,4 +1,4 @@
-//! The worked examples of duplicates that are reported more than once: `dsack-repeat`.
+//! Worked examples of duplicates that are reported more than once: `dsack-repeat`.
 
 use reknit_tcp::{Config, Segment};
 use reknit_testkit::peer::{Peer, data, plain};
@@ -23,20 +23,21 @@ fn spuriously_retransmitted(isn: u32, name: &str) -> (Script, Ack) {
     (s, report)
 }
 
-/// What the sender has taken for spurious retransmissions, for duplicates by the network, and undone.
+/// The number of spurious retransmissions, of duplicates by the network, and of undone reductions that the sender has
+/// counted.
 fn counts(s: &Script) -> (u64, u64, u64) {
     let stats = s.connection.send_stats();
     (stats.spurious_retransmissions, stats.network_duplicates, stats.undos)
 }
 
-vector!(the_second_report_suffices, |isn| {
+vector!(the_second_report_is_enough, |isn| {
     let (mut s, report) = spuriously_retransmitted(isn, "dsack-repeat");
     // The first ACK is lost.
     s.deliver(&report);
     assert_eq!(counts(&s), (1, 0, 1));
 });
 
-vector!(three_reports_are_one, |isn| {
+vector!(three_reports_count_as_one, |isn| {
     let (mut s, report) = spuriously_retransmitted(isn, "dsack-repeat");
     for _ in 0..3 {
         s.deliver(&report);

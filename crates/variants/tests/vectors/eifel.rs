@@ -1,4 +1,4 @@
-//! The worked examples of Eifel and of the retransmission bit.
+//! Worked examples of Eifel and of the retransmission bit.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn stamped(window: u32) -> Config {
     Config { timestamps: true, mss: 2000, ..config(window) }
 }
 
-/// Milliseconds of the example on the sender's clock.
+/// Milliseconds of the example in the sender's clock.
 fn clock(ms: u32) -> u32 {
     10_000 + ms
 }
@@ -30,7 +30,7 @@ fn spurious_cuts(s: &Script) -> u64 {
     s.connection.send_stats().spurious_cuts
 }
 
-/// Ten segments left at 50 ms; 2, 3 and 4 have overtaken 1, which is retransmitted at 100 ms.
+/// Ten segments were sent at 50 ms; 2, 3 and 4 have overtaken 1, which is retransmitted at 100 ms.
 fn fast_retransmit(isn: u32, composition: &Composition) -> Script {
     let mut s = Script::new(isn, composition, stamped(10), 50);
     assert_eq!(s.sent().len(), 10);
@@ -41,7 +41,7 @@ fn fast_retransmit(isn: u32, composition: &Composition) -> Script {
     s
 }
 
-/// `window` segments and no more left at 50 ms, the timer retransmits the first at 1050 ms.
+/// Only `window` segments were sent, at 50 ms; the timer retransmits the first at 1050 ms.
 fn timeout(isn: u32, name: &str, window: u32) -> Script {
     let composition = variant(name);
     let mut s = Script::idle(isn, composition.build(), composition.configure(stamped(window)), 50);
@@ -50,7 +50,7 @@ fn timeout(isn: u32, name: &str, window: u32) -> Script {
     s
 }
 
-vector!(an_older_echo_undoes_a_fast_retransmit, |isn| {
+vector!(an_older_timestamp_undoes_a_fast_retransmit, |isn| {
     let mut s = fast_retransmit(isn, &variant("eifel"));
     s.deliver(&cum(4, 90));
     assert_eq!((spurious_cuts(&s), s.info().phase), (1, Phase::Open));
@@ -58,7 +58,7 @@ vector!(an_older_echo_undoes_a_fast_retransmit, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh()), (10.0, 10.0));
 });
 
-vector!(the_echo_of_the_retransmission_undoes_nothing, |isn| {
+vector!(the_timestamp_of_the_retransmission_undoes_nothing, |isn| {
     let mut s = fast_retransmit(isn, &variant("eifel"));
     s.deliver(&cum(4, 100));
     assert_eq!((spurious_cuts(&s), s.info().phase, s.ssthresh()), (0, Phase::Recovery, 5.0));
@@ -85,7 +85,7 @@ vector!(all_acknowledged_by_a_receiver_that_reports_duplicates, |isn| {
     assert_eq!(spurious_cuts(&s), 1);
 });
 
-vector!(a_duplicate_in_the_deciding_ack_tells_of_lost_acks, |isn| {
+vector!(a_dsack_in_the_deciding_ack_indicates_lost_acks, |isn| {
     let mut s = fast_retransmit(isn, &variant("eifel"));
     s.deliver(&Ack { dsack: Some(1), ..cum(4, 90) });
     assert_eq!(spurious_cuts(&s), 0);
@@ -128,7 +128,7 @@ vector!(the_timestamp_clock_may_wrap, |isn| {
     }
 });
 
-vector!(only_the_originals_own_stamp_is_safe, |isn| {
+vector!(in_safe_mode_only_the_timestamp_of_the_original_counts, |isn| {
     let detector = eifel::Config { safe: true, ..eifel::Config::default() };
     let composition = Composition { spurious_detectors: vec![Arc::new(detector)], ..variant("eifel") };
     for (echo, verdicts) in [(50, 1), (49, 0), (51, 0)] {
@@ -151,7 +151,7 @@ vector!(the_survey_restores_if_only_the_oldest_was_retransmitted, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh(), spurious_cuts(&s)), (5.0, 5.0, 1));
 });
 
-vector!(without_timestamps_nothing_is_judged, |isn| {
+vector!(without_timestamps_nothing_is_undone, |isn| {
     let without = Composition { timestamps: Some(false), ..variant("eifel") };
     let mut s = Script::new(isn, &without, config(10), 50);
     s.sent();
@@ -160,7 +160,7 @@ vector!(without_timestamps_nothing_is_judged, |isn| {
     assert_eq!(spurious_cuts(&s), 0);
 });
 
-vector!(the_bit_tells_original_and_retransmission_apart, |isn| {
+vector!(the_bit_distinguishes_original_and_retransmission, |isn| {
     for (retransmitted, verdicts) in [(false, 1), (true, 0)] {
         let mut s = fast_retransmit(isn, &variant("eifel-rtx"));
         s.deliver(&with_bit(4, retransmitted)); // its timestamp says the opposite, or nothing
@@ -187,7 +187,7 @@ vector!(retransmissions_carry_the_bit, |isn| {
     assert_eq!(retransmitted, [Some(true)]);
 });
 
-vector!(acks_echo_the_bit_of_the_segment_that_they_answer, |isn| {
+vector!(acks_echo_the_bit_of_the_segment_for_which_they_are_sent, |isn| {
     let composition = variant("eifel-rtx");
     let config = Config { mss: 2000, ..config(4) };
     let mut s = Script::idle(isn, composition.build(), composition.configure(config), 50);

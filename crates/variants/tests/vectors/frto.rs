@@ -1,4 +1,4 @@
-//! The worked examples of F-RTO, and its combination with DSACK.
+//! Worked examples of F-RTO, and its combination with DSACK.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use reknit_tcp::Config;
@@ -9,7 +9,7 @@ use reknit_units::Bytes;
 const BASIC: [&str; 2] = ["frto-2002", "frto"];
 const ALL: [&str; 3] = ["frto-2002", "frto", "frto-sack"];
 
-/// Eight segments are on the way when the timer retransmits the first.
+/// Eight segments are in flight when the timer retransmits the first.
 fn timed_out(isn: u32, name: &str) -> Script {
     let mut s = Script::new(isn, &variant(name), config(8), 100);
     assert_eq!(s.sent(), [1, 2, 3, 4, 5, 6, 7, 8]);
@@ -38,7 +38,7 @@ vector!(two_advances_mean_a_spurious_timeout_and_the_old_window, |isn| {
     for name in ["frto", "frto-sack"] {
         let mut s = timed_out(isn, name);
         assert_eq!(s.pass(1), [9, 10]);
-        // FlightSize 8 and the segment just acknowledged, but not more than before.
+        // FlightSize 8 plus the segment just acknowledged, but at most the old window.
         assert_eq!(s.pass(2), NOTHING);
         assert_eq!((s.cwnd(), s.ssthresh(), spurious_cuts(&s)), (8.0, 8.0, 1), "{name}");
         let rest = s.pass_all(3..=10);
@@ -64,7 +64,8 @@ vector!(with_sack_a_duplicate_first_only_waits, |isn| {
     assert_eq!(spurious_cuts(&s), 1);
 });
 
-/// The vector has 2, 3 and 4 retransmitted at once. 10 is still under way, so that a window of three has room for two.
+/// In the paper's example, 2, 3 and 4 are retransmitted at once. Here 10 is still in flight, so a window of three has
+/// room for two.
 fn falls_back_from_three(isn: u32, name: &str) {
     let mut s = timed_out(isn, name);
     assert_eq!(s.pass(1), [9, 10]);
@@ -80,7 +81,7 @@ vector!(a_duplicate_second_means_a_loss, |isn| {
     }
 });
 
-vector!(the_paper_goes_on_when_everything_is_acknowledged, |isn| {
+vector!(the_paper_continues_when_everything_is_acknowledged, |isn| {
     let mut s = timed_out(isn, "frto-2002");
     s.pass_all([]);
     for n in 1..8 {
@@ -92,7 +93,7 @@ vector!(the_paper_goes_on_when_everything_is_acknowledged, |isn| {
     assert_eq!(sent, [11, 12, 13]);
 });
 
-vector!(the_rfc_takes_it_for_a_loss, |isn| {
+vector!(the_rfc_then_assumes_a_loss, |isn| {
     for name in ["frto", "frto-sack"] {
         let mut s = timed_out(isn, name);
         for n in 1..8 {
@@ -118,19 +119,19 @@ vector!(without_new_data_recovery_is_conventional, |isn| {
     }
 });
 
-vector!(a_sacked_original_proves_it, |isn| {
+vector!(a_sacked_original_proves_the_timeout_spurious, |isn| {
     let mut s = timed_out(isn, "frto-sack");
     assert_eq!(s.pass(1), [9, 10]);
     s.pass(3);
     assert_eq!((spurious_cuts(&s), s.info().phase), (1, Phase::Disorder));
 });
 
-vector!(a_sack_of_new_data_proves_a_loss, |isn| {
+vector!(a_sack_for_new_data_proves_a_loss, |isn| {
     falls_back_from_three(isn, "frto-sack");
 });
 
-vector!(many_segments_at_once_release_no_burst, |isn| {
-    // §3 of the paper: an ACK of a whole window must not let out more than three segments.
+vector!(an_ack_for_many_segments_releases_no_burst, |isn| {
+    // §3 of the paper: an ACK for a whole window must not release more than three segments.
     let mut s = Script::new(isn, &variant("frto-2002"), config(20), 100);
     s.sent();
     s.at(1100);
@@ -176,7 +177,7 @@ vector!(a_timeout_in_fast_recovery_is_conventional_with_sack, |isn| {
     }
 });
 
-vector!(without_sack_the_rules_look_at_the_cumulative_field, |isn| {
+vector!(without_sack_the_cumulative_ack_decides, |isn| {
     for name in ALL {
         let mut s = Script::new(isn, &variant(name), Config { sack: false, ..config(8) }, 100);
         s.sent();
@@ -188,7 +189,7 @@ vector!(without_sack_the_rules_look_at_the_cumulative_field, |isn| {
     }
 });
 
-vector!(an_ecn_echo_leaves_the_window_but_nothing_is_retransmitted, |isn| {
+vector!(with_an_ecn_echo_the_window_is_not_restored_and_nothing_is_retransmitted, |isn| {
     let mut s = Script::new(isn, &variant("frto"), Config { ecn: true, ..config(8) }, 100);
     s.sent();
     s.at(1100);
@@ -213,7 +214,7 @@ vector!(dsack_undoes_the_halving_later, |isn| {
     assert!(s.cwnd() > 6.0, "slow start: {}", s.cwnd());
 });
 
-vector!(without_a_dsack_the_halving_stands, |isn| {
+vector!(without_a_dsack_the_halving_is_kept, |isn| {
     let mut s = timed_out(isn, "frto-2002+dsack");
     s.pass_all([1, 2]);
     s.pass_all(3..=8);

@@ -1,4 +1,4 @@
-//! The worked examples of Leung-Ma through the whole engine; the rest is tested beside the rules.
+//! Worked examples of Leung-Ma with the whole engine; the rules are tested in the source file.
 
 use reknit_testkit::{Script, config, variant, vector};
 
@@ -8,7 +8,7 @@ fn start(isn: u32) -> Script {
     s
 }
 
-/// Lengths of 10, 20 and 5; the first two in spite of a fast retransmit, the third without one.
+/// Lengths of 10, 20 and 5: the first two after a fast retransmit, the third without one.
 fn three_events(isn: u32) -> Script {
     let mut s = start(isn);
     for (length, dup_thresh) in [(10, 10), (20, 14), (5, 12)] {
@@ -31,12 +31,12 @@ vector!(a_series_of_timeouts_counts_once, |isn| {
         s.sent();
         assert_eq!(s.connection.send_stats().timeouts, timeouts);
         s.pass_the_rest();
-        s.pass_in_order(8); // the window must not be what limits the threshold
+        s.pass_in_order(8); // so that the window does not limit the threshold
         assert_eq!(s.info().dup_thresh.0, 6);
     }
 });
 
-vector!(a_falsely_retransmitted_hole_counts_with_the_length_of_its_original, |isn| {
+vector!(a_spuriously_retransmitted_hole_counts_with_the_length_of_its_original, |isn| {
     let mut s = start(isn);
     s.pass_all((2..=11).chain([1]));
     s.pass_all(12..=15);
@@ -44,7 +44,7 @@ vector!(a_falsely_retransmitted_hole_counts_with_the_length_of_its_original, |is
     assert_eq!(s.info().dup_thresh.0, 10);
 });
 
-vector!(a_length_that_a_lost_ack_hides_is_no_event, |isn| {
+vector!(a_length_hidden_by_a_lost_ack_does_not_count, |isn| {
     let mut s = start(isn);
     s.pass_all(2..=11);
     s.arrive(12);

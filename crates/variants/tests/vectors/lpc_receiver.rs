@@ -1,4 +1,4 @@
-//! The worked examples of Lee, Park and Choi's receiver, which tells every second segment out of order.
+//! Worked examples of Lee, Park and Choi's receiver, which acknowledges every second out-of-order segment.
 
 use reknit_tcp::Segment;
 use reknit_tcp::experiment::Experiment;
@@ -18,20 +18,20 @@ fn segment(n: u32) -> Segment {
     data(1 + (n - 1) * SMSS, 1, SMSS as u16)
 }
 
-/// `segment` with the bit that tells retransmissions.
+/// `segment` with the retransmission bit.
 fn marked(segment: Segment, retransmitted: bool) -> Segment {
     let experiment = Experiment { retransmitted: Some(retransmitted), ..Experiment::default() };
     Segment { options: Options { experiment, ..segment.options }, ..segment }
 }
 
-/// What the receiver says to segment `n` at `ms`.
+/// The answer of the receiver to segment `n` at `ms`.
 fn tell(peer: &mut Peer, ms: u64, n: u32) -> Vec<String> {
     peer.at(BEGIN + ms);
     peer.exchange(segment(n))
 }
 
 #[test]
-fn every_second_segment_out_of_order_is_told() {
+fn every_second_out_of_order_segment_is_acknowledged() {
     let mut peer = receiver();
     assert_eq!(tell(&mut peer, 0, 2), SILENCE);
     assert_eq!(tell(&mut peer, 5, 3), [". 1:1(0) ack 1 sack 1001:3001"]);
@@ -60,7 +60,7 @@ fn a_retransmission_is_acknowledged_at_once() {
 }
 
 #[test]
-fn a_late_original_is_not() {
+fn a_late_original_is_not_acknowledged_at_once() {
     let mut peer = receiver();
     tell(&mut peer, 0, 2);
     tell(&mut peer, 0, 4);
@@ -69,7 +69,7 @@ fn a_late_original_is_not() {
 }
 
 #[test]
-fn a_retransmission_is_told_by_its_timestamp() {
+fn a_retransmission_is_recognized_by_its_timestamp() {
     for (stamp, answers) in [(PEER_TSVAL + 30, 1), (PEER_TSVAL + 20, 1), (PEER_TSVAL + 10, 0)] {
         let mut peer = Peer::established_as(&variant("lpc-receiver"), reknit_tcp::Config::default());
         peer.at(BEGIN);
@@ -82,7 +82,7 @@ fn a_retransmission_is_told_by_its_timestamp() {
 }
 
 #[test]
-fn a_retransmission_is_told_by_the_age_of_the_gap() {
+fn a_retransmission_is_recognized_by_the_age_of_the_gap() {
     for (ms, answers) in [(11, 1), (10, 0)] {
         let mut peer = receiver();
         tell(&mut peer, 0, 2);
@@ -105,7 +105,7 @@ fn six_out_of_order_make_three_duplicates() {
 }
 
 #[test]
-fn a_delayed_duplicate_leaves_although_data_does() {
+fn a_delayed_duplicate_ack_is_sent_although_data_is_sent() {
     let mut peer = receiver();
     peer.at(BEGIN);
     assert_eq!(tell(&mut peer, 0, 2), SILENCE);

@@ -1,4 +1,4 @@
-//! The worked examples of Lee, Park and Choi's sender.
+//! Worked examples of Lee, Park and Choi's sender.
 
 use std::sync::Arc;
 

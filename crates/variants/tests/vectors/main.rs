@@ -1,4 +1,5 @@
-//! The worked examples of each algorithm, one file for each. They are one program, because linking takes longer than running.
+//! Worked examples of the algorithms, one file for each. They are one program, because linking takes longer than
+//! running.
 
 mod bbr;
 mod bbr1;

@@ -1,4 +1,4 @@
-//! The worked examples of TCP-NCR.
+//! Worked examples of TCP-NCR.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use reknit_tcp::Config;
@@ -6,14 +6,14 @@ use reknit_tcp::facts::Phase;
 use reknit_testkit::{NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::Bytes;
 
-/// Ten segments are out and the first is missing.
+/// Ten segments are outstanding and the first is missing.
 fn ten_segments(isn: u32, name: &str) -> Script {
     let mut s = Script::new(isn, &variant(name), config(10), 100);
     assert_eq!(s.sent().len(), 10);
     s
 }
 
-/// Segment `first` and those after it arrive: what each makes the sender send, and the threshold that it leaves.
+/// Passes `n` segments from `first` on. Returns what the sender sends after each, and its threshold.
 fn arrivals(s: &mut Script, first: u32, n: u32) -> Vec<(Vec<u32>, u32)> {
     (first..first + n).map(|n| (s.pass(n), s.info().dup_thresh.0)).collect()
 }
@@ -36,7 +36,7 @@ vector!(careful_sends_for_every_second, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh()), (5.0, 5.0));
 });
 
-vector!(an_advance_shows_that_it_was_reordering, |isn| {
+vector!(an_ack_that_advances_shows_reordering, |isn| {
     let mut s = ten_segments(isn, "ncr-aggressive");
     assert_eq!(s.pass_all([2, 3, 4]), [11, 12, 13]);
     assert_eq!(s.pass(1), [14]);
@@ -70,7 +70,7 @@ vector!(with_a_window_of_four_the_threshold_is_three_or_four, |isn| {
 vector!(an_advance_with_sacked_data_left_keeps_the_flight_size_from_before, |isn| {
     let mut s = ten_segments(isn, "ncr-careful");
     assert_eq!(s.pass_all([2, 4, 5]), [11, 12]); // Skipped: 2
-    // (T.1): FlightSize is 12 - 2, so cwnd stays 10. (T.4): nothing is skipped any more, and the pipe is 8. One segment
+    // (T.1): FlightSize is 12 - 2, so cwnd stays 10. (T.4): Skipped is 0 again, and the pipe is 8. One segment
     // makes that 9 and Skipped 1, which is more than FlightSizePrev - 1.
     assert_eq!(s.pass(1), [13]);
     assert_eq!((s.cwnd(), s.ssthresh()), (10.0, 10.0));
@@ -92,7 +92,7 @@ vector!(an_advance_keeps_the_growth_of_less_than_a_segment, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh()), (grown, 10.0));
 });
 
-vector!(acks_that_are_lost_are_made_up_for_by_the_pipe, |isn| {
+vector!(the_pipe_compensates_for_lost_acks, |isn| {
     let mut s = ten_segments(isn, "ncr-aggressive");
     s.arrive(2);
     s.arrive(3);
@@ -107,7 +107,7 @@ vector!(a_timeout_also_reduces_from_before_the_disorder, |isn| {
     assert_eq!((s.connection.send_stats().timeouts > 0, s.ssthresh()), (true, 5.0));
 });
 
-vector!(without_sack_the_base_takes_over, |isn| {
+vector!(without_sack_the_base_is_used, |isn| {
     let composition = variant("ncr-careful");
     let no_sack = Config { sack: false, dsack: false, ..config(10) };
     let mut s = Script::new(isn, &composition, no_sack, 100);

@@ -1,4 +1,4 @@
-//! The worked examples of Paxson's receiver, which holds duplicate ACKs back for a moment.
+//! Worked examples of Paxson's receiver, which delays the second duplicate ACK.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn segment(n: u32) -> Segment {
     data(1 + (n - 1) * SMSS, 1, SMSS as u16)
 }
 
-/// What the receiver says to segment `n` at `ms`.
+/// The answer of the receiver to segment `n` at `ms`.
 fn tell(peer: &mut Peer, ms: u64, n: u32) -> Vec<String> {
     peer.at(BEGIN + ms);
     peer.exchange(segment(n))
@@ -36,7 +36,7 @@ fn the_second_duplicate_is_dropped_when_the_gap_closes() {
 }
 
 #[test]
-fn the_second_duplicate_leaves_after_the_wait() {
+fn the_second_duplicate_is_sent_after_the_wait() {
     let mut peer = receiver();
     tell(&mut peer, 0, 2);
     assert_eq!(tell(&mut peer, 5, 3), SILENCE);
@@ -62,7 +62,7 @@ fn without_a_wait_nothing_changes() {
 }
 
 #[test]
-fn as_many_duplicates_leave_as_were_held() {
+fn all_withheld_duplicates_are_sent() {
     let mut peer = receiver();
     for n in 2..=5 {
         tell(&mut peer, u64::from(n), n);
@@ -71,7 +71,7 @@ fn as_many_duplicates_leave_as_were_held() {
 }
 
 #[test]
-fn data_do_not_tell_what_is_held() {
+fn data_does_not_report_what_is_withheld() {
     let mut peer = receiver();
     tell(&mut peer, 0, 2);
     tell(&mut peer, 5, 3);
@@ -90,7 +90,7 @@ fn what_is_still_missing_is_a_new_gap() {
 }
 
 #[test]
-fn a_duplicate_is_never_held() {
+fn the_dsack_of_a_duplicate_is_never_delayed() {
     let mut peer = receiver();
     tell(&mut peer, 0, 2);
     assert_eq!(tell(&mut peer, 5, 2), [". 1:1(0) ack 1 sack 1001:2001 1001:2001"]);

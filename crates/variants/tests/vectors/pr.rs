@@ -1,4 +1,4 @@
-//! The worked examples of TCP-PR; those of the envelope are tested beside it.
+//! Worked examples of TCP-PR; those of the envelope are in the source file.
 #![expect(clippy::float_cmp, reason = "windows are exact here")]
 
 use reknit_tcp::facts::Phase;
@@ -7,19 +7,19 @@ use reknit_testkit::peer::{Peer, ack, plain};
 use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::{Bytes, Duration};
 
-/// Ten segments are out since 100 ms; the envelope is 100 ms, so they have until 400 ms.
+/// Ten segments have been outstanding since 100 ms. The envelope is 100 ms, so their timers expire at 400 ms.
 fn ten_segments(isn: u32) -> Script {
     let mut s = Script::new(isn, &variant("pr"), config(10), 100);
     assert_eq!(s.at(100).sent().len(), 10);
     s
 }
 
-/// `n` segments and no more are written at `ms`.
+/// Exactly `n` segments are written at `ms`.
 fn write_at(s: &mut Script, ms: u64, n: u32) -> Vec<u32> {
     s.at(ms).write(n)
 }
 
-vector!(the_longest_round_trip_rules_the_clock, |isn| {
+vector!(the_longest_round_trip_sets_the_timer, |isn| {
     let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
     assert_eq!(write_at(&mut s, 1000, 1), [1]);
     // A sample of 300 ms.
@@ -42,10 +42,10 @@ vector!(a_window_is_halved_once, |isn| {
     assert_eq!(write_at(&mut s, 120, 8).len(), 8);
     s.at(400);
     assert_eq!((s.cwnd(), s.ssthresh()), (5.0, 5.0));
-    // Nine are out, more than cwnd: what is lost waits.
+    // Nine are outstanding, more than cwnd, so the retransmission waits.
     assert_eq!(s.sent(), NOTHING);
     assert_eq!(s.pipe(), 9.0);
-    // A second of them: repaired, not answered again.
+    // A second one is lost: it is retransmitted without another reduction.
     s.at(410);
     assert_eq!((s.cwnd(), s.ssthresh(), s.pipe()), (5.0, 5.0, 8.0));
     assert_eq!(s.connection.send_stats().cuts.total(), 1);
@@ -65,7 +65,7 @@ vector!(more_than_half_a_window_is_an_extreme_loss, |isn| {
     // The sixth memorized loss.
     s.at(460);
     assert_eq!((s.cwnd(), s.sent()), (1.0, NOTHING.to_vec()));
-    // Silence until 460 + 1000 ms.
+    // Nothing is sent until 460 + 1000 ms.
     s.at(1459);
     assert_eq!(s.sent(), NOTHING);
     assert_eq!(s.cwnd(), 1.0);
@@ -87,13 +87,13 @@ vector!(reordering_within_mxrtt_is_no_loss, |isn| {
     assert_eq!((stats.cuts.total(), stats.sent.fast_retransmit), (0, 0));
 });
 
-vector!(a_retransmission_is_judged_by_its_own_window, |isn| {
+vector!(a_lost_retransmission_halves_its_own_window, |isn| {
     let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
     assert_eq!(write_at(&mut s, 100, 10).len(), 10);
     s.at(200).pass_all(2..=10);
     assert_eq!(s.at(400).sent(), [1]);
     assert_eq!(s.cwnd(), 5.0);
-    // Lost again: it was sent with a window of five, and after what is memorized.
+    // Lost again: it was sent with a window of five, after the memorized segments.
     assert_eq!(s.at(700).sent(), [1]);
     assert_eq!((s.cwnd(), s.ssthresh()), (2.5, 2.5));
 });
@@ -115,13 +115,13 @@ vector!(retransmissions_with_a_window_of_one_back_off, |isn| {
     assert_eq!(s.at(4300).sent(), [3]);
 });
 
-vector!(duplicates_and_single_losses_never_stop_the_clock_of_acks, |isn| {
+vector!(duplicate_acks_and_single_losses_never_stop_the_ack_clock, |isn| {
     let mut s = ten_segments(isn);
     // Each SACK brings at least one new segment, and slow start one more.
     for n in 2..=10 {
         assert!(!s.at(200).pass(n).is_empty(), "{n}");
     }
-    // The loss halves the window that segment 1 was sent with, and what is out drains to five.
+    // The loss halves the window with which segment 1 was sent, and the outstanding segments fall to five.
     s.at(400);
     assert_eq!(s.cwnd(), 5.0);
     assert_eq!(s.sent(), NOTHING);
@@ -147,10 +147,10 @@ vector!(a_closed_window_is_probed_and_the_probe_is_no_loss, |isn| {
     assert_eq!((stats.cuts.total(), stats.sent.fast_retransmit), (0, 0));
 });
 
-vector!(a_receiver_that_goes_back_on_its_word_is_found_out, |isn| {
+vector!(a_receiver_that_discards_sacked_data_is_detected, |isn| {
     let mut s = Script::idle(isn, variant("pr").build(), config(4), 100);
     assert_eq!(write_at(&mut s, 100, 3), [1, 2, 3]);
-    // It has 2 and 3 when 1 comes, but acknowledges 1 alone: it has thrown them away.
+    // It has 2 and 3 when 1 arrives, but acknowledges only 1: it has discarded them.
     s.at(200).pass_all([2, 3]);
     s.deliver(&Ack { cum: 1, ..Ack::default() });
     s.at(600);
@@ -167,7 +167,7 @@ vector!(the_user_timeout_needs_no_retransmission_timer, |isn| {
     assert_eq!(s.info().state, State::Closed);
 });
 
-vector!(the_last_segment_and_the_fin_have_clocks_too, |isn| {
+vector!(the_last_segment_and_the_fin_have_timers_too, |isn| {
     let mut s = Script::idle(isn, variant("pr").build(), config(4), 100);
     s.connection.write(Bytes(SMSS));
     s.connection.close();
@@ -183,25 +183,25 @@ fn without_sack(isn: u32) -> Script {
     s
 }
 
-vector!(without_sack_each_duplicate_frees_a_place, |isn| {
+vector!(without_sack_each_duplicate_ack_makes_room_for_a_segment, |isn| {
     let mut s = without_sack(isn);
     assert_eq!(s.at(200).pass_all([2, 3, 4, 5]), [11, 12, 13, 14]);
     assert_eq!(s.connection.send_stats().cuts.total(), 0);
-    assert_eq!(s.at(400).sent(), [1]); // at once: nothing else has a clock
+    assert_eq!(s.at(400).sent(), [1]); // at once: no other segment has a timer
     assert_eq!(s.cwnd(), 5.0);
 });
 
-vector!(without_sack_the_next_hole_waits_from_when_it_is_the_first, |isn| {
+vector!(without_sack_the_timer_of_the_next_hole_starts_when_it_becomes_the_first, |isn| {
     let mut s = without_sack(isn);
     // 1 and 3 are lost.
     assert_eq!(s.at(400).sent(), [1]);
     assert_eq!(s.cwnd(), 5.0);
-    // Ten are out; the sixth duplicate makes room for the fifth.
+    // Ten are outstanding; the sixth duplicate ACK makes room for a window of five.
     assert_eq!(s.at(410).pass_all([2, 4, 5, 6, 7]), NOTHING);
     assert_eq!(s.pass(8), [11]);
     s.at(500).pass(1);
     assert_eq!(s.info().phase, Phase::Open);
-    // Its turn came at 500, and it belongs to the same loss.
+    // It became the first at 500, and it belongs to the same loss.
     let mxrtt = s.info().srtt.unwrap() * 3;
     s.at_us(500_000 + mxrtt.as_nanos() / 1000 - 1);
     assert!(!s.sent().contains(&3));
@@ -222,7 +222,7 @@ fn a_window_that_closes_on_a_probe_is_probed() {
     assert!(!peer.at(60_000).hear().is_empty());
 }
 
-vector!(a_round_trip_is_no_longer_than_since_the_first_transmission, |isn| {
+vector!(an_rtt_sample_is_at_most_the_time_since_the_first_transmission, |isn| {
     let mut s = Script::new(isn, &variant("pr"), Config { timestamps: true, mss: SMSS as u16 + 12, ..config(1) }, 100);
     assert_eq!(s.at(100).sent(), [1]);
     assert_eq!(s.at(400).sent(), [1]);

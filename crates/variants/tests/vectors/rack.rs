@@ -1,4 +1,4 @@
-//! The worked examples of RACK-TLP.
+//! Worked examples of RACK-TLP.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use reknit_tcp::Config;
@@ -10,7 +10,7 @@ fn five_segments(isn: u32) -> Script {
     let composition = variant("rack");
     let quick = Config { min_rto: Duration::from_millis(200), nagle: false, ..config(10) };
     let mut s = Script::idle(isn, composition.build(), composition.configure(quick), 40);
-    // The handshake tells the SRTT, one segment the minimum.
+    // The handshake gives the SRTT, one segment the minimum.
     s.connection.write(Bytes(SMSS));
     assert_eq!(s.sent(), [1]);
     s.at(80).pass(1);
@@ -22,7 +22,7 @@ fn five_segments(isn: u32) -> Script {
     s
 }
 
-/// Reordering has been seen: one segment of an earlier flight came late.
+/// Reordering has been seen: one segment of an earlier flight was late.
 fn five_segments_after_reordering(isn: u32) -> Script {
     let mut s = five_segments(isn);
     s.at(1044).pass_all([2, 4]);
@@ -36,26 +36,26 @@ fn five_segments_after_reordering(isn: u32) -> Script {
     s
 }
 
-vector!(the_rest_is_lost_after_the_reordering_window, |isn| {
+vector!(the_others_are_lost_after_the_reordering_window, |isn| {
     let mut s = five_segments(isn);
     assert_eq!(s.at(1044).pass(6), NOTHING);
     s.at_us(1_052_999);
     assert_eq!(s.sent(), NOTHING);
     s.at(1053);
     assert!(s.sent().starts_with(&[2]));
-    assert_eq!(s.pipe(), 1.0); // four lost, of which one is under way again
+    assert_eq!(s.pipe(), 1.0); // four are lost, one of them is retransmitted
 });
 
-vector!(three_sacked_and_no_reordering_ever, |isn| {
+vector!(three_sacked_segments_without_reordering_indicate_a_loss, |isn| {
     let mut s = five_segments(isn);
     s.at(1044);
     let acks = [s.arrive(4), s.arrive(5), s.arrive(6)];
-    s.deliver(&acks[2]); // one ACK tells of all three
+    s.deliver(&acks[2]); // one ACK reports all three
     assert_eq!(s.sent(), [2, 3]);
-    assert_eq!(s.pipe(), 2.0); // both lost, both under way again
+    assert_eq!(s.pipe(), 2.0); // both are lost and retransmitted
 });
 
-vector!(once_reordering_was_seen_time_decides, |isn| {
+vector!(once_reordering_has_been_seen_time_decides, |isn| {
     let mut s = five_segments_after_reordering(isn);
     s.at(2044);
     let acks = [s.arrive(9), s.arrive(10), s.arrive(11)];
@@ -69,7 +69,7 @@ vector!(once_reordering_was_seen_time_decides, |isn| {
 
 vector!(each_round_with_a_dsack_widens_the_window, |isn| {
     let mut s = five_segments_after_reordering(isn);
-    // Four rounds, each with one DSACK of something long acknowledged.
+    // Four rounds, each with one DSACK for data that was acknowledged long ago.
     let mut now = 2044;
     s.at(now).pass_all([7, 8, 9, 10, 11]);
     for _ in 0..4 {
@@ -80,7 +80,7 @@ vector!(each_round_with_a_dsack_widens_the_window, |isn| {
         now += 40;
         s.at(now).pass(sent[0]);
     }
-    // Now min(5 * 40 / 4, SRTT): a flight of two whose second comes first.
+    // Now min(5 * 40 / 4, SRTT): a flight of two segments, of which the second arrives first.
     let srtt = s.info().srtt.unwrap().as_nanos().div_ceil(1000);
     assert!((40_000..41_000).contains(&srtt), "{srtt}");
     s.connection.write(Bytes(2 * SMSS));
@@ -101,7 +101,7 @@ vector!(sixteen_quiet_recoveries_narrow_it_again, |isn| {
     s.deliver(&Ack { cum: sent[0] - 1, dsack: Some(1), ..Ack::default() });
     now += 40;
     s.at(now).pass(sent[0]);
-    // The window is now 2 * 40 / 4 = 20 ms. Sixteen times the first of two segments is lost.
+    // The window is now 2 * 40 / 4 = 20 ms. The first of two segments is lost, sixteen times.
     let mut waits = Vec::new();
     for _ in 0..17 {
         s.connection.write(Bytes(2 * SMSS));
@@ -127,7 +127,7 @@ fn single_segment(isn: u32, min_rto: u64) -> Script {
     let config = Config { min_rto: Duration::from_millis(min_rto), ..config(10) };
     let mut s = Script::idle(isn, composition.build(), composition.configure(config), 100);
     s.at(200);
-    // RTTVAR shrinks as samples of 100 ms repeat, until the minimum rules.
+    // RTTVAR falls with repeated samples of 100 ms, until the minimum applies.
     for i in 0..40 {
         s.connection.write(Bytes(SMSS));
         let sent = s.sent();
@@ -174,7 +174,7 @@ vector!(a_probe_that_repairs_a_loss_reduces_the_window_once, |isn| {
     assert_eq!(s.connection.send_stats().cuts.probe, 1);
 });
 
-vector!(a_probe_that_was_needless_is_told_by_dsack, |isn| {
+vector!(a_dsack_shows_that_a_probe_was_spurious, |isn| {
     let composition = variant("rack");
     let mut s = Script::idle(isn, composition.build(), composition.configure(config(10)), 100);
     s.connection.write(Bytes(SMSS));

@@ -1,4 +1,4 @@
-//! The worked examples of `rn`; its routers are tested in `reknit-path`.
+//! Worked examples of `rn`; its routers are tested in `reknit-path`.
 
 use reknit_tcp::experiment::{Dropped, Experiment, Features};
 use reknit_tcp::{Config, Segment, SeqNum};
@@ -6,10 +6,10 @@ use reknit_testkit::peer::{Peer, data, plain};
 use reknit_testkit::{Ack, SMSS, Script, config, variant, vector};
 use reknit_units::Segments;
 
-/// Bytes of the segments that reach the receiver under test.
+/// The size of the segments that reach the receiver under test.
 const LEN: u16 = 1000;
 
-/// A sender of ten segments whose peer has agreed. Beside each there is room for the option.
+/// A sender of ten segments whose peer has agreed to the option. Each segment has room for it.
 fn sender(isn: u32) -> Script {
     let config = Config { mss: SMSS as u16 + Features::DROPS.data_len() as u16, ..config(10) };
     let mut s = Script::new(isn, &variant("rn"), config, 100);
@@ -17,7 +17,7 @@ fn sender(isn: u32) -> Script {
     s
 }
 
-/// Segment `n` arrives; its ACK says whether the first gap is due to reordering.
+/// Segment `n` arrives; its ACK reports whether the first gap is due to reordering.
 fn pass(s: &mut Script, n: u32, reordered: bool) -> Vec<u32> {
     let ack = s.arrive(n);
     let experiment = Experiment { reordered: Some(reordered), ..Experiment::default() };
@@ -25,7 +25,7 @@ fn pass(s: &mut Script, n: u32, reordered: bool) -> Vec<u32> {
     s.sent()
 }
 
-vector!(six_duplicates_if_all_speak_of_reordering, |isn| {
+vector!(six_duplicate_acks_if_all_report_reordering, |isn| {
     let mut s = sender(isn);
     s.pass_all(1..=4);
     for n in 6..=10 {
@@ -35,7 +35,7 @@ vector!(six_duplicates_if_all_speak_of_reordering, |isn| {
     assert!(pass(&mut s, 11, true).contains(&5));
 });
 
-vector!(the_first_that_does_not_retransmits, |isn| {
+vector!(the_first_one_without_the_report_causes_a_retransmission, |isn| {
     let mut s = sender(isn);
     s.pass_all(1..=4);
     for n in 6..=8 {
@@ -44,7 +44,7 @@ vector!(the_first_that_does_not_retransmits, |isn| {
     assert!(pass(&mut s, 9, false).contains(&5));
 });
 
-vector!(three_duplicates_if_something_was_dropped, |isn| {
+vector!(three_duplicate_acks_if_something_was_dropped, |isn| {
     let mut s = sender(isn);
     s.pass_all(1..=4);
     for n in 6..=7 {
@@ -80,7 +80,7 @@ vector!(a_timeout_ends_the_wait, |isn| {
     assert_eq!(s.info().dup_thresh, Segments(3));
 });
 
-vector!(what_nobody_agreed_on_does_not_count, |isn| {
+vector!(reports_without_an_agreement_are_ignored, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(10), 100);
     s.sent();
     pass(&mut s, 2, true);
@@ -93,7 +93,7 @@ fn start(n: u32) -> u32 {
     1 + (n - 1) * u32::from(LEN)
 }
 
-/// A receiver that has segments 1 to 4. Numbers on the wire begin where its peer's do.
+/// A receiver that has segments 1 to 4. Sequence numbers begin at the peer's initial number.
 fn receiver() -> Peer {
     let mut peer = Peer::established_as(&variant("rn"), plain());
     peer.at(1000);
@@ -104,8 +104,8 @@ fn receiver() -> Peer {
     peer
 }
 
-/// Segment `n` arrives, with the news that the segments from the first to the second number were dropped; what the
-/// answer says of the first gap.
+/// Segment `n` arrives with a notice that the segments from the first to the second number were dropped. Returns what
+/// the answer reports about the first gap.
 fn receive(peer: &mut Peer, n: u32, dropped: Option<(u32, u32)>) -> Option<bool> {
     let mut segment: Segment = data(start(n), 1, LEN);
     let number = |n: u32| SeqNum(start(n));
@@ -132,24 +132,24 @@ fn a_notice_marks_the_gap() {
 }
 
 #[test]
-fn a_notice_may_come_after_the_gap() {
+fn a_notice_may_arrive_after_the_gap() {
     let mut peer = receiver();
     assert_eq!(receive(&mut peer, 8, None), Some(true));
     assert_eq!(receive(&mut peer, 9, Some((6, 6))), Some(false));
-    // 5 and 7 were late, 6 is lost; each gap is judged by itself.
+    // 5 and 7 were late, 6 is lost; each gap has its own state.
     assert_eq!(receive(&mut peer, 5, None), Some(false));
     assert_eq!(receive(&mut peer, 6, None), Some(true));
 }
 
 #[test]
-fn a_notice_may_come_before_the_gap() {
+fn a_notice_may_arrive_before_the_gap() {
     let mut peer = receiver();
     receive(&mut peer, 5, Some((6, 6)));
     assert_eq!(receive(&mut peer, 7, None), Some(false));
 }
 
 #[test]
-fn only_the_first_gap_is_told_of() {
+fn only_the_first_gap_is_reported() {
     let mut peer = receiver();
     receive(&mut peer, 6, None);
     assert_eq!(receive(&mut peer, 8, Some((7, 7))), Some(true));
@@ -170,7 +170,7 @@ fn a_fin_without_data_has_room_for_its_options() {
 }
 
 #[test]
-fn a_sender_leaves_room_for_routers() {
+fn a_sender_reserves_room_for_routers() {
     let mut peer = Peer::established_as(&variant("rn"), plain());
     peer.write(500);
     assert_eq!(peer.take_one().options.experiment.dropped, Some(Dropped::NOTHING));

@@ -1,5 +1,5 @@
-//! The worked examples of RR-TCP's threshold and timeouts, as far as they show in a whole connection. Those of the
-//! histogram, the costs and the ratio's steps are beside the functions.
+//! Worked examples of RR-TCP's threshold and timeouts in a whole connection. Those of the histogram, the costs and the
+//! steps of the ratio are in the source files.
 #![expect(clippy::float_cmp, reason = "ratios and windows are compared where they are exact")]
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use reknit_testkit::{NOTHING, Script, config, variant, vector};
 use reknit_units::{Duration, Instant, Segments};
 use reknit_variants::{Composition, threshold::rr::dup_thresh};
 
-/// A connection that begins with these reordering lengths and FA ratio.
+/// A connection that starts with these reordering lengths and this FA ratio.
 fn knowing(isn: u32, name: &str, window: u32, lengths: &[u32], coverage: f64) -> Script {
     let mut s = Script::new(isn, &variant(name), config(window), 100);
     let at = Instant::ZERO + Duration::from_secs(10);
@@ -47,7 +47,7 @@ vector!(the_threshold_lies_above_the_percentile, |isn| {
 
 vector!(a_measured_length_raises_the_threshold, |isn| {
     for name in ["rr-fa", "rr-faes", "rr-ta", "rr-taes", "rr-hg", "rr-share"] {
-        // 1 comes two segments late, so three duplicates are needed, which the smallest threshold is anyway.
+        // 1 arrives two segments late, so three duplicate ACKs are needed, the smallest threshold.
         let mut s = knowing(isn, name, 10, &[], 0.9);
         s.pass_all([2, 3, 1]);
         assert_eq!((lengths(&s), s.info().dup_thresh), (vec![2], Segments(3)));
@@ -61,7 +61,7 @@ vector!(a_measured_length_raises_the_threshold, |isn| {
     }
 });
 
-vector!(a_false_fast_retransmit_is_a_step, |isn| {
+vector!(a_false_fast_retransmit_raises_the_ratio_by_a_step, |isn| {
     for (name, expected) in [("rr-ta", 0.91), ("rr-taes", 0.91), ("rr-hg", 0.91), ("rr-fa", 0.9)] {
         let mut s = Script::new(isn, &variant(name), config(8), 100);
         s.sent();
@@ -74,7 +74,7 @@ vector!(a_false_fast_retransmit_is_a_step, |isn| {
     }
 });
 
-vector!(a_timeout_costs, |isn| {
+vector!(a_timeout_lowers_the_ratio_by_its_cost, |isn| {
     // W = 16, R = 100 ms, no false fast retransmit yet, so 8 segments; the RTO of 1 s that expires costs 177.
     let mut s = knowing(isn, "rr-ta", 16, &[20], 0.9);
     s.at(200).pass(1);
@@ -82,15 +82,15 @@ vector!(a_timeout_costs, |isn| {
     s.at(1201);
     assert_eq!(s.connection.send_stats().timeouts, 1);
     assert!((ratio(&s) - (0.9 - 0.01 * 177.0 / 8.0)).abs() < 1e-9, "{}", ratio(&s));
-    // What was measured is not forgotten.
+    // The measured lengths are kept.
     assert_eq!(lengths(&s), [20]);
-    // A fixed ratio is fixed.
+    // A fixed ratio does not change.
     let mut s = knowing(isn, "rr-fa", 16, &[20], 0.9);
     s.at(1101);
     assert_eq!((s.connection.send_stats().timeouts, ratio(&s)), (1, 0.9));
 });
 
-vector!(events_count_for_eighty_seconds, |isn| {
+vector!(events_are_kept_for_eighty_seconds, |isn| {
     let mut s = Script::idle(isn, variant("rr-ta").build(), config(4), 100);
     let events = vec![(Instant::ZERO + Duration::from_secs(10), Segments(9))];
     s.connection.begin_with(&ReorderingHistory { events, coverage: 0.7 });
@@ -99,11 +99,11 @@ vector!(events_count_for_eighty_seconds, |isn| {
     assert_eq!((lengths(&s), s.info().dup_thresh), (vec![9], Segments(10)));
     s.at_us(80_000_001).write(1);
     s.pass(2);
-    // The ratio outlives the events.
+    // The ratio is kept when the events expire.
     assert_eq!((lengths(&s), s.info().dup_thresh, ratio(&s)), (vec![], Segments(3), 0.7));
 });
 
-/// Window of 4, threshold of 10: 1 is late, and seven segments behind it arrive until `arrives_ms`.
+/// The window is 4, the threshold is 10. 1 is late, and seven segments sent after it arrive until `arrives_ms`.
 fn idle_until(isn: u32, name: &str, arrives_ms: u64) -> Script {
     let mut s = knowing(isn, name, 4, &[9], 0.9);
     s.at(150);
@@ -120,12 +120,12 @@ vector!(an_exhausted_limited_transmit_is_measured, |isn| {
     // I = 900 ms, R = 100 ms, W = 4, d = 3: 33 segments, where a false fast retransmit costs 2.
     let s = idle_until(isn, "rr-ta", 1050);
     assert!((ratio(&s) - (0.9 - 0.01 * 33.0 / 2.0)).abs() < 1e-9, "{}", ratio(&s));
-    // I = 120 ms: 1.8, which is less.
+    // I = 120 ms: the cost is 1.8, which is less.
     assert_eq!(ratio(&idle_until(isn, "rr-ta", 270)), 0.9);
     assert_eq!(ratio(&idle_until(isn, "rr-fa", 1050)), 0.9);
 });
 
-/// As before, but the window of 4 is the largest that the connection may have: nothing is sent beyond it.
+/// As before, but the window of 4 is the maximum window of the connection: nothing is sent beyond it.
 fn idle_at_the_largest_window(isn: u32, largest_window_exhausts: bool) -> Script {
     let threshold = dup_thresh::Config { largest_window_exhausts, ..dup_thresh::Config::default() };
     let composition = Composition { dup_thresh: Arc::new(threshold), ..variant("rr-ta") };
@@ -148,7 +148,7 @@ vector!(a_full_largest_window_exhausts_limited_transmit_at_the_first_duplicate, 
     assert_eq!(ratio(&idle_at_the_largest_window(isn, false)), 0.9);
 });
 
-vector!(the_largest_window_may_be_one_of_cwnd_alone, |isn| {
+vector!(the_maximum_window_may_limit_only_cwnd, |isn| {
     let caps_cwnd = reknit_tcp::Config {
         max_window: Some(Segments(4)),
         max_window_caps: reknit_tcp::config::MaxWindowCaps::Cwnd,
@@ -160,8 +160,8 @@ vector!(the_largest_window_may_be_one_of_cwnd_alone, |isn| {
     assert_eq!(s.cwnd(), 4.0);
 });
 
-/// 1 is sent at 100 ms and, after three duplicates, again at 300 ms; one of them arrives at 450 ms, the other at 620 ms
-/// with a DSACK, unless that is lost.
+/// 1 is sent at 100 ms and retransmitted at 300 ms, after three duplicate ACKs. One copy arrives at 450 ms, the other
+/// at 620 ms, which causes a DSACK, unless that is lost.
 fn both_copies(isn: u32, name: &str, dsack_arrives: bool) -> Script {
     let mut s = Script::new(isn, &variant(name), config(8), 100);
     s.sent();
@@ -187,7 +187,7 @@ vector!(es_the_mean_of_both_times, |isn| {
     assert_eq!(both_copies(isn, "rr-ta", true).info().srtt, Some(Duration::from_millis(100)));
 });
 
-vector!(es_a_segment_sent_thrice_gives_no_sample, |isn| {
+vector!(es_a_segment_sent_three_times_gives_no_sample, |isn| {
     let mut s = Script::new(isn, &variant("rr-faes"), config(8), 100);
     s.sent();
     s.at(300);
@@ -228,7 +228,7 @@ vector!(hg_takes_the_time_of_each_segment, |isn| {
 });
 
 vector!(rtx_needs_the_bit_at_both_ends, |isn| {
-    // Nobody offers it: as -MEAN.
+    // Neither end offers the option: as -MEAN.
     let alone = Composition { header_support: Vec::new(), ..variant("rr-ta-rtx") };
     let mut s = Script::new(isn, &alone, config(9), 100);
     assert_eq!(s.info().features, Features::NONE);

@@ -1,4 +1,4 @@
-//! The worked examples of a receiver that measures reordering and advises the sender: `rr-rcv`.
+//! Worked examples of a receiver that measures reordering and advises the sender: `rr-rcv`.
 
 use reknit_tcp::experiment::Experiment;
 use reknit_tcp::{Config, Segment};
@@ -19,7 +19,7 @@ fn adviser() -> Peer {
     peer
 }
 
-/// Segment `n` comes behind the `late` segments after it; the number of the next.
+/// Segment `n` arrives after the `late` segments that follow it. Returns the number of the next segment.
 fn delay(peer: &mut Peer, n: u32, late: u32) -> u32 {
     for other in (n + 1..=n + late).chain([n]) {
         peer.send(segment(other));
@@ -27,13 +27,13 @@ fn delay(peer: &mut Peer, n: u32, late: u32) -> u32 {
     n + late + 1
 }
 
-/// The advice in the ACKs since the last look.
+/// The advice in the ACKs since the last call.
 fn advice(peer: &mut Peer) -> Vec<Option<u8>> {
     peer.take().iter().map(|ack| ack.options.experiment.dup_thresh).collect()
 }
 
 #[test]
-fn ten_lengths_advise_nine() {
+fn ten_lengths_give_an_advice_of_nine() {
     let mut peer = adviser();
     let mut next = 1;
     for late in [1, 1, 2, 2, 3, 3, 4, 4, 8, 20] {
@@ -57,7 +57,7 @@ fn lost_advice_is_repeated_within_32_acks() {
 }
 
 #[test]
-fn a_retransmission_is_no_event() {
+fn a_retransmission_is_not_an_event() {
     let mut peer = adviser();
     for n in [2, 3, 4, 5, 6] {
         peer.send(segment(n));
@@ -70,7 +70,7 @@ fn advised(dup_thresh: u8) -> Ack {
     Ack { experiment: Experiment { dup_thresh: Some(dup_thresh), ..Experiment::default() }, ..Ack::default() }
 }
 
-vector!(the_sender_takes_the_advice, |isn| {
+vector!(the_sender_follows_the_advice, |isn| {
     let mut s = Script::new(isn, &variant("rr-rcv"), config(8), 100);
     s.sent();
     for (advice, dup_thresh) in [(9, 9), (2, 3), (200, 64), (5, 5)] {
@@ -81,7 +81,7 @@ vector!(the_sender_takes_the_advice, |isn| {
     assert!(s.pass(6).contains(&1));
 });
 
-vector!(a_timeout_forgets_the_advice, |isn| {
+vector!(a_timeout_resets_the_advice, |isn| {
     let mut s = Script::new(isn, &variant("rr-rcv"), config(8), 100);
     s.sent();
     s.deliver(&advised(9));
@@ -90,7 +90,7 @@ vector!(a_timeout_forgets_the_advice, |isn| {
     assert_eq!(s.info().dup_thresh, Segments(3));
 });
 
-vector!(unasked_advice_is_ignored, |isn| {
+vector!(advice_without_an_agreement_is_ignored, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(8), 100);
     s.sent();
     s.deliver(&advised(9));

@@ -1,4 +1,5 @@
-//! The header bit that tells a retransmission from the original (`rr-*-rtx`), between two ends that both know it.
+//! The header bit that distinguishes a retransmission from the original (`rr-*-rtx`), between two ends that both
+//! support it.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use reknit_tcp::{Config, Connection, Identity, Output, Segment, SeqNum};
 use reknit_testkit::{config, variant};
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
-/// Two connected ends, and what the sender has sent, in order.
+/// Two connected ends, and the segments that the sender has sent, in order.
 struct Pair {
     now: Instant,
     sender: Connection,
@@ -56,7 +57,7 @@ impl Pair {
         self.sent.extend(poll(&mut self.sender, self.now));
     }
 
-    /// Which transmission sent the first segment again.
+    /// The index of the transmission that retransmitted the first segment.
     fn copy_of_first(&self) -> usize {
         1 + self.sent.iter().rposition(|segment| segment.seq == self.sent[0].seq).unwrap()
     }
@@ -66,20 +67,20 @@ impl Pair {
     }
 }
 
-/// 2 3 4, the first is sent again, 5, the original of 1.
+/// 2, 3 and 4 arrive, the first segment is retransmitted, then 5 and the original of 1 arrive.
 fn late_original(name: &str, isn: u32) -> Pair {
     let mut pair = Pair::new(name, isn);
     for i in 2..=4 {
         pair.pass(i);
     }
-    assert!(pair.copy_of_first() > 9, "the first was not sent again");
+    assert!(pair.copy_of_first() > 9, "the first was not retransmitted");
     pair.pass(5);
     pair.pass(1);
     pair
 }
 
 #[test]
-fn the_length_of_the_original_counts_at_once() {
+fn the_length_of_the_original_is_used_at_once() {
     for isn in reknit_testkit::ISNS {
         for name in ["rr-fa-rtx", "rr-ta-rtx", "rr-taes-rtx"] {
             let mut pair = late_original(name, isn);
@@ -89,14 +90,14 @@ fn the_length_of_the_original_counts_at_once() {
                 pair.pass(i);
             }
             pair.pass(pair.copy_of_first());
-            // No mean of both copies, although the DSACK has come.
+            // Not the mean of both copies, although the DSACK has arrived.
             assert_eq!((pair.lengths(), pair.sender.send_stats().spurious_cuts), (vec![4], 1), "{name}");
         }
     }
 }
 
 #[test]
-fn without_the_bit_both_copies_count_when_the_dsack_comes() {
+fn without_the_bit_both_copies_count_when_the_dsack_arrives() {
     for isn in reknit_testkit::ISNS {
         let mut pair = late_original("rr-ta", isn);
         assert_eq!(pair.lengths(), [0; 0]);
@@ -109,7 +110,7 @@ fn without_the_bit_both_copies_count_when_the_dsack_comes() {
 }
 
 #[test]
-fn the_length_of_the_copy_says_nothing() {
+fn the_length_of_the_copy_is_not_used() {
     for isn in reknit_testkit::ISNS {
         let mut pair = Pair::new("rr-ta-rtx", isn);
         for i in 2..=4 {

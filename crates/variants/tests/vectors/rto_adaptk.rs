@@ -1,10 +1,11 @@
-//! The worked example of the adaptive K: a spurious timeout, found by DSACK. The other numbers lie beside the rules.
+//! Worked examples of the adaptive K: a spurious timeout, detected by DSACK. The other numbers are tested in the source
+//! file.
 
 use reknit_tcp::Config;
 use reknit_testkit::{NOTHING, Script, config, variant, vector};
 use reknit_units::Duration;
 
-vector!(a_spurious_timeout_makes_the_timer_more_patient, |isn| {
+vector!(a_spurious_timeout_makes_the_rto_longer, |isn| {
     let short = Config { min_rto: Duration::from_millis(200), ..config(1) };
     let mut s = Script::new(isn, &variant("rto-adaptk"), short, 100);
     assert_eq!(s.sent(), [1]); // at 100 ms, when the handshake is over
@@ -13,14 +14,14 @@ vector!(a_spurious_timeout_makes_the_timer_more_patient, |isn| {
     assert_eq!(s.sent(), NOTHING);
     s.at(400);
     assert_eq!(s.sent(), [1]);
-    s.at(410).pass(1); // the original, only late
+    s.at(410).pass(1); // the late original
     assert_eq!(s.info().rto, Duration::from_millis(300));
     s.at(420).pass(1); // its copy
     assert_eq!(s.connection.send_stats().spurious_cuts, 1);
     assert_eq!(s.info().rto, Duration::from_millis(400)); // 100 + 6 * 50
 });
 
-vector!(a_real_loss_leaves_the_timer_as_it_is, |isn| {
+vector!(a_real_loss_does_not_change_the_rto, |isn| {
     let short = Config { min_rto: Duration::from_millis(200), ..config(1) };
     let mut s = Script::new(isn, &variant("rto-adaptk"), short, 100);
     s.sent();

@@ -1,10 +1,10 @@
-//! The worked examples of the template, `src/template.rs`.
+//! Worked examples of the template, `src/template.rs`.
 
 use reknit_testkit::{Script, config, vector};
 use reknit_variants::template;
 
 vector!(the_fifth_duplicate_retransmits, |isn| {
-    // The template is in no list; a registered algorithm writes `variant("NAME")` of the testkit.
+    // The template is not registered; for a registered algorithm use `variant("NAME")` of the testkit.
     let composition = (template::VARIANT.compose)();
     let mut s = Script::new(isn, &composition, config(10), 100);
     assert_eq!(s.sent().len(), 10);

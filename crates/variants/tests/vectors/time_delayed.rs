@@ -1,5 +1,5 @@
-//! The worked examples of the time-delayed fast retransmit and of the fixed wait of `paxson-snd`. That the delay is never
-//! reduced is tested beside the rule: a hole that was retransmitted after a wait cannot have taken less.
+//! Worked examples of the time-delayed fast retransmit and of the fixed wait of `paxson-snd`. That the delay is never
+//! reduced is tested in the source file: a hole that was retransmitted after a wait cannot have been open for less.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use reknit_units::{Duration, Segments};
 use reknit_variants::base::{fixed_threshold, limited_transmit};
 use reknit_variants::{Composition, wait::paxson_snd};
 
-/// The first duplicate at 300 ms, the hole retransmitted at once at 310, covered at 328, its copy reported at 350.
+/// The first duplicate ACK arrives at 300 ms; the hole is retransmitted without a wait at 310 ms and covered at 328 ms;
+/// its copy is reported at 350 ms.
 fn after_one_verdict(isn: u32, name: &str, rtt_ms: u64) -> Script {
     let mut s = Script::new(isn, &variant(name), config(20), rtt_ms);
     s.sent();
@@ -20,13 +21,13 @@ fn after_one_verdict(isn: u32, name: &str, rtt_ms: u64) -> Script {
     s
 }
 
-/// How many milliseconds after the third duplicate, which comes at `at`, segment 5 is retransmitted.
+/// How many milliseconds after the third duplicate ACK, which arrives at `at`, segment 5 is retransmitted.
 fn wait(s: &mut Script, at: u64) -> u64 {
     assert!(!s.at(at).pass_all([6, 7, 8]).contains(&5));
     (1..100).find(|ms| s.at(at + ms).sent().contains(&5)).unwrap()
 }
 
-vector!(the_wait_is_what_the_hole_took, |isn| {
+vector!(the_wait_is_the_time_for_which_the_hole_was_open, |isn| {
     assert_eq!(wait(&mut after_one_verdict(isn, "ba-timedel", 200), 700), 28);
 });
 
@@ -51,7 +52,7 @@ vector!(a_hole_that_closes_is_not_retransmitted, |isn| {
     assert_eq!(s.connection.send_stats().cuts.total(), 1);
 });
 
-vector!(a_hole_behind_it_waits_anew, |isn| {
+vector!(the_next_hole_starts_a_new_wait, |isn| {
     let mut s = after_one_verdict(isn, "ba-timedel", 200);
     s.at(700).pass_all([6, 7, 8]);
     s.at(710).pass_all([10, 11, 12]);
@@ -74,7 +75,7 @@ vector!(a_timeout_ends_the_wait_and_keeps_the_delay, |isn| {
     s.pass_the_rest();
     let flight = (s.pass_in_order(8), s.info().flight_size.0 / SMSS).1;
     assert!(flight > 4, "{flight}");
-    // Everything up to `cum` has come; the next three duplicates wait again.
+    // Everything up to `cum` has arrived; the next three duplicate ACKs start another wait.
     let cum = (s.info().acknowledged / SMSS) as u32;
     let at = expires + 100;
     assert!(!s.at(at).pass_all([cum + 2, cum + 3, cum + 4]).contains(&(cum + 1)));
@@ -82,7 +83,7 @@ vector!(a_timeout_ends_the_wait_and_keeps_the_delay, |isn| {
     assert!(s.at(at + 28).sent().contains(&(cum + 1)));
 });
 
-vector!(limited_transmit_goes_on_during_the_wait, |isn| {
+vector!(limited_transmit_continues_during_the_wait, |isn| {
     let composition = Composition {
         dup_thresh: Arc::new(fixed_threshold::Config::default()),
         postponements: vec![Arc::new(paxson_snd::Config { wait: Duration::from_millis(100) })],
@@ -103,7 +104,7 @@ fn two_duplicates_at_100(isn: u32, composition: &Composition) -> Script {
     s
 }
 
-vector!(paxson_waits_20_ms_behind_the_second_duplicate, |isn| {
+vector!(paxson_waits_20_ms_after_the_second_duplicate_ack, |isn| {
     let mut s = two_duplicates_at_100(isn, &variant("paxson-snd"));
     assert_eq!(s.at(119).sent(), NOTHING);
     assert_eq!(s.at(120).sent(), [1]);

@@ -1,4 +1,4 @@
-//! The worked examples of the receiver that withholds duplicate ACKs.
+//! Worked examples of the receiver that withholds duplicate ACKs.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ const SMSS: u32 = 1000;
 /// When the first segment arrives, after the handshake.
 const BEGIN: u64 = 1000;
 
-/// A receiver that acknowledges every segment, with the parameters given.
+/// A receiver with these parameters and options.
 fn receiver(parameters: yang::Config, config: Config) -> Peer {
     let composition = Composition { ack_policy: Arc::new(parameters), ..variant("yang") };
     Peer::established_as(&composition, config)
@@ -26,7 +26,7 @@ fn segment(n: u32) -> reknit_tcp::Segment {
     data(1 + (n - 1) * SMSS, 1, SMSS as u16)
 }
 
-/// Segments arrive at these times, `spacing` milliseconds apart.
+/// The segments `numbers` arrive, the first at `begin`, the others `spacing` milliseconds apart.
 fn train(peer: &mut Peer, begin: u64, spacing: u64, numbers: &[u32]) -> u64 {
     let mut at = begin;
     for n in numbers {
@@ -36,7 +36,7 @@ fn train(peer: &mut Peer, begin: u64, spacing: u64, numbers: &[u32]) -> u64 {
     at
 }
 
-/// The ACKs since the last look: when, relative to `begin`, and which segment they ask for.
+/// The ACKs since the last call: when they were sent, relative to `begin`, and which segment they expect.
 fn acks(peer: &mut Peer, begin: u64) -> Vec<(u64, u32)> {
     let parse = |text: &str| -> u32 {
         let ack = text.split(" ack ").nth(1).unwrap().split(' ').next().unwrap();
@@ -45,7 +45,7 @@ fn acks(peer: &mut Peer, begin: u64) -> Vec<(u64, u32)> {
     peer.hear_when().iter().map(|(at, text)| (at - begin, parse(text))).collect()
 }
 
-/// Segments 1 to 5 have arrived, 10 ms apart; now it is the returned time.
+/// Segments 1 to 5 have arrived, `spacing` milliseconds apart. Returns the current time.
 fn five_in_order(peer: &mut Peer, spacing: u64) -> u64 {
     let now = train(peer, BEGIN, spacing, &[1, 2, 3, 4, 5]);
     peer.hear();
@@ -53,7 +53,7 @@ fn five_in_order(peer: &mut Peer, spacing: u64) -> u64 {
 }
 
 #[test]
-fn the_late_segment_releases_acks_in_order() {
+fn the_late_segment_releases_in_order_acks() {
     let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
@@ -69,22 +69,22 @@ fn half_as_many_if_acks_are_delayed() {
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
     peer.at(begin + 1000);
-    // A third of 40 ms apart.
+    // They are a third of 40 ms apart.
     assert_eq!(acks(&mut peer, begin), [(0, 6), (10, 6), (40, 7), (53, 9), (66, 11)]);
 }
 
 #[test]
-fn more_than_the_threshold_release_the_duplicates() {
+fn more_arrivals_than_the_threshold_release_the_duplicates() {
     let mut peer = receiver(yang::Config::default(), every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10]);
     peer.at(begin + 1000);
-    // The third duplicate, which lets the sender retransmit, leaves at once; the fourth a quarter of 30 ms later.
+    // The third duplicate, which lets the sender retransmit, is sent at once; the fourth a quarter of 30 ms later.
     assert_eq!(acks(&mut peer, begin), [(0, 6), (10, 6), (30, 6), (37, 6)]);
 }
 
 #[test]
-fn all_of_them_if_none_was_told_at_once() {
+fn all_of_them_if_none_was_sent_at_once() {
     let mut peer = receiver(yang::Config { imm: 0, ..yang::Config::default() }, every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10]);
@@ -121,12 +121,12 @@ fn silence_releases_the_duplicates() {
     let begin = five_in_order(&mut peer, 5);
     train(&mut peer, begin, 5, &[7, 8, 9]);
     peer.at(begin + 1000);
-    // The last arrival was at 10 ms; six times 5 ms later nothing has come.
+    // The last arrival was at 10 ms; six times 5 ms later nothing else has arrived.
     assert_eq!(acks(&mut peer, begin), [(0, 6), (5, 6), (40, 6)]);
 }
 
 #[test]
-fn in_order_nothing_changes() {
+fn arrivals_in_order_are_not_affected() {
     for config in [plain(), Config::default(), every_segment()] {
         let mut streams = Vec::new();
         for name in ["sack", "yang"] {
@@ -143,7 +143,7 @@ fn in_order_nothing_changes() {
 }
 
 #[test]
-fn with_sack_nothing_is_told_of_what_is_withheld() {
+fn with_sack_other_segments_do_not_report_what_is_withheld() {
     let mut peer = receiver(yang::Config { imm: 0, ..yang::Config::default() }, plain());
     peer.at(BEGIN).send(segment(1));
     peer.send(segment(3));
@@ -151,12 +151,12 @@ fn with_sack_nothing_is_told_of_what_is_withheld() {
     assert_eq!(peer.hear(), ["P. 1:501(500) ack 1001"]);
     peer.send(segment(4));
     peer.send(segment(5));
-    // The fourth is one too many.
+    // The fourth exceeds the threshold.
     assert_eq!(peer.exchange(segment(6)), [". 501:501(0) ack 1001 sack 2001:6001"; 4]);
 }
 
 #[test]
-fn with_sack_a_duplicate_is_told_at_once() {
+fn with_sack_a_duplicate_is_reported_at_once() {
     let mut peer = receiver(yang::Config { imm: 0, ..yang::Config::default() }, plain());
     peer.at(BEGIN).send(segment(1));
     peer.send(segment(3));
@@ -165,7 +165,7 @@ fn with_sack_a_duplicate_is_told_at_once() {
 }
 
 #[test]
-fn acks_that_arise_meanwhile_wait_behind_the_paced_ones() {
+fn new_acks_are_queued_after_the_paced_ones() {
     let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
@@ -176,7 +176,7 @@ fn acks_that_arise_meanwhile_wait_behind_the_paced_ones() {
 }
 
 #[test]
-fn a_delayed_ack_waits_behind_the_paced_ones_too() {
+fn a_delayed_ack_is_queued_after_the_paced_ones_too() {
     let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, Config { sack: false, ..plain() });
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
@@ -187,7 +187,7 @@ fn a_delayed_ack_waits_behind_the_paced_ones_too() {
 }
 
 #[test]
-fn data_that_leave_meanwhile_do_not_run_ahead() {
+fn data_does_not_acknowledge_more_than_the_paced_acks() {
     let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
@@ -198,7 +198,7 @@ fn data_that_leave_meanwhile_do_not_run_ahead() {
 
 #[test]
 fn an_ack_number_is_the_end_of_a_segment() {
-    // Three ACKs for 6000 bytes: 2000 lies within a segment, so nothing is left for the first, and 4000 ends one.
+    // Three ACKs for 6000 bytes: 2000 is within a segment, so the first is left out; 4000 is the end of a segment.
     let config = Config { mss: 4000, ..every_segment() };
     let mut peer = receiver(yang::Config { imm: 0, thr0: 9, ..yang::Config::default() }, config);
     peer.at(BEGIN).send(data(3001, 1, 1000));

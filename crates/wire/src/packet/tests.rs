@@ -33,7 +33,7 @@ fn samples() -> Vec<(Segment, &'static [u8])> {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn a_written_packet_is_read_back() {
     let mut packet = Vec::new();
     for v6 in [false, true] {
         for (segment, payload) in samples() {
@@ -47,8 +47,8 @@ fn what_was_written_is_read() {
 }
 
 #[test]
-fn unknown_options_hide_nothing() {
-    // MSS, MPTCP's kind 30, SACK permitted, a broken timestamp of length 4, window scale.
+fn unknown_options_do_not_hide_others() {
+    // MSS, MPTCP's kind 30, SACK permitted, an invalid timestamp of length 4, window scale.
     let raw = [2, 4, 5, 0xb4, 30, 4, 1, 1, 4, 2, 8, 4, 0, 0, 1, 3, 3, 7, 0, 0];
     let mut tcp = TcpHeader::default();
     tcp.set_options_raw(&raw).unwrap();
@@ -56,7 +56,7 @@ fn unknown_options_hide_nothing() {
     assert_eq!(options_from_wire(&tcp), expected);
 }
 
-/// What `raw` options say, padded to whole words with ends of the list.
+/// Parses `raw` options, padded to whole words with end-of-list options.
 fn options(raw: &[u8]) -> Options {
     let mut padded = raw.to_vec();
     padded.resize(raw.len().next_multiple_of(4), 0);
@@ -73,7 +73,7 @@ fn packet(v6: bool, n: usize) -> Vec<u8> {
     packet
 }
 
-/// `packet` with other bytes from `at` on, and with the checksums that these ask for.
+/// `packet` with other bytes from `at` on, and with correct checksums.
 fn altered(mut packet: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
     let v6 = packet[0] >> 4 == 6;
     packet[at..at + bytes.len()].copy_from_slice(bytes);
@@ -114,8 +114,7 @@ fn every_flag_and_every_codepoint_is_read_as_written() {
     }
 }
 
-/// RFC 9293 §3.1: reserved bits are ignored by those who do not implement what they are for, but the checksum
-/// covers them.
+/// RFC 9293 §3.1: reserved bits are ignored if their function is not implemented, but the checksum covers them.
 #[test]
 fn reserved_bits_are_ignored_unless_they_were_flipped() {
     let mut packet = Vec::new();
@@ -153,7 +152,7 @@ fn a_payload_of_any_length_is_read_as_written() {
 }
 
 #[test]
-fn the_payload_says_how_long_the_segment_is() {
+fn the_payload_determines_the_length_of_the_segment() {
     let mut packet = Vec::new();
     encode(endpoints(false), &Segment { len: 100, ..Segment::default() }, b"abc", &mut packet);
     assert_eq!(Decoded::read(&packet).unwrap().segment.len, 3);
@@ -161,7 +160,7 @@ fn the_payload_says_how_long_the_segment_is() {
 
 #[test]
 #[should_panic(expected = "different families")]
-fn a_packet_is_of_one_family() {
+fn both_addresses_must_be_of_one_family() {
     let mixed = Endpoints { source: endpoints(false).source, destination: endpoints(true).destination };
     encode(mixed, &Segment::default(), b"", &mut Vec::new());
 }
@@ -194,7 +193,7 @@ fn options_need_no_padding_between_them() {
 
 #[test]
 fn an_option_of_a_wrong_length_is_skipped_by_its_length() {
-    // RFC 9293 §3.2, MUST-7. The MSS behind shows that nothing else was lost.
+    // RFC 9293 §3.2, MUST-7. The MSS after it shows that nothing else was lost.
     let expected = Options { mss: Some(1460), ..Options::default() };
     for (kind, right) in [(2, &[4][..]), (3, &[3]), (4, &[2]), (5, &[10, 18, 26, 34]), (8, &[10])] {
         for len in (2..=36).filter(|len| !right.contains(len)) {
@@ -220,8 +219,8 @@ fn an_unknown_option_of_any_length_is_skipped() {
 }
 
 #[test]
-fn after_a_length_that_cannot_be_the_rest_is_not_read() {
-    // RFC 9293 §3.2, MUST-7: zero, less than the two bytes before it, more than is left, cut off.
+fn after_an_impossible_length_the_rest_is_not_read() {
+    // RFC 9293 §3.2, MUST-7: zero, less than the two bytes of kind and length, more than is left, truncated.
     for broken in [&[30, 0][..], &[30, 1], &[30, 200], &[8, 0], &[2, 1], &[5, 255]] {
         let raw = [&[3, 3, 7], broken, &[2, 4, 5, 0xb4]].concat();
         assert_eq!(options(&raw), Options { window_scale: Some(7), ..Options::default() }, "{broken:?}");
@@ -230,7 +229,7 @@ fn after_a_length_that_cannot_be_the_rest_is_not_read() {
 }
 
 #[test]
-fn nothing_is_read_behind_the_end_of_the_list() {
+fn nothing_is_read_after_the_end_of_the_list() {
     assert_eq!(options(&[1, 1, 0, 2, 4, 5, 0xb4]), Options::default());
     assert_eq!(options(&[1; 40]), Options::default());
 }
@@ -262,8 +261,8 @@ fn a_wrong_checksum_is_named() {
 }
 
 #[test]
-fn a_segment_that_reached_another_host_is_noticed() {
-    // RFC 9293 §3.1: the addresses count in the checksum.
+fn a_segment_that_reached_another_host_is_detected() {
+    // RFC 9293 §3.1: the checksum covers the addresses.
     for at in 8..40 {
         let mut damaged = packet(true, 3);
         damaged[at] ^= 1;
@@ -272,7 +271,7 @@ fn a_segment_that_reached_another_host_is_noticed() {
 }
 
 #[test]
-fn the_checksums_are_those_of_rfc_1071() {
+fn the_checksums_are_as_rfc_1071_specifies() {
     for v6 in [false, true] {
         for n in 0..samples().len() {
             assert_eq!(altered(packet(v6, n), 0, &[]), packet(v6, n));
@@ -281,7 +280,7 @@ fn the_checksums_are_those_of_rfc_1071() {
 }
 
 #[test]
-fn a_packet_that_was_cut_short_is_malformed() {
+fn a_truncated_packet_is_malformed() {
     for v6 in [false, true] {
         for n in 0..samples().len() {
             let whole = packet(v6, n);
@@ -293,8 +292,8 @@ fn a_packet_that_was_cut_short_is_malformed() {
 }
 
 #[test]
-fn what_follows_the_packet_is_ignored() {
-    // A frame may be longer, as short ones are on an Ethernet.
+fn bytes_after_the_packet_are_ignored() {
+    // A frame may be longer than its packet, as with short packets on an Ethernet.
     for v6 in [false, true] {
         let mut padded = packet(v6, 3);
         padded.extend([0; 7]);
@@ -314,7 +313,7 @@ fn a_header_longer_than_the_segment_or_shorter_than_itself_is_malformed() {
 }
 
 #[test]
-fn a_longer_header_takes_what_looked_like_payload() {
+fn a_longer_header_includes_what_looked_like_payload() {
     let mut packet = Vec::new();
     encode(endpoints(false), &Segment::default(), &[2, 4, 5, 0xb4, 7], &mut packet);
     let decoded = altered(packet, 32, &[6 << 4]);
@@ -335,14 +334,14 @@ fn a_header_with_ip_options_is_read() {
 }
 
 #[test]
-fn a_fragment_is_no_segment() {
+fn a_fragment_is_not_a_segment() {
     for fragment in [[0x20, 0], [0, 1], [0x20, 1]] {
         assert_eq!(Decoded::read(&altered(packet(false, 3), 6, &fragment)), Err(DecodeError::NotTcp));
     }
 }
 
 #[test]
-fn another_protocol_is_no_segment() {
+fn another_protocol_is_not_a_segment() {
     for (v6, protocol) in [(false, 9), (true, 6)] {
         for number in [1, 17, 253] {
             assert!(Decoded::read(&altered(packet(v6, 3), protocol, &[number])).is_err(), "protocol {number}");
@@ -352,7 +351,7 @@ fn another_protocol_is_no_segment() {
 }
 
 #[test]
-fn no_byte_of_a_header_can_break_the_reader() {
+fn no_byte_of_a_header_can_crash_the_parser() {
     for v6 in [false, true] {
         for n in 0..samples().len() {
             let whole = packet(v6, n);
@@ -370,7 +369,7 @@ fn no_byte_of_a_header_can_break_the_reader() {
 }
 
 #[test]
-fn what_is_no_packet_is_not_marked() {
+fn bytes_that_are_not_a_packet_are_not_marked() {
     for bytes in [&[][..], &[0x45, 2], &[0x60, 0x20], &[0x15; 60]] {
         let mut marked = bytes.to_vec();
         assert!(!set_congested(&mut marked));
@@ -379,7 +378,7 @@ fn what_is_no_packet_is_not_marked() {
 }
 
 #[test]
-fn no_damaged_byte_goes_unnoticed() {
+fn every_corrupted_byte_is_detected() {
     let mut packet = Vec::new();
     let (segment, payload) = samples()[3];
     encode(endpoints(false), &segment, payload, &mut packet);
@@ -394,7 +393,7 @@ fn no_damaged_byte_goes_unnoticed() {
 }
 
 #[test]
-fn a_router_can_mark_what_is_capable() {
+fn a_router_marks_ecn_capable_packets() {
     let mut packet = Vec::new();
     for v6 in [false, true] {
         for (segment, payload) in samples() {
@@ -408,14 +407,14 @@ fn a_router_can_mark_what_is_capable() {
 }
 
 #[test]
-fn both_zeros_are_the_same_checksum() {
+fn both_forms_of_zero_are_the_same_checksum() {
     let segment = Segment { flags: Flags::ACK, len: 2, ..Segment::default() };
     for v6 in [false, true] {
         let mut packet = Vec::new();
         encode(endpoints(v6), &segment, &[0, 0], &mut packet);
-        let at = packet.len() - 2 - 4; // behind it the urgent pointer and the payload
+        let at = packet.len() - 2 - 4; // followed by the urgent pointer and the payload
         let sum = [packet[at], packet[at + 1]];
-        encode(endpoints(v6), &segment, &sum, &mut packet); // the payload takes the rest to zero
+        encode(endpoints(v6), &segment, &sum, &mut packet); // the payload makes the sum zero
         assert_eq!(packet[at..at + 2], [0, 0]);
         for zero in [0, u8::MAX] {
             packet[at..at + 2].fill(zero);

@@ -1,4 +1,4 @@
-"""F-RTO (Sarolahti, Kojo, Raatikainen; Helsinki C-2002-07): timeouts that were needless."""
+"""F-RTO (Sarolahti, Kojo, Raatikainen; Helsinki C-2002-07): spurious timeouts."""
 
 from reknit.papers.frto import fallback, reordering, spurious, transfers
 from reknit.papers.frto._paper import paper

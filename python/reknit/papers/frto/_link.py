@@ -1,4 +1,4 @@
-"""The wireless link of section 5: 28.8 kbit/s, 200 ms, 13 places."""
+"""The wireless link of section 5: 28.8 kbit/s, 200 ms, room for 13 packets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 RATE = "28.8 kbit/s"
 MSS = 256
 TIMESTAMPS = 12
-"""Bytes that timestamps add to each packet; the payload stays."""
+"""Bytes that timestamps add to each packet; the payload stays the same."""
 PROPAGATION = {"kind": "link", "delay": "200 ms"}
 LINUX = {
     "initial_window": 2,
@@ -21,21 +21,21 @@ LINUX = {
     "rto_tick": "10 ms",
     "rtt_samples": "per-ack",
 }
-"""Both ends [oc]: two segments at first, at most three for each ACK, an RTO of 200 ms at least, a sample of the round
-trip from every ACK, as Linux 2.4; no DSACK, which the Eifel of 2000 does not know."""
+"""Both ends, as in Linux 2.4 (our choice): initial window of two segments, at most three segments per ACK, minimum RTO
+of 200 ms, an RTT sample from every ACK; no DSACK, which Eifel did not use in 2000."""
 
 
 def queue(packets: int = 13) -> dict[str, Any]:
-    """Make the link: 7 places in the router, and 6 in the link's own buffer, which holds 1776 bytes."""
+    """Make the link: room for 7 packets in the router and for 6 in the link's own buffer of 1776 bytes."""
     return {"kind": "link", "name": "radio", "rate": RATE, "queue": f"{packets} packets"}
 
 
 def stalling(header: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Make both directions of a link that stands still now and then, with so many bytes of options in each segment.
+    """Make both directions of a link that stalls now and then, with ``header`` bytes of options in each segment.
 
-    What waits in the queue is to wait until the stall is over, and then to leave one by one. A stall in front of the
-    link would let the queue run empty meanwhile, one behind it would let all that waited leave at once. So packets are
-    served before it and once more behind it, and propagate for so much less.
+    Packets in the queue must wait until the stall is over, and then leave one by one. With a stall before the link, the
+    queue would drain meanwhile; with a stall after it, all waiting packets would leave at once. So packets are
+    serialised before the stall and again after it, and the propagation delay is reduced accordingly.
     """
     stall = {"kind": "stall", "probability": 0.02, "length": "exponential(3.5 s)"}
     segment, ack = MSS + 40 + header, 40 + header
@@ -49,7 +49,7 @@ def stalling(header: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, Any]
 def path(
     forward: list[dict[str, Any]], reverse: list[dict[str, Any]], *, header: int = 0, **tcp: object
 ) -> dict[str, Any]:
-    """Make the path, with so many bytes of options in each segment."""
+    """Make the path, with ``header`` bytes of options in each segment."""
     return {
         "description": "the wireless link of F-RTO's experiments",
         "forward": forward,

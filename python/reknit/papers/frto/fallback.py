@@ -1,4 +1,4 @@
-"""A timeout for a loss: Figs. 3 and 4."""
+"""A timeout after a loss: Figs. 3 and 4."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reknit.papers._lab import Lab
 from reknit.papers._timeline import TimeLine, drop, same_moment, sequence
 from reknit.papers.frto._link import MSS
 from reknit.papers.frto._paper import paper
-from reknit.papers.frto._scenes import answers, run, sent_upon
+from reknit.papers.frto._scenes import answers, run, sent_on
 
 TWICE = drop(34, transmission=(1, 2))
 """A segment and its fast retransmission."""
@@ -25,13 +25,14 @@ def _both(kind: str, *rules: dict[str, object], **scenery: int) -> tuple[TimeLin
     "F3",
     figure="Fig. 3",
     title="A lost retransmission",
-    reports="Both recoveries send two new segments once what the timer resent is acknowledged; they hardly differ.",
-    setup="A window of 8 segments [oc]; one segment is lost, and its fast retransmission, too.",
+    reports="Both kinds of recovery send two new segments once the segment that the timer retransmitted is "
+    "acknowledged; they hardly differ.",
+    setup="A window of 8 segments [assumed]; one segment is lost, and its fast retransmission is lost, too.",
     kind="trace",
     quick=True,
 )
 def lost_retransmission(lab: Lab) -> Result:
-    """Draw the two time lines."""
+    """Draw the two traces."""
     lines = _both("newreno", TWICE, window=8)
     names = ["conventional", "F-RTO"]
     return Result().drawn(*[sequence(line, name, 2, 10) for name, line in zip(names, lines, strict=True)])
@@ -41,14 +42,14 @@ def lost_retransmission(lab: Lab) -> Result:
     "F4",
     figure="Fig. 4",
     title="A burst of losses",
-    reports="F-RTO sends two new segments, hears a duplicate, and resends in slow start from three segments, where "
-    "conventional recovery is by then, too.",
-    setup="A window of 16 segments [oc], all of which are lost.",
+    reports="F-RTO sends two new segments, receives a duplicate ACK, and then retransmits in slow start with a window "
+    "of three segments, the same window that conventional recovery has by then.",
+    setup="A window of 16 segments [assumed], all of which are lost.",
     kind="trace",
     quick=True,
 )
 def burst_of_losses(lab: Lab) -> Result:
-    """Draw the two time lines."""
+    """Draw the two traces."""
     names = ["conventional", "F-RTO"]
     return Result().drawn(
         *[sequence(line, name, 3, 14) for name, line in zip(names, _both("newreno", BURST), strict=True)]
@@ -57,11 +58,11 @@ def burst_of_losses(lab: Lab) -> Result:
 
 @paper.unit("frto_lost_retransmission_equal", "F3")
 def two_new_segments() -> bool:
-    """Check that both send two new segments after the lost retransmission, and end within 5 % of each other."""
+    """Check that both kinds send two new segments after the lost retransmission, and end within 5 % of each other."""
     ends = []
     for kind in ("newreno", "sack"):
         for line in _both(kind, TWICE, window=8):
-            # With SACK duplicates of what was sent in fast recovery come before.
+            # With SACK, duplicate ACKs for segments sent in fast recovery arrive before.
             acknowledged = answers(line).filter(pl.col("ack_bytes") > line.start_of(34))["time_s"][0]
             new = line.sent.filter(pl.col("time_s") == acknowledged)["transmission"].to_list()
             if line.lost != [34, 34] or new != [1, 1]:
@@ -72,24 +73,24 @@ def two_new_segments() -> bool:
 
 @paper.unit("frto_burst_loss_fallback", "F4")
 def falls_back() -> bool:
-    """Check that a duplicate as the second ACK makes F-RTO resend with three segments, which the other has by then."""
-    held = []
+    """Check that on a duplicate second ACK, F-RTO retransmits with a window of three, like conventional recovery."""
+    passed = []
     for kind in ("newreno", "sack"):
         conventional, frto = _both(kind, BURST)
         second = answers(frto).row(1, named=True)
-        held += [
+        passed += [
             conventional.lost == frto.lost == [*range(49, 65)],
-            sent_upon(frto, 1) == [65, 66],
+            sent_on(frto, 1) == [65, 66],
             second["ack_bytes"] == frto.start_of(50),
             second["cwnd_bytes"] == answers(conventional)["cwnd_bytes"][1] == 3 * MSS,
-            sent_upon(frto, 2)[:1] == [50],
+            sent_on(frto, 2)[:1] == [50],
         ]
-    return all(held)
+    return all(passed)
 
 
 @paper.unit("frto_ack_every_segment", "F4")
 def acknowledged_at_once() -> bool:
-    """Check that the receiver acknowledges each segment that F-RTO resends in slow start, as it arrives."""
+    """Check that the receiver immediately acknowledges each segment that F-RTO retransmits in slow start."""
 
     def at_once(line: TimeLine) -> list[bool]:
         again = line.arrived.filter(pl.col("transmission") > 1, pl.col("segment").is_between(50, 63))["time_s"]

@@ -23,21 +23,21 @@ EIFEL = ["eifel_sack", "eifel_newreno"]
 REPETITIONS = 30
 FAIRNESS_REPETITIONS = 20
 LONGEST_S = 20_000
-"""No transfer takes as long; each ends by itself."""
+"""Longer than any transfer; each ends by itself."""
 
 SETUP = (
-    "100 KB [oc: 102,400 bytes in segments of 256] over 28.8 kbit/s and 200 ms each way, 7 places in the router and 6 "
-    "in the link's buffer [inferred]. Linux 2.4: limited transmit, at most three segments for each ACK, windows grow "
-    "by ACKs, RTO of 200 ms at least and samples from every ACK [oc], delayed ACKs. Timestamps make packets 12 bytes "
-    "longer."
+    "A transfer of 100 KB [assumed: 102,400 bytes in segments of 256] over 28.8 kbit/s and 200 ms each way, with room "
+    "for 7 packets in the router and for 6 in the link's buffer [inferred]. Linux 2.4: limited transmit, at most "
+    "three segments per ACK, cwnd increased per ACK, minimum RTO of 200 ms and an RTT sample from every ACK "
+    "[assumed], delayed ACKs. Timestamps make packets 12 bytes longer."
 )
-READINGS = {"timed": "one segment is timed in each round trip, not every one"}
+READINGS = {"timed": "one segment per round trip is timed, instead of every segment"}
 Ways = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 """The stages of both directions."""
 
 
 def scenario(ways: Ways, header: int, reading: str | None) -> dict[str, Any]:
-    """One transfer."""
+    """Make one transfer."""
     samples: dict[str, Any] = {"rtt_samples": "per-round"} if reading == "timed" else {}
     transfer = {"kind": "transfer", "size": "102400 B"}
     return {"path": path(*ways, header=header, **samples), "flows": [{"name": "transfer", "workload": transfer}]}
@@ -59,7 +59,7 @@ def _all_variants(lab: Lab, ways: Callable[[int], Ways]) -> Result:
 
 
 def _boxes(published: Mapping[str, tuple[float, float, float]]) -> list[Boxes]:
-    panels = {"elapsed_s": "seconds", "lost": "packets lost", "rexmits": "segments retransmitted"}
+    panels = {"elapsed_s": "transfer time, s", "lost": "packets lost", "rexmits": "segments retransmitted"}
     return [
         Boxes(metric, y_label=name, published={label: [("all", row[i])] for label, row in published.items()})
         for i, (metric, name) in enumerate(panels.items())
@@ -70,10 +70,10 @@ def _boxes(published: Mapping[str, tuple[float, float, float]]) -> list[Boxes]:
     "F6",
     figure="Fig. 6 and Table 1",
     title="Sudden delays",
-    reports="F-RTO takes 76 and 75 s with SACK and NewReno, conventional recovery 94 and 91, Eifel 78 and 79; F-RTO "
-    "sends 12 and 13 segments again, conventional recovery 57 and 60.",
-    setup=f"{SETUP} Each packet, in both directions [inferred], stalls the link with probability 0.02 for 3.5 s on "
-    "average, exponentially.",
+    reports="With SACK and NewReno, F-RTO takes 76 and 75 s, conventional recovery 94 and 91 s, Eifel 78 and 79 s; "
+    "F-RTO retransmits 12 and 13 segments, conventional recovery 57 and 60.",
+    setup=f"{SETUP} Each packet, in both directions [inferred], stalls the link with probability 0.02, for an "
+    "exponentially distributed time of 3.5 s on average.",
     packets=81e3,
     quick=True,
     readings=READINGS,
@@ -99,7 +99,7 @@ def sudden_delays(lab: Lab) -> Result:
     "F7",
     figure="Fig. 7 and Table 2",
     title="Random loss of 5 %",
-    reports="76 s with SACK, 82 with NewReno, with F-RTO and without; Eifel 81 and 90.",
+    reports="Transfers take 76 s with SACK and 82 s with NewReno, with and without F-RTO; with Eifel 81 and 90 s.",
     setup=f"{SETUP} 5 % of packets are lost in both directions.",
     packets=75e3,
     quick=True,
@@ -145,9 +145,9 @@ def random_loss(lab: Lab, loss: float, published: Mapping[str, tuple[float, floa
     "F8",
     figure="Fig. 8 and Table 3",
     title="Link outages",
-    reports="65 and 68 s with F-RTO, 71 and 74 s without, 124 and 80 s with Eifel, SACK and NewReno.",
-    setup=f"{SETUP} Outages of 3.5 s on average, exponentially, with 0.1 to 20 s between them, lose everything in both "
-    "directions; the link begins well [oc].",
+    reports="With SACK and NewReno, F-RTO takes 65 and 68 s, conventional recovery 71 and 74 s, Eifel 124 and 80 s.",
+    setup=f"{SETUP} Outages lose all packets in both directions. Their length is exponentially distributed, 3.5 s "
+    "on average, with 0.1 to 20 s between them; there is none at first [assumed].",
     packets=100e3,
     quick=True,
     readings=READINGS,
@@ -173,7 +173,7 @@ def outages(lab: Lab) -> Result:
 
 
 def _one_repetition(lab: Lab, number: int) -> Result:
-    # One schedule for both directions: that is what an outage stage in each would not have.
+    # Both directions have the same schedule, which an outage stage in each would not have.
     way = [queue(), script(*_schedule(number)), PROPAGATION]
 
     def of(curves: list[str], header: int) -> Result:
@@ -197,9 +197,9 @@ def _schedule(number: int, until_s: float = 2000) -> list[dict[str, Any]]:
 
 
 FAIRNESS = (
-    "Six transfers of 50 KB share the link of Fig. 6: three conventional NewReno flows from the beginning, and from "
-    "3 s on three of F-RTO (test A) or of NewReno (test B) [oc: NewReno]. Starts vary by 100 ms [oc], or all "
-    "repetitions without delays would be alike."
+    "Six transfers of 50 KB share the link of Fig. 6: three flows with conventional NewReno [assumed] start first, "
+    "and 3 s later three flows with F-RTO (test A) or conventional recovery (test B). Start times vary by 100 ms "
+    "[assumed]; otherwise all repetitions without stalls would be alike."
 )
 
 
@@ -208,7 +208,7 @@ FAIRNESS = (
     figure="Fig. 9 (a)",
     title="Fairness: the fastest flow of each set",
     reports="Both tests give similar throughputs.",
-    setup=f"{FAIRNESS} With the delays of Fig. 6.",
+    setup=f"{FAIRNESS} The link stalls as in Fig. 6.",
     packets=50e3,
     readings={"sack": "all flows use SACK"},
     delays=True,
@@ -219,7 +219,7 @@ FAIRNESS = (
     figure="Fig. 9 (b)",
     title="Fairness: the slowest flow of each set",
     reports="Both tests give similar throughputs.",
-    setup=f"{FAIRNESS} With the delays of Fig. 6.",
+    setup=f"{FAIRNESS} The link stalls as in Fig. 6.",
     readings={"sack": "all flows use SACK"},
     delays=True,
     which=min,
@@ -229,14 +229,14 @@ FAIRNESS = (
     figure="section 5.4",
     title="Fairness without delays: the slowest flow of each set",
     reports="Both tests give similar throughputs.",
-    setup=f"{FAIRNESS} Without delays.",
+    setup=f"{FAIRNESS} The link does not stall.",
     packets=50e3,
     readings={"sack": "all flows use SACK"},
     delays=False,
     which=min,
 )
 def fairness(lab: Lab, delays: bool, which: Callable[[Iterable[float]], float]) -> Result:
-    """Run both tests, and take a flow of each set."""
+    """Run both tests, and select a flow of each set."""
     kind = "sack" if lab.reading == "sack" else "newreno"
     tests = {"testA": variant(f"frto_{kind}"), "testB": variant(f"rto_{kind}")}
     rows = [
@@ -246,7 +246,7 @@ def fairness(lab: Lab, delays: bool, which: Callable[[Iterable[float]], float]) 
         for name, flows in _six_flows(kind, later, delays, seed).items()
     ]
     table = pl.DataFrame(rows, {"variant": pl.String, "x": pl.String, "seed": pl.Int64, "thr_kbps": pl.Float64})
-    return Result(points=("all",), table=table, runs=table).drawn(Boxes("thr_kbps", y_label="kbit/s"))
+    return Result(points=("all",), table=table, runs=table).drawn(Boxes("thr_kbps", y_label="throughput, kbit/s"))
 
 
 def _six_flows(kind: str, later: Variant, delays: bool, seed: int) -> dict[str, list[float]]:
@@ -254,7 +254,7 @@ def _six_flows(kind: str, later: Variant, delays: bool, seed: int) -> dict[str, 
     calm = [queue(), PROPAGATION]
     ways = stalling() if delays else (calm, calm)
     transfer = {"kind": "transfer", "size": "51200 B"}
-    # Sets of one flow, as results come by sets.
+    # One flow per group, since results are per group.
     early, late = "uniform(0 s, 0.1 s)", "uniform(3 s, 3.1 s)"
     first = [{"name": f"set1 {i}", "start": early, "variant": kind, "workload": transfer} for i in range(3)]
     then = [{"name": f"set2 {i}", "start": late, "workload": transfer} for i in range(3)]

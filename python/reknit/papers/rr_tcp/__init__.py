@@ -1,4 +1,4 @@
-"""RR-TCP (Zhang, Karp, Floyd, Peterson; ICSI TR-02-006, 2002): a threshold from the reordering that was seen."""
+"""RR-TCP (Zhang, Karp, Floyd, Peterson; ICSI TR-02-006, 2002): a duplicate threshold from measured reordering."""
 
 from reknit.papers.rr_tcp import (  # noqa: F401 - each declares its experiments with the paper
     ablations,

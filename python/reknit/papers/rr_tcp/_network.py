@@ -18,13 +18,13 @@ paper = Paper(
 )
 
 IDEAL_PKTS = 464_100
-"""Packets of one window per round trip in 1000 s at P = 50 ms, with all links' serialisation."""
+"""Packets in 1000 s with one window per round trip at P = 50 ms, serialisation on all links included."""
 WINDOW = 50
 """M, packets."""
 PACKET_BITS = 8000
 WARM_UP_S = 100.0
 MEANS = ("fa_mean", "fa_std", "dupthresh_mean", "dupthresh_std")
-"""Averages over time, taken after the warm-up."""
+"""Averages over time, after the warm-up."""
 BA = ("ba_inc", "ba_avg", "ba_ewma", "ba_timedel", "ba_timeinc")
 """Blanton and Allman's schemes."""
 Stage = dict[str, Any]
@@ -38,18 +38,18 @@ def dumbbell(
     queue: int = 50,
     tcp: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Describe Fig. 3: S1 - R1 - R2 - S2, where a window of 50 packets fills the link R1 - R2.
+    """Describe the network of Fig. 3: S1 - R1 - R2 - S2, where a window of 50 packets fills the link R1 - R2.
 
     Parameters
     ----------
     p_s : float
         P, the propagation delay of R1 - R2, seconds; its rate is 50 packets per 2P.
     *events : Stage
-        What happens to data before they cross R1 - R2.
+        What happens to data packets before the link R1 - R2.
     acks : sequence of Stage
-        What happens to ACKs before they cross it.
+        What happens to ACKs before that link.
     window, queue : int
-        The sender's largest window, and the queues; packets.
+        The sender's maximum window and the queues, packets.
     tcp : mapping, optional
         Further options of both ends.
     """
@@ -78,17 +78,17 @@ NS2: dict[str, Any] = {
     "min_rto": "1 s",
     "rto_tick": "100 ms",
 }
-"""ns-2.1b8's defaults, which the paper used; a largest window that caps all that is in flight, one timed segment per
-round trip."""
+"""The defaults of ns-2.1b8, which the paper used: the maximum window limits everything in flight, and one segment is
+timed per round trip."""
 
 
 def delayed(share: float, extra: str) -> Stage:
-    """Hold a share of packets for ``extra``, while the rest passes them."""
+    """Delay a fraction of packets by ``extra``; the others overtake them."""
     return {"kind": "delay", "name": "delays", "probability": share, "extra": extra}
 
 
 def lost(share: float) -> Stage:
-    """Drop a share of packets."""
+    """Drop a fraction of packets."""
     return {"kind": "loss", "probability": share}
 
 
@@ -98,9 +98,9 @@ def normal(mean_s: float, deviation_s: float) -> str:
 
 
 def as_published(lab: Lab) -> dict[str, Any]:
-    """Ask for the published durations, and in the default tier for the seeds: `Lab.sweep`.
+    """Request the published durations, and in the default tier the published number of seeds, from `Lab.sweep`.
 
-    Where a second carries a hundred packets, a tenth of the time costs little less and sees no timeouts.
+    At a hundred packets per second, a tenth of the duration saves little, and timeouts are too rare to measure.
     """
     if lab.tier.duration < QUICK.duration:
         return {}
@@ -108,7 +108,7 @@ def as_published(lab: Lab) -> dict[str, Any]:
 
 
 def settled(found: Result, later: Result) -> Result:
-    """Take the time averages from the same runs with a warm-up; all that is counted stays that of whole runs."""
+    """Take the time averages from the same runs with a warm-up; counts remain those of whole runs."""
     at = ["variant", "x", "seed"]
     table = found.table.drop(MEANS).join(later.table.select(*at, *MEANS), on=at, how="left", maintain_order="left")
     return replace(found, table=table)

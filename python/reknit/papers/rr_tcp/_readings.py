@@ -1,4 +1,4 @@
-"""What the paper leaves open and what decides outcomes: the other choices."""
+"""Other interpretations, where the paper leaves open what decides the outcome."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from reknit.papers._lab import Lab
 
 READINGS = {
-    "uncapped": "limited transmit may send beyond the largest window of 50 packets, as section 2.3 allows; by default "
-    "the window is a hard cap, as 'the maximum window size M permitted by the sender' says",
-    "bound-only": "only its bound of one window exhausts limited transmit, not the largest window of 50 packets, so "
-    "that TA counts no idle periods where cwnd is at its largest",
+    "uncapped": "limited transmit may exceed the maximum window of 50 packets, as section 2.3 allows; by default that "
+    "window is a hard limit, as 'the maximum window size M permitted by the sender' says",
+    "bound-only": "limited transmit is exhausted only at its own bound of one window, not at the maximum window of 50 "
+    "packets, so TA counts no idle periods while cwnd is at its maximum",
     "per-ack": "every ACK gives an RTT sample; by default one segment per round trip is timed, as in ns-2 without "
     "timestamps",
-    "any-hole": "in recovery every hole below the highest SACK is resent, as ns-2's sack1 does; by default only what "
-    "has a threshold's worth SACKed above it (RFC 6675)",
-    "instant": "after a needless reduction Blanton and Allman's schemes restore the window at once, as RR-TCP does; by "
-    "default by slow start, as the survey says (5.1.3)",
+    "any-hole": "in recovery every hole below the highest SACK is retransmitted, as in ns-2's sack1; by default only "
+    "holes with at least dupthresh segments SACKed above them (RFC 6675)",
+    "instant": "after a spurious reduction Blanton and Allman's schemes restore the window at once, as RR-TCP does; by "
+    "default they restore it by slow start, as the survey says (5.1.3)",
 }
 _TCP: dict[str, dict[str, Any]] = {
     "uncapped": {"max_window_caps": "cwnd"},
@@ -32,17 +32,17 @@ ADAPTIVE = ("dsack_ta", "dsack_taes", "dsack_hg")
 
 
 def readings(*names: str) -> dict[str, str]:
-    """Choose some of them for an experiment."""
+    """Select some interpretations for an experiment."""
     return {name: READINGS[name] for name in names}
 
 
 def tcp(lab: Lab) -> dict[str, Any]:
-    """Look up the ends' options under the reading that is followed; none by default."""
+    """Look up the TCP options of the current interpretation; none by default."""
     return _TCP.get(lab.reading or "", {})
 
 
 def curves(lab: Lab, labels: Sequence[str]) -> dict[str, Variant]:
-    """Describe the curves under the reading that is followed."""
+    """Describe the curves under the current interpretation."""
     return {label: _curve(label, lab.reading) for label in labels}
 
 

@@ -1,4 +1,4 @@
-"""Small scenarios in which it is known what happens to which packet, and what their traces say."""
+"""Small scenarios that specify what happens to each packet, and queries on their traces."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def scripted(
     duration: str = "3 s",
     tcp: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Describe a bulk transfer with a constant window over two hops of one delay.
+    """Describe a bulk transfer with a constant window over a path with the same delay in both directions.
 
     Parameters
     ----------
     *rules : Rule
-        What happens to data at the end of their way: keys of docs/paths.md, Scripts.
+        What happens to data packets at the end of the path: keys of docs/paths.md, Scripts.
     acks : sequence of Rule
         What happens to ACKs.
     window : int
         Packets of 1000 bytes.
     spaced : bool
-        Whether packets of a window follow each other by 1 ms, instead of all at once.
+        Whether the packets of a window are 1 ms apart, instead of back to back.
     hop_s : float
         Delay each way, seconds.
     duration : str
@@ -91,7 +91,7 @@ def trace(scenario: Mapping[str, Any], variant: Variant) -> pl.DataFrame:
 
 
 def at_sender(packets: pl.DataFrame) -> pl.DataFrame:
-    """Keep the sender's events: it has variables there."""
+    """Keep the events at the sender that show its variables."""
     return packets.filter(pl.col("end") == "sender", pl.col("cwnd_bytes").is_not_null())
 
 
@@ -101,7 +101,7 @@ def threshold(packets: pl.DataFrame) -> int:
 
 
 def arrivals(packets: pl.DataFrame) -> pl.DataFrame:
-    """List data as they reach the receiver: ``segment``, ``transmission``, ``time_s``, and the ``highest`` so far."""
+    """List data arrivals at the receiver: ``segment``, ``transmission``, ``time_s``, ``highest`` segment so far."""
     data = packets.filter(
         pl.col("event") == "deliver", pl.col("direction") == "forward", pl.col("segment").is_not_null()
     )
@@ -109,11 +109,11 @@ def arrivals(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def fast_retransmits(packets: pl.DataFrame) -> list[float]:
-    """List when segments were resent by the loss detector, seconds."""
+    """List the times of fast retransmits, seconds."""
     return packets.filter(pl.col("event") == "send", pl.col("cause") == "fast_retransmit")["time_s"].to_list()
 
 
 def duplicate_reports(packets: pl.DataFrame) -> list[float]:
-    """List when the sender was told of duplicates, seconds."""
+    """List the times at which DSACKs reached the sender, seconds."""
     told = packets.filter(pl.col("event") == "deliver", pl.col("end") == "sender", pl.col("dsack").is_not_null())
     return told["time_s"].to_list()

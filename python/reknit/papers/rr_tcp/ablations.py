@@ -1,4 +1,4 @@
-"""What the paper claims without a figure: limited transmit of any extent, and fairness to SACK."""
+"""Claims without a figure: the bound of limited transmit, and fairness to SACK."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ PAYLOAD_BITS = 8 * 960
     "R21",
     figure="sections 2.3 and 7",
     title="Throughput against the bound of limited transmit",
-    reports="The gain over SACK is similar with none, one or two windows; RR-TCP beats SACK from a half to two.",
-    setup="As Fig. 4 with 5 % of packets delayed; limited transmit may send x windows, also beyond the largest "
+    reports="The gain over SACK is similar with a bound of zero, one or two windows; RR-TCP is better than SACK with "
+    "any bound from half a window to two.",
+    setup="As in Fig. 4 with 5 % of packets delayed; limited transmit may send x windows, and may exceed the maximum "
     "window of 50 packets.",
     packets=22e6,
-    readings={"two-paths": "as Fig. 16 with a difference of 100 ms"},
+    readings={"two-paths": "as in Fig. 16 with a difference of 100 ms"},
 )
 def limited_transmit(lab: Lab) -> Result:
     """Sweep the bound."""
@@ -38,7 +39,7 @@ def limited_transmit(lab: Lab) -> Result:
         seeds=5,
         keep=BOUNDS,
     )
-    return found.drawn(Lines("thr_pkts", "windows that limited transmit may send", "packets in 1000 s"))
+    return found.drawn(Lines("thr_pkts", "bound of limited transmit, windows", "packets in 1000 s"))
 
 
 def _bounded(label: str) -> Any:  # noqa: ANN401
@@ -46,7 +47,7 @@ def _bounded(label: str) -> Any:  # noqa: ANN401
 
 
 def bounded(label: str, windows: float, **dup_thresh: Any) -> Variant:  # noqa: ANN401
-    """Describe a variant of RR-TCP whose limited transmit may send so many windows."""
+    """Describe a variant of RR-TCP whose limited transmit may send a number of windows."""
     return changed(
         label,
         f"{label.replace('_', '-')}-{10 * windows:.0f}",
@@ -58,15 +59,15 @@ def bounded(label: str, windows: float, **dup_thresh: Any) -> Variant:  # noqa: 
 @paper.experiment(
     "R22",
     figure="sections 4.3.4 and 7",
-    title="What becomes of a SACK flow if the flow beside it turns to RR-TCP",
-    reports="Replacing a competing SACK flow by RR-TCP does not hurt the other one.",
-    setup="As Fig. 4 with windows of up to 200 packets, queues of 100, and two flows: A is SACK, B is SACK "
-    "(partner_sack) or RR-TCP (partner_rr); x is the share of packets delayed. The paper did not measure it.",
+    title="Effect on a SACK flow if the competing flow uses RR-TCP",
+    reports="Replacing a competing SACK flow by an RR-TCP flow does not hurt the other SACK flow.",
+    setup="As in Fig. 4, with windows of up to 200 packets, queues of 100 packets, and two flows: A uses SACK, B uses "
+    "SACK (partner_sack) or RR-TCP (partner_rr); x is the fraction of packets delayed. The paper did not measure this.",
     packets=12e6,
     quick=True,
 )
 def fairness(lab: Lab) -> Result:
-    """Look at flow A beside either partner."""
+    """Measure flow A beside each kind of partner."""
     shares = [0, 0.01, 0.05]
     found = lab.sweep(
         _shared,
@@ -79,12 +80,12 @@ def fairness(lab: Lab) -> Result:
     )
     packets = 1000 * 1e6 * pl.col("goodput_mbit_s") / PAYLOAD_BITS
     return found.with_metric("thr_a_pkts", packets).drawn(
-        Lines("thr_a_pkts", "share of packets delayed", "packets of flow A in 1000 s")
+        Lines("thr_a_pkts", "fraction of packets delayed", "packets of flow A in 1000 s")
     )
 
 
 def _flow_a(label: str, row: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Keep of a run what flow A has got."""
+    """Keep the goodput of flow A only."""
     rest = dict.fromkeys(name for name in row if name not in ("variant", "x", "seed"))
     goodputs = {group["group"]: group["goodput_mbit_s"] for group in row.get("groups") or ()}
     return {label: {**rest, "goodput_mbit_s": goodputs.get("A")}}

@@ -1,4 +1,4 @@
-"""Sections 4.3 and 4.4: what moves the FA ratio, and RTT samples of late packets; by hand, and as a sender does it."""
+"""Sections 4.3 and 4.4: costs that change the FA ratio, and RTT samples of late packets; a sender against formulas."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ EPSILON = 1e-4
 
 
 def cost_of_timeout(w: float, t: float, k: float) -> float:
-    """Section 4.3.1, with T in round trips."""
+    """Compute the cost of section 4.3.1, with T in round trips."""
     return w * (t + math.log2(w) - k - 2) + 1
 
 
 def cost_of_false_fast_retransmit(w: float, d: float) -> float:
-    """Section 4.3.2, with D in round trips: linear between whole numbers of them."""
+    """Compute the cost of section 4.3.2, with D in round trips: linear between integers."""
     rounds = min(d, w / 2)
     low = math.floor(rounds)
     at, above = (k * (w - k + 1) / 2 for k in (low, low + 1))
@@ -66,26 +66,26 @@ def _timeout_lowers(w: int, t_s: float, r_s: float, k: float) -> bool:
 
 @paper.unit("rr_cost_ffr", "R-cost")
 def false_fast_retransmits_by_their_length() -> bool:
-    """Check that a false fast retransmit costs K(W - K + 1)/2: W/2 after one round trip, no more than for K = W/2."""
-    # W, and how much later than the first copy the second one is; ms.
+    """Check that a false fast retransmit costs K(W - K + 1)/2: W/2 for one round trip, and at most that of K = W/2."""
+    # W, and by how many milliseconds the second copy arrives after the first one.
     found = [_false_fast_retransmit(w, by_ms) for w, by_ms in [(16, 0), (16, 50), (16, 230), (4, 350)]]
     rounds = [d for d, _ in found]
     reach = rounds[0] < 1.01 and 1.4 < rounds[1] < 1.6 and 3 < rounds[2] < 3.6 and rounds[3] > 4
-    return reach and all(held for _, held in found)
+    return reach and all(passed for _, passed in found)
 
 
 def _false_fast_retransmit(w: int, by_ms: float) -> tuple[float, bool]:
-    """Let one fast retransmit be false and a timeout follow: by how much the ratio falls tells what it had cost.
+    """Cause one false fast retransmit and then a timeout, whose effect on the ratio reveals the former's cost.
 
     Returns
     -------
     tuple
-        How many round trips the window was small, and whether the ratio is what the formulas say.
+        For how many round trips the window was reduced, and whether the ratio is as the formulas say.
     """
     scenario = scripted(
         late(w + 1, 60), late(w + 1, max(by_ms, 0.001), 2), silence(2.02, 2.12), window=w, duration="5 s"
     )
-    # The averages keep their first sample: W is the window from the beginning.
+    # Averages with this memory keep their first sample: W remains the initial window.
     variant = changed("dsack_ta", f"steady-{w}", dup_thresh={"memory": 1_000_000})
     packets = trace(scenario, variant)
     run = reknit.simulate(None, variant, scenario=scenario, sample_every="10 ms")
@@ -100,18 +100,18 @@ def _false_fast_retransmit(w: int, by_ms: float) -> tuple[float, bool]:
 
 @paper.unit("rr_cost_idle", "R-cost")
 def idle_periods_lower_the_ratio() -> bool:
-    """Check that an idle period lowers the FA ratio by its cost, if a false fast retransmit costs less."""
+    """Check that an idle period lowers the FA ratio by its cost, if it costs more than a false fast retransmit."""
     falls = [_idle_period(by_ms) for by_ms in (220, 250, 500)]
-    return all(held for _, held in falls) and [fell for fell, _ in falls] == [False, True, True]
+    return all(passed for _, passed in falls) and [fell for fell, _ in falls] == [False, True, True]
 
 
 def _idle_period(by_ms: float) -> tuple[bool, bool]:
-    """Let a packet be so late that limited transmit runs dry, with a threshold that is never reached.
+    """Delay a packet until limited transmit is exhausted, with a threshold that is never reached.
 
     Returns
     -------
     tuple
-        Whether the ratio fell, and whether it is what the formula says.
+        Whether the ratio fell, and whether it is as the formula says.
     """
     w = 16
     scenario = scripted(late(w + 1, by_ms), duration="2 s", tcp={"max_window_caps": "cwnd"})
@@ -131,13 +131,13 @@ def _idle_period(by_ms: float) -> tuple[bool, bool]:
 
 @paper.unit("rr_es_sample_bounds", "RT3")
 def enhanced_samples() -> bool:
-    """Check that the RTT sample of a needlessly resent packet lies between its two true RTTs, and needs a DSACK."""
-    # Which copy comes first; neither at a time when the others' ACKs do.
+    """Check that the RTT sample of a spuriously retransmitted packet lies between its two RTTs, and needs a DSACK."""
+    # Which copy arrives first; neither arrives when the ACKs of the others do.
     orders = [(late(17, 70), late(17, 30, 2)), (late(17, 180), late(17, 0.001, 2))]
-    held = [_enhanced_sample(rules) for rules in orders]
+    passed = [_enhanced_sample(rules) for rules in orders]
     unreported = [scripted(*orders[0], tcp={"dsack": False}), scripted(dropped(17))]
     same = all(_smoothed(one, "rr-faes") == _smoothed(one, "rr-fa") for one in unreported)
-    return all(held) and same
+    return all(passed) and same
 
 
 def _enhanced_sample(rules: tuple[dict[str, Any], ...]) -> bool:
@@ -150,7 +150,7 @@ def _enhanced_sample(rules: tuple[dict[str, Any], ...]) -> bool:
     before, after = (_srtt_at(scenario, "rr-faes", told + by) for by in (-0.002, 0.002))
     plain = [_srtt_at(scenario, "rr-fa", told + by) for by in (-0.002, 0.002)]
     sample = 8 * (after - 7 / 8 * before)
-    # The rounding of a microsecond, eight times.
+    # Rounding to a microsecond, times eight.
     near = abs(sample - sum(rtts) / 2) < 1e-4
     return len(rtts) == 2 and near and rtts[0] < sample < rtts[1] and plain == [before, before]
 
@@ -168,14 +168,14 @@ def _srtt_at(scenario: dict[str, Any], variant: Variant, time_s: float) -> float
 def reduction_at_most_a_round_trip_later() -> bool:
     """Check that one window of limited transmit delays the reduction after a loss by at most one round trip.
 
-    That holds for all thresholds that the duplicates of a window and of the limited transmit which these clock can
-    reach, W - 1 each. The one duplicate more that there is comes a round trip later; beyond it there are none.
+    This is true of all thresholds that can be reached by the duplicate ACKs of a window and of the packets that these
+    clock out by limited transmit, W - 1 each. There is one more duplicate ACK, a round trip later, and none after it.
     """
     w = 16
     scenario = scripted(dropped(w + 1), window=w, tcp={"max_window_caps": "cwnd"})
     soonest = fast_retransmits(trace(scenario, "sack"))[0]
-    resent = [_fast_retransmits(scenario, 1, n) for n in range(3, 2 * w - 1)]
-    waits = [times[0] - soonest for times in resent]
+    retransmitted = [_fast_retransmits(scenario, 1, n) for n in range(3, 2 * w - 1)]
+    waits = [times[0] - soonest for times in retransmitted]
     longer = _fast_retransmits(scenario, 2, 2 * w)[0] - soonest
     bounded_by_one = max(waits) <= 2 * HOP_S + EPSILON < longer and not _fast_retransmits(scenario, 1, 2 * w)
     return bounded_by_one and waits == sorted(waits) and waits[0] == 0 < waits[-1]

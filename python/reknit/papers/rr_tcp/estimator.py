@@ -1,4 +1,4 @@
-"""Section 5.3: a timeout that late packets count for. Figs. 10 to 13 and Table 3."""
+"""Section 5.3: RTT samples of delayed packets. Figs. 10 to 13 and Table 3."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ OPEN = readings("per-ack", "bound-only")
 @paper.experiment(
     "R10",
     figure="Fig. 10",
-    title="Throughput against the mean delay, beyond the least timeout",
-    reports="Beyond k = 5.5, a mean of 1.1 s, TA falls sharply below FA; TAES keeps a high throughput, like HG.",
-    setup="P = 200 ms, 1 Mbit/s; 4 % of packets are delayed by N(kP, kP/3), x = k; nothing is lost.",
+    title="Throughput against the mean delay, at delays above the minimum RTO",
+    reports="Beyond k = 5.5, a mean of 1.1 s, TA falls sharply below FA; TAES keeps a high throughput, as does HG.",
+    setup="P = 200 ms, 1 Mbit/s; 4 % of packets are delayed by N(kP, kP/3), where x is k; no packet is lost.",
     packets=7.5e6,
     readings=OPEN,
 )
@@ -37,7 +37,7 @@ def severe_delays(lab: Lab) -> Result:
         least_points=len(ks),
         **as_published(lab),
     )
-    return found.drawn(Lines("thr_pkts", "k; the mean delay is k x 200 ms", "packets in 1000 s"))
+    return found.drawn(Lines("thr_pkts", "k (mean delay of k x 200 ms)", "packets in 1000 s"))
 
 
 def _severe(lab: Lab, k: float) -> dict[str, Any]:
@@ -48,21 +48,22 @@ def _severe(lab: Lab, k: float) -> dict[str, Any]:
     "R11",
     figure="Fig. 11",
     title="Timeouts against the mean delay",
-    reports="Those of TA pass those of FA beyond k = 5.5; TAES keeps them low.",
+    reports="Beyond k = 5.5, TA has more timeouts than FA; TAES keeps them low.",
     setup="The runs of Fig. 10.",
     readings=OPEN,
 )
 def timeouts_of_severe_delays(lab: Lab) -> Result:
     """Show another metric of the same runs."""
-    return lab.result("R10").drawn(Lines("rto_frac", "k; the mean delay is k x 200 ms", "timeouts per packet sent"))
+    return lab.result("R10").drawn(Lines("rto_frac", "k (mean delay of k x 200 ms)", "timeouts per packet sent"))
 
 
 @paper.experiment(
     "R13",
     figure="Fig. 13",
     title="Throughput against the FA ratio, at severe delays",
-    reports="TAES equals the best FAES over all ratios, and HG.",
-    setup="As Fig. 10 at k = 6; x is the fixed FA ratio of FA and FAES. The others are lines.",
+    reports="TAES equals HG, and the best FAES over all ratios.",
+    setup="As in Fig. 10 at k = 6; x is the fixed FA ratio of FA and FAES. The others do not depend on x and are drawn "
+    "as horizontal lines.",
     packets=4.5e6,
     readings=OPEN,
 )
@@ -90,7 +91,7 @@ def ratio_at_severe_delays(lab: Lab) -> Result:
     "R12",
     figure="Fig. 12",
     title="Timeouts against the FA ratio, at severe delays",
-    reports="More than 0.4 % of TA's packets meet a timeout, far fewer of FA's at 95 %; FA's increase as the ratio "
+    reports="More than 0.4 % of TA's packets time out, far fewer of FA's at 95 %; FA's timeouts increase as the ratio "
     "falls; FAES has few at any ratio.",
     setup="The runs of Fig. 13.",
     readings=OPEN,
@@ -103,10 +104,10 @@ def timeouts_at_severe_delays(lab: Lab) -> Result:
 @paper.experiment(
     "RT3",
     figure="Table 3",
-    title="Mean timeout at severe delays",
+    title="Mean RTO at severe delays",
     reports="SACK 1.0 s, DSACK-R 1.0, FA 3.1, TA 1.6, TAES 3.1, HG 2.3.",
-    setup="As Fig. 10 at k = 6; the FA ratio of FA is 95 %. The mean is over all times that the timer was set; "
-    "whether the paper's is, or over its expiries, is not said.",
+    setup="As in Fig. 10 at k = 6; the FA ratio of FA is 95 %. The mean is over all times that the timer was set. The "
+    "paper does not say whether its mean is over those, or over expirations of the timer.",
     packets=1e6,
     quick=True,
     readings=OPEN,
@@ -118,6 +119,6 @@ def mean_timeouts(lab: Lab) -> Result:
     table = {"sack": 1.0, "dsack_r": 1.0, "dsack_fa": 3.1, "dsack_ta": 1.6, "dsack_taes": 3.1, "dsack_hg": 2.3}
     published = {label: [("all", seconds)] for label, seconds in table.items()}
     return found.drawn(
-        Bars("mean_rto", "", "mean timeout set, s", variants=list(table), published=published),
-        Bars("mean_rto_fired", "", "mean timeout that expired, s", variants=list(table), published=published),
+        Bars("mean_rto", "", "mean RTO set, s", variants=list(table), published=published),
+        Bars("mean_rto_fired", "", "mean RTO that expired, s", variants=list(table), published=published),
     )

@@ -1,4 +1,4 @@
-"""Sections 4.1 and 4.2: what is measured of reordering, and the threshold that follows. Fig. 2."""
+"""Sections 4.1 and 4.2: how reordering is measured, and the resulting threshold. Fig. 2."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from reknit.papers.rr_tcp._scripted import arrivals, dropped, fast_retransmits, 
 paper.checks(
     "R2",
     figure="Fig. 2",
-    title="Reordering lengths, as the sender measures them",
-    reports="2 3 4 5 1 is a length of 4; two holes closed by one ACK give none; a segment that was resent gives the "
-    "mean of both lengths, if a DSACK tells that both arrived.",
+    title="Reordering lengths as measured by the sender",
+    reports="The arrival order 2 3 4 5 1 gives a length of 4; an ACK that closes two holes gives no length; a segment "
+    "that was retransmitted gives the mean of both lengths, if a DSACK reports that both copies arrived.",
     setup="Scripted transfers; the threshold is one more than the length.",
 )
 
 
 def patient(fa: float) -> Variant:
-    """Describe a sender that resends nothing while a packet is late, and shows each length as threshold - 1."""
+    """Describe a sender that does not retransmit late packets, and shows each length as threshold - 1."""
     return changed(
         "dsack_fa",
         f"patient-{1000 * fa:.0f}",
@@ -33,7 +33,7 @@ def patient(fa: float) -> Variant:
 
 @paper.unit("rr_reorder_length_example", "R2")
 def length_of_the_example() -> bool:
-    """Check that 2 3 4 5 1 is measured as 4, and 1 3 2 as 1."""
+    """Check that the arrival order 2 3 4 5 1 gives a length of 4, and 1 3 2 a length of 1."""
     first = trace(scripted(late(1, 4.5), spaced=True, duration="0.5 s"), patient(1))
     second = trace(scripted(late(2, 1.5), spaced=True, duration="0.5 s"), patient(1))
     return (
@@ -47,10 +47,10 @@ def length_of_the_example() -> bool:
 
 @paper.unit("rr_multi_hole_no_sample", "R2")
 def two_holes_at_once() -> bool:
-    """Check that an ACK which closes two holes gives no length, although either alone does."""
+    """Check that an ACK that closes two holes gives no length, although each hole alone does."""
     rules = late(1, 4.5), late(3, 3.7)
     apart = trace(scripted(*rules, spaced=True, duration="0.5 s"), patient(1))
-    # The ACKs of 1 and of 6 get lost; the SYN's is the first packet on the way back.
+    # The ACKs of 1 and of 6 are lost; the ACK of the SYN is the first packet on the return path.
     lost = {"packet": [5, 6], "action": "drop"}
     at_once = trace(scripted(*rules, acks=[lost], spaced=True, duration="0.5 s"), patient(1))
     return (
@@ -63,8 +63,8 @@ def two_holes_at_once() -> bool:
 
 @paper.unit("rr_mean_pairing_invariant", "R2")
 def mean_of_both_copies() -> bool:
-    """Check that two copies count with their mean length, whichever came first, and not at all without a DSACK."""
-    # Either copy is there 70 ms after the fast retransmit, or 200 ms after it.
+    """Check that two copies give their mean length, whichever arrives first, and no length without a DSACK."""
+    # One copy arrives 70 ms after the fast retransmit, the other one 200 ms after it.
     orders = [(late(17, 120), late(17, 150, 2)), (late(17, 250), late(17, 20, 2))]
     learned = []
     for rules in orders:
@@ -84,7 +84,7 @@ def mean_of_both_copies() -> bool:
 
 @paper.unit("rr_hist_robust_to_acks", "R2")
 def lost_and_reordered_acks() -> bool:
-    """Check that no length is learned that no packet had, though a fifth of the ACKs is lost and a third is late."""
+    """Check that with 20 % of ACKs lost and 30 % delayed, the sender learns only lengths that some packet had."""
     hop = {"kind": "link", "delay": "50 ms", "rate": "8 Mbit/s", "queue": "1000 packets"}
     data = {"kind": "delay", "probability": 0.1, "extra": "either(2.5 ms, 6.5 ms)"}
     acks = [
@@ -97,7 +97,7 @@ def lost_and_reordered_acks() -> bool:
 
 
 def _learns_what_was(scenario: dict[str, object], fa: float) -> bool:
-    """Tell whether each percentile of the histogram is the length of a packet that came late."""
+    """Return whether each percentile of the histogram is the length of a packet that arrived late."""
     found = reknit.trace(None, patient(fa), scenario=scenario, seed=5)
     came = arrivals(found).with_columns(beyond=pl.col("highest") - pl.col("segment"))
     lengths = set(came.filter(pl.col("beyond") > 0, pl.col("transmission") == 1)["beyond"])
@@ -109,7 +109,7 @@ def _learns_what_was(scenario: dict[str, object], fa: float) -> bool:
 
 @paper.unit("rr_percentile_plus_one", "R-cost")
 def percentile_plus_one() -> bool:
-    """Check that the threshold is 9 if 90 % of the lengths are 8 and one is 20, and 21 at 99 %."""
+    """Check that with nine lengths of 8 and one of 20, the threshold is 9 at 90 %, and 21 at 99 %."""
     rules = [late(1 + 32 * i, 20.5 if i == 4 else 8.5) for i in range(10)]
     scenario = scripted(*rules, window=32, spaced=True, duration="3 s")
     found = trace(scenario, patient(0.9))

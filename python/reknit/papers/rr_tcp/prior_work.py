@@ -1,4 +1,4 @@
-"""Section 5.7: against Blanton and Allman. Figs. 17 and 18, Table 4, a sweep without a figure, what others quote."""
+"""Section 5.7: comparison with Blanton and Allman. Figs. 17 and 18, Table 4, a sweep without a figure, quotations."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ OPEN = _readings.readings("instant", "uncapped", "bound-only")
     "R17",
     figure="Fig. 17",
     title="Throughput against the mean delay: RR-TCP and Blanton-Allman",
-    reports="All are alike and better than SACK for short delays; TA is ever further ahead as delays grow.",
-    setup="P = 50 ms, 4 Mbit/s; 1 % of packets are delayed by N(kP, kP/3), x = k; nothing is lost.",
+    reports="For short delays all schemes are alike, and better than SACK; TA's lead grows with the delay.",
+    setup="P = 50 ms, 4 Mbit/s; 1 % of packets are delayed by N(kP, kP/3), where x is k; no packet is lost.",
     packets=140e6,
     readings=OPEN,
     share=0.01,
@@ -33,11 +33,11 @@ OPEN = _readings.readings("instant", "uncapped", "bound-only")
 )
 @paper.experiment(
     "Q1",
-    figure="quoted in the survey, 5.2.3",
+    figure="quoted in the survey, section 5.2.3",
     title="Throughput against the mean delay: RR-TCP and Blanton-Allman, 2 % of packets delayed",
-    reports="With 1 to 2 % of packets delayed RR-TCP beats Blanton-Allman by more than half, and SACK by more "
-    "than 150 %.",
-    setup="As Fig. 17 from k = 0.5 with 2 % of packets delayed. The survey gives no k.",
+    reports="With 1 to 2 % of packets delayed, RR-TCP is better than Blanton-Allman by more than half, and than SACK "
+    "by more than 150 %.",
+    setup="As in Fig. 17 from k = 0.5, with 2 % of packets delayed. The survey does not give k.",
     packets=90e6,
     readings={**OPEN, "one-percent": "1 % of packets are delayed"},
     share=0.02,
@@ -55,29 +55,28 @@ def mean_delay(lab: Lab, share: float, ks: list[float], curves: list[str]) -> Re
         seeds=5,
         keep=NAMED,
     )
-    return found.drawn(Lines("thr_pkts", "k; the mean delay is k x 50 ms", "packets in 1000 s"))
+    return found.drawn(Lines("thr_pkts", "k (mean delay of k x 50 ms)", "packets in 1000 s"))
 
 
 @paper.experiment(
     "R18",
     figure="Fig. 18",
     title="Fast retransmits against the mean delay: RR-TCP and Blanton-Allman",
-    reports="Those of TA stay near zero; the others' grow, as 0.9 cwnd caps their threshold.",
+    reports="TA has almost none at any delay; the other schemes have more the longer the delay, as their threshold is "
+    "capped at 0.9 cwnd.",
     setup="The runs of Fig. 17.",
     readings=OPEN,
 )
 def repairs_by_mean_delay(lab: Lab) -> Result:
     """Show another metric of the same runs."""
-    return lab.result("R17").drawn(
-        Lines("fr_frac", "k; the mean delay is k x 50 ms", "fast retransmits per packet sent")
-    )
+    return lab.result("R17").drawn(Lines("fr_frac", "k (mean delay of k x 50 ms)", "fast retransmits per packet sent"))
 
 
 @paper.experiment(
     "Q6",
-    figure="quoted in the survey, 5.2.2",
+    figure="quoted in the survey, section 5.2.2",
     title="Blanton-Allman against a fixed threshold of 3",
-    reports="All of their schemes raise throughput and lower needless retransmissions.",
+    reports="All of their schemes raise throughput and reduce spurious retransmissions.",
     setup="The runs of Fig. 17 with k from 0.5 to 2.",
     readings=OPEN,
 )
@@ -85,8 +84,8 @@ def against_a_fixed_threshold(lab: Lab) -> Result:
     """Show a part of the same runs."""
     found = _between(lab.result("R17").only("sack", *BA), 0.5, 2)
     return found.drawn(
-        Lines("thr_pkts", "k; the mean delay is k x 50 ms", "packets in 1000 s"),
-        Lines("spurious_1000", "k; the mean delay is k x 50 ms", "needless retransmissions per 1000 packets"),
+        Lines("thr_pkts", "k (mean delay of k x 50 ms)", "packets in 1000 s"),
+        Lines("spurious_1000", "k (mean delay of k x 50 ms)", "spurious retransmissions per 1000 packets"),
     )
 
 
@@ -101,10 +100,10 @@ def _between(found: Result, low: float, high: float) -> Result:
     "RT4",
     figure="Table 4",
     title="Bursts of loss",
-    reports="Without bursts INC delivers 97,184 packets and TA 103,770, with bursts 60,708 and 81,916; fast "
+    reports="Without bursts, INC delivers 97,184 packets and TA 103,770; with bursts, 60,708 and 81,916. Fast "
     "retransmits rise from 0.13 to 0.48 % and from 0.03 to 0.19 %.",
     setup="P = 200 ms, 1 Mbit/s; 2 % of packets are delayed by N(100 ms, 33 ms). drop: each packet starts a burst with "
-    "probability 0.0002, within which all packets are lost for U[300, 400] ms.",
+    "probability 0.0002; all packets are lost during a burst of U[300, 400] ms.",
     packets=2e6,
     quick=True,
     readings=OPEN,
@@ -136,7 +135,7 @@ def bursty(with_bursts: bool, tcp: dict[str, Any] | None = None) -> dict[str, An
 
 
 CELLS = 200
-"""Of the sweep that section 5.7 only mentions; numbered from 1."""
+"""Size of the sweep that section 5.7 mentions only; cells are numbered from 1."""
 SHAPES = {
     "normal": lambda mean: normal(mean, mean / 3),
     "uniform": lambda mean: f"uniform(0 ms, {2000 * mean:g} ms)",
@@ -150,15 +149,15 @@ SHAPES = {
 @paper.experiment(
     "R20",
     figure="section 5.7",
-    title="All variants over all conditions",
-    reports="TAES has the best overall performance; where FA or BA-TIMEINC is better the difference is mostly below "
+    title="All variants under all conditions",
+    reports="TAES has the best overall performance; where FA or BA-TIMEINC is better, the difference is mostly below "
     "5 % and always below 10 %.",
-    setup="200 cells of a Latin hypercube, by number: P 50 to 400 ms, loss 0 to 9 %, share delayed 0.1 to 10 % and "
-    "mean delay 25 to 1600 ms (both on a logarithmic scale), six distributions.",
+    setup="200 numbered cells of a Latin hypercube: P from 50 to 400 ms, loss from 0 to 9 %, fraction of packets "
+    "delayed from 0.1 to 10 % and mean delay from 25 to 1600 ms (both on a logarithmic scale), six distributions.",
     packets=200e6,
     readings={
-        "rare-losses": "the share lost is 9 % times the cube of what is uniform, so that half of the cells lose at "
-        "most 1.1 %; by default it is uniform, and losses rule most cells"
+        "rare-losses": "the loss rate is 9 % times the cube of a uniform variable, so half of the cells lose at most "
+        "1.1 %; by default it is uniform, and losses dominate most cells"
     },
 )
 def all_conditions(lab: Lab) -> Result:
@@ -176,19 +175,19 @@ def all_conditions(lab: Lab) -> Result:
     thr = pl.col("thr_pkts")
     gain = (thr / thr.filter(pl.col("variant") == "sack").mean().over("x")).alias("gain")
     return replace(found, table=found.table.with_columns(gain)).drawn(
-        Lines("gain", "cell", "throughput / that of SACK", log_y=True)
+        Lines("gain", "cell", "throughput relative to SACK", log_y=True)
     )
 
 
 def _latin_hypercube(power: int) -> list[dict[str, Any]]:
-    """Draw the cells: in each dimension each of 200 equal parts is taken once; losses go with a power of it."""
+    """Draw the cells: each of 200 equal parts of each dimension is used once; the loss rate is a power of its part."""
     draw = random.Random("RR-TCP, section 5.7")
     axes = [draw.sample(range(CELLS), CELLS) for _ in range(5)]
     cells = []
     for place in zip(*axes, strict=True):
         p, loss, share, mean, shape = ((part + draw.random()) / CELLS for part in place)
         extra = list(SHAPES.values())[int(shape * len(SHAPES))](0.025 * 64**mean)
-        # Powers may differ in the last digit elsewhere.
+        # On other machines powers may differ in the last digit.
         dropped, late = round(0.09 * loss**power, 6), round(0.001 * 100**share, 6)
         cells.append(dumbbell(0.05 + 0.35 * p, lost(dropped), delayed(late, extra)))
     return cells

@@ -1,4 +1,4 @@
-"""Sections 5.4 to 5.6: ACKs out of order, other distributions, two paths. Figs. 14 to 16."""
+"""Sections 5.4 to 5.6: reordered ACKs, other distributions, two paths. Figs. 14 to 16."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ DISTRIBUTIONS = {
     "pareto": "pareto(1.5, 8.3333 ms)",
     "pareto2": "pareto2(1.2, 5 ms)",
 }
-"""All with a mean of 25 ms; the last two have no variance."""
+"""All with a mean of 25 ms; the last two have no finite variance."""
 
 
 @paper.experiment(
     "R14",
     figure="Fig. 14",
-    title="Throughput against the share of ACKs that are delayed",
+    title="Throughput against the fraction of ACKs delayed",
     reports="No significant effect.",
-    setup="P = 50 ms; ACKs are delayed with probability x by N(25 ms, 8 ms), data with probability 0.05 by the same. "
-    "The paper gives no parameters.",
+    setup="P = 50 ms; ACKs are delayed with probability x by N(25 ms, 8 ms), data packets with probability 0.05 by the "
+    "same distribution. The paper gives no parameters.",
     packets=25e6,
-    readings={"in-order": "data keep their order; by default 5 % of them are delayed, too"},
+    readings={"in-order": "data packets stay in order; by default 5 % of them are delayed, too"},
 )
 def reordered_acks(lab: Lab) -> Result:
-    """Sweep the share of delayed ACKs."""
+    """Sweep the fraction of delayed ACKs."""
     late = 0.0 if lab.reading == "in-order" else 0.05
     found = lab.sweep(
         lambda share: dumbbell(0.05, delayed(late, LATE), acks=[delayed(share, LATE)]),
@@ -42,17 +42,17 @@ def reordered_acks(lab: Lab) -> Result:
         duration_s=1000,
         seeds=5,
     )
-    return found.drawn(Lines("thr_pkts", "share of ACKs delayed", "packets in 1000 s"))
+    return found.drawn(Lines("thr_pkts", "fraction of ACKs delayed", "packets in 1000 s"))
 
 
 @paper.experiment(
     "R15",
     figure="Fig. 15",
     title="Throughput for six distributions of the delay",
-    reports="TA gains about the same over SACK for all of them.",
-    setup="P = 50 ms, 5 % of packets are delayed, by 25 ms in the mean: N(25, 8) ms; U[0, 50] ms; exponential; "
-    "hyperexponential, coefficient of variation 4; Pareto, shape 1.5; Pareto II, shape 1.2. The paper gives no "
-    "parameters.",
+    reports="TA's gain over SACK is about the same for all of them.",
+    setup="P = 50 ms; 5 % of packets are delayed, by 25 ms on average: N(25, 8) ms; U[0, 50] ms; exponential; "
+    "hyperexponential with a coefficient of variation of 4; Pareto with shape 1.5; Pareto II with shape 1.2. The paper "
+    "gives no parameters.",
     packets=30e6,
 )
 def distributions(lab: Lab) -> Result:
@@ -72,18 +72,18 @@ def distributions(lab: Lab) -> Result:
     "R16",
     figure="Fig. 16",
     title="Throughput over two paths against their difference in delay",
-    reports="TA is far ahead of SACK; its lead begins to shrink beyond 100 ms, one window, and is still seven-fold at "
-    "200 ms.",
-    setup="P = 50 ms; each packet is delayed by x with probability 1/2; nothing is lost.",
+    reports="TA is far ahead of SACK; its lead begins to shrink beyond 100 ms, one window, and is still a factor of "
+    "seven at 200 ms.",
+    setup="P = 50 ms; each packet is delayed by x with probability 1/2; no packet is lost.",
     packets=25e6,
     quick=True,
     readings={
-        "alternating": "packets take the two paths in turn; by default each is drawn",
+        "alternating": "packets take the two paths alternately; by default the path of each is random",
         **readings("uncapped", "bound-only"),
     },
 )
 def two_paths(lab: Lab) -> Result:
-    """Sweep the difference of the paths' delays."""
+    """Sweep the difference between the delays of the paths."""
     differences = [0, 0.01, 0.025, 0.05, 0.075, 0.10, 0.125, 0.15, 0.175, 0.20]
     found = lab.sweep(
         lambda x: _two_paths(lab, x),
@@ -93,7 +93,7 @@ def two_paths(lab: Lab) -> Result:
         seeds=5,
         keep=[0, 0.10, 0.20],
     )
-    return found.drawn(Lines("thr_pkts", "difference of the delays, s", "packets in 1000 s"))
+    return found.drawn(Lines("thr_pkts", "difference between the delays, s", "packets in 1000 s"))
 
 
 def _two_paths(lab: Lab, x: float) -> dict[str, Any]:

@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 WARM_UP = f"{WARM_UP_S:g} s"
 SHOWN_FROM_S = 0.6
-"""When the window that Fig. 1 shows begins."""
+"""Start of the window that Fig. 1 shows."""
 
 
 @paper.experiment(
     "R1",
     figure="Fig. 1",
     title="One false fast retransmit",
-    reports="The first packet of a window of 16 is 0.45 s late; duplicate ACKs just after 1 s halve the window; the "
-    "DSACK at about 1.45 s restores it.",
-    setup="P = 200 ms, since from the fast retransmit to the DSACK it takes 0.43 s; DSACK-R, largest window 16.",
+    reports="The first packet of a window of 16 is 0.45 s late; duplicate ACKs halve the window just after 1 s; the "
+    "DSACK restores it at about 1.45 s.",
+    setup="P = 200 ms, since 0.43 s pass from the fast retransmit to the DSACK; DSACK-R, maximum window of 16.",
     kind="trace",
     quick=True,
 )
@@ -64,7 +64,7 @@ def one_false_fast_retransmit(lab: Lab) -> Result:
 
 
 def _cwnd(packets: pl.DataFrame, time_s: float) -> float:
-    """Look up cwnd after all that happened until then, packets."""
+    """Look up cwnd at a time, after all events of that time; packets."""
     return float(at_sender(packets).filter(pl.col("time_s") <= time_s)["cwnd_bytes"][-1]) / MSS
 
 
@@ -93,14 +93,14 @@ def _packets(packets: pl.DataFrame, shift: float) -> Any:  # noqa: ANN401
     "R9",
     figure="Fig. 9",
     title="FA ratio and threshold over time",
-    reports="The ratio oscillates about 70 %, the threshold about 25 packets.",
-    setup="One run of Fig. 8's network; means from 100 s on.",
+    reports="The ratio oscillates around 70 %, the threshold around 25 packets.",
+    setup="One run in the network of Fig. 8; means from 100 s on.",
     kind="trace",
     packets=0.1e6,
     quick=True,
 )
 def ratio_over_time(lab: Lab) -> Result:
-    """Look at DSACK-TA for 1000 s."""
+    """Run DSACK-TA for 1000 s."""
     if lab.dry:
         return Result()
     scenario = {**FIXED, **late_and_lost(0.1), "duration": "1000 s", "warm_up": WARM_UP}
@@ -141,13 +141,13 @@ def _lines(curves: dict[str, pl.DataFrame]) -> Any:  # noqa: ANN401
     "R19",
     figure="Fig. 19",
     title="Thresholds over time, with bursts of loss",
-    reports="That of INC returns to 3 at each timeout and climbs by one; that of TA stays near its level.",
-    setup="One run each of Table 4's network with bursts; means from 100 s on.",
+    reports="INC's threshold returns to 3 at each timeout and then rises by one at a time; TA's stays about constant.",
+    setup="One run of each in the network of Table 4, with bursts; means from 100 s on.",
     kind="trace",
     packets=0.2e6,
 )
 def thresholds_over_time(lab: Lab) -> Result:
-    """Look at INC and TA for 1000 s."""
+    """Run INC and TA for 1000 s."""
     if lab.dry:
         return Result()
     scenario = {**FIXED, **bursty(True), "duration": "1000 s", "warm_up": WARM_UP}
@@ -164,18 +164,18 @@ def thresholds_over_time(lab: Lab) -> Result:
 
 
 def _resets(packets: pl.DataFrame) -> tuple[float, float]:
-    """Find what timeouts make of the threshold, and by how much it climbs.
+    """Find the threshold after timeouts, and by how much it rises.
 
     Returns
     -------
     tuple
-        The largest threshold outside recovery between a timeout and the next fast retransmit, so that no timeout is
-        overlooked; and the largest step up.
+        The largest threshold outside recovery between any timeout and the next fast retransmit; and the largest
+        increase.
     """
     sender = at_sender(packets)
     cause = pl.when(pl.col("event") == "send").then(pl.col("cause"))
     turn = pl.when(cause.is_in(["timeout", "fast_retransmit"])).then(cause).forward_fill()
-    # Within recovery the threshold is the one that it was entered with.
+    # During recovery the threshold is that of its start.
     used = sender.with_columns(turn=turn).filter(pl.col("phase").is_in(["open", "disorder"]))
     reset = used.filter(pl.col("turn") == "timeout")["dup_thresh_segments"].max()
     return float(reset), float(used["dup_thresh_segments"].diff().max())  # type: ignore[arg-type]
@@ -183,7 +183,7 @@ def _resets(packets: pl.DataFrame) -> tuple[float, float]:
 
 @paper.unit("ba_no_decrease", "R19")
 def thresholds_after_reordering() -> bool:
-    """Check that INC keeps its threshold until a timeout when reordering ends, and RR-TCP forgets within 80 s."""
+    """Check that after reordering, INC keeps its threshold until a timeout, and RR-TCP returns to 3 within 80 s."""
     rules = [late(segment, 30) for segment in (33, 97, 161, 225)]
     scenario = scripted(*rules, silence(120, 120.1), duration="125 s")
     inc, rr = (_thresholds(scenario, variant) for variant in ("ba-inc", "rr-taes"))

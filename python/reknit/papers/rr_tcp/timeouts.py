@@ -1,4 +1,4 @@
-"""Section 5.2: timeouts avoided. Figs. 7 to 9."""
+"""Section 5.2: avoiding timeouts. Figs. 7 to 9."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ def fixed(label: str, ratio: float) -> Variant:
 @paper.experiment(
     "R7",
     figure="Fig. 7",
-    title="Throughput against the link's delay, with delays of up to two round trips and losses",
-    reports="TA is best, although FA has even fewer false fast retransmits; the lead of TA over FA narrows as P grows.",
-    setup="1.4 % of packets are delayed by U[0, 4P], 0.6 % are lost; P is 40 to 200 ms, the rate 50 packets per 2P.",
+    title="Throughput against the link delay, with packets delayed by up to two round trips and packets lost",
+    reports="TA is best, although FA has even fewer false fast retransmits; TA's lead over FA narrows as P grows.",
+    setup="1.4 % of packets are delayed by U[0, 4P], and 0.6 % are lost; P is 40 to 200 ms, and the rate 50 packets "
+    "per 2P.",
     packets=20e6,
     quick=True,
 )
@@ -41,7 +42,7 @@ def link_delay(lab: Lab) -> Result:
 
 
 def late_and_lost(p_s: float, tcp: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Delay 1.4 % by up to two round trips of the link, lose 0.6 %."""
+    """Delay 1.4 % of packets by up to two round trips of the link, and lose 0.6 %."""
     return dumbbell(p_s, lost(0.006), delayed(0.014, f"uniform(0 ms, {4000 * p_s:g} ms)"), tcp=tcp)
 
 
@@ -49,14 +50,15 @@ def late_and_lost(p_s: float, tcp: dict[str, Any] | None = None) -> dict[str, An
     "R8c",
     figure="Fig. 8c",
     title="Throughput against the FA ratio",
-    reports="TA is above DSACK-R and FA(90 %), and reaches about the most that any fixed ratio gives.",
-    setup="As Fig. 7 at P = 100 ms; x is the fixed FA ratio of FA. SACK, DSACK-R and TA are lines.",
+    reports="TA is better than DSACK-R and FA at 90 %, and about as good as the best fixed ratio.",
+    setup="As in Fig. 7 at P = 100 ms; x is the fixed FA ratio of FA. SACK, DSACK-R and TA do not depend on x and are "
+    "drawn as horizontal lines.",
     packets=4.5e6,
     quick=True,
     readings=_readings.readings("any-hole"),
 )
 def ratio_and_throughput(lab: Lab) -> Result:
-    """Sweep the fixed FA ratio; the adaptive variants have no axis."""
+    """Sweep the fixed FA ratio; the adaptive variants do not depend on it."""
 
     def at(_: object) -> dict[str, Any]:
         return late_and_lost(0.1, _readings.tcp(lab))
@@ -75,7 +77,7 @@ def ratio_and_throughput(lab: Lab) -> Result:
     "R8a",
     figure="Fig. 8a",
     title="Timeouts against the FA ratio",
-    reports="They fall fast from 95 to 60 %, then hardly; TA settles near 60 %.",
+    reports="Timeouts fall fast from 95 to 60 %, and hardly below that; TA settles near 60 %.",
     setup="The runs of Fig. 8c.",
     quick=True,
     readings=_readings.readings("any-hole"),
@@ -86,7 +88,7 @@ def ratio_and_throughput(lab: Lab) -> Result:
     "R8b",
     figure="Fig. 8b",
     title="Fast retransmits against the FA ratio",
-    reports="They rise as the ratio falls.",
+    reports="Fast retransmits increase as the ratio falls.",
     setup="The runs of Fig. 8c.",
     quick=True,
     readings=_readings.readings("any-hole"),

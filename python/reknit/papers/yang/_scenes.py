@@ -1,4 +1,4 @@
-"""The small set-up of Figs. 2.1 to 3.3: a window of packets each round trip of 100 ms, one packet each 2 ms."""
+"""The small scenario of Figs. 2.1 to 3.3: round trips of 100 ms, a window of packets per round trip, 2 ms apart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MSS = 500
 
 
 def scene(*rules: Rule, window: int = 8, segments: int = 60, ack_every: int = 1, **tcp: Any) -> dict[str, Any]:  # noqa: ANN401
-    """One transfer of some segments; rules apply behind the link, so that what is late is overtaken there."""
+    """Make a transfer of some segments; rules apply after the link, so that others overtake a delayed packet there."""
     link = {"kind": "link", "rate": "2.16 Mbit/s", "delay": "49 ms"}
     options = {
         "mss": MSS,
@@ -29,7 +29,7 @@ def scene(*rules: Rule, window: int = 8, segments: int = 60, ack_every: int = 1,
     }
     return {
         "path": {
-            "description": "one packet each 2 ms, round trips of 100 ms",
+            "description": "a packet every 2 ms, round trips of 100 ms",
             "forward": [link, script(*rules)],
             "reverse": [{"kind": "link", "delay": "49 ms"}],
             "tcp": {**options, **tcp},
@@ -45,20 +45,20 @@ def withholding(**parameters: object) -> Variant:
 
 
 def receiver(**parameters: object) -> dict[str, object]:
-    """Describe the receiver alone; the silence has no upper bound here, as in the thesis."""
+    """Describe the receiver alone; ACKs are withheld without an upper bound on the time, as in the thesis."""
     return {"algorithm": "yang", "imm": 2, "ring": 100, "gain": 8, "min_hold": "1 ms", "max_hold": "60 s", **parameters}
 
 
 def stock(*rules: Rule, **scenery: Any) -> TimeLine:  # noqa: ANN401
-    """Run the stock receiver."""
+    """Run the unmodified receiver."""
     return TimeLine.of(changed("yang_unmod", "stock-scene"), scene(*rules, **scenery))
 
 
 def modified(thr0: int, *rules: Rule, **scenery: Any) -> TimeLine:  # noqa: ANN401
-    """Run the modified receiver with a threshold to begin with."""
+    """Run the modified receiver with an initial threshold."""
     return TimeLine.of(withholding(thr0=thr0), scene(*rules, **scenery))
 
 
 def late_by(places: int) -> float:
-    """Tell how late a segment must be for so many others to overtake it, seconds."""
+    """Compute the delay with which a segment is overtaken by a number of others, seconds."""
     return (places + 0.5) * GAP_S

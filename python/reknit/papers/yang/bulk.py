@@ -15,32 +15,33 @@ from reknit.papers._labels import Variant, changed, variant
 from reknit.papers.yang._paper import paper
 
 SECOND_PATH = {"ref": 1.0, "25%": 0.75, "50%": 0.5}
-"""The points of all figures: the delay of the second path as a share of the first one's."""
+"""The points of all figures: the delay of the second path as a fraction of the first path's."""
 WINDOW = {50: 40, 100: 80, 200: 131}
-"""Largest window in packets by the delay of the first path, ms: about a round trip's worth, so that the reference
-loses nothing, as the thesis says [oc]; 131 is the largest window without scaling."""
+"""Maximum window in packets by the delay of the first path in ms: about one bandwidth-delay product, so that the
+reference loses nothing, as the thesis says (our choice); 131 is the largest window without window scaling."""
 CURVES = ["yang_unmod", "yang_mod"]
 SENDERS = ["sack", "dsack_taes"]
-"""What changes at the sender instead, for comparison; the thesis has no such curves."""
+"""Variants that change the sender instead, for comparison; the thesis has no such curves."""
 TRANSFER = {"kind": "transfer", "size": "5000000 B"}
 LONGEST_S = 20_000
-"""No transfer takes as long; each ends by itself."""
+"""Longer than any transfer; each ends by itself."""
 
 SETUP = (
-    "ttcp sends 10,000 packets of 500 bytes [oc: and 40 of headers] through one server of 1.5 Mbit/s and 50 places "
-    "[oc], then each over one of two delays with probability 1/2; ACKs come back in order. FreeBSD 4.1: Reno [oc] "
-    "without SACK and limited transmit, one segment at first, delayed ACKs [oc: 100 ms], RTO of 1 s at least."
+    "ttcp sends 10,000 packets of 500 bytes plus 40 bytes of headers [assumed] over one 1.5 Mbit/s link with a queue "
+    "of 50 packets [assumed]; each packet then takes one of two paths with different delays, with probability 1/2. "
+    "ACKs return in order. FreeBSD 4.1: Reno [assumed] without SACK or limited transmit, initial window of one "
+    "segment, delayed ACKs [assumed: 100 ms], minimum RTO of 1 s."
 )
 READINGS = {
-    "newreno": "the sender is NewReno, which the thesis leaves open",
-    "patient": "the threshold is 40 before anything was reordered, instead of 0",
-    "two-links": "each of the two paths is a link of 1.5 Mbit/s of its own",
-    "alternate": "packets take the two paths in turn",
+    "newreno": "the sender is NewReno; the thesis does not say which sender it used",
+    "patient": "the initial threshold is 40 instead of 0",
+    "two-links": "each of the two paths is a separate link of 1.5 Mbit/s",
+    "alternate": "packets take the two paths alternately",
 }
 
 
 def scenario(delay_ms: int, point: str, loss: float, reading: str | None = None) -> dict[str, Any]:
-    """One transfer, with a share of packets lost."""
+    """Make one transfer with random loss."""
     server = {"rate": "1.5 Mbit/s", "queue": "50 packets"}
     delays = [{"delay": f"{delay_ms} ms"}, {"delay": f"{SECOND_PATH[point] * delay_ms:g} ms"}]
     split: dict[str, Any] = {"kind": "multipath", "paths": delays}
@@ -96,7 +97,7 @@ def _transfers(lab: Lab, delay_ms: int, loss: float, curves: Mapping[str, Varian
     "Y5.1",
     figure="Fig. 5.1",
     title="Throughput without loss, first path of 50 ms",
-    reports="The stock receiver falls from 1217 to about 755 kbit/s, the modified one stays.",
+    reports="The unmodified receiver falls from 1217 to about 755 kbit/s; the modified one keeps its throughput.",
     setup=SETUP,
     packets=0.6e6,
     quick=True,
@@ -108,7 +109,8 @@ def _transfers(lab: Lab, delay_ms: int, loss: float, curves: Mapping[str, Varian
     "Y5.2",
     figure="Fig. 5.2",
     title="Throughput without loss, first path of 100 ms",
-    reports="The modified receiver keeps 1164 kbit/s at the heaviest reordering, almost three times the stock one.",
+    reports="With the strongest reordering, the modified receiver keeps 1164 kbit/s, almost three times as much as the "
+    "unmodified one.",
     setup=SETUP,
     packets=0.6e6,
     quick=True,
@@ -120,7 +122,7 @@ def _transfers(lab: Lab, delay_ms: int, loss: float, curves: Mapping[str, Varian
     "Y5.3",
     figure="Fig. 5.3",
     title="Throughput without loss, first path of 200 ms",
-    reports="The stock receiver loses almost 80 %; the modified one moves more than five times as much as it.",
+    reports="The unmodified receiver loses almost 80 %; the modified one transfers more than five times as much.",
     setup=SETUP,
     packets=0.6e6,
     quick=True,
@@ -129,18 +131,20 @@ def _transfers(lab: Lab, delay_ms: int, loss: float, curves: Mapping[str, Varian
     published={},
 )
 def no_loss(lab: Lab, delay_ms: int, published: dict[str, list[tuple[Any, float]]]) -> Result:
-    """Sweep the difference of the two delays."""
+    """Sweep the difference between the two delays."""
     found = _transfers(lab, delay_ms, loss=0)
     if lab.reading is None:
         found = found | _transfers(lab, delay_ms, loss=0, curves={label: variant(label) for label in SENDERS})
-    return found.drawn(Lines("thr_kbps", "delay of the second path, less by", "kbit/s", published=published))
+    return found.drawn(
+        Lines("thr_kbps", "reduction of the second path's delay", "throughput, kbit/s", published=published)
+    )
 
 
 @paper.experiment(
     "Y5.6",
     figure="Fig. 5.6",
     title="Throughput with 0.5 % loss, first path of 50 ms",
-    reports="The modified receiver is faster at every reordering.",
+    reports="The modified receiver is faster at every level of reordering.",
     setup=f"{SETUP} 0.5 % of data packets are lost at random.",
     packets=0.3e6,
     readings=READINGS,
@@ -151,7 +155,8 @@ def no_loss(lab: Lab, delay_ms: int, published: dict[str, list[tuple[Any, float]
     "Y5.7",
     figure="Fig. 5.7",
     title="Throughput with 0.5 % loss, first path of 100 ms",
-    reports="The modified receiver is faster at every reordering; the caption says five times at worst.",
+    reports="The modified receiver is faster at every level of reordering; with the strongest, five times as fast, "
+    "according to the caption.",
     setup=f"{SETUP} 0.5 % of data packets are lost at random.",
     packets=0.3e6,
     readings=READINGS,
@@ -162,7 +167,7 @@ def no_loss(lab: Lab, delay_ms: int, published: dict[str, list[tuple[Any, float]
     "Y5.8",
     figure="Fig. 5.8",
     title="Throughput with 0.5 % loss, first path of 200 ms",
-    reports="379 against 166 kbit/s at the heaviest reordering.",
+    reports="With the strongest reordering, 379 kbit/s against 166 kbit/s.",
     setup=f"{SETUP} 0.5 % of data packets are lost at random.",
     packets=0.3e6,
     quick=True,
@@ -197,7 +202,7 @@ def no_loss(lab: Lab, delay_ms: int, published: dict[str, list[tuple[Any, float]
     "Y5.11",
     figure="Fig. 5.11",
     title="Throughput with 1 % loss, first path of 200 ms",
-    reports="The modified receiver gains as reordering grows, and wins where it is heaviest.",
+    reports="The modified receiver gains as reordering grows, and is faster with the strongest reordering.",
     setup=f"{SETUP} 1 % of data packets are lost at random.",
     packets=0.3e6,
     readings=READINGS,
@@ -207,16 +212,18 @@ def no_loss(lab: Lab, delay_ms: int, published: dict[str, list[tuple[Any, float]
 def random_loss(
     lab: Lab, delay_ms: int, loss: float, published: dict[str, list[tuple[Any, float]]] | None = None
 ) -> Result:
-    """Sweep the difference of the two delays, with random loss beside."""
+    """Sweep the difference between the two delays, with random loss."""
     found = _transfers(lab, delay_ms, loss)
-    return found.drawn(Lines("thr_kbps", "delay of the second path, less by", "kbit/s", published=published or {}))
+    return found.drawn(
+        Lines("thr_kbps", "reduction of the second path's delay", "throughput, kbit/s", published=published or {})
+    )
 
 
 @paper.experiment(
     "Y5.12",
     figure="section 5.4",
     title="Throughput with 5 % loss, all paths",
-    reports="All are slow, and the receiver makes no difference.",
+    reports="All transfers are slow, and the receiver makes no difference.",
     setup=f"{SETUP} 5 % of data packets are lost at random.",
     packets=1e6,
     readings=READINGS,
@@ -232,11 +239,11 @@ def heavy_loss(lab: Lab) -> Result:
     found = lab.sweep(
         at, points, _curves(lab.reading), duration_s=LONGEST_S, seeds=5, whole=True, least_seeds=5, keep=points
     )
-    return found.drawn(Lines("thr_kbps", "delays of the two paths, ms", "kbit/s"))
+    return found.drawn(Lines("thr_kbps", "delays of the two paths, ms", "throughput, kbit/s"))
 
 
 def _all_topologies() -> dict[str, tuple[int, str]]:
-    """Name all pairs of paths as the thesis does, by their delays in ms."""
+    """Name all pairs of paths by their delays in ms, as the thesis does."""
     pairs = [(delay, point) for delay in WINDOW for point in SECOND_PATH]
     return {_name(delay, point): (delay, point) for delay, point in pairs}
 
@@ -248,9 +255,9 @@ def _name(delay_ms: int, point: str) -> str:
 @paper.experiment(
     "Y5.4",
     figure="Table 5.4",
-    title="Needless fast retransmits of the stock receiver",
-    reports="2.1 to 5.0 duplicates reach the receiver for 1000 packets.",
-    setup="The runs of Figs. 5.1 to 5.3. The thesis counts whole duplicates at the receiver.",
+    title="Spurious fast retransmits with the unmodified receiver",
+    reports="2.1 to 5.0 duplicates per 1000 packets arrive at the receiver.",
+    setup="The runs of Figs. 5.1 to 5.3. The thesis counts complete duplicates that arrive at the receiver.",
     receiver="yang_unmod",
     published=[0, 2.68, 4.08, 0, 2.06, 3.74, 0, 3.18, 4.95],
     quick=True,
@@ -258,15 +265,15 @@ def _name(delay_ms: int, point: str) -> str:
 @paper.experiment(
     "Y5.5",
     figure="Table 5.5",
-    title="Needless fast retransmits of the modified receiver",
-    reports="0.16 to 1.12 duplicates reach the receiver for 1000 packets.",
-    setup="The runs of Figs. 5.1 to 5.3. The thesis counts whole duplicates at the receiver.",
+    title="Spurious fast retransmits with the modified receiver",
+    reports="0.16 to 1.12 duplicates per 1000 packets arrive at the receiver.",
+    setup="The runs of Figs. 5.1 to 5.3. The thesis counts complete duplicates that arrive at the receiver.",
     receiver="yang_mod",
     published=[0, 0.16, 0.16, 0, 0.20, 0.20, 0, 0.89, 1.12],
     quick=True,
 )
 def duplicates(lab: Lab, receiver: str, published: list[float]) -> Result:
-    """Show the runs of three figures by the duplicates they caused."""
+    """Show the duplicates in the runs of three figures."""
     parts = [
         _at_delay(lab.result(id).only(receiver), delay)
         for id, delay in zip(["Y5.1", "Y5.2", "Y5.3"], WINDOW, strict=True)
@@ -274,7 +281,7 @@ def duplicates(lab: Lab, receiver: str, published: list[float]) -> Result:
     points: list[Point] = [*_all_topologies()]
     found = replace(parts[0] | parts[1] | parts[2], points=tuple(points))
     marks = {receiver: list(zip(points, published, strict=True))}
-    return found.drawn(Lines("sfr_1000", "delays of the two paths, ms", "for 1000 packets", published=marks))
+    return found.drawn(Lines("sfr_1000", "delays of the two paths, ms", "duplicates per 1000 packets", published=marks))
 
 
 def _at_delay(found: Result, delay_ms: int) -> Result:

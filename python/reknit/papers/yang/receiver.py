@@ -1,4 +1,4 @@
-"""When the modified receiver acknowledges: Figs. 3.1 to 3.3 and 4.1, sections 3.2 and 4.2."""
+"""When the modified receiver sends ACKs: Figs. 3.1 to 3.3 and 4.1, sections 3.2 and 4.2."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from reknit.papers.yang._scenes import MSS, late_by, modified, receiver, scene, 
 SHOWN = 10
 """The second packet of the second window."""
 BUSY = {"window": 60, "segments": 3000}
-"""A window that fills the link, so that one packet arrives each 2 ms whatever happened before."""
+"""A window that fills the link, so that a packet arrives every 2 ms whatever happened before."""
 LATER = 2508
-"""A packet far behind whatever happened before."""
+"""A packet long after whatever happened before."""
 
 paper.checks(
     "Y-stride",
     figure="Figs. 3.2 and 4.1",
-    title="How far ahead a packet is",
-    reports="With 1 to 5 in order and 11 the highest, the stride is 6.",
-    setup="Strides are not sent; what shows them is how many packets may overtake another one later.",
+    title="Stride: how far ahead of the expected packet an arrival is",
+    reports="With packets 1 to 5 in order and 11 the highest to have arrived, the stride is 6.",
+    setup="Strides are not visible on the wire; they are inferred from how many packets may later overtake another one "
+    "without a third duplicate ACK.",
 )
 
 
 @paper.unit("yang_withhold", "Y-trace")
 def withheld() -> bool:
-    """Check that a packet late by no more than the threshold draws two duplicates and no fast retransmit."""
+    """Check that a packet overtaken by no more than the threshold causes two duplicate ACKs and no fast retransmit."""
     line = modified(4, delay(SHOWN, late_by(4)))
     overtaken = len(line.overtaken_by(SHOWN)) == 4
-    return overtaken and len(line.duplicates_sent(SHOWN)) == 2 and line.resent.is_empty() and line.lost == []
+    return overtaken and len(line.duplicates_sent(SHOWN)) == 2 and line.retransmitted.is_empty() and line.lost == []
 
 
 @paper.unit("yang_first_two_immediate", "Y-trace")
 def first_two_at_once() -> bool:
-    """Check that the duplicates of the first two packets out of order leave as they arrive, and no third one does."""
+    """Check that the first two out-of-order packets are acknowledged on arrival, and the third one is not."""
     line = modified(4, delay(SHOWN, late_by(4)))
     arrivals = [line.arrival_of(segment) for segment in line.overtaken_by(SHOWN)]
     left = line.duplicates_sent(SHOWN)["time_s"].to_list()
@@ -48,7 +49,7 @@ def first_two_at_once() -> bool:
 
 @paper.unit("yang_release_triggers_first", "Y-trace")
 def release() -> bool:
-    """Check that beyond the threshold the duplicates leave paced, and that the first of them lets the sender resend."""
+    """Check that beyond the threshold duplicate ACKs are paced, and the first one triggers the fast retransmit."""
     line = modified(4, drop(SHOWN))
     fifth = line.arrived.filter(pl.col("segment") > SHOWN)["time_s"][4]
     left = line.duplicates_sent(SHOWN)["time_s"].to_list()
@@ -60,7 +61,7 @@ def release() -> bool:
 
 @paper.unit("yang_ceil_half", "Y-trace")
 def half_as_many() -> bool:
-    """Check that with delayed ACKs half as many leave as packets were withheld, rounded up."""
+    """Check that with delayed ACKs, half as many ACKs are released as were withheld, rounded up."""
     halves = []
     for places in (3, 4, 5, 6):
         line = modified(6, delay(18, late_by(places)), window=16, ack_every=2)
@@ -70,7 +71,7 @@ def half_as_many() -> bool:
 
 @paper.unit("yang_pacing", "Y-trace")
 def paced() -> bool:
-    """Check that the ACKs released are evenly spaced over the hold and over the bytes, up to the last one in order."""
+    """Check that the released ACKs are evenly spaced over the hold and over the bytes, up to the last byte in order."""
     line = modified(6, delay(18, late_by(5)), window=16)
     passed = line.overtaken_by(18)
     filled = line.arrival_of(18)
@@ -85,7 +86,7 @@ def paced() -> bool:
 
 @paper.unit("yang_no_ack_reordering", "Y-trace")
 def behind_the_paced() -> bool:
-    """Check that ACKs of what arrives meanwhile wait behind the paced ones, and ACK numbers never fall."""
+    """Check that ACKs for packets that arrive meanwhile queue behind the paced ones, and ACK numbers never decrease."""
     line = modified(6, delay(18, late_by(6)), window=16)
     left = _released(line, 18)
     first, last = left["time_s"][0], left["time_s"][-1]
@@ -100,7 +101,7 @@ def behind_the_paced() -> bool:
 
 @paper.unit("yang_giveup_timer", "Y-trace")
 def gives_up() -> bool:
-    """Check that silence for the threshold times the mean time between arrivals releases the duplicates."""
+    """Check that the duplicate ACKs are released if nothing arrives for threshold x mean inter-arrival time."""
     thr0, lost = 9, 6
     line = modified(thr0, drop(lost), window=4)
     before = line.arrived.filter(pl.col("transmission") == 1, pl.col("segment") < 10)
@@ -108,12 +109,12 @@ def gives_up() -> bool:
     silence = thr0 * _mean_gap(times)
     left = line.duplicates_sent(lost)["time_s"].to_list()
     fewer = len(before.filter(pl.col("segment") > lost)) == 3
-    again = line.resent.select("segment", "cause").rows() == [(lost, "fast_retransmit")]
+    again = line.retransmitted.select("segment", "cause").rows() == [(lost, "fast_retransmit")]
     return fewer and again and abs(left[2] - (times[-1] + silence)) < 1e-6
 
 
 def _mean_gap(times: list[float]) -> float:
-    """Compute what the receiver takes for the time between arrivals: a gain of 1/8."""
+    """Compute the receiver's estimate of the inter-arrival time: a moving average with a gain of 1/8."""
     gaps = [b - a for a, b in pairwise(times)]
     mean = gaps[0]
     for gap in gaps:
@@ -123,19 +124,19 @@ def _mean_gap(times: list[float]) -> float:
 
 @paper.unit("yang_ignore_retransmission", "Y-trace")
 def losses_do_not_count() -> bool:
-    """Check that strides of a gap open for more than a round trip leave the threshold as it was, others raise it."""
+    """Check that strides raise the threshold, unless the gap stays open for more than a round trip."""
 
     def told(first: dict[str, object]) -> int:
         line = modified(3, first, delay(LATER, late_by(5)), **BUSY)
         return len(line.duplicates_sent(LATER)) if len(line.overtaken_by(LATER)) == 5 else -1
 
-    # A threshold of 3 tells of the third, and of those after it; a larger one of two.
+    # With a threshold of 3, more than two duplicate ACKs are sent; with a larger one, two.
     return told(drop(18)) > 2 and told(delay(18, late_by(8))) == 2
 
 
 @paper.unit("yang_threshold_survives_order", "Y-trace")
 def survives_order() -> bool:
-    """Check that a threshold that was learned holds after more packets in order than strides are remembered."""
+    """Check that a learned threshold persists after more in-order packets than the receiver remembers strides."""
     learned = modified(1, delay(18, late_by(6)), delay(LATER, late_by(5)), **BUSY)
     fresh = modified(1, delay(LATER, late_by(5)), **BUSY)
     comparable = len(learned.overtaken_by(LATER)) == len(fresh.overtaken_by(LATER)) == 5
@@ -144,7 +145,7 @@ def survives_order() -> bool:
 
 @paper.unit("yang_stride_example", "Y-stride")
 def stride_of_six() -> bool:
-    """Check that after 7 to 11 overtook 6, six packets may overtake another one untold and a seventh may not."""
+    """Check that after 7 to 11 overtook 6, six packets may overtake another one without a third duplicate ACK."""
     told = {}
     for places in (6, 7):
         line = modified(10, delay(6, late_by(5)), delay(LATER, late_by(places)), **BUSY)
@@ -156,31 +157,31 @@ def stride_of_six() -> bool:
 
 @paper.unit("yang_in_order_identity", "Y-trace")
 def in_order() -> bool:
-    """Check that packets in order draw the same ACKs at the same times from both receivers."""
+    """Check that for packets in order, both receivers send the same ACKs at the same times."""
     columns = ["time_s", "ack_bytes", "length_bytes", "flags"]
     pairs = [(stock(ack_every=every), modified(3, ack_every=every)) for every in (1, 2)]
     return all(len(a.acks) > 20 and a.acks.select(columns).equals(b.acks.select(columns)) for a, b in pairs)
 
 
 @paper.unit("yang_ack_flag_off", "Y-trace")
-def tells_nothing() -> bool:
-    """Check that what a receiver sends of its own accord while it withholds tells nothing of what has arrived."""
-    # The thesis turns the ACK flag off, which RFC 9293 demands: here no SACK and no new number goes along instead. No
-    # workload lets the receiver of data send some meanwhile, so probes of an idle connection take their place.
+def no_ack_information() -> bool:
+    """Check that what a receiver sends on its own while it withholds ACKs does not acknowledge new data."""
+    # The thesis clears the ACK flag, which RFC 9293 requires: here segments carry no SACK and no new ACK number.
+    # No workload lets the receiver send data at that time, so keep-alive probes take the place of data.
     keep_alive = {"idle": "60 ms", "interval": "20 ms", "probes": 1000}
-    variant = changed("sack", "yang-untold", ack_policy=receiver(imm=0, thr0=20))
+    variant = changed("sack", "yang-unacknowledging", ack_policy=receiver(imm=0, thr0=20))
     line = TimeLine.of(variant, scene(drop(SHOWN), keep_alive=keep_alive))
     own = line.acks.filter(pl.col("time_s") > line.arrival_of(SHOWN + 1))
-    # A probe repeats an old number, whereas the duplicates that are released carry the next one.
+    # A probe has an old sequence number, whereas the duplicate ACKs that are released have the next one.
     probe = pl.col("seq_bytes") < pl.col("seq_bytes").max()
     released = own.filter(~probe).row(0, named=True)
     meanwhile = own.filter(probe, pl.col("time_s") < released["time_s"])
-    untold = meanwhile.filter(pl.col("sack").list.len() == 0, pl.col("ack_bytes") == line.start_of(SHOWN))
-    return len(meanwhile) > 3 and len(untold) == len(meanwhile) and len(released["sack"]) == 1
+    unacknowledging = meanwhile.filter(pl.col("sack").list.len() == 0, pl.col("ack_bytes") == line.start_of(SHOWN))
+    return len(meanwhile) > 3 and len(unacknowledging) == len(meanwhile) and len(released["sack"]) == 1
 
 
 def _released(line: TimeLine, late: int) -> pl.DataFrame:
-    """List the ACKs by which the receiver told of a gap that closed: from its closing to the first of the next ones."""
+    """List the ACKs that were released when a gap closed."""
     filled = line.arrival_of(late)
     last = max(line.overtaken_by(late))
     end = line.start_of(last) + MSS

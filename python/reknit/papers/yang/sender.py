@@ -1,4 +1,4 @@
-"""What duplicates do to a sender: Figs. 2.1 and 2.2, section 2.2.2."""
+"""How a sender reacts to duplicate ACKs: Figs. 2.1 and 2.2, section 2.2.2."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ SHOWN = 10
 @paper.experiment(
     "Y-trace",
     figure="Figs. 2.1, 2.2, 3.1 and 3.3",
-    title="What a lost and what a late packet cause",
-    reports="Three duplicate ACKs let the sender resend, whether the packet is lost or late; withheld they do not.",
-    setup="A window of 8 packets each 100 ms, one packet each 2 ms [oc]; the second of the second window is lost, or "
-    "overtaken by four.",
+    title="Effects of a lost packet and of a late packet",
+    reports="Three duplicate ACKs trigger a fast retransmit, whether the packet is lost or late; a receiver that "
+    "withholds them prevents it for the late packet.",
+    setup="A window of 8 packets per round trip of 100 ms, a packet every 2 ms [assumed]; the second packet of the "
+    "second window is lost, or overtaken by four others.",
     kind="trace",
     quick=True,
 )
 def lost_and_late(lab: Lab) -> Result:
-    """Draw the time lines."""
+    """Draw the traces."""
     late = delay(SHOWN, late_by(4))
     shown = {
-        "Fig. 2.1: lost, stock receiver": stock(drop(SHOWN)),
-        "Fig. 2.2: late, stock receiver": stock(late),
+        "Fig. 2.1: lost, unmodified receiver": stock(drop(SHOWN)),
+        "Fig. 2.2: late, unmodified receiver": stock(late),
         "Figs. 3.1 and 3.3 left: late, modified receiver": modified(4, late),
         "Fig. 3.3 right: lost, modified receiver": modified(4, drop(SHOWN)),
     }
@@ -38,11 +39,11 @@ def lost_and_late(lab: Lab) -> Result:
 
 
 @paper.unit("yang_loss_third_dupack", "Y-trace")
-def loss_is_resent() -> bool:
-    """Check that a lost packet is resent on the third duplicate ACK, and that no timer expires."""
+def loss_is_retransmitted() -> bool:
+    """Check that a lost packet is retransmitted on the third duplicate ACK, and no timer expires."""
     line = stock(drop(SHOWN))
     third = line.duplicates_heard(SHOWN)["time_s"][2]
-    again = line.resent
+    again = line.retransmitted
     return (
         line.lost == [SHOWN]
         and again["segment"].to_list() == [SHOWN]
@@ -52,10 +53,10 @@ def loss_is_resent() -> bool:
 
 
 @paper.unit("yang_reorder_false_fr", "Y-trace")
-def late_is_resent() -> bool:
-    """Check that a packet that four overtake is resent although nothing is lost, and that the window is halved."""
+def late_is_retransmitted() -> bool:
+    """Check that a packet overtaken by four is retransmitted although nothing is lost, and the window is halved."""
     line = stock(delay(SHOWN, late_by(4)))
-    again = line.resent
+    again = line.retransmitted
     return (
         line.lost == []
         and len(line.overtaken_by(SHOWN)) == 4
@@ -67,7 +68,7 @@ def late_is_resent() -> bool:
 
 @paper.unit("reno_repeated_halving", "Y-trace")
 def halved_twice() -> bool:
-    """Check that two late packets of one window reduce the window twice, each time to half of what is on the way."""
+    """Check that two late packets of one window reduce the window twice, each time to half of the flight size."""
     first, second = 34, 44
     late = [delay(segment, late_by(4)) for segment in (first, second)]
     line = stock(*late, window=32, segments=200)
@@ -85,7 +86,7 @@ def halved_twice() -> bool:
 
 @paper.unit("yang_limited_transmit_interaction", "Y-trace")
 def limited_transmit() -> bool:
-    """Check that the two duplicates at once clock out two new packets by limited transmit, and none otherwise."""
+    """Check that two immediate duplicate ACKs clock out two new packets with limited transmit, and none otherwise."""
 
     def clocked_out(algorithm: str, imm: int) -> int:
         variant = changed(

@@ -1,24 +1,24 @@
-//! How much more than the bandwidth ACKs tell of at once: links and receivers that collect before they deliver (Linux; not
-//! in the draft of version 1).
+//! ACK aggregation: how much more data ACKs report at once than the bandwidth accounts for. Links and receivers cause
+//! it when they collect packets or ACKs (from Linux; not in the draft of version 1).
 
 use reknit_tcp::facts::Context;
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use super::{Bbr, Sample};
 
-/// The maximum is taken over this to twice this many rounds.
+/// The maximum is taken over this many rounds, up to twice as many.
 const WINDOW_ROUNDS: u32 = 5;
-/// An epoch ends when it has delivered this much.
+/// An epoch ends at the latest when this much was delivered.
 const LONGEST_EPOCH: Segments = Segments(1 << 20);
-/// The window grows by at most this much at the bandwidth.
+/// The window grows by at most the data that the bandwidth carries in this time.
 const MAX_EXTRA: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
 pub(super) struct Aggregation {
-    /// The maximum of this window and that of the one before.
+    /// The maxima of the current window and of the one before.
     extra: [Segments; 2],
     rounds: u32,
-    /// Since when ACKs have told of more than the bandwidth, and of how much.
+    /// When ACKs began to report more than the bandwidth, and how much they have reported since.
     epoch: Instant,
     acked: Segments,
 }
@@ -58,7 +58,7 @@ impl Bbr {
         aggregation.extra[0] = aggregation.extra[0].max(extra);
     }
 
-    /// What the window needs on top, once the bandwidth is known.
+    /// How much to add to the window, once the bandwidth is known.
     pub(super) fn aggregation_cwnd(&self, smss: Bytes) -> Segments {
         if !self.full_pipe.reached {
             return Segments::ZERO;

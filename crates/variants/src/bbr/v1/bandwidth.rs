@@ -1,4 +1,4 @@
-//! Rounds, and the bottleneck's bandwidth as the maximum of what was delivered in the last ten (§4.1.1).
+//! Rounds, and the bottleneck bandwidth: the maximum delivery rate of the last ten rounds (§4.1.1).
 
 use reknit_tcp::facts::Context;
 use reknit_units::{Bytes, Instant, Rate};
@@ -6,7 +6,7 @@ use reknit_units::{Bytes, Instant, Rate};
 use super::{Bbr, Sample};
 use crate::bbr::filter::WindowedMax;
 
-/// `BtlBwFilterLen`: a probing cycle of eight rounds and two more.
+/// `BtlBwFilterLen`: a probing cycle of eight rounds, and two more.
 const ROUNDS: usize = 10;
 
 #[derive(Debug)]
@@ -15,9 +15,10 @@ pub(super) struct Bandwidth {
     max: WindowedMax<Rate, ROUNDS>,
     /// `BBR.round_count`.
     rounds: u64,
-    /// `BBR.next_round_delivered`: a segment that was sent when so much was delivered ends the round.
+    /// `BBR.next_round_delivered`: the round ends with the ACK of a segment that was sent after this much had been
+    /// delivered.
     pub(super) next_round_delivered: Bytes,
-    /// True if this ACK ends one.
+    /// True if this ACK ends a round.
     pub(super) round_start: bool,
     /// Bytes delivered, and when the last of them were.
     pub(super) delivered: Bytes,
@@ -59,7 +60,7 @@ impl Bbr {
             self.control.packet_conservation = false;
         }
         self.sample_policer(cx, sample);
-        // What the application limits may still show that there is more.
+        // A sample limited by the application counts only if it raises the maximum.
         if !sample.rate.is_app_limited || rate >= self.bandwidth.max() {
             self.bandwidth.max.update(rate);
         }

@@ -1,25 +1,25 @@
-//! Pacing rate, quantum and window from the model (§4.2).
+//! The pacing rate, the quantum and the window that follow from the model (§4.2).
 
 use reknit_tcp::facts::{Context, Phase};
 use reknit_units::{Bytes, Duration, Rate, Segments};
 
 use super::{Bbr, HIGH_GAIN, INITIAL_CWND, MIN_CWND, Mode, Sample, UNIT};
 
-/// Below this rate a quantum is one segment.
+/// Below this rate the quantum is one segment.
 const SINGLE_SEGMENT_RATE: Rate = Rate::from_bits_per_second(1_200_000);
-/// The most that leaves at once.
+/// The largest quantum.
 const LARGEST_QUANTUM: Bytes = Bytes(64 * 1024 - 1);
-/// Linux halves what short paths add to the quantum with each of these that the RTT is long.
+/// On short paths Linux adds to the quantum. It halves the addition for each of these that fits into the RTT.
 const QUANTUM_RTT: Duration = Duration::from_micros(512);
 
 #[derive(Debug, Default)]
 pub(super) struct Control {
     pacing_rate: Option<Rate>,
-    /// The last window that neither losses nor ProbeRTT had changed.
+    /// The last window before losses or ProbeRTT reduced it.
     pub(super) prior_cwnd: Segments,
     /// The first round of a recovery sends one segment for each that is delivered.
     pub(super) packet_conservation: bool,
-    /// Where the sender stood at the last ACK.
+    /// The phase of the sender at the last ACK.
     pub(super) prev_phase: Phase,
 }
 
@@ -27,13 +27,13 @@ fn in_recovery(phase: Phase) -> bool {
     matches!(phase, Phase::Recovery | Phase::Loss)
 }
 
-/// `gain` times `bw`, less the margin of 1 % that lets queues drain.
+/// `gain` times `bw`, less a margin of 1 % that lets queues drain.
 fn pace(bw: Rate, gain: u64) -> Rate {
     bw.scaled(gain * 99, UNIT * 100)
 }
 
 impl Bbr {
-    /// §4.2.1. Before the first sample: what sends the window in one smoothed RTT.
+    /// §4.2.1. Before the first sample, the rate that sends one window in one smoothed RTT.
     pub(super) fn pacing_rate(&self, cx: &Context<'_>) -> Rate {
         self.control.pacing_rate.unwrap_or_else(|| {
             let rtt = cx.snd.srtt.unwrap_or(Duration::from_millis(1));
@@ -41,7 +41,7 @@ impl Bbr {
         })
     }
 
-    /// The rate falls only when it is known that the pipe is full.
+    /// The rate is lowered only once the pipe is known to be full.
     pub(super) fn set_pacing_rate(&mut self, cx: &Context<'_>, bw: Rate, gain: u64) {
         let current = self.pacing_rate(cx);
         let rate = pace(bw, gain);
@@ -52,14 +52,14 @@ impl Bbr {
         if rate < SINGLE_SEGMENT_RATE { Segments(1) } else { Segments(2) }
     }
 
-    /// What the model counts on leaving at once: a 1024th of a second.
+    /// The burst size that the model assumes: what is sent in a 1024th of a second.
     fn quantum_goal(&self, cx: &Context<'_>) -> Segments {
         let rate = self.pacing_rate(cx);
         let bytes = Bytes(rate.bits_per_second() / 8 / 1024).min(LARGEST_QUANTUM);
         bytes.whole_segments(cx.snd.smss).max(Bbr::least_quantum(rate)).min(Segments(127))
     }
 
-    /// What does leave at once: more on short paths.
+    /// The burst size that is used: larger on short paths.
     pub(super) fn quantum(&self, cx: &Context<'_>) -> Bytes {
         let rate = self.pacing_rate(cx);
         let halvings = self.min_rtt.get().map_or(32, |rtt| rtt.as_nanos() / QUANTUM_RTT.as_nanos());
@@ -68,7 +68,7 @@ impl Bbr {
         bytes.whole_segments(cx.snd.smss).max(Bbr::least_quantum(rate)).of(cx.snd.smss)
     }
 
-    /// `BBRInflight`: `gain` times the bandwidth-delay product, and three quanta, rounded up to an even number.
+    /// `BBRInflight`: `gain` times the bandwidth-delay product, plus three quanta, rounded up to an even number.
     pub(super) fn inflight(&self, cx: &Context<'_>, bw: Rate, gain: u64) -> Segments {
         self.quantized(cx, self.bdp(cx, bw, gain))
     }
@@ -87,7 +87,7 @@ impl Bbr {
         Segments(even + if is_probing { 2 } else { 0 })
     }
 
-    /// What of `in_flight` will still be in flight when pacing lets the next burst go.
+    /// How much of `in_flight` will still be in flight when pacing allows the next burst.
     pub(super) fn in_flight_when_sending(&self, cx: &Context<'_>, in_flight: Segments) -> Segments {
         let delivered = self.bw().bytes_in(cx.snd.next_send_time.since(cx.now)).whole_segments(cx.snd.smss);
         let burst = if self.pacing_gain() > UNIT { self.quantum_goal(cx) } else { Segments::ZERO };
@@ -113,7 +113,7 @@ impl Bbr {
         if self.mode == Mode::ProbeRtt { cwnd.min(MIN_CWND) } else { cwnd }
     }
 
-    /// Towards the target, by what was delivered.
+    /// Grows the window towards the target by what was delivered.
     fn approach_target(&self, cx: &Context<'_>, sample: &Sample, cwnd: Segments) -> Segments {
         let bdp = self.bdp(cx, self.bw(), self.cwnd_gain());
         let target = self.quantized(cx, bdp + self.aggregation_cwnd(cx.snd.smss));
@@ -128,8 +128,8 @@ impl Bbr {
         cwnd.max(MIN_CWND)
     }
 
-    /// `BBRModulateCwndForRecovery` (§4.2.3.4): a recovery begins with what is in flight, keeps that for a round, and ends
-    /// with the window from before.
+    /// `BBRModulateCwndForRecovery` (§4.2.3.4): a recovery begins with cwnd at the data in flight, keeps it there for a
+    /// round, and at its end restores the window from before.
     fn modulate_for_recovery(&mut self, cx: &Context<'_>, sample: &Sample, cwnd: Segments) -> Segments {
         let (before, phase) = (self.control.prev_phase, cx.snd.phase);
         let conserved = cx.board.pipe().segments + sample.acked;

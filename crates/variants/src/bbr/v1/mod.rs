@@ -1,4 +1,4 @@
-//! BBR version 1; `variant.rs` says what it is.
+//! BBR version 1; `variant.rs` describes it.
 
 mod aggregation;
 mod bandwidth;
@@ -29,7 +29,7 @@ use crate::part::{Algorithm, Part};
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Where the phases that the algorithm chooses at random come from.
+    /// Seed of the random choice of the ProbeBW phase.
     #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
     pub seed: u64,
 }
@@ -56,17 +56,17 @@ impl Part<dyn CongestionControl> for Config {
     }
 }
 
-/// A gain, as a fraction of this.
+/// The denominator of gains.
 const UNIT: u64 = 256;
-/// 2/ln(2): the least gain with which the rate doubles each round.
+/// 2/ln(2): the smallest gain that doubles the rate each round.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
-/// Its inverse, which drains in one round what the other has built.
+/// Its inverse: it drains in one round the queue that Startup has built.
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
-/// In flight at most this share of the product, for ACKs that are delayed or come together.
+/// The window is this multiple of the bandwidth-delay product, because ACKs are delayed and aggregated.
 const CWND_GAIN: u64 = 2 * UNIT;
-/// What delayed ACKs need to keep coming (`BBRMinPipeCwnd`).
+/// The smallest window with which delayed ACKs keep arriving (`BBRMinPipeCwnd`).
 const MIN_CWND: Segments = Segments(4);
-/// What is sent before anything is known.
+/// The window before the first estimate.
 const INITIAL_CWND: Segments = Segments(10);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,11 +88,11 @@ struct Bbr {
     cycle: Cycle,
     min_rtt: MinRtt,
     control: Control,
-    /// The first ACK after an idle time has not come.
+    /// The sender was idle, and no ACK has arrived since.
     idle_restart: bool,
 }
 
-/// What one ACK tells, in segments.
+/// What one ACK reports, in segments.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     rate: RateSample,
@@ -111,7 +111,7 @@ impl Sample {
 }
 
 impl Bbr {
-    /// The bandwidth that is believed in: that of a policer, if there seems to be one.
+    /// The current estimate of the bandwidth: the rate of a policer, if one was detected.
     fn bw(&self) -> Rate {
         self.policer.rate().unwrap_or_else(|| self.bandwidth.max())
     }
@@ -146,7 +146,7 @@ impl Bbr {
 }
 
 impl Plugin for Bbr {
-    /// A timeout ends a round and says nothing of the pipe.
+    /// A timeout ends the round and resets the estimate from which a full pipe is detected.
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         if let Turn::Timeout { .. } = turn {
             self.control.prev_phase = Phase::Loss;
@@ -167,7 +167,7 @@ impl CongestionControl for Bbr {
         cx.snd.window_with(self.set_cwnd(cx, &sample, cwnd).of(cx.snd.smss))
     }
 
-    /// No loss changes the threshold; the window before it is remembered.
+    /// Losses do not change ssthresh; the window is saved.
     fn ssthresh(&mut self, cx: &Context<'_>, _reduction: &Reduction) -> Bytes {
         self.save_cwnd(cx);
         cx.snd.ssthresh
@@ -175,7 +175,7 @@ impl CongestionControl for Bbr {
 
     fn save(&mut self) {}
 
-    /// The losses were none: whether the pipe is full has to be seen again.
+    /// The losses were spurious, so the detection of a full pipe starts over.
     fn restore(&mut self, cx: &Context<'_>) {
         self.full_pipe.start_over();
         self.policer.reset(cx.now, &self.bandwidth, cx.board.lost_so_far());
@@ -198,7 +198,8 @@ impl CongestionControl for Bbr {
         self.mode == Mode::ProbeRtt
     }
 
-    /// §4.3.4.4: after an idle time the pipe is empty, so there is nothing to probe and nothing to drain.
+    /// §4.3.4.4: after an idle period the pipe is empty, so there is nothing to drain, and ProbeBW paces at the
+    /// bandwidth.
     fn on_restart(&mut self, cx: &Context<'_>) -> Option<Bytes> {
         self.idle_restart = true;
         self.aggregation.begin_epoch(cx.now);
@@ -213,5 +214,5 @@ impl CongestionControl for Bbr {
     }
 }
 
-/// The time of an event, or none yet.
+/// The time of an event; `None` before the event.
 type Stamp = Option<Instant>;

@@ -1,5 +1,6 @@
-//! A token-bucket policer drops whatever exceeds its rate. Two intervals with heavy loss and the same rate betray it, and
-//! its rate is then believed for a while (Linux, the long-term bandwidth; not in the draft).
+//! Detection of token-bucket policers, which drop everything above their rate. Two intervals with heavy loss and the
+//! same delivery rate indicate a policer; its rate is then used as the bandwidth for a while (the long-term bandwidth
+//! of Linux; not in the draft).
 
 use reknit_tcp::facts::Context;
 use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
@@ -7,32 +8,32 @@ use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
 use super::bandwidth::Bandwidth;
 use super::{Bbr, Mode, Sample};
 
-/// An interval has at least this many rounds, and at most four times as many.
+/// The minimum length of an interval in rounds; the maximum is four times as long.
 const INTERVAL_ROUNDS: u32 = 4;
-/// In an interval that counts, at least 50 of 256 of what was delivered is lost.
+/// An interval has heavy loss if lost bytes are at least 50/256 of delivered bytes.
 const LOSS_THRESH: u64 = 50;
-/// Two rates are the same if they differ by at most an eighth, or 500 bytes per second.
+/// Two rates are equal if they differ by at most an eighth, or by at most 500 bytes per second.
 const SAME_RATE: u64 = 8;
 const SAME_RATE_LEAST: Rate = Rate::from_bits_per_second(4000);
-/// How many rounds the rate is believed.
+/// For how many rounds the rate of the policer is used.
 const BELIEVED_ROUNDS: u32 = 48;
 
 #[derive(Debug, Default)]
 pub(super) struct Policer {
     is_sampling: bool,
-    /// The rate of the last interval that counted.
+    /// The rate of the last interval with heavy loss.
     rate: Rate,
-    /// Two agree.
+    /// Two intervals had the same rate.
     is_believed: bool,
     rounds: u32,
-    /// When the interval began, and what was delivered and lost by then.
+    /// When the interval began, and the bytes delivered and lost until then.
     since: Instant,
     delivered: Bytes,
     lost: Bytes,
 }
 
 impl Policer {
-    /// The rate, while it is believed.
+    /// The rate of the policer, while it is used.
     pub(super) fn rate(&self) -> Option<Rate> {
         self.is_believed.then_some(self.rate)
     }
@@ -49,7 +50,7 @@ impl Policer {
         self.begin_interval(bandwidth, lost);
     }
 
-    /// An interval with heavy loss ends.
+    /// Called at the end of an interval with heavy loss.
     fn compare(&mut self, rate: Rate, bandwidth: &Bandwidth, lost: Bytes) {
         let difference = Rate::from_bits_per_second(rate.bits_per_second().abs_diff(self.rate.bits_per_second()));
         if self.rate > Rate::default()
@@ -65,7 +66,7 @@ impl Policer {
         }
     }
 
-    /// The rate of the interval, if it is long enough and enough was lost.
+    /// The delivery rate of the interval, if the interval is long enough and had heavy loss.
     fn interval_rate(&self, bandwidth: &Bandwidth, lost: Bytes) -> Option<Rate> {
         let (lost, delivered) = (lost - self.lost, bandwidth.delivered - self.delivered);
         let time = bandwidth.delivered_time.since(self.since);

@@ -1,4 +1,5 @@
-//! ProbeBW: a cycle of eight phases of a round trip each, which asks for more, gives back, and keeps still (§4.3.4).
+//! ProbeBW: a cycle of eight phases, about a round trip each (§4.3.4). The first sends faster than the bandwidth, the
+//! second slower, to drain the queue, and the other six at the bandwidth.
 
 use reknit_tcp::facts::Context;
 use reknit_units::{Duration, Instant, Segments};
@@ -11,7 +12,7 @@ const GAINS: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNI
 #[derive(Debug, Default)]
 pub(super) struct Cycle {
     index: usize,
-    /// Since when the phase has lasted.
+    /// When the phase began.
     stamp: Instant,
 }
 
@@ -20,7 +21,7 @@ impl Cycle {
         GAINS[self.index]
     }
 
-    /// In the phase that asks for more.
+    /// True in the phase that sends faster than the bandwidth.
     pub(super) fn is_probing(&self) -> bool {
         self.index == 0
     }
@@ -32,7 +33,8 @@ impl Cycle {
 }
 
 impl Bbr {
-    /// `BBREnterProbeBW`: in any phase but the one that gives back, so that flows that begin together do not probe together.
+    /// `BBREnterProbeBW`: begins in a random phase, but not in the draining one, so that flows that start together do
+    /// not probe together.
     pub(super) fn enter_probe_bw(&mut self, cx: &Context<'_>) {
         self.mode = Mode::ProbeBw;
         let phases = GAINS.len() - 1;
@@ -47,8 +49,8 @@ impl Bbr {
         }
     }
 
-    /// `BBRIsNextCyclePhase`: asking for more lasts until that is in flight or something is lost, giving back only until the
-    /// queue is gone.
+    /// `BBRIsNextCyclePhase`: the probing phase lasts until the increased amount is in flight or a segment is lost; the
+    /// draining phase may end early, once the queue is empty.
     fn is_next_cycle_phase(&self, cx: &Context<'_>, sample: &Sample) -> bool {
         let elapsed = self.bandwidth.delivered_time.since(self.cycle.stamp);
         let is_full_length = elapsed > self.min_rtt.get().unwrap_or(Duration::MAX);

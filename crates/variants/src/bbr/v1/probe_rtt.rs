@@ -1,4 +1,5 @@
-//! The propagation delay as the minimum RTT of ten seconds, and ProbeRTT to see it again (§4.1.2, §4.3.5).
+//! The propagation delay, estimated as the minimum RTT of ten seconds, and ProbeRTT, which measures it again (§4.1.2,
+//! §4.3.5).
 
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_units::{Duration, Instant, Segments};
@@ -14,9 +15,9 @@ const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 pub(super) struct MinRtt {
     rtt: Option<Duration>,
     stamp: Instant,
-    /// `BBR.probe_rtt_done_stamp`: since the window has been down, when ProbeRTT may end.
+    /// `BBR.probe_rtt_done_stamp`: when ProbeRTT may end; set once the data in flight has come down.
     done_stamp: Stamp,
-    /// A round has passed since.
+    /// A round has ended since then.
     round_done: bool,
 }
 
@@ -39,7 +40,7 @@ impl MinRtt {
 }
 
 impl Bbr {
-    /// `BBRUpdateRTprop` and `BBRCheckProbeRTT`. Returns cwnd if ProbeRTT ends.
+    /// `BBRUpdateRTprop` and `BBRCheckProbeRTT`. Returns the new cwnd if ProbeRTT ends.
     pub(super) fn update_min_rtt(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, sample: &Sample) -> Option<Segments> {
         let expired = self.min_rtt.update(cx.now, ack.rtt);
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
@@ -54,7 +55,7 @@ impl Bbr {
         restored
     }
 
-    /// `BBRHandleProbeRTT`: 200 ms and a round from the moment when only four segments are in flight.
+    /// `BBRHandleProbeRTT`: lasts 200 ms and a round from the moment when only four segments are in flight.
     fn handle_probe_rtt(&mut self, cx: &Context<'_>) -> Option<Segments> {
         if self.min_rtt.done_stamp.is_none() {
             if cx.board.pipe().segments <= MIN_CWND {
@@ -68,7 +69,7 @@ impl Bbr {
         if self.min_rtt.round_done { self.check_probe_rtt_done(cx) } else { None }
     }
 
-    /// Ends ProbeRTT if its time is over. Returns cwnd then: at least that from before.
+    /// Ends ProbeRTT if its time is over, and then returns the new cwnd, which is at least the saved one.
     pub(super) fn check_probe_rtt_done(&mut self, cx: &Context<'_>) -> Option<Segments> {
         self.min_rtt.done_stamp.filter(|done| cx.now > *done)?;
         self.min_rtt.stamp = cx.now;

@@ -1,16 +1,16 @@
-//! Startup until the rate is flat, then Drain until the queue is gone (§4.3.2, §4.3.3).
+//! Startup, until the delivery rate stops growing, and Drain, until the queue is empty (§4.3.2, §4.3.3).
 
 use reknit_tcp::facts::Context;
 use reknit_units::Rate;
 
 use super::{Bbr, Mode, Sample, UNIT};
 
-/// Rounds without a growth by a quarter that mean a full pipe.
+/// The pipe is full after this many rounds in which the bandwidth grew by less than a quarter.
 const FLAT_ROUNDS: u32 = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct FullPipe {
-    /// `BBR.full_bw`: the bandwidth that has to be exceeded by a quarter.
+    /// `BBR.full_bw`: the bandwidth from which growth by a quarter is measured.
     pub(super) full_bw: Rate,
     count: u32,
     /// `BBR.filled_pipe`.
@@ -18,7 +18,7 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// Losses that were none may have made the rate look flat.
+    /// Spurious losses may have kept the rate from growing.
     pub(super) fn start_over(&mut self) {
         self.full_bw = Rate::default();
         self.count = 0;

@@ -1,4 +1,4 @@
-//! How much more than the bandwidth ACKs tell of at once (§5.5.9).
+//! ACK aggregation: how much more data ACKs report at once than the bandwidth accounts for (§5.5.9).
 
 use reknit_tcp::facts::Context;
 use reknit_units::{Bytes, Instant};
@@ -45,7 +45,7 @@ impl Bbr {
         aggregation.filter.update(extra);
     }
 
-    /// `BBR.extra_acked`: in Startup only the round under way counts.
+    /// `BBR.extra_acked`. Until the pipe is full, only the current round counts.
     pub(super) fn extra_acked(&self) -> Bytes {
         let filter = &self.aggregation.filter;
         if self.full.reached { filter.get() } else { filter.current() }

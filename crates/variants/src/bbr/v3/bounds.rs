@@ -1,4 +1,4 @@
-//! What losses make of the model (§5.5.10).
+//! The bounds that losses set on the model (§5.5.10).
 
 use reknit_tcp::facts::{Context, LostSegment};
 use reknit_tcp::scoreboard::SegId;
@@ -29,7 +29,7 @@ pub(super) struct Bounds {
     loss_round_delivered: Bytes,
     /// `BBR.is_loss_in_round`.
     pub(super) is_loss_in_round: bool,
-    /// Separate ranges lost in this round, and the last segment of the last of them.
+    /// Number of separate ranges lost in this round, and the last segment of the last range.
     lost_ranges: u32,
     last_lost: Option<SegId>,
 }
@@ -69,7 +69,7 @@ impl Bounds {
         self.inflight_shortterm = Bytes::MAX;
     }
 
-    /// How many separate ranges were lost in the round that ends.
+    /// The number of separate ranges that were lost in the round that ends.
     pub(super) fn take_lost_ranges(&mut self) -> u32 {
         self.last_lost = None;
         std::mem::take(&mut self.lost_ranges)
@@ -176,7 +176,7 @@ impl Bbr {
     }
 }
 
-/// `InflightAtLoss`: where within the segment the losses crossed the threshold.
+/// `InflightAtLoss`: the amount in flight at which the losses crossed the threshold, within the lost segment.
 fn inflight_at_loss(lost: &LostSegment) -> Bytes {
     let inflight_prev = lost.tx_in_flight - lost.size;
     let lost_prev = lost.lost - lost.size;

@@ -1,4 +1,4 @@
-//! Pacing rate, quantum and window from the model (§5.6).
+//! The pacing rate, the quantum and the window that follow from the model (§5.6).
 
 use reknit_tcp::facts::Context;
 use reknit_units::{Bytes, Duration, Rate};
@@ -15,7 +15,7 @@ const LARGEST_QUANTUM: Bytes = Bytes(64 << 10);
 
 #[derive(Debug, Default)]
 pub(super) struct Control {
-    /// `C.pacing_rate`; none before the first ACK.
+    /// `C.pacing_rate`; `None` before the first ACK.
     pacing_rate: Option<Rate>,
 }
 
@@ -28,7 +28,7 @@ fn initial_cwnd(cx: &Context<'_>) -> Bytes {
 }
 
 impl Bbr {
-    /// `InitPacingRate` (§5.6.2) until there is one.
+    /// The pacing rate; `InitPacingRate` (§5.6.2) before the first ACK.
     pub(super) fn pacing_rate(&self, cx: &Context<'_>) -> Rate {
         self.control.pacing_rate.unwrap_or_else(|| {
             let rtt = cx.snd.srtt.unwrap_or(Duration::from_millis(1));
@@ -49,7 +49,7 @@ impl Bbr {
         per_ms.min(LARGEST_QUANTUM).max(cx.snd.smss * 2)
     }
 
-    /// `BDPMultiple` of `BBR.bw`, once there is an RTT; `gain` in percent.
+    /// `BDPMultiple` of `BBR.bw`; zero before the first RTT sample. `gain` is in percent.
     pub(super) fn bdp(&self, gain: u64) -> Bytes {
         self.bw.scaled(gain, 100).bytes_in(self.min_rtt.get().unwrap_or_default())
     }

@@ -4,7 +4,7 @@ use reknit_tcp::facts::Context;
 
 use super::{Bbr, State};
 
-/// The bandwidth may have been overestimated: after so many rounds the next probe will tell.
+/// Drain ends after this many rounds at the latest, because the bandwidth may be wrong; the next probe corrects it.
 const MAX_ROUNDS: u64 = 3;
 
 #[derive(Debug, Default)]

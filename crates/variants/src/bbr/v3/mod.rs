@@ -1,4 +1,4 @@
-//! BBR version 3; `variant.rs` says what it is.
+//! BBR version 3; `variant.rs` describes it.
 
 mod aggregation;
 mod bounds;
@@ -32,7 +32,7 @@ use crate::part::{Algorithm, Part};
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Where the waits that the algorithm chooses at random come from.
+    /// Seed of the random wait between bandwidth probes.
     #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
     pub seed: u64,
 }
@@ -116,11 +116,11 @@ const INFINITE_RATE: Rate = Rate::from_bits_per_second(u64::MAX);
 struct Bbr {
     seed: u64,
     state: State,
-    /// `RS`: the sample of the ACK at hand.
+    /// `RS`: the rate sample of the current ACK.
     rs: RateSample,
     /// `RS.newly_acked`.
     newly_acked: Bytes,
-    /// `C.cwnd`, as far as this event has changed it.
+    /// `C.cwnd`, including the changes made so far by the current event.
     cwnd: Bytes,
     /// `BBR.bw`.
     bw: Rate,
@@ -138,7 +138,7 @@ struct Bbr {
 }
 
 impl Bbr {
-    /// `RS.delivery_rate`, zero if there is none.
+    /// `RS.delivery_rate`; zero without a sample.
     fn delivery_rate(&self) -> Rate {
         self.rs.rate().unwrap_or_default()
     }
@@ -194,7 +194,7 @@ impl CongestionControl for Bbr {
         self.handle_lost_packet(cx, lost);
     }
 
-    /// `OnEnterFastRecovery` and `OnEnterRTO` (§5.6.4.4). No loss changes the threshold.
+    /// `OnEnterFastRecovery` and `OnEnterRTO` (§5.6.4.4). Losses do not change ssthresh.
     fn ssthresh(&mut self, cx: &Context<'_>, _reduction: &Reduction) -> Bytes {
         self.save_state_upon_loss(cx);
         cx.snd.ssthresh

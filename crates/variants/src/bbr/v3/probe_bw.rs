@@ -6,13 +6,13 @@ use reknit_units::{Bytes, Duration, Instant};
 use super::{Bbr, State};
 use crate::bbr::chance;
 
-/// Probing waits at most so many rounds, as often as Reno would fill a window of 25 segments (§5.3.3.5.3).
+/// The maximum number of rounds between probes, for coexistence with Reno (§5.3.3.5.3).
 const MAX_RENO_ROUNDS: u64 = 63;
-/// It waits at least so long on the clock, and up to a second longer.
+/// The minimum time between probes; up to a second is added at random.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
 const MOST_UP_ROUNDS: u32 = 30;
 
-/// `BBR.ack_phase`: what ACKs tell of the probe.
+/// `BBR.ack_phase`: which part of the probe the arriving ACKs report on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum AckPhase {
     #[default]
@@ -112,7 +112,7 @@ impl Bbr {
                 self.start_up(cx);
             }
             State::Up if self.is_time_to_go_down(cx) => {
-                // No high loss yet; the ACKs of what was sent while probing will tell.
+                // No high loss so far; the ACKs of the data sent while probing will show.
                 self.probe.prev_too_high = false;
                 self.start_down(cx);
             }
@@ -141,7 +141,8 @@ impl Bbr {
         self.full.now
     }
 
-    /// `IsTimeToProbeBW` (§5.3.3.5.3): by the clock, or when Reno would have filled its window.
+    /// `IsTimeToProbeBW` (§5.3.3.5.3): after the chosen time, or after as many rounds as there are segments in the
+    /// target window, the period of Reno.
     fn is_time_to_probe_bw(&self, cx: &Context<'_>) -> bool {
         let has_elapsed = cx.now > self.probe.cycle_stamp + self.probe.wait;
         let reno_rounds = self.target_inflight().0 / cx.snd.smss.0;
@@ -176,7 +177,7 @@ impl Bbr {
         }
     }
 
-    /// `AdaptLongTermModel`. True if it decided on a state.
+    /// `AdaptLongTermModel`. Returns true if it changed the state.
     fn adapt_long_term_model(&mut self, cx: &Context<'_>) -> bool {
         if self.probe.ack_phase == AckPhase::ProbeStarting && self.rounds.start {
             self.probe.ack_phase = AckPhase::ProbeFeedback;

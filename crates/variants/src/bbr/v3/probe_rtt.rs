@@ -1,4 +1,4 @@
-//! The minimum RTT, and ProbeRTT to see it again (§5.3.4, §5.5.7).
+//! The minimum RTT, and ProbeRTT, which measures it again (§5.3.4, §5.5.7).
 
 use reknit_tcp::facts::Context;
 use reknit_units::{Bytes, Duration, Instant};
@@ -13,7 +13,7 @@ const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 /// `BBR.ProbeRTTDuration`.
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 
-/// A minimum and when it was seen.
+/// A minimum RTT, and when it was measured.
 #[derive(Clone, Copy, Debug)]
 struct Minimum {
     rtt: Duration,

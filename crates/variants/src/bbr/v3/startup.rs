@@ -1,13 +1,13 @@
-//! Startup: double the rate each round until it is flat, or loses too much (§5.3.1).
+//! Startup: double the rate each round until it stops growing, or too much is lost (§5.3.1).
 
 use reknit_tcp::facts::{Context, Phase};
 use reknit_units::{Bytes, Rate};
 
 use super::{Bbr, State};
 
-/// Rounds without a growth by a quarter that mean a plateau.
+/// The rate has stopped growing after this many rounds with growth by less than a quarter.
 const FLAT_ROUNDS: u32 = 3;
-/// `BBRStartupFullLossCnt`: so many separate ranges are lost in a round that counts.
+/// `BBRStartupFullLossCnt`: a round has high loss if at least this many separate ranges were lost.
 const LOST_RANGES: u32 = 6;
 
 #[derive(Debug, Default)]
@@ -58,7 +58,8 @@ impl Bbr {
         self.full.reached |= self.full.now;
     }
 
-    /// `CheckStartupHighLoss` (§5.3.1.3): a whole round of fast recovery has lost too much, in many places.
+    /// `CheckStartupHighLoss` (§5.3.1.3): a whole round of fast recovery had too many losses, in enough separate
+    /// ranges.
     fn check_startup_high_loss(&mut self, cx: &Context<'_>) {
         let round_ends = self.bounds.loss_round_start;
         let ranges = if round_ends { self.bounds.take_lost_ranges() } else { 0 };

@@ -1,4 +1,4 @@
-//! What is kept when a recovery begins, and restored when it ends or turns out to have been spurious (§5.5.11, §5.6.4.4).
+//! What is saved when a recovery begins, and restored when it ends or proves spurious (§5.5.11, §5.6.4.4).
 
 use reknit_tcp::facts::{Context, Phase};
 use reknit_units::{Bytes, Rate};
@@ -17,7 +17,7 @@ pub(super) struct Undo {
     inflight_shortterm: Bytes,
     /// `BBR.undo_inflight_longterm`.
     inflight_longterm: Bytes,
-    /// A recovery has begun whose end was not seen yet.
+    /// A recovery has begun, and its end has not been noticed yet.
     pub(super) in_recovery: bool,
 }
 
@@ -34,7 +34,7 @@ impl Bbr {
         self.cwnd = self.cwnd.max(self.undo.prior_cwnd);
     }
 
-    /// The end of fast recovery, or of the time after a timeout.
+    /// Restores the window at the end of fast recovery or of a timeout recovery.
     pub(super) fn leave_recovery_if_over(&mut self, phase: Phase) {
         if self.undo.in_recovery && !Bbr::in_loss_recovery(phase) {
             self.undo.in_recovery = false;
@@ -51,7 +51,7 @@ impl Bbr {
         self.undo.inflight_longterm = self.bounds.inflight_longterm;
     }
 
-    /// `HandleSpuriousLossDetection`. The window follows with the end of the recovery.
+    /// `HandleSpuriousLossDetection`. The window is restored when the recovery ends.
     pub(super) fn handle_spurious_loss_detection(&mut self, cx: &Context<'_>) {
         self.undo.in_recovery = true;
         self.bounds.is_loss_in_round = false;

@@ -2,22 +2,25 @@
 //!
 //! Cardwell, Swett, Beshay: BBR Congestion Control. draft-ietf-ccwg-bbr-06, 2026.
 //!
-//! **What it changes.** As version 1 it steers by a model of the path: the bandwidth of the last two probing cycles and the
-//! minimum RTT of ten seconds. New is that losses bound the model: a long-term bound on what is in flight, set where probing
-//! lost more than 2 %, and short-term bounds on rate and volume for losses at other times.
+//! **What it changes.** Like version 1, it controls the rate by a model of the path: the maximum bandwidth of the last
+//! two probing cycles and the minimum RTT of ten seconds. In addition, losses bound the model. A long-term bound on the
+//! data in flight is set where a probe lost more than 2 %; short-term bounds on rate and data in flight react to losses
+//! at other times.
 //!
-//! **State.** Startup doubles the rate each round until it is flat for three rounds or loses too much; Drain halves it until the
-//! queue is gone; ProbeBW goes through Down (0.9), Cruise (1), Refill (1) and Up (1.25), probing every two to three seconds or
-//! as often as Reno would; ProbeRTT halves what is in flight for 200 ms once the minimum RTT is five seconds old.
+//! **State.** Startup doubles the rate each round until it has not grown for three rounds or too much is lost. Drain
+//! halves the rate until the queue is empty. ProbeBW cycles through Down (gain 0.9), Cruise (1), Refill (1) and Up
+//! (1.25), and probes every two to three seconds or as often as Reno would. ProbeRTT halves the data in flight for 200
+//! ms, once the minimum RTT is five seconds old.
 //!
-//! **Rules.** One file for each of the draft's sections: `rounds.rs` (§5.5.1 to §5.5.6), `aggregation.rs` (§5.5.9), `startup.rs`
-//! (§5.3.1), `drain.rs` (§5.3.2), `probe_bw.rs` (§5.3.3), `probe_rtt.rs` (§5.3.4, §5.5.7), `bounds.rs` (§5.5.10), `undo.rs`
-//! (§5.5.11), `control.rs` (§5.6). Names are the draft's.
+//! **Rules.** There is one file for each section of the draft: `rounds.rs` (§5.5.1 to §5.5.6), `aggregation.rs`
+//! (§5.5.9), `startup.rs` (§5.3.1), `drain.rs` (§5.3.2), `probe_bw.rs` (§5.3.3), `probe_rtt.rs` (§5.3.4, §5.5.7),
+//! `bounds.rs` (§5.5.10), `undo.rs` (§5.5.11), `control.rs` (§5.6). Names are those of the draft.
 //!
-//! **Departures.** What the draft draws at random comes from a seed and what was delivered. An ACK that delivers nothing changes nothing.
-//! Around it stands what stands around `rack`: detection by RFC 8985 and undo by DSACK.
+//! **Departures.** Random choices of the draft are computed from a seed and the bytes delivered. An ACK that delivers
+//! nothing changes nothing. Loss detection and undo are outside the draft: this variant uses those of `rack`, RFC 8985
+//! and DSACK.
 //!
-//! **Reproduces.** The draft's test cases (its appendix A), in `tests/vectors/bbr.rs`.
+//! **Reproduces.** The test cases of the draft's appendix A, in `tests/vectors/bbr.rs`.
 //!
 //! **Status.** Faithful.
 
@@ -30,11 +33,11 @@ use crate::time::rack;
 use crate::undo::dsack_det;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "bbr",
     aliases: &["bbr3"],
-    summary: "bandwidth and delay instead of losses, bounded by losses: BBR version 3",
+    summary: "BBR version 3: follows estimates of bandwidth and delay, which losses bound",
     source: "draft-ietf-ccwg-bbr-06",
     side: Side::Sender,
     peer_needs: "SACK",

@@ -1,18 +1,18 @@
-//! The parameters of RR-TCP's threshold and of the ratio that moves it.
+//! The parameters of RR-TCP's threshold and of its FA ratio.
 
 use reknit_units::{Duration, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which length counts for a segment that was sent twice (§4.1.1, §5.1.1).
+/// Which reordering length is used for a segment that was sent twice (§4.1.1, §5.1.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sampling {
-    /// The mean of both copies' lengths, when a DSACK tells that both arrived (-MEAN).
+    /// The mean of the lengths of both copies, when a DSACK shows that both arrived (-MEAN).
     #[default]
     Mean,
-    /// That of the original, if the ACK echoes that it was the original (-RTX). Needs the header bit at both ends;
-    /// without it as `mean`.
+    /// The length of the original, if the ACK echoes that it is for the original (-RTX). Needs the header bit at both
+    /// ends; without it as `mean`.
     Rtx,
 }
 
@@ -20,20 +20,21 @@ pub enum Sampling {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The FA ratio: the share of reordering events below the threshold (§4.2). Where it starts, if `adaptive`.
+    /// The FA ratio: the fraction of reordering events that stay below the threshold (§4.2). The initial value if
+    /// `adaptive`.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub fa: f64,
-    /// Move the ratio by the cost of mistakes (§4.3).
+    /// Adapt the FA ratio to the cost of mistakes (§4.3).
     pub adaptive: bool,
-    /// S, by how much a false fast retransmit raises the ratio (§4.3.4).
+    /// S, the increase of the FA ratio after a false fast retransmit (§4.3.4).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub step: f64,
-    /// k, windows that limited transmit may send (§2.3); as limited transmit is set.
+    /// k, how many windows limited transmit may send (§2.3); must match its parameter.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub windows: f64,
-    /// A sender whom the connection's largest window stops has exhausted limited transmit too (§4.3.3).
+    /// Limited transmit also counts as exhausted when the connection's maximum window stops the sender (§4.3.3).
     pub largest_window_exhausts: bool,
-    /// 1/alpha: how many samples the EWMAs D (Table 2) and W remember.
+    /// 1/alpha: the weight of the EWMAs D (Table 2) and W, as a number of samples.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub memory: u32,
     /// The smallest threshold, in segments.
@@ -42,12 +43,12 @@ pub struct Config {
     /// The largest threshold, in segments.
     #[schemars(range(min = 1, max = 1000))]
     pub max_dup_thresh: Segments,
-    /// How long a reordering event counts.
+    /// How long a reordering event is kept.
     pub life: Duration,
-    /// Events without which the threshold stays smallest; 1 in the paper.
+    /// The number of events below which the threshold stays at its minimum; 1 in the paper.
     #[schemars(range(min = 0, max = 1000))]
     pub min_events: u32,
-    /// Which length counts for a segment that was sent twice.
+    /// Which reordering length is used for a segment that was sent twice.
     pub sampling: Sampling,
 }
 

@@ -1,22 +1,22 @@
-//! What mistakes cost: the three functions of RR-TCP (Zhang, Karp, Floyd, Peterson: ICSI TR-02-006, 2002, §4.3.1 to
-//! §4.3.3), in segments that were not sent although they could have been.
+//! The cost of mistakes: the three functions of RR-TCP (Zhang, Karp, Floyd, Peterson: ICSI TR-02-006, 2002, §4.3.1 to
+//! §4.3.3). A cost is the number of segments that could have been sent but were not.
 //!
-//! `w`: W, the steady window, at least one segment. Times are given in round trips: `t` is T/R, `d` is D/R, `i` is I/R.
+//! `w` is W, the steady window, at least one segment. Times are in round trips: `t` is T/R, `d` is D/R, `i` is I/R.
 
-/// §4.3.1: a timeout of `t` round trips, where limited transmit sends `k` windows.
+/// §4.3.1: a timeout after `t` round trips, with limited transmit of `k` windows.
 ///
-/// The sender is idle for what T leaves after the window and limited transmit are sent, then slow start climbs to half
-/// the window. An idle time cannot be negative.
+/// The sender is idle for the part of T that remains after the window and limited transmit have been sent; then slow
+/// start grows to half the window. The idle time is at least zero.
 pub(crate) fn timeout(w: f64, t: f64, k: f64) -> f64 {
     let idle = (w * t - w * (1.0 + k)).max(0.0);
     let slow_start = w * (libm::log2(w) - 1.0) + 1.0;
     idle + slow_start
 }
 
-/// §4.3.2: a false fast retransmit after whose `d` round trips a DSACK returns the window.
+/// §4.3.2: a false fast retransmit; after `d` round trips a DSACK restores the window.
 ///
-/// Between whole numbers of round trips the cost is interpolated. A DSACK takes at least one; after W/2 the window has
-/// grown back.
+/// The cost is interpolated between whole numbers of round trips. A DSACK takes at least one round trip; after W/2
+/// round trips the window has grown back anyway.
 pub(crate) fn false_fast_retransmit(w: f64, d: f64) -> f64 {
     let rounds = d.clamp(1.0, (w / 2.0).max(1.0));
     let (low, high) = (libm::floor(rounds), libm::ceil(rounds));
@@ -44,8 +44,8 @@ mod tests {
             (16.0, 1.0, 0.1, 1.0, 177.0),
             (50.0, 1.0, 0.1, 1.0, 633.193),
             (32.0, 1.0, 0.2, 1.0, 225.0),
-            (8.0, 1.0, 0.5, 1.0, 17.0), // idle for exactly nothing
-            (8.0, 1.0, 0.8, 1.0, 17.0), // for less than nothing
+            (8.0, 1.0, 0.5, 1.0, 17.0), // the idle time is exactly zero
+            (8.0, 1.0, 0.8, 1.0, 17.0), // it would be negative
             (16.0, 1.0, 0.1, 0.0, 193.0),
             (16.0, 1.0, 0.1, 2.0, 161.0),
             (64.0, 2.0, 0.25, 1.0, 705.0),
@@ -64,9 +64,9 @@ mod tests {
             (50.0, 2.3, 55.9),
             (20.0, 1.25, 12.25),
             (20.0, 3.5, 30.5),
-            (16.0, 50.0, 36.0), // no longer than W/2 round trips
+            (16.0, 50.0, 36.0), // at most W/2 round trips
             (7.0, 10.0, 7.75),
-            (10.0, 0.5, 5.0), // no shorter than one
+            (10.0, 0.5, 5.0), // at least one
             (2.0, 3.0, 1.0),
         ] {
             assert_close(false_fast_retransmit(w, d), cost);

@@ -2,22 +2,26 @@
 //!
 //! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §4.1 to §4.3.
 //!
-//! **What it changes.** The threshold lies just above the reordering lengths that were measured: a percentile of their
-//! histogram, the FA ratio, of false fast retransmits is avoided. With `adaptive` (DSACK-TA) the ratio rises by a step
-//! with each false fast retransmit and falls with each timeout and idle period by what these cost in comparison.
+//! **What it changes.** The threshold is set just above measured reordering lengths, to avoid a given fraction of false
+//! fast retransmits, the FA ratio: it is that percentile of the histogram of lengths. With `adaptive` (DSACK-TA) the
+//! ratio rises by a step with each false fast retransmit, and falls with each timeout and idle period by their relative
+//! cost.
 //!
-//! **State.** The histogram (`histogram.rs`), the FA ratio and what moves it (`ratio.rs`).
+//! **State.** The histogram (`histogram.rs`), the FA ratio and the state of its adaptation (`ratio.rs`).
 //!
-//! **Rules.** 1: each measured length enters the histogram. 2: the threshold is the percentile plus one, from 3 to 64.
-//! 3 to 6: the ratio's, in `ratio.rs`.
+//! **Rules.**
+//! - 1: each measured length is added to the histogram.
+//! - 2: the threshold is the percentile plus one, from 3 to 64.
+//! - 3 to 6 adapt the ratio: see `ratio.rs`.
 //!
-//! **Departures.** The text says that the threshold equals the percentile, its example (8 packets or fewer, so 9) adds
-//! one: we add one. Events are expired at each ACK, exactly, rather than by a coarse timer. Without SACK the threshold
-//! is 3. For those of the ratio see `ratio.rs`.
+//! **Departures.** The text of the paper sets the threshold to the percentile, but its example adds one (8 packets or
+//! fewer, so 9); we add one. Events expire exactly, at each ACK, instead of by a coarse timer. Without SACK the
+//! threshold is 3. For the departures of the ratio see `ratio.rs`.
 //!
-//! **Reproduces.** RR-TCP Figs. 4, 7 and 10 in shape; `sampling = "rtx"` the order of -RTX and -MEAN in Fig. 4.
+//! **Reproduces.** The shape of RR-TCP Figs. 4, 7 and 10; with `sampling = "rtx"` the order of -RTX and -MEAN in Fig.
+//! 4.
 //!
-//! **Status.** Faithful with a fixed ratio; of what moves it some is our reading.
+//! **Status.** Faithful with a fixed ratio; some details of the adaptation are our reading.
 
 use reknit_tcp::experiment::Features;
 use reknit_tcp::facts::{AckFacts, Context, Turn};
@@ -57,7 +61,7 @@ struct ReorderingRobust {
 }
 
 impl ReorderingRobust {
-    /// Rule 1. True if the histogram has changed.
+    /// Rule 1. Returns true if the histogram has changed.
     fn measure(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         let expired = self.histogram.expire(cx.now);
         let length = self.length(cx, ack);
@@ -67,7 +71,7 @@ impl ReorderingRobust {
         expired || length.is_some()
     }
 
-    /// The reordering length that this ACK reveals.
+    /// The reordering length that this ACK shows.
     fn length(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Segments> {
         if self.config.sampling == Sampling::Mean || !cx.snd.features.has(Features::RESENT) {
             return ack.reordering.map(|event| event.length);

@@ -2,16 +2,17 @@
 //!
 //! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §4.4 (DSACK-ES).
 //!
-//! **What it changes.** By Karn's algorithm a segment that was sent twice gives no RTT. Under reordering these are the
-//! late ones, so the timeout comes out too short. A DSACK shows that both copies arrived: then both times count.
+//! **What it changes.** By Karn's algorithm a segment that was sent twice gives no RTT sample. Under reordering those
+//! are the late segments, so the timeout is too short. A DSACK shows that both copies arrived, so both times can be
+//! used.
 //!
-//! **Rules.** A segment sent twice, acknowledged, then reported as duplicate: the sample is the mean of (first ACK -
-//! first transmission) and (DSACK - second transmission), which does not depend on which copy caused which ACK. No
-//! DSACK, no sample; more than two transmissions, none. The sample goes through RFC 6298 as any other and ends the
-//! back-off.
+//! **Rules.** For a segment that was sent twice, acknowledged, and then reported as a duplicate, the sample is the mean
+//! of (first ACK - first transmission) and (DSACK - second transmission). The mean does not depend on which copy caused
+//! which ACK. There is no sample without a DSACK or after more than two transmissions. The sample is used by RFC 6298
+//! like any other and ends the back-off.
 //!
-//! **Departures.** With timestamps it does nothing: they tell the copies apart exactly. If the ACK before the DSACK was
-//! lost, the first time is unknown and there is no sample.
+//! **Departures.** With timestamps it does nothing, because they distinguish the copies exactly. If the ACK before the
+//! DSACK was lost, the first time is unknown and there is no sample.
 //!
 //! **Reproduces.** RR-TCP Fig. 10 and Table 3, DSACK-TAES; Figs. 12 and 13, DSACK-FAES.
 //!
@@ -52,7 +53,7 @@ struct EnhancedSampling {
     rfc6298: Box<dyn RtoEstimator>,
 }
 
-/// The sample that a DSACK of a segment sent twice allows.
+/// The sample from a DSACK for a segment that was sent twice.
 pub(crate) fn mean_of_both(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
     let segments = ack.dsack.filter(|_| !cx.snd.timestamps)?.segments;
     let twice = segments

@@ -1,19 +1,20 @@
 //! The reordering histogram of RR-TCP (Zhang, Karp, Floyd, Peterson: ICSI TR-02-006, 2002, §4.1.2 and §4.1.3).
 //!
-//! At most 1000 events, each a length and when it was measured. Lengths are kept in 6 bits, so a longer one counts as
-//! 63. Counts by length make a percentile cost the same whatever is held; events leave in the order in which they came.
+//! It holds at most 1000 events; each is a length and the time when it was measured. Lengths have 6 bits, so a longer
+//! one counts as 63. A count for each length makes the cost of a percentile independent of the number of events. Events
+//! are dropped in the order in which they came.
 
 use std::collections::VecDeque;
 
 use reknit_units::{Duration, Instant, Segments};
 
-/// Events held at most (§4.1.3).
+/// The maximum number of events (§4.1.3).
 const MAX_EVENTS: usize = 1000;
-/// The longest length that is told apart (§4.1.3: 6 bits).
+/// The largest length that is distinguished (§4.1.3: 6 bits).
 const MAX_LENGTH: usize = 63;
 
-/// How long after the first event it was measured, and its length: 58 bits of nanoseconds, which last nine years, and 6 of
-/// segments. The state of a connection is then half of what two fields would take.
+/// The time since the first event in nanoseconds, in 58 bits, which last nine years, and the length in segments, in 6
+/// bits. Packing them halves the state of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Event(u64);
 
@@ -36,9 +37,9 @@ impl Event {
 
 #[derive(Debug)]
 pub(crate) struct Histogram {
-    /// How long an event counts.
+    /// How long an event is kept.
     life: Duration,
-    /// When the first event was measured; never, if there was none.
+    /// When the first event was measured; [`Instant::NEVER`] before it.
     first: Instant,
     /// Oldest first.
     events: VecDeque<Event>,
@@ -55,13 +56,13 @@ impl Histogram {
         self.events.len()
     }
 
-    /// Takes in an event; the oldest makes room if there is none left.
+    /// Adds an event; if the histogram is full, it replaces the oldest.
     pub(crate) fn insert(&mut self, at: Instant, length: Segments) {
         if self.events.len() == MAX_EVENTS {
             self.drop_oldest();
         }
         if self.events.len() == self.events.capacity() {
-            let doubled = (2 * self.events.len()).clamp(4, MAX_EVENTS); // never room for more than the limit
+            let doubled = (2 * self.events.len()).clamp(4, MAX_EVENTS); // never more than the limit
             self.events.reserve_exact(doubled - self.events.len());
         }
         if !self.first.is_set() {
@@ -72,7 +73,7 @@ impl Histogram {
         self.counts[event.length()] += 1;
     }
 
-    /// Drops the events that are older than their life. True if there were any.
+    /// Drops events that are older than their life. Returns true if there were any.
     pub(crate) fn expire(&mut self, now: Instant) -> bool {
         let before = self.events.len();
         let (first, life) = (self.first, self.life);
@@ -88,7 +89,7 @@ impl Histogram {
         }
     }
 
-    /// The smallest length such that the share `ratio` of the events is no longer than it; none without events.
+    /// The smallest length that at least the fraction `ratio` of the events does not exceed; `None` without events.
     pub(crate) fn percentile(&self, ratio: f64) -> Option<Segments> {
         // 0.9 * 10 may come out a little more than 9.
         let wanted = (ratio * self.events.len() as f64 - 1e-9).max(1.0);
@@ -105,7 +106,7 @@ impl Histogram {
         self.events.iter().map(|event| (self.first + event.age(), Segments(event.length() as u32)))
     }
 
-    /// Bytes on the heap.
+    /// The size on the heap, in bytes.
     pub(crate) fn heap_size(&self) -> usize {
         self.events.capacity() * size_of::<Event>()
     }
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_counts_for_eighty_seconds() {
+    fn an_event_is_kept_for_eighty_seconds() {
         let mut histogram = holding(&[4]);
         histogram.expire(Instant::ZERO + LIFE);
         assert_eq!(histogram.len(), 1);
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_a_thousand_makes_room() {
+    fn the_oldest_of_a_thousand_events_is_replaced() {
         let mut histogram = holding(&[9]);
         for _ in 0..MAX_EVENTS {
             histogram.insert(Instant::ZERO, Segments(2));

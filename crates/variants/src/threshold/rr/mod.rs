@@ -1,4 +1,4 @@
-//! RR-TCP: the threshold follows the measured reordering lengths, and the cost of mistakes.
+//! RR-TCP: the threshold depends on measured reordering lengths and on the cost of mistakes.
 //!
 //! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002.
 

@@ -1,12 +1,13 @@
-//! A quantile of the last values: at most 4096, expiring by age. Inserting and expiring cost O(log n), reading nothing,
-//! and nothing is allocated once the window has been full.
+//! A quantile of the last values, at most 4096, which expire by age. Insertion and expiry cost O(log n), reading is
+//! constant, and nothing is allocated once the window has been full.
 //!
-//! Two heaps share the values: `LOW` the smallest ones, as many as the quantile's rank, the largest of them on top;
-//! `HIGH` the rest, the smallest on top. Each value knows its place, so that the oldest can be taken out of the middle.
+//! The values are in two heaps. `LOW` holds the smallest values, as many as the rank of the quantile, with the largest
+//! on top; `HIGH` holds the others, with the smallest on top. Each value knows its position, so that the oldest one can
+//! be removed from the middle of a heap.
 
 use reknit_units::{Duration, Instant};
 
-/// Values held at most.
+/// The maximum number of values.
 const CAPACITY: usize = 4096;
 const LOW: usize = 0;
 const HIGH: usize = 1;
@@ -38,12 +39,12 @@ impl OrderStatistic {
         self.heaps[LOW].len() + self.heaps[HIGH].len()
     }
 
-    /// The value of rank `ceil(ratio * n)`; none without values.
+    /// The value of rank `ceil(ratio * n)`; `None` without values.
     pub(crate) fn value(&self) -> Option<Duration> {
         self.heaps[LOW].first().map(|slot| self.slots[usize::from(*slot)].value)
     }
 
-    /// Takes in a value; the oldest makes room if there is none left.
+    /// Adds a value; if there is no room, it replaces the oldest.
     pub(crate) fn insert(&mut self, at: Instant, value: Duration) {
         if self.len() == CAPACITY {
             self.drop_oldest();
@@ -74,7 +75,7 @@ impl OrderStatistic {
         self.balance();
     }
 
-    /// Moves values over until `LOW` holds as many as the rank.
+    /// Moves values between the heaps until `LOW` holds as many as the rank.
     fn balance(&mut self) {
         // 0.998 * 1000 may come out a little more than 998.
         #[expect(clippy::cast_sign_loss, reason = "a share of a count is not negative")]
@@ -145,7 +146,7 @@ impl OrderStatistic {
         }
     }
 
-    /// Bytes on the heap.
+    /// The size on the heap, in bytes.
     pub(crate) fn heap_size(&self) -> usize {
         let heaps: usize = self.heaps.iter().map(Vec::capacity).sum();
         self.slots.capacity() * size_of::<Slot>() + heaps * size_of::<u16>()

@@ -1,23 +1,28 @@
-//! The FA ratio of RR-TCP and what moves it (Zhang, Karp, Floyd, Peterson: ICSI TR-02-006, 2002, §4.3).
+//! The FA ratio of RR-TCP and its adaptation (Zhang, Karp, Floyd, Peterson: ICSI TR-02-006, 2002, §4.3).
 //!
-//! **State.** `fa`, the ratio. `D`, EWMA of how long a false fast retransmit keeps the window small. `W`, EWMA of the
-//! steady window. The idle period under way: since when, and how many segments have arrived in it.
+//! **State.** `fa`, the ratio. `D`, the EWMA of how long a false fast retransmit keeps the window small. `W`, the EWMA
+//! of the steady window. The current idle period: when it began, and how many segments have arrived since.
 //!
-//! **Rules.** 3: W is sampled once per round trip. 4: a false fast retransmit is a sample of D; `fa += S`. 5: a timeout:
-//! `fa -= S * C(timeout) / C(false fast retransmit)`. 6: limited transmit was exhausted and SND.UNA advances: the
-//! same with C(limited transmit), if that is the larger cost. The costs are in `costs.rs`.
+//! **Rules.**
+//! - 3: W is sampled once per round trip.
+//! - 4: a false fast retransmit gives a sample of D; `fa += S`.
+//! - 5: on a timeout, `fa -= S * C(timeout) / C(false fast retransmit)`.
+//! - 6: if limited transmit was exhausted when SND.UNA advances, the same with C(limited transmit), if that is the
+//!   larger cost. The costs are in `costs.rs`.
 //!
-//! **Departures.** A false fast retransmit is an episode whose every retransmission a DSACK proves spurious, not each
-//! such segment: one reduction, one cost. The paper (§5.7) has W an EWMA without more; it gets the gain of D. W is
-//! sampled outside recovery and outside slow start after a timeout, in disorder too: limited transmit leaves cwnd
-//! alone, and under persistent reordering there is little else than disorder. The ratio stays between 0 and 0.99 (the
-//! paper observes that it settles there). Before the first RTT sample a cost ratio counts as 1.
+//! **Departures.** An episode in which a DSACK proves every retransmission spurious counts as one false fast
+//! retransmit, however many segments it retransmitted: one reduction, one cost. The paper (§5.7) only says that W is an
+//! EWMA; it gets the gain of D. W is sampled outside recovery and outside slow start after a timeout, and also in
+//! disorder: limited transmit does not change cwnd, and under persistent reordering the sender is almost always in
+//! disorder. The ratio stays between 0 and 0.99 (the paper observes that it settles there). Before the first RTT sample
+//! the ratio of costs is taken as 1.
 //!
-//! *Idle periods.* Limited transmit is exhausted when it has sent its k windows, or when it may not because the
-//! connection's largest window is full (`largest_window_exhausts`). The paper speaks of the former, but in its Figs. 10
-//! and 11, where nothing is lost and cwnd is at `maxwnd` all the time, DSACK-TA trades idle periods for false fast
-//! retransmits: only so do its throughput and its RTO (Table 3) fall below those of DSACK-FA. The window that the peer
-//! offers and a lack of data are no exhaustion; while they last, a measurement under way is given up.
+//! *Idle periods.* Limited transmit is exhausted when it has sent its k windows, or when it may not send because the
+//! maximum window of the connection is full (`largest_window_exhausts`). The paper mentions only the former. But in its
+//! Figs. 10 and 11, where nothing is lost and cwnd is always at `maxwnd`, DSACK-TA trades idle periods for false fast
+//! retransmits, and only the second case explains why its throughput and its RTO (Table 3) are below those of DSACK-FA.
+//! If the window offered by the peer is full, or there is no data, limited transmit does not count as exhausted, and a
+//! measurement in progress is discarded.
 
 use reknit_tcp::config::MaxWindowCaps;
 use reknit_tcp::facts::{AckFacts, Context, Phase, Spurious, Turn};
@@ -28,14 +33,14 @@ use reknit_units::{Bytes, Duration, Instant, Segments};
 use crate::threshold::rr::config::Config;
 use crate::threshold::rr::costs as cost;
 
-/// The ratio never promises to avoid every false fast retransmit (§5.1.1).
+/// The ratio is never high enough to avoid every false fast retransmit (§5.1.1).
 const MAX_FA: f64 = 0.99;
 
 /// Limited transmit is exhausted.
 #[derive(Clone, Copy, Debug)]
 struct Exhausted {
     since: Instant,
-    /// d: segments that have reached the receiver since.
+    /// d: segments that have reached the receiver since then.
     arrived: Segments,
 }
 
@@ -47,11 +52,11 @@ pub(crate) struct FaRatio {
     duration: Option<Duration>,
     /// W, in segments.
     window: Option<f64>,
-    /// The next ACK beyond this gives a sample of W.
+    /// The next ACK of data beyond this gives a sample of W.
     round_end: Offset,
-    /// Slow start after a timeout is under way.
+    /// Slow start after a timeout is in progress.
     after_timeout: bool,
-    /// The last ACK that advanced, or that found nothing suspicious: limited transmit starts over with it.
+    /// The time of the last ACK that advanced, or that arrived outside disorder: limited transmit starts over with it.
     episode_began: Instant,
     exhausted: Option<Exhausted>,
 }
@@ -74,14 +79,14 @@ impl FaRatio {
         self.fa
     }
 
-    /// Begins where an earlier connection has ended.
+    /// Begins with the ratio of an earlier connection.
     pub(crate) fn begin_with(&mut self, fa: f64) {
         if self.config.adaptive {
             self.fa = fa;
         }
     }
 
-    /// True if the ratio has moved.
+    /// Returns true if the ratio may have changed.
     pub(crate) fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         self.sample_window(cx, ack);
         self.note_exhaustion(cx, ack);
@@ -113,7 +118,7 @@ impl FaRatio {
         }
     }
 
-    /// Rule 4: the window was small from the fast retransmit until now.
+    /// Rule 4: the window was reduced from the fast retransmit until now.
     fn on_false_fast_retransmit(&mut self, cx: &Context<'_>) {
         if let Some(snapshot) = &cx.snd.snapshot {
             let sample = cx.now.since(snapshot.at);
@@ -134,8 +139,8 @@ impl FaRatio {
         self.lower(ratio);
     }
 
-    /// Rule 6, the first half: its bound keeps limited transmit from sending what waits, although the threshold has not
-    /// been reached.
+    /// Rule 6, first half: new data is waiting, the threshold has not been reached, and limited transmit may not send
+    /// more.
     fn note_exhaustion(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
         let smss = cx.snd.smss;
         if cx.snd.phase != Phase::Disorder {
@@ -155,7 +160,7 @@ impl FaRatio {
         }
     }
 
-    /// Rule 6, the second half: what arrives in the idle period, and its end.
+    /// Rule 6, second half: counts arrivals in the idle period, and detects its end.
     fn measure_idleness(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         if let Some(exhausted) = &mut self.exhausted
             && !ack.advances()
@@ -183,19 +188,19 @@ impl FaRatio {
         }
     }
 
-    /// Rules 5 and 6: a mistake `ratio` times as dear as a false fast retransmit.
+    /// Rules 5 and 6: a mistake that costs `ratio` times as much as a false fast retransmit.
     fn lower(&mut self, ratio: f64) {
         if self.config.adaptive {
             self.fa = (self.fa - self.config.step * ratio).max(0.0);
         }
     }
 
-    /// Before the first sample of D a false fast retransmit is taken to last one round trip of `r` seconds.
+    /// Before the first sample of D, a false fast retransmit is assumed to last one round trip of `r` seconds.
     fn cost_of_false_fast_retransmit(&self, w: f64, r: f64) -> f64 {
         cost::false_fast_retransmit(w, self.duration.map_or(1.0, |d| d.as_secs_f64() / r))
     }
 
-    /// W. Before its first sample the window of before the reduction.
+    /// W. Before its first sample, the window from before the reduction.
     fn steady_window(&self, cx: &Context<'_>) -> f64 {
         let before = cx.snd.snapshot.as_ref().map(|snapshot| snapshot.cwnd.0 as f64 / cx.snd.smss.0 as f64);
         self.window.or(before).unwrap_or_else(|| cwnd(cx)).max(1.0)
@@ -216,7 +221,7 @@ fn cwnd(cx: &Context<'_>) -> f64 {
     cx.snd.cwnd.0 as f64 / cx.snd.smss.0 as f64
 }
 
-/// R in seconds. A coarse clock may measure nothing at all.
+/// R in seconds. With a coarse clock it may be zero.
 fn rtt(cx: &Context<'_>) -> Option<f64> {
     cx.snd.srtt.filter(|srtt| !srtt.is_zero()).map(Duration::as_secs_f64)
 }
@@ -240,7 +245,7 @@ mod tests {
         ratio
     }
 
-    /// Hands `ratio` a turn at `now_ms`, with an SRTT of `srtt_ms` and a fast retransmit at time zero.
+    /// Passes a turn at `now_ms` to `ratio`, with an SRTT of `srtt_ms` and a fast retransmit at time zero.
     fn turn(ratio: &mut FaRatio, turn: Turn, now_ms: u64, srtt_ms: u64) {
         let snapshot = Snapshot {
             trigger: Trigger::FastRetransmit,

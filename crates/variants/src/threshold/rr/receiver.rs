@@ -1,21 +1,24 @@
 //! # RR-TCP's histogram at the receiver
 //!
-//! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §6 (proposed, not
-//! built).
+//! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §6 (a proposal
+//! without an implementation).
 //!
-//! **What it changes.** Both ends. The receiver sees every arrival, so it measures how late segments are, keeps
-//! RR-TCP's histogram, and advises the sender which dupthresh covers the share `fa` of them.
+//! **What it changes.** Both ends. The receiver sees every arrival, so it measures how late segments are, keeps the
+//! histogram of RR-TCP, and advises the sender of a dupthresh that covers the fraction `fa` of the events.
 //!
-//! **State.** Receiver: the histogram; what was advised last, and how many ACKs ago. Sender: what was advised last.
+//! **State.** Receiver: the histogram; the last advice, and how many ACKs ago it was sent. Sender: the last advice.
 //!
-//! **Rules.** 1: a segment that fills a gap and is no retransmission is as late as there are segments above it. 2:
-//! dupthresh is one more than the length that `fa` of the events do not exceed, between 3 and 64 (§4.1.3, Table 2). 3:
-//! it is told when it changes and every 32 ACKs. 4: the sender takes it; after a timeout 3 until the next advice.
+//! **Rules.**
+//! - 1: if a segment fills a gap and is not a retransmission, its lateness is the number of segments above it.
+//! - 2: dupthresh is one more than the length that the fraction `fa` of the events does not exceed, between 3 and 64
+//!   (§4.1.3, Table 2).
+//! - 3: the advice is sent when it changes, and otherwise in every 32nd ACK.
+//! - 4: the sender uses the advice; after a timeout it uses 3 until the next advice.
 //!
-//! **Departures.** All of this is our reading of one sentence of the paper. How a retransmission is told:
-//! `base/arrivals.rs`.
+//! **Departures.** All of this is our reading of one sentence of the paper. `base/arrivals.rs` describes how a
+//! retransmission is recognized.
 //!
-//! **Status.** Partial: the paper leaves everything but the idea open.
+//! **Status.** Partial: the paper gives only the idea.
 
 use std::sync::Arc;
 
@@ -35,7 +38,7 @@ use crate::rule::{Need, Rule};
 use crate::threshold::rr::histogram::Histogram;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "rr-rcv",
     aliases: &[],
@@ -52,9 +55,9 @@ pub(crate) const VARIANT: Variant = Variant {
     },
 };
 
-/// dupthresh without evidence, and the least (Table 2).
+/// The initial and smallest dupthresh (Table 2).
 const MIN: Segments = Segments(3);
-/// The most (Table 2).
+/// The largest dupthresh (Table 2).
 const MAX: Segments = Segments(64);
 
 fn clamped(dup_thresh: Segments) -> Segments {
@@ -65,12 +68,12 @@ fn clamped(dup_thresh: Segments) -> Segments {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// fa, the share of events that dupthresh covers (§4.1.3: 0.9).
+    /// fa, the fraction of events that dupthresh covers (§4.1.3: 0.9).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub fa: f64,
-    /// How long an event counts (§4.1.3: 80 s).
+    /// How long an event is kept (§4.1.3: 80 s).
     pub event_life: Duration,
-    /// The advice is repeated in one of so many ACKs.
+    /// The advice is repeated after this many ACKs.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub repeat: u32,
 }
@@ -106,7 +109,7 @@ struct Adviser {
     histogram: Histogram,
     arrivals: Arrivals,
     dup_thresh: Segments,
-    /// What was advised last; a sender without advice has 3.
+    /// The last advice; a sender without advice uses 3.
     advised: Segments,
     /// ACKs since then.
     acks: u32,

@@ -2,19 +2,20 @@
 //!
 //! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §5.3 (DSACK-HG).
 //!
-//! **What it changes.** The timeout is what 99.8 % of the recent round-trip times stay below, rather than a smoothed
-//! mean and deviation.
+//! **What it changes.** The timeout is the value that 99.8 % of the recent round-trip times do not exceed, instead of a
+//! smoothed mean plus deviation.
 //!
-//! **State.** The last samples, at most 4096 and none older than 80 s (`order_statistic.rs`). RFC 6298 beside it, for
-//! SRTT and for the start.
+//! **State.** The last samples, at most 4096 and none older than 80 s (`order_statistic.rs`). RFC 6298 runs in
+//! parallel, for SRTT and for the timeout at the start.
 //!
-//! **Rules.** Each segment that was sent once gives a sample at its first ACK or SACK; one that was sent twice gives the
-//! mean of both times when a DSACK reports it (`enhanced_sampling.rs`). The timeout is the sample of rank
-//! `ceil(0.998 n)` plus the clock's granularity.
+//! **Rules.** Each segment that was sent once gives a sample when it is first acknowledged or SACKed. A segment that
+//! was sent twice gives the mean of both times when a DSACK reports it (`enhanced_sampling.rs`). The timeout is the
+//! sample of rank `ceil(0.998 n)` plus the clock granularity.
 //!
-//! **Departures.** The paper gives neither the number of samples nor their life nor what holds at the start: 4096, the
-//! 80 s of reordering events, and RFC 6298 below 32 samples are our choice. It has samples "for each packet"; that those
-//! sent twice count as in DSACK-ES is our reading, since its Table 1 builds DSACK-HG on DSACK-TA.
+//! **Departures.** The paper does not give the number of samples, their life, or the timeout at the start. Our choice
+//! is 4096 samples, the 80 s of reordering events, and RFC 6298 while there are fewer than 32 samples. The paper has
+//! samples "for each packet"; that packets sent twice are sampled as in DSACK-ES is our reading, because its Table 1
+//! builds DSACK-HG on DSACK-TA.
 //!
 //! **Reproduces.** RR-TCP Fig. 10 and Table 3, DSACK-HG.
 //!
@@ -37,15 +38,15 @@ use crate::threshold::rr::order_statistic::OrderStatistic;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The share of round-trip times below the timeout (Table 2).
+    /// The fraction of round-trip times that the timeout covers (Table 2).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub ratio: f64,
-    /// How long a sample counts.
+    /// How long a sample is kept.
     pub life: Duration,
-    /// Samples without which RFC 6298 gives the timeout.
+    /// With fewer samples RFC 6298 gives the timeout.
     #[schemars(range(min = 1, max = 4096))]
     pub min_samples: u32,
-    /// The estimator for the start and for SRTT; its granularity is added to the sample.
+    /// The estimator for the start and for SRTT; its granularity is added to the timeout.
     pub rfc6298: rfc6298::Config,
 }
 
@@ -78,10 +79,10 @@ struct RttHistogram {
 }
 
 impl RttHistogram {
-    /// The RTTs of all segments that this ACK delivers and that were sent once. True if there is one.
+    /// Takes the RTT of each segment that this ACK delivers and that was sent once. Returns true if there is one.
     ///
-    /// Without SACK a cumulative ACK may cover segments that arrived long ago behind a hole; if any of them was retransmitted,
-    /// none of them says anything.
+    /// Without SACK a cumulative ACK may cover segments that arrived long ago above a hole. If any covered segment was
+    /// retransmitted, none gives a sample.
     fn sample_each(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         let records = || ack.newly.iter().filter_map(|id| cx.board.get(*id));
         if !cx.snd.sack && records().any(|record| record.transmissions > 1) {
@@ -137,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// The timeout in milliseconds after `counts` samples of some milliseconds, on top of an RFC 6298 of 300 ms.
+    /// The timeout in milliseconds after these counts of samples, when RFC 6298 gives 300 ms.
     fn rto(counts: &[(u32, u64)]) -> u64 {
         let mut histogram = RttHistogram {
             samples: OrderStatistic::new(0.998),

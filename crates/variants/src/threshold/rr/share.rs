@@ -1,20 +1,21 @@
 //! # Sharing reordering state between connections
 //!
-//! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §6 (proposed there,
-//! not worked out).
+//! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §6 (proposed there
+//! without details).
 //!
-//! **What it changes.** A connection to a peer begins with the reordering lengths and the FA ratio that the last
-//! connection to that peer had when it closed: short connections need not learn them each time. Windows and round-trip
-//! times are not shared, so no connection is more aggressive for it.
+//! **What it changes.** A connection begins with the reordering lengths and the FA ratio that the last connection to
+//! the same peer had when it closed, so short connections need not learn them again. Windows and round-trip times are
+//! not shared, so no connection becomes more aggressive.
 //!
-//! **State.** For each of the last 64 peers the reordering events and the ratio.
+//! **State.** The reordering events and the ratio for each of the last 64 peers.
 //!
-//! **Rules.** At the close: remember. At the opening: events older than 80 s are forgotten; if none is left, all is.
+//! **Rules.** When a connection closes, its state is stored. When one opens, events older than 80 s are dropped; if
+//! none is left, the connection starts without history.
 //!
-//! **Departures.** All numbers are our choice; 80 s is the life of an event within a connection. The latest close
-//! replaces what an earlier one has left.
+//! **Departures.** All numbers are our choice; 80 s is the life of an event within a connection. The connection that
+//! closes last replaces the stored state.
 //!
-//! **Status.** Partial: the paper only names the idea.
+//! **Status.** Partial: the paper only mentions the idea.
 
 use std::collections::VecDeque;
 
@@ -25,7 +26,7 @@ use crate::composition::Composition;
 use crate::threshold::rr::variants;
 use crate::variant::{Side, Status, Variant};
 
-/// The registry's entry.
+/// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "rr-share",
     aliases: &[],
@@ -37,9 +38,9 @@ pub(crate) const VARIANT: Variant = Variant {
     compose: || Composition { shares_reordering: true, ..variants::taes() },
 };
 
-/// Peers remembered at most.
+/// The maximum number of peers.
 const MAX_PEERS: usize = 64;
-/// How long an event is remembered.
+/// How long an event is kept.
 const LIFE: Duration = Duration::from_secs(80);
 
 /// What closed connections have learned about reordering, by peer.
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peer_that_closed_longest_ago_makes_room() {
+    fn the_peer_that_closed_longest_ago_is_replaced() {
         let mut cache = ReorderingCache::default();
         for peer in 0..MAX_PEERS as u64 {
             cache.remember(peer, history([1]));

@@ -1,9 +1,9 @@
-//! # RR-TCP and its relatives
+//! # RR-TCP and its variants
 //!
 //! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, Table 1.
 //!
-//! **What it changes.** DSACK-R (`dsack_r.rs`) with a threshold that follows the measured reordering (`dup_thresh.rs`), and
-//! limited transmit of up to one window, without which a large threshold could never be reached (§2.3).
+//! **What it changes.** DSACK-R (`dsack_r.rs`) with a threshold that depends on measured reordering (`dup_thresh.rs`),
+//! and with limited transmit of up to one window, without which a large threshold could never be reached (§2.3).
 //!
 //! **Rules.**
 //!
@@ -12,17 +12,17 @@
 //! | `rr-fa` | DSACK-FA | fixed | RFC 6298 |
 //! | `rr-faes` | DSACK-FAES | fixed | enhanced sampling (`enhanced_sampling.rs`) |
 //! | `rr-ta` | DSACK-TA | adaptive | RFC 6298 |
-//! | `rr-taes` | DSACK-TAES, RR-TCP as a whole | adaptive | enhanced sampling |
+//! | `rr-taes` | DSACK-TAES, the complete RR-TCP | adaptive | enhanced sampling |
 //! | `rr-hg` | DSACK-HG | adaptive | 99.8th percentile of RTTs (`rtt_histogram.rs`) |
 //!
-//! `-mean`, the default, takes the mean length of a segment's two copies; `-rtx` that of the original, told by a bit
-//! (`retransmitted.rs`).
+//! `-mean`, the default, uses the mean length of the two copies of a segment; `-rtx` uses the length of the original,
+//! which a bit identifies (`retransmitted.rs`).
 //!
 //! **Departures.** See the parts.
 //!
-//! **Reproduces.** RR-TCP Figs. 4, 7 and 10 in shape, and Table 3 but for DSACK-TA (2.5 s instead of 1.6 s). The
-//! paper's numbers hold where the connection's largest window also holds for limited transmit
-//! (`max_window_caps = "flight"`) and where one segment per round trip is timed (`rtt_samples = "per-round"`); both are
+//! **Reproduces.** The shape of RR-TCP Figs. 4, 7 and 10, and Table 3 except for DSACK-TA (2.5 s instead of 1.6 s). The
+//! numbers of the paper require that the maximum window of the connection also limits limited transmit
+//! (`max_window_caps = "flight"`) and that one segment per round trip is timed (`rtt_samples = "per-round"`); both are
 //! the defaults.
 //!
 //! **Status.** `rr-fa` and `rr-faes` faithful, the others partial: see `dup_thresh.rs` and `rtt_histogram.rs`.
@@ -39,7 +39,7 @@ use crate::variant::{Side, Status, Variant};
 pub(crate) const FA: Variant = Variant {
     name: "rr-fa",
     aliases: &["rr-fa-mean", "dsack-fa"],
-    summary: "dsack-r + dupthresh above 90 % of the measured reordering lengths",
+    summary: "dsack-r + a threshold above 90 % of the measured reordering lengths",
     status: Status::Faithful,
     compose: fa,
     ..TAES
@@ -59,7 +59,7 @@ pub(crate) const FAES: Variant = Variant {
 pub(crate) const TA: Variant = Variant {
     name: "rr-ta",
     aliases: &["rr-ta-mean", "dsack-ta"],
-    summary: "rr-fa whose share of avoided reorderings moves with the cost of mistakes",
+    summary: "rr-fa with a percentile that adapts to the cost of mistakes",
     compose: ta,
     ..TAES
 };
@@ -80,7 +80,7 @@ pub(crate) const TAES: Variant = Variant {
 pub(crate) const HG: Variant = Variant {
     name: "rr-hg",
     aliases: &["dsack-hg"],
-    summary: "rr-ta with the 99.8th percentile of the RTT as timeout",
+    summary: "rr-ta with the 99.8th percentile of the RTT as the timeout",
     source: "RR-TCP, ICSI TR-02-006, section 5.3",
     compose: || Composition { rto_estimator: Arc::new(rtt_histogram::Config::default()), ..ta() },
     ..TAES
@@ -90,7 +90,7 @@ pub(crate) const HG: Variant = Variant {
 pub(crate) const FA_RTX: Variant = Variant {
     name: "rr-fa-rtx",
     aliases: &["dsack-fa-rtx"],
-    summary: "rr-fa, told by a header bit which copy of a segment arrived",
+    summary: "rr-fa with a header bit that shows which copy of a segment arrived",
     status: Status::Faithful,
     compose: || with_bit(fa(), false),
     ..TAES_RTX
@@ -100,7 +100,7 @@ pub(crate) const FA_RTX: Variant = Variant {
 pub(crate) const TA_RTX: Variant = Variant {
     name: "rr-ta-rtx",
     aliases: &["dsack-ta-rtx"],
-    summary: "rr-ta, told by a header bit which copy of a segment arrived",
+    summary: "rr-ta with a header bit that shows which copy of a segment arrived",
     compose: || with_bit(ta(), true),
     ..TAES_RTX
 };
@@ -109,7 +109,7 @@ pub(crate) const TA_RTX: Variant = Variant {
 pub(crate) const TAES_RTX: Variant = Variant {
     name: "rr-taes-rtx",
     aliases: &["dsack-taes-rtx"],
-    summary: "rr-taes, told by a header bit which copy of a segment arrived",
+    summary: "rr-taes with a header bit that shows which copy of a segment arrived",
     source: "RR-TCP, ICSI TR-02-006, section 5.1.1",
     side: Side::Both,
     peer_needs: "SACK, DSACK, header bit",
@@ -131,7 +131,7 @@ fn ta() -> Composition {
     Composition { dup_thresh: Arc::new(dup_thresh::Config::default()), ..fa() }
 }
 
-/// RR-TCP as a whole.
+/// The complete RR-TCP.
 pub(crate) fn taes() -> Composition {
     Composition { rto_estimator: Arc::new(enhanced_sampling::Config::default()), ..ta() }
 }

@@ -1,0 +1,110 @@
+//! The recent reductions that can still be undone, each separately.
+//!
+//! The evidence that a reduction was spurious may arrive after the next reduction. The window is then multiplied by the
+//! factor of the spurious reduction, and the later reductions remain.
+
+use reknit_units::Bytes;
+
+use crate::facts::Window;
+use crate::scoreboard::SegId;
+
+/// The most open reductions. If there are more, the oldest becomes final.
+const MAX_OPEN: usize = 8;
+
+/// A reduction that can still be undone.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    hole: SegId,
+    before: Window,
+    /// The window after the reduction.
+    after: Bytes,
+}
+
+/// The window without a reduction that was spurious.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Withdrawal {
+    pub(super) window: Window,
+    /// cwnd before the last remaining reduction, as it would have been without the spurious one; none if no later
+    /// reduction remains.
+    pub(super) before_last: Option<Bytes>,
+}
+
+/// The open reductions, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    open: Vec<Open>,
+}
+
+impl Ledger {
+    pub(super) fn push(&mut self, hole: SegId, before: Window, after: Bytes) {
+        if self.open.len() == MAX_OPEN {
+            self.open.remove(0);
+        }
+        self.open.push(Open { hole, before, after });
+    }
+
+    /// The window `now` without the reduction for `hole`; none if that reduction is not open.
+    pub(super) fn withdraw(&mut self, hole: SegId, now: Window) -> Option<Withdrawal> {
+        let i = self.open.iter().position(|open| open.hole == hole)?;
+        let mut window = self.open.remove(i).before;
+        let mut before_last = None;
+        for later in &mut self.open[i..] {
+            let before = later.before.cwnd.max(window.cwnd);
+            let after = scale(later.after, before, later.before.cwnd);
+            later.before = Window { cwnd: before, ssthresh: later.before.ssthresh.max(window.ssthresh) };
+            later.after = after;
+            window = Window { cwnd: after, ssthresh: after };
+            before_last = Some(before);
+        }
+        let window = Window { cwnd: window.cwnd.max(now.cwnd), ssthresh: window.ssthresh.max(now.ssthresh) };
+        Some(Withdrawal { window, before_last })
+    }
+
+    /// All reductions so far become final.
+    pub(super) fn close(&mut self) {
+        self.open.clear();
+    }
+}
+
+/// `size` times `now` / `then`.
+fn scale(size: Bytes, now: Bytes, then: Bytes) -> Bytes {
+    Bytes(size.0 * now.0 / then.0.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(cwnd: u64, ssthresh: u64) -> Window {
+        Window { cwnd: Bytes(cwnd), ssthresh: Bytes(ssthresh) }
+    }
+
+    /// 1000 bytes were halved to 500, grew to 600, and were halved to 300.
+    fn twice_halved() -> Ledger {
+        let mut ledger = Ledger::default();
+        ledger.push(SegId(1), window(1000, 2000), Bytes(500));
+        ledger.push(SegId(2), window(600, 500), Bytes(300));
+        ledger
+    }
+
+    #[test]
+    fn undoing_the_last_reduction_restores_its_window() {
+        let withdrawal = twice_halved().withdraw(SegId(2), window(310, 300)).unwrap();
+        assert_eq!(withdrawal, Withdrawal { window: window(600, 500), before_last: None });
+    }
+
+    #[test]
+    fn undoing_an_earlier_reduction_restores_its_factor() {
+        let mut ledger = twice_halved();
+        let withdrawal = ledger.withdraw(SegId(1), window(310, 300)).unwrap();
+        assert_eq!(withdrawal, Withdrawal { window: window(500, 500), before_last: Some(Bytes(1000)) });
+        assert_eq!(ledger.withdraw(SegId(1), window(500, 500)), None);
+        assert_eq!(ledger.withdraw(SegId(2), window(500, 500)).unwrap().window, window(1000, 2000));
+    }
+
+    #[test]
+    fn growth_since_the_reduction_is_kept() {
+        let withdrawal = twice_halved().withdraw(SegId(2), window(900, 300)).unwrap();
+        assert_eq!(withdrawal.window, window(900, 500));
+    }
+}

@@ -1,0 +1,55 @@
+//! The smallest RTTs of the last rounds, which show whether there was a queue when a segment was sent.
+
+use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::scoreboard::SegId;
+use reknit_units::Duration;
+
+/// The number of rounds that are kept.
+const ROUNDS: usize = 8;
+
+/// A round trip.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    /// It ends with the delivery of this segment or a later one, and contains the RTTs of those below.
+    end: SegId,
+    min_rtt: Duration,
+}
+
+/// The last rounds. A round ends when a segment is delivered that was sent after the round began.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    last: [Round; ROUNDS],
+    /// The index of the oldest.
+    next: usize,
+    now: Round,
+}
+
+impl Rounds {
+    pub(super) fn new() -> Rounds {
+        let none = Round { end: SegId(0), min_rtt: Duration::MAX };
+        Rounds { last: [none; ROUNDS], next: 0, now: none }
+    }
+
+    pub(super) fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        if ack.highest >= Some(self.now.end) {
+            self.last[self.next] = self.now;
+            self.next = (self.next + 1) % ROUNDS;
+            self.now = Round { end: cx.board.next_id(), min_rtt: Duration::MAX };
+        }
+        self.now.min_rtt = self.now.min_rtt.min(ack.rtt.unwrap_or(Duration::MAX));
+    }
+
+    /// The smallest RTT of all rounds.
+    fn base(&self) -> Duration {
+        self.last.iter().map(|round| round.min_rtt).min().unwrap_or(Duration::MAX).min(self.now.min_rtt)
+    }
+
+    /// True if all RTTs of the round to which `id` belongs exceeded the smallest by more than a tenth: there was a
+    /// queue, so a loss may be due to its overflow.
+    pub(super) fn had_queue(&self, id: SegId) -> bool {
+        let older = self.last[self.next..].iter().chain(&self.last[..self.next]);
+        let round = older.chain([&self.now]).find(|round| id < round.end);
+        let threshold = self.base() + self.base() / 10;
+        round.is_some_and(|round| round.min_rtt > threshold && round.min_rtt < Duration::MAX)
+    }
+}

@@ -1,0 +1,97 @@
+//! # reknit
+//!
+//! This project's own algorithm. On paths that reorder it is nearly as fast as a sender that is told of each loss. It
+//! responds to losses as CUBIC or Reno does.
+//!
+//! **What it changes.** A segment is retransmitted if it has been missing for longer than late segments usually take on
+//! this path, which the sender learns. The window is reduced at once only if most of the recent retransmissions were
+//! needed. Otherwise it is reduced once the retransmission has been acknowledged without any sign of the original. Each
+//! reduction can be undone.
+//!
+//! **State.** `lateness`: a histogram of how late segments arrive. `repairs`: the last 12 groups of retransmissions.
+//! `reductions`: the last 4 reductions. `outcomes`: how many of the last retransmissions were needed, and how many were
+//! spurious. `rounds`: the smallest RTTs of the last 8 rounds. About 1 kB.
+//!
+//! **Rules.**
+//! - *Learn.* A segment is missing from the time when the first segment above it is SACKed, but at the latest one and a
+//!   half round trips after it was sent. Its lateness is the time from then until its own acknowledgment.
+//! - *Wait.* The wait is the lateness that only 0.1 % of the late segments exceed, or that as many exceed as there were
+//!   congestion events: after that time a loss is more likely than lateness. A margin is added while few late segments
+//!   have been seen. Before the first one, the wait is a quarter of the round trip, and zero once three segments are
+//!   SACKed (as in RFC 8985 §6.2).
+//! - *Repair.* A segment that has been missing for longer than the wait is retransmitted; the window does not change. A
+//!   retransmission is repeated if it is not acknowledged within a round trip and the wait.
+//! - *Decide.* If an acknowledgment follows sooner after the retransmission than any round trip took, or if a DSACK
+//!   reports both copies, the original has arrived: the repair was spurious, and the sender learns the lateness. If the
+//!   retransmission has been acknowledged and one and a half waits have passed (one and a half round trips before the
+//!   first late segment), or if it has not been acknowledged in time, the segment was lost.
+//! - *Reduce.* A loss reduces the window (CUBIC or Reno), and recovery uses PRR. More than ten undecided
+//!   retransmissions reduce it at once, and so does a single one if most of the recent ones were needed.
+//! - *Once per congestion event.* Losses of segments that were sent before the sender could have known of the first
+//!   loss belong to the same event. If all RTTs of that round show a queue, so do losses in the next round trip: the
+//!   queue overflows until the sender responds.
+//! - *Undo.* A reduction is undone when all retransmissions of its event turn out to be spurious. The window becomes
+//!   what it would be without it, even if other reductions followed.
+//! - *Grow.* The window grows by the bytes delivered, including SACKed ones. Slow start pauses while a repair is
+//!   undecided. The window limits the pipe.
+//! - *Silence.* There is no retransmission timer. If no ACK arrives for one and a half round trips and the wait, the
+//!   sender sends a probe. If two probes are not answered, everything outstanding is marked lost, as after a timeout.
+//!
+//! **Departures.** There is no paper. Timestamps are not offered: with them, a retransmission makes the receiver
+//! discard late originals (PAWS, RFC 7323 §5).
+//!
+//! **Reproduces.** Nothing.
+//!
+//! **Status.** Untested.
+
+use std::sync::Arc;
+
+use reknit_tcp::seams::{CongestionControl, SenderPlugins};
+
+use super::detector;
+use crate::base::progress::Progress;
+use crate::base::respond_at_once::{self, DecreaseOf};
+use crate::base::{aimd, cubic, limited_transmit, newreno, no_timer, prr, rfc6298};
+use crate::composition::Composition;
+use crate::part::{Part, Shared};
+use crate::variant::{Side, Status, Variant};
+
+/// The registry entry.
+pub(crate) const REKNIT: Variant = Variant {
+    name: "reknit",
+    aliases: &[],
+    summary: "learns how late segments arrive, and reduces the window only for those that never do; CUBIC growth",
+    source: "this project",
+    side: Side::Sender,
+    peer_needs: "SACK, better with DSACK",
+    status: Status::Untested,
+    compose: || composition(Arc::new(cubic::Config { progress: Progress::Delivered, ..cubic::Config::default() })),
+};
+
+/// The registry entry.
+pub(crate) const REKNIT_RENO: Variant = Variant {
+    name: "reknit-reno",
+    summary: "reknit with Reno growth",
+    compose: || composition(Arc::new(aimd::Config { progress: Progress::Delivered })),
+    ..REKNIT
+};
+
+fn composition(congestion_control: Shared<dyn CongestionControl>) -> Composition {
+    Composition {
+        loss_detector: Arc::new(detector::Config::default()),
+        loss_response: Arc::new(respond_at_once::Config { of: DecreaseOf::Cwnd }),
+        fast_recovery: Arc::new(prr::Config::default()),
+        rto_estimator: Arc::new(no_timer::Config {}),
+        limited_transmit: Arc::new(limited_transmit::Config::Pipe),
+        congestion_control,
+        timestamps: Some(false),
+        without_sack: Some(without_sack),
+        ..Composition::default()
+    }
+}
+
+/// Losses are detected and repaired as in NewReno, with its timer.
+fn without_sack(plugins: &mut SenderPlugins) {
+    newreno::without_sack(plugins);
+    plugins.rto_estimator = rfc6298::Config::default().build();
+}
