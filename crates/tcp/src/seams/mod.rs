@@ -13,7 +13,7 @@ mod response;
 mod table;
 
 pub use self::detection::{
-    DupThresh, Entry, LossDetector, Postponement, ReorderingHistory, SpuriousDetector, Verdicts, Why,
+    DupThresh, Entry, LateAcks, LossDetector, Postponement, ReorderingHistory, SpuriousDetector, Verdicts, Why,
 };
 pub(crate) use self::plugin::Slot;
 pub use self::plugin::{Plugin, Plugins, SenderPlugins};
