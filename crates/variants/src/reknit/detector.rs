@@ -29,7 +29,7 @@ pub struct Config {
     pub max_undecided: u32,
     /// Reduce the window at once if most of the recent retransmissions were needed.
     pub learns_outcomes: bool,
-    /// Slow start pauses while a repair is undecided.
+    /// Slow start pauses while a retransmission is undecided.
     pub holds_slow_start: bool,
     /// Retransmissions carry the timestamp of the first transmission, if timestamps were negotiated.
     pub repeats_timestamps: bool,
@@ -44,6 +44,8 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "learned-lateness";
     const SOURCE: &'static str = include_str!("variant.rs");
+    const ABOUT: &'static str =
+        "A segment is retransmitted when it is missing for longer than late segments usually are (reknit)";
     const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponement, &[]), Rule::Waits, NEEDS_SACK];
 }
 
