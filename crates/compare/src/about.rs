@@ -12,12 +12,18 @@ pub fn facts(variant: &Variant, composition: &Composition) -> Vec<(String, Strin
         ("source", variant.source.to_owned()),
         ("changes", variant.side.to_string()),
         ("peer needs", variant.peer_needs.to_owned()),
-        ("without it", rules::possible_fall_backs(composition).join("; ")),
+        ("fallback", fallbacks(variant, composition).join("; ")),
         ("status", variant.status.to_string()),
         ("also called", variant.aliases.join(", ")),
     ];
     facts.retain(|(_, fact)| !fact.is_empty());
     facts.into_iter().map(|(name, fact)| (name.to_owned(), fact)).collect()
+}
+
+/// What happens instead of each need that the peer does not meet. Nothing is said of the sender's part of a variant that
+/// needs nothing from the peer: it is the base.
+pub(crate) fn fallbacks(variant: &Variant, composition: &Composition) -> Vec<String> {
+    if variant.peer_needs == "nothing" { Vec::new() } else { rules::possible_fall_backs(composition) }
 }
 
 /// Each seam with its algorithm and a description; seams that differ from the base are marked.

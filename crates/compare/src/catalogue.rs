@@ -1,11 +1,13 @@
 //! The list of variants as data.
 
+use reknit_variants::Variant;
 use reknit_variants::part;
 use reknit_variants::part::{Face, Parameter};
 use reknit_variants::seam::Seam;
-use reknit_variants::{Variant, rules};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::about::fallbacks;
 
 /// All variants, as the JSON document of `docs/json.md`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -97,7 +99,7 @@ fn entry(variant: &Variant) -> Entry {
         source: variant.source,
         side: variant.side.to_string(),
         peer_needs: variant.peer_needs,
-        without_peer: rules::possible_fall_backs(&composition),
+        without_peer: fallbacks(variant, &composition),
         status: variant.status.to_string(),
         parts: parts.map(|(seam, face)| part_entry(seam, face)).collect(),
     }

@@ -22,6 +22,8 @@ pub trait Algorithm: Serialize + DeserializeOwned + JsonSchema {
     const NAME: &'static str;
     /// The file that implements it; the header describes it.
     const SOURCE: &'static str;
+    /// A one-line description. Empty: the title of the header, which describes a file with a single part.
+    const ABOUT: &'static str = "";
     /// What it cannot be combined with, and what it needs from the peer.
     const RULES: &'static [Rule] = &[];
 }
@@ -110,6 +112,8 @@ pub struct Kind {
     pub name: &'static str,
     /// The text of its file.
     pub source: &'static str,
+    /// A one-line description, if the title of the file is not one.
+    pub about: &'static str,
     /// What it cannot be combined with.
     pub rules: &'static [Rule],
     /// The type, to distinguish two algorithms with the same name.
@@ -122,6 +126,7 @@ impl Kind {
         Kind {
             name: T::NAME,
             source: T::SOURCE,
+            about: T::ABOUT,
             rules: T::RULES,
             type_name: std::any::type_name::<T>(),
             schema: || {
@@ -147,14 +152,14 @@ impl Kind {
         let family: Vec<Form> = members(&schema)
             .map(|(name, member)| Form {
                 name: name.to_owned(),
-                about: text(&member["description"]),
+                about: text(&member["description"]).trim_end_matches('.').to_owned(),
                 parameters: parameters(member),
             })
             .collect();
         if !family.is_empty() {
             return family;
         }
-        let about = Header::parse(self.source).title;
+        let about = if self.about.is_empty() { Header::parse(self.source).title } else { self.about.to_owned() };
         vec![Form { name: self.name.to_owned(), about, parameters: parameters(&schema) }]
     }
 }
@@ -266,7 +271,7 @@ impl Parameter {
     /// `value` as users write it, with its unit.
     pub fn show(&self, value: &str) -> String {
         match self.unit {
-            Some(unit) => format!("{value} {unit}"),
+            Some(unit) => format!("{value} {}", if value == "1" { unit.trim_end_matches('s') } else { unit }),
             None => value.to_owned(),
         }
     }

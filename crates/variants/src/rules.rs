@@ -159,8 +159,11 @@ fn unmet(composition: &Composition, is_unmet: impl Fn(Need) -> bool) -> Vec<Stri
         note(Need::Feature(feature), "");
     }
     let line = |(need, instead): (Need, Vec<&str>)| {
-        let instead =
-            if instead.is_empty() { "everything that depends on it is off".to_owned() } else { instead.join(", and ") };
+        let instead = match instead.as_slice() {
+            [] => "everything that depends on it is off".to_owned(),
+            [only] => (*only).to_owned(),
+            [others @ .., last] => format!("{}, and {last}", others.join(", ")),
+        };
         format!("without {need}, {instead}")
     };
     needs.into_iter().map(line).collect()

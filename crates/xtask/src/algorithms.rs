@@ -31,7 +31,7 @@ pub(crate) fn write(folder: &Path) -> io::Result<()> {
 fn index() -> String {
     let mut text = format!(
         "{MARK}# Algorithms\n\nA variant is the TCP of one end of a connection: a named combination of algorithms. \
-         [Your own variants](../variants.md) are files.\n\n\
+         Users can [define their own](../variants.md) in files.\n\n\
          *The survey* is Leung, Li, Yang: An Overview of Packet Reordering in TCP, IEEE TPDS 18(4), 2007. *RR-TCP* is \
          Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK, ICSI TR-02-006, 2002. The pages of \
          the variants give the other sources in full. *Faithful* means that every rule of the source is implemented and \
@@ -71,8 +71,10 @@ fn page(variant: &Variant) -> String {
     for block in &header.blocks {
         let _ = write!(text, "\n{block}\n");
     }
-    let _ =
-        write!(text, "\n## Parts\n\n`*` marks what differs from `sack`.\n\n| | seam | algorithm |\n|---|---|---|\n");
+    text.push_str(
+        "\n## Parts\n\nA seam is a decision that an algorithm makes. `*` marks what differs from `sack`.\n\n\
+         | | seam | algorithm |\n|---|---|---|\n",
+    );
     for (seam, part) in parts_by_seam(&composition) {
         let (mark, seam) = seam.split_at(1);
         let _ = writeln!(text, "| {} | `{}` | {} |", mark.trim(), seam.trim(), cell(&part));

@@ -24,13 +24,13 @@ const fn cause(what: &'static str, named_by: &'static str, stage: &'static str, 
 
 /// C1, C2, ...; Y, R, S, L, F are explained in [`HEAD`].
 const CAUSES: [Cause; 20] = [
-    cause("load balancing by packet", "Y, R, S, L", "multipath", "two-paths-50ms"),
+    cause("per-packet load balancing", "Y, R, S, L", "multipath", "two-paths-50ms"),
     cause("route fluttering", "Y, R, S", "flutter", "survey"),
     cause("striping over parallel links", "Y, R, S, L", "stripe", "striping"),
     cause("parallel forwarding engines", "R, S", "engines", "switch-planes"),
-    cause("misses of a route cache", "Y", "slow-path", "route-cache"),
+    cause("route-cache misses", "Y", "slow-path", "route-cache"),
     cause("forwarding lulls", "R, S", "lull", "forwarding-lull"),
-    cause("retransmission by the link layer", "S", "arq", "wireless-arq"),
+    cause("link-layer retransmission", "S", "arq", "wireless-arq"),
     cause("link-layer retransmission over a satellite", "R", "arq", "satellite-arq"),
     cause("handoffs and other sudden delays, in order", "F", "stall", "sudden-delays"),
     cause("outages", "F", "outage", "outages"),
@@ -41,8 +41,8 @@ const CAUSES: [Cause; 20] = [
     cause("reordered ACKs", "Y, R, S, L", "delay", "ack-reordering"),
     cause("displacement by a number of positions", "L", "displace", "displaced"),
     cause("random delay of some packets", "R", "delay", "random-delay"),
-    cause("several reordering points in series", "L", "displace", "reordering-in-series"),
-    cause("loss bursts that follow single packets", "R", "outage", "drop-bursts"),
+    cause("several points of reordering in series", "L", "displace", "reordering-in-series"),
+    cause("loss bursts, each started by a packet", "R", "outage", "drop-bursts"),
     cause("duplication", "Y, R", "duplicate", "late-duplicates"),
 ];
 
@@ -58,9 +58,9 @@ The column *named by* refers to the papers: Y is Yang, Improving the Performance
 Laor, Gendel, The Effect of Packet Reordering in a Backbone Link (2002); F is Sarolahti, Kojo, Raatikainen, F-RTO (2002).
 
 The numbers are those of `reknit paths NAME`: 20,000 packets of 1500 bytes at 80 % of the slowest rate, in the forward direction
-(C15: reverse). *Reordered*, *extent* and *3-reordered* are defined in RFC 4737. A packet is reordered if a packet that was sent
-later arrives before it. Its extent is the number of packets that arrived since the first such packet. It is 3-reordered if the
-three packets that arrived just before it were all sent later.
+(C15: in the reverse direction). *Reordered*, *extent* and *3-reordered* are defined in RFC 4737. A packet is reordered if a
+packet that was sent later arrives before it. Its extent is the number of packets that arrived since the first such packet. It is
+3-reordered if the three packets that arrived just before it were all sent later.
 
 ";
 

@@ -19,7 +19,7 @@ paper = Paper(
 
 SHARES: list[Point] = [0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.08, 0.10, 0.15, 0.20]
 BEYOND: list[Point] = [*SHARES, 0.30]
-"""With a shift of one or two positions, more than 20 % of packets can be displaced."""
+"""With a displacement by one or two positions, more than 20 % of packets can be displaced."""
 MEASURED_S, WARM_UP_S = 60, 10
 
 GAPS = {"periodic": "every n-th packet is displaced, instead of random packets"}
@@ -354,7 +354,7 @@ def types(lab: Lab, delay_ms: float) -> Result:
     reports="If the flows were perfectly interleaved, displacement by three would hardly matter.",
     setup=SETUP.format(what="64 sessions (8 long, 8 of 100 kB, 48 HTTP)", delay=15, shift="three positions")
     + " Before the backbone, each flow passes its own link of 20 Mbit/s, a little more than its window fills, so that "
-    "some ten packets of other flows separate two of its packets [assumed way to interleave].",
+    "some ten packets of other flows separate two of its packets [assumed].",
     packets=70e6,
 )
 def interleaved(lab: Lab) -> Result:

@@ -38,7 +38,7 @@ pub enum Config {
     },
     /// One new segment for each newly SACKed one, at most one window beyond cwnd (TCP-DCR).
     EverySack,
-    /// As much as has left the network, that is, as the pipe allows.
+    /// New data for everything that has left the network, until the pipe reaches cwnd.
     Pipe,
 }
 

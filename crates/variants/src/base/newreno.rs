@@ -11,7 +11,7 @@
 //! - 3: each further duplicate ACK adds a segment to cwnd.
 //! - 4: a full ACK ends recovery with `min(ssthresh, max(FlightSize, SMSS) + SMSS)`. A partial ACK causes a
 //!   retransmission, deflates cwnd by the amount acknowledged and adds one segment back; only the first one restarts
-//!   the timer ("impatient").
+//!   the timer (the "Impatient" variant).
 //! - 5: after a timeout there is no fast retransmit until `recover` is acknowledged.
 //!
 //! **Departures.** At the start of recovery cwnd is `ssthresh + duplicates` instead of `ssthresh + 3`, for thresholds
@@ -70,6 +70,8 @@ pub struct Config {}
 impl Algorithm for Config {
     const NAME: &'static str = "partial-acks";
     const SOURCE: &'static str = include_str!("newreno.rs");
+    const ABOUT: &'static str =
+        "Fast retransmit on the dupthresh-th duplicate ACK; a partial ACK shows another loss (RFC 6582)";
 }
 
 impl Part<dyn LossDetector> for Config {
@@ -115,6 +117,8 @@ pub struct DeflateConfig {}
 impl Algorithm for DeflateConfig {
     const NAME: &'static str = "deflate";
     const SOURCE: &'static str = include_str!("newreno.rs");
+    const ABOUT: &'static str =
+        "Inflates cwnd by a segment per duplicate ACK, and deflates it on partial ACKs (RFC 6582)";
 }
 
 impl Part<dyn FastRecovery> for DeflateConfig {

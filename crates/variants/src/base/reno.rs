@@ -2,13 +2,13 @@
 //!
 //! Jacobson 1990; RFC 2581 (Allman, Paxson, Stevens, 1999); RFC 5681 §3.2.
 //!
-//! **What it changes.** Nothing: this was the TCP of most systems before SACK. It is here because the papers compare
-//! with it, and because its weakness explains them. The first partial ACK ends recovery, so two losses in one window
-//! halve the window twice, and three losses usually wait for the timer (Laor and Gendel, "Reno").
+//! **What it changes.** Nothing: this was the TCP of most systems before SACK. The papers compare with it. The first
+//! partial ACK ends recovery, so two losses in one window halve the window twice, and three losses usually wait for the
+//! timer (Laor and Gendel, "Reno").
 //!
 //! **Rules.** The dupthresh-th duplicate ACK retransmits the first segment and sets `cwnd = ssthresh + duplicates`,
 //! where `duplicates` is the number of duplicate ACKs received (3 in the RFC). Each further duplicate ACK adds a
-//! segment. Any ACK that advances ends recovery with `cwnd = ssthresh`.
+//! segment. Any ACK that advances SND.UNA ends recovery with `cwnd = ssthresh`.
 //!
 //! **Departures.** Without `bug_fix` (RFC 2581), duplicate ACKs for a second loss in the same window start a second
 //! recovery, also after a timeout. With it (`bugFix_` in ns-2, RFC 2582), they do so only after everything outstanding
@@ -58,6 +58,7 @@ pub struct Config {
 impl Algorithm for Config {
     const NAME: &'static str = "counted-duplicates";
     const SOURCE: &'static str = include_str!("reno.rs");
+    const ABOUT: &'static str = "Fast retransmit on the dupthresh-th duplicate ACK (RFC 5681 §3.2)";
 }
 
 impl Part<dyn LossDetector> for Config {
@@ -104,6 +105,7 @@ pub struct InflateConfig {}
 impl Algorithm for InflateConfig {
     const NAME: &'static str = "inflate";
     const SOURCE: &'static str = include_str!("reno.rs");
+    const ABOUT: &'static str = "Inflates cwnd by a segment per duplicate ACK, until SND.UNA advances (RFC 5681 §3.2)";
 }
 
 impl Part<dyn FastRecovery> for InflateConfig {

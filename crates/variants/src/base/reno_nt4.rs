@@ -3,12 +3,12 @@
 //! Laor, Gendel: The Effect of Packet Reordering in a Backbone Link on Application Throughput. IEEE Network, 2002.
 //!
 //! **What it changes.** The second duplicate ACK already causes a fast retransmit. The authors saw this in traces of NT
-//! 4.0 servers: their throughput fell when packets were shifted by two positions, that of other systems only with
+//! 4.0 servers: their throughput fell when packets were displaced by two positions, that of other systems only by
 //! three. There is no limited transmit.
 //!
 //! **Rules.** As in `reno`, with dupthresh 2.
 //!
-//! **Reproduces.** Fig. 8 of the paper (shift 2).
+//! **Reproduces.** Fig. 8 of the paper (displacement by two positions).
 //!
 //! **Status.** Faithful to the observation; the source code of NT 4.0 is not public.
 

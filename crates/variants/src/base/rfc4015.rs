@@ -16,7 +16,7 @@ use crate::part::{Algorithm, Part};
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The estimator used otherwise.
+    /// The parameters of RFC 6298, which applies otherwise.
     pub base: rfc6298::Config,
 }
 

@@ -11,7 +11,7 @@
 //! examined twice.
 //!
 //! **Rules.** Trigger (§5): `DupAcks >= DupThresh` or `IsLost(HighACK + 1)`. `IsLost` (§4): `DupThresh` discontiguous
-//! SACKed runs above the segment, or more than `(DupThresh - 1) * SMSS` SACKed bytes. `NextSeg` and `SetPipe` are in
+//! SACKed ranges above the segment, or more than `(DupThresh - 1) * SMSS` SACKed bytes. `NextSeg` and `SetPipe` are in
 //! the engine (`sender/transmit.rs`, `scoreboard/`).
 //!
 //! **Departures.** `guard = "er"` adds Early Retransmit (RFC 5827, segment-based): if fewer than four segments are
@@ -69,6 +69,7 @@ pub struct Config {
 impl Algorithm for Config {
     const NAME: &'static str = "sacked-above";
     const SOURCE: &'static str = include_str!("sack.rs");
+    const ABOUT: &'static str = "A segment is lost when enough data above it has been SACKed (RFC 6675 §4)";
     const RULES: &'static [Rule] = &[NEEDS_SACK];
 }
 
@@ -239,6 +240,7 @@ pub struct PipeConfig {}
 impl Algorithm for PipeConfig {
     const NAME: &'static str = "pipe";
     const SOURCE: &'static str = include_str!("sack.rs");
+    const ABOUT: &'static str = "Sends while the estimated data in the network, the pipe, is below cwnd (RFC 6675 §5)";
     const RULES: &'static [Rule] = &[NEEDS_SACK];
 }
 

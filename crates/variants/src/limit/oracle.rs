@@ -11,7 +11,8 @@
 //!
 //! **Rules.**
 //! - A loss outside recovery reduces the window and begins recovery with PRR. Recovery ends, and growth resumes, when
-//!   everything then outstanding has been acknowledged, so each window of data causes at most one reduction.
+//!   everything that was outstanding at that time has been acknowledged, so each window of data causes at most one
+//!   reduction.
 //! - A loss in recovery is retransmitted.
 //! - The window grows by the bytes delivered, including SACKed ones, and limits the pipe.
 //! - Growth and reduction are those of CUBIC (`oracle`) or Reno (`oracle-reno`).
@@ -87,6 +88,7 @@ pub struct Config {}
 impl Algorithm for Config {
     const NAME: &'static str = "oracle";
     const SOURCE: &'static str = include_str!("oracle.rs");
+    const ABOUT: &'static str = "The simulator reports each loss";
     const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponement, &[])];
 }
 

@@ -5,8 +5,8 @@
 //!   for a duplicate, and for a segment that closes the last gap.
 //! - 2, quick ACKs: the first 16 segments of a connection, and 16 segments after a duplicate (observed), are
 //!   acknowledged one by one, but no more than half the receive window in this way.
-//! - 3, delayed ACKs: otherwise an ACK waits for a smoothed estimate of the time between segments. The delay is at
-//!   least 40 ms and at most the round-trip time, within 40 to 200 ms (observed: 40 ms in bulk transfers).
+//! - 3, delayed ACKs: otherwise an ACK waits for a smoothed estimate of the time between segments, at least 40 ms. The
+//!   upper limit is the round-trip time, but between 40 and 200 ms (observed: 40 ms in bulk transfers).
 //! - 4, compressed SACKs (`tcp_comp_sack_*` in `ip-sysctl`): while there is a gap, the first three ACKs for each
 //!   RCV.NXT are sent at once. Later ones wait for a twentieth of the round-trip time, at most 1 ms, or until 44
 //!   segments have arrived. An ACK is not delayed if its segment extends neither of the two blocks that changed last

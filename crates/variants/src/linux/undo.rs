@@ -41,6 +41,7 @@ pub struct Config {}
 impl Algorithm for Config {
     const NAME: &'static str = "linux-undo";
     const SOURCE: &'static str = include_str!("undo.rs");
+    const ABOUT: &'static str = "Detects a spurious reduction by DSACK, timestamps or F-RTO, as Linux does";
 }
 
 impl Part<dyn SpuriousDetector> for Config {
@@ -233,6 +234,7 @@ pub struct ResponseConfig {}
 impl Algorithm for ResponseConfig {
     const NAME: &'static str = "linux-undo-response";
     const SOURCE: &'static str = include_str!("undo.rs");
+    const ABOUT: &'static str = "Restores cwnd and ssthresh, as Linux does";
 }
 
 impl Part<dyn SpuriousResponse> for ResponseConfig {

@@ -12,17 +12,17 @@
 //!
 //! **Rules.**
 //! - 1: a retransmission is acknowledged at once.
-//! - 2: so is a duplicate.
-//! - 3: so is a segment that fills a gap (RFC 5681 §4.2).
+//! - 2: a duplicate is acknowledged at once.
+//! - 3: a segment that fills a gap is acknowledged at once (RFC 5681 §4.2).
 //! - 4: of the other out-of-order segments, every second one is acknowledged at once.
-//! - 5: a single one is acknowledged when the timer expires.
+//! - 5: if the second one does not arrive, an ACK is sent when the timer expires.
 //!
 //! **Departures.** The survey does not say how a retransmission is recognized: here by its bit if the connection has
 //! one, otherwise by its timestamp, otherwise by the age of the gap (`base/arrivals.rs`). The timer is 40 ms, not the
 //! 200 ms of the delayed ACK, which would stall small windows.
 //!
-//! The scheme mainly helps senders without SACK: a sender with SACK learns of four segments above the gap from the
-//! second duplicate ACK, and RFC 6675 lets it retransmit by the number of bytes.
+//! The scheme mainly helps senders without SACK: the second duplicate ACK tells a sender with SACK of four segments
+//! above the gap. RFC 6675 counts their bytes, so the sender retransmits.
 //!
 //! **Reproduces.** Nothing: the survey gives no numbers for it.
 //!

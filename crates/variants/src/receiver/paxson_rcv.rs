@@ -13,9 +13,9 @@
 //! - 2: then the withheld ACKs are sent, and further ones at once.
 //! - 3: when RCV.NXT advances, withheld ACKs are dropped and one ACK is sent; data that is still missing is a new gap.
 //!
-//! **Departures.** The sources give only an outline. That withheld duplicates are sent together, each with the SACK
-//! blocks of that moment, is our choice. Until then no other segment reports the data, except the DSACK of a duplicate,
-//! which is never delayed.
+//! **Departures.** The sources give only an outline. Our choice is to send withheld duplicates together, each with the
+//! SACK blocks of that moment. Until then no other segment reports the data, except the DSACK of a duplicate, which is
+//! never delayed.
 //!
 //! **Reproduces.** Nothing: the sources give no experiment.
 //!

@@ -3,8 +3,9 @@
 //! Yang: Improving the Performance of TCP in the Presence of Packet Reordering. Thesis, MIT, 2001, chapters 3 and 4.
 //!
 //! **What it changes.** Only the receiver. It withholds duplicate ACKs. If the missing segment arrives, it sends the
-//! ACKs that in-order arrival would have caused instead. If more segments overtake the missing one than reordering has
-//! ever explained, it sends the duplicates. In both cases it paces the ACKs as the segments arrived.
+//! ACKs that in-order arrival would have caused instead. If more segments overtake the missing one than have overtaken
+//! any recent late one, it sends the duplicates. In both cases it paces the ACKs at the rate at which the segments
+//! arrived.
 //!
 //! **State.** `count`: out-of-order segments in this epoch (the reordering counter of the thesis). `old_nxt` and
 //! `first`: RCV.NXT and the time at the start of the epoch. `hole`: since when the first gap has been open. `strides`:
@@ -24,9 +25,9 @@
 //! are left out: an ACK within a segment would be ACK division, a repeated one a duplicate. Where §4.3 clears the ACK
 //! flag, data segments are sent without SACK instead (RFC 9293 requires the flag). Duplicates are spaced by the mean
 //! time between all arrivals of the epoch, including those acknowledged at once. If a gap remains when another one
-//! closes, it begins an epoch of its own. The thesis does not specify the initial threshold, the length of the ring,
-//! the gain or the bounds of the silence. A duplicate segment is acknowledged at once with its DSACK; with SACK, that
-//! ACK also reports everything withheld. A closing window and the FIN release everything.
+//! closes, it begins an epoch of its own. The thesis does not specify the initial threshold, the number of strides
+//! kept, the gain, or the limits of the time without arrivals. A duplicate segment is acknowledged at once with its
+//! DSACK; with SACK, that ACK also reports everything withheld. A closing window and the FIN release everything.
 //!
 //! **Reproduces.** Yang, Figs. 5.1 to 5.8, with the sender `reno` without limited transmit and `imm = 2`. The variant
 //! here is for a `sack` sender with limited transmit, for which §3.2.3 requires no immediate duplicates: `imm = 0`.
@@ -66,10 +67,10 @@ pub(crate) const VARIANT: Variant = Variant {
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Duplicate ACKs of each epoch that are sent at once: 2, or 0 if the sender uses limited transmit (§3.2.3) or
-    /// SACK, whose scoreboard accumulates what they report.
+    /// SACK, because the sender's scoreboard adds up what they report.
     #[schemars(range(min = 0, max = 1000))]
     pub imm: u32,
-    /// The threshold before the first reordering, in segments.
+    /// The threshold before any reordering has been seen, in segments.
     #[schemars(range(min = 0, max = 1000))]
     pub thr0: u32,
     /// The number of strides that are kept (§4.1).
@@ -78,9 +79,9 @@ pub struct Config {
     /// The gain of the mean inter-arrival time is 1 divided by this (§3.2.2).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub gain: u32,
-    /// The shortest silence that releases the duplicates.
+    /// The minimum time without arrivals after which the duplicates are released.
     pub min_hold: Duration,
-    /// The longest silence before the duplicates are released.
+    /// The maximum time without arrivals after which the duplicates are released.
     pub max_hold: Duration,
 }
 

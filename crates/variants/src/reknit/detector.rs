@@ -45,6 +45,8 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "learned-lateness";
     const SOURCE: &'static str = include_str!("variant.rs");
+    const ABOUT: &'static str =
+        "A segment is retransmitted when it is missing for longer than late segments usually are (reknit)";
     const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponement, &[]), Rule::Waits, NEEDS_SACK];
 }
 

@@ -13,20 +13,21 @@
 //! spurious. `rounds`: the smallest RTTs of the last 8 rounds. About 1 kB.
 //!
 //! **Rules.**
-//! - *Learn.* A segment is missing from the time when the first segment above it is SACKed, but at the latest one and a
-//!   half round trips after it was sent. Its lateness is the time from then until its own acknowledgment.
-//! - *Wait.* The wait is the lateness that only 0.1 % of the late segments exceed, or that as many exceed as there were
-//!   congestion events: after that time a loss is more likely than lateness. A margin is added while few late segments
-//!   have been seen. Before the first one, the wait is a quarter of the round trip, and zero once three segments are
-//!   SACKed (as in RFC 8985 §6.2).
+//! - *Learn.* A segment is missing from the time when the first segment above it is SACKed, but at the latest 1.5 round
+//!   trips after it was sent. Its lateness is the time from then until its own acknowledgment.
+//! - *Wait.* The wait is the lateness that only 0.1 % of the late segments exceed. If there were more congestion events
+//!   than that, it is the lateness that as many late segments exceed as there were congestion events: after that time,
+//!   the segment is more likely lost than late. A margin is added while few late segments have been seen. Before the
+//!   first one, the wait is a quarter of the round trip, and zero once three segments are SACKed (as in RFC 8985 §6.2).
 //! - *Repair.* A segment that has been missing for longer than the wait is retransmitted; the window does not change. A
-//!   retransmission is repeated if it is not acknowledged within a round trip and the wait.
+//!   retransmission is repeated if it is not acknowledged within a round trip plus the wait, or within 1.5 round trips
+//!   if that is longer.
 //! - *Decide.* If an acknowledgment follows sooner after the retransmission than any round trip took, or if a DSACK
-//!   reports both copies, the original has arrived: the repair was spurious, and the sender learns the lateness. If the
-//!   retransmission has been acknowledged and one and a half waits have passed (one and a half round trips before the
-//!   first late segment), or if it has not been acknowledged in time, the segment was lost.
+//!   reports both copies, the original has arrived: the retransmission was spurious, and the sender learns the
+//!   lateness. If the retransmission has been acknowledged and 1.5 times the wait has passed (1.5 round trips before
+//!   the first late segment), or if it has not been acknowledged in time, the segment was lost.
 //! - *Reduce.* A loss reduces the window (CUBIC or Reno), and recovery uses PRR. More than ten undecided
-//!   retransmissions reduce it at once, and so does a single one if most of the recent ones were needed.
+//!   retransmissions reduce it at once; a single one does so if most of the recent ones were needed.
 //! - *Once per congestion event.* Losses of segments that were sent before the sender could have known of the first
 //!   loss belong to the same event. If all RTTs of that round show a queue, so do losses in the next round trip: the
 //!   queue overflows until the sender responds.
@@ -35,8 +36,8 @@
 //! - *Grow.* The window grows by the bytes delivered, including SACKed ones. Slow start pauses while more than five
 //!   retransmissions are undecided. If a loss is decided late, the reduction starts from the window at the time when
 //!   the loss could have been known: what slow start has added since is dropped. The window limits the pipe.
-//! - *Silence.* There is no retransmission timer. If no ACK arrives for one and a half round trips and the wait, the
-//!   sender sends a probe. If two probes are not answered, everything outstanding is marked lost, as after a timeout.
+//! - *Probe.* There is no retransmission timer. If no ACK arrives for 1.5 round trips plus the wait, the sender sends a
+//!   probe. If two probes are not answered, everything outstanding is marked lost, as after a timeout.
 //! - *Timestamps.* They are not offered. If the connection has them anyway, a retransmission carries the timestamp of
 //!   the first transmission, so that the receiver does not discard the originals of later segments (PAWS, RFC 7323
 //!   §5). ACKs that others have overtaken are read if they are at most 8 s late. Echoed timestamps are not used.

@@ -129,7 +129,7 @@ impl Algorithm for Config {
     const NAME: &'static str = "blanton-allman";
     const SOURCE: &'static str = include_str!("blanton_allman.rs");
     const RULES: &'static [rule::Rule] =
-        &[rule::Rule::MayExceedWindow, rule::Rule::Needs(rule::Need::Sack, "its threshold stays at 3")];
+        &[rule::Rule::MayExceedWindow, rule::Rule::Needs(rule::Need::Sack, "the threshold stays at 3")];
 }
 
 impl Part<dyn DupThresh> for Config {

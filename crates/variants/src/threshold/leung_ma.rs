@@ -15,14 +15,14 @@
 //! - 2: dupthresh is avg + lambda mdev, rounded up. It is at least 3, and at most each of: cwnd (kappa RTO / SRTT - 2);
 //!   one less than the window and limited transmit allow in flight; 64. The first limit follows from the timer. The
 //!   first duplicate ACK arrives one RTT after the segment was sent, the others take dupthresh / cwnd of an RTT, and
-//!   the repair takes one more RTT; all this must fit into kappa RTO.
+//!   the retransmission takes one more RTT; all this must fit into kappa RTO.
 //! - 3: on the first expiry of the timer avg is halved and mdev is divided by four. Later expiries in a series are not
 //!   caused by the threshold.
 //!
 //! **Departures.** The survey gives no constants. The gain, lambda, kappa and the factors of rule 3 are those of an
 //! implementation by others. With them the threshold is close to the average, so about every second late segment is
 //! still retransmitted; and if RTO is less than 2 / kappa round trips, the threshold is 3. The limits are applied when
-//! the threshold is used. In-order traffic never lowers it.
+//! the threshold is used. In-order arrivals never lower it.
 //!
 //! **Reproduces.** Intended for survey Fig. 7 c, d; with these constants it does not reach the results shown there.
 //!
@@ -74,10 +74,10 @@ pub struct Config {
     /// The factor of the mean deviation that is added to the average.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub lambda: f64,
-    /// The share of the retransmission timeout within which a repair must be acknowledged.
+    /// The share of the retransmission timeout within which a retransmission must be acknowledged.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub kappa: f64,
-    /// What else must fit into that time, in SRTT: the delivery of the lost segment and of its repair.
+    /// Round trips that must fit into that time too, in SRTT: one for the lost segment and one for its retransmission.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub round_trips: f64,
     /// k of limited transmit: how many windows it may send beyond cwnd.
@@ -94,7 +94,8 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "leung-ma";
     const SOURCE: &'static str = include_str!("leung_ma.rs");
-    const RULES: &'static [Rule] = &[Rule::MayExceedWindow, Rule::Needs(Need::Sack, "its threshold stays at 3")];
+    const ABOUT: &'static str = "A moving average of reordering lengths plus their deviation (Leung and Ma)";
+    const RULES: &'static [Rule] = &[Rule::MayExceedWindow, Rule::Needs(Need::Sack, "the threshold stays at 3")];
 }
 
 impl Part<dyn DupThresh> for Config {

@@ -106,10 +106,12 @@ pub struct Config {
 impl Algorithm for Config {
     const NAME: &'static str = "ncr";
     const SOURCE: &'static str = include_str!("ncr.rs");
+    const ABOUT: &'static str =
+        "A threshold of a fraction of the outstanding data, and new data until it is reached (TCP-NCR)";
     const RULES: &'static [Rule] = &[
         Rule::Only(Seam::DupThresh, &["ncr"]),
         Rule::Only(Seam::LimitedTransmit, &["ncr"]),
-        Rule::Needs(Need::Sack, "its threshold stays at 3"),
+        Rule::Needs(Need::Sack, "the threshold stays at 3"),
     ];
 }
 
@@ -217,6 +219,7 @@ pub struct ResponseConfig {}
 impl Algorithm for ResponseConfig {
     const NAME: &'static str = "from-before-disorder";
     const SOURCE: &'static str = include_str!("ncr.rs");
+    const ABOUT: &'static str = "The window is reduced from FlightSize before the disorder (TCP-NCR)";
 }
 
 impl Part<dyn LossResponse> for ResponseConfig {

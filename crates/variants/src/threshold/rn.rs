@@ -52,7 +52,7 @@ pub(crate) const VARIANT: Variant = Variant {
     summary: "routers report drops; for a gap without drops the sender waits for six duplicate ACKs",
     source: "Sathiaseelan, Radzik 2004; survey section 5.2.5",
     side: Side::Both,
-    peer_needs: "SACK, the experimental option, routers that notify",
+    peer_needs: "SACK, the experimental option `drops`, routers that notify",
     status: Status::Partial,
     compose: || Composition {
         dup_thresh: Arc::new(Config::default()),
@@ -83,6 +83,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "notified";
     const SOURCE: &'static str = include_str!("rn.rs");
+    const ABOUT: &'static str = "The threshold is larger while duplicate ACKs report reordering (RN-TCP)";
     const RULES: &'static [Rule] = &[Rule::MayExceedWindow];
 }
 
@@ -129,6 +130,7 @@ pub struct MarksConfig {}
 impl Algorithm for MarksConfig {
     const NAME: &'static str = "drop-notices";
     const SOURCE: &'static str = include_str!("rn.rs");
+    const ABOUT: &'static str = "Routers report drops in data segments, receivers report reordering in ACKs (RN-TCP)";
     const RULES: &'static [Rule] = &[Rule::Needs(Need::Feature(Features::DROPS), "the threshold stays at 3")];
 }
 

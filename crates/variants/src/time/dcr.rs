@@ -22,7 +22,7 @@
 //! waits from its last transmission. Without an SRTT, RFC 6675 applies; without SACK, the variant recovers as NewReno.
 //! Rule 4 does not store a FlightSize: the engine's FlightSize, without what limited transmit added, is the same.
 //!
-//! **Reproduces.** The survey's order, with TCP-DCR above `dsack-r`, as long as reordering is shorter than the round
+//! **Reproduces.** The survey's order, with TCP-DCR above `dsack-r`, as long as segments are late by less than a round
 //! trip. If a drop-tail queue is full, rule 2 keeps it full. Retransmissions at the end of the wait add to it and are
 //! often dropped, and the timer has to repair the loss.
 //!
@@ -81,6 +81,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "delayed-response";
     const SOURCE: &'static str = include_str!("dcr.rs");
+    const ABOUT: &'static str = "A segment is lost if its hole is still open τ after the first duplicate ACK (TCP-DCR)";
     const RULES: &'static [Rule] = &[Rule::Only(Seam::DupThresh, &["fixed"]), Rule::Waits, NEEDS_SACK];
 }
 

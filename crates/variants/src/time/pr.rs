@@ -28,7 +28,8 @@
 //! which starts when it becomes the first. Each duplicate ACK stands for a segment that is no longer outstanding, and
 //! lost segments are retransmitted at once.
 //!
-//! **Reproduces.** The trend of the survey's Figs. 7 and 8: the best of all, and independent of the spread of delays.
+//! **Reproduces.** The trend of the survey's Figs. 7 and 8: TCP-PR is the best of all, and does not depend on the
+//! spread of delays.
 //!
 //! **Status.** Partial: α, β, the details of the extreme loss and the initial `mxrtt` are not in the available texts.
 
@@ -75,7 +76,7 @@ pub(crate) const VARIANT: Variant = Variant {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// β, for how many envelopes a segment may be outstanding.
+    /// β: a segment is lost when it has been outstanding for this many times the envelope.
     #[schemars(range(min = 1.0, max = 1000.0))]
     pub beta: f64,
     /// The smallest `mxrtt`: the clock granularity, as in RFC 6298 §2.3.
@@ -96,6 +97,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "segment-clocks";
     const SOURCE: &'static str = include_str!("pr.rs");
+    const ABOUT: &'static str = "A segment is lost when it has been outstanding for `mxrtt` (TCP-PR)";
     const RULES: &'static [Rule] = &[
         Rule::Only(Seam::DupThresh, &["fixed"]),
         Rule::Only(Seam::Postponement, &[]),
@@ -260,6 +262,7 @@ pub struct HalveConfig {}
 impl Algorithm for HalveConfig {
     const NAME: &'static str = "window-at-sending";
     const SOURCE: &'static str = include_str!("pr.rs");
+    const ABOUT: &'static str = "Half of the window with which the lost segment was sent (TCP-PR)";
 }
 
 impl Part<dyn LossResponse> for HalveConfig {
@@ -299,6 +302,7 @@ pub struct FlushConfig {}
 impl Algorithm for FlushConfig {
     const NAME: &'static str = "outstanding";
     const SOURCE: &'static str = include_str!("pr.rs");
+    const ABOUT: &'static str = "Sends while less is outstanding than cwnd allows, in every state (TCP-PR)";
     /// Other detectors would take one loss for many, because its episodes are short.
     const RULES: &'static [Rule] = &[Rule::Only(Seam::LossDetector, &["segment-clocks"])];
 }
@@ -317,6 +321,7 @@ pub struct BeyondConfig {}
 impl Algorithm for BeyondConfig {
     const NAME: &'static str = "outstanding";
     const SOURCE: &'static str = include_str!("pr.rs");
+    const ABOUT: &'static str = "Sends while less is outstanding than cwnd allows, in every state (TCP-PR)";
 }
 
 impl Part<dyn LimitedTransmit> for BeyondConfig {
@@ -383,6 +388,7 @@ pub struct GrowthConfig {}
 impl Algorithm for GrowthConfig {
     const NAME: &'static str = "per-segment";
     const SOURCE: &'static str = include_str!("pr.rs");
+    const ABOUT: &'static str = "Slow start and congestion avoidance, by segments acknowledged or SACKed (TCP-PR)";
 }
 
 impl Part<dyn CongestionControl> for GrowthConfig {

@@ -16,7 +16,7 @@
 //! pipe, which sends new data for everything that has left the network. Step 5 requires the longest remaining time of
 //! all candidates; it is taken from the newest one, without visiting the others.
 //!
-//! **Reproduces.** The comparison with RACK in every figure of this project.
+//! **Reproduces.** Worked examples of the steps of RFC 8985, in `tests/vectors/rack.rs`.
 //!
 //! **Status.** Faithful.
 

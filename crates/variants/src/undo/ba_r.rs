@@ -1,6 +1,6 @@
 //! # DSACK-BL-R
 //!
-//! Blanton, Allman: On Making TCP More Robust to Packet Reordering. ACM CCR 32(1), 2002, without its changes of the
+//! Blanton, Allman: On Making TCP More Robust to Packet Reordering. ACM CCR 32(1), 2002, without their adaptive
 //! threshold, as compared in Zhang, Karp, Floyd, Peterson: RR-TCP, ICSI TR-02-006, 2002, §3.
 //!
 //! **What it changes.** `dsack-ss` with the limited transmit of Blanton and Allman.

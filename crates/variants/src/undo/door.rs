@@ -25,7 +25,7 @@
 //! **Departures.** The layout of the option, t1 = SRTT and t2 = RTO are our choice: the survey gives none of them.
 //! While frozen, the window does not grow either. A run of freezes lasts at most eight times t1, and the next begins
 //! after one SRTT of normal operation: the survey (§5.1.2) warns of congestion collapse if everything is reordered. A
-//! copy made by the network looks overtaken. Only ACKs without data carry the fields of rules 2 and 3.
+//! duplicate made by the network counts as reordered. Only ACKs without data carry the fields of rules 2 and 3.
 //!
 //! **Reproduces.** "TCP-DOOR" in the survey's Fig. 7, qualitatively.
 //!
@@ -97,6 +97,7 @@ pub struct Config {
 impl Algorithm for Config {
     const NAME: &'static str = "door";
     const SOURCE: &'static str = include_str!("door.rs");
+    const ABOUT: &'static str = "Detects reordering, freezes the window, and undoes a recent reduction (TCP-DOOR)";
 }
 
 impl Part<dyn SpuriousDetector> for Config {
@@ -202,6 +203,7 @@ pub struct OrdinalsConfig {}
 impl Algorithm for OrdinalsConfig {
     const NAME: &'static str = "ordinals";
     const SOURCE: &'static str = include_str!("door.rs");
+    const ABOUT: &'static str = "TCP-DOOR: numbers for transmissions (TPSN) and for repeated ACKs (ADSN)";
     const RULES: &'static [Rule] =
         &[Rule::Needs(Need::Feature(Features::ORDINALS), "reordering is detected by timestamps")];
 }

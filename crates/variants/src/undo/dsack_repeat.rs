@@ -34,7 +34,7 @@ pub(crate) const VARIANT: Variant = Variant {
     summary: "dsack-r with each duplicate reported in three ACKs",
     source: "survey section 8.2",
     side: Side::Both,
-    peer_needs: "SACK, DSACK, the experimental option",
+    peer_needs: "SACK, DSACK, the experimental option `repeats`",
     status: Status::Faithful,
     compose: || Composition { header_support: vec![Arc::new(Config::default())], ..(dsack_r::VARIANT.compose)() },
 };

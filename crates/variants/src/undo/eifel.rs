@@ -23,8 +23,8 @@
 //! - 5: otherwise the retransmission was spurious.
 //!
 //! **Departures.** Rule 4 also applies with the bit. If the ACK has no bit (because the peer does not support it, or
-//! the ACK carries data), timestamps decide. RFC 4015 responds to spurious timeouts only; here its window also applies
-//! to a spurious fast retransmit, its timer does not.
+//! the ACK carries data), timestamps decide. RFC 4015 responds to spurious timeouts only; here its rules for the window
+//! also apply to spurious fast retransmits, those for the timer do not.
 //!
 //! **Reproduces.** "Eifel" of F-RTO §5 and of the survey's Fig. 7.
 //!
@@ -108,6 +108,7 @@ pub struct Config {
 impl Algorithm for Config {
     const NAME: &'static str = "eifel";
     const SOURCE: &'static str = include_str!("eifel.rs");
+    const ABOUT: &'static str = "Detection by an echoed timestamp or retransmission bit (Eifel, RFC 3522)";
 }
 
 impl Part<dyn SpuriousDetector> for Config {

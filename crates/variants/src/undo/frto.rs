@@ -7,8 +7,8 @@
 //! sent instead of more retransmissions. If the second ACK advances too, it was sent for an original: the timeout was
 //! spurious, and nothing else is retransmitted.
 //!
-//! **State.** `step`: which ACK comes next. `recover`: SND.NXT when the first ACK arrived (`recover`, `RecoveryPoint`).
-//! `retransmitted_end`: the end of the retransmitted segment.
+//! **State.** `step`: which ACK comes next. `recover`: SND.NXT when the first ACK arrived (`recover` in §2,
+//! `RecoveryPoint` in §3). `retransmitted_end`: the end of the retransmitted segment.
 //!
 //! **Rules.**
 //! - 1: when the timer expires, the first segment is retransmitted, and the sender waits for ACKs. `basic` and `sack`
@@ -25,11 +25,11 @@
 //! The response then decides about the window (`base/spurious_response.rs`). `2002` keeps it halved. The RFC leaves it
 //! open; here RFC 4015 is used. With DSACK, even the halving can be undone later (§6 of the paper): `frto-2002+dsack`.
 //!
-//! **Departures.** Until the timeout is judged, cwnd is one segment, as in RFC 5682; the paper does not change it.
-//! Nothing is sent because of it. Nagle is not overridden. SACK information is kept after the timeout (RFC 6675 §5.1).
-//! With SACK, `basic` also does nothing after a timeout in fast recovery; without SACK, `sack` works like `basic`.
-//! After a genuine timeout the new segments of step 2 count as in flight, so slow start from three segments retransmits
-//! fewer at first. The hard limit on data in flight also applies to the two new segments.
+//! **Departures.** Until the timeout is judged, cwnd is one segment, as in RFC 5682; the paper does not change it. This
+//! has no effect on what is sent. Nagle's algorithm is not overridden. SACK information is kept after the timeout (RFC
+//! 6675 §5.1). With SACK, `basic` also does nothing after a timeout in fast recovery; without SACK, `sack` works like
+//! `basic`. After a genuine timeout the new segments of step 2 count as in flight, so slow start from three segments
+//! retransmits fewer at first. The hard limit on data in flight also applies to the two new segments.
 //!
 //! **Reproduces.** F-RTO Figs. 2 to 4 and the curves "F-RTO" of its §5.
 //!
@@ -143,6 +143,7 @@ pub struct Config {
 impl Algorithm for Config {
     const NAME: &'static str = "frto";
     const SOURCE: &'static str = include_str!("frto.rs");
+    const ABOUT: &'static str = "Tests by sending new data whether a timeout was spurious (F-RTO)";
 }
 
 impl Part<dyn TimeoutRecovery> for Config {

@@ -1,24 +1,24 @@
 //! # BBR, version 1
 //!
 //! Cardwell, Cheng, Hassas Yeganeh, Jacobson: BBR Congestion Control. draft-cardwell-iccrg-bbr-congestion-control-00,
-//! 2017; and what Linux 6.18 adds to it, as observed.
+//! 2017; and what Linux 6.18 adds to it, as observed in traces.
 //!
 //! **What it changes.** Losses do not reduce the window. The sender estimates the bottleneck bandwidth (`BtlBw`, the
 //! maximum delivery rate of ten rounds) and the propagation delay (`RTprop`, the minimum RTT of ten seconds). It paces
 //! at a multiple of the bandwidth, and limits the data in flight to a multiple of the bandwidth-delay product.
 //!
-//! **State.** There are four modes. Startup doubles the rate each round until it has not grown for three rounds. Drain
-//! empties the queue that Startup has built. ProbeBW sends at 5/4, at 3/4 and then six times at the bandwidth, for
-//! about a round trip each. ProbeRTT reduces the data in flight to four segments for 200 ms, once the minimum RTT is
-//! ten seconds old.
+//! **State.** There are four modes. Startup doubles the rate each round until the estimated bandwidth has not grown for
+//! three rounds. Drain empties the queue that Startup has built. ProbeBW is a cycle of eight phases of about a round
+//! trip: one at 5/4 of the bandwidth, one at 3/4, and six at the bandwidth. ProbeRTT reduces the data in flight to four
+//! segments for 200 ms, once the minimum RTT is ten seconds old.
 //!
 //! **Rules.** There is one file for each part of the model: `bandwidth.rs` (§4.1.1), `aggregation.rs`, `policer.rs`,
 //! `startup.rs` (§4.3.2, §4.3.3), `probe_bw.rs` (§4.3.4), `probe_rtt.rs` (§4.1.2, §4.3.5), `control.rs` (§4.2).
 //! Quantities are in segments, as in Linux.
 //!
 //! **Departures.** The phase in which ProbeBW begins is computed from a seed and the bytes delivered. An expired
-//! minimum RTT is replaced even by a sample that a delayed ACK may have lengthened; Linux checks for a single short
-//! segment there. The other parts are those of `linux`: loss detection, undo, F-RTO, timers and ACKs.
+//! minimum RTT is replaced even by a sample that a delayed ACK may have lengthened; Linux skips such samples. The other
+//! parts are those of `linux`: loss detection, undo, F-RTO, timers and ACKs.
 //!
 //! **Reproduces.** Linux's `bbr` on the paths of `docs/fidelity.md`.
 //!

@@ -4,13 +4,13 @@
 //!
 //! **What it changes.** Like version 1, it controls the rate by a model of the path: the maximum bandwidth of the last
 //! two probing cycles and the minimum RTT of ten seconds. In addition, losses bound the model. A long-term bound on the
-//! data in flight is set where a probe lost more than 2 %; short-term bounds on rate and data in flight react to losses
-//! at other times.
+//! data in flight is set to the amount at which a probe lost more than 2 %. Short-term bounds on rate and data in
+//! flight react to losses at other times.
 //!
-//! **State.** Startup doubles the rate each round until it has not grown for three rounds or too much is lost. Drain
-//! halves the rate until the queue is empty. ProbeBW cycles through Down (gain 0.9), Cruise (1), Refill (1) and Up
-//! (1.25), and probes every two to three seconds or as often as Reno would. ProbeRTT halves the data in flight for 200
-//! ms, once the minimum RTT is five seconds old.
+//! **State.** Startup doubles the rate each round until the estimated bandwidth has not grown for three rounds or too
+//! much is lost. Drain halves the rate until the queue is empty. ProbeBW cycles through Down (gain 0.9), Cruise (1),
+//! Refill (1) and Up (1.25), and probes every two to three seconds or as often as Reno would. ProbeRTT halves the data
+//! in flight for 200 ms, once the minimum RTT is five seconds old.
 //!
 //! **Rules.** There is one file for each section of the draft: `rounds.rs` (§5.5.1 to §5.5.6), `aggregation.rs`
 //! (§5.5.9), `startup.rs` (§5.3.1), `drain.rs` (§5.3.2), `probe_bw.rs` (§5.3.3), `probe_rtt.rs` (§5.3.4, §5.5.7),
@@ -37,7 +37,7 @@ use crate::variant::{Side, Status, Variant};
 pub(crate) const VARIANT: Variant = Variant {
     name: "bbr",
     aliases: &["bbr3"],
-    summary: "BBR version 3: follows estimates of bandwidth and delay, which losses bound",
+    summary: "BBR version 3: follows estimates of bandwidth and delay, within bounds set by losses",
     source: "draft-ietf-ccwg-bbr-06",
     side: Side::Sender,
     peer_needs: "SACK",

@@ -11,8 +11,8 @@ pub enum Sampling {
     /// The mean of the lengths of both copies, when a DSACK shows that both arrived (-MEAN).
     #[default]
     Mean,
-    /// The length of the original, if the ACK echoes that it is for the original (-RTX). Needs the header bit at both
-    /// ends; without it as `mean`.
+    /// The length of the original, if the ACK echoes that it is for the original (-RTX). Needs the retransmission bit
+    /// at both ends; without it, as `mean`.
     Rtx,
 }
 
@@ -29,12 +29,12 @@ pub struct Config {
     /// S, the increase of the FA ratio after a false fast retransmit (§4.3.4).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub step: f64,
-    /// k, how many windows limited transmit may send (§2.3); must match its parameter.
+    /// k, how many windows limited transmit may send (§2.3); must equal `windows` of `limited_transmit`.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub windows: f64,
     /// Limited transmit also counts as exhausted when the connection's maximum window stops the sender (§4.3.3).
     pub largest_window_exhausts: bool,
-    /// 1/alpha: the weight of the EWMAs D (Table 2) and W, as a number of samples.
+    /// 1/alpha of the EWMAs D (Table 2) and W: the weight of a new sample is 1 divided by this.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub memory: u32,
     /// The smallest threshold, in segments.

@@ -2,10 +2,9 @@
 //!
 //! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §4.1 to §4.3.
 //!
-//! **What it changes.** The threshold is set just above measured reordering lengths, to avoid a given fraction of false
-//! fast retransmits, the FA ratio: it is that percentile of the histogram of lengths. With `adaptive` (DSACK-TA) the
-//! ratio rises by a step with each false fast retransmit, and falls with each timeout and idle period by their relative
-//! cost.
+//! **What it changes.** The threshold is a percentile of the measured reordering lengths. The percentile is the FA
+//! ratio: the fraction of false fast retransmits to avoid. With `adaptive` (DSACK-TA) the ratio rises by a step with
+//! each false fast retransmit, and falls with each timeout and idle period in proportion to its cost.
 //!
 //! **State.** The histogram (`histogram.rs`), the FA ratio and the state of its adaptation (`ratio.rs`).
 //!
@@ -37,7 +36,7 @@ use crate::threshold::rr::ratio::FaRatio;
 impl Algorithm for Config {
     const NAME: &'static str = "rr-tcp";
     const SOURCE: &'static str = include_str!("dup_thresh.rs");
-    const RULES: &'static [Rule] = &[Rule::MayExceedWindow, Rule::Needs(Need::Sack, "its threshold stays at 3")];
+    const RULES: &'static [Rule] = &[Rule::MayExceedWindow, Rule::Needs(Need::Sack, "the threshold stays at 3")];
 }
 
 impl Part<dyn DupThresh> for Config {

@@ -33,7 +33,7 @@ use crate::part::{Algorithm, Part};
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The estimator that gets the samples.
+    /// The parameters of RFC 6298, which gets the samples.
     pub rfc6298: rfc6298::Config,
 }
 

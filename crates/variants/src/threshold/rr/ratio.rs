@@ -7,8 +7,8 @@
 //! - 3: W is sampled once per round trip.
 //! - 4: a false fast retransmit gives a sample of D; `fa += S`.
 //! - 5: on a timeout, `fa -= S * C(timeout) / C(false fast retransmit)`.
-//! - 6: if limited transmit was exhausted when SND.UNA advances, the same with C(limited transmit), if that is the
-//!   larger cost. The costs are in `costs.rs`.
+//! - 6: if limited transmit was exhausted when SND.UNA advances, `fa -= S * C(limited transmit) / C(false fast
+//!   retransmit)`, unless the quotient is at most 1. The costs are in `costs.rs`.
 //!
 //! **Departures.** An episode in which a DSACK proves every retransmission spurious counts as one false fast
 //! retransmit, however many segments it retransmitted: one reduction, one cost. The paper (§5.7) only says that W is an

@@ -45,7 +45,7 @@ pub(crate) const VARIANT: Variant = Variant {
     summary: "the receiver measures reordering and advises the sender's dupthresh",
     source: "RR-TCP, ICSI TR-02-006, section 6",
     side: Side::Both,
-    peer_needs: "SACK, the experimental option",
+    peer_needs: "SACK, the experimental option `dup-thresh`",
     status: Status::Partial,
     compose: || Composition {
         dup_thresh: Arc::new(Advised::default()),
@@ -87,6 +87,7 @@ impl Default for Config {
 impl Algorithm for Config {
     const NAME: &'static str = "advise-dup-thresh";
     const SOURCE: &'static str = include_str!("receiver.rs");
+    const ABOUT: &'static str = "The receiver measures reordering and advises a threshold (RR-TCP §6)";
     const RULES: &'static [Rule] = &[Rule::Needs(Need::Feature(Features::DUP_THRESH), "the threshold stays at 3")];
 }
 
@@ -172,6 +173,7 @@ pub struct Advised {}
 impl Algorithm for Advised {
     const NAME: &'static str = "advised";
     const SOURCE: &'static str = include_str!("receiver.rs");
+    const ABOUT: &'static str = "The threshold that the receiver advises (RR-TCP §6)";
     const RULES: &'static [Rule] = &[Rule::MayExceedWindow];
 }
 

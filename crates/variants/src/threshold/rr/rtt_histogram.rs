@@ -12,10 +12,10 @@
 //! was sent twice gives the mean of both times when a DSACK reports it (`enhanced_sampling.rs`). The timeout is the
 //! sample of rank `ceil(0.998 n)` plus the clock granularity.
 //!
-//! **Departures.** The paper does not give the number of samples, their life, or the timeout at the start. Our choice
-//! is 4096 samples, the 80 s of reordering events, and RFC 6298 while there are fewer than 32 samples. The paper has
-//! samples "for each packet"; that packets sent twice are sampled as in DSACK-ES is our reading, because its Table 1
-//! builds DSACK-HG on DSACK-TA.
+//! **Departures.** The paper does not give the number of samples, how long they are kept, or the timeout at the start.
+//! Our choice is 4096 samples, 80 s (as for reordering events), and RFC 6298 while there are fewer than 32 samples. The
+//! paper has samples "for each packet"; that packets sent twice are sampled as in DSACK-ES is our reading, because its
+//! Table 1 builds DSACK-HG on DSACK-TA.
 //!
 //! **Reproduces.** RR-TCP Fig. 10 and Table 3, DSACK-HG.
 //!

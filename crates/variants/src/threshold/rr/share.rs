@@ -12,7 +12,7 @@
 //! **Rules.** When a connection closes, its state is stored. When one opens, events older than 80 s are dropped; if
 //! none is left, the connection starts without history.
 //!
-//! **Departures.** All numbers are our choice; 80 s is the life of an event within a connection. The connection that
+//! **Departures.** All numbers are our choice; a connection also keeps its own events for 80 s. The connection that
 //! closes last replaces the stored state.
 //!
 //! **Status.** Partial: the paper only mentions the idea.

@@ -2,8 +2,8 @@
 //!
 //! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, Table 1.
 //!
-//! **What it changes.** DSACK-R (`dsack_r.rs`) with a threshold that depends on measured reordering (`dup_thresh.rs`),
-//! and with limited transmit of up to one window, without which a large threshold could never be reached (§2.3).
+//! **What it changes.** `dsack-r` with a threshold that depends on measured reordering (`dup_thresh.rs`), and with
+//! limited transmit of up to one window. Without it, a threshold above the window could never be reached (§2.3).
 //!
 //! **Rules.**
 //!
@@ -15,17 +15,18 @@
 //! | `rr-taes` | DSACK-TAES, the complete RR-TCP | adaptive | enhanced sampling |
 //! | `rr-hg` | DSACK-HG | adaptive | 99.8th percentile of RTTs (`rtt_histogram.rs`) |
 //!
-//! `-mean`, the default, uses the mean length of the two copies of a segment; `-rtx` uses the length of the original,
-//! which a bit identifies (`retransmitted.rs`).
+//! The FA ratio is the fraction of reordering lengths below the threshold: fixed at 90 %, or adapted to the cost of
+//! mistakes. For a segment that was sent twice, the length is the mean of both copies; the variants whose name ends in
+//! `-rtx` use the length of the original, which a bit identifies (`retransmitted.rs`).
 //!
-//! **Departures.** See the parts.
+//! **Departures.** See `dup_thresh.rs`, `ratio.rs`, `enhanced_sampling.rs` and `rtt_histogram.rs`.
 //!
 //! **Reproduces.** The shape of RR-TCP Figs. 4, 7 and 10, and Table 3 except for DSACK-TA (2.5 s instead of 1.6 s). The
 //! numbers of the paper require that the maximum window of the connection also limits limited transmit
 //! (`max_window_caps = "flight"`) and that one segment per round trip is timed (`rtt_samples = "per-round"`); both are
 //! the defaults.
 //!
-//! **Status.** `rr-fa` and `rr-faes` faithful, the others partial: see `dup_thresh.rs` and `rtt_histogram.rs`.
+//! **Status.** Faithful with a fixed FA ratio, otherwise partial: see `dup_thresh.rs` and `rtt_histogram.rs`.
 
 use std::sync::Arc;
 
@@ -90,7 +91,7 @@ pub(crate) const HG: Variant = Variant {
 pub(crate) const FA_RTX: Variant = Variant {
     name: "rr-fa-rtx",
     aliases: &["dsack-fa-rtx"],
-    summary: "rr-fa with a header bit that shows which copy of a segment arrived",
+    summary: "rr-fa with an echoed retransmission bit, which shows which copy of a segment arrived",
     status: Status::Faithful,
     compose: || with_bit(fa(), false),
     ..TAES_RTX
@@ -100,7 +101,7 @@ pub(crate) const FA_RTX: Variant = Variant {
 pub(crate) const TA_RTX: Variant = Variant {
     name: "rr-ta-rtx",
     aliases: &["dsack-ta-rtx"],
-    summary: "rr-ta with a header bit that shows which copy of a segment arrived",
+    summary: "rr-ta with an echoed retransmission bit, which shows which copy of a segment arrived",
     compose: || with_bit(ta(), true),
     ..TAES_RTX
 };
@@ -109,10 +110,10 @@ pub(crate) const TA_RTX: Variant = Variant {
 pub(crate) const TAES_RTX: Variant = Variant {
     name: "rr-taes-rtx",
     aliases: &["dsack-taes-rtx"],
-    summary: "rr-taes with a header bit that shows which copy of a segment arrived",
+    summary: "rr-taes with an echoed retransmission bit, which shows which copy of a segment arrived",
     source: "RR-TCP, ICSI TR-02-006, section 5.1.1",
     side: Side::Both,
-    peer_needs: "SACK, DSACK, header bit",
+    peer_needs: "SACK, DSACK, the experimental option `retransmitted`",
     compose: || with_bit(taes(), true),
     ..TAES
 };
