@@ -436,7 +436,7 @@ def _share(run: dict[str, Any], reference: float | None) -> float | None:
 
 
 def row(run: dict[str, Any]) -> dict[str, Any]:
-    """Return a run as it is stored: its counts, those of its sets of flows in one column, what algorithms show in another."""
+    """Return a run as it is stored: the counts of its sets of flows in one column, what algorithms show in another."""
     numbers = flat(run)
     shown = [{"name": name, "value": numbers.pop(name)} for name in _frames.shown(numbers)]
     return {**numbers, "groups": _groups(run), "shown": shown}

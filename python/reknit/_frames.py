@@ -44,7 +44,7 @@ def from_rows(rows: Sequence[Mapping[str, Any]], schema: Schema) -> polars.DataF
 
 
 def shown(names: Iterable[str]) -> Schema:
-    """Return the columns of the numbers that algorithms show: their names, such as ``dup_thresh.fa_ratio``, have a dot."""
+    """Return the columns of the numbers that algorithms show; such names (``dup_thresh.fa_ratio``) have a dot."""
     return dict.fromkeys(sorted({name for name in names if "." in name}), "float")
 
 
