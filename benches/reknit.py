@@ -22,12 +22,12 @@ DEVELOPMENT = "1,2,3,4,5,6,7,8,9,10,11,12"
 PATHS = ["--paths", "10"]
 COMPARED = ["reknit", "reknit-reno", "linux", "bbr", "bbr1", "pr", "rack", "rr-taes", "dsack-r", "sack"]
 
-# Each takes one part of the algorithm away.
+# Each changes one part of the algorithm.
 ABLATIONS = {
-    "reknit": "",
+    "`reknit`": "",
     "never reduces at once because of earlier outcomes": "[loss_detector]\nlearns_outcomes = false",
-    "never reduces at once because many repairs are undecided": "[loss_detector]\nmax_undecided = 1000",
-    "slow start goes on while repairs are undecided": "[loss_detector]\nholds_slow_start = false",
+    "never reduces at once because many retransmissions are undecided": "[loss_detector]\nmax_undecided = 1000",
+    "slow start goes on while retransmissions are undecided": "[loss_detector]\nholds_slow_start = false",
     "grows by cumulative ACKs": '[congestion_control]\nprogress = "acked"',
     "limited transmit of RFC 3042": '[limited_transmit]\nalgorithm = "rfc3042"',
     "offers timestamps": "timestamps = true",
@@ -85,17 +85,18 @@ def comparison() -> None:
     shares = matrix("--seed", REPORT, *PATHS, "--variants", ",".join(COMPARED))
     names = [name for name in COMPARED if (name, False) in shares]
     count = {lossy: len(shares["reknit", lossy]) for lossy in (False, True)}
-    print(f"## Comparison\n\n{count[False]} paths that lose packets only in queues, share of what is possible:\n")
-    head = ["variant", "mean", "minimum", "paths above 94 %"]
+    print("## Comparison\n\nGoodput as a share of what is possible:\n")
+    print(f"{count[False]} paths that lose packets only in queues:\n")
+    head = ["variant", "mean, paths capped at 100 %", "minimum", "paths with at least 94 %"]
     table(head, [lossless_row(f"`{name}`", shares[name, False]) for name in names])
     print(f"{count[True]} paths that also lose packets at random:\n")
-    head = ["variant", "mean, at most 100 % per path", "mean", "minimum", "maximum"]
+    head = ["variant", "mean, paths capped at 100 %", "mean", "minimum", "maximum"]
     table(head, [lossy_row(f"`{name}`", shares[name, True]) for name in names])
 
 
 def ablations() -> None:
-    """Take one part away at a time."""
-    print("## Ablations\n")
+    """Change one part at a time."""
+    print("## Ablations\n\nEach row changes one part of the algorithm:\n")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, change) in enumerate(ABLATIONS.items()):
@@ -105,7 +106,7 @@ def ablations() -> None:
             shares = matrix("--seed", DEVELOPMENT, *PATHS, "--variants", "oracle", "--variant-file", str(file))
             lossless, lossy = (shares[f"v{number}", kind] for kind in (False, True))
             rows.append([*lossless_row(name, lossless)[:3], *lossy_row(name, lossy)[1:3]])
-    head = ["", "lossless mean", "lossless minimum", "lossy mean, at most 100 % per path", "lossy mean"]
+    head = ["", "lossless mean, capped", "lossless minimum", "lossy mean, capped", "lossy mean"]
     table(head, rows)
 
 
@@ -132,11 +133,12 @@ def phases() -> None:
         first = list(shares_received([file for file in files if not is_lossy(file)], 0.0, 5.0))
         later = list(shares_received([file for file in files if is_lossy(file)], 10.0, 30.0))
     capped = statistics.mean(min(1.0, share) for share in first)
-    print("## The first seconds, and after them\n")
-    print(f"- Lossless paths, bytes received in the first 5 s: mean {percent(capped)}, minimum {percent(min(first))}.")
+    print("## The first seconds, and after them\n\nBytes received, as a share of what `oracle` receives:\n")
+    least = percent(min(first))
+    print(f"- Lossless paths, first 5 s: mean {percent(capped)} (paths capped at 100 %), minimum {least}.")
     over = sum(share > 1.3 for share in later)
     mean = percent(statistics.mean(later))
-    print(f"- Lossy paths, bytes received from 10 s to 30 s: mean {mean}; {over} of {len(later)} paths above 130 %.\n")
+    print(f"- Lossy paths, 10 s to 30 s: mean {mean}; {over} of {len(later)} paths above 130 %.\n")
 
 
 BOTTLENECK = """[[forward]]
@@ -184,7 +186,7 @@ def together(folder: Path, variant: str) -> tuple[float, float, float]:
 
 def fairness() -> None:
     """Measure flows beside `linux` in one drop-tail queue, in order."""
-    print("## Beside Linux\n")
+    print("## Sharing a queue with Linux\n")
     rows = []
     for rate, delay, queue, count in BOTTLENECKS:
         with tempfile.TemporaryDirectory() as name:
@@ -193,9 +195,9 @@ def fairness() -> None:
             (folder / "flows.toml").write_text(FLOWS.format(count=count))
             share, jain, drops = together(folder, "reknit")
             alone = together(folder, "linux")[2]
-        what = f"{rate} Mbit/s, {2 * delay} ms, queue of {queue}, {count} + {count} flows"
+        what = f"{rate} Mbit/s, {2 * delay} ms, queue of {queue} packets, {count} + {count} flows"
         rows.append([what, f"{share:.2f}", f"{jain:.3f}", f"{drops / alone:.2f}"])
-    table(["bottleneck", "share (1 is fair)", "Jain's index", "drop rate / that of `linux` alone"], rows)
+    table(["bottleneck", "goodput / fair share", "Jain's index", "drop rate / that of `linux` alone"], rows)
 
 
 if __name__ == "__main__":
