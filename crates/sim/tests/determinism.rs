@@ -31,7 +31,7 @@ fn one_flow_with_delayed_packets() {
 
 #[test]
 fn time_based_detection_over_two_paths() {
-    assert_eq!(hash(&scenario("two-paths-200ms", "rack", 30)), ("0d052db559123ee0".to_owned(), 60_950));
+    assert_eq!(hash(&scenario("two-paths-200ms", "rack", 30)), ("443cf1afccb08851".to_owned(), 69_503));
 }
 
 #[test]

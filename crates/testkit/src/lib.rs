@@ -63,6 +63,8 @@ pub struct Ack {
     pub dsack: Option<u32>,
     /// The echoed timestamp, in milliseconds of the sender's clock.
     pub ecr: Option<u32>,
+    /// How long ago the receiver sent it, in milliseconds.
+    pub age_ms: u32,
     /// ECN echo.
     pub ece: bool,
     /// The experimental option.
@@ -280,7 +282,8 @@ impl Script {
         if self.timestamps {
             let ecr = ack.ecr.unwrap_or((self.now.as_nanos() / 1_000_000) as u32);
             let ecr = ecr.wrapping_add(self.timestamp_offset);
-            segment.options.timestamps = Some(Timestamps { val: (self.now.as_nanos() / 1_000_000) as u32, ecr });
+            segment.options.timestamps =
+                Some(Timestamps { val: (self.now.as_nanos() / 1_000_000) as u32 - ack.age_ms, ecr });
         }
         self.connection.on_segment(self.now, &segment);
         self.connection.check().unwrap();

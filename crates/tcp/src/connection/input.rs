@@ -4,13 +4,18 @@ use reknit_units::{Bytes, Duration, Instant};
 
 use super::{CloseReason, Connection, State};
 use crate::experiment::Experiment;
+use crate::facts::TIMESTAMP_TICK;
 use crate::receiver::{Arrived, Delivery};
+use crate::seams::LateAcks;
 use crate::segment::{Ecn, Flags, Segment};
 use crate::sender::{AckInput, SackReport};
 use crate::seq::Offset;
 
 /// After this time without an update, TS.Recent is no longer valid (RFC 7323 §5.5).
 const OUTDATED: Duration = Duration::from_secs(24 * 24 * 3600);
+
+/// The age up to which [`LateAcks::All`] reads ACKs.
+const LATEST_ACK: Duration = Duration::from_secs(8);
 
 /// Whether to process the rest of the segment.
 type SegmentCheck = std::ops::ControlFlow<()>;
@@ -79,6 +84,10 @@ impl Connection {
             return DROP;
         }
         let old = !segment.flags.has(Flags::RST) && self.fails_paws(now, segment);
+        if old && self.reads_late_ack(segment, start) {
+            let _ = self.take_ack(now, segment, start);
+            return DROP;
+        }
         if old {
             let stats = &mut self.receiver.stats;
             stats.paws_discards += u64::from(segment.len > 0);
@@ -111,6 +120,8 @@ impl Connection {
                 self.challenge(now);
             }
             let _ = self.take_ack(now, segment, start);
+        } else if old && end > start && start < self.receiver.rcv_nxt() {
+            self.receiver.on_discarded(start, end);
         } else {
             self.challenge(now);
         }
@@ -141,6 +152,26 @@ impl Connection {
             }
             _ => false,
         }
+    }
+
+    /// True if a pure ACK with an older timestamp is only late (see [`LateAcks`]).
+    fn reads_late_ack(&self, segment: &Segment, start: Offset) -> bool {
+        let Some(timestamps) = segment.options.timestamps.filter(|_| segment.is_pure_ack()) else { return false };
+        let sender = &self.sender.state;
+        let limit = match self.sender.late_acks() {
+            LateAcks::Discard => return false,
+            LateAcks::Duplicates => {
+                let repeats = start == self.receiver.rcv_nxt()
+                    && segment.ack == sender.snd_una.to_wire(self.identity.isn)
+                    && self.scaled_window(segment) == sender.snd_wnd;
+                if !repeats {
+                    return false;
+                }
+                sender.rto * 6 / 5
+            }
+            LateAcks::All => LATEST_ACK,
+        };
+        TIMESTAMP_TICK * u64::from(self.ts_recent.wrapping_sub(timestamps.val)) <= limit
     }
 
     /// RFC 7323 §4.3: the timestamp to echo is that of the next segment in order. Only a segment that has passed all
@@ -203,7 +234,7 @@ impl Connection {
             self.challenge(now); // RFC 5961 §5.2
             return DROP;
         };
-        let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.handshake.timestamps);
+        let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.echoes_are_valid());
         let input = AckInput {
             ack,
             seq: start,
@@ -218,6 +249,11 @@ impl Connection {
         self.sender.on_ack(now, &input);
         self.after_ack(now);
         GO_ON
+    }
+
+    /// False if an echoed timestamp does not tell when the segment was sent that caused this ACK.
+    fn echoes_are_valid(&self) -> bool {
+        self.handshake.timestamps && !self.sender.repeats_timestamps()
     }
 
     /// State changes when our FIN is acknowledged.

@@ -48,7 +48,7 @@ impl Connection {
     pub(super) fn flush(&mut self, now: Instant) {
         for i in 0..self.sender.outbox.len() {
             let outgoing = self.sender.outbox[i];
-            let segment = self.data_segment(now, outgoing);
+            let segment = self.data_segment(outgoing);
             self.out.push_back(segment);
         }
         self.sender.outbox.clear();
@@ -71,7 +71,7 @@ impl Connection {
         self.out.push_back(segment);
     }
 
-    fn data_segment(&mut self, now: Instant, outgoing: Outgoing) -> Segment {
+    fn data_segment(&mut self, outgoing: Outgoing) -> Segment {
         let end = outgoing.start + Bytes(u64::from(outgoing.len));
         let fin = self.sender.fin().is_some_and(|fin| fin < end);
         let len = (outgoing.len - u32::from(fin)) as u16;
@@ -88,7 +88,7 @@ impl Connection {
         if is_new && std::mem::take(&mut self.sender.send_cwr) {
             flags |= Flags::CWR;
         }
-        let mut segment = self.segment(now, outgoing.start, flags, len, self.receiver.disclosure());
+        let mut segment = self.segment(outgoing.stamped, outgoing.start, flags, len, self.receiver.disclosure());
         if self.handshake.ecn && is_new {
             segment.ecn = Ecn::Capable0;
         }

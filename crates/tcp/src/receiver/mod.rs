@@ -265,6 +265,17 @@ impl Receiver {
         }
     }
 
+    /// A segment was discarded by PAWS. RFC 7323 §5.3 asks for an ACK. If the data had already arrived, the ACK reports
+    /// the duplicate (RFC 2883), as Linux does: the late original of a retransmitted segment tells the sender that the
+    /// retransmission was spurious.
+    pub(crate) fn on_discarded(&mut self, start: Offset, end: Offset) {
+        let end = end.min(self.rcv_nxt());
+        if start < end {
+            self.report_duplicate(start..end, None);
+        }
+        self.owe_now();
+    }
+
     fn report_duplicate(&mut self, duplicate: std::ops::Range<Offset>, block: Option<std::ops::Range<Offset>>) {
         if self.config.dsack {
             self.sack.on_duplicate(duplicate, block);

@@ -96,6 +96,19 @@ impl Verdicts {
     }
 }
 
+/// Which pure ACKs are still read although PAWS rejects their older timestamps (RFC 7323 §5): others have overtaken
+/// them, and their SACK blocks may be news.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LateAcks {
+    /// None, as RFC 7323 requires.
+    #[default]
+    Discard,
+    /// Duplicate ACKs that are at most 1.2 RTO late, as in Linux.
+    Duplicates,
+    /// Those that are at most 8 s late. Sequence numbers wrap in that time only above 4 Gbit/s.
+    All,
+}
+
 /// Which segments are lost, or when to look again.
 pub trait LossDetector: Plugin {
     /// Decides which outstanding segments are lost. Called once per ACK, after the update of the scoreboard. Outside
@@ -129,6 +142,17 @@ pub trait LossDetector: Plugin {
     /// True if reductions stay open, so that [`Verdicts::withdraw`] can undo each of the last few.
     fn withdraws(&self) -> bool {
         false
+    }
+
+    /// True if a retransmission carries the timestamp of the first transmission, so that a receiver does not discard the
+    /// originals of later segments as old duplicates (PAWS, RFC 7323 §5). Echoed timestamps then measure nothing.
+    fn repeats_timestamps(&self) -> bool {
+        false
+    }
+
+    /// Which ACKs are read although PAWS rejects them.
+    fn late_acks(&self) -> LateAcks {
+        LateAcks::Discard
     }
 
     /// True if [`LossDetector::on_told`] must be called with what the network lost, which only a simulator can do.

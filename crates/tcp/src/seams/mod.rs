@@ -13,7 +13,7 @@ mod receiver;
 mod response;
 mod table;
 
-pub use self::detection::{DupThresh, Entry, LossDetector, Postponement, SpuriousDetector, Verdicts, Why};
+pub use self::detection::{DupThresh, Entry, LateAcks, LossDetector, Postponement, SpuriousDetector, Verdicts, Why};
 pub use self::memory::Memory;
 pub(crate) use self::plugin::PluginSet;
 pub use self::plugin::{Plugin, Plugins, ReceiverPlugins, SenderPlugins, ShownName};

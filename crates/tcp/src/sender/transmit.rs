@@ -235,7 +235,7 @@ impl Sender {
         self.state.snd_nxt = start + len;
         self.start_timing(now, self.state.snd_nxt);
         self.put(now, id, cause, false);
-        self.outbox.push(Outgoing { start, len: new.len, again: false, cause });
+        self.outbox.push(Outgoing { start, len: new.len, again: false, stamped: now, cause });
     }
 
     pub(super) fn retransmit(&mut self, now: Instant, id: SegId, cause: Cause) {
@@ -244,6 +244,7 @@ impl Sender {
         }
         let Some(record) = self.board.get(id) else { return };
         let (start, end) = (record.start, record.end());
+        let stamped = if self.repeats_timestamps() { record.first_sent } else { now };
         if let Some(snapshot) = &mut self.state.snapshot {
             snapshot.retransmitted += 1;
         }
@@ -264,7 +265,7 @@ impl Sender {
         while start < end {
             let rest = end.since(start);
             let len = if rest <= self.state.smss + Bytes(1) { rest } else { self.state.smss };
-            self.outbox.push(Outgoing { start, len: len.0 as u32, again: true, cause });
+            self.outbox.push(Outgoing { start, len: len.0 as u32, again: true, stamped, cause });
             start += len;
         }
     }

@@ -127,6 +127,19 @@ fn an_old_duplicate_is_acknowledged_and_dropped() {
 }
 
 #[test]
+fn a_late_original_that_paws_discards_is_reported_as_a_duplicate() {
+    // Its retransmission filled the hole, and the receiver has echoed newer timestamps since.
+    let mut peer = established();
+    peer.at(20).send(stamped(data(1, 1, 100), 2020, OURS));
+    peer.send(stamped(data(101, 1, 100), 2030, OURS));
+    peer.at(LATER_MS).take();
+    assert_eq!(peer.send(stamped(data(1, 1, 100), 2000, OURS)), 0);
+    assert_eq!(peer.hear(), [". 1:1(0) ack 201 sack 1:101"]);
+    let stats = peer.connection.receive_stats();
+    assert_eq!((stats.segments, stats.duplicates, stats.paws_discards), (2, 0, 1));
+}
+
+#[test]
 fn an_old_ack_acknowledges_nothing() {
     let mut peer = established();
     peer.write(100);

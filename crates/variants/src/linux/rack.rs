@@ -18,10 +18,11 @@
 //! - 8: at a timeout, segments are overdue without a reordering window.
 //! - 9: a partial ACK whose timestamp belongs to an original transmission marks nothing lost while retransmissions are
 //!   in flight.
+//! - 10: a duplicate ACK that PAWS rejects is read if it is at most 1.2 RTO late.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
-use reknit_tcp::seams::{LossDetector, Plugin, Verdicts};
+use reknit_tcp::seams::{LateAcks, LossDetector, Plugin, Verdicts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
@@ -303,6 +304,10 @@ impl LossDetector for Rack {
     }
 
     /// Rule 5.
+    fn late_acks(&self) -> LateAcks {
+        LateAcks::Duplicates
+    }
+
     fn holds_rto(&self) -> bool {
         true
     }

@@ -3,7 +3,7 @@
 
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Cause, Duplicate, Record, SegId};
-use reknit_tcp::seams::{LossDetector, Plugin, Verdicts, Why};
+use reknit_tcp::seams::{LateAcks, LossDetector, Plugin, Verdicts, Why};
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,11 +31,13 @@ pub struct Config {
     pub learns_outcomes: bool,
     /// Slow start pauses while a repair is undecided.
     pub holds_slow_start: bool,
+    /// Retransmissions carry the timestamp of the first transmission, if timestamps were negotiated.
+    pub repeats_timestamps: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { max_undecided: 10, learns_outcomes: true, holds_slow_start: true }
+        Config { max_undecided: 10, learns_outcomes: true, holds_slow_start: true, repeats_timestamps: true }
     }
 }
 
@@ -299,5 +301,13 @@ impl LossDetector for LearnedLateness {
 
     fn withdraws(&self) -> bool {
         true
+    }
+
+    fn repeats_timestamps(&self) -> bool {
+        self.config.repeats_timestamps
+    }
+
+    fn late_acks(&self) -> LateAcks {
+        LateAcks::All
     }
 }

@@ -36,9 +36,12 @@
 //!   undecided. The window limits the pipe.
 //! - *Silence.* There is no retransmission timer. If no ACK arrives for one and a half round trips and the wait, the
 //!   sender sends a probe. If two probes are not answered, everything outstanding is marked lost, as after a timeout.
+//! - *Timestamps.* They are not offered. If the connection has them anyway, a retransmission carries the timestamp of
+//!   the first transmission, so that the receiver does not discard the originals of later segments (PAWS, RFC 7323
+//!   §5). ACKs that others have overtaken are read if they are at most 8 s late. Echoed timestamps are not used.
 //!
-//! **Departures.** There is no paper. Timestamps are not offered: with them, a retransmission makes the receiver
-//! discard late originals (PAWS, RFC 7323 §5).
+//! **Departures.** There is no paper. A retransmission with an earlier timestamp departs from RFC 7323 §3.2; reading
+//! overtaken ACKs departs from §5.3.
 //!
 //! **Reproduces.** Nothing.
 //!

@@ -17,6 +17,7 @@ mod ncr;
 mod paxson_rcv;
 mod pr;
 mod rack;
+mod reknit;
 mod rn;
 mod rr;
 mod rr_rcv;
