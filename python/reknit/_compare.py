@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
 RUN: Schema = {**COUNTS, **MEASURED}
 """Columns of a single run. Runs of a comparison lack those of `MEASURED`."""
-ROW: Schema = {**RUN, "groups": GROUP}
-"""Columns of a run in a sweep."""
+SHOWN: Schema = {"name": "str", "value": "float"}
+"""Columns of the numbers that a run's algorithms show."""
+ROW: Schema = {**RUN, "groups": GROUP, "shown": SHOWN}
+"""Columns of a stored run."""
 _SUMMARY: Schema = {
     "path": "str",
     "variant": "str",
@@ -71,10 +73,11 @@ class Comparison:
         that the mean does not describe any of them (docs/json.md has the rule); ``of_in_order``, the mean as a share of
         the path's ``in_order_mbit_s``; ``possible_mbit_s``, the goodput of the oracle with the same growth, and
         ``of_possible``, the mean as a share of it (null if the oracle did not run); ``fell_back``, the options that the
-        variant did without because the other end does not support them.
+        variant did without because the other end does not support them; a column for each number that algorithms show.
     runs : polars.DataFrame
         A row for each run, with all its counts (docs/json.md). Column names end in their unit; columns without a unit
-        are counts.
+        are counts. Numbers that a variant's algorithms show have columns with the names of their seams, such as
+        ``dup_thresh.fa_ratio``; they are null for other variants.
     groups : polars.DataFrame
         A row for each run and set of flows of the scenario, or part of a mix: ``group``, its name; ``group_variant``,
         the variant that it sets, if any; ``flows``, the number of flows; their ``goodput_mbit_s``, Mbit/s; Jain's
@@ -134,10 +137,10 @@ class Run:
     series : polars.DataFrame
         The senders' variables every ``sample_every``: ``time_s`` in seconds, windows in bytes (``cwnd_bytes``,
         ``ssthresh_bytes``, ``flight_size_bytes``, ``pipe_bytes``, ``snd_wnd_bytes``), ``dup_thresh_segments``,
-        ``reordering_coverage`` (the share of measured reordering that the threshold should cover; null for variants
-        without one), ``srtt_ms`` and ``rto_ms``, ``phase`` (open, disorder, recovery, loss), and so far
-        ``acknowledged_bytes``, ``delivered_bytes`` (data that arrived in order) and ``spurious_retransmissions``.
-        Empty without ``sample_every``.
+        ``srtt_ms`` and ``rto_ms``, ``phase`` (open, disorder, recovery, loss), and so far
+        ``acknowledged_bytes``, ``delivered_bytes`` (data that arrived in order) and ``spurious_retransmissions``; and
+        the numbers that the variant's algorithms show, such as ``dup_thresh.fa_ratio``. Empty without
+        ``sample_every``.
     groups : polars.DataFrame
         A row for each set of flows, as in `Comparison`.
     path, description, variant : str
@@ -276,6 +279,7 @@ def _comparison(found: list[dict[str, Any]], names: list[str], document: dict[st
             "possible_mbit_s": row["possible_mbit_s"],
             "of_possible": row["of_possible"],
             "fell_back": row["fell_back"],
+            **row["shown"],
         }
         for name, _, row in rows
     ]
@@ -299,9 +303,9 @@ def _comparison(found: list[dict[str, Any]], names: list[str], document: dict[st
     ]
     paths = [{**one, "path": name} for name, one in zip(names, found, strict=True)]
     return Comparison(
-        summary=_frames.from_rows(summary, _SUMMARY),
-        runs=_frames.from_rows(runs, {**_RUN_KEY, **_SHARES, **COUNTS}),
-        groups=_frames.from_rows(groups, {**_RUN_KEY, **GROUP}),
+        summary=_frames.with_shown(summary, _SUMMARY),
+        runs=_frames.with_shown(runs, {**_RUN_KEY, **_SHARES, **COUNTS}),
+        groups=_frames.with_shown(groups, {**_RUN_KEY, **GROUP}),
         paths=_frames.from_rows(paths, {"path": "str", "description": "str", "in_order_mbit_s": "float"}),
         document=document,
     )
@@ -357,8 +361,8 @@ def simulate(
     _warn(found["warnings"])
     return Run(
         totals=flat(found["run"]),
-        series=_frames.frame(found["series"], SERIES),
-        groups=_frames.from_rows(_groups(found["run"]), GROUP),
+        series=_frames.frame(found["series"], {**SERIES, **_frames.shown(found["series"])}),
+        groups=_frames.with_shown(_groups(found["run"]), GROUP),
         path=found["path"],
         description=found["description"],
         variant=found["variant"],
@@ -432,8 +436,10 @@ def _share(run: dict[str, Any], reference: float | None) -> float | None:
 
 
 def row(run: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of a run in a sweep: its counts, and those of its sets of flows in one column."""
-    return {**flat(run), "groups": _groups(run)}
+    """Return a run as it is stored: the counts of its sets of flows in one column, what algorithms show in another."""
+    numbers = flat(run)
+    shown = [{"name": name, "value": numbers.pop(name)} for name in _frames.shown(numbers)]
+    return {**numbers, "groups": _groups(run), "shown": shown}
 
 
 def flat(run: dict[str, Any]) -> dict[str, Any]:
@@ -441,12 +447,21 @@ def flat(run: dict[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = _transactions(run)
     for name, value in run.items():
         if name == "measured":
-            row.update(value or {})
+            row.update(_measured(value or {}))
+        elif name == "shown":
+            row.update(value)
         elif isinstance(value, dict) and name != "transactions":
             row[name] = value["total"]
             row.update({f"{name}_{cause}": count for cause, count in value.items() if cause != "total"})
         elif name not in ("seed", "groups", "transactions"):
             row[name] = value
+    return row
+
+
+def _measured(measured: dict[str, Any]) -> dict[str, Any]:
+    row = {name: value for name, value in measured.items() if name != "shown"}
+    for name, statistics in measured.get("shown", {}).items():
+        row.update({f"{name}_{statistic}": value for statistic, value in statistics.items()})
     return row
 
 
@@ -457,7 +472,8 @@ def _transactions(what: dict[str, Any]) -> dict[str, Any]:
 
 def _groups(run: dict[str, Any]) -> list[dict[str, Any]]:
     return [
-        {"group_variant": group.pop("variant"), **group, **_transactions(group)} for group in map(dict, run["groups"])
+        {"group_variant": group.pop("variant"), **group, **group["shown"], **_transactions(group)}
+        for group in map(dict, run["groups"])
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     import polars
@@ -41,6 +41,17 @@ def _polars(schema: Schema) -> dict[str, Any]:
 def from_rows(rows: Sequence[Mapping[str, Any]], schema: Schema) -> polars.DataFrame:
     """Make a table of these rows."""
     return frame({name: [row[name] for row in rows] for name in schema}, schema)
+
+
+def shown(names: Iterable[str]) -> Schema:
+    """Return the columns of the numbers that algorithms show; such names (``dup_thresh.fa_ratio``) have a dot."""
+    return dict.fromkeys(sorted({name for name in names if "." in name}), "float")
+
+
+def with_shown(rows: Sequence[Mapping[str, Any]], schema: Schema) -> polars.DataFrame:
+    """Make a table of these rows, with the columns of the schema and of the numbers that algorithms show."""
+    more = shown(name for row in rows for name in row)
+    return from_rows([{**dict.fromkeys(more), **row} for row in rows], {**schema, **more})
 
 
 def write_parquet(rows: Sequence[Mapping[str, Any]], schema: Schema, file: Path) -> None:

@@ -95,7 +95,8 @@ def sweep(
     -------
     polars.DataFrame
         A row for each point and seed, in the order of the grid: the axes, ``seed``, the counts of a run as in
-        ``Run.totals``, and ``groups``, a list with the counts of each set of flows as in ``Run.groups``.
+        ``Run.totals``, and ``groups``, a list with the counts of each set of flows as in ``Run.groups``; then the
+        numbers that algorithms show, null for variants that do not show them.
 
     Raises
     ------
@@ -167,8 +168,13 @@ def _table(grid: Sweep, rows: Mapping[str, dict[str, Any]]) -> polars.DataFrame:
         schema[name], columns[name] = _column([place[i] for place in places])
     schema["seed"] = "int"
     columns["seed"] = grid["seeds"] * (len(places) // len(grid["seeds"]))
+    found = [rows[key] for key, _ in grid["points"]]
     for name, kind in _compare.ROW.items():
-        schema[name], columns[name] = kind, [rows[key][name] for key, _ in grid["points"]]
+        if name != "shown":
+            schema[name], columns[name] = kind, [row[name] for row in found]
+    shown = [{number["name"]: number["value"] for number in row["shown"]} for row in found]
+    for name, kind in _frames.shown(name for numbers in shown for name in numbers).items():
+        schema[name], columns[name] = kind, [numbers.get(name) for numbers in shown]
     return _frames.frame(columns, schema)
 
 

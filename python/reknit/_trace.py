@@ -51,7 +51,8 @@ def trace(
         (``.`` is ACK), ``sack`` (blocks as ``"left-right"``) and ``dsack``; for data, ``segment`` (the number of the
         data segment), ``transmission`` (1 for the first) and ``cause`` (new, limited_transmit, fast_retransmit,
         timeout, probe, rescue, window_probe). At the sender also its variables after the event: ``cwnd_bytes``,
-        ``ssthresh_bytes``, ``dup_thresh_segments``, ``phase``, ``rto_ms`` (without back-off); null elsewhere.
+        ``ssthresh_bytes``, ``dup_thresh_segments``, ``phase``, ``rto_ms`` (without back-off); null elsewhere. At both
+        ends, a column for each number that the variant's algorithms show, such as ``dup_thresh.fa_ratio``.
 
     Raises
     ------
@@ -63,4 +64,4 @@ def trace(
     found = _native.trace(where, who, whole("seed", seed))
     for line in found["warnings"]:
         _warnings.warn(line, stacklevel=2)
-    return _frames.frame(found["packets"], PACKETS)
+    return _frames.frame(found["packets"], {**PACKETS, **_frames.shown(found["packets"])})

@@ -128,6 +128,18 @@ def test_a_killed_sweep_goes_on_where_it_was(how: signal.Signals, tmp_path: Path
     assert {name: row[name] for name in run.totals} == run.totals
 
 
+def test_what_algorithms_show_is_kept(tmp_path: Path) -> None:
+    """Also in a store; null for variants that do not show it."""
+    grid = {"path": "rr-tcp", "duration": "20s"}, {"variant": ["sack", "rr-ta"]}, 1
+    with ThreadPoolExecutor(1) as thread:
+        table = reknit.sweep(*grid, thread, tmp_path)
+        assert table.equals(reknit.sweep(*grid, thread, tmp_path))
+    run = reknit.simulate("rr-tcp", "rr-ta", duration="20s").totals
+    shown = sorted(name for name in run if "." in name)
+    assert shown == [f"dup_thresh.fa_ratio{statistic}" for statistic in ("", "_mean", "_std")]
+    assert table.select(shown).rows() == [(None, None, None), tuple(run[name] for name in shown)]
+
+
 def test_keys_of_all_kinds_vary() -> None:
     """Of the path, of sets of flows, whole paths and variants; what is a mapping has a label."""
     mine = {"name": "mine", "base": "rack", "loss_detector": {"reo_wnd_divisor": 1}}

@@ -156,5 +156,7 @@ fn facts(run: &RunSummary) -> Vec<(String, String)> {
         let (p50, p99) = (span(transactions.p50_ms), span(transactions.p99_ms));
         facts.push(("transactions", format!("{}, median {p50}, 99 % {p99}", count(transactions.completed))));
     }
-    facts.into_iter().map(|(name, fact)| (name.to_owned(), fact)).collect()
+    let facts = facts.into_iter().map(|(name, fact)| (name.to_owned(), fact));
+    let shown = run.shown.iter().map(|(name, value)| (name.clone(), format!("{} at the end", output::number(*value))));
+    facts.chain(shown).collect()
 }

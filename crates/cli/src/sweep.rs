@@ -162,7 +162,7 @@ fn labels(grid: &Grid, point: usize) -> Vec<String> {
 }
 
 fn csv(grid: &Grid, runs: &[Option<RunSummary>]) -> String {
-    let numbers = [columns::counts(), columns::measured()].concat();
+    let numbers = [columns::counts(), columns::measured(), columns::shown(runs.iter().flatten())].concat();
     let axes = grid.axes.iter().map(|axis| axis.key.as_str()).chain(["seed"]);
     let mut text = output::csv_line(axes.chain(numbers.iter().map(|column| column.name.as_str())));
     for (i, run) in runs.iter().enumerate() {

@@ -560,6 +560,37 @@ fn each_path_has_its_warning() {
 }
 
 #[test]
+fn what_an_algorithm_shows_is_in_every_output() {
+    const RATIO: &str = "dup_thresh.fa_ratio";
+    let options = ["--path", "rr-tcp", "--duration", "20 s"];
+    let compare = |more: &[&str]| {
+        let arguments = [&["compare", "--variants", "sack,rr-ta", "--seeds", "2"], &options[..], more].concat();
+        reknit(&arguments, 80)
+    };
+    let document: Value = serde_json::from_str(&compare(&["--json"])).unwrap();
+    let [sack, adaptive] = [0, 1].map(|i| &document["variants"][i]);
+    assert_eq!((&sack["shown"], &sack["runs"][0]["shown"]), (&serde_json::json!({}), &serde_json::json!({})));
+    let ratios = [0, 1].map(|i| adaptive["runs"][i]["shown"][RATIO].as_f64().unwrap());
+    assert!(ratios.iter().all(|ratio| (0.0..0.99).contains(ratio)) && ratios[0] != ratios[1], "{ratios:?}");
+    let mean = adaptive["shown"][RATIO].as_f64().unwrap();
+    assert!((mean - f64::midpoint(ratios[0], ratios[1])).abs() < 1e-12, "{mean} of {ratios:?}");
+    // The numbers have a column, which is empty for variants that do not show them.
+    let column = |csv: &str| {
+        let position = csv.lines().next().unwrap().split(',').position(|title| title == RATIO).unwrap();
+        csv.lines().skip(1).map(|line| line.split(',').nth(position).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(column(&compare(&["--csv"])), ["", "", &ratios[0].to_string(), &ratios[1].to_string()]);
+    // Over time: the series ends with the number of the run.
+    let simulate = |more: &[&str]| reknit(&[&["simulate", "--variant", "rr-ta"], &options[..], more].concat(), 80);
+    assert_eq!(column(&simulate(&["--csv"])).last(), Some(&ratios[0].to_string()));
+    assert!(simulate(&[]).contains(&format!("{RATIO} ")), "{}", simulate(&[]));
+    let run: Value = serde_json::from_str(&simulate(&["--json"])).unwrap();
+    assert_eq!(run["run"]["shown"][RATIO], ratios[0]);
+    let over_time = &run["run"]["measured"]["shown"][RATIO];
+    assert!(over_time["mean"].as_f64().unwrap() > 0.0 && over_time["std"].as_f64().unwrap() > 0.0, "{over_time}");
+}
+
+#[test]
 fn sweeps_resume_from_their_store() {
     let axes = "path = \"rr-tcp\"\nduration = \"2 s\"\nseeds = 2\nvariant = \"sack\"\n[axes]\nloss = [0, \"1 %\"]\n";
     let file = file("sweep", axes);

@@ -1,12 +1,14 @@
 //! The columns of tables, derived from the types of the results: CSV and the tables of the Python package have the same
 //! columns.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::schema::{self, fields};
-use crate::{GroupSummary, RunSummary};
+use crate::{GroupSummary, OverTime, RunSummary};
 
 /// Fields that only measured runs have.
 const OF_MEASURED_RUNS: [&str; 2] = ["measured", "run_length_mean_packets"];
@@ -48,6 +50,29 @@ pub fn counts() -> Vec<Column> {
 pub fn measured() -> Vec<Column> {
     let run = schema::of::<RunSummary>();
     columns(&run, fields(&run).filter(|(name, _)| OF_MEASURED_RUNS.contains(name)))
+}
+
+/// A column for each number that algorithms show in any of `runs`, and for measured runs also for its values over time.
+pub fn shown<'a>(runs: impl IntoIterator<Item = &'a RunSummary>) -> Vec<Column> {
+    let (mut at_end, mut over_time) = (BTreeSet::new(), BTreeSet::new());
+    for run in runs {
+        at_end.extend(run.shown.keys());
+        over_time.extend(run.measured.iter().flat_map(|measured| measured.shown.keys()));
+    }
+    let of_end = at_end.into_iter().map(|name| Column {
+        name: name.clone(),
+        kind: Kind::Float,
+        pointer: format!("/shown/{name}"),
+    });
+    let statistics = of_rows::<OverTime>();
+    let of_time = over_time.into_iter().flat_map(|name| {
+        statistics.iter().map(move |statistic| Column {
+            name: joined(name, &statistic.name),
+            pointer: format!("/measured/shown/{name}{}", statistic.pointer),
+            kind: statistic.kind,
+        })
+    });
+    of_end.chain(of_time).collect()
 }
 
 /// The counts of a set of flows in a run.
@@ -147,6 +172,38 @@ mod tests {
         assert_eq!((of("window_cuts"), of("window_cuts_ecn")), ((Kind::Int, "4"), (Kind::Int, "1")));
         assert_eq!(of("transactions_p50_ms"), (Kind::Float, ""));
         assert!(counts.iter().all(|column| column.name != "seed" && column.name != "groups"));
+    }
+
+    #[test]
+    fn a_number_that_any_run_shows_is_a_column() {
+        let run = |shown: &[(&str, f64)], over_time: &[(&str, OverTime)]| {
+            let plan = reknit_sim::Plan::bulk(1);
+            let nothing = reknit_sim::RunResult {
+                flows: Vec::new(),
+                transactions: Vec::new(),
+                connections: 0,
+                packets: 0,
+                delayed: 0,
+                run_lengths: Default::default(),
+                events: 0,
+            };
+            let mut run = RunSummary::new(1, &plan, &nothing);
+            run.shown = shown.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+            let mut measured = crate::Measured::of(&reknit_sim::Measures::default());
+            measured.shown = over_time.iter().map(|(name, values)| ((*name).to_owned(), *values)).collect();
+            run.measured = Some(measured);
+            run
+        };
+        let runs = [
+            run(&[], &[]),
+            run(&[("dup_thresh.b", 2.0)], &[("dup_thresh.b", OverTime { mean: 1.5, std: 0.5 })]),
+            run(&[("dup_thresh.a", 3.0)], &[]),
+        ];
+        let columns = shown(&runs);
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, ["dup_thresh.a", "dup_thresh.b", "dup_thresh.b_mean", "dup_thresh.b_std"]);
+        let rows = runs.map(|run| cells(&columns, &run).join(","));
+        assert_eq!(rows, [",,,", ",2.0,1.5,0.5", "3.0,,,"]);
     }
 
     #[test]

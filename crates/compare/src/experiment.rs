@@ -1,5 +1,6 @@
 //! A comparison: several variants on one path, and the reference for their goodput.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
@@ -94,6 +95,8 @@ pub struct Row {
     pub of_possible: Option<f64>,
     /// Options that it did without because the other end does not support them, and what it did instead; usually empty.
     pub fell_back: Vec<String>,
+    /// The numbers in `shown` of the runs: mean over the finished runs that have them.
+    pub shown: BTreeMap<String, f64>,
 }
 
 /// All results, as the JSON document of `docs/json.md`.
@@ -260,14 +263,17 @@ impl Experiment {
         let fell_back = finished.iter().find_map(|(_, result)| fall_backs(variant, plan, result));
         let goodput = Estimate::of(finished.iter().map(|(_, result)| goodput_mbit_s(result)));
         let possible_mbit_s = self.possible(Growth::of(variant), results);
+        let runs: Vec<RunSummary> =
+            finished.iter().map(|(seed, result)| RunSummary::new(*seed, plan, result)).collect();
         Row {
             variant: variant.name.clone(),
-            runs: finished.iter().map(|(seed, result)| RunSummary::new(*seed, plan, result)).collect(),
             goodput_mbit_s: goodput,
             of_in_order: share(goodput.mean, in_order),
             possible_mbit_s,
             of_possible: share(goodput.mean, possible_mbit_s),
             fell_back: fell_back.unwrap_or_default(),
+            shown: shown(&runs),
+            runs,
         }
     }
 
@@ -283,6 +289,15 @@ impl Experiment {
         let fell_back = fall_backs(self.references.oracle(growth), &self.setup.plan, finished.first()?)?;
         fell_back.is_empty().then(|| Estimate::of(finished.into_iter().map(goodput_mbit_s)).mean)
     }
+}
+
+/// The mean over `runs` of each number that algorithms show.
+fn shown(runs: &[RunSummary]) -> BTreeMap<String, f64> {
+    let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (name, value) in runs.iter().flat_map(|run| &run.shown) {
+        values.entry(name).or_default().push(*value);
+    }
+    values.into_iter().map(|(name, values)| (name.to_owned(), Estimate::of(values).mean)).collect()
 }
 
 /// What `variant` did without. None if no flow used it, because flows with their own variant are not considered.

@@ -33,13 +33,13 @@ pub use grid::{Axis, Grid, GridFile};
 pub use matrix::{
     Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixReport, MatrixRun, MatrixStore, PathReferences, Shares, Spread,
 };
-pub use measured::Measured;
+pub use measured::{Measured, OverTime};
 pub use named_variant::NamedVariant;
 pub use point::Point;
 pub use references::share;
 pub use run_summary::{Completions, Cuts, GroupSummary, Retransmissions, RunSummary};
 pub use setup::{ScenarioOptions, warnings};
-pub use simulate::{Series, SimulateOptions, Trajectory, simulate};
+pub use simulate::{Series, ShownColumns, SimulateOptions, Trajectory, simulate};
 pub use statistics::{Estimate, Outcome};
 pub use store::Store;
 pub use trace::{Packets, Trace, trace};

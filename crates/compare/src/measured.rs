@@ -1,6 +1,8 @@
 //! Measurements after every event.
 
-use reknit_sim::Measures;
+use std::collections::BTreeMap;
+
+use reknit_sim::{Measures, TimeMean};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,12 +22,6 @@ pub struct Measured {
     pub dup_thresh_std_segments: Option<f64>,
     /// Duplicate threshold, segments: largest.
     pub dup_thresh_max_segments: Option<f64>,
-    /// The share of measured reordering that the threshold should cover (RR-TCP's FA ratio), for variants that have one: mean over time.
-    pub reordering_coverage_mean: Option<f64>,
-    /// The same, standard deviation over time.
-    pub reordering_coverage_std: Option<f64>,
-    /// The same, at the end.
-    pub reordering_coverage_final: Option<f64>,
     /// Smoothed round-trip time as the sender knew it, ms: mean over time.
     pub srtt_mean_ms: Option<f64>,
     /// True round-trip time of segments, ms: mean. The time from sending a segment to the arrival of the first ACK that was sent after it had arrived; lost and retransmitted segments do not count.
@@ -48,6 +44,24 @@ pub struct Measured {
     pub wire_bytes_per_segment: Option<f64>,
     /// The most memory that the plug-ins of one end used, less what those of `sack` use, bytes: their size and their allocations.
     pub reordering_state_bytes: u64,
+    /// The numbers that algorithms show, by the name in `shown`: `mean` and `std`, the standard deviation, over time.
+    pub shown: BTreeMap<String, OverTime>,
+}
+
+/// A number that varies over time.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OverTime {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub std: f64,
+}
+
+impl OverTime {
+    /// None if there was no time.
+    fn of(values: &TimeMean) -> Option<OverTime> {
+        Some(OverTime { mean: values.mean()?, std: values.deviation()? })
+    }
 }
 
 impl Measured {
@@ -60,9 +74,6 @@ impl Measured {
             dup_thresh_mean_segments: measures.dup_thresh.mean(),
             dup_thresh_std_segments: measures.dup_thresh.deviation(),
             dup_thresh_max_segments: measures.dup_thresh.largest(),
-            reordering_coverage_mean: measures.coverage.mean(),
-            reordering_coverage_std: measures.coverage.deviation(),
-            reordering_coverage_final: measures.coverage_at_end(),
             srtt_mean_ms: measures.srtt.mean().map(|seconds| seconds * 1e3),
             rtt_mean_ms: measures.rtt_mean().map(ms),
             rtt_p99_ms: measures.rtt_quantile(0.99).map(ms),
@@ -74,6 +85,11 @@ impl Measured {
             lost_packets_fast_retransmitted: measures.repaired_by_fast_retransmit,
             wire_bytes_per_segment: (measures.segments > 0).then_some(per_segment),
             reordering_state_bytes: measures.reordering_state.0,
+            shown: measures
+                .shown
+                .iter()
+                .filter_map(|(name, values)| Some((name.to_string(), OverTime::of(values)?)))
+                .collect(),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The results of one run.
 
-use reknit_sim::{FlowResult, Group, Meter, Plan, RunResult, TransactionStats, WorkloadShare, jain};
+use std::collections::BTreeMap;
+
+use reknit_sim::{FlowResult, Group, Meter, Plan, RunResult, Shown, TransactionStats, WorkloadShare, jain};
 use reknit_tcp::stats::Armings;
 use reknit_units::Duration;
 use schemars::JsonSchema;
@@ -59,6 +61,8 @@ pub struct RunSummary {
     pub jain: f64,
     /// Transactions of all flows; null if there are none.
     pub transactions: Option<Completions>,
+    /// The numbers that algorithms show, by seam and name (`dup_thresh.fa_ratio`): the value at the end of a connection, mean over the connections that show it. Empty for most variants.
+    pub shown: BTreeMap<String, f64>,
     /// Measurements after every event; null in a comparison.
     pub measured: Option<Measured>,
     /// Mean number of consecutive data packets of the same connection at the slowest stage of the path; null in a comparison.
@@ -119,6 +123,8 @@ pub struct GroupSummary {
     pub jain: f64,
     /// Transactions of these flows; null if they have none.
     pub transactions: Option<Completions>,
+    /// The numbers that algorithms show, as in the run.
+    pub shown: BTreeMap<String, f64>,
     /// Measurements after every event; null in a comparison.
     pub measured: Option<Measured>,
 }
@@ -192,11 +198,19 @@ impl GroupSummary {
                 lost_packets: sum(|f| f.lost),
                 jain: jain(goodputs),
                 transactions: result.transactions.get(i).and_then(Completions::of),
+                shown: shown(flows.iter().copied()),
                 measured: None,
             }
         };
         plan.workloads().enumerate().map(one).collect()
     }
+}
+
+/// The numbers that algorithms showed at the end of the connections of `flows`.
+fn shown<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> BTreeMap<String, f64> {
+    let mut shown = Shown::default();
+    flows.into_iter().for_each(|flow| shown.add(&flow.shown));
+    shown.means().map(|(name, mean)| (name.to_string(), mean)).collect()
 }
 
 /// Goodput of all connections together, Mbit/s.
@@ -254,6 +268,7 @@ impl RunSummary {
             wait_p99_ms: worst(|f| f.wait_p99),
             jain: jain(result.flows.iter().map(FlowResult::goodput)),
             transactions: Completions::of(&transactions),
+            shown: shown(&result.flows),
             measured: None,
             run_length_mean_packets: None,
             groups: GroupSummary::all(plan, result),

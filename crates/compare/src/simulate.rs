@@ -1,10 +1,12 @@
 //! A single run, with its time series.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use reknit_config::Argument;
 use reknit_sim::{FlowResult, Meter, run_unless};
 use reknit_tcp::facts::Phase;
+use reknit_tcp::seams::ShownName;
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -67,8 +69,6 @@ pub struct Series {
     pub ssthresh_bytes: Vec<Option<u64>>,
     /// Duplicate threshold, segments.
     pub dup_thresh_segments: Vec<u32>,
-    /// The share of measured reordering that the threshold should cover; none if the variant has no such target.
-    pub reordering_coverage: Vec<Option<f64>>,
     /// Smoothed round-trip time, ms; none before the first sample.
     pub srtt_ms: Vec<Option<f64>>,
     /// Retransmission timeout without back-off, ms.
@@ -85,6 +85,29 @@ pub struct Series {
     pub delivered_bytes: Vec<u64>,
     /// Retransmissions so far whose data had already arrived.
     pub spurious_retransmissions: Vec<u64>,
+    /// The numbers that algorithms show: a column for each.
+    #[serde(flatten)]
+    pub shown: ShownColumns,
+}
+
+/// Columns of the numbers that algorithms show, by seam and name (`dup_thresh.fa_ratio`); none where a number is not
+/// shown.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ShownColumns(BTreeMap<String, Vec<Option<f64>>>);
+
+impl ShownColumns {
+    /// Sets a value in the row with this index.
+    pub(crate) fn set(&mut self, row: usize, name: ShownName, value: f64) {
+        let column = self.0.entry(name.to_string()).or_default();
+        column.resize(column.len().max(row + 1), None);
+        column[row] = Some(value);
+    }
+
+    /// Completes the columns of a table with this many rows.
+    pub(crate) fn complete(&mut self, rows: usize) {
+        self.0.values_mut().for_each(|column| column.resize(rows, None));
+    }
 }
 
 /// Runs it. None if `stop` became true.
@@ -136,13 +159,15 @@ impl Series {
         let milliseconds = |span: Duration| span.as_secs_f64() * 1e3;
         for (flow, sample) in (0..).zip(flows).flat_map(|(i, flow)| flow.series.iter().map(move |s| (i, s))) {
             let info = &sample.info;
+            for (name, value) in &sample.shown {
+                series.shown.set(series.flow.len(), *name, *value);
+            }
             series.flow.push(flow);
             series.time_s.push(sample.at.as_secs_f64());
             series.phase.push(phase(info.phase));
             series.cwnd_bytes.push(info.cwnd.0);
             series.ssthresh_bytes.push(info.ssthresh.map(|ssthresh| ssthresh.0));
             series.dup_thresh_segments.push(info.dup_thresh.0);
-            series.reordering_coverage.push(sample.coverage);
             series.srtt_ms.push(info.srtt.map(milliseconds));
             series.rto_ms.push(milliseconds(info.rto));
             series.flight_size_bytes.push(info.flight_size.0);
@@ -152,6 +177,7 @@ impl Series {
             series.delivered_bytes.push(sample.delivered.0);
             series.spurious_retransmissions.push(sample.spurious_retransmissions);
         }
+        series.shown.complete(series.flow.len());
         series
     }
 }

@@ -12,7 +12,7 @@ use reknit_units::Instant;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::simulate::phase;
+use crate::simulate::{ShownColumns, phase};
 use crate::{Error, SimulateOptions};
 
 /// The most events of a trace.
@@ -65,6 +65,9 @@ pub struct Packets {
     pub phase: Vec<Option<&'static str>>,
     /// Retransmission timeout without back-off, ms.
     pub rto_ms: Vec<Option<f64>>,
+    /// The numbers that algorithms at this end show: a column for each.
+    #[serde(flatten)]
+    pub shown: ShownColumns,
 }
 
 /// A run, packet by packet.
@@ -85,7 +88,11 @@ pub fn trace(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<Trac
     let scenario = setup.scenario(&variant, options.seed);
     let is_full = AtomicBool::new(false);
     match run_unless(&scenario, Recorder::new(stop, &is_full), stop) {
-        Ok((_, recorder)) => Ok(Some(Trace { warnings: setup.warnings(), packets: recorder.packets })),
+        Ok((_, recorder)) => {
+            let mut packets = recorder.packets;
+            packets.shown.complete(packets.time_s.len());
+            Ok(Some(Trace { warnings: setup.warnings(), packets }))
+        }
         Err(_) if is_full.load(Ordering::Relaxed) => {
             let message =
                 format!("would record more than {MOST_EVENTS} events, the limit of a trace; trace a shorter run");
@@ -120,7 +127,7 @@ struct Recorder<'a> {
     packets: Packets,
     /// For each connection, the sequence numbers of the sender and of the receiver.
     numbers: BTreeMap<u32, [Unwrapped; 2]>,
-    /// Rows at a sender whose variables are not filled in yet.
+    /// Rows at an end whose variables are not filled in yet.
     open: Vec<usize>,
 }
 
@@ -204,7 +211,7 @@ impl Tracer for Recorder<'_> {
             TraceEvent::Delivered => ("deliver", datagram.from.other()),
             TraceEvent::Lost => ("lost", datagram.from),
         };
-        if at == End::Sender && event != "lost" {
+        if event != "lost" {
             self.open.push(self.packets.time_s.len());
         }
         self.note_numbers(datagram);
@@ -226,12 +233,16 @@ impl Tracer for Recorder<'_> {
     }
 
     fn on_look(&mut self, now: Instant, look: &Look<'_>) {
-        if look.end != End::Sender {
-            return;
-        }
-        let info = look.connection.info(now);
         let packets = &mut self.packets;
-        for row in self.open.drain(..).filter(|row| packets.flow[*row] == look.flow) {
+        let end = if look.end == End::Sender { "sender" } else { "receiver" };
+        let info = look.connection.info(now);
+        let is_here = |row: &usize| packets.flow[*row] == look.flow && packets.end[*row] == end;
+        let rows: Vec<usize> = self.open.drain(..).filter(is_here).collect();
+        for row in rows {
+            look.show(&mut |name, value| packets.shown.set(row, name, value));
+            if look.end == End::Receiver {
+                continue;
+            }
             packets.cwnd_bytes[row] = Some(info.cwnd.0);
             packets.ssthresh_bytes[row] = info.ssthresh.map(|ssthresh| ssthresh.0);
             packets.dup_thresh_segments[row] = Some(info.dup_thresh.0);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reknit_path::{Stream, StreamId};
-use reknit_tcp::{Config, Info};
+use reknit_tcp::{Config, Info, State};
 use reknit_units::{Bytes, Duration, Instant};
 
 use crate::application::Application;
@@ -130,12 +130,12 @@ impl Client {
     }
 
     pub(crate) fn sample(&mut self, now: Instant, flow: &Flow) {
-        let sender = &flow.ends[0];
-        let (info, coverage) = (sender.info(now), sender.reordering_coverage());
+        let mut shown = Vec::new();
+        flow.show(&mut |name, value| shown.push((name, value)));
         self.series.push(Sample {
             at: now,
-            info,
-            coverage,
+            info: flow.ends[0].info(now),
+            shown,
             delivered: self.tally.delivered,
             spurious_retransmissions: self.tally.spurious_retransmissions,
         });
@@ -146,6 +146,9 @@ impl Client {
         let [sender, receiver] = &flow.ends;
         self.tally.send += sender.send_stats();
         self.tally.receive += *receiver.receive_stats();
+        if sender.state() >= State::Established {
+            flow.show(&mut |name, value| self.tally.shown.note(name, value));
+        }
         if self.last.is_none_or(|(id, _)| id <= flow.id) {
             self.last = Some((flow.id, sender.info(now)));
         }
@@ -176,6 +179,7 @@ impl Client {
             wait_p50: self.tally.waits.quantile(0.5),
             wait_p99: self.tally.waits.quantile(0.99),
             last,
+            shown: self.tally.shown,
             series: self.series,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use reknit_path::stages::Drop;
 use reknit_tcp::facts::Trigger;
+use reknit_tcp::seams::{Memory, ShownName};
 use reknit_tcp::{Config, Connection, Identity, SeqNum, State};
 use reknit_units::Instant;
 
@@ -181,6 +182,27 @@ impl Flow {
     /// True if its transactions are complete. The last ACK may be lost, and the receiver's TIME-WAIT does not matter.
     pub(crate) fn is_done(&self) -> bool {
         self.application.is_over() && self.ends.iter().any(|end| end.state() >= State::TimeWait)
+    }
+
+    /// Calls `show` for each number that plug-ins show.
+    pub(crate) fn show(&self, show: &mut dyn FnMut(ShownName, f64)) {
+        for end in [End::Sender, End::Receiver] {
+            end.show(&self.ends[end.index()], show);
+        }
+    }
+
+    /// Each end starts with what its earlier connections to the other host have kept.
+    pub(crate) fn recall(&mut self, now: Instant, memories: &[Memory; 2]) {
+        for (end, memory) in self.ends.iter_mut().zip(memories) {
+            end.recall(now, memory);
+        }
+    }
+
+    /// Each end keeps something for its next connection to the other host.
+    pub(crate) fn remember(&self, memories: &mut [Memory; 2]) {
+        for (end, memory) in self.ends.iter().zip(memories) {
+            end.remember(memory);
+        }
     }
 
     /// True if `end` has aborted before the other end had all data.

@@ -1,6 +1,9 @@
 //! Measurements of connections that can be added up.
 
+use std::collections::BTreeMap;
+
 use hdrhistogram::Histogram;
+use reknit_tcp::seams::ShownName;
 use reknit_units::{Bytes, Duration, Instant};
 
 /// Mean and standard deviation of a value, weighted by the time for which it held.
@@ -55,16 +58,14 @@ pub struct Measures {
     pub dup_thresh: TimeMean,
     /// Smoothed round-trip time, seconds.
     pub srtt: TimeMean,
-    /// The share of measured reordering that the threshold should cover, for algorithms that have such a target.
-    pub coverage: TimeMean,
+    /// The numbers that plug-ins show.
+    pub shown: BTreeMap<ShownName, TimeMean>,
     /// Data segments that one ACK caused the sender to send: the number of ACKs for each count.
     pub(crate) bursts: Vec<u64>,
     /// Round-trip times in microseconds.
     pub(crate) rtts: Histogram<u32>,
     /// Their sum.
     pub(crate) rtt_total: Duration,
-    /// The sum over connections of the coverage at their end, and the number of connections.
-    pub(crate) coverage_at_end: (f64, u32),
     /// Segments retransmitted by the loss detector whose earlier copies were all lost.
     pub needed_fast_retransmissions: u64,
     /// Segments retransmitted by the loss detector of which an earlier copy was not lost.
@@ -89,11 +90,10 @@ impl Default for Measures {
             cwnd: TimeMean::default(),
             dup_thresh: TimeMean::default(),
             srtt: TimeMean::default(),
-            coverage: TimeMean::default(),
+            shown: BTreeMap::new(),
             bursts: Vec::new(),
             rtts: Histogram::new(3).expect("3 digits are allowed"),
             rtt_total: Duration::ZERO,
-            coverage_at_end: (0.0, 0),
             needed_fast_retransmissions: 0,
             spurious_fast_retransmissions: 0,
             repaired_by_fast_retransmit: 0,
@@ -112,13 +112,13 @@ impl Measures {
         self.cwnd.add(&other.cwnd);
         self.dup_thresh.add(&other.dup_thresh);
         self.srtt.add(&other.srtt);
-        self.coverage.add(&other.coverage);
+        for (name, mean) in &other.shown {
+            self.shown.entry(*name).or_default().add(mean);
+        }
         self.bursts.resize(self.bursts.len().max(other.bursts.len()), 0);
         self.bursts.iter_mut().zip(&other.bursts).for_each(|(sum, count)| *sum += count);
         let _ = self.rtts.add(&other.rtts); // grows as needed, up to 2^64
         self.rtt_total += other.rtt_total;
-        self.coverage_at_end.0 += other.coverage_at_end.0;
-        self.coverage_at_end.1 += other.coverage_at_end.1;
         self.needed_fast_retransmissions += other.needed_fast_retransmissions;
         self.spurious_fast_retransmissions += other.spurious_fast_retransmissions;
         self.repaired_by_fast_retransmit += other.repaired_by_fast_retransmit;
@@ -157,12 +157,6 @@ impl Measures {
     /// A quantile of the same, to three digits.
     pub fn rtt_quantile(&self, share: f64) -> Option<Duration> {
         (!self.rtts.is_empty()).then(|| Duration::from_micros(self.rtts.value_at_quantile(share)))
-    }
-
-    /// The coverage at the end of the run or of the connection: mean over connections.
-    pub fn coverage_at_end(&self) -> Option<f64> {
-        let (sum, n) = self.coverage_at_end;
-        (n > 0).then(|| sum / f64::from(n))
     }
 
     /// From the first SYN to the acknowledgment of the last FIN; none if one is missing.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use reknit_path::Packet;
 use reknit_tcp::scoreboard::Cause;
+use reknit_tcp::seams::ShownName;
 use reknit_tcp::segment::Flags;
 use reknit_tcp::{Config, Connection, Identity, State};
 use reknit_units::{Bytes, Duration, Instant};
@@ -21,7 +22,36 @@ struct Values {
     cwnd: f64,
     dup_thresh: f64,
     srtt: Option<f64>,
-    coverage: Option<f64>,
+}
+
+/// What the plug-ins at an end have shown since the last event.
+#[derive(Debug)]
+struct Showing {
+    at: Instant,
+    numbers: Vec<(ShownName, f64)>,
+}
+
+impl Showing {
+    /// The numbers had their current values until `now`.
+    fn account(&mut self, now: Instant, measures: &mut Measures) {
+        let span = now.since(self.at);
+        self.at = now;
+        if span.is_zero() {
+            return;
+        }
+        for (name, value) in &self.numbers {
+            measures.shown.entry(*name).or_default().note(*value, span);
+        }
+    }
+
+    /// An end has processed an event.
+    fn on_look(&mut self, now: Instant, look: &Look<'_>, measures: &mut Measures) {
+        self.account(now, measures);
+        if look.connection.state() >= State::Established {
+            self.numbers.clear();
+            look.show(&mut |name, value| self.numbers.push((name, value)));
+        }
+    }
 }
 
 /// Lost copies of a segment.
@@ -38,6 +68,8 @@ struct Watched {
     group: usize,
     /// None before the connection is established.
     values: Option<Values>,
+    /// At both ends.
+    showing: [Showing; 2],
     /// Data segments sent because of the current ACK.
     burst: Option<u64>,
     /// Segments whose latest copies were lost.
@@ -108,10 +140,7 @@ impl Meter {
     fn leave(&mut self, now: Instant, mut watched: Watched) {
         let measures = &mut self.groups[watched.group];
         watched.account(now, measures);
-        if let Some(coverage) = watched.values.and_then(|values| values.coverage) {
-            measures.coverage_at_end.0 += coverage;
-            measures.coverage_at_end.1 += 1;
-        }
+        watched.showing.iter_mut().for_each(|showing| showing.account(now, measures));
     }
 }
 
@@ -120,6 +149,7 @@ impl Watched {
         Watched {
             group,
             values: None,
+            showing: [(); 2].map(|()| Showing { at: Instant::ZERO, numbers: Vec::new() }),
             burst: None,
             lost: BTreeMap::new(),
             flight: BTreeMap::new(),
@@ -142,9 +172,6 @@ impl Watched {
         if let Some(srtt) = values.srtt {
             measures.srtt.note(srtt, span);
         }
-        if let Some(coverage) = values.coverage {
-            measures.coverage.note(coverage, span);
-        }
     }
 
     /// The sender has processed an event.
@@ -157,7 +184,6 @@ impl Watched {
                 cwnd: info.cwnd.0 as f64,
                 dup_thresh: f64::from(info.dup_thresh.0),
                 srtt: info.srtt.map(Duration::as_secs_f64),
-                coverage: sender.reordering_coverage(),
             });
         }
         if let Some(burst) = self.burst.take() {
@@ -254,6 +280,7 @@ impl Tracer for Meter {
         let measures = &mut self.groups[watched.group];
         let beyond = look.connection.plugin_state_size() - self.base_state;
         measures.reordering_state = measures.reordering_state.max(beyond);
+        watched.showing[look.end.index()].on_look(now, look, measures);
         if look.end == End::Sender {
             watched.on_sender(now, look.connection, measures);
         }
@@ -266,8 +293,9 @@ impl Tracer for Meter {
 
     fn on_warm(&mut self, now: Instant) {
         self.groups.iter_mut().for_each(Measures::restart);
-        for values in self.connections.values_mut().filter_map(|watched| watched.values.as_mut()) {
-            values.at = now;
+        for watched in self.connections.values_mut() {
+            watched.values.iter_mut().for_each(|values| values.at = now);
+            watched.showing.iter_mut().for_each(|showing| showing.at = now);
         }
     }
 

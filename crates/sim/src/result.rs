@@ -2,20 +2,22 @@
 
 use reknit_path::RunLengths;
 use reknit_tcp::Info;
+use reknit_tcp::seams::ShownName;
 use reknit_tcp::stats::{ReceiveStats, SendStats};
 use reknit_units::{Bytes, Duration, Instant};
 
+use crate::shown::Shown;
 use crate::transactions::TransactionStats;
 
 /// One point of a time series: the sender's variables at one time.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Sample {
     /// The time.
     pub at: Instant,
     /// The sender's variables.
     pub info: Info,
-    /// The share of measured reordering that the duplicate threshold should cover, if its algorithm has such a target.
-    pub coverage: Option<f64>,
+    /// The numbers that plug-ins show.
+    pub shown: Vec<(ShownName, f64)>,
     /// Bytes that have arrived in order.
     pub delivered: Bytes,
     /// Retransmissions whose data had already arrived, since the warm-up.
@@ -58,6 +60,8 @@ pub struct FlowResult {
     pub wait_p99: Duration,
     /// The sender's variables at the end of its latest connection.
     pub last: Info,
+    /// The numbers that plug-ins showed at the end of each of its connections.
+    pub shown: Shown,
     /// The time series, if one was requested.
     pub series: Vec<Sample>,
 }

@@ -5,9 +5,9 @@ use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reknit_path::{Direction, Pipe, Profile};
+use reknit_tcp::seams::Memory;
 use reknit_tcp::{Connection, Output, Segment};
 use reknit_units::{Duration, Instant};
-use reknit_variants::threshold::rr::share::ReorderingCache;
 
 use crate::application::Application;
 use crate::client::Client;
@@ -48,10 +48,6 @@ pub fn run_unless<T: Tracer>(scenario: &Scenario, tracer: T, stop: &AtomicBool) 
     Ok(simulation.finish())
 }
 
-/// The host at the far end of the path, which is the same for all flows of a scenario.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Peer;
-
 /// The purpose of a timer of the simulation. Simultaneous timers are ordered by variant, then by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Timer {
@@ -86,8 +82,8 @@ struct Simulation<T> {
     timers: BinaryHeap<Reverse<(Instant, Timer)>>,
     sample_every: Option<Duration>,
     unfinished: usize,
-    /// What finished flows have measured about reordering.
-    learned: ReorderingCache<Peer>,
+    /// What the hosts at both ends of the path, which are the same for all flows, remember of finished connections.
+    memories: [Memory; 2],
     /// By group.
     transactions: Vec<TransactionStats>,
     /// True if anyone needs to know what packets carry.
@@ -142,7 +138,7 @@ impl<T: Tracer> Simulation<T> {
             reverse,
             timers,
             sample_every: scenario.sample_every.filter(|interval| !interval.is_zero()),
-            learned: ReorderingCache::default(),
+            memories: Default::default(),
             transactions: vec![TransactionStats::default(); groups],
             packets: 0,
             events: 0,
@@ -274,11 +270,7 @@ impl<T: Tracer> Simulation<T> {
             (slot, self.next_id - 1)
         };
         let mut flow = client.connect(self.now, FlowIds { id, client: index, seed: self.seed });
-        if client.spec.sender.shares_reordering
-            && let Some(history) = self.learned.recall(&Peer, self.now)
-        {
-            flow.ends[End::Sender.index()].begin_with(history);
-        }
+        flow.recall(self.now, &self.memories);
         client.slot = Some(slot);
         self.connections += 1;
         self.flows[slot as usize] = Some(flow);
@@ -306,12 +298,7 @@ impl<T: Tracer> Simulation<T> {
             if client.is_finished() && client.slot == Some(slot) {
                 self.unfinished -= 1;
             }
-            // Connections that open later may start with what it has measured.
-            if client.spec.sender.shares_reordering
-                && let Some(history) = flow.ends[End::Sender.index()].reordering_history()
-            {
-                self.learned.remember(Peer, history);
-            }
+            flow.remember(&mut self.memories);
         }
         let failed = flow.has_failed(end) && client.tries_again();
         if failed && flow.application.is_busy() {

@@ -3,6 +3,7 @@
 use reknit_tcp::stats::{ReceiveStats, SendStats};
 use reknit_units::Bytes;
 
+use crate::shown::Shown;
 use crate::waits::Waits;
 
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub(crate) struct Tally {
     pub(crate) false_cuts: u64,
     pub(crate) false_fast_retransmits: u64,
     pub(crate) waits: Waits,
+    /// Of connections that have ended.
+    pub(crate) shown: Shown,
 }
 
 impl Tally {

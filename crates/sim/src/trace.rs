@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use reknit_path::{DropRange, Label, Notice, Packet, flow_hash};
 use reknit_tcp::experiment::Dropped;
 use reknit_tcp::scoreboard::Cause;
+use reknit_tcp::seams::ShownName;
 use reknit_tcp::{Connection, Segment, SeqNum};
 use reknit_units::{Bytes, Instant};
 
@@ -36,6 +37,15 @@ impl End {
         match self {
             End::Sender => 0,
             End::Receiver => 1,
+        }
+    }
+
+    /// Calls `show` for each number that the plug-ins of `connection`, whose state is that at this end, show: those of the
+    /// sender's seams at the sender of data, those of the receiver's seams at its receiver.
+    pub(crate) fn show(self, connection: &Connection, show: &mut dyn FnMut(ShownName, f64)) {
+        match self {
+            End::Sender => connection.show_sender(show),
+            End::Receiver => connection.show_receiver(show),
         }
     }
 }
@@ -140,6 +150,14 @@ pub struct Look<'a> {
     pub end: End,
     /// The connection's state at that end.
     pub connection: &'a Connection,
+}
+
+impl Look<'_> {
+    /// Calls `show` for each number that plug-ins at this end show: those of the sender's seams at the sender of data, those
+    /// of the receiver's seams at its receiver.
+    pub fn show(&self, show: &mut dyn FnMut(ShownName, f64)) {
+        self.end.show(self.connection, show);
+    }
 }
 
 /// Is called for every packet, and for other events if it wants to.

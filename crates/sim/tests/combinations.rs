@@ -51,24 +51,24 @@ impl Recipe {
     }
 }
 
-/// Replaces `seam` by that of `donor`; if the seam is a list, adds to it.
-fn take(composition: &mut Composition, seam: Seam, donor: Composition) {
-    match seam {
-        Seam::LossDetector => composition.loss_detector = donor.loss_detector,
-        Seam::DupThresh => composition.dup_thresh = donor.dup_thresh,
-        Seam::Postponement => composition.postponements.extend(donor.postponements),
-        Seam::SpuriousDetector => composition.spurious_detectors.extend(donor.spurious_detectors),
-        Seam::SpuriousResponse => composition.spurious_response = donor.spurious_response,
-        Seam::LossResponse => composition.loss_response = donor.loss_response,
-        Seam::FastRecovery => composition.fast_recovery = donor.fast_recovery,
-        Seam::TimeoutRecovery => composition.timeout_recovery = donor.timeout_recovery,
-        Seam::RtoEstimator => composition.rto_estimator = donor.rto_estimator,
-        Seam::LimitedTransmit => composition.limited_transmit = donor.limited_transmit,
-        Seam::CongestionControl => composition.congestion_control = donor.congestion_control,
-        Seam::AckPolicy => composition.ack_policy = donor.ack_policy,
-        Seam::HeaderSupport => composition.header_support.extend(donor.header_support),
-    }
+macro_rules! take {
+    (
+        sender { $($field:ident: $count:ident $seam:ident, $decides:literal;)+ }
+        receiver { $($rcv_field:ident: $rcv_count:ident $rcv_seam:ident, $rcv_decides:literal;)+ }
+    ) => {
+        /// Replaces `seam` by that of `donor`; if the seam is a list, adds to it.
+        fn take(composition: &mut Composition, seam: Seam, donor: Composition) {
+            match seam {
+                $(Seam::$seam => take!(@$count composition.$field, donor.$field),)+
+                $(Seam::$rcv_seam => take!(@$rcv_count composition.$rcv_field, donor.$rcv_field),)+
+            }
+        }
+    };
+    (@one $slot:expr, $donor:expr) => { $slot = $donor };
+    (@many $slot:expr, $donor:expr) => { $slot.extend($donor) };
 }
+
+reknit_tcp::seams!(take);
 
 /// A random network, which may also mark packets.
 fn any_case() -> impl Strategy<Value = Case> {

@@ -344,7 +344,7 @@ impl Baseline {
         let Composition { sack, timestamps, .. } = *composition;
         let base = Composition { sack, timestamps, ..Composition::default() };
         let plugins = composition.build();
-        let stamped = plugins.header_support.iter().filter(|_| both_ends);
+        let stamped = plugins.receiver.header_support.iter().filter(|_| both_ends);
         let stamps: usize = stamped.map(|support| support.features().data_len()).sum();
         Baseline { composition: base, stamps: stamps as u16 }
     }

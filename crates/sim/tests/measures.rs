@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use reknit_path::Profile;
 use reknit_sim::{FlowResult, FlowSpec, Measures, Meter, RunResult, Scenario, Workload, run_traced, tcp_config};
+use reknit_tcp::seams::ShownName;
 use reknit_units::{Bytes, Duration, Instant};
 
 const TCP: &str = "[tcp]\nmss = 960\ntimestamps = false\nack_every = 1\ninitial_window = 8\nmax_window = 8\n\
@@ -65,7 +66,8 @@ fn a_transfer_without_events() {
     assert_near(measures.cwnd.mean(), 8.0 * 960.0);
     assert_near(measures.dup_thresh.mean(), 3.0);
     assert_near(measures.dup_thresh.deviation(), 0.0);
-    assert_eq!((measures.coverage.mean(), measures.reordering_state), (None, Bytes::ZERO));
+    assert_eq!((measures.shown.len(), measures.reordering_state), (0, Bytes::ZERO));
+    assert_eq!(flow.shown.means().count(), 0);
     assert_eq!(flow.send.armings.expired, Duration::ZERO);
 }
 
@@ -152,13 +154,16 @@ fn packets_of_two_flows_come_in_runs_of_a_window() {
 }
 
 #[test]
-fn the_coverage_is_that_of_the_variant() {
+fn what_a_plug_in_shows_is_averaged_over_time_and_noted_at_the_end() {
+    const FA_RATIO: ShownName = ShownName { seam: "dup_thresh", name: "fa_ratio" };
     let delay = "[[forward]]\nkind = \"delay\"\nprobability = 0.1\nextra = \"uniform(0 ms, 100 ms)\"\n";
-    let (_, fixed) = measure(&scenario(delay, "rr-fa", Duration::from_secs(30)));
-    assert_near(fixed.coverage.mean(), 0.9);
-    assert_near(fixed.coverage.deviation(), 0.0);
-    let (_, moving) = measure(&scenario(delay, "rr-ta", Duration::from_secs(30)));
-    assert!(moving.coverage.deviation().unwrap() > 0.0 && moving.coverage_at_end() != Some(0.9));
+    let at_end = |result: &RunResult| result.flows[0].shown.means().collect::<Vec<_>>();
+    let (result, fixed) = measure(&scenario(delay, "rr-fa", Duration::from_secs(30)));
+    assert_near(fixed.shown[&FA_RATIO].mean(), 0.9);
+    assert_near(fixed.shown[&FA_RATIO].deviation(), 0.0);
+    assert_eq!(at_end(&result), [(FA_RATIO, 0.9)]);
+    let (result, moving) = measure(&scenario(delay, "rr-ta", Duration::from_secs(30)));
+    assert!(moving.shown[&FA_RATIO].deviation().unwrap() > 0.0 && at_end(&result) != [(FA_RATIO, 0.9)]);
     // They keep the histogram of lengths: 16 bytes per event, at most 1000 events. Leung-Ma keeps two means.
     let (_, averages) = measure(&scenario(delay, "leung-ma", Duration::from_secs(30)));
     assert!((2_000..20_000).contains(&fixed.reordering_state.0), "{}", fixed.reordering_state);

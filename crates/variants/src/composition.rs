@@ -1,7 +1,7 @@
 //! The parts of a variant, one for each seam.
 
 use reknit_tcp::Config;
-use reknit_tcp::seams::{Plugins, SenderPlugins};
+use reknit_tcp::seams::{Plugins, ReceiverPlugins, SenderPlugins};
 
 use crate::part::{Face, Shared};
 use crate::seam::Seam;
@@ -29,8 +29,6 @@ macro_rules! composition {
                 #[doc = concat!("Decides ", $rcv_decides, ".")]
                 pub $rcv_field: parts!($rcv_count $rcv_seam),
             )+
-            /// True if the next connection to the same peer starts with what a connection has learned about reordering.
-            pub shares_reordering: bool,
             /// False for variants that do not use SACK.
             pub sack: bool,
             /// Whether timestamps are offered, overriding the connection's options; `None` does not override them.
@@ -46,7 +44,7 @@ macro_rules! composition {
             pub fn build(&self) -> Plugins {
                 Plugins {
                     sender: SenderPlugins { $($field: self.$field.plugins(),)+ },
-                    $($rcv_field: self.$rcv_field.plugins(),)+
+                    receiver: ReceiverPlugins { $($rcv_field: self.$rcv_field.plugins(),)+ },
                     without_sack: self.without_sack.filter(|_| self.sack),
                 }
             }

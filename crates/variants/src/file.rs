@@ -86,9 +86,7 @@ impl Custom {
         let base = registry::find(&base).map_err(|error| KeyError::new("base", error.to_string()))?;
         let summary = text(&mut table, "summary")?.unwrap_or_else(|| format!("{} with changes", base.name));
         let mut composition = (base.compose)();
-        for (key, switch) in switches(&mut composition) {
-            *switch = reknit_config::switch(&mut table, key)?.unwrap_or(*switch);
-        }
+        composition.sack = reknit_config::switch(&mut table, "sack")?.unwrap_or(composition.sack);
         composition.timestamps = reknit_config::switch(&mut table, "timestamps")?.or(composition.timestamps);
         let library = Library::new();
         for seam in Seam::ALL {
@@ -104,16 +102,9 @@ impl Custom {
     }
 }
 
-/// The switches of a composition.
-fn switches(composition: &mut Composition) -> [(&'static str, &mut bool); 2] {
-    [("sack", &mut composition.sack), ("shares_reordering", &mut composition.shares_reordering)]
-}
-
 fn allowed_keys() -> String {
-    let mut any = Composition::default();
-    let switches = switches(&mut any).map(|(key, _)| key);
     let seams = Seam::ALL.iter().map(|seam| seam.key());
-    ["name", "base", "summary", "timestamps"].into_iter().chain(switches).chain(seams).collect::<Vec<_>>().join(", ")
+    ["name", "base", "summary", "timestamps", "sack"].into_iter().chain(seams).collect::<Vec<_>>().join(", ")
 }
 
 /// Names are used in lists and file names, together with those of the built-in variants.
@@ -139,9 +130,7 @@ pub fn write(name: &str, base: &Variant, composition: &Composition) -> String {
          name = \"{name}\"\nbase = \"{}\"\nsummary = \"{} with changes\"\n",
         base.name, base.name, base.name
     );
-    for (key, switch) in switches(&mut composition.clone()) {
-        let _ = writeln!(out, "{key} = {switch}");
-    }
+    let _ = writeln!(out, "sack = {}", composition.sack);
     if let Some(timestamps) = composition.timestamps {
         let _ = writeln!(out, "timestamps = {timestamps}");
     }

@@ -22,7 +22,6 @@ pub fn schema() -> Value {
         "summary": { "type": "string", "description": "A one-line description." },
         "sack": switch("Whether to offer SACK."),
         "timestamps": switch("Whether to offer timestamps."),
-        "shares_reordering": switch("Whether connections to the same host share what they have learned about reordering."),
     });
     for seam in Seam::ALL {
         properties[seam.key()] = slot(&library, seam);

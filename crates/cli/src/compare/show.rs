@@ -144,9 +144,10 @@ fn goodput_of_others(run: &RunSummary) -> f64 {
 }
 
 fn csv(comparisons: &[Comparison]) -> String {
-    let counts = columns::counts();
+    let runs = comparisons.iter().flat_map(|comparison| &comparison.variants).flat_map(|row| &row.runs);
+    let numbers = [columns::counts(), columns::shown(runs)].concat();
     let mut titles: Vec<&str> = vec!["path", "variant", "seed", "of_in_order", "of_possible"];
-    titles.extend(counts.iter().map(|column| column.name.as_str()));
+    titles.extend(numbers.iter().map(|column| column.name.as_str()));
     let mut text = output::csv_line(titles);
     let rows = comparisons.iter().flat_map(|comparison| comparison.variants.iter().map(move |row| (comparison, row)));
     for (comparison, row) in rows {
@@ -157,7 +158,7 @@ fn csv(comparisons: &[Comparison]) -> String {
             };
             let mut cells = vec![comparison.path.clone(), row.variant.clone(), run.seed.to_string()];
             cells.extend([share(comparison.in_order_mbit_s), share(row.possible_mbit_s)]);
-            cells.extend(columns::cells(&counts, run));
+            cells.extend(columns::cells(&numbers, run));
             text.push_str(&output::csv_line(cells));
         }
     }

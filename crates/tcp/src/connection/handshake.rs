@@ -144,7 +144,7 @@ impl Connection {
 
     /// RFC 9293 §3.10.7.4: a RST has refused the SYN-ACK of a passive open; return to LISTEN.
     pub(super) fn listen_again(&mut self) {
-        self.handshake = Handshake::new(&self.config, super::offered(&self.header_support));
+        self.handshake = Handshake::new(&self.config, super::offered(&self.receiver.plugins.header_support));
         self.state = State::Listen;
         self.out.clear();
     }
@@ -194,8 +194,9 @@ impl Connection {
         // Either both ends scale their windows or neither does (RFC 7323 §2.2).
         let our_shift = if handshake.peer_shift.is_some() { Receiver::wanted_shift(&self.config) } else { 0 };
         self.handshake.snd_shift = handshake.peer_shift.unwrap_or(0);
-        self.header_support.retain(|support| handshake.features.has(support.features()));
-        let duplicate_reports = self.header_support.iter().map(|support| support.duplicate_reports()).max();
+        let header_support = &mut self.receiver.plugins.header_support;
+        header_support.retain(|support| handshake.features.has(support.features()));
+        let duplicate_reports = header_support.iter().map(|support| support.duplicate_reports()).max();
         self.receiver.establish(our_shift, handshake.sack, duplicate_reports.unwrap_or(1));
         let wnd = self.scaled_window(segment);
         let mut smss = self.agreed_mss();

@@ -308,7 +308,7 @@ impl Connection {
             experiment: &segment.options.experiment,
             rtt: self.receiver_rtt,
         };
-        self.receiver.on_data(&arrived, &mut self.header_support)
+        self.receiver.on_data(&arrived)
     }
 
     /// Eighth check: the FIN, once everything before it has arrived. The ACK policy decides when it is acknowledged.

@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::experiment::Features;
 use crate::receiver::Receiver;
 use crate::scoreboard::{Record, SegId};
-use crate::seams::{HeaderSupport, Plugins, ReorderingHistory, Slot};
+use crate::seams::{HeaderSupport, Memory, PluginSet, Plugins, ShownName};
 use crate::segment::{Flags, Options, Segment};
 use crate::sender::Sender;
 use crate::seq::{Offset, SeqNum};
@@ -95,7 +95,6 @@ pub struct Connection {
     handshake: Handshake,
     sender: Sender,
     receiver: Receiver,
-    header_support: Vec<Box<dyn HeaderSupport>>,
     /// The round-trip time measured by the receiving side.
     receiver_rtt: Option<Duration>,
     /// TS.Recent and Last.ACK.sent of RFC 7323 §4.3.
@@ -130,10 +129,9 @@ impl Connection {
         Connection {
             state,
             identity,
-            handshake: Handshake::new(&config, offered(&plugins.header_support)),
+            handshake: Handshake::new(&config, offered(&plugins.receiver.header_support)),
             sender: Sender::new(config.clone(), plugins.sender, plugins.without_sack, now),
-            receiver: Receiver::new(config.clone(), plugins.ack_policy),
-            header_support: plugins.header_support,
+            receiver: Receiver::new(config.clone(), plugins.receiver),
             receiver_rtt: None,
             ts_recent: 0,
             ts_recent_at: now,
@@ -209,14 +207,16 @@ impl Connection {
         self.sender.fin().is_some() || self.state == State::Closed
     }
 
-    /// Starts with what an earlier connection to the same peer has measured about reordering.
-    pub fn begin_with(&mut self, history: &ReorderingHistory) {
-        self.sender.begin_with(history);
+    /// Starts with what the plug-ins of earlier connections to the same peer have kept. Call it before the first segment.
+    pub fn recall(&mut self, now: Instant, memory: &Memory) {
+        self.sender.plugins.recall(now, memory);
+        self.receiver.plugins.recall(now, memory);
     }
 
-    /// What this connection has measured about reordering, if its algorithms record it.
-    pub fn reordering_history(&self) -> Option<ReorderingHistory> {
-        self.sender.reordering_history()
+    /// Keeps what this connection's plug-ins have for the next connection to the same peer.
+    pub fn remember(&self, memory: &mut Memory) {
+        self.sender.plugins.remember(memory);
+        self.receiver.plugins.remember(memory);
     }
 
     /// The state of the connection.
@@ -307,15 +307,20 @@ impl Connection {
         self.sender.fin_is_acked()
     }
 
-    /// The share of measured reordering that the duplicate threshold should cover, if the algorithm has such a target.
-    pub fn reordering_coverage(&self) -> Option<f64> {
-        self.sender.reordering_coverage()
+    /// Calls `show` for each number that the plug-ins of the sender's seams show. They have a meaning only at an end that
+    /// sends data.
+    pub fn show_sender(&self, show: &mut dyn FnMut(ShownName, f64)) {
+        self.sender.plugins.show(show);
+    }
+
+    /// The same for the receiver's seams, at an end that receives data.
+    pub fn show_receiver(&self, show: &mut dyn FnMut(ShownName, f64)) {
+        self.receiver.plugins.show(show);
     }
 
     /// Bytes of state of this end's plug-ins.
     pub fn plugin_state_size(&self) -> Bytes {
-        let sizes = [self.sender.plugin_state_size(), self.receiver.policy_size(), self.header_support.size()];
-        Bytes(sizes.iter().sum::<usize>() as u64)
+        Bytes((self.sender.plugins.state_size() + self.receiver.plugins.state_size()) as u64)
     }
 
     /// Stream position of `seq`, a sequence number that this end has sent: the number of data bytes before it.

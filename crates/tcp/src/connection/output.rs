@@ -65,7 +65,7 @@ impl Connection {
 
     fn send_ack(&mut self, now: Instant, disclosure: Disclosure) {
         let mut segment = self.segment(now, self.next_seq(), Flags::ACK, 0, disclosure);
-        for support in &mut self.header_support {
+        for support in &mut self.receiver.plugins.header_support {
             support.annotate_ack(self.last_ack_sent, &mut segment.options.experiment);
         }
         self.out.push_back(segment);
@@ -92,7 +92,7 @@ impl Connection {
         if self.handshake.ecn && is_new {
             segment.ecn = Ecn::Capable0;
         }
-        for support in &mut self.header_support {
+        for support in &mut self.receiver.plugins.header_support {
             support.annotate_data(outgoing.again, &mut segment.options.experiment);
         }
         self.receiver.on_ack_sent(false);

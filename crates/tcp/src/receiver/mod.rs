@@ -11,7 +11,7 @@ use self::reassembly::Reassembly;
 use self::sack::SackMemory;
 use crate::config::Config;
 use crate::experiment::Experiment;
-use crate::seams::{AckAction, AckPolicy, Arrival, Disclosure, HeaderSupport, RxFacts, Slot, TimedAck};
+use crate::seams::{AckAction, Arrival, Disclosure, ReceiverPlugins, RxFacts, TimedAck};
 use crate::segment::SackBlocks;
 use crate::seq::{Offset, SeqNum};
 use crate::stats::ReceiveStats;
@@ -65,7 +65,7 @@ impl Owed {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     config: Arc<Config>,
-    policy: Box<dyn AckPolicy>,
+    pub(crate) plugins: ReceiverPlugins,
     reassembly: Reassembly,
     sack: SackMemory,
     sack_permitted: bool,
@@ -86,9 +86,9 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(config: Arc<Config>, policy: Box<dyn AckPolicy>) -> Receiver {
+    pub(crate) fn new(config: Arc<Config>, plugins: ReceiverPlugins) -> Receiver {
         Receiver {
-            policy,
+            plugins,
             reassembly: Reassembly::default(),
             sack: SackMemory::default(),
             sack_permitted: false,
@@ -160,11 +160,7 @@ impl Receiver {
     }
 
     /// Processes a segment's bytes. Returns the part of the payload to keep.
-    pub(crate) fn on_data(
-        &mut self,
-        arrived: &Arrived<'_>,
-        header_support: &mut [Box<dyn HeaderSupport>],
-    ) -> Option<Delivery> {
+    pub(crate) fn on_data(&mut self, arrived: &Arrived<'_>) -> Option<Delivery> {
         let Arrived { now, start, end, fin, timestamp, experiment, rtt } = *arrived;
         self.stats.segments += 1;
         let before = self.rcv_nxt();
@@ -199,10 +195,10 @@ impl Receiver {
             dropped: self.dropped(experiment),
             rtt,
         };
-        for support in header_support {
+        for support in &mut self.plugins.header_support {
             support.on_data(&rx);
         }
-        let action = self.policy.on_data(&rx);
+        let action = self.plugins.ack_policy.on_data(&rx);
         self.owe(action, arrival);
         let first = start.max(before);
         let last = self.fin.map_or(within, |fin| within.min(fin));
@@ -301,14 +297,9 @@ impl Receiver {
         self.owed = Owed::Now { alone: true };
     }
 
-    /// Bytes of state of the ACK policy.
-    pub(crate) fn policy_size(&self) -> usize {
-        self.policy.size()
-    }
-
     /// When an acknowledgment must go out.
     pub(crate) fn deadline(&self) -> Instant {
-        self.owed_by().min(self.policy.deadline())
+        self.owed_by().min(self.plugins.ack_policy.deadline())
     }
 
     fn owed_by(&self) -> Instant {
@@ -326,10 +317,10 @@ impl Receiver {
 
     /// The next acknowledgment that the policy itself has scheduled, if it is due.
     pub(crate) fn take_timed_ack(&mut self, now: Instant) -> Option<TimedAck> {
-        if self.policy.deadline() > now {
+        if self.plugins.ack_policy.deadline() > now {
             return None;
         }
-        let timed = self.policy.on_timer(now)?;
+        let timed = self.plugins.ack_policy.on_timer(now)?;
         self.stats.acks_sent += 1;
         if timed.ack >= self.rcv_nxt() && matches!(self.owed, Owed::By { .. }) {
             self.owed = Owed::Nothing; // a further ACK of the same data would be a duplicate
@@ -339,7 +330,7 @@ impl Receiver {
 
     /// What a segment may acknowledge that is sent for another reason.
     pub(crate) fn disclosure(&self) -> Disclosure {
-        let policy = self.policy.disclosure();
+        let policy = self.plugins.ack_policy.disclosure();
         Disclosure { ack: policy.ack.min(self.rcv_nxt()), ..policy }
     }
 
@@ -348,7 +339,7 @@ impl Receiver {
         self.stats.acks_sent += u64::from(alone);
         if alone || !self.owed.is_alone() {
             self.owed = Owed::Nothing;
-            self.policy.on_ack_sent();
+            self.plugins.ack_policy.on_ack_sent();
         }
     }
 

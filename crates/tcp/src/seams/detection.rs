@@ -193,28 +193,6 @@ pub trait DupThresh: Plugin {
 
     /// The threshold, in segments. Called on every ACK outside recovery.
     fn dup_thresh(&self, cx: &Context<'_>) -> Segments;
-
-    /// The share of measured reordering that the threshold should cover, if it uses one.
-    fn coverage(&self) -> Option<f64> {
-        None
-    }
-
-    /// What it has measured about reordering, for a later connection to the same peer.
-    fn history(&self) -> Option<ReorderingHistory> {
-        None
-    }
-
-    /// Starts with what an earlier connection to the same peer has measured.
-    fn begin_with(&mut self, _history: &ReorderingHistory) {}
-}
-
-/// The reordering that a connection has measured on its path to a peer.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct ReorderingHistory {
-    /// Reordering lengths and when they were measured, oldest first.
-    pub events: Vec<(Instant, Segments)>,
-    /// The share of them that a threshold should cover.
-    pub coverage: f64,
 }
 
 /// Whether a triggered fast retransmit may go ahead.

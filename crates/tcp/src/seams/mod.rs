@@ -7,16 +7,16 @@
 //! nothing is right for most algorithms. [`seams!`](crate::seams!) is the table of all seams.
 
 mod detection;
+mod memory;
 mod plugin;
 mod receiver;
 mod response;
 mod table;
 
-pub use self::detection::{
-    DupThresh, Entry, LateAcks, LossDetector, Postponement, ReorderingHistory, SpuriousDetector, Verdicts, Why,
-};
-pub(crate) use self::plugin::Slot;
-pub use self::plugin::{Plugin, Plugins, SenderPlugins};
+pub use self::detection::{DupThresh, Entry, LateAcks, LossDetector, Postponement, SpuriousDetector, Verdicts, Why};
+pub use self::memory::Memory;
+pub(crate) use self::plugin::PluginSet;
+pub use self::plugin::{Plugin, Plugins, ReceiverPlugins, SenderPlugins, ShownName};
 pub use self::receiver::{AckAction, AckPolicy, Arrival, Disclosure, HeaderSupport, RxFacts, TimedAck};
 pub use self::response::{
     AfterTimeout, CongestionControl, DisorderEnd, FastRecovery, LimitedTransmit, LossMarks, LossResponse, Pacing,

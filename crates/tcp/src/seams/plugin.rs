@@ -1,8 +1,11 @@
 //! What all plug-ins have in common, and the set of plug-ins that makes a connection a variant.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
+
+use reknit_units::Instant;
 
 use crate::facts::{Context, Turn};
+use crate::seams::Memory;
 
 /// A plug-in of any seam.
 pub trait Plugin: Debug + Send {
@@ -14,36 +17,72 @@ pub trait Plugin: Debug + Send {
     fn heap_size(&self) -> usize {
         0
     }
+
+    /// Calls `show` for each of its variables that users may want to see, with a name such as `fa_ratio`. A name with a
+    /// unit ends in it (`window_ms`). Results have the number under the name of its seam: `dup_thresh.fa_ratio`.
+    fn show(&self, _show: &mut dyn FnMut(&'static str, f64)) {}
+
+    /// Keeps what the next connection to the same peer may start with.
+    fn remember(&self, _memory: &mut Memory) {}
+
+    /// Starts with what earlier connections to the same peer have kept. Called before the first segment.
+    fn recall(&mut self, _now: Instant, _memory: &Memory) {}
 }
 
-/// The contents of a seam: one plug-in, or a list of them.
-pub(crate) trait Slot {
-    /// Bytes that it occupies, itself included.
-    fn size(&self) -> usize;
-
-    /// Tells it about a change in the sender's recovery.
-    fn tell(&mut self, cx: &Context<'_>, turn: Turn);
+/// The name of a number that a plug-in shows. As text: `dup_thresh.fa_ratio`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ShownName {
+    /// The seam of the plug-in.
+    pub seam: &'static str,
+    /// The plug-in's name for the number.
+    pub name: &'static str,
 }
 
-impl<P: Plugin + ?Sized> Slot for Box<P> {
-    fn size(&self) -> usize {
-        size_of_val(&**self) + self.heap_size()
-    }
-
-    fn tell(&mut self, cx: &Context<'_>, turn: Turn) {
-        self.on_turn(cx, turn);
+impl fmt::Display for ShownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.seam, self.name)
     }
 }
 
-impl<P: Plugin + ?Sized> Slot for Vec<Box<P>> {
-    fn size(&self) -> usize {
-        self.iter().map(Slot::size).sum()
+/// Plug-ins of different seams, and what is done with all of them.
+pub(crate) trait PluginSet {
+    /// Calls `visit` with each plug-in and the name of its seam.
+    fn each(&self, visit: &mut dyn FnMut(&'static str, &dyn Plugin));
+
+    /// Calls `visit` with each plug-in.
+    fn each_mut(&mut self, visit: &mut dyn FnMut(&mut dyn Plugin));
+
+    /// Bytes that the plug-ins occupy.
+    fn state_size(&self) -> usize {
+        let mut size = 0;
+        self.each(&mut |_, plugin| size += size_of_val(plugin) + plugin.heap_size());
+        size
     }
 
-    fn tell(&mut self, cx: &Context<'_>, turn: Turn) {
-        for plugin in self {
-            plugin.on_turn(cx, turn);
-        }
+    /// Tells every plug-in about a change in the sender's recovery.
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        self.each_mut(&mut |plugin| plugin.on_turn(cx, turn));
+    }
+
+    /// Calls `show` for each number that a plug-in shows, except infinities and NaN.
+    fn show(&self, show: &mut dyn FnMut(ShownName, f64)) {
+        self.each(&mut |seam, plugin| {
+            plugin.show(&mut |name, value| {
+                if value.is_finite() {
+                    show(ShownName { seam, name }, value);
+                }
+            });
+        });
+    }
+
+    /// Lets every plug-in keep something for the next connection.
+    fn remember(&self, memory: &mut Memory) {
+        self.each(&mut |_, plugin| plugin.remember(memory));
+    }
+
+    /// Lets every plug-in start with what earlier connections have kept.
+    fn recall(&mut self, now: Instant, memory: &Memory) {
+        self.each_mut(&mut |plugin| plugin.recall(now, memory));
     }
 }
 
@@ -53,46 +92,66 @@ macro_rules! plugin {
     (many $seam:ident) => { Vec<Box<dyn crate::seams::$seam>> };
 }
 
-macro_rules! plugins {
-    (
-        sender { $($field:ident: $count:ident $seam:ident, $decides:literal;)+ }
-        receiver { $($rcv_field:ident: $rcv_count:ident $rcv_seam:ident, $rcv_decides:literal;)+ }
-    ) => {
-        /// One algorithm for each seam; they make a connection a variant.
-        #[derive(Debug)]
-        pub struct Plugins {
-            /// The sender's plug-ins.
-            pub sender: SenderPlugins,
-            /// Replaces the sender's plug-ins that need SACK, if the peer does not support it; none if no plug-in needs
-            /// it.
-            pub without_sack: Option<fn(&mut SenderPlugins)>,
-            $(
-                #[doc = concat!("Decides ", $rcv_decides, ".")]
-                pub $rcv_field: plugin!($rcv_count $rcv_seam),
-            )+
+/// Runs `$visit` with the `one` plug-in of a seam, or with each of `many`.
+macro_rules! visit {
+    (one $slot:expr, |$plugin:ident| $visit:expr) => {{
+        let $plugin = $slot;
+        $visit;
+    }};
+    (many $slot:expr, |$plugin:ident| $visit:expr) => {
+        for $plugin in $slot {
+            $visit;
         }
+    };
+}
 
-        /// One algorithm for each seam of the sender.
+/// A struct with a field for each seam.
+macro_rules! set {
+    ($(#[$doc:meta])* $name:ident { $($field:ident: $count:ident $seam:ident, $decides:literal;)+ }) => {
+        $(#[$doc])*
         #[derive(Debug)]
-        pub struct SenderPlugins {
+        pub struct $name {
             $(
                 #[doc = concat!("Decides ", $decides, ".")]
                 pub $field: plugin!($count $seam),
             )+
         }
 
-        impl SenderPlugins {
-            /// Bytes that the plug-ins occupy.
-            pub(crate) fn state_size(&self) -> usize {
-                0 $(+ self.$field.size())+
+        impl PluginSet for $name {
+            fn each(&self, visit: &mut dyn FnMut(&'static str, &dyn Plugin)) {
+                $(visit!($count &self.$field, |plugin| visit(stringify!($field), &**plugin));)+
             }
 
-            /// Tells every plug-in about a change in the sender's recovery.
-            pub(crate) fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-                $(self.$field.tell(cx, turn);)+
+            fn each_mut(&mut self, visit: &mut dyn FnMut(&mut dyn Plugin)) {
+                $(visit!($count &mut self.$field, |plugin| visit(&mut **plugin));)+
             }
         }
     };
 }
 
+macro_rules! plugins {
+    (sender { $($sender:tt)+ } receiver { $($receiver:tt)+ }) => {
+        set! {
+            /// One algorithm for each seam of the sender.
+            SenderPlugins { $($sender)+ }
+        }
+
+        set! {
+            /// One algorithm for each seam of the receiver.
+            ReceiverPlugins { $($receiver)+ }
+        }
+    };
+}
+
 crate::seams!(plugins);
+
+/// One algorithm for each seam; they make a connection a variant.
+#[derive(Debug)]
+pub struct Plugins {
+    /// The sender's plug-ins.
+    pub sender: SenderPlugins,
+    /// The receiver's plug-ins.
+    pub receiver: ReceiverPlugins,
+    /// Replaces the sender's plug-ins that need SACK, if the peer does not support it; none if no plug-in needs it.
+    pub without_sack: Option<fn(&mut SenderPlugins)>,
+}

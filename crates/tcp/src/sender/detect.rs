@@ -8,7 +8,7 @@ use super::reaction::{Disorder, Reaction, Recovery};
 use super::{Sender, context};
 use crate::facts::{AckFacts, Context, Phase, Trigger, Turn};
 use crate::scoreboard::SegId;
-use crate::seams::{DisorderEnd, Entry, Verdicts, Why};
+use crate::seams::{DisorderEnd, Entry, PluginSet, Verdicts, Why};
 
 impl Sender {
     /// True if the ACK ended an episode and thereby set the window, which must not grow in addition.

@@ -33,7 +33,7 @@ use crate::config::Config;
 use crate::experiment::Features;
 use crate::facts::{Context, Phase, SendState, Window};
 use crate::scoreboard::{Cause, Duplicate, Scoreboard, SegId};
-use crate::seams::{LateAcks, Pacing, ReorderingHistory, SenderPlugins, Verdicts};
+use crate::seams::{LateAcks, Pacing, SenderPlugins, Verdicts};
 use crate::seq::Offset;
 use crate::stats::SendStats;
 
@@ -104,7 +104,7 @@ pub(crate) struct Sender {
     config: Arc<Config>,
     pub(crate) state: SendState,
     pub(crate) board: Scoreboard,
-    plugins: SenderPlugins,
+    pub(crate) plugins: SenderPlugins,
     without_sack: Option<fn(&mut SenderPlugins)>,
     /// One past the last byte that the application has written.
     written: Offset,
@@ -291,26 +291,6 @@ impl Sender {
     /// True if retransmissions carry the timestamp of the first transmission.
     pub(crate) fn repeats_timestamps(&self) -> bool {
         self.plugins.loss_detector.repeats_timestamps()
-    }
-
-    /// What this connection has measured about reordering.
-    pub(crate) fn reordering_history(&self) -> Option<ReorderingHistory> {
-        self.plugins.dup_thresh.history()
-    }
-
-    /// The share of measured reordering that the threshold should cover.
-    pub(crate) fn reordering_coverage(&self) -> Option<f64> {
-        self.plugins.dup_thresh.coverage()
-    }
-
-    /// Bytes that the plug-ins occupy.
-    pub(crate) fn plugin_state_size(&self) -> usize {
-        self.plugins.state_size()
-    }
-
-    /// Starts with what an earlier connection has measured.
-    pub(crate) fn begin_with(&mut self, history: &ReorderingHistory) {
-        self.plugins.dup_thresh.begin_with(history);
     }
 
     /// The window and the timeout must not change now.

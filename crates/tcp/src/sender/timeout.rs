@@ -6,7 +6,7 @@ use super::reaction::{Loss, Reaction};
 use super::{Expiry, SackReport, Sender, context};
 use crate::facts::{AckFacts, Phase, Spurious, Trigger, Turn, Window};
 use crate::scoreboard::{Cause, Record, SegId};
-use crate::seams::{AfterTimeout, DisorderEnd, TimeoutStep};
+use crate::seams::{AfterTimeout, DisorderEnd, PluginSet, TimeoutStep};
 
 /// What the connection has to do after a timer has fired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@ use super::{Sender, context};
 use crate::config::DecreaseOf;
 use crate::facts::{AckFacts, Phase, Snapshot, Spurious, Trigger, Turn, Window};
 use crate::scoreboard::SegId;
-use crate::seams::{LossMarks, Reduction};
+use crate::seams::{LossMarks, PluginSet, Reduction};
 use crate::seq::Offset;
 use crate::stats::Cut;
 

@@ -6,6 +6,7 @@ mod closing;
 mod ecn;
 mod nagle_and_keep_alive;
 mod opening;
+mod plugins;
 mod recovery;
 mod recovery_interplay;
 mod reordering;

@@ -47,7 +47,6 @@ impl Default for Composition {
             congestion_control: Arc::new(aimd::Config::default()),
             ack_policy: Arc::new(delayed_ack::Config::default()),
             header_support: Vec::new(),
-            shares_reordering: false,
             sack: true,
             timestamps: None,
             without_sack: Some(newreno::without_sack),

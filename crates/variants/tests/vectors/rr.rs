@@ -4,29 +4,57 @@
 
 use std::sync::Arc;
 
+use reknit_tcp::Connection;
 use reknit_tcp::experiment::Features;
 use reknit_tcp::facts::Phase;
-use reknit_tcp::seams::ReorderingHistory;
+use reknit_tcp::seams::Memory;
 use reknit_testkit::{NOTHING, Script, config, variant, vector};
 use reknit_units::{Duration, Instant, Segments};
-use reknit_variants::{Composition, threshold::rr::dup_thresh};
+use reknit_variants::threshold::rr::dup_thresh::{self, SharedState};
+use reknit_variants::{Composition, Custom};
+
+/// Time zero of the examples.
+fn start() -> Instant {
+    Instant::ZERO + Duration::from_secs(10)
+}
+
+/// The variant `name`, whose connections share what they have measured.
+pub(crate) fn sharing(name: &str) -> Composition {
+    let text = format!("name = \"sharing\"\nbase = \"{name}\"\n[dup_thresh]\nshare = true\n");
+    Custom::parse("sharing.toml", &text).unwrap().composition
+}
+
+/// The reordering lengths that `connection` leaves to the next one.
+pub(crate) fn lengths_of(connection: &Connection) -> Vec<u32> {
+    let mut memory = Memory::default();
+    connection.remember(&mut memory);
+    memory.get::<SharedState>().unwrap().events.iter().map(|(_, length)| length.0).collect()
+}
+
+/// The connection starts with these reordering lengths, measured at time zero, and this FA ratio.
+fn recall(s: &mut Script, lengths: &[u32], fa: f64) {
+    let mut memory = Memory::default();
+    memory.keep(SharedState { events: lengths.iter().map(|length| (start(), Segments(*length))).collect(), fa });
+    s.connection.recall(start(), &memory);
+}
 
 /// A connection that starts with these reordering lengths and this FA ratio.
-fn knowing(isn: u32, name: &str, window: u32, lengths: &[u32], coverage: f64) -> Script {
-    let mut s = Script::new(isn, &variant(name), config(window), 100);
-    let at = Instant::ZERO + Duration::from_secs(10);
-    let events = lengths.iter().map(|length| (at, Segments(*length))).collect();
-    s.connection.begin_with(&ReorderingHistory { events, coverage });
+fn knowing(isn: u32, name: &str, window: u32, lengths: &[u32], fa: f64) -> Script {
+    let mut s = Script::new(isn, &sharing(name), config(window), 100);
+    recall(&mut s, lengths, fa);
     s.sent();
     s
 }
 
 fn ratio(s: &Script) -> f64 {
-    s.connection.reordering_history().unwrap().coverage
+    let mut shown = Vec::new();
+    s.connection.show_sender(&mut |name, value| shown.push((name.to_string(), value)));
+    assert_eq!((shown.len(), shown[0].0.as_str()), (1, "dup_thresh.fa_ratio"));
+    shown[0].1
 }
 
 fn lengths(s: &Script) -> Vec<u32> {
-    s.connection.reordering_history().unwrap().events.iter().map(|(_, length)| length.0).collect()
+    lengths_of(&s.connection)
 }
 
 vector!(the_threshold_lies_above_the_percentile, |isn| {
@@ -91,9 +119,8 @@ vector!(a_timeout_lowers_the_ratio_by_its_cost, |isn| {
 });
 
 vector!(events_are_kept_for_eighty_seconds, |isn| {
-    let mut s = Script::idle(isn, variant("rr-ta").build(), config(4), 100);
-    let events = vec![(Instant::ZERO + Duration::from_secs(10), Segments(9))];
-    s.connection.begin_with(&ReorderingHistory { events, coverage: 0.7 });
+    let mut s = Script::idle(isn, sharing("rr-ta").build(), config(4), 100);
+    recall(&mut s, &[9], 0.7);
     s.at(80_000).write(1);
     s.pass(1);
     assert_eq!((lengths(&s), s.info().dup_thresh), (vec![9], Segments(10)));
@@ -127,12 +154,11 @@ vector!(an_exhausted_limited_transmit_is_measured, |isn| {
 
 /// As before, but the window of 4 is the maximum window of the connection: nothing is sent beyond it.
 fn idle_at_the_largest_window(isn: u32, largest_window_exhausts: bool) -> Script {
-    let threshold = dup_thresh::Config { largest_window_exhausts, ..dup_thresh::Config::default() };
+    let threshold = dup_thresh::Config { largest_window_exhausts, share: true, ..dup_thresh::Config::default() };
     let composition = Composition { dup_thresh: Arc::new(threshold), ..variant("rr-ta") };
     let capped = reknit_tcp::Config { max_window: Some(Segments(4)), ..config(4) };
     let mut s = Script::new(isn, &composition, capped, 100);
-    let events = vec![(Instant::ZERO + Duration::from_secs(10), Segments(9))];
-    s.connection.begin_with(&ReorderingHistory { events, coverage: 0.9 });
+    recall(&mut s, &[9], 0.9);
     s.sent();
     s.at(150);
     assert_eq!(s.pass_all([2, 3, 4]), NOTHING);
@@ -229,10 +255,26 @@ vector!(hg_takes_the_time_of_each_segment, |isn| {
 
 vector!(rtx_needs_the_bit_at_both_ends, |isn| {
     // Neither end offers the option: as -MEAN.
-    let alone = Composition { header_support: Vec::new(), ..variant("rr-ta-rtx") };
+    let alone = Composition { header_support: Vec::new(), ..sharing("rr-ta-rtx") };
     let mut s = Script::new(isn, &alone, config(9), 100);
     assert_eq!(s.info().features, Features::NONE);
     s.sent();
     s.pass_all([2, 3, 4, 5, 1, 6, 7, 8, 9, 1]);
     assert_eq!(lengths(&s), [6]);
+});
+
+vector!(only_connections_that_share_start_with_what_others_measured, |isn| {
+    let mut memory = Memory::default();
+    memory.keep(SharedState { events: vec![(start(), Segments(9))], fa: 0.7 });
+    let after = |composition: &Composition, seconds: u64| {
+        let mut s = Script::new(isn, composition, config(4), 100);
+        s.connection.recall(start() + Duration::from_secs(seconds), &memory);
+        (ratio(&s), s.info().dup_thresh)
+    };
+    assert_eq!(after(&variant("rr-share"), 80), (0.7, Segments(10)));
+    assert_eq!(after(&variant("rr-share"), 81), (0.9, Segments(3)));
+    assert_eq!(after(&variant("rr-taes"), 0), (0.9, Segments(3)));
+    let mut memory = Memory::default();
+    Script::new(isn, &variant("rr-taes"), config(4), 100).connection.remember(&mut memory);
+    assert_eq!(memory.get::<SharedState>(), None);
 });

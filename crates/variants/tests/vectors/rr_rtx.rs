@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use reknit_tcp::experiment::Features;
 use reknit_tcp::{Config, Connection, Identity, Output, Segment, SeqNum};
-use reknit_testkit::{config, variant};
+use reknit_testkit::config;
 use reknit_units::{Bytes, Duration, Instant, Segments};
+
+use crate::rr::{lengths_of, sharing};
 
 /// Two connected ends, and the segments that the sender has sent, in order.
 struct Pair {
@@ -29,7 +31,7 @@ impl Pair {
         let config = Arc::new(Config { ack_every: Segments(1), ..config(9) });
         let now = Instant::ZERO + Duration::from_secs(10);
         let identity = |isn: u32| Identity { isn: SeqNum(isn), timestamp_offset: 0 };
-        let composition = variant(name);
+        let composition = sharing(name);
         let mut sender = Connection::connect(now, config.clone(), composition.build(), identity(isn));
         let mut receiver = Connection::listen(now, config, composition.build(), identity(7));
         receiver.read_at_once();
@@ -63,7 +65,7 @@ impl Pair {
     }
 
     fn lengths(&self) -> Vec<u32> {
-        self.sender.reordering_history().unwrap().events.iter().map(|(_, length)| length.0).collect()
+        lengths_of(&self.sender)
     }
 }
 

@@ -61,7 +61,7 @@ def _timeout_lowers(w: int, t_s: float, r_s: float, k: float) -> bool:
     scenario = scripted(lost, window=w, hop_s=r_s / 2, duration="5 s", tcp={"min_rto": f"{t_s:g} s"})
     totals = reknit.simulate(None, bounded("dsack_ta", k), scenario=scenario).totals
     by = STEP * cost_of_timeout(w, t_s / r_s, k) / cost_of_false_fast_retransmit(w, 1)
-    return bool(totals["timeouts"] == 1 and abs(totals["reordering_coverage_final"] - (START - by)) < EPSILON)
+    return bool(totals["timeouts"] == 1 and abs(totals["dup_thresh.fa_ratio"] - (START - by)) < EPSILON)
 
 
 @paper.unit("rr_cost_ffr", "R-cost")
@@ -95,7 +95,7 @@ def _false_fast_retransmit(w: int, by_ms: float) -> tuple[float, bool]:
     by = STEP * cost_of_timeout(w, t_s / r_s, 1) / cost_of_false_fast_retransmit(w, d)
     expected = START + STEP - by
     once = run.totals["timeouts"] == 1 and len(duplicate_reports(packets)) == 1
-    return d, once and abs(run.totals["reordering_coverage_final"] - expected) < EPSILON
+    return d, once and abs(run.totals["dup_thresh.fa_ratio"] - expected) < EPSILON
 
 
 @paper.unit("rr_cost_idle", "R-cost")
@@ -125,8 +125,8 @@ def _idle_period(by_ms: float) -> tuple[bool, bool]:
     idle = (end["time_s"][0] - sent["time_s"][0]) / (2 * HOP_S) * w - d
     limit = cost_of_false_fast_retransmit(w, 1)
     expected = START - STEP * idle / limit if idle > limit else START
-    coverage = reknit.simulate(None, variant, scenario=scenario).totals["reordering_coverage_final"]
-    return coverage < START - EPSILON, abs(coverage - expected) < EPSILON
+    ratio = reknit.simulate(None, variant, scenario=scenario).totals["dup_thresh.fa_ratio"]
+    return ratio < START - EPSILON, abs(ratio - expected) < EPSILON
 
 
 @paper.unit("rr_es_sample_bounds", "RT3")

@@ -109,8 +109,8 @@ def ratio_over_time(lab: Lab) -> Result:
         Result()
         .traced(
             "dsack_ta",
-            fa_mean=run.totals["reordering_coverage_mean"],
-            fa_std=run.totals["reordering_coverage_std"],
+            fa_mean=run.totals["dup_thresh.fa_ratio_mean"],
+            fa_std=run.totals["dup_thresh.fa_ratio_std"],
             dupthresh_mean=run.totals["dup_thresh_mean_segments"],
         )
         .drawn(
@@ -119,7 +119,7 @@ def ratio_over_time(lab: Lab) -> Result:
                 y_label="FA ratio, %; threshold, packets",
                 drawing=_lines(
                     {
-                        "FA ratio": run.series.select("time_s", 100 * pl.col("reordering_coverage")),
+                        "FA ratio": run.series.select("time_s", 100 * pl.col("dup_thresh.fa_ratio")),
                         "threshold": run.series.select("time_s", "dup_thresh_segments"),
                     }
                 ),

@@ -50,6 +50,9 @@ pub struct Config {
     pub min_events: u32,
     /// Which reordering length is used for a segment that was sent twice.
     pub sampling: Sampling,
+    /// Begin with the reordering lengths and the FA ratio of the last connection to the same peer, and leave them to the
+    /// next one (§6).
+    pub share: bool,
 }
 
 impl Default for Config {
@@ -66,6 +69,7 @@ impl Default for Config {
             life: Duration::from_secs(80),
             min_events: 1,
             sampling: Sampling::Mean,
+            share: false,
         }
     }
 }

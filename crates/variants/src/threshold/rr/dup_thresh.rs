@@ -24,8 +24,8 @@
 
 use reknit_tcp::experiment::Features;
 use reknit_tcp::facts::{AckFacts, Context, Turn};
-use reknit_tcp::seams::{DupThresh, Plugin, ReorderingHistory};
-use reknit_units::Segments;
+use reknit_tcp::seams::{DupThresh, Memory, Plugin};
+use reknit_units::{Instant, Segments};
 
 use crate::part::{Algorithm, Part};
 use crate::rule::{Need, Rule};
@@ -37,6 +37,15 @@ impl Algorithm for Config {
     const NAME: &'static str = "rr-tcp";
     const SOURCE: &'static str = include_str!("dup_thresh.rs");
     const RULES: &'static [Rule] = &[Rule::MayExceedWindow, Rule::Needs(Need::Sack, "the threshold stays at 3")];
+}
+
+/// What a connection with `share` leaves to the next one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SharedState {
+    /// The reordering lengths, in segments, and when they were measured, oldest first.
+    pub events: Vec<(Instant, Segments)>,
+    /// The FA ratio.
+    pub fa: f64,
 }
 
 impl Part<dyn DupThresh> for Config {
@@ -107,22 +116,6 @@ impl DupThresh for ReorderingRobust {
     fn dup_thresh(&self, cx: &Context<'_>) -> Segments {
         if cx.snd.sack { self.dup_thresh } else { self.config.min_dup_thresh }
     }
-
-    fn history(&self) -> Option<ReorderingHistory> {
-        Some(ReorderingHistory { events: self.histogram.events().collect(), coverage: self.ratio.fa() })
-    }
-
-    fn begin_with(&mut self, history: &ReorderingHistory) {
-        for (at, length) in &history.events {
-            self.histogram.insert(*at, *length);
-        }
-        self.ratio.begin_with(history.coverage);
-        self.update_threshold();
-    }
-
-    fn coverage(&self) -> Option<f64> {
-        Some(self.ratio.fa())
-    }
 }
 
 impl Plugin for ReorderingRobust {
@@ -133,5 +126,27 @@ impl Plugin for ReorderingRobust {
 
     fn heap_size(&self) -> usize {
         self.histogram.heap_size()
+    }
+
+    fn show(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        show("fa_ratio", self.ratio.fa());
+    }
+
+    fn remember(&self, memory: &mut Memory) {
+        if self.config.share {
+            memory.keep(SharedState { events: self.histogram.events().collect(), fa: self.ratio.fa() });
+        }
+    }
+
+    fn recall(&mut self, now: Instant, memory: &Memory) {
+        let Some(shared) = memory.get::<SharedState>().filter(|_| self.config.share) else { return };
+        let is_alive = |(at, _): &&(Instant, Segments)| now.since(*at) <= self.config.life;
+        for (at, length) in shared.events.iter().filter(is_alive) {
+            self.histogram.insert(*at, *length);
+        }
+        if self.histogram.len() > 0 {
+            self.ratio.begin_with(shared.fa);
+            self.update_threshold();
+        }
     }
 }
