@@ -31,7 +31,9 @@ ABLATIONS = {
     "grows by cumulative ACKs": '[congestion_control]\nprogress = "acked"',
     "limited transmit of RFC 3042": '[limited_transmit]\nalgorithm = "rfc3042"',
     "offers timestamps": "timestamps = true",
-    "offers timestamps; retransmissions carry the current one": "timestamps = true\n[loss_detector]\nrepeats_timestamps = false",
+    "offers timestamps; retransmissions carry the current one": (
+        "timestamps = true\n[loss_detector]\nrepeats_timestamps = false"
+    ),
 }
 
 LOSSES = ['kind = "loss"', 'kind = "outage"']

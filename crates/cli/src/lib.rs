@@ -26,7 +26,7 @@ pub use style::STYLE;
 
 pub use paths::draw;
 
-/// Keeps TCP fast when the network reorders, delays or stalls packets: compares algorithms, simulated and live
+/// Compares TCP algorithms on networks that reorder, delay or stall packets, in simulation and live
 #[derive(Parser, Debug)]
 #[command(name = "reknit", version, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Start with:

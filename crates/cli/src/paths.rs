@@ -12,15 +12,17 @@ use crate::plot::{self, Picture};
 use crate::table::{self, Screen};
 use crate::{Failure, input, output};
 
-/// List the paths, or describe one.
-///
-/// A description lists the stages of the path, and reports what they do to a train of packets, in the terms of RFC
-/// 4737.
+/// List the paths, or describe one
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "A description lists the stages of the path, and reports what they do to a train of packets, in the \
+terms of RFC 4737.
+
+Examples:
   reknit paths
   reknit paths two-paths-50ms --plot two-paths.svg
-  reknit paths two-paths-50ms --set forward.paths.paths.1.delay=80ms")]
+  reknit paths two-paths-50ms --set forward.paths.paths.1.delay=80ms"
+)]
 pub(crate) struct Args {
     /// The path to describe: a built-in path or a TOML file
     name: Option<String>,
@@ -30,10 +32,10 @@ pub(crate) struct Args {
     /// Seed of the packet train
     #[arg(long, value_name = "N", requires = "name", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Plot the delays and extents as SVG or PNG, in the reverse direction if only that one reorders
+    /// Plot the delays and extents to this file; the reverse direction, if only that one reorders
     #[arg(long, value_name = "FILE.svg|png", requires = "name")]
     plot: Option<PathBuf>,
-    /// Print JSON instead of text: the list, or the report of each direction
+    /// Print JSON: the list, or the report of each direction
     #[arg(long)]
     json: bool,
 }
@@ -140,7 +142,8 @@ fn measure(profile: &Profile, direction: Direction, seed: u64, width: usize) -> 
         lines.push(("extent >=", shares.collect::<Vec<_>>().join(", ")));
     }
     let gap = rounded(report.gap_ms);
-    let train = format!("{} packets of {} bytes, one every {gap}:", report.packets, report.size_bytes);
+    let packets = output::count(f64::from(report.packets));
+    let train = format!("{packets} packets of {} bytes, one every {gap}:", report.size_bytes);
     let mut text = format!("  {}\n", table::wrap(&train, width.saturating_sub(2), 2));
     for (label, value) in lines {
         let wrapped = table::wrap(&value, width.saturating_sub(INDENT), 0).replace('\n', &format!("\n{:INDENT$}", ""));
@@ -165,7 +168,7 @@ fn delays(report: &PathReport) -> String {
 
 fn reordering(report: &PathReport) -> String {
     let (Some(median), Some(p99), Some(largest)) = (report.extent_p50, report.extent_p99, report.extent_max) else {
-        return "nothing".to_owned();
+        return "none".to_owned();
     };
     let ratio = 100.0 * report.reordered_ratio;
     format!("{ratio:.2} % of packets, extent median {median}, 99 % {p99}, largest {largest}")

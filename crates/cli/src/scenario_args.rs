@@ -19,7 +19,7 @@ pub(crate) struct ScenarioArgs {
     /// Lose each data packet with this probability: `1%` or `0.01`
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     loss: Option<Share>,
-    /// Change a value of the path or a TCP option: any key of a path file, such as forward.bottleneck.rate="2 Mbit/s",
+    /// Change a value of the path or a TCP option: any key of a path file, such as `forward.bottleneck.rate="2 Mbit/s"`,
     /// `forward.links.paths.1.delay=80ms` or `tcp.min_rto=200ms`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -51,8 +51,8 @@ pub(crate) struct SimulationArgs {
     /// Number of bulk transfers that share the path, all of the same variant, starting 100 ms apart [default: 1]
     #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_FLOWS>, allow_negative_numbers = true)]
     flows: Option<u32>,
-    /// Starting phases: `drawn` from each seed (when flows start, which of the paths taken in turn comes first, where
-    /// in its period a periodic fault starts), or `fixed`, the same for all seeds [default: drawn]
+    /// `drawn`: each seed draws when flows start, which path comes first if packets take paths in turn, and when periodic
+    /// faults begin. `fixed`: these are the same for all seeds [default: drawn]
     #[arg(long, value_name = "drawn|fixed")]
     phases: Option<Phases>,
 }

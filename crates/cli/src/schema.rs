@@ -5,14 +5,15 @@ use reknit_compare::schema;
 
 use crate::{Failure, output};
 
-/// Print the JSON Schema of results or of a kind of file.
-///
-/// Save the output to a file. An editor with a TOML language server then completes and checks TOML files whose first
-/// line is `#:schema` and the name of that file (docs/guide.md).
+/// Print the JSON Schema of results, paths, scenarios or variants
 #[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Save the output to a file. An editor with a TOML language server then completes and checks TOML \
+files whose first line is `#:schema` and the name of that file (docs/guide.md)."
+)]
 pub(crate) struct Args {
     /// What the schema describes
-    #[arg(value_enum)]
+    #[arg(value_enum, value_name = "KIND")]
     of: Of,
 }
 

@@ -11,14 +11,16 @@ use crate::{Failure, input, output};
 /// The default interval of the series.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
-/// Run one variant once on one path, and show its details.
-///
-/// Prints a summary. --csv prints the sender's variables over time (congestion window, threshold, round-trip time,
-/// ...), --json the summary and the time series.
+/// Run one variant once, in simulation, and show its details
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Prints a summary. --csv prints the sender's variables over time (congestion window, threshold, \
+round-trip time, ...), --json the summary and the time series.
+
+Examples:
   reknit simulate --path two-paths-50ms --variant rack
-  reknit simulate --path two-paths-50ms --variant rack --seed 2 --sample-every 50ms --csv > rack.csv")]
+  reknit simulate --path two-paths-50ms --variant rack --seed 2 --sample-every 50ms --csv > rack.csv"
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,

@@ -14,13 +14,14 @@ use crate::scenario_args::SimulationArgs;
 use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, input, output};
 
-/// Run every point of a grid of scenarios with every seed.
-///
-/// The file is a scenario (docs/scenarios.md) with a table `[axes]`: keys of the scenario or of the path, each with a
-/// list of values. For a given seed, every variant sees the same losses and delays. Options override the file; an
-/// option with several values becomes an axis.
+/// Run a grid of scenarios, in simulation
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "The file is a scenario (docs/scenarios.md) with a table `[axes]`: keys of the scenario or of the \
+path, each with a list of values. Every combination runs once per seed. For a given seed, every variant sees the same \
+losses and delays. Options override the file; an option with several values becomes an axis.
+
+Examples:
   reknit sweep loss.toml --store results
   reknit sweep loss.toml --variants sack,time --path 'two-paths-*' --seeds 10 --csv > runs.csv
 
@@ -28,9 +29,10 @@ where loss.toml is, for example:
   path = \"two-paths-50ms\"
   variants = [\"sack\", \"rack\"]
   [axes]
-  loss = [0, \"1 %\", \"3 %\"]")]
+  loss = [0, \"1 %\", \"3 %\"]"
+)]
 pub(crate) struct Args {
-    /// A scenario with axes: a TOML file
+    /// A scenario file with a table `[axes]`
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
     /// Built-in paths or TOML files, separated by commas; may contain the wildcards `*` and `?`
@@ -40,7 +42,7 @@ pub(crate) struct Args {
     /// receiver, limit)
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// A directory that stores finished runs; runs that are already stored are not repeated
+    /// Store finished runs in this directory, and do not repeat runs that are already there
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// Runs of each point, with the seeds 1, 2, 3, ... [default: 5]
@@ -192,7 +194,7 @@ fn table_columns(grid: &Grid, runs: &[Option<RunSummary>]) -> Vec<Column> {
     columns.extend([
         Column::new("Mbit/s", 0, Align::Right),
         Column::new("retransmitted", 2, Align::Right),
-        Column::new("spuriously", 1, Align::Right),
+        Column::new("spurious", 1, Align::Right),
         Column::new("window cuts (false)", 1, Align::Right),
         Column::new("undone", 3, Align::Right),
         Column::new("RTOs", 1, Align::Right),

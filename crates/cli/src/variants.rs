@@ -10,7 +10,7 @@ use reknit_variants::{VARIANTS, Variant, file};
 use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, output};
 
-/// List the variants, or explain one.
+/// List the variants, or explain one
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit variants

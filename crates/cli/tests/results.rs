@@ -72,7 +72,7 @@ const COLUMNS: [&str; 12] = [
     "of in-order",
     "of possible",
     "retransmitted",
-    "spuriously",
+    "spurious",
     "window cuts (false)",
     "undone",
     "RTOs",

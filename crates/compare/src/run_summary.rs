@@ -93,7 +93,7 @@ pub struct Completions {
 /// The flows of one workload of a plan.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GroupSummary {
-    /// Name of the set of flows, or `set/part` for a workload of a mix.
+    /// Name of the set of flows, or `SET/NAME` for a workload of a mix.
     pub group: String,
     /// The variant that these flows set; null if it is the compared one.
     pub variant: Option<String>,

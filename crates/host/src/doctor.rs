@@ -46,15 +46,20 @@ pub fn examine() -> Vec<Check> {
     let tun = Path::new("/dev/net/tun").exists();
     let namespace = namespace_error();
     let note = match &namespace {
-        None => "reknit testbed: live transfers against this kernel".to_owned(),
+        None => "needed by reknit testbed".to_owned(),
         Some(error) => format!("{error}; run as root, or with CAP_SYS_ADMIN and CAP_NET_ADMIN"),
     };
     let algorithms = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     let algorithms = algorithms.unwrap_or_default().trim().to_owned();
     let have_cubic = algorithms.split_whitespace().any(|name| name == "cubic");
     vec![
-        check("simulator", true, true, "reknit compare: needs nothing else"),
-        check("/dev/net/tun", tun, true, if tun { "TUN devices" } else { "load the module: modprobe tun" }),
+        check("simulator", true, true, "simulations need nothing else"),
+        check(
+            "/dev/net/tun",
+            tun,
+            true,
+            if tun { "needed by reknit testbed" } else { "load the module: modprobe tun" },
+        ),
         check("network namespaces", namespace.is_none(), true, note),
         check("kernel:cubic", have_cubic, true, format!("congestion controls of this kernel: {algorithms}")),
         extra("tshark", "tshark", "reads captures in tests", "apt install tshark"),
@@ -65,7 +70,7 @@ pub fn examine() -> Vec<Check> {
 /// A program that only optional features need.
 fn extra(name: &'static str, program: &str, purpose: &str, install: &str) -> Check {
     let found = is_installed(program);
-    check(name, found, false, if found { purpose.to_owned() } else { format!("{purpose}: {install}") })
+    check(name, found, false, if found { purpose.to_owned() } else { format!("{purpose}; to install it: {install}") })
 }
 
 /// Tries to create a namespace, in a thread with which the namespace ends.

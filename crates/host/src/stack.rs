@@ -32,7 +32,7 @@ pub struct KernelTcp {
 #[derive(Debug, thiserror::Error)]
 pub enum StackError {
     /// It is neither a kernel's TCP nor a variant.
-    #[error("{0}; or kernel:NAME with a congestion control of this kernel")]
+    #[error("{0} (kernel:NAME is also allowed, with a congestion control of this kernel)")]
     Unknown(#[from] UnknownVariant),
     /// A setting is not of the form `NAME=VALUE`.
     #[error("`{0}` is not a kernel setting; write kernel:cubic+NAME=VALUE,NAME=VALUE, such as timestamps=0")]

@@ -13,16 +13,18 @@ use crate::capture::{self, CaptureTracer};
 use crate::scenario_args::SimulationArgs;
 use crate::{Failure, input, output};
 
-/// Compare variants on a path, in simulation.
-///
-/// Each variant runs once per seed. For a given seed, every variant sees the same losses and delays. "Of in-order" is
-/// relative to `sack` on the same path without reordering. "Of possible" is relative to `oracle`, which the simulator tells of
-/// each lost packet and of nothing else, on the same path with reordering.
+/// Compare variants on a path, in simulation
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Each variant runs once per seed. For a given seed, every variant sees the same losses and delays. \
+\"Of in-order\" is goodput relative to `sack` on the same path without reordering. \"Of possible\" is goodput relative to \
+`oracle` on the same path with its reordering; the simulator tells the oracle which packets were lost.
+
+Examples:
   reknit compare --path two-paths-50ms --variants sack,rack
   reknit compare --path 'two-paths-*,rr-tcp' --variants 'undo,rr-*' --duration 200s
-  reknit compare --path lossy --loss 2% --set forward.bottleneck.rate='2 Mbit/s' --seeds 10 --json")]
+  reknit compare --path lossy --loss 2% --set forward.bottleneck.rate='2 Mbit/s' --seeds 10 --json"
+)]
 pub(crate) struct Args {
     /// Built-in paths (`reknit paths` lists them) or TOML files, separated by commas; may contain the wildcards `*` and
     /// `?`
@@ -41,7 +43,7 @@ pub(crate) struct Args {
     seeds: Option<u32>,
     #[command(flatten)]
     simulation: SimulationArgs,
-    /// Do not run the oracle, and leave out "of possible": saves the time of one or two more variants
+    /// Leave out "of possible" and the runs of the oracle, which take as long as one or two more variants
     #[arg(long)]
     no_oracle: bool,
     /// Print all results as JSON (docs/json.md)
@@ -50,12 +52,12 @@ pub(crate) struct Args {
     /// Print one line per run as comma-separated values
     #[arg(long)]
     csv: bool,
-    /// Write the packets of the first run of each variant to a pcapng file (with several paths or variants:
-    /// FILE-PATH-VARIANT)
+    /// Write the packets of each variant's first run to a pcapng file; with several paths or variants, one file each
+    /// (FILE-PATH-VARIANT)
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Capture the packets at this end
-    #[arg(long, value_enum, default_value_t = Side::Sender)]
+    /// The end at which packets are captured
+    #[arg(long, value_enum, value_name = "END", default_value_t = Side::Sender)]
     pcap_side: Side,
     /// Do not show a progress bar
     #[arg(long)]

@@ -81,7 +81,7 @@ fn table_columns(comparison: &Comparison) -> Vec<Column> {
     }
     columns.extend([
         right("retransmitted", 2, |row| output::per_cent(row.share(|r| r.retransmissions.total, |r| r.segments_sent))),
-        right("spuriously", 1, |row| {
+        right("spurious", 1, |row| {
             output::per_cent(row.share(|r| r.spurious_retransmissions, |r| r.retransmissions.total))
         }),
         right("window cuts (false)", 1, |row| {

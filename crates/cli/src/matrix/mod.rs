@@ -23,22 +23,27 @@ const VARIANTS: [&str; 5] = ["sack", "dsack-r", "rr-taes", "rack", "pr"];
 /// The kernels that also run by default in live runs.
 const KERNELS: [&str; 2] = ["kernel:cubic", "kernel:bbr"];
 
-/// Run variants over many random paths that reorder packets, in simulation and live.
-///
-/// Draws paths from a population (docs/matrix.md) and prints each variant's goodput as a share of what `sack` reaches
-/// without reordering, and of what `oracle` reaches: mean, median and minimum over the paths, separately for paths that
-/// lose packets. With --live, the variants and this machine's kernels also transfer data over the same paths in real
-/// time (needs root).
+/// Run variants over many random paths, in simulation and live
 #[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Draws random paths that reorder packets (docs/matrix.md), and prints each variant's goodput as a \
+share of what `sack` reaches without reordering and of what `oracle` reaches: mean, median and minimum over the paths, \
+separately for paths that lose packets. With --live, the variants and this machine's kernel also transfer data over the \
+same paths in real time.
+
+Examples:
+  reknit matrix --paths 64 --variants sack,rack,pr
+  sudo chrt -f 10 reknit matrix --paths 32 --lossless --live --store runs"
+)]
 pub(crate) struct Args {
-    /// Seeds of the population, separated by commas; --paths paths are drawn from each
+    /// Seeds from which the random paths are drawn, separated by commas
     #[arg(long, value_name = "N,M", value_delimiter = ',', default_value = "1", value_parser = input::seed)]
     seed: Vec<u64>,
     /// Number of paths per seed
     #[arg(long, value_name = "N", default_value = "32", value_parser = input::whole::<1, 10_000>,
           allow_negative_numbers = true)]
     paths: u32,
-    /// Use the path files in this directory instead of drawing paths
+    /// Use the path files in this directory instead of random paths
     #[arg(long, value_name = "DIR", conflicts_with_all = ["seed", "paths"])]
     paths_from: Option<PathBuf>,
     /// Use only paths that lose no packets
@@ -55,7 +60,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.toml")]
     variant_file: Vec<PathBuf>,
     /// Length of each run
-    #[arg(long, value_name = "TIME", default_value = "15 s", value_parser = input::duration)]
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = input::duration)]
     duration: Duration,
     /// Runs of each variant on each path, with the seeds 1, 2, 3, ...
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::whole::<1, 10_000>,
@@ -64,13 +69,13 @@ pub(crate) struct Args {
     /// Also run live, in real time (needs root)
     #[arg(long)]
     live: bool,
-    /// Number of runs at a time [default: one simulation per processor, one live run]
+    /// Number of runs at the same time [default: one simulation per processor, one live run]
     #[arg(long, value_name = "N", value_parser = input::whole::<1, 1_000>, allow_negative_numbers = true)]
     jobs: Option<u32>,
-    /// A directory that stores finished runs; runs that are already stored are not repeated
+    /// Store finished runs in this directory, and do not repeat runs that are already there
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Write the drawn paths to path files in this directory, and run nothing
+    /// Write the random paths to files in this directory, and run nothing
     #[arg(long, value_name = "DIR", conflicts_with = "paths_from")]
     write: Option<PathBuf>,
     /// Print all results as JSON (docs/json.md)

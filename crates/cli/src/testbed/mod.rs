@@ -16,15 +16,17 @@ use self::report::{Report, Transfer};
 use crate::scenario_args::{ScenarioArgs, SourceArgs};
 use crate::{Failure, capture, input, output};
 
-/// Transfer data between reknit's TCP and this machine's kernel, live, over an emulated path.
-///
-/// Runs in real time, in network namespaces that are removed when the command ends; needs root. Each sender, including
-/// the variants of --variant-file, transfers data to each receiver in turn. With --size or --file, the transfer is
-/// verified by SHA-256; otherwise it lasts for --duration.
+/// Transfer data between reknit's TCP and this machine's kernel, live, over an emulated path (needs root)
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Runs in real time, in network namespaces that are removed when the command ends. Each sender, \
+including the variants of --variant-file, transfers data to each receiver in turn. With --size or --file, the transfer \
+is verified by SHA-256; otherwise it lasts for --duration.
+
+Examples:
   reknit testbed --path two-paths-50ms --size 4MB
-  reknit testbed --path lossy --variants kernel:cubic,kernel:reno,rack --duration 10s")]
+  reknit testbed --path lossy --variants kernel:cubic,kernel:reno,rack --duration 10s"
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
@@ -41,7 +43,7 @@ pub(crate) struct Args {
     /// The receiver opens the connection instead of the sender
     #[arg(long)]
     receiver_opens: bool,
-    /// Send this number of bytes
+    /// Send this much data, for example `4MB`
     #[arg(long, value_name = "SIZE", conflicts_with = "file")]
     size: Option<Bytes>,
     /// Send this file
@@ -60,11 +62,11 @@ pub(crate) struct Args {
     /// Use IPv6 instead of IPv4
     #[arg(long)]
     ipv6: bool,
-    /// Write the sender's packets to a pcapng file (with several transfers: FILE-SENDER, FILE-SENDER-to-RECEIVER,
-    /// FILE-SENDER-2)
+    /// Write the sender's packets to a pcapng file; with several transfers, one file each (FILE-SENDER,
+    /// FILE-SENDER-to-RECEIVER, FILE-SENDER-2)
     #[arg(long, value_name = "FILE")]
     pcap_sender: Option<PathBuf>,
-    /// Write the receiver's packets to a pcapng file (with several transfers: as above)
+    /// Write the receiver's packets to a pcapng file; with several transfers, as above
     #[arg(long, value_name = "FILE")]
     pcap_receiver: Option<PathBuf>,
     /// Print all results as JSON (docs/json.md)

@@ -99,7 +99,7 @@ fn columns(report: &Report) -> Vec<Column> {
         mean("MB", 3, &pairs, |m| m.delivered_bytes as f64 / 1e6, output::number),
         mean("seconds", 3, &pairs, |m| m.elapsed_s, output::number),
         share("retransmitted", &pairs, |m| [m.retransmissions, m.segments_sent]),
-        share("spuriously", &pairs, |m| [m.spurious_retransmissions, m.retransmissions]),
+        share("spurious", &pairs, |m| [m.spurious_retransmissions, m.retransmissions]),
         mean("RTOs", 1, &pairs, |m| m.timeouts as f64, output::count),
         mean("PAWS discards", 2, &pairs, |m| m.paws_discards as f64, output::count),
     ]);
