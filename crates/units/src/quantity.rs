@@ -93,6 +93,17 @@ impl Syntax {
         let number = format!("{:.3}", value as f64 / scale as f64);
         write!(f, "{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
     }
+
+    /// `value` (in the smallest unit) as text that is read back as the same value: in the largest unit for which three
+    /// decimals are enough.
+    pub(crate) fn exact(&self, value: u64) -> String {
+        let thousandths = |scale: u64| u128::from(value) * 1000 / u128::from(scale);
+        let is_exact = |scale: u64| u128::from(value) * 1000 % u128::from(scale) == 0;
+        let units = self.units.iter().filter(|(_, scale)| *scale <= value && is_exact(*scale));
+        let &(unit, scale) = units.max_by_key(|(_, scale)| *scale).unwrap_or(&self.units[0]);
+        let number = format!("{}.{:03}", thousandths(scale) / 1000, thousandths(scale) % 1000);
+        format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+    }
 }
 
 /// Deserializes a quantity from text; a bare number gives the same error as a wrong unit.
@@ -155,7 +166,7 @@ macro_rules! quantity {
 
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                serializer.serialize_str(&$syntax.exact(self.0))
             }
         }
 

@@ -216,6 +216,20 @@ mod tests {
     }
 
     #[test]
+    fn a_serialised_duration_is_read_back_exactly() {
+        let written = |nanos: u64| {
+            let text = SYNTAX.exact(nanos);
+            assert_eq!(text.parse(), Ok(Duration(nanos)), "{text}");
+            text
+        };
+        assert_eq!(written(80_000_000_000), "80 s"); // not 1.333 min
+        assert_eq!(written(90_000_000_000), "1.5 min");
+        assert_eq!(written(1_234_567), "1234.567 us");
+        assert_eq!(written(25_000_000), "25 ms");
+        assert_eq!(written(0), "0 ns");
+    }
+
+    #[test]
     fn a_wrong_unit_names_the_allowed_ones() {
         let error = "5 mss".parse::<Duration>().unwrap_err().to_string();
         assert_eq!(
