@@ -184,7 +184,7 @@ mod tests {
                 connections: 0,
                 packets: 0,
                 delayed: 0,
-                run_lengths: Default::default(),
+                run_lengths: reknit_path::RunLengths::default(),
                 events: 0,
             };
             let mut run = RunSummary::new(1, &plan, &nothing);
