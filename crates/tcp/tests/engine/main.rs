@@ -4,6 +4,7 @@
 mod acknowledging;
 mod closing;
 mod ecn;
+mod evidence;
 mod nagle_and_keep_alive;
 mod opening;
 mod recovery;
