@@ -1,5 +1,4 @@
 //! What counts as evidence: of the round-trip time, of a delivery, of a loss, and that a reduction was spurious.
-#![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use std::sync::Arc;
 

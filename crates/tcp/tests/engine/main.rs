@@ -5,6 +5,7 @@ mod acknowledging;
 mod closing;
 mod ecn;
 mod evidence;
+mod limits;
 mod nagle_and_keep_alive;
 mod opening;
 mod recovery;
