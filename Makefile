@@ -36,6 +36,7 @@ fmt: ## Format everything
 
 bench: ## Measure the cost per ACK (docs/cost.md) and with many flows (docs/scale.md), and compare with ns-2 if installed
 	$(CARGO) bench --locked -p reknit-variants --bench per_ack
+	$(CARGO) bench --locked -p reknit-variants --bench worst
 	$(CARGO) bench --locked -p reknit-variants --bench cost > $(TARGET)/cost.md
 	@mv $(TARGET)/cost.md docs/cost.md && cat docs/cost.md
 	$(CARGO) bench --locked -p reknit-sim --bench scale > $(TARGET)/scale.md

@@ -25,10 +25,10 @@ Table = Mapping[str, Any]
 # Keys of scenarios, workloads and stages whose value can only be a duration: a bare number there is seconds.
 # fmt: off
 SPANS = frozenset({
-    "ack_delay", "delay", "down", "drain", "duration", "eviction", "extra", "fast_for", "frame", "gap", "hop",
-    "initial_rto", "interval", "length", "life", "lookup", "max_rto", "min_rto", "minimum", "outage", "pause",
-    "release", "retry", "rto_tick", "service", "skew", "slot", "slow_for", "slow_service", "start", "think",
-    "time_wait", "up", "user_timeout",
+    "ack_delay", "delay", "down", "drain", "drain_timeout", "duration", "eviction", "extra", "fast_for",
+    "fin_wait_2_timeout", "frame", "gap", "half_open_timeout", "hop", "initial_rto", "interval", "length", "life",
+    "lookup", "max_rto", "min_rto", "minimum", "outage", "pause", "release", "retry", "rto_tick", "service", "skew",
+    "slot", "slow_for", "slow_service", "start", "think", "time_wait", "up", "user_timeout",
 })
 # fmt: on
 

@@ -72,6 +72,9 @@ pub struct KeepAlive {
 pub struct Config {
     /// Maximum segment size to announce and to use, in bytes: payload and options together (RFC 9293 §3.7.1).
     pub mss: u16,
+    /// The smallest segment size that a peer can impose, in bytes: a smaller announcement counts as this. Every host
+    /// accepts 536 bytes (RFC 9293 §3.7.1), and smaller segments cost memory and time.
+    pub min_mss: u16,
     /// Initial window (RFC 6928).
     pub initial_window: Segments,
     /// Upper limit of cwnd, or of all data in flight (`max_window_caps`). "none": no limit.
@@ -124,12 +127,25 @@ pub struct Config {
     pub user_timeout: Duration,
     /// Time in TIME-WAIT: twice the maximum segment lifetime (RFC 9293 §3.4.2).
     pub time_wait: Duration,
+    /// Accept a SYN while waiting for the answer to our own (RFC 9293 §3.5, figure 8). Both ends of a simultaneous open
+    /// need it. Off, because anybody who guesses the ports could otherwise prevent a connection with one SYN.
+    pub simultaneous_open: bool,
+    /// Time after which a passive open whose SYN-ACK is not acknowledged returns to LISTEN.
+    pub half_open_timeout: Duration,
+    /// Abort the connection if the peer is silent for this long in FIN-WAIT-2: it has acknowledged our FIN and never
+    /// closes. Its data restarts the time.
+    pub fin_wait_2_timeout: Duration,
+    /// Abort the connection if data that the application has written is not acknowledged within this time although the
+    /// peer answers: it keeps its window closed, or reads too slowly (RFC 6429). Needs a bounded send buffer. None: off,
+    /// as RFC 9293 §3.8.6.1 requires.
+    pub drain_timeout: Option<Duration>,
 }
 
 impl Default for Config {
     fn default() -> Config {
         Config {
             mss: 1460,
+            min_mss: 536,
             initial_window: Segments(10),
             max_window: None,
             max_window_caps: MaxWindowCaps::Flight,
@@ -154,6 +170,10 @@ impl Default for Config {
             keep_alive: None,
             user_timeout: Duration::from_secs(300),
             time_wait: Duration::from_secs(60),
+            simultaneous_open: false,
+            half_open_timeout: Duration::from_secs(60),
+            fin_wait_2_timeout: Duration::from_secs(600),
+            drain_timeout: None,
         }
     }
 }
@@ -242,6 +262,9 @@ impl Config {
         if !(64..=65_495).contains(&self.mss) {
             return refuse("mss", self.mss, "must be from 64 to 65495 bytes");
         }
+        if !(64..=65_495).contains(&self.min_mss) {
+            return refuse("min_mss", self.min_mss, "must be from 64 to 65495 bytes");
+        }
         if self.initial_window == Segments::ZERO {
             return refuse("initial_window", 0, "must be at least 1 segment");
         }
@@ -266,6 +289,15 @@ impl Config {
         }
         if self.initial_rto.is_zero() {
             return refuse("initial_rto", self.initial_rto, "must be more than 0");
+        }
+        for (key, limit) in [
+            ("half_open_timeout", Some(self.half_open_timeout)),
+            ("fin_wait_2_timeout", Some(self.fin_wait_2_timeout)),
+            ("drain_timeout", self.drain_timeout),
+        ] {
+            if limit == Some(Duration::ZERO) {
+                return refuse(key, Duration::ZERO, "must be more than 0");
+            }
         }
         if let Some(keep_alive) = self.keep_alive {
             if keep_alive.idle.is_zero() {

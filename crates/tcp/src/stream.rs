@@ -27,7 +27,7 @@ impl Stream {
         identity: Identity,
         send_buffer: Bytes,
     ) -> Stream {
-        Stream::new(Connection::connect(now, config.clone(), plugins, identity), config, send_buffer)
+        Stream::new(Connection::connect(now, config.clone(), plugins, identity), send_buffer)
     }
 
     /// Opens passively.
@@ -38,14 +38,14 @@ impl Stream {
         identity: Identity,
         send_buffer: Bytes,
     ) -> Stream {
-        Stream::new(Connection::listen(now, config.clone(), plugins, identity), config, send_buffer)
+        Stream::new(Connection::listen(now, config.clone(), plugins, identity), send_buffer)
     }
 
-    fn new(connection: Connection, config: &Config, send_buffer: Bytes) -> Stream {
+    fn new(connection: Connection, send_buffer: Bytes) -> Stream {
         Stream {
             connection,
             send: SendBuffer { bytes: VecDeque::new(), first: 0, limit: send_buffer.0 as usize },
-            receive: ReceiveBuffer::new(config.receive_buffer_size().0 as usize),
+            receive: ReceiveBuffer::default(),
         }
     }
 
@@ -152,56 +152,113 @@ impl SendBuffer {
     }
 }
 
+/// Bytes of a page.
+const PAGE: usize = 4096;
+/// The most empty pages that are kept for later use.
+const SPARE_PAGES: usize = 16;
+
+type Page = Box<[u8; PAGE]>;
+
 /// A sliding window of the incoming stream: bytes are inserted anywhere in it and removed at its start.
-#[derive(Debug)]
+///
+/// A page is allocated when the first of its bytes arrives, so a byte far ahead of the others costs a page and not the
+/// buffer.
+#[derive(Debug, Default)]
 struct ReceiveBuffer {
-    bytes: Vec<u8>,
-    capacity: usize,
+    /// The page of `first`, and those after it.
+    pages: VecDeque<Option<Page>>,
+    spare: Vec<Page>,
     /// Stream position of the next byte to be removed.
     first: u64,
 }
 
 impl ReceiveBuffer {
-    fn new(capacity: usize) -> ReceiveBuffer {
-        // Grows with use: most connections never fill their window.
-        ReceiveBuffer { bytes: Vec::new(), capacity: capacity.next_power_of_two(), first: 0 }
+    fn put(&mut self, mut position: u64, mut bytes: &[u8]) {
+        let front = self.first / PAGE as u64;
+        while !bytes.is_empty() {
+            let index = (position / PAGE as u64 - front) as usize;
+            let at = position as usize % PAGE;
+            let (now, later) = bytes.split_at(bytes.len().min(PAGE - at));
+            if index >= self.pages.len() {
+                self.pages.resize_with(index + 1, || None);
+            }
+            let page = self.pages[index].get_or_insert_with(|| self.spare.pop().unwrap_or_else(|| Box::new([0; PAGE])));
+            page[at..at + now.len()].copy_from_slice(now);
+            position += now.len() as u64;
+            bytes = later;
+        }
     }
 
-    fn put(&mut self, position: u64, bytes: &[u8]) {
-        let end = (position + bytes.len() as u64).saturating_sub(self.first) as usize;
-        self.grow(end);
-        let mask = self.bytes.len() - 1;
-        let at = position as usize & mask;
-        let in_front = bytes.len().min(self.bytes.len() - at);
-        self.bytes[at..at + in_front].copy_from_slice(&bytes[..in_front]);
-        self.bytes[..bytes.len() - in_front].copy_from_slice(&bytes[in_front..]);
+    /// Removes as many bytes as `into` has. They have arrived.
+    fn take(&mut self, mut into: &mut [u8]) {
+        while !into.is_empty() {
+            let at = self.first as usize % PAGE;
+            let (now, later) = into.split_at_mut(into.len().min(PAGE - at));
+            if let Some(Some(page)) = self.pages.front() {
+                now.copy_from_slice(&page[at..at + now.len()]);
+            }
+            self.first += now.len() as u64;
+            into = later;
+            if self.first.is_multiple_of(PAGE as u64) {
+                let empty = self.pages.pop_front().flatten();
+                self.spare.extend(empty.filter(|_| self.spare.len() < SPARE_PAGES));
+            }
+        }
     }
 
-    fn take(&mut self, into: &mut [u8]) {
-        if into.is_empty() {
-            return;
-        }
-        let mask = self.bytes.len() - 1;
-        let at = self.first as usize & mask;
-        let in_front = into.len().min(self.bytes.len() - at);
-        let (front, back) = into.split_at_mut(in_front);
-        front.copy_from_slice(&self.bytes[at..at + in_front]);
-        back.copy_from_slice(&self.bytes[..back.len()]);
-        self.first += into.len() as u64;
+    /// Bytes allocated for the stream.
+    #[cfg(test)]
+    fn allocated(&self) -> usize {
+        (self.pages.iter().flatten().count() + self.spare.len()) * PAGE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn byte(position: u64) -> u8 {
+        (position * 7 + position / 251) as u8
     }
 
-    /// Makes room for `needed` bytes from `first`; the ring's length stays a power of two.
-    fn grow(&mut self, needed: usize) {
-        let needed = needed.max(4096).next_power_of_two().min(self.capacity);
-        if needed <= self.bytes.len() {
-            return;
+    fn bytes(positions: std::ops::Range<u64>) -> Vec<u8> {
+        positions.map(byte).collect()
+    }
+
+    #[test]
+    fn a_byte_far_ahead_costs_one_page() {
+        let mut buffer = ReceiveBuffer::default();
+        buffer.put(64 << 20, &[1]);
+        assert_eq!(buffer.allocated(), PAGE);
+    }
+
+    #[test]
+    fn memory_follows_the_data_and_is_used_again() {
+        let mut buffer = ReceiveBuffer::default();
+        let mut into = vec![0; 10_000];
+        for n in 0..100 {
+            buffer.put(n * 10_000, &bytes(n * 10_000..(n + 1) * 10_000));
+            buffer.take(&mut into);
+            assert!(buffer.allocated() <= 4 * PAGE, "{}", buffer.allocated());
         }
-        let mut larger = vec![0; needed];
-        let old = self.bytes.len();
-        for i in 0..old {
-            let position = self.first as usize + i;
-            larger[position & (needed - 1)] = self.bytes[position & (old - 1)];
+        buffer.put(1_000_000, &bytes(1_000_000..2_000_000));
+        let mut all = vec![0; 1_000_000];
+        buffer.take(&mut all);
+        assert!(buffer.allocated() <= (SPARE_PAGES + 1) * PAGE, "{}", buffer.allocated());
+    }
+
+    #[test]
+    fn pieces_in_any_order_are_read_in_order() {
+        let mut buffer = ReceiveBuffer::default();
+        for n in (0..50).rev().step_by(2).chain((0..50).step_by(2)) {
+            buffer.put(n * 777, &bytes(n * 777..(n + 1) * 777));
         }
-        self.bytes = larger;
+        let mut read = Vec::new();
+        for len in [1, 4095, 4096, 4097, 10_000, 16_561] {
+            let mut into = vec![0; len];
+            buffer.take(&mut into);
+            read.extend(into);
+        }
+        assert_eq!(read, bytes(0..38_850));
     }
 }

@@ -11,6 +11,8 @@ use reknit_units::{Bytes, Duration, Rate};
 #[derive(Debug)]
 struct Fixed {
     pacing: Option<Pacing>,
+    /// Sets the window in recovery too, and therefore sees every sample.
+    by_model: bool,
     samples: Arc<Mutex<Vec<RateSample>>>,
 }
 
@@ -37,13 +39,21 @@ impl CongestionControl for Fixed {
     fn wants_rate_samples(&self) -> bool {
         true
     }
+
+    fn steers_by_model(&self) -> bool {
+        self.by_model
+    }
 }
 
 /// An established connection with a window of `window` segments and an RTT of 100 ms, and the record of its samples.
 fn script(isn: u32, window: u32, pacing: Option<Pacing>) -> (Script, Arc<Mutex<Vec<RateSample>>>) {
+    script_of(isn, window, pacing, false)
+}
+
+fn script_of(isn: u32, window: u32, pacing: Option<Pacing>, by_model: bool) -> (Script, Arc<Mutex<Vec<RateSample>>>) {
     let samples = Arc::new(Mutex::new(Vec::new()));
     let mut plugins = variant("sack").build();
-    plugins.sender.congestion_control = Box::new(Fixed { pacing, samples: samples.clone() });
+    plugins.sender.congestion_control = Box::new(Fixed { pacing, by_model, samples: samples.clone() });
     (Script::idle(isn, plugins, config(window), 100), samples)
 }
 
@@ -114,4 +124,18 @@ vector!(an_application_without_data_marks_the_following_samples, |isn| {
     s.write(8);
     s.at(500).pass_in_order(8);
     assert!(last(&samples).is_app_limited);
+});
+
+vector!(a_flight_that_was_delivered_faster_than_the_minimum_rtt_is_no_sample, |isn| {
+    // 1 and 2 are late. Each is retransmitted just before its original is acknowledged, and the ACK is taken for that of
+    // the copy.
+    let (mut s, samples) = script_of(isn, 10, Some(pace(1)), true);
+    s.write(10);
+    s.at(120).sent();
+    assert_eq!(s.at(200).pass_all([3, 4, 5]), [1]);
+    assert!(last(&samples).interval.is_some());
+    assert_eq!(s.at_us(200_200).pass(1), NOTHING);
+    assert_eq!(s.at(201).sent(), [2]);
+    s.at_us(201_200).pass(2);
+    assert_eq!((last(&samples).delivered, last(&samples).interval), (Bytes(SMSS), None));
 });

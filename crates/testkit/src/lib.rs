@@ -303,6 +303,10 @@ impl Script {
             ..Segment::default()
         };
         segment.options.experiment = experiment;
+        if self.timestamps {
+            let ecr = ((self.now.as_nanos() / 1_000_000) as u32).wrapping_add(self.timestamp_offset);
+            segment.options.timestamps = Some(Timestamps { val: (self.now.as_nanos() / 1_000_000) as u32, ecr });
+        }
         self.connection.on_segment(self.now, &segment);
         self.connection.check().unwrap();
         self.take()

@@ -99,6 +99,8 @@ fn config() -> impl Strategy<Value = Config> {
         let ((max_window, max_burst, [per_ack, any_hole, cwnd, keep]), (min_rto, tick)) = (limits, times);
         Config {
             mss,
+            min_mss: 64,
+            fin_wait_2_timeout: Duration::MAX, // so that no timer hides that another one was forgotten
             initial_window: Segments(iw),
             max_window: max_window.map(Segments),
             max_window_caps: if cwnd { MaxWindowCaps::Cwnd } else { MaxWindowCaps::Flight },
@@ -263,7 +265,9 @@ impl<W: Watch> Model<W> {
         let now = Instant::ZERO + Duration::from_millis(origin.start_ms);
         let end = |i: usize| {
             let composition = compositions[i];
-            let config = Arc::new(composition.configure(case.configs[i].clone()));
+            let config = Arc::new(
+                composition.configure(Config { simultaneous_open: case.simultaneous, ..case.configs[i].clone() }),
+            );
             let identity = Identity { isn: SeqNum(origin.isns[i]), timestamp_offset: origin.timestamp_offsets[i] };
             let opens = i == 0 || case.simultaneous;
             let open = if opens { Stream::connect } else { Stream::listen };

@@ -59,9 +59,9 @@ impl Handshake {
     }
 
     /// Notes the options of the peer's SYN; options that it does not offer are off.
-    fn on_syn(&mut self, segment: &Segment) {
+    fn on_syn(&mut self, segment: &Segment, min_mss: u16) {
         let options = &segment.options;
-        self.peer_mss = options.mss.unwrap_or(DEFAULT_MSS).max(64);
+        self.peer_mss = options.mss.unwrap_or(DEFAULT_MSS).max(min_mss);
         self.peer_shift = options.window_scale.map(|shift| shift.min(MAX_SHIFT));
         self.timestamps &= options.timestamps.is_some();
         self.sack &= options.sack_permitted;
@@ -115,6 +115,12 @@ impl Connection {
         }
     }
 
+    /// When a passive open gives up waiting for the acknowledgment of its SYN-ACK.
+    pub(super) fn half_open_expires(&self) -> Instant {
+        let is_half_open = self.state == State::SynReceived && self.handshake.passive;
+        if is_half_open { self.handshake.first_sent + self.config.half_open_timeout } else { Instant::NEVER }
+    }
+
     /// The SYN was not answered in time (RFC 9293 §3.8.1, RFC 6298 §5.7).
     pub(super) fn retransmit_syn(&mut self, now: Instant) {
         if now.since(self.handshake.first_sent) >= self.config.user_timeout {
@@ -142,9 +148,11 @@ impl Connection {
         }
     }
 
-    /// RFC 9293 §3.10.7.4: a RST has refused the SYN-ACK of a passive open; return to LISTEN.
+    /// Returns to LISTEN: a RST has refused the SYN-ACK of a passive open (RFC 9293 §3.10.7.4), or nobody has
+    /// acknowledged it in time.
     pub(super) fn listen_again(&mut self) {
         self.handshake = Handshake::new(&self.config, super::offered(&self.receiver.plugins.header_support));
+        self.sender.forget_syn_timeouts();
         self.state = State::Listen;
         self.out.clear();
     }
@@ -164,7 +172,7 @@ impl Connection {
             }
             return;
         }
-        if !segment.flags.has(Flags::SYN) {
+        if !segment.flags.has(Flags::SYN) || !(acks_syn || self.config.simultaneous_open) {
             return;
         }
         self.take_peers_syn(now, segment);
@@ -181,7 +189,7 @@ impl Connection {
 
     fn take_peers_syn(&mut self, now: Instant, segment: &Segment) {
         self.receiver.synchronise(segment.seq);
-        self.handshake.on_syn(segment);
+        self.handshake.on_syn(segment, self.config.min_mss);
         if let Some(timestamps) = segment.options.timestamps {
             self.ts_recent = timestamps.val;
             self.ts_recent_at = now;
@@ -224,6 +232,7 @@ impl Connection {
         self.handshake.expires = Instant::NEVER;
         self.state = if self.sender.fin().is_some() { State::FinWait1 } else { State::Established };
         self.sender.last_progress = now;
+        self.keep_alive.on_segment(now);
         self.dirty = true;
     }
 

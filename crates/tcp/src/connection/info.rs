@@ -76,6 +76,12 @@ impl Connection {
         }
     }
 
+    /// The records of outstanding segments that were visited so far, which measures the work of the sender and its
+    /// plug-ins independently of the machine. Counted only in debug builds.
+    pub fn records_visited(&self) -> u64 {
+        self.sender.board.visited()
+    }
+
     /// Checks the scoreboard's sums and the other invariants of a live connection.
     ///
     /// # Errors

@@ -30,7 +30,6 @@ impl Connection {
     /// order.
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) -> Option<Delivery> {
         self.on_timer(now);
-        self.keep_alive.on_segment(now);
         let delivery = match self.state {
             State::Closed => {
                 if !segment.flags.has(Flags::RST) {
@@ -83,6 +82,9 @@ impl Connection {
             self.on_syn_again(now, segment, start);
             return DROP;
         }
+        if self.lacks_timestamps(segment) {
+            return DROP;
+        }
         let old = !segment.flags.has(Flags::RST) && self.fails_paws(now, segment);
         if old && self.reads_late_ack(segment, start) {
             let _ = self.take_ack(now, segment, start);
@@ -106,26 +108,41 @@ impl Connection {
             self.note_congestion(segment); // a probe of a closed window (RFC 3168 §6.1.6)
         }
         let duplicate = !old && end > start && end <= self.receiver.rcv_nxt();
-        if duplicate {
-            if end >= self.last_ack_sent {
-                self.note_timestamp(now, segment, start); // the ACK of this segment was lost
-            }
-            self.hand_over(now, segment, start, end);
-            if segment.flags.has(Flags::FIN) && self.state == State::TimeWait {
-                self.time_wait_expires = now + self.config.time_wait;
-            }
+        if duplicate && self.may_be_retransmission(segment, start) {
+            self.on_duplicate(now, segment, start, end);
         } else if segment.is_pure_ack() && !old && start < self.receiver.rcv_nxt() {
             // It was overtaken by a later segment. Its SACK blocks may still be new; only a keep-alive needs an answer.
             if start + Bytes(1) == self.receiver.rcv_nxt() {
                 self.challenge(now);
             }
             let _ = self.take_ack(now, segment, start);
-        } else if old && end > start && start < self.receiver.rcv_nxt() {
+        } else if old && end > start && start < self.receiver.rcv_nxt() && self.may_be_retransmission(segment, start) {
             self.receiver.on_discarded(start, end);
         } else {
             self.challenge(now);
         }
         DROP
+    }
+
+    /// True if the peer may have sent this old data again because it does not know that it has arrived. Such a segment
+    /// begins within a window below RCV.NXT, and its acknowledgment is acceptable. Others come from long ago, or from
+    /// somebody who guesses numbers; only a limited number of them is answered.
+    fn may_be_retransmission(&self, segment: &Segment, start: Offset) -> bool {
+        start + self.config.receive_buffer_size() >= self.receiver.rcv_nxt() && self.acceptable_ack(segment).is_some()
+    }
+
+    /// Data that arrived before arrives again. The ACK reports it as a duplicate.
+    fn on_duplicate(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) {
+        self.keep_alive.on_segment(now);
+        if end >= self.last_ack_sent {
+            self.note_timestamp(now, segment, start); // the ACK of this segment was lost
+        }
+        self.hand_over(now, segment, start, end);
+        // Only a retransmission of the FIN itself restarts TIME-WAIT (RFC 9293 §3.10.7.4, eighth check).
+        let is_fin = segment.flags.has(Flags::FIN) && end == self.receiver.rcv_nxt();
+        if is_fin && self.state == State::TimeWait {
+            self.time_wait_expires = now + self.config.time_wait;
+        }
     }
 
     /// The peer's SYN arrived again in SYN-RECEIVED: our answer was lost, or this is the peer's SYN-ACK of a
@@ -140,6 +157,13 @@ impl Connection {
             self.handshake.ambiguous = true;
             self.send_syn(now);
         }
+    }
+
+    /// RFC 7323 §3.2: once timestamps are agreed on, a segment without them is dropped silently, unless it is a RST. A SYN
+    /// is challenged whatever it carries (RFC 5961 §4.2).
+    fn lacks_timestamps(&self, segment: &Segment) -> bool {
+        let needs = self.handshake.timestamps && !segment.flags.has_any(Flags::RST | Flags::SYN);
+        needs && segment.options.timestamps.is_none()
     }
 
     /// RFC 7323 §5.3: a segment with an older timestamp than TS.Recent is an old duplicate, unless TS.Recent itself is
@@ -228,19 +252,18 @@ impl Connection {
             }
             self.establish(now, segment);
         }
-        let sender = &self.sender.state;
-        let ack = sender.snd_una.nearest(segment.ack, self.identity.isn);
-        let Some(ack) = ack.filter(|ack| *ack <= sender.snd_nxt && *ack + sender.max_snd_wnd >= sender.snd_una) else {
-            self.challenge(now); // RFC 5961 §5.2
+        let Some(ack) = self.acceptable_ack(segment) else {
+            self.challenge(now);
             return DROP;
         };
+        self.keep_alive.on_segment(now);
         let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.echoes_are_valid());
         let input = AckInput {
             ack,
             seq: start,
             wnd: self.scaled_window(segment),
             pure: segment.is_pure_ack(),
-            sack: SackReport::read(&segment.options.sack, ack, self.identity.isn, sender.snd_nxt),
+            sack: SackReport::read(&segment.options.sack, ack, self.identity.isn, self.sender.state.snd_nxt),
             echo_age: echo.and_then(|ecr| self.since_timestamp(now, ecr)),
             // On a segment with data, the option describes the data.
             experiment: if segment.is_pure_ack() { segment.options.experiment } else { Experiment::default() },
@@ -254,6 +277,14 @@ impl Connection {
     /// False if an echoed timestamp does not tell when the segment was sent that caused this ACK.
     fn echoes_are_valid(&self) -> bool {
         self.handshake.timestamps && !self.sender.repeats_timestamps()
+    }
+
+    /// RFC 5961 §5.2: the acknowledgment as an offset, unless it is of something that was never sent, or older than the
+    /// largest window.
+    fn acceptable_ack(&self, segment: &Segment) -> Option<Offset> {
+        let snd = &self.sender.state;
+        let ack = snd.snd_una.nearest(segment.ack, self.identity.isn).filter(|_| segment.flags.has(Flags::ACK))?;
+        (ack <= snd.snd_nxt && ack + snd.max_snd_wnd >= snd.snd_una).then_some(ack)
     }
 
     /// State changes when our FIN is acknowledged.

@@ -56,9 +56,12 @@ impl Connection {
     pub fn deadline(&self) -> Instant {
         match self.state {
             State::Closed | State::Listen => Instant::NEVER,
-            State::SynSent | State::SynReceived => self.handshake.expires,
+            State::SynSent | State::SynReceived => self.handshake.expires.min(self.half_open_expires()),
             State::TimeWait => self.time_wait_expires.min(self.receiver.deadline()),
-            _ => self.sender.deadline().min(self.receiver.deadline()).min(self.keep_alive_expires()),
+            _ => {
+                let silence = self.keep_alive_expires().min(self.fin_wait_2_expires());
+                self.sender.deadline().min(self.receiver.deadline()).min(silence)
+            }
         }
     }
 
@@ -69,10 +72,11 @@ impl Connection {
         }
         match self.state {
             State::Closed | State::Listen => {}
+            State::SynReceived if self.half_open_expires() <= now => self.listen_again(),
             State::SynSent | State::SynReceived => self.retransmit_syn(now),
             State::TimeWait if self.time_wait_expires <= now => self.finish(CloseReason::Finished),
             _ => {
-                if self.sender.on_timer(now) == TimerVerdict::GiveUp {
+                if self.sender.on_timer(now) == TimerVerdict::GiveUp || self.fin_wait_2_expires() <= now {
                     self.finish(CloseReason::TimedOut);
                     return;
                 }
@@ -93,6 +97,12 @@ impl Connection {
             }
             _ => Instant::NEVER,
         }
+    }
+
+    /// When a peer that does not close has been silent for too long.
+    fn fin_wait_2_expires(&self) -> Instant {
+        let waits = self.state == State::FinWait2;
+        if waits { self.keep_alive.heard + self.config.fin_wait_2_timeout } else { Instant::NEVER }
     }
 
     /// A segment with an old sequence number and without data: a live peer answers it with an ACK.

@@ -41,6 +41,12 @@ pub(crate) struct Arrived<'a> {
     pub(crate) rtt: Option<Duration>,
 }
 
+/// The most blocks above a gap: one for every 536 bytes of the buffer, the smallest segments that must be expected, but
+/// enough for a small buffer of tiny segments.
+fn most_blocks(config: &Config) -> usize {
+    (config.receive_buffer_size().0 / 536).max(64) as usize
+}
+
 /// When the next acknowledgment is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Owed {
@@ -89,7 +95,7 @@ impl Receiver {
     pub(crate) fn new(config: Arc<Config>, plugins: ReceiverPlugins) -> Receiver {
         Receiver {
             plugins,
-            reassembly: Reassembly::default(),
+            reassembly: Reassembly::new(Offset::SYN, most_blocks(&config)),
             sack: SackMemory::default(),
             sack_permitted: false,
             irs: SeqNum(0),
@@ -108,7 +114,7 @@ impl Receiver {
     /// The peer's SYN arrived.
     pub(crate) fn synchronise(&mut self, irs: SeqNum) {
         self.irs = irs;
-        self.reassembly = Reassembly::new(Offset::DATA);
+        self.reassembly = Reassembly::new(Offset::DATA, most_blocks(&self.config));
         self.announced = Offset::DATA;
     }
 
@@ -165,12 +171,15 @@ impl Receiver {
         self.stats.segments += 1;
         let before = self.rcv_nxt();
         let had_gaps = self.reassembly.has_gaps();
-        let within = self.admit(start, end, fin);
+        let mut within = self.admit(start, end, fin);
         let (arrival, newer_blocks) = if within <= start.max(before) {
             self.on_old_bytes(start, end.min(before));
             (Arrival::Duplicate, 0)
+        } else if let Some(inserted) = self.insert(start, within, before, had_gaps) {
+            inserted
         } else {
-            self.insert(start, within, before, had_gaps)
+            within = start;
+            (Arrival::OutOfOrder, 0)
         };
         if self.reads_at_once {
             self.read += self.readable();
@@ -233,15 +242,16 @@ impl Receiver {
         within.max(start)
     }
 
-    fn insert(&mut self, start: Offset, end: Offset, before: Offset, had_gaps: bool) -> (Arrival, usize) {
-        let inserted = self.reassembly.insert(start..end);
+    /// None if the segment is refused, because it would make too many blocks.
+    fn insert(&mut self, start: Offset, end: Offset, before: Offset, had_gaps: bool) -> Option<(Arrival, usize)> {
+        let inserted = self.reassembly.insert(start..end)?;
         if let Some(duplicate) = inserted.duplicate {
             self.report_duplicate(duplicate, inserted.block.clone());
         }
         let newer_blocks = inserted.block.map_or(0, |block| self.sack.on_block(block));
         if !inserted.new {
             self.stats.duplicates += 1;
-            return (Arrival::Duplicate, newer_blocks);
+            return Some((Arrival::Duplicate, newer_blocks));
         }
         let arrival = match (self.rcv_nxt() > before, had_gaps) {
             (true, true) => {
@@ -254,7 +264,7 @@ impl Receiver {
                 Arrival::OutOfOrder
             }
         };
-        (arrival, newer_blocks)
+        Some((arrival, newer_blocks))
     }
 
     /// No part of a segment is acceptable. What lies below RCV.NXT is a duplicate.

@@ -1,6 +1,6 @@
 //! Which bytes have arrived.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::seq::Offset;
@@ -17,15 +17,21 @@ pub(crate) struct Inserted {
 }
 
 /// RCV.NXT and the blocks above it, in order; they neither overlap nor touch.
-#[derive(Clone, Debug, Default)]
+///
+/// A block costs memory and time, however few bytes it has, so their number is limited. A segment that would make a
+/// further one is refused as if it had been lost; what extends a block, joins two, or moves RCV.NXT is never refused, so
+/// the transfer goes on.
+#[derive(Clone, Debug)]
 pub(crate) struct Reassembly {
     rcv_nxt: Offset,
-    blocks: VecDeque<Range<Offset>>,
+    /// The end of each block by its start.
+    blocks: BTreeMap<Offset, Offset>,
+    most_blocks: usize,
 }
 
 impl Reassembly {
-    pub(crate) fn new(rcv_nxt: Offset) -> Reassembly {
-        Reassembly { rcv_nxt, blocks: VecDeque::new() }
+    pub(crate) fn new(rcv_nxt: Offset, most_blocks: usize) -> Reassembly {
+        Reassembly { rcv_nxt, blocks: BTreeMap::new(), most_blocks }
     }
 
     pub(crate) fn rcv_nxt(&self) -> Offset {
@@ -39,64 +45,50 @@ impl Reassembly {
 
     /// One past the highest byte that has arrived.
     pub(crate) fn highest(&self) -> Offset {
-        self.blocks.back().map_or(self.rcv_nxt, |block| block.end)
+        self.blocks.last_key_value().map_or(self.rcv_nxt, |(_, end)| *end)
     }
 
-    /// Adds the bytes `range`; RCV.NXT advances if they are the next ones.
-    pub(crate) fn insert(&mut self, range: Range<Offset>) -> Inserted {
+    /// Adds the bytes `range`; RCV.NXT advances if they are the next ones. None if there are too many blocks already.
+    pub(crate) fn insert(&mut self, range: Range<Offset>) -> Option<Inserted> {
         if range.end <= self.rcv_nxt {
-            return Inserted { duplicate: Some(range), new: false, block: None };
+            return Some(Inserted { duplicate: Some(range), new: false, block: None });
         }
         let mut duplicate = (range.start < self.rcv_nxt).then_some(range.start..self.rcv_nxt);
         let mut block = range.start.max(self.rcv_nxt)..range.end;
         if self.blocks.is_empty() && block.start == self.rcv_nxt {
             self.rcv_nxt = block.end;
-            return Inserted { duplicate, new: true, block: None };
+            return Some(Inserted { duplicate, new: true, block: None });
         }
-        let at = match self.blocks.back() {
-            Some(last) if last.end < block.start => self.blocks.len(),
-            _ => self.blocks.partition_point(|b| b.end < block.start),
-        };
-        let touching = self.blocks.range(at..).take_while(|b| b.start <= block.end).count();
         let mut had = 0;
-        for existing in self.blocks.range(at..at + touching) {
-            let overlap = existing.start.max(block.start)..existing.end.min(block.end);
+        let mut touching = self.first_touching(&block);
+        if touching.is_none() && block.start > self.rcv_nxt && self.blocks.len() >= self.most_blocks {
+            return None;
+        }
+        let arrived = block.clone();
+        while let Some(existing) = touching {
+            let overlap = existing.start.max(arrived.start)..existing.end.min(arrived.end);
             if overlap.start < overlap.end {
                 had += overlap.end.since(overlap.start).0;
                 duplicate = duplicate.or(Some(overlap));
             }
+            self.blocks.remove(&existing.start);
+            block = block.start.min(existing.start)..block.end.max(existing.end);
+            touching = self.first_touching(&block);
         }
-        let new = had < block.end.since(block.start).0;
-        if touching > 0 {
-            block.start = block.start.min(self.blocks[at].start);
-            block.end = block.end.max(self.blocks[at + touching - 1].end);
-        }
-        self.place(at, touching, block, duplicate, new)
-    }
-
-    /// Replaces the `touching` blocks from `at` by `block`.
-    fn place(
-        &mut self,
-        at: usize,
-        touching: usize,
-        block: Range<Offset>,
-        duplicate: Option<Range<Offset>>,
-        new: bool,
-    ) -> Inserted {
+        let new = had < arrived.end.since(arrived.start).0;
         if block.start == self.rcv_nxt {
             self.rcv_nxt = block.end;
-            self.blocks.drain(at..at + touching);
-            return Inserted { duplicate, new, block: None };
+            return Some(Inserted { duplicate, new, block: None });
         }
-        match touching {
-            0 => self.blocks.insert(at, block.clone()),
-            1 => self.blocks[at] = block.clone(),
-            _ => {
-                self.blocks[at] = block.clone();
-                self.blocks.drain(at + 1..at + touching);
-            }
-        }
-        Inserted { duplicate, new, block: Some(block) }
+        self.blocks.insert(block.start, block.end);
+        Some(Inserted { duplicate, new, block: Some(block) })
+    }
+
+    /// The lowest block that overlaps `range` or is adjacent to it.
+    fn first_touching(&self, range: &Range<Offset>) -> Option<Range<Offset>> {
+        let before = self.blocks.range(..range.start).next_back().filter(|(_, end)| **end >= range.start);
+        let found = before.or_else(|| self.blocks.range(range.start..=range.end).next());
+        found.map(|(start, end)| *start..*end)
     }
 }
 
@@ -104,49 +96,53 @@ impl Reassembly {
 mod tests {
     use super::*;
 
+    fn insert(queue: &mut Reassembly, start: u64, end: u64) -> Inserted {
+        queue.insert(r(start, end)).unwrap()
+    }
+
     fn r(start: u64, end: u64) -> Range<Offset> {
         Offset(start)..Offset(end)
     }
 
     #[test]
     fn the_next_bytes_move_rcv_nxt() {
-        let mut queue = Reassembly::new(Offset(1));
-        assert_eq!(queue.insert(r(1, 11)), Inserted { duplicate: None, new: true, block: None });
+        let mut queue = Reassembly::new(Offset(1), 10);
+        assert_eq!(insert(&mut queue, 1, 11), Inserted { duplicate: None, new: true, block: None });
         assert_eq!(queue.rcv_nxt(), Offset(11));
         assert!(!queue.has_gaps());
     }
 
     #[test]
     fn a_filled_gap_releases_the_blocks_above_it() {
-        let mut queue = Reassembly::new(Offset(1));
-        assert_eq!(queue.insert(r(11, 21)).block, Some(r(11, 21)));
-        assert_eq!(queue.insert(r(31, 41)).block, Some(r(31, 41)));
-        assert_eq!(queue.insert(r(21, 31)).block, Some(r(11, 41)));
+        let mut queue = Reassembly::new(Offset(1), 10);
+        assert_eq!(insert(&mut queue, 11, 21).block, Some(r(11, 21)));
+        assert_eq!(insert(&mut queue, 31, 41).block, Some(r(31, 41)));
+        assert_eq!(insert(&mut queue, 21, 31).block, Some(r(11, 41)));
         assert_eq!(queue.highest(), Offset(41));
-        assert_eq!(queue.insert(r(1, 11)), Inserted { duplicate: None, new: true, block: None });
+        assert_eq!(insert(&mut queue, 1, 11), Inserted { duplicate: None, new: true, block: None });
         assert_eq!(queue.rcv_nxt(), Offset(41));
         assert!(!queue.has_gaps());
     }
 
     #[test]
     fn only_the_first_duplicate_part_is_reported() {
-        let mut queue = Reassembly::new(Offset(1));
-        queue.insert(r(11, 21));
-        queue.insert(r(31, 41));
-        let all = queue.insert(r(5, 45));
+        let mut queue = Reassembly::new(Offset(1), 10);
+        insert(&mut queue, 11, 21);
+        insert(&mut queue, 31, 41);
+        let all = insert(&mut queue, 5, 45);
         assert_eq!(all.duplicate, Some(r(11, 21)));
         assert!(all.new);
         assert_eq!(all.block, Some(r(5, 45)));
-        let again = queue.insert(r(11, 21));
+        let again = insert(&mut queue, 11, 21);
         assert_eq!((again.duplicate, again.new), (Some(r(11, 21)), false));
         assert_eq!(again.block, Some(r(5, 45)));
     }
 
     #[test]
     fn bytes_below_rcv_nxt_are_duplicates() {
-        let mut queue = Reassembly::new(Offset(100));
-        assert_eq!(queue.insert(r(50, 60)), Inserted { duplicate: Some(r(50, 60)), new: false, block: None });
-        let partly = queue.insert(r(90, 110));
+        let mut queue = Reassembly::new(Offset(100), 10);
+        assert_eq!(insert(&mut queue, 50, 60), Inserted { duplicate: Some(r(50, 60)), new: false, block: None });
+        let partly = insert(&mut queue, 90, 110);
         assert_eq!((partly.duplicate, partly.new), (Some(r(90, 100)), true));
         assert_eq!(queue.rcv_nxt(), Offset(110));
     }
@@ -156,9 +152,9 @@ mod tests {
         // All permutations of five adjacent pieces give the same result.
         fn permute(pieces: &mut Vec<u64>, from: usize) {
             if from == pieces.len() {
-                let mut queue = Reassembly::new(Offset(0));
+                let mut queue = Reassembly::new(Offset(0), 10);
                 for &piece in pieces.iter() {
-                    queue.insert(r(piece * 10, piece * 10 + 10));
+                    insert(&mut queue, piece * 10, piece * 10 + 10);
                 }
                 assert_eq!(queue.rcv_nxt(), Offset(50), "{pieces:?}");
                 assert!(!queue.has_gaps());
@@ -171,5 +167,21 @@ mod tests {
             }
         }
         permute(&mut (0..5).collect(), 0);
+    }
+
+    #[test]
+    fn beyond_the_most_blocks_only_what_makes_no_further_block_is_taken() {
+        let mut queue = Reassembly::new(Offset(0), 2);
+        insert(&mut queue, 10, 11);
+        insert(&mut queue, 20, 21);
+        assert_eq!(queue.insert(r(30, 31)), None);
+        assert_eq!(queue.insert(r(15, 16)), None);
+        assert_eq!(queue.highest(), Offset(21));
+        assert_eq!(insert(&mut queue, 21, 25).block, Some(r(20, 25)));
+        assert_eq!(insert(&mut queue, 11, 20).block, Some(r(10, 25)));
+        assert_eq!(insert(&mut queue, 30, 31).block, Some(r(30, 31)));
+        assert!(insert(&mut queue, 0, 5).new);
+        insert(&mut queue, 5, 10);
+        assert_eq!(queue.rcv_nxt(), Offset(25));
     }
 }

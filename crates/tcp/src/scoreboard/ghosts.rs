@@ -39,6 +39,9 @@ pub struct Duplicate {
 
 /// The most ghosts that are kept.
 const MAX_GHOSTS: usize = 256;
+/// The most outstanding segments that one DSACK covers. A packet of 64 KiB has 123 segments of 536 bytes; only a sender of
+/// tiny segments has more, and the rest of them is not counted as duplicates.
+const MAX_COVERED: usize = 256;
 pub(super) type Ghosts = VecDeque<Ghost>;
 
 impl Scoreboard {
@@ -72,11 +75,16 @@ impl Scoreboard {
             self.ghosts.pop_front();
         }
         let inside = |r: &Record| r.start >= range.start && r.end() <= range.end;
-        let live = self.locate(range.start);
-        let live = self.records.iter_mut().enumerate().skip(live).take_while(|(_, r)| r.start < range.end);
-        let live = live.map(|(i, record)| (SegId(self.front + i as u64), record));
+        let first = self.locate(range.start);
+        let live = (self.id(first).0..).zip(self.records.range_mut(first..).take(MAX_COVERED));
+        let live = live.take_while(|(_, r)| r.start < range.end).map(|(id, record)| (SegId(id), record));
         let ghosts = self.ghosts.iter_mut().map(|ghost| (ghost.id, &mut ghost.record));
-        for (id, record) in ghosts.chain(live).filter(|(_, record)| inside(record)) {
+        let mut visited = 0;
+        for (id, record) in ghosts.chain(live) {
+            visited += 1;
+            if !inside(record) {
+                continue;
+            }
             if repeats && record.reported_at == record.transmissions {
                 continue;
             }
@@ -93,6 +101,7 @@ impl Scoreboard {
                 cause: record.cause,
             });
         }
+        self.visit(visited);
     }
 
     /// How long ghosts are kept: a DSACK arrives at most one backed-off round trip after the retransmission.

@@ -77,6 +77,7 @@ impl Scoreboard {
     /// The records can be read until [`Scoreboard::retire`].
     pub(crate) fn acknowledge(&mut self, ack: Offset, now: Instant, newly: &mut Vec<SegId>) {
         while let Some(record) = self.records.get(self.acked) {
+            self.visit(1);
             if record.end() > ack {
                 break;
             }
@@ -148,6 +149,7 @@ impl Scoreboard {
         self.sacked = self.sacked + Tally::one(record);
         self.short_sacked += u32::from(record.marks.has(Marks::SHORT));
         let from = self.highest_sacked.map_or(self.acked, |highest| (highest.0 - self.front) as usize + 1);
+        self.visit(i - from.min(i));
         for hole in from..i {
             let hole = &mut self.records[hole];
             hole.first_above = hole.first_above.min(now);
@@ -219,15 +221,15 @@ impl Scoreboard {
 
     /// Removes the marks of lost segments that have not been retransmitted yet; they count as in flight again.
     pub(crate) fn clear_lost(&mut self) {
-        let mut before = None;
+        let mut waiting = Vec::new();
         while let Some(id) = self.lowest_to_retransmit() {
             let i = (id.0 - self.front) as usize;
             self.lost = self.lost - Tally::one(&self.records[i]);
             self.records[i].marks.clear(Marks::LOST);
-            self.link_in_order(id, before);
-            before = Some(id);
+            waiting.push(id);
             self.to_retransmit.pop();
         }
+        self.link_again(waiting);
     }
 
     /// Removes all loss marks. Segments that were retransmitted count as in flight twice.
@@ -282,17 +284,18 @@ impl Scoreboard {
 
     /// The receiver has discarded data that it had SACKed (RFC 2018 §8): all SACK information is removed.
     pub(crate) fn forget_sacks(&mut self) {
-        let mut before = None;
+        self.visit(self.records.len() - self.acked);
+        let mut forgotten = Vec::new();
         for i in self.acked..self.records.len() {
             let record = &mut self.records[i];
             if record.is_sacked() {
                 record.marks.clear(Marks::SACKED);
                 record.skip.set(0);
-                let id = self.id(i);
-                self.link_in_order(id, before);
-                before = Some(id);
+                record.delivered = Instant::NEVER;
+                forgotten.push(self.id(i));
             }
         }
+        self.link_again(forgotten);
         self.sacked = Tally::default();
         self.short_sacked = 0;
         self.runs = 0;

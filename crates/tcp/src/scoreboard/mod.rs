@@ -28,6 +28,7 @@ mod marks;
 mod record;
 mod transmissions;
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -62,6 +63,8 @@ pub struct Scoreboard {
     to_retransmit: BinaryHeap<Reverse<u64>>,
     ghosts: Ghosts,
     lost_so_far: Bytes,
+    /// Counts the work, for tests of its limits.
+    visited: Cell<u64>,
 }
 
 /// Read access.
@@ -78,7 +81,19 @@ impl Scoreboard {
 
     /// The record of `id`, if it is outstanding or covered by the current ACK.
     pub fn get(&self, id: SegId) -> Option<&Record> {
+        self.visit(1);
         self.index(id).map(|i| &self.records[i])
+    }
+
+    /// The number of records visited so far: the work of the sender and its plug-ins. Counted only in debug builds.
+    pub fn visited(&self) -> u64 {
+        self.visited.get()
+    }
+
+    fn visit(&self, records: usize) {
+        if cfg!(debug_assertions) {
+            self.visited.set(self.visited.get() + records as u64);
+        }
     }
 
     /// The outstanding segment that contains `offset`.
@@ -187,6 +202,7 @@ impl Scoreboard {
     fn unsacked_at_or_after(&self, from: usize) -> Option<usize> {
         let mut found = from;
         while let Some(record) = self.records.get(found) {
+            self.visit(1);
             let skip = record.skip.get();
             if skip == 0 {
                 break;

@@ -68,19 +68,21 @@ impl Scoreboard {
         self.link(id, older, newer);
     }
 
-    /// Moves `id` back to the position of its last transmission, searching from `hint` (or from the oldest) onwards.
-    pub(super) fn link_in_order(&mut self, id: SegId, hint: Option<SegId>) {
-        let sent = self.key(id);
-        let mut older = hint.filter(|hint| self.key(*hint) <= sent);
-        let mut newer = match older {
-            Some(older) => self.expand(self.at(older).newer),
-            None => self.transmissions.oldest,
-        };
-        while let Some(next) = newer.filter(|next| self.key(*next) <= sent) {
-            older = newer;
-            newer = self.expand(self.at(next).newer);
+    /// Puts segments that are open again back into the list, each at the position of its last transmission. The list is
+    /// walked once, however the transmissions are mixed.
+    pub(super) fn link_again(&mut self, mut ids: Vec<SegId>) {
+        ids.sort_by_key(|id| self.key(*id)); // a merge sort: originals and retransmissions are sorted runs
+        let mut older = None;
+        let mut newer = self.transmissions.oldest;
+        for id in ids {
+            let sent = self.key(id);
+            while let Some(next) = newer.filter(|next| self.key(*next) < sent) {
+                older = newer;
+                newer = self.expand(self.at(next).newer);
+            }
+            self.link(id, older, newer);
+            older = Some(id);
         }
-        self.link(id, older, newer);
     }
 
     /// The sort key of the list.
@@ -116,6 +118,7 @@ impl Scoreboard {
     }
 
     fn at(&self, id: SegId) -> &Record {
+        self.visit(1);
         &self.records[(id.0 - self.front) as usize]
     }
 

@@ -197,6 +197,7 @@ impl Sender {
             self.state.snd_una = ack.ack;
             self.state.dup_acks = Segments::ZERO;
             self.last_progress = now;
+            self.note_drained(now);
         }
         self.end_window_probe();
         self.note_unsent();

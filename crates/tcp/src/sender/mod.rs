@@ -148,6 +148,8 @@ pub(crate) struct Sender {
     last_activity: Instant,
     /// When the peer last made progress, or when data was first sent after an idle time.
     pub(crate) last_progress: Instant,
+    /// What the application had written at some time, and when: it must be acknowledged within `drain_timeout`.
+    drain: (Offset, Instant),
     /// The blocks of the last ACK that had any.
     last_sack: SackReport,
     /// (SEG.SEQ, SEG.ACK) of the last window update (RFC 9293 §3.3.1).
@@ -205,6 +207,7 @@ impl Sender {
             sampler,
             last_activity: now,
             last_progress: now,
+            drain: (Offset::SYN, Instant::NEVER),
             last_sack: SackReport::default(),
             wl: (Offset::SYN, Offset::SYN),
             newly: Vec::new(),
@@ -244,6 +247,11 @@ impl Sender {
     /// RFC 6298 §5.7: the SYN timed out, so the RTO starts from 3 s unless it is longer.
     pub(crate) fn syn_timed_out(&mut self) {
         self.state.rto = self.state.rto.max(Duration::from_secs(3));
+    }
+
+    /// A passive open waits for another SYN, whose answer has not timed out yet.
+    pub(crate) fn forget_syn_timeouts(&mut self) {
+        self.state.rto = self.config.initial_rto;
     }
 
     /// The SYN was retransmitted this often, so the initial window may have to be one segment (RFC 5681 §3.1).

@@ -2,8 +2,14 @@
 
 use std::ops::Range;
 
+use reknit_units::Bytes;
+
 use crate::segment::SackBlocks;
 use crate::seq::{Offset, SeqNum};
+
+/// The longest DSACK: the data of one packet, or of the packets that a network card has merged into one. A longer one is
+/// a claim that no receiver can make, and following it would take as long as the flight is large.
+const LONGEST_DSACK: Bytes = Bytes(65_535);
 
 /// The SACK option of one segment, in offsets.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +24,8 @@ impl SackReport {
     ///
     /// The first block is a DSACK if it lies completely at or below the cumulative acknowledgment of *this* segment
     /// (not SND.UNA, or else the blocks of an overtaken ACK would look like a DSACK), or inside the second block (RFC
-    /// 2883 §4). Invalid blocks (empty, or beyond what was sent) are ignored. None if there is no option.
+    /// 2883 §4). Invalid blocks (empty, or beyond what was sent) are ignored, and so is a DSACK of more than one packet.
+    /// None if there is no option.
     pub(crate) fn read(option: &SackBlocks, ack: Offset, isn: SeqNum, snd_nxt: Offset) -> Option<SackReport> {
         if option.is_empty() {
             return None;
@@ -35,7 +42,8 @@ impl SackReport {
             }
         }
         if report.first_is_dsack(ack) {
-            report.dsack = Some(report.blocks[0].clone());
+            let duplicate = report.blocks[0].clone();
+            report.dsack = (duplicate.end.since(duplicate.start) <= LONGEST_DSACK).then_some(duplicate);
             report.blocks.rotate_left(1);
             report.len -= 1;
         }

@@ -28,6 +28,7 @@ impl Sender {
             .min(detector)
             .min(self.gate_opens())
             .min(self.pacing_deadline())
+            .min(self.drain_expires())
     }
 
     /// The detector's timer replaces the retransmission timer.
@@ -38,6 +39,9 @@ impl Sender {
 
     /// Fires the timers that are due.
     pub(crate) fn on_timer(&mut self, now: Instant) -> TimerVerdict {
+        if self.drain_expires() <= now {
+            return TimerVerdict::GiveUp;
+        }
         let may_enter = self.postponed.is_some_and(|(_, until)| until <= now);
         if may_enter || self.plugins.loss_detector.deadline() <= now {
             if !self.runs_rto() {
@@ -81,6 +85,21 @@ impl Sender {
     /// True if nothing was acknowledged within the user timeout.
     fn is_hopeless(&self, now: Instant) -> bool {
         now.since(self.last_progress) >= self.config.user_timeout
+    }
+
+    /// When the peer has taken too long for what the application had written.
+    fn drain_expires(&self) -> Instant {
+        match self.config.drain_timeout {
+            Some(limit) if !self.is_quiet() => self.drain.1 + limit,
+            _ => Instant::NEVER,
+        }
+    }
+
+    /// If all that was noted is acknowledged, notes what is written now.
+    pub(super) fn note_drained(&mut self, now: Instant) {
+        if self.state.snd_una >= self.drain.0 {
+            self.drain = (self.end(), now);
+        }
     }
 
     /// The retransmission timer expired (RFC 6298 §5.4 to §5.6, RFC 6675 §5.1, RFC 5681 §3.1).

@@ -39,6 +39,7 @@ impl Sender {
 
     /// The application has written, read or closed. The burst limit applies here too.
     pub(crate) fn transmit_written(&mut self, now: Instant) {
+        self.note_drained(now);
         if self.burst != Burst::HeldBack {
             self.send_up_to(now, u32::MAX);
         }

@@ -211,11 +211,43 @@ fn data_is_still_sent_after_the_peers_close() {
 }
 
 #[test]
-fn fin_wait_2_has_no_timer() {
+fn a_peer_that_never_closes_is_given_up_after_ten_silent_minutes() {
     let mut peer = Peer::in_state(State::FinWait2);
-    assert_eq!(peer.connection.deadline(), Instant::NEVER);
-    peer.at(10_000_000);
+    peer.at(300_000).send(data(1, 2, 100));
+    peer.at(899_999);
     assert_eq!(peer.state(), State::FinWait2);
+    peer.at(900_000);
+    assert_eq!((peer.state(), peer.connection.close_reason()), (State::Closed, Some(CloseReason::TimedOut)));
+}
+
+#[test]
+fn segments_of_somebody_else_do_not_keep_fin_wait_2_alive() {
+    let mut peer = Peer::in_state(State::FinWait2);
+    for minute in 1..10 {
+        peer.at(minute * 60_000).send(rst(50));
+        peer.send(data(1, 77, 100));
+        peer.send(data(10_000_000, 2, 100));
+    }
+    peer.at(600_010);
+    assert_eq!(peer.state(), State::Closed);
+}
+
+#[test]
+fn only_the_fin_itself_restarts_time_wait() {
+    // An old segment with FIN could otherwise keep the connection for as long as somebody sends it.
+    let mut peer = Peer::established(plain());
+    peer.send(data(1, 1, 100));
+    peer.connection.close();
+    peer.hear();
+    peer.send(fin(101, 2));
+    assert_eq!(peer.state(), State::TimeWait);
+    for second in 1..60 {
+        peer.at(second * 1000).send(segment(Flags::FIN | Flags::ACK, 1, 2, 50));
+        peer.send(segment(Flags::FIN, 101, 0, 0));
+        peer.send(fin(101, 1_000_000));
+    }
+    peer.at(60_010);
+    assert_eq!(peer.state(), State::Closed);
 }
 
 #[test]

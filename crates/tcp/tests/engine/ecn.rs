@@ -134,7 +134,7 @@ fn half_an_offer_is_none() {
 
 #[test]
 fn simultaneous_opens_agree() {
-    let mut peer = Peer::of_active_open(ecn());
+    let mut peer = Peer::of_active_open(Config { simultaneous_open: true, ..ecn() });
     assert_eq!(peer.exchange(with(syn(), OFFER)), ["S.E 0:0(0) ack 1"]);
     assert_eq!(peer.exchange(echoing(syn_ack())), [". 1:1(0) ack 1"]);
     assert!(peer.info().ecn);

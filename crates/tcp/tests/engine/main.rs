@@ -4,6 +4,8 @@
 mod acknowledging;
 mod closing;
 mod ecn;
+mod evidence;
+mod limits;
 mod nagle_and_keep_alive;
 mod opening;
 mod plugins;

@@ -269,6 +269,24 @@ fn any_segment_delays_the_probe() {
 }
 
 #[test]
+fn segments_that_fail_a_check_hide_no_dead_peer() {
+    // Anybody who guesses the ports can send them.
+    let mut peer = Peer::established(kept_alive());
+    let blind = [rst(50_000), data(1, 77_777, 100), data(10_000_000, 1, 10), data(0, 77_777, 1), syn_ack()];
+    for (n, segment) in (1..).zip(blind) {
+        peer.at(n * 1_000_000).send(segment);
+    }
+    peer.hear();
+    peer.at(FIRST_PROBE_MS);
+    assert_eq!(peer.hear(), [". 0:0(0) ack 1"]);
+    for n in 1..u64::from(PROBES) {
+        peer.at(FIRST_PROBE_MS + n * INTERVAL_MS - 1000).send(rst(50_000));
+    }
+    peer.at(FIRST_PROBE_MS + u64::from(PROBES) * INTERVAL_MS);
+    assert_eq!(peer.connection.close_reason(), Some(CloseReason::TimedOut));
+}
+
+#[test]
 fn a_peer_that_has_forgotten_the_connection_ends_it() {
     let mut peer = Peer::established(kept_alive());
     peer.at(FIRST_PROBE_MS).send(rst(1));
@@ -380,4 +398,42 @@ fn a_peer_that_acknowledges_occasionally_is_not_timed_out() {
         peer.at(u64::from(n) * 200_000).send(ack(1, 1 + n * u32::from(MSS)));
     }
     assert_eq!(peer.state(), State::Established);
+}
+
+#[test]
+fn a_reader_that_is_too_slow_can_be_given_up() {
+    // It answers, so neither the user timeout nor the persist timer ends the connection.
+    for (drain_timeout, ends) in [(None, false), (Some(Duration::from_secs(1800)), true)] {
+        let mut peer = peer_with_window(Config { drain_timeout, ..plain() }, 1000);
+        peer.write(20_000);
+        for minute in 1..60 {
+            // One byte in a minute.
+            let acked = 1000 + minute as u32;
+            peer.at(minute * 60_000).send(Segment { window: 1, ..ack(1, acked) });
+        }
+        assert_eq!(peer.connection.close_reason(), ends.then_some(CloseReason::TimedOut));
+    }
+}
+
+#[test]
+fn a_window_that_never_opens_can_be_given_up() {
+    // RFC 6429. By default the connection stays open, as RFC 9293 §3.8.6.1 requires.
+    for (drain_timeout, ends) in [(None, false), (Some(Duration::from_secs(1800)), true)] {
+        let mut peer = peer_with_window(Config { drain_timeout, ..plain() }, 0);
+        peer.write(100);
+        for minute in 1..60 {
+            peer.at(minute * 60_000).send(Segment { window: 0, ..ack(1, 1) });
+        }
+        assert_eq!(peer.connection.close_reason(), ends.then_some(CloseReason::TimedOut));
+    }
+}
+
+#[test]
+fn a_peer_that_keeps_up_is_not_given_up() {
+    let mut peer = Peer::established(Config { drain_timeout: Some(Duration::from_secs(60)), ..plain() });
+    for n in 0..20u32 {
+        peer.at(10_000 + u64::from(n) * 50_000).write(1000);
+        peer.at(40_000 + u64::from(n) * 50_000).send(ack(1, 1001 + n * 1000));
+    }
+    assert_eq!(peer.at(10_000_000).state(), State::Established);
 }

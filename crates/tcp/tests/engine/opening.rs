@@ -12,6 +12,10 @@ fn syn_ack_with(options: Options) -> Segment {
     Segment { options, ..syn_ack() }
 }
 
+fn simultaneous() -> Config {
+    Config { simultaneous_open: true, ..plain() }
+}
+
 fn opened_with(config: Config, options: Options) -> Peer {
     let mut peer = Peer::of_active_open(config);
     peer.hear();
@@ -40,7 +44,7 @@ fn a_passive_open_takes_three_segments() {
 
 #[test]
 fn simultaneous_opens_make_one_connection() {
-    let mut peer = Peer::of_active_open(plain());
+    let mut peer = Peer::of_active_open(simultaneous());
     assert_eq!(peer.exchange(syn()), ["S. 0:0(0) ack 1"]);
     assert_eq!(peer.state(), State::SynReceived);
     assert_eq!(peer.exchange(syn_ack()), [". 1:1(0) ack 1"]);
@@ -49,7 +53,7 @@ fn simultaneous_opens_make_one_connection() {
 
 #[test]
 fn a_simultaneous_open_completes_with_any_ack_of_the_syn() {
-    let mut peer = Peer::of_active_open(plain());
+    let mut peer = Peer::of_active_open(simultaneous());
     peer.send(syn());
     assert_eq!(peer.exchange(ack(1, 1)), SILENCE);
     assert_eq!(peer.state(), State::Established);
@@ -204,7 +208,7 @@ fn a_reset_syn_ack_leads_back_to_listen_and_the_next_syn_opens() {
 
 #[test]
 fn a_rst_refuses_a_simultaneous_open() {
-    let mut peer = Peer::of_active_open(plain());
+    let mut peer = Peer::of_active_open(simultaneous());
     peer.send(syn());
     assert_eq!(peer.exchange(rst(1)), SILENCE);
     assert_eq!((peer.state(), peer.connection.close_reason()), (State::Closed, Some(CloseReason::Refused)));
@@ -293,12 +297,18 @@ fn both_ends_use_the_smaller_segment_size() {
 }
 
 #[test]
-fn an_absurdly_small_segment_size_is_raised() {
-    for announced in [0, 1, 63] {
+fn a_segment_size_below_what_every_host_accepts_is_raised() {
+    for announced in [0, 1, 63, 64, 535] {
         let mut peer = opened_with(plain(), Options { mss: Some(announced), ..Options::default() });
         peer.write(10_000);
-        assert_eq!(peer.take()[0].len, 64);
+        assert_eq!(peer.take()[0].len, 536);
     }
+    let mut peer = opened_with(Config { min_mss: 100, ..plain() }, Options { mss: Some(99), ..Options::default() });
+    peer.write(10_000);
+    assert_eq!(peer.take()[0].len, 100);
+    let mut peer = opened_with(Config { mss: 300, ..plain() }, Options { mss: Some(1460), ..Options::default() });
+    peer.write(10_000);
+    assert_eq!(peer.take()[0].len, 300); // our own choice may be smaller
 }
 
 #[test]
@@ -367,4 +377,37 @@ fn the_initial_window_is_sent_at_once() {
     let mut peer = Peer::established(Config { initial_window: Segments(3), ..plain() });
     peer.write(10_000);
     assert_eq!(peer.hear(), [". 1:1461(1460) ack 1", ". 1461:2921(1460) ack 1", ". 2921:4381(1460) ack 1"]);
+}
+
+#[test]
+fn a_syn_of_somebody_else_does_not_prevent_a_connection() {
+    // It carries no acknowledgment, so anybody who guesses the ports can send it.
+    let mut peer = Peer::of_active_open(plain());
+    peer.hear();
+    assert_eq!(peer.exchange(Segment { seq: SeqNum(12_345), ..syn() }), SILENCE);
+    assert_eq!(peer.state(), State::SynSent);
+    assert_eq!(peer.exchange(syn_ack()), [". 1:1(0) ack 1"]);
+    assert_eq!(peer.state(), State::Established);
+}
+
+#[test]
+fn a_half_open_connection_returns_to_listen_after_a_minute() {
+    let mut peer = Peer::of_passive_open(plain());
+    peer.send(syn());
+    assert_eq!(peer.at(59_999).state(), State::SynReceived);
+    assert_eq!(peer.at(60_000).state(), State::Listen);
+    peer.hear();
+    assert_eq!(peer.at(600_000).hear(), SILENCE);
+    let next = Segment { seq: SeqNum(9000), ..syn() };
+    assert_eq!(peer.exchange(next), ["S. 0:0(0) ack 9001"]);
+    peer.send(ack(9001, 1));
+    // The earlier timeouts do not count against the new connection.
+    assert_eq!((peer.state(), peer.info().rto), (State::Established, Duration::from_secs(1)));
+}
+
+#[test]
+fn how_long_a_connection_may_be_half_open_is_configurable() {
+    let mut peer = Peer::of_passive_open(Config { half_open_timeout: Duration::from_secs(10), ..plain() });
+    peer.send(syn());
+    assert_eq!(peer.at(10_000).state(), State::Listen);
 }

@@ -303,6 +303,18 @@ vector!(a_timeout_retransmits_in_slow_start, |isn| {
     assert_eq!(s.pass(1), [2, 3]);
 });
 
+vector!(after_an_idle_rto_the_window_is_at_most_the_initial_one, |isn| {
+    // RFC 5681 §4.1.
+    for idle_restart in [true, false] {
+        let restarting = Config { idle_restart, ..config(10) };
+        let mut s = Script::idle(isn, variant("sack").build(), restarting, 100);
+        let sent = s.at(100).write(10);
+        s.at(200).pass_all(sent);
+        assert_eq!(s.cwnd(), 20.0);
+        assert_eq!(s.at(5000).write(30).len(), if idle_restart { 10 } else { 20 });
+    }
+});
+
 #[test]
 fn time_starts_as_the_script_says() {
     let mut s = Script::new(1000, &variant("sack"), config(2), 0);

@@ -317,3 +317,48 @@ fn a_rst_after_the_peers_fin_still_resets() {
     peer.send(rst(2));
     assert_eq!(peer.connection.close_reason(), Some(CloseReason::Reset));
 }
+
+/// A connection that has received five times its receive buffer, all of it acknowledged; the next number.
+fn long_used() -> (Peer, u32) {
+    let buffer = Capacity::Bytes(Bytes(u64::from(RIGHT_EDGE) - 1));
+    let mut peer = Peer::established(reknit_tcp::Config { receive_buffer: buffer, ..plain() });
+    peer.connection.read_at_once();
+    let mut seq = 1;
+    while seq < 5 * RIGHT_EDGE {
+        assert_eq!(peer.send(data(seq, 1, 10_000)), 10_000);
+        seq += 10_000;
+    }
+    peer.at(1000).hear();
+    (peer, seq)
+}
+
+#[test]
+fn answers_to_old_data_of_somebody_who_guesses_are_limited() {
+    // RFC 5961 §5.2 and §7. The numbers of data that has arrived are half of all numbers after 2 GiB.
+    let (mut peer, next) = long_used();
+    for n in 0..10_000 {
+        let seq = 1 + n * 37 % (next - 1000);
+        let guess = match n % 4 {
+            0 => data(seq, n.wrapping_mul(429_497), 100),
+            1 => segment(Flags::PSH, seq, 1, 100),
+            2 => segment(Flags::FIN | Flags::ACK, seq, 0x8000_0000 + n, 0),
+            _ => data(1 + seq % (next - RIGHT_EDGE - 1000), 1, 100), // not even in the window before
+        };
+        assert_eq!(peer.send(guess), 0);
+    }
+    let answers = peer.take();
+    assert!(answers.len() <= LIMIT + 1, "{}", answers.len()); // one guess is right
+    let duplicates = answers.iter().filter(|answer| !answer.options.sack.is_empty()).count();
+    assert!(duplicates <= 1, "{duplicates} reported");
+}
+
+#[test]
+fn a_peer_that_has_lost_every_ack_is_answered_without_limit() {
+    let (mut peer, next) = long_used();
+    let lost = next - RIGHT_EDGE + 1;
+    for n in 0..100 {
+        let seq = lost + n * 600;
+        let expected = format!(". 1:1(0) ack {next} sack {seq}:{}", seq + 100);
+        assert_eq!(peer.exchange(data(seq, 1, 100)), [expected]);
+    }
+}

@@ -3,7 +3,7 @@
 use reknit_tcp::segment::{Flags, Options, Timestamps};
 use reknit_tcp::{Config, State};
 use reknit_testkit::peer::{
-    HANDSHAKE_MS, PEER_TSVAL, Peer, START_MS, ack, data, fin, plain, rst, segment, stamped, syn, syn_ack,
+    HANDSHAKE_MS, PEER_TSVAL, Peer, SILENCE, START_MS, ack, data, fin, plain, rst, segment, stamped, syn, syn_ack,
 };
 use reknit_units::Duration;
 
@@ -140,6 +140,19 @@ fn a_late_original_that_paws_discards_is_reported_as_a_duplicate() {
 }
 
 #[test]
+fn answers_to_old_timestamps_of_somebody_who_guesses_are_limited() {
+    let mut peer = established();
+    peer.at(20).send(stamped(data(1, 1, 1000), 2020, OURS));
+    peer.at(LATER_MS).take();
+    for n in 0..500 {
+        peer.send(stamped(data(1 + n, 70_000 + n, 100), 2000, OURS));
+    }
+    let answers = peer.take();
+    assert_eq!(answers.len(), 10); // RFC 5961 §7
+    assert!(answers.iter().all(|answer| answer.options.sack.is_empty()));
+}
+
+#[test]
 fn an_old_ack_acknowledges_nothing() {
     let mut peer = established();
     peer.write(100);
@@ -225,13 +238,33 @@ fn a_challenged_syn_does_not_change_the_echo_of_the_handshake() {
 }
 
 #[test]
-fn a_missing_option_does_not_end_the_connection() {
-    // RFC 7323 §3.2: "MUST NOT abort a TCP connection because any segment lacks an expected TSopt".
+fn a_segment_without_the_option_is_dropped_silently() {
+    // RFC 7323 §3.2: dropped, without any effect; the connection "MUST NOT" be aborted.
     let mut peer = established();
-    peer.send(data(1, 1, 100));
+    peer.write(100);
+    peer.hear();
+    assert_eq!(peer.exchange(data(1, 101, 100)), SILENCE);
+    assert_eq!(peer.exchange(fin(1, 101)), SILENCE);
+    assert_eq!((peer.state(), peer.connection.received(), peer.connection.acknowledged()), (State::Established, 0, 0));
+    assert!(is_alive(&mut peer, 1, LATER_MS));
+}
+
+#[test]
+fn a_rst_and_a_syn_need_no_timestamps() {
+    let mut peer = established();
+    assert_eq!(peer.exchange(segment(Flags::SYN, 400, 0, 0)), [". 1:1(0) ack 1"]);
+    peer.send(rst(1));
+    assert_eq!(peer.state(), State::Closed);
+}
+
+#[test]
+fn the_ack_that_completes_the_handshake_needs_timestamps_too() {
+    let mut peer = Peer::of_passive_open(Config::default());
+    peer.send(stamped(syn(), PEER_TSVAL, 0));
+    peer.send(ack(1, 1));
+    assert_eq!(peer.state(), State::SynReceived);
+    peer.send(stamped(ack(1, 1), PEER_TSVAL, START_MS));
     assert_eq!(peer.state(), State::Established);
-    let next = peer.connection.received() as u32 + 1;
-    assert!(is_alive(&mut peer, next, LATER_MS));
 }
 
 #[test]
@@ -303,7 +336,7 @@ fn an_echo_from_the_future_measures_nothing() {
 
 #[test]
 fn a_simultaneous_open_agrees_on_timestamps_too() {
-    let mut peer = Peer::of_active_open(Config::default());
+    let mut peer = Peer::of_active_open(Config { simultaneous_open: true, ..Config::default() });
     peer.hear();
     assert_eq!(peer.exchange(stamped(syn(), PEER_TSVAL, 0)), ["S. 0:0(0) ack 1"]);
     assert_eq!(peer.exchange(stamped(syn_ack(), PEER_TSVAL, START_MS)), [". 1:1(0) ack 1"]);

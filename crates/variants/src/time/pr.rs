@@ -26,7 +26,8 @@
 //! memorized, so that the rest of the same burst does not raise the window again. A retransmission that was sent with a
 //! window of one segment doubles `mxrtt` even without an extreme loss. Without SACK only the first segment has a timer,
 //! which starts when it becomes the first. Each duplicate ACK stands for a segment that is no longer outstanding, and
-//! lost segments are retransmitted at once.
+//! lost segments are retransmitted at once. `mxrtt` is at most the largest RTO of the connection, or else a peer
+//! that delays its ACKs could delay every retransmission further.
 //!
 //! **Reproduces.** The trend of the survey's Figs. 7 and 8: TCP-PR is the best of all, and does not depend on the
 //! spread of delays.
@@ -157,7 +158,7 @@ impl SegmentClocks {
     fn mxrtt(&self, cx: &Context<'_>) -> Duration {
         let mxrtt = cx.snd.srtt.unwrap_or(cx.config.initial_rto).mul_f64(self.config.beta);
         let mxrtt = mxrtt.max(if self.collapsed { self.config.collapse } else { self.config.granularity });
-        (mxrtt * self.back_off).min(cx.config.max_rto.max(mxrtt))
+        (mxrtt * self.back_off).min(cx.config.max_rto)
     }
 
     /// The segments with a running timer, and when each timer started, oldest first.
@@ -193,9 +194,11 @@ impl SegmentClocks {
     /// A receiver that has SACKed the first segment but does not acknowledge it has discarded it (RFC 2018 §8).
     fn receiver_deadline(&self, cx: &Context<'_>) -> Instant {
         let (first, since) = self.first;
-        let sacked = cx.board.get(first).filter(|record| record.is_sacked());
-        let expires = sacked.map_or(Instant::NEVER, |record| record.delivered.max(since) + self.mxrtt(cx));
-        if expires > cx.now { expires } else { Instant::NEVER }
+        let Some(record) = cx.board.get(first).filter(|record| record.is_sacked()) else { return Instant::NEVER };
+        let mxrtt = self.mxrtt(cx);
+        let expires = record.delivered.max(since) + mxrtt;
+        // While something is outstanding some timer must run.
+        if expires > cx.now { expires } else { cx.now + mxrtt }
     }
 
     fn lose(&mut self, cx: &Context<'_>, id: SegId, record: &Record, verdicts: &mut Verdicts) {

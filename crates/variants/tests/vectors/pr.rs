@@ -175,6 +175,36 @@ vector!(the_last_segment_and_the_fin_have_timers_too, |isn| {
     assert_eq!(s.at(400).sent(), [1]);
 });
 
+vector!(a_receiver_that_reneges_twice_stops_no_timer, |isn| {
+    let mut s = ten_segments(isn);
+    let claim = Ack { cum: 0, blocks: vec![(1, 10)], ..Ack::default() };
+    for ms in [200, 2000, 4000] {
+        s.at(ms).deliver(&claim); // checks that a timer runs
+        assert!(s.connection.deadline().is_set(), "after {ms} ms");
+        s.sent();
+    }
+    s.at(1_000_000);
+    assert_eq!(s.info().state, State::Closed);
+});
+
+vector!(a_peer_that_delays_its_acks_delays_no_retransmission_beyond_the_largest_rto, |isn| {
+    let quick = Config { max_rto: Duration::from_secs(10), ..config(1) };
+    let mut s = Script::idle(isn, variant("pr").build(), quick, 100);
+    let (mut ms, mut n) = (1000, 0);
+    for delay in [290, 800, 2000, 5000] {
+        n += 1;
+        assert_eq!(write_at(&mut s, ms, 1), [n]);
+        ms += delay;
+        s.at(ms).pass(n);
+        ms += 100_000;
+    }
+    assert_eq!(s.info().srtt, Some(Duration::from_secs(5)));
+    assert_eq!(write_at(&mut s, ms, 1), [n + 1]);
+    s.at(ms + 9999);
+    assert_eq!(s.sent(), NOTHING);
+    assert_eq!(s.at(ms + 10_000).sent(), [n + 1]);
+});
+
 /// Without SACK, ten segments.
 fn without_sack(isn: u32) -> Script {
     let no_sack = Config { sack: false, dsack: false, ..config(10) };

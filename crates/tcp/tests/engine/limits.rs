@@ -1,0 +1,124 @@
+//! Limits of the work that one event can cause, counted in records visited: `docs/limits.md`.
+
+use std::sync::Arc;
+
+use reknit_tcp::facts::{AckFacts, Context, Spurious, Trigger};
+use reknit_tcp::scoreboard::{Cause, SegId};
+use reknit_tcp::seams::{Plugin, SpuriousDetector};
+use reknit_testkit::peer::{Peer, data, plain};
+use reknit_testkit::{Ack, Script, config, variant, vector};
+use reknit_units::{Bytes, Capacity};
+use reknit_variants::Composition;
+use reknit_variants::part::{Described, Part};
+
+/// The records visited by `event`.
+fn work(s: &mut Script, event: impl FnOnce(&mut Script)) -> u64 {
+    let before = s.connection.records_visited();
+    event(s);
+    s.connection.records_visited() - before
+}
+
+/// A flight of `n` segments, of which every other one was retransmitted.
+fn mixed_flight(isn: u32, composition: &Composition, n: u32) -> Script {
+    let mut s = Script::new(isn, composition, config(n), 100);
+    s.sent();
+    s.at(200).pass_all((1..=n / 2).map(|i| 2 * i));
+    s
+}
+
+/// Of a number of records: an event may visit each of them a few times.
+fn linear(n: u32) -> u64 {
+    u64::from(n) * 30
+}
+
+vector!(a_timeout_after_reneging_visits_each_segment_a_few_times, |isn| {
+    // The receiver has SACKed everything, and acknowledges nothing. Originals and retransmissions alternate.
+    for n in [200, 800] {
+        let mut s = mixed_flight(isn, &variant("sack"), n);
+        s.deliver(&Ack { cum: 0, blocks: vec![(1, n)], ..Ack::default() });
+        let timeouts = s.connection.send_stats().timeouts;
+        let visited = work(&mut s, |s| _ = s.at(1900));
+        assert!(s.connection.send_stats().timeouts > timeouts);
+        assert!(visited < linear(n), "{visited} of {n}");
+    }
+});
+
+/// Declares a timeout spurious as soon as anything else arrives.
+#[derive(Debug)]
+struct Forgiving;
+
+impl Described<dyn SpuriousDetector> for Forgiving {}
+
+impl Part<dyn SpuriousDetector> for Forgiving {
+    fn build(&self) -> Box<dyn SpuriousDetector> {
+        Box::new(Forgiving)
+    }
+}
+
+impl Plugin for Forgiving {}
+
+impl SpuriousDetector for Forgiving {
+    fn on_retransmitted(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
+
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
+        let timeout = cx.snd.snapshot.is_some_and(|snapshot| snapshot.trigger == Trigger::Timeout);
+        (timeout && !ack.newly.is_empty()).then_some(Spurious::LateTimeout)
+    }
+}
+
+vector!(an_undone_timeout_visits_each_segment_a_few_times, |isn| {
+    // A quarter of the segments was retransmitted before the timeout; all are marked lost by it, and open again later.
+    for n in [200, 800] {
+        let composition = Composition { spurious_detectors: vec![Arc::new(Forgiving)], ..variant("dsack-r") };
+        let mut s = Script::new(isn, &composition, config(n), 100);
+        s.sent();
+        s.at(200).pass_all((n - 5)..=n);
+        let mut retransmitted = s.connection.send_stats().sent.fast_retransmit;
+        for fourth in (1..n / 4 - 2).map(|i| 4 * i) {
+            s.pass(fourth);
+        }
+        retransmitted = s.connection.send_stats().sent.fast_retransmit - retransmitted;
+        assert!(retransmitted > 0);
+        s.at(1900);
+        assert!(s.connection.send_stats().timeouts > 0);
+        let next = s.arrive(1);
+        let visited = work(&mut s, |s| s.deliver(&next));
+        assert_eq!(s.connection.send_stats().undos, 1);
+        assert!(visited < linear(n), "{visited} of {n}");
+    }
+});
+
+vector!(a_claim_that_everything_is_a_duplicate_costs_no_more_than_one_packet, |isn| {
+    // Two equal blocks: the first is a DSACK (RFC 2883 section 4). No receiver gets more than a packet twice at once.
+    for n in [500, 2000] {
+        let mut s = Script::new(isn, &variant("sack"), config(n), 100);
+        s.sent();
+        let claim = Ack { cum: 0, blocks: vec![(2, n), (2, n)], ..Ack::default() };
+        s.at(200).deliver(&claim);
+        s.sent();
+        let visited = work(&mut s, |s| s.deliver(&claim));
+        assert!(visited < 50, "{visited} of {n}");
+        assert_eq!(s.connection.send_stats().network_duplicates, 0);
+        // The longest that is believed: 44 segments.
+        let claim = Ack { cum: 0, blocks: vec![(2, 45), (2, n)], ..Ack::default() };
+        s.deliver(&claim);
+        let visited = work(&mut s, |s| s.deliver(&claim));
+        assert!(visited < 150, "{visited} of {n}");
+        assert_eq!(s.connection.send_stats().network_duplicates, 2 * 44);
+    }
+});
+
+#[test]
+fn a_buffer_takes_a_limited_number_of_pieces() {
+    let buffer = Capacity::Bytes(Bytes(60_000));
+    let mut peer = Peer::established(reknit_tcp::Config { receive_buffer: buffer, ..plain() });
+    let taken: usize = (1..1000).map(|n| peer.send(data(1 + 2 * n, 1, 1))).sum();
+    assert_eq!(taken, 60_000 / 536);
+    // A refused piece is answered like any other, and the transfer goes on.
+    peer.hear();
+    let answer = peer.exchange(data(1901, 1, 1));
+    assert!(answer.len() == 1 && answer[0].starts_with(". 1:1(0) ack 1 sack 223:224"), "{answer:?}");
+    assert_eq!(peer.send(data(1, 1, 1000)), 1000);
+    assert_eq!(peer.send(data(1001, 1, 1000)), 1000);
+    assert_eq!((peer.connection.received(), peer.connection.has_gaps()), (2000, false));
+}
