@@ -2,7 +2,7 @@
 
 use reknit_tcp::experiment::{Dropped, Experiment, Features};
 use reknit_tcp::{Config, Segment, SeqNum};
-use reknit_testkit::peer::{Peer, data, plain};
+use reknit_testkit::peer::{PEER_TSVAL, Peer, START_MS, data, plain, stamped};
 use reknit_testkit::{Ack, SMSS, Script, config, variant, vector};
 use reknit_units::Segments;
 
@@ -159,8 +159,9 @@ fn only_the_first_gap_is_reported() {
 #[test]
 fn a_fin_without_data_has_room_for_its_options() {
     let mut peer = Peer::established_as(&variant("rn"), Config::default());
-    peer.send(data(2001, 1, 1000));
-    peer.send(data(4001, 1, 1000));
+    for seq in [2001, 4001] {
+        peer.send(stamped(data(seq, 1, 1000), PEER_TSVAL, START_MS));
+    }
     peer.take();
     peer.connection.close();
     let fin = peer.take_one();
