@@ -1,5 +1,6 @@
 //! The command `reknit` as a library, for the binary and for the console script of the Python package.
 
+mod analyze;
 mod capture;
 mod compare;
 mod doctor;
@@ -34,6 +35,7 @@ pub use paths::draw;
   reknit variants                                list the TCP variants
   reknit compare --path two-paths-50ms           compare all variants on a path that reorders
   reknit simulate --path rr-tcp --variant rack   look at a single run
+  reknit analyze slow.pcap                       tell what happened in a capture
 `reknit COMMAND --help` describes the options of a command, with examples.")]
 struct Cli {
     #[command(subcommand)]
@@ -42,6 +44,8 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Tell what happened to the packets in captures
+    Analyze(analyze::Args),
     /// Compare variants on a path, in simulation
     Compare(compare::Args),
     /// Run one variant once, in simulation, and show its details
@@ -58,7 +62,7 @@ enum Command {
     Papers(papers::Args),
     /// Transfer data between reknit's TCP and this machine's kernel, live, over an emulated path (needs root)
     Testbed(testbed::Args),
-    /// Print the JSON Schema of results, paths, scenarios or variants
+    /// Print the JSON Schema of results, analyses, paths, scenarios or variants
     Schema(schema::Args),
     /// Check what this machine can run, and explain how to enable the rest
     Doctor,
@@ -119,6 +123,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return refuse(&error),
     };
     let result = match cli.command {
+        Command::Analyze(args) => analyze::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),

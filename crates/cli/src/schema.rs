@@ -21,6 +21,8 @@ pub(crate) struct Args {
 enum Of {
     /// The JSON document of `reknit compare --json`
     Result,
+    /// The JSON document of `reknit analyze --json`
+    Analysis,
     /// A path file
     Path,
     /// A scenario file, with or without axes
@@ -32,6 +34,7 @@ enum Of {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let schema = match args.of {
         Of::Result => schema::result(),
+        Of::Analysis => schema::of::<reknit_trace::Analysis>(),
         Of::Path => schema::path(),
         Of::Scenario => schema::scenario(),
         Of::Variant => schema::variant(),

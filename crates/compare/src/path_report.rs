@@ -90,7 +90,8 @@ pub fn report(profile: &Profile, direction: Direction, seed: u64) -> PathReport 
     let result = train.through(profile, direction, seed);
     let ms = |span: Duration| span.as_secs_f64() * 1e3;
     let delay = |quantile| ms(result.delay_quantile(quantile));
-    let extents = extents(&result);
+    let (reordering, mut extents) = result.reordering();
+    extents.sort_unstable();
     let extent = |per_cent| quantile(&extents, per_cent);
     PathReport {
         direction: match direction {
@@ -107,12 +108,12 @@ pub fn report(profile: &Profile, direction: Direction, seed: u64) -> PathReport 
         lost: result.lost(),
         duplicated: result.duplicates(),
         reordered: extents.len() as u32,
-        reordered_ratio: result.reordered_ratio(),
+        reordered_ratio: reordering.ratio(),
         extent_p50: extent(50),
         extent_p99: extent(99),
         extent_max: extent(100),
         extent_at_least: N.map(|n| (extents.len() - extents.partition_point(|extent| *extent < n)) as u32),
-        n_reordered: N.map(|n| result.n_reordered(n)),
+        n_reordered: N.map(|n| reordering.n_reordered(n) as u32),
     }
 }
 

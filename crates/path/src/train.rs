@@ -1,10 +1,8 @@
 //! What a path does to a train of packets, in the terms of RFC 4737.
 
-use std::collections::VecDeque;
-
 use reknit_units::{Bytes, Duration, Instant};
 
-use crate::{Direction, Packet, Phases, Pipe, Profile};
+use crate::{Direction, Packet, Phases, Pipe, Profile, Reordering};
 
 /// Packets of equal size at equal intervals.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -121,43 +119,23 @@ impl TrainResult {
         self.copies.iter().filter(|p| p.first)
     }
 
+    /// The reordering of the packets, with the extent of each reordered packet (RFC 4737).
+    pub fn reordering(&self) -> (Reordering, Vec<u32>) {
+        let mut reordering = Reordering::default();
+        let late = self.arrivals().filter_map(|packet| reordering.on_arrival(packet.number.into(), packet.arrived));
+        let extents = late.map(|late| late.extent).collect();
+        (reordering, extents)
+    }
+
     /// The reordering extent of each reordered packet: from the earliest arrival with a larger number to its own
     /// arrival (RFC 4737 §4.2). A packet is reordered if a packet that was sent later arrived before it (§3.3).
     pub fn extents(&self) -> Vec<u32> {
-        // The earliest arrival with a number larger than n is always a new maximum, so only those are kept.
-        let mut records: Vec<(u32, u32)> = Vec::new(); // (number, position), both increasing
-        let mut extents = Vec::new();
-        for (position, packet) in (0..).zip(self.arrivals()) {
-            match records.last() {
-                Some((highest, _)) if *highest > packet.number => {
-                    let first = records.partition_point(|(number, _)| *number < packet.number);
-                    extents.push(position - records[first].1);
-                }
-                _ => records.push((packet.number, position)),
-            }
-        }
-        extents
+        self.reordering().1
     }
 
     /// The share of arrived packets that are reordered.
     pub fn reordered_ratio(&self) -> f64 {
-        let arrived = self.arrivals().count().max(1);
-        self.extents().len() as f64 / arrived as f64
-    }
-
-    /// The number of `n`-reordered packets: the `n` packets that arrived just before all have larger numbers (RFC 4737
-    /// §5). Each of these causes at least `n` consecutive duplicate ACKs.
-    pub fn n_reordered(&self, n: u32) -> u32 {
-        let mut before: VecDeque<u32> = VecDeque::with_capacity(n as usize);
-        let mut count = 0;
-        for packet in self.arrivals() {
-            if before.len() == n as usize {
-                count += u32::from(before.iter().all(|number| *number > packet.number));
-                before.pop_front();
-            }
-            before.push_back(packet.number);
-        }
-        count
+        self.reordering().0.ratio()
     }
 
     /// A quantile of the delay of the arrived packets.
@@ -196,7 +174,8 @@ mod tests {
         assert!((result.reordered_ratio() - 0.2).abs() < 1e-12);
         // §5.4: 3-reordering of 1 after 2, 3, 4, and of nothing else.
         let result = arrivals(&[2, 3, 4, 1, 5]);
-        assert_eq!((result.n_reordered(1), result.n_reordered(3), result.n_reordered(4)), (1, 1, 0));
+        let (reordering, _) = result.reordering();
+        assert_eq!([1, 3, 4].map(|n| reordering.n_reordered(n)), [1, 1, 0]);
     }
 
     #[test]
@@ -206,7 +185,7 @@ mod tests {
         let result = TrainResult { sent: 5, ..arrivals(&[3, 1]) };
         assert_eq!((result.missing(), result.lost()), (vec![0, 2, 4], 3));
         let result = arrivals(&[1, 2, 3]);
-        assert_eq!((result.extents(), result.n_reordered(1), result.lost()), (vec![], 0, 0));
+        assert_eq!((result.extents(), result.lost()), (vec![], 0));
         assert_eq!(result.delay_quantile(0.5), Duration::from_millis(2));
     }
 }

@@ -94,7 +94,7 @@ pub(crate) fn write(folder: &Path) -> Result<(), String> {
 
 fn row(number: u32, cause: &Cause, result: &TrainResult) -> String {
     let share = |n: u32| format!("{:.2} %", 100.0 * f64::from(n) / f64::from(result.sent));
-    let mut extents = result.extents();
+    let (reordering, mut extents) = result.reordering();
     extents.sort_unstable();
     let extent = extents.last().map_or_else(
         || "-".to_owned(),
@@ -108,7 +108,7 @@ fn row(number: u32, cause: &Cause, result: &TrainResult) -> String {
     format!(
         "| [C{number}](pictures/{path}.svg) | {what} | {named_by} | `{stage}` | `{path}` | {} | {extent} | {} | {} | {} | {}, {} |",
         share(extents.len() as u32),
-        share(result.n_reordered(3)),
+        share(reordering.n_reordered(3) as u32),
         share(result.lost()),
         share(result.duplicates()),
         delay(0.5),

@@ -10,6 +10,7 @@ use reknit_compare::schema::{self, fields};
 use reknit_compare::{
     Comparison, Completions, Cuts, Estimate, GroupSummary, Measured, Packets, Retransmissions, Row, RunSummary, Series,
 };
+use reknit_trace::{Analysis, Cost, DirectionReport, ReorderingReport, Verdicts};
 use serde_json::Value;
 
 const PAGE: &str = "docs/json.md";
@@ -58,6 +59,11 @@ fn schema_of(name: &str) -> Option<Value> {
         "GroupSummary" => schema::of::<GroupSummary>(),
         "Completions" => schema::of::<Completions>(),
         "Measured" => schema::of::<Measured>(),
+        "Analysis" => schema::of::<Analysis>(),
+        "DirectionReport" => schema::of::<DirectionReport>(),
+        "Verdicts" => schema::of::<Verdicts>(),
+        "ReorderingReport" => schema::of::<ReorderingReport>(),
+        "Cost" => schema::of::<Cost>(),
         _ => return None,
     })
 }

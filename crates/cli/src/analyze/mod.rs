@@ -1,0 +1,127 @@
+//! `reknit analyze`: what happened to the packets in a capture, what it cost, and what to do.
+
+mod show;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use reknit_trace::{Analysis, Analyzer, Fates, Options, Place};
+
+use crate::table::Screen;
+use crate::{Failure, output};
+
+/// Tell what happened to the packets in captures: lost, reordered, duplicated, or retransmitted needlessly.
+///
+/// Reads pcap and pcapng, also with gzip or zstd. The first screen says what happened, what it cost, what to do, and how
+/// sure that is; then comes a table of the connections, the worst first. docs/analyze.md is a tutorial.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  reknit analyze slow.pcapng
+  reknit analyze slow.pcap.gz --stream 3 --path slow.toml
+  tcpdump -i eth0 -s 128 -w - tcp | reknit analyze -")]
+pub(crate) struct Args {
+    /// Captures; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Where they were made, as the data travels [default: inferred for each connection]
+    #[arg(long, value_enum, value_name = "PLACE")]
+    at: Option<At>,
+    /// Show only this connection, numbered as `tcp.stream` in Wireshark
+    #[arg(long, value_name = "N")]
+    stream: Option<u32>,
+    /// Write the path of the worst connection as measured, for `reknit compare --path`
+    #[arg(long, value_name = "FILE.toml")]
+    path: Option<PathBuf>,
+    /// Print JSON (docs/json.md; `reknit schema analysis`)
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum At {
+    /// At the host that sends the data
+    Sender,
+    /// Between the hosts
+    Middle,
+    /// At the host that receives the data
+    Receiver,
+}
+
+impl From<At> for Place {
+    fn from(at: At) -> Place {
+        match at {
+            At::Sender => Place::Sender,
+            At::Middle => Place::Middle,
+            At::Receiver => Place::Receiver,
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if args.path.is_some() && args.files.len() > 1 {
+        return Err(Failure::Usage("--path writes one path; give it a single file".to_owned()));
+    }
+    let mut results = Vec::new();
+    for file in &args.files {
+        let (mut analysis, fates) = analyze(args, file)?;
+        if let Some(number) = args.stream {
+            analysis.directions.retain(|direction| direction.stream == number);
+            if analysis.directions.is_empty() {
+                let known = analysis.streams.checked_sub(1).map_or("none".to_owned(), |last| format!("0 to {last}"));
+                let name = file.display();
+                return Err(Failure::Usage(format!(
+                    "--stream {number}: {name} has no such connection with data; connections: {known}"
+                )));
+            }
+        }
+        if let Some(path) = &args.path {
+            write_path(path, file, &analysis, &fates)?;
+        }
+        results.push(analysis);
+    }
+    if args.json {
+        return match &results[..] {
+            [only] => output::print_json(only),
+            several => output::print_json(&several),
+        };
+    }
+    let texts: Vec<String> = results.iter().map(|analysis| show::text(analysis, Screen::stdout())).collect();
+    output::print(&texts.join("\n"))
+}
+
+/// Reads one capture.
+fn analyze(args: &Args, file: &Path) -> Result<(Analysis, Fates), Failure> {
+    let name = file.display().to_string();
+    let refuse = |error: &dyn std::fmt::Display| Failure::Failed(format!("{name}: {error}"));
+    let reader: Box<dyn Read> =
+        if name == "-" { Box::new(io::stdin().lock()) } else { Box::new(File::open(file).map_err(|e| refuse(&e))?) };
+    let mut fates = Fates::default();
+    let mut analyzer = Analyzer::new(Options { at: args.at.map(Place::from) });
+    let wanted = args.path.is_some();
+    let mut observer = |event: &reknit_trace::Event| {
+        if wanted {
+            fates.add(event);
+        }
+    };
+    analyzer.read(reader, &mut observer).map_err(|error| refuse(&error))?;
+    let mut analysis = analyzer.finish(&mut observer);
+    analysis.file.clone_from(&name);
+    if analysis.tcp_packets == 0 {
+        let why = analysis.warnings.first().map_or(String::new(), |warning| format!("; {warning}"));
+        return Err(refuse(&format!("none of its {} packets is TCP{why}", analysis.packets)));
+    }
+    for warning in &analysis.warnings {
+        eprintln!("warning: {}: {warning}", analysis.file);
+    }
+    Ok((analysis, fates))
+}
+
+fn write_path(path: &Path, file: &Path, analysis: &Analysis, fates: &Fates) -> Result<(), Failure> {
+    let Some(worst) = analysis.directions.first() else {
+        return Err(Failure::Failed(format!("{}: no connection carried data", file.display())));
+    };
+    let text = fates.path(worst).map_err(|message| Failure::Failed(format!("{}: {message}", file.display())))?;
+    std::fs::write(path, text).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))
+}

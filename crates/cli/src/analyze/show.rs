@@ -1,0 +1,169 @@
+//! The analysis of a capture as text.
+
+use std::fmt::Write;
+
+use reknit_trace::{Analysis, Confidence, DirectionReport, Place};
+
+use crate::output::{count, number, per_cent};
+use crate::table::{self, Align, Column, Screen};
+
+/// Rows of the table.
+const MOST_ROWS: usize = 20;
+
+pub(super) fn text(analysis: &Analysis, screen: Screen) -> String {
+    let width = screen.text_width();
+    let title = format!(
+        "{}: {} packets in {} s, {} TCP connections",
+        analysis.file,
+        count(analysis.packets as f64),
+        number(analysis.duration_s),
+        count(analysis.streams as f64),
+    );
+    let mut text = screen.heading(&title) + "\n\n";
+    let Some(worst) = analysis.directions.first() else {
+        return text + "No connection carried data.\n";
+    };
+    text.push_str(&table::definitions(&first_screen(worst), width));
+    for more in worst.advice.iter().skip(1) {
+        let _ = writeln!(text, "{}", table::wrap(&format!("- also: {more}"), width, 2));
+    }
+    text.push('\n');
+    text.push_str(&table::render(&columns(&analysis.directions), screen));
+    let left_out = analysis.directions.len().saturating_sub(MOST_ROWS);
+    if left_out > 0 {
+        let _ = writeln!(text, "{left_out} more, to which less happened: --json.");
+    }
+    text.push_str("All numbers: --json. The path as a file for `reknit compare`: --path FILE.toml.\n");
+    text
+}
+
+/// The answer: what happened, on what path, what it cost, what to do, and how sure that is.
+fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
+    let do_this = worst.advice.first().cloned().unwrap_or_else(|| "nothing: no packet was lost or late".to_owned());
+    let lines =
+        [("what", what(worst)), ("path", path(worst)), ("cost", cost(worst)), ("do", do_this), ("sure", sure(worst))];
+    lines.map(|(name, line)| (name.to_owned(), line)).to_vec()
+}
+
+fn what(worst: &DirectionReport) -> String {
+    let verdicts = &worst.verdicts;
+    let retransmissions = verdicts.lost + verdicts.spurious;
+    let needless = verdicts.spurious as f64 / retransmissions.max(1) as f64;
+    let happened = match (verdicts.lost, verdicts.spurious) {
+        _ if verdicts.all() == 0 => "all packets arrived once and in order".to_owned(),
+        (0, 0) if verdicts.reordered > 0 => "packets were reordered, and nothing was lost".to_owned(),
+        (0, 0) => "nothing was lost or retransmitted needlessly".to_owned(),
+        (lost, 0) => format!("{} packets were lost, and nothing was retransmitted needlessly", count(lost as f64)),
+        (_, spurious) if needless >= 0.5 => format!(
+            "packets were late, not lost: {} of {} retransmissions ({}) were needless",
+            count(spurious as f64),
+            count(retransmissions as f64),
+            per_cent(needless),
+        ),
+        (lost, spurious) => format!(
+            "{} packets were lost; {} of {} retransmissions ({}) were needless",
+            count(lost as f64),
+            count(spurious as f64),
+            count(retransmissions as f64),
+            per_cent(needless),
+        ),
+    };
+    format!("stream {}, {} to {}: {happened}", worst.stream, worst.from, worst.to)
+}
+
+fn path(worst: &DirectionReport) -> String {
+    let reordering = &worst.reordering;
+    let mut text = match (reordering.extent_p50, reordering.extent_p99) {
+        (Some(median), Some(p99)) => format!(
+            "{} of packets were reordered, by {median} places and {} ms (99 %: {p99} places, {} ms)",
+            per_cent(reordering.ratio),
+            number(reordering.late_p50_ms.unwrap_or(0.0)),
+            number(reordering.late_p99_ms.unwrap_or(0.0)),
+        ),
+        _ => "no packet was reordered".to_owned(),
+    };
+    let share = worst.verdicts.lost as f64 / worst.packets.max(1) as f64;
+    let _ = write!(text, "; {} were lost", per_cent(share));
+    if worst.verdicts.duplicated > 0 {
+        let _ = write!(text, "; the network copied {}", count(worst.verdicts.duplicated as f64));
+    }
+    if let Some(round_trip) = &worst.round_trip {
+        let _ = write!(text, "; the round trip is {} ms", number(round_trip.least_ms));
+    }
+    text
+}
+
+fn cost(worst: &DirectionReport) -> String {
+    let cost = &worst.cost;
+    let mut text = format!("{} Mbit/s", number(worst.goodput_mbit_s));
+    if cost.false_reductions > 0 {
+        let _ = write!(
+            text,
+            "; the sender slowed down {} times for nothing, which cost an estimated {} to {} Mbit/s",
+            count(cost.false_reductions as f64),
+            number(cost.lost_least_mbit_s),
+            number(cost.lost_most_mbit_s),
+        );
+    } else if worst.verdicts.spurious > 0 {
+        text.push_str("; the needless retransmissions did not slow the sender down");
+    }
+    if worst.waited_s > 0.0 {
+        let of = worst.waited_s / worst.duration_s.max(1e-9);
+        let _ = write!(text, "; data waited behind missing data {} of the time", per_cent(of.min(1.0)));
+    }
+    text
+}
+
+fn sure(worst: &DirectionReport) -> String {
+    let place = place(worst.captured_at);
+    let how = match worst.confidence {
+        Confidence::Given => "as given",
+        Confidence::High => "clear from the round trips",
+        Confidence::Low => "likely; --at overrides",
+        Confidence::None => "unknown; say it with --at",
+    };
+    let all = worst.verdicts.all();
+    let told = 1.0 - worst.verdicts.cannot_tell as f64 / all.max(1) as f64;
+    format!("captured at the {place} ({how}); a verdict on {} of {} events", per_cent(told), count(all as f64))
+}
+
+fn place(place: Place) -> &'static str {
+    match place {
+        Place::Sender => "sender",
+        Place::Middle => "middle",
+        Place::Receiver => "receiver",
+    }
+}
+
+fn columns(directions: &[DirectionReport]) -> Vec<Column> {
+    let shown = || directions.iter().take(MOST_ROWS);
+    let column = |title: &'static str, rank: u8, cell: &dyn Fn(&DirectionReport) -> String| {
+        let mut column = Column::new(title, rank, Align::Right);
+        column.cells = shown().map(cell).collect();
+        column
+    };
+    let left = |title: &'static str, rank: u8, cell: &dyn Fn(&DirectionReport) -> String| {
+        let mut column = Column::new(title, rank, Align::Left);
+        column.cells = shown().map(cell).collect();
+        column
+    };
+    let whole = |n: u64| count(n as f64);
+    let maybe = |value: Option<f64>| value.map_or(String::new(), number);
+    vec![
+        column("stream", 0, &|d| d.stream.to_string()),
+        left("from", 1, &|d| d.from.clone()),
+        left("to", 2, &|d| d.to.clone()),
+        left("captured at", 3, &|d| place(d.captured_at).to_owned()),
+        column("Mbit/s", 0, &|d| number(d.goodput_mbit_s)),
+        column("packets", 1, &|d| whole(d.packets)),
+        column("lost", 0, &|d| whole(d.verdicts.lost)),
+        column("reordered", 0, &|d| whole(d.verdicts.reordered)),
+        column("places p99", 2, &|d| d.reordering.extent_p99.map_or(String::new(), |n| n.to_string())),
+        column("late p99, ms", 1, &|d| maybe(d.reordering.late_p99_ms)),
+        column("copied", 3, &|d| whole(d.verdicts.duplicated)),
+        column("needless retransmissions", 0, &|d| whole(d.verdicts.spurious)),
+        column("cannot tell", 2, &|d| whole(d.verdicts.cannot_tell)),
+        column("false slow-downs", 1, &|d| whole(d.cost.false_reductions)),
+        column("waited, s", 2, &|d| number(d.waited_s)),
+    ]
+}

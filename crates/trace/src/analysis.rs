@@ -1,0 +1,424 @@
+//! The result of an analysis, as it is printed and written as JSON.
+
+use std::collections::BTreeMap;
+
+use reknit_path::Reordering;
+use reknit_units::Duration;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::packet::Skipped;
+use crate::spread::Spread;
+use crate::stream::{Bill, Half, Stream};
+use crate::tally::Tally;
+use crate::{Analyzer, Confidence, Place, Reason, Side, Why};
+
+/// The `n` for which `n`-reordered packets are counted.
+pub const N: [u32; 6] = [1, 2, 3, 5, 10, 20];
+/// Version of the JSON document.
+const FORMAT: &str = "reknit-analysis-1";
+
+/// What a capture tells.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct Analysis {
+    /// Version of the document's format: `reknit-analysis-1`.
+    pub format: &'static str,
+    /// Version of the program.
+    pub reknit: &'static str,
+    /// The file's name; `-` for standard input.
+    pub file: String,
+    /// Packets of all kinds.
+    pub packets: u64,
+    /// TCP packets among them.
+    pub tcp_packets: u64,
+    /// From the first packet to the last, seconds.
+    pub duration_s: f64,
+    /// TCP connections.
+    pub streams: u64,
+    /// What is missing or odd in the capture. Empty if it is good.
+    pub warnings: Vec<String>,
+    /// Each direction of each connection that carried data, the worst first.
+    pub directions: Vec<DirectionReport>,
+}
+
+/// One direction of a connection.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct DirectionReport {
+    /// The connection's number, as `tcp.stream` in Wireshark.
+    pub stream: u32,
+    /// The sender of the data: address and port.
+    pub from: String,
+    /// Its receiver.
+    pub to: String,
+    /// 0 if the sender of the data sent the connection's first packet, else 1.
+    pub end: u8,
+    /// Where the packets were captured, as the data travels: `sender`, `middle` or `receiver`.
+    pub captured_at: Place,
+    /// How sure that is: `none`, `low`, `high` or `given`.
+    pub confidence: Confidence,
+    /// Packets with data. A host that combines segments has fewer packets than segments.
+    pub packets: u64,
+    /// Bytes of data, retransmissions included.
+    pub bytes: u64,
+    /// Bytes that the receiver acknowledged.
+    pub acknowledged_bytes: u64,
+    /// From the first packet with data to the last, seconds.
+    pub duration_s: f64,
+    /// Acknowledged bytes over that time, Mbit/s.
+    pub goodput_mbit_s: f64,
+    /// The highest rate of all rounds of one round trip, Mbit/s; retransmissions included.
+    pub peak_mbit_s: f64,
+    /// Round trips between the two ends, ms; null if nothing tells.
+    pub round_trip: Option<RoundTripReport>,
+    /// The verdicts.
+    pub verdicts: Verdicts,
+    /// The reordering of the packets (RFC 4737), retransmissions left out.
+    pub reordering: ReorderingReport,
+    /// Runs of lost packets.
+    pub loss_runs: LossRuns,
+    /// How long data waited at the receiver behind missing data, seconds.
+    pub waited_s: f64,
+    /// What the sender did about retransmissions, and what that cost.
+    pub cost: Cost,
+    /// What the headers say about both ends.
+    pub options: OptionsReport,
+    /// What to do, the most important first.
+    pub advice: Vec<String>,
+}
+
+/// Round trips between the two ends.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct RoundTripReport {
+    /// The shortest, ms: the sum of the shortest from the point of capture to each end.
+    pub least_ms: f64,
+    /// Median from packets to their acknowledgments at the point of capture, ms. At a receiver this is the delay of its
+    /// acknowledgments.
+    pub ack_p50_ms: Option<f64>,
+    /// 99th percentile.
+    pub ack_p99_ms: Option<f64>,
+}
+
+/// Counts of verdicts.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
+pub struct Verdicts {
+    /// Packets that were lost. At the receiver: retransmissions that replaced lost packets.
+    pub lost: u64,
+    /// Packets that were late: later ones arrived before them.
+    pub reordered: u64,
+    /// Copies that the network made.
+    pub duplicated: u64,
+    /// Retransmissions of data whose earlier transmission was not lost.
+    pub spurious: u64,
+    /// Of these, by what made the sender retransmit: duplicate ACKs or SACK blocks.
+    pub spurious_fast_retransmit: u64,
+    /// Its timer.
+    pub spurious_timeout: u64,
+    /// A probe for a lost tail.
+    pub spurious_probe: u64,
+    /// Packets to which something happened, but the capture does not tell what.
+    pub cannot_tell: u64,
+    /// Of these, by the reason.
+    pub reasons: BTreeMap<Reason, u64>,
+}
+
+/// Measures of RFC 4737.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct ReorderingReport {
+    /// Packets that arrived, retransmissions left out.
+    pub arrived: u64,
+    /// The share of them that was reordered (§4.1).
+    pub ratio: f64,
+    /// Reordering extent, packets (§4.2): median; null if nothing was reordered.
+    pub extent_p50: Option<u64>,
+    /// 99th percentile.
+    pub extent_p99: Option<u64>,
+    /// Largest.
+    pub extent_max: Option<u64>,
+    /// How late reordered packets were, ms (§4.3): median.
+    pub late_p50_ms: Option<f64>,
+    /// 99th percentile.
+    pub late_p99_ms: Option<f64>,
+    /// Largest.
+    pub late_max_ms: Option<f64>,
+    /// How many packets are `n`-reordered (§5), for `n` = 1, 2, 3, 5, 10, 20.
+    pub n_reordered: [u64; N.len()],
+    /// Runs without reordering that ended with a reordered packet (§4.6).
+    pub free_runs: u64,
+    /// Their mean length, packets.
+    pub free_run_mean: Option<f64>,
+}
+
+/// Runs of packets that were lost one after the other.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct LossRuns {
+    /// How many.
+    pub runs: u64,
+    /// Mean length, packets.
+    pub mean: Option<f64>,
+    /// The longest.
+    pub longest: u64,
+}
+
+/// The sender's reductions, and their cost. Both are inferred from the data that passed in each round trip.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub struct Cost {
+    /// Episodes of retransmissions after which the sender sent less.
+    pub reductions: u64,
+    /// Of these, episodes in which all retransmissions were spurious.
+    pub false_reductions: u64,
+    /// Spurious episodes without a reduction: the sender undid it, or made none.
+    pub without_reduction: u64,
+    /// Throughput that the false reductions cost, Mbit/s: a careful estimate.
+    pub lost_least_mbit_s: f64,
+    /// The same, a generous estimate.
+    pub lost_most_mbit_s: f64,
+}
+
+/// What the headers say.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct OptionsReport {
+    /// SACK was agreed on; null if the handshake was not captured.
+    pub sack: Option<bool>,
+    /// The same for timestamps.
+    pub timestamps: Option<bool>,
+    /// Reports of duplicates (DSACK) that passed.
+    pub dsacks: u64,
+    /// The largest payload, bytes. More than the segment size: the host combines segments (TSO, GRO).
+    pub largest_payload: u32,
+    /// The segment size that the receiver announced; null if its SYN was not captured.
+    pub mss: Option<u16>,
+}
+
+fn ms(span: Duration) -> f64 {
+    span.as_nanos() as f64 / 1e6
+}
+
+fn us_to_ms(micros: u64) -> f64 {
+    micros as f64 / 1e3
+}
+
+impl Analysis {
+    pub(crate) fn of(analyzer: &Analyzer) -> Analysis {
+        let streams = &analyzer.streams.all;
+        let nothing = <[[Tally; 3]; 2]>::default();
+        let mut directions: Vec<DirectionReport> = Vec::new();
+        for stream in streams {
+            let tallies = analyzer.tallies.get(&stream.number).map_or(&nothing, |tallies| tallies);
+            for end in (0..2).filter(|end| stream.halves[*end].packets > 0) {
+                let (place, confidence) = match analyzer.options.at {
+                    Some(place) => (place, Confidence::Given),
+                    None => stream.place(end),
+                };
+                directions.push(DirectionReport::of(stream, end, (place, confidence), &tallies[end]));
+            }
+        }
+        directions.sort_by(|a, b| b.badness().total_cmp(&a.badness()).then(b.bytes.cmp(&a.bytes)));
+        let (first, last) = analyzer.span.unwrap_or_default();
+        Analysis {
+            format: FORMAT,
+            reknit: env!("CARGO_PKG_VERSION"),
+            file: String::new(),
+            packets: analyzer.frames,
+            tcp_packets: analyzer.tcp,
+            duration_s: (last - first) as f64 / 1e9,
+            streams: streams.len() as u64,
+            warnings: warnings(analyzer),
+            directions,
+        }
+    }
+}
+
+/// What is missing or odd.
+fn warnings(analyzer: &Analyzer) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(damage) = &analyzer.damage {
+        warnings.push(format!("reading ended early, the result is partial: {damage}"));
+    }
+    let mut note = |count: u64, what: &str| {
+        if count > 0 {
+            let (packets, are) = if count == 1 { ("packet", "is") } else { ("packets", "are") };
+            warnings.push(format!("{count} {packets} {are} {what}"));
+        }
+    };
+    for (skipped, count) in &analyzer.skipped {
+        match skipped {
+            Skipped::OtherProtocol => {}
+            Skipped::UnknownLink(link) => note(*count, &format!("left out: link type {link} is not known")),
+            Skipped::TooShort => {
+                note(*count, "left out: cut off before the end of the TCP header; capture at least 128 bytes");
+            }
+            Skipped::Fragment => note(*count, "left out: fragments of IP packets"),
+            Skipped::Malformed => note(*count, "left out: lengths in the headers contradict each other"),
+        }
+    }
+    note(analyzer.cut, "cut off inside the TCP options; capture at least 128 bytes (tcpdump -s 128)");
+    note(analyzer.timeless, "without a time");
+    note(analyzer.backwards, "earlier than the packet before: the clock was set back, or files were merged");
+    note(analyzer.streams.left_out, "left out: they belong to connections beyond the limit");
+    if analyzer.streams.was_short {
+        warnings.push("too many packets were in flight at once to remember all; some verdicts are missing".to_owned());
+    }
+    let missed: u64 = analyzer.streams.all.iter().flat_map(|stream| &stream.halves).map(|half| half.missed).sum();
+    if missed > 0 {
+        warnings.push(format!("{missed} bytes were acknowledged, but never captured: the capture lost packets"));
+    }
+    warnings
+}
+
+impl DirectionReport {
+    fn of(stream: &Stream, end: usize, (place, confidence): (Place, Confidence), tallies: &[Tally; 3]) -> Self {
+        let half = &stream.halves[end];
+        let (first, last) = half.active.unwrap_or((stream.first, stream.first));
+        let duration_s = last.since(first).as_secs_f64();
+        let acknowledged_bytes = half.acknowledged();
+        let per_second = |bytes: f64| if duration_s > 0.0 { bytes * 8e-6 / duration_s } else { 0.0 };
+        let bill = half.rounds.bill();
+        let sides = [Side::Before, Side::Here, Side::After];
+        let counted: Vec<&Tally> =
+            sides.into_iter().filter(|side| place.sees(*side)).map(|side| &tallies[side as usize]).collect();
+        let (reordering, waited) = match place {
+            Place::Receiver => (&half.before.reordering, half.before.waited),
+            // The worse of the two sides.
+            Place::Middle if half.before.reordering.ratio() > half.after.reordering.ratio() => {
+                (&half.before.reordering, half.after.waited)
+            }
+            Place::Sender | Place::Middle => (&half.after.reordering, half.after.waited),
+        };
+        let mut report = DirectionReport {
+            stream: stream.number,
+            from: stream.ends[end].socket().to_string(),
+            to: stream.ends[1 - end].socket().to_string(),
+            end: end as u8,
+            captured_at: place,
+            confidence,
+            packets: half.packets,
+            bytes: half.bytes,
+            acknowledged_bytes,
+            duration_s,
+            goodput_mbit_s: per_second(acknowledged_bytes as f64),
+            peak_mbit_s: half.rounds.peak() * 8e-6,
+            round_trip: round_trip(half),
+            verdicts: Verdicts::of(&counted),
+            reordering: ReorderingReport::of(reordering, &counted),
+            loss_runs: LossRuns::of(&counted),
+            waited_s: waited.as_secs_f64(),
+            cost: Cost::of(&bill, per_second),
+            options: OptionsReport::of(half, &stream.halves[1 - end]),
+            advice: Vec::new(),
+        };
+        report.advice = crate::advice::advice(&report);
+        report
+    }
+
+    /// The size of a full segment, bytes.
+    pub fn segment(&self) -> u64 {
+        let announced = self.options.mss.map_or(1448, u32::from);
+        u64::from(self.options.largest_payload.min(announced)).max(1)
+    }
+
+    /// Orders directions: the time that was lost, then what happened.
+    fn badness(&self) -> f64 {
+        let Verdicts { lost, reordered, spurious, cannot_tell, duplicated, .. } = &self.verdicts;
+        let events = lost + reordered + 4 * spurious + cannot_tell + duplicated;
+        self.waited_s * 100.0 + self.cost.lost_most_mbit_s * self.duration_s + events as f64
+    }
+}
+
+fn round_trip(half: &Half) -> Option<RoundTripReport> {
+    let acks = &half.far.samples;
+    let quantile = |q| acks.quantile(q).map(us_to_ms);
+    let least_ms = half.whole_round_trip().or(half.far.least()).map(ms)?;
+    Some(RoundTripReport { least_ms, ack_p50_ms: quantile(0.5), ack_p99_ms: quantile(0.99) })
+}
+
+impl Verdicts {
+    fn of(tallies: &[&Tally]) -> Verdicts {
+        let mut verdicts = Verdicts::default();
+        for tally in tallies {
+            verdicts.lost += tally.lost;
+            verdicts.reordered += tally.reordered;
+            verdicts.duplicated += tally.duplicated;
+            let by = |why| tally.spurious.get(&why).copied().unwrap_or(0);
+            verdicts.spurious += tally.spurious();
+            verdicts.spurious_fast_retransmit += by(Why::FastRetransmit);
+            verdicts.spurious_timeout += by(Why::Timeout);
+            verdicts.spurious_probe += by(Why::Probe);
+            for (reason, count) in &tally.unknown {
+                *verdicts.reasons.entry(*reason).or_default() += count;
+                verdicts.cannot_tell += count;
+            }
+        }
+        verdicts
+    }
+
+    /// Packets to which something happened.
+    pub fn all(&self) -> u64 {
+        self.lost + self.reordered + self.duplicated + self.spurious + self.cannot_tell
+    }
+}
+
+/// The distribution of the tally that has most values.
+fn largest<'a>(tallies: &[&'a Tally], of: impl Fn(&'a Tally) -> &'a Spread) -> Option<&'a Spread> {
+    tallies.iter().map(|tally| of(tally)).max_by_key(|spread| spread.values)
+}
+
+impl ReorderingReport {
+    fn of(reordering: &Reordering, tallies: &[&Tally]) -> ReorderingReport {
+        let extents = largest(tallies, |tally| &tally.extents).filter(|spread| spread.values > 0);
+        let late = largest(tallies, |tally| &tally.late_us).filter(|spread| spread.values > 0);
+        let late_ms = |q| late.and_then(|late| late.quantile(q)).map(us_to_ms);
+        let runs = reordering.free_runs();
+        ReorderingReport {
+            arrived: reordering.arrived(),
+            ratio: reordering.ratio(),
+            extent_p50: extents.and_then(|extents| extents.quantile(0.5)),
+            extent_p99: extents.and_then(|extents| extents.quantile(0.99)),
+            extent_max: extents.map(|extents| extents.most),
+            late_p50_ms: late_ms(0.5),
+            late_p99_ms: late_ms(0.99),
+            late_max_ms: late.map(|late| us_to_ms(late.most)),
+            n_reordered: N.map(|n| reordering.n_reordered(n)),
+            free_runs: runs.runs,
+            free_run_mean: runs.mean(),
+        }
+    }
+}
+
+impl LossRuns {
+    fn of(tallies: &[&Tally]) -> LossRuns {
+        let runs: Vec<&Spread> = tallies.iter().map(|tally| &tally.loss_runs).collect();
+        let count: u64 = runs.iter().map(|spread| spread.values).sum();
+        let packets: u64 = tallies.iter().map(|tally| tally.lost).sum();
+        LossRuns {
+            runs: count,
+            mean: (count > 0).then(|| packets as f64 / count as f64),
+            longest: runs.iter().map(|spread| spread.most).max().unwrap_or(0),
+        }
+    }
+}
+
+impl Cost {
+    fn of(bill: &Bill, per_second: impl Fn(f64) -> f64) -> Cost {
+        let [least, most] = bill.missing.map(per_second);
+        Cost {
+            reductions: bill.reductions,
+            false_reductions: bill.false_reductions,
+            without_reduction: bill.undone,
+            lost_least_mbit_s: least,
+            lost_most_mbit_s: most.max(least),
+        }
+    }
+}
+
+impl OptionsReport {
+    fn of(half: &Half, other: &Half) -> OptionsReport {
+        let both = half.syn.zip(other.syn);
+        OptionsReport {
+            sack: both.map(|(a, b)| a.sack_permitted && b.sack_permitted),
+            timestamps: both.map(|(a, b)| a.timestamps.is_some() && b.timestamps.is_some()),
+            dsacks: half.after.duplicates,
+            largest_payload: half.largest,
+            mss: other.syn.and_then(|syn| syn.mss),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Reads captures packet by packet.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use reknit_units::Instant;
+
+use crate::packet::{self, Skipped};
+use crate::streams::Streams;
+use crate::tally::Tally;
+use crate::{Analysis, Damage, Error, Event, Frame, Frames, Place, Side, Verdict};
+
+/// What the user says about a capture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Where it was made, as the data travels; none: inferred for each direction of each stream.
+    pub at: Option<Place>,
+}
+
+/// The verdicts on both directions of a stream, by the side of the point of capture.
+pub(crate) type Tallies = [[Tally; 3]; 2];
+
+/// Takes the packets of a capture in their order.
+#[derive(Debug, Default)]
+pub struct Analyzer {
+    pub(crate) options: Options,
+    pub(crate) streams: Streams,
+    pub(crate) tallies: BTreeMap<u32, Box<Tallies>>,
+    events: Vec<Event>,
+    pub(crate) frames: u64,
+    pub(crate) tcp: u64,
+    pub(crate) skipped: BTreeMap<Skipped, u64>,
+    /// Packets whose headers are cut off inside their options.
+    pub(crate) cut: u64,
+    pub(crate) span: Option<(u64, u64)>,
+    /// Packets without a time, and with an earlier one than the packet before.
+    pub(crate) timeless: u64,
+    pub(crate) backwards: u64,
+    pub(crate) damage: Option<Damage>,
+}
+
+impl Analyzer {
+    /// An analysis with `options`.
+    pub fn new(options: Options) -> Analyzer {
+        Analyzer { options, ..Analyzer::default() }
+    }
+
+    /// Reads a whole capture: pcap or pcapng, plain or with gzip or zstd. `observer` sees every verdict, also those on
+    /// sides of the point of capture that do not count there.
+    ///
+    /// # Errors
+    /// If nothing can be read. A capture that is damaged later on gives a partial result, which says so.
+    pub fn read(&mut self, reader: impl Read, observer: &mut dyn FnMut(&Event)) -> Result<(), Error> {
+        let mut frames = Frames::new(reader)?;
+        while let Some(frame) = frames.next_frame() {
+            self.on_frame(&frame, observer);
+        }
+        self.damage = frames.damage().cloned();
+        Ok(())
+    }
+
+    /// The next frame.
+    pub fn on_frame(&mut self, frame: &Frame<'_>, observer: &mut dyn FnMut(&Event)) {
+        self.frames += 1;
+        let (first, last) = self.span.unwrap_or_else(|| frame.at.map_or((0, 0), |at| (at, at)));
+        let at = frame.at.unwrap_or(last);
+        self.timeless += u64::from(frame.at.is_none());
+        self.backwards += u64::from(at < last);
+        self.span = Some((first, last.max(at)));
+        match packet::read(frame) {
+            Ok(packet) => {
+                self.tcp += 1;
+                self.cut += u64::from(packet.segment.is_cut);
+                self.streams.on_packet(&packet, frame.number, Instant::from_nanos(at), &mut self.events);
+                self.tell(observer);
+            }
+            Err(skipped) => *self.skipped.entry(skipped).or_default() += 1,
+        }
+    }
+
+    fn tell(&mut self, observer: &mut dyn FnMut(&Event)) {
+        for event in self.events.drain(..) {
+            let end = usize::from(event.end);
+            let stream = &mut self.streams.all[event.stream as usize];
+            let place = self.options.at.unwrap_or_else(|| stream.place(end).0);
+            if matches!(event.verdict, Verdict::Spurious(_)) && place.sees(event.side) {
+                stream.halves[end].rounds.on_spurious(event.frame);
+            }
+            let tallies = self.tallies.entry(event.stream).or_default();
+            tallies[end][event.side as usize].add(&event);
+            observer(&event);
+        }
+    }
+
+    /// The capture ends.
+    pub fn finish(mut self, observer: &mut dyn FnMut(&Event)) -> Analysis {
+        for number in 0..self.streams.all.len() {
+            self.streams.all[number].finish(&mut self.events);
+            self.tell(observer);
+        }
+        for tally in self.tallies.values_mut().flat_map(|tallies| tallies.as_flattened_mut()) {
+            tally.end_run();
+        }
+        Analysis::of(&self)
+    }
+}
+
+impl Place {
+    /// True if verdicts on `side` count for a capture made here: at the sender nothing happens to packets before they
+    /// are captured, and at the receiver nothing after.
+    pub const fn sees(self, side: Side) -> bool {
+        match side {
+            Side::Before => !matches!(self, Place::Sender),
+            Side::Here => matches!(self, Place::Receiver),
+            Side::After => !matches!(self, Place::Receiver),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Capture files as a sequence of frames: pcap and pcapng, plain or compressed.
+
+mod buffer;
+mod compressed;
+mod pcap;
+mod pcapng;
+
+use std::io::Read;
+
+use buffer::Buffer;
+use pcap::Pcap;
+use pcapng::Pcapng;
+
+use crate::{Damage, Error};
+
+/// The longest frame or block that is believed. `tcpdump` captures at most 256 KiB of a packet.
+const MOST_BYTES: usize = 16 << 20;
+
+/// A frame as captured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame<'a> {
+    /// Its number in the file, from 1, as Wireshark shows it.
+    pub number: u64,
+    /// When it was captured, nanoseconds since 1970. None if the file does not say.
+    pub at: Option<u64>,
+    /// The link layer: a LINKTYPE number of the pcap registry.
+    pub link: u16,
+    /// The captured bytes.
+    pub bytes: &'a [u8],
+    /// The frame's length on the wire.
+    pub original_len: usize,
+}
+
+#[derive(Debug)]
+enum Format {
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+}
+
+/// What reading one record of a file gives.
+enum Next {
+    /// A frame: its fields, and where its bytes are from the beginning of the buffer. The record has `len` bytes.
+    Frame { at: Option<u64>, link: u16, from: usize, to: usize, original_len: usize, len: usize },
+    /// A record without a frame.
+    Other,
+    /// The end of the file.
+    End,
+    /// The rest cannot be read.
+    Damaged(String),
+}
+
+/// Reads the frames of a capture from any reader, in memory that does not grow with the capture.
+pub struct Frames<'r> {
+    buffer: Buffer<Box<dyn Read + 'r>>,
+    format: Format,
+    number: u64,
+    /// Bytes of the record that was returned last, which leave the buffer with the next call.
+    used: usize,
+    damage: Option<Damage>,
+}
+
+impl<'r> Frames<'r> {
+    /// Recognises the compression and the format.
+    ///
+    /// # Errors
+    /// If the reader fails, or the format is none that can be read.
+    pub fn new(reader: impl Read + 'r) -> Result<Frames<'r>, Error> {
+        let mut buffer = Buffer::new(compressed::plain(reader)?);
+        let format = if buffer.fill(4)? { Self::format(&mut buffer)? } else { None };
+        let Some(format) = format else {
+            let start = &buffer.bytes()[..buffer.bytes().len().min(4)];
+            let what = if start.is_empty() { "is empty".to_owned() } else { format!("begins with {start:02x?}") };
+            return Err(Error::Format(format!("{what}; allowed are pcap and pcapng, plain or with gzip or zstd")));
+        };
+        Ok(Frames { buffer, format, number: 0, used: 0, damage: None })
+    }
+
+    fn format(buffer: &mut Buffer<Box<dyn Read + 'r>>) -> Result<Option<Format>, Error> {
+        if buffer.bytes().starts_with(&pcapng::MAGIC) {
+            return Ok(Some(Format::Pcapng(Pcapng::default())));
+        }
+        Ok(Pcap::begin(buffer)?.map(Format::Pcap))
+    }
+
+    /// The next frame; none at the end. [`Frames::damage`] then tells whether the capture ended properly.
+    pub fn next_frame(&mut self) -> Option<Frame<'_>> {
+        if self.damage.is_some() {
+            return None;
+        }
+        self.buffer.consume(std::mem::take(&mut self.used));
+        loop {
+            let next = match &mut self.format {
+                Format::Pcap(pcap) => pcap.next(&mut self.buffer),
+                Format::Pcapng(pcapng) => pcapng.next(&mut self.buffer),
+            };
+            match next {
+                Ok(Next::Frame { at, link, from, to, original_len, len }) => {
+                    self.number += 1;
+                    self.used = len;
+                    let bytes = &self.buffer.bytes()[from..to];
+                    return Some(Frame { number: self.number, at, link, bytes, original_len });
+                }
+                Ok(Next::Other) => {}
+                Ok(Next::End) => return None,
+                Ok(Next::Damaged(message)) => return self.stop(message),
+                Err(error) => return self.stop(error.to_string()),
+            }
+        }
+    }
+
+    fn stop(&mut self, message: String) -> Option<Frame<'_>> {
+        self.damage = Some(Damage { packet: self.number + 1, offset: self.buffer.offset(), message });
+        None
+    }
+
+    /// Why reading ended early, if it did.
+    pub fn damage(&self) -> Option<&Damage> {
+        self.damage.as_ref()
+    }
+}
+
+impl std::fmt::Debug for Frames<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Frames").field("format", &self.format).field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+/// Integers in the byte order of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Order {
+    #[default]
+    Little,
+    Big,
+}
+
+impl Order {
+    fn u16(self, bytes: &[u8], at: usize) -> u16 {
+        let bytes = [bytes[at], bytes[at + 1]];
+        if self == Order::Big { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+    }
+
+    fn u32(self, bytes: &[u8], at: usize) -> u32 {
+        let bytes = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        if self == Order::Big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+    }
+}

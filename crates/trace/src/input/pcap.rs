@@ -1,0 +1,63 @@
+//! The classic format of `tcpdump` (draft-ietf-opsawg-pcap).
+
+use std::io::{self, Read};
+
+use super::buffer::Buffer;
+use super::{MOST_BYTES, Next, Order};
+
+const HEADER_LEN: usize = 24;
+const RECORD_LEN: usize = 16;
+const MICROSECONDS: u32 = 0xa1b2_c3d4;
+const NANOSECONDS: u32 = 0xa1b2_3c4d;
+/// Written by a patched libpcap: eight more bytes in each record.
+const MODIFIED: u32 = 0xa1b2_cd34;
+
+#[derive(Debug)]
+pub(super) struct Pcap {
+    order: Order,
+    nanos_per_tick: u64,
+    record_len: usize,
+    link: u16,
+}
+
+impl Pcap {
+    /// Reads the file's header; none if it is another format.
+    pub(super) fn begin<R: Read>(buffer: &mut Buffer<R>) -> io::Result<Option<Pcap>> {
+        if !buffer.fill(HEADER_LEN)? {
+            return Ok(None);
+        }
+        let bytes = buffer.bytes();
+        for order in [Order::Little, Order::Big] {
+            let (nanos_per_tick, record_len) = match order.u32(bytes, 0) {
+                MICROSECONDS => (1_000, RECORD_LEN),
+                NANOSECONDS => (1, RECORD_LEN),
+                MODIFIED => (1_000, RECORD_LEN + 8),
+                _ => continue,
+            };
+            let link = (order.u32(bytes, 20) & 0xffff) as u16; // the upper bits tell of a checksum
+            buffer.consume(HEADER_LEN);
+            return Ok(Some(Pcap { order, nanos_per_tick, record_len, link }));
+        }
+        Ok(None)
+    }
+
+    pub(super) fn next<R: Read>(&self, buffer: &mut Buffer<R>) -> io::Result<Next> {
+        if !buffer.fill(self.record_len)? {
+            let rest = buffer.bytes().len();
+            return Ok(if rest == 0 { Next::End } else { Next::Damaged(format!("cut off after {rest} bytes")) });
+        }
+        let [seconds, ticks, len, original] = [0, 4, 8, 12].map(|at| self.order.u32(buffer.bytes(), at));
+        let captured = len as usize;
+        if captured > MOST_BYTES {
+            return Ok(Next::Damaged(format!("its length is {captured} bytes, more than the {MOST_BYTES} allowed")));
+        }
+        let len = self.record_len + captured;
+        if !buffer.fill(len)? {
+            let rest = buffer.bytes().len() - self.record_len;
+            return Ok(Next::Damaged(format!("cut off after {rest} of {captured} bytes")));
+        }
+        let at = u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * self.nanos_per_tick;
+        let original_len = (original as usize).max(captured);
+        Ok(Next::Frame { at: Some(at), link: self.link, from: self.record_len, to: len, original_len, len })
+    }
+}

@@ -1,0 +1,34 @@
+//! What happened to the packets of TCP connections, from capture files.
+//!
+//! [`Frames`] reads pcap and pcapng, plain or compressed. [`packet::read`] finds the TCP segment in a frame. An
+//! [`Analyzer`] takes the packets in their order, and gives a verdict on each packet to which something happened: an
+//! [`Event`]. At the end, [`Analysis`] has the counts, the measures of each direction, and what to do.
+//!
+//! A capture divides the path into two sides. What happened *before* the point of capture shows in the order of the
+//! packets (`stream/before.rs`); what happened *after* it shows in the acknowledgments (`stream/after.rs`). At a sender
+//! only the second counts, at a receiver only the first, and in between both ([`Place::sees`]). So both are computed at
+//! once, in one pass and in bounded memory, and the place need not be known before the end.
+
+mod advice;
+mod analysis;
+mod analyzer;
+mod error;
+mod event;
+mod input;
+pub mod packet;
+mod path;
+mod spread;
+mod stream;
+mod streams;
+mod tally;
+
+pub use analysis::{
+    Analysis, Cost, DirectionReport, LossRuns, N, OptionsReport, ReorderingReport, RoundTripReport, Verdicts,
+};
+pub use analyzer::{Analyzer, Options};
+pub use error::{Damage, Error};
+pub use event::{Event, Reason, Side, Verdict, Why};
+pub use input::{Frame, Frames};
+pub use path::Fates;
+pub use stream::{Confidence, Place};
+pub use streams::MOST_STREAMS;

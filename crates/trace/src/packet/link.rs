@@ -1,0 +1,67 @@
+//! Link layers, by their numbers in the LINKTYPE registry of pcap.
+
+use super::{Rest, Skipped};
+
+const NULL: u16 = 0;
+const ETHERNET: u16 = 1;
+const PPP: u16 = 9;
+const RAW: u16 = 101;
+/// What some systems write for raw IP.
+const RAW_OLD: [u16; 2] = [12, 14];
+const LOOP: u16 = 108;
+const LINUX_SLL: u16 = 113;
+const IPV4: u16 = 228;
+const IPV6: u16 = 229;
+const LINUX_SLL2: u16 = 276;
+
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+/// IEEE 802.1Q, 802.1ad, and the older numbers of the latter.
+const ETHERTYPE_VLAN: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
+const ETHERTYPE_PPPOE: u16 = 0x8864;
+/// The most VLAN tags.
+const MOST_TAGS: usize = 4;
+
+/// The IP packet in a frame.
+pub(super) fn network_layer(link: u16, frame: Rest<'_>) -> Result<Rest<'_>, Skipped> {
+    match link {
+        ETHERNET => ethernet(frame),
+        RAW | IPV4 | IPV6 => Ok(frame),
+        link if RAW_OLD.contains(&link) => Ok(frame),
+        NULL | LOOP => frame.after(4), // the address family, whose numbers differ; IP's version tells more
+        LINUX_SLL => typed(frame.u16(14)?, frame.after(16)?),
+        LINUX_SLL2 => typed(frame.u16(0)?, frame.after(20)?),
+        PPP => point_to_point(if frame.bytes.starts_with(&[0xff, 0x03]) { frame.after(2)? } else { frame }),
+        other => Err(Skipped::UnknownLink(other)),
+    }
+}
+
+/// An Ethernet frame, also inside a tunnel.
+pub(super) fn ethernet(frame: Rest<'_>) -> Result<Rest<'_>, Skipped> {
+    typed(frame.u16(12)?, frame.after(14)?)
+}
+
+/// What follows an `EtherType`.
+pub(super) fn typed(mut ethertype: u16, mut rest: Rest<'_>) -> Result<Rest<'_>, Skipped> {
+    for _ in 0..MOST_TAGS {
+        if !ETHERTYPE_VLAN.contains(&ethertype) {
+            break;
+        }
+        ethertype = rest.u16(2)?;
+        rest = rest.after(4)?;
+    }
+    match ethertype {
+        ETHERTYPE_IPV4 | ETHERTYPE_IPV6 => Ok(rest),
+        ETHERTYPE_PPPOE => point_to_point(rest.after(6)?),
+        _ => Err(Skipped::OtherProtocol),
+    }
+}
+
+fn point_to_point(rest: Rest<'_>) -> Result<Rest<'_>, Skipped> {
+    const IPV4: u16 = 0x0021;
+    const IPV6: u16 = 0x0057;
+    match rest.u16(0)? {
+        IPV4 | IPV6 => rest.after(2),
+        _ => Err(Skipped::OtherProtocol),
+    }
+}

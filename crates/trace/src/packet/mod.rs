@@ -1,0 +1,114 @@
+//! The TCP segment in a captured frame. Frames may be cut off after the headers, and checksums are not checked: the host
+//! that captures often leaves them to its network card.
+
+mod ip;
+mod link;
+mod tcp;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+pub use tcp::{Flags, Segment};
+
+use crate::Frame;
+
+/// An IP address, and the port. IPv4 addresses are stored as IPv4-mapped IPv6 addresses.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Endpoint {
+    /// Address.
+    pub address: [u8; 16],
+    /// Port.
+    pub port: u16,
+}
+
+impl Endpoint {
+    /// As the standard library writes it.
+    pub fn socket(&self) -> SocketAddr {
+        let v6 = Ipv6Addr::from(self.address);
+        let ip = v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4);
+        SocketAddr::new(ip, self.port)
+    }
+}
+
+/// The address of an IPv4 packet.
+fn mapped(address: [u8; 4]) -> [u8; 16] {
+    Ipv4Addr::from(address).to_ipv6_mapped().octets()
+}
+
+/// A TCP packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet {
+    /// Its sender.
+    pub source: Endpoint,
+    /// Its receiver.
+    pub destination: Endpoint,
+    /// The identification of an IPv4 packet.
+    pub ip_id: Option<u16>,
+    /// TTL or hop limit.
+    pub ttl: u8,
+    /// The segment.
+    pub segment: Segment,
+}
+
+/// Why a frame is not a TCP packet that can be analysed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Skipped {
+    /// It has another protocol.
+    OtherProtocol,
+    /// Its link layer is not known.
+    UnknownLink(u16),
+    /// It is cut off inside a header that is needed.
+    TooShort,
+    /// It is a fragment of an IP packet.
+    Fragment,
+    /// A length in a header contradicts another.
+    Malformed,
+}
+
+/// Where the headers continue.
+#[derive(Clone, Copy, Debug)]
+struct Rest<'a> {
+    bytes: &'a [u8],
+    /// Bytes on the wire.
+    original_len: usize,
+}
+
+impl<'a> Rest<'a> {
+    /// Without the first `n` bytes.
+    fn after(self, n: usize) -> Result<Rest<'a>, Skipped> {
+        let bytes = self.bytes.get(n..).ok_or(Skipped::TooShort)?;
+        Ok(Rest { bytes, original_len: self.original_len.saturating_sub(n) })
+    }
+
+    /// Only the first `n` bytes on the wire; the rest is padding.
+    fn limited(self, n: usize) -> Rest<'a> {
+        Rest { bytes: &self.bytes[..self.bytes.len().min(n)], original_len: self.original_len.min(n) }
+    }
+
+    fn u8(self, at: usize) -> Result<u8, Skipped> {
+        self.bytes.get(at).copied().ok_or(Skipped::TooShort)
+    }
+
+    fn u16(self, at: usize) -> Result<u16, Skipped> {
+        self.array(at).map(u16::from_be_bytes)
+    }
+
+    fn u32(self, at: usize) -> Result<u32, Skipped> {
+        self.array(at).map(u32::from_be_bytes)
+    }
+
+    fn array<const N: usize>(self, at: usize) -> Result<[u8; N], Skipped> {
+        self.bytes.get(at..at + N).and_then(|bytes| bytes.try_into().ok()).ok_or(Skipped::TooShort)
+    }
+}
+
+/// Reads the TCP packet in `frame`.
+///
+/// # Errors
+/// If there is none.
+pub fn read(frame: &Frame<'_>) -> Result<Packet, Skipped> {
+    let rest = Rest { bytes: frame.bytes, original_len: frame.original_len };
+    ip::read(link::network_layer(frame.link, rest)?, 0)
+}
+
+#[cfg(test)]
+mod tests;

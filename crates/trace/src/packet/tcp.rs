@@ -1,0 +1,137 @@
+//! The TCP header (RFC 9293 §3.1) with the options that tell about loss and reordering.
+
+use super::{Rest, Skipped};
+
+const LEN: usize = 20;
+const END: u8 = 0;
+const NOP: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+
+/// Control bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data.
+    pub const FIN: Flags = Flags(0x01);
+    /// Synchronise.
+    pub const SYN: Flags = Flags(0x02);
+    /// Reset.
+    pub const RST: Flags = Flags(0x04);
+    /// The acknowledgment number counts.
+    pub const ACK: Flags = Flags(0x10);
+
+    /// True if all bits of `other` are set.
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// The fields of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Segment {
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgment number.
+    pub ack: u32,
+    /// Control bits.
+    pub flags: Flags,
+    /// The window as in the header, without scaling.
+    pub window: u16,
+    /// Bytes of payload on the wire, captured or not.
+    pub len: u32,
+    /// TSval and TSecr.
+    pub timestamps: Option<(u32, u32)>,
+    /// Blocks of the SACK option.
+    pub sack: [(u32, u32); 4],
+    /// How many of them there are.
+    pub sack_len: u8,
+    /// The maximum segment size of a SYN.
+    pub mss: Option<u16>,
+    /// The window scale of a SYN.
+    pub window_scale: Option<u8>,
+    /// A SYN permits SACK.
+    pub sack_permitted: bool,
+    /// The capture has only part of the options.
+    pub is_cut: bool,
+}
+
+impl Segment {
+    /// The SACK blocks.
+    pub fn blocks(&self) -> &[(u32, u32)] {
+        &self.sack[..usize::from(self.sack_len)]
+    }
+}
+
+/// The ports and the segment.
+pub(super) fn read(packet: Rest<'_>) -> Result<([u16; 2], Segment), Skipped> {
+    let ports = [packet.u16(0)?, packet.u16(2)?];
+    let header_len = usize::from(packet.u8(12)? >> 4) * 4;
+    if header_len < LEN || header_len > packet.original_len {
+        return Err(Skipped::Malformed);
+    }
+    let mut segment = Segment {
+        seq: packet.u32(4)?,
+        ack: packet.u32(8)?,
+        flags: Flags(packet.u8(13)?),
+        window: packet.u16(14).unwrap_or_default(),
+        len: u32::try_from(packet.original_len - header_len).unwrap_or(u32::MAX),
+        ..Segment::default()
+    };
+    let captured = packet.bytes.len();
+    segment.is_cut = captured < header_len;
+    options(packet.bytes.get(LEN..header_len.min(captured)).unwrap_or_default(), &mut segment);
+    Ok((ports, segment))
+}
+
+fn options(mut rest: &[u8], segment: &mut Segment) {
+    // What nearly all segments have: NOP, NOP, timestamps.
+    if let [NOP, NOP, TIMESTAMPS, 10, value @ ..] = rest
+        && let (Some(value), Some(echo)) = (number(value, 0), number(value, 4))
+    {
+        segment.timestamps = Some((value, echo));
+        rest = &rest[12..];
+    }
+    while let [kind, after @ ..] = rest {
+        match *kind {
+            END => return,
+            NOP => {
+                rest = after;
+                continue;
+            }
+            _ => {}
+        }
+        let Some(len) = after.first().map(|len| usize::from(*len)).filter(|len| *len >= 2) else { return };
+        let Some(value) = rest.get(2..len) else { return };
+        option(*kind, value, segment);
+        rest = &rest[len..];
+    }
+}
+
+fn option(kind: u8, value: &[u8], segment: &mut Segment) {
+    match (kind, value) {
+        (MSS, [high, low]) => segment.mss = Some(u16::from_be_bytes([*high, *low])),
+        (WINDOW_SCALE, [shift]) => segment.window_scale = Some((*shift).min(14)),
+        (SACK_PERMITTED, []) => segment.sack_permitted = true,
+        (TIMESTAMPS, value) if value.len() == 8 => {
+            segment.timestamps = number(value, 0).zip(number(value, 4));
+        }
+        (SACK, value) => {
+            for (block, into) in value.chunks_exact(8).zip(&mut segment.sack) {
+                if let Some(block) = number(block, 0).zip(number(block, 4)) {
+                    *into = block;
+                    segment.sack_len += 1;
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes)
+}

@@ -1,0 +1,134 @@
+use std::net::SocketAddr;
+
+use reknit_tcp::SeqNum;
+use reknit_tcp::segment::{Flags as EngineFlags, Options, SackBlock, SackBlocks, Timestamps};
+use reknit_wire::{Endpoints, encode};
+
+use super::*;
+
+const ETHERNET: u16 = 1;
+const RAW: u16 = 101;
+
+fn endpoints(source: &str, destination: &str) -> Endpoints {
+    let parse = |text: &str| text.parse::<SocketAddr>().unwrap();
+    Endpoints { source: parse(source), destination: parse(destination) }
+}
+
+/// An IP packet with 1000 bytes of data, timestamps and two SACK blocks.
+fn packet(endpoints: Endpoints) -> Vec<u8> {
+    let block = |left, right| SackBlock { left: SeqNum(left), right: SeqNum(right) };
+    let mut sack = SackBlocks::default();
+    sack.push(block(100, 200));
+    sack.push(block(300, 400));
+    let segment = reknit_tcp::Segment {
+        seq: SeqNum(u32::MAX - 3),
+        ack: SeqNum(77),
+        flags: EngineFlags::ACK | EngineFlags::PSH,
+        window: 501,
+        len: 1000,
+        options: Options { timestamps: Some(Timestamps { val: 11, ecr: 22 }), sack, ..Options::default() },
+        ..reknit_tcp::Segment::default()
+    };
+    let mut bytes = Vec::new();
+    encode(endpoints, &segment, &[0; 1000], &mut bytes);
+    bytes
+}
+
+fn read_bytes(link: u16, bytes: &[u8], original_len: usize) -> Result<Packet, Skipped> {
+    read(&Frame { number: 1, at: Some(0), link, bytes, original_len })
+}
+
+fn v4() -> Vec<u8> {
+    packet(endpoints("10.0.0.1:40000", "10.0.0.2:443"))
+}
+
+fn with(header: &[u8], packet: &[u8]) -> Vec<u8> {
+    [header, packet].concat()
+}
+
+#[test]
+fn headers_and_options_are_read() {
+    for (source, destination) in [("10.0.0.1:40000", "10.0.0.2:443"), ("[fd00::1]:40000", "[fd00::2]:443")] {
+        let bytes = packet(endpoints(source, destination));
+        let read = read_bytes(RAW, &bytes, bytes.len()).unwrap();
+        assert_eq!(read.source.socket().to_string(), source);
+        assert_eq!(read.destination.socket().to_string(), destination);
+        let segment = read.segment;
+        assert_eq!((segment.seq, segment.ack, segment.len, segment.window), (u32::MAX - 3, 77, 1000, 501));
+        assert_eq!((segment.timestamps, segment.blocks()), (Some((11, 22)), [(100, 200), (300, 400)].as_slice()));
+        assert!(segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::SYN) && !segment.is_cut);
+    }
+}
+
+#[test]
+fn every_link_layer_leads_to_the_packet() {
+    let v4 = v4();
+    let plain = read_bytes(RAW, &v4, v4.len()).unwrap();
+    let macs = [0; 12];
+    let ethernet = with(&macs, &with(&[8, 0], &v4));
+    let tagged = with(&macs, &with(&[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0], &v4));
+    let pppoe = with(&macs, &with(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 0, 0, 0x21], &v4));
+    let cooked = with(&[0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0], &v4);
+    let cooked2 = with(&[8, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0], &v4);
+    let loopback = with(&[2, 0, 0, 0], &v4);
+    let gre = with(&v4[..20], &with(&[0, 0, 8, 0], &v4));
+    let mut gre = gre;
+    (gre[2], gre[3], gre[9]) = (0, 0, 47); // the length is left to the network card
+    let cases = [(1, ethernet), (1, tagged), (1, pppoe), (113, cooked), (276, cooked2), (0, loopback), (101, gre)];
+    for (link, bytes) in cases {
+        assert_eq!(read_bytes(link, &bytes, bytes.len()), Ok(plain), "link type {link}");
+    }
+    assert_eq!(read_bytes(147, &v4, v4.len()), Err(Skipped::UnknownLink(147)));
+}
+
+#[test]
+fn ipv6_extension_headers_are_skipped() {
+    let v6 = packet(endpoints("[fd00::1]:40000", "[fd00::2]:443"));
+    let mut extended = v6[..40].to_vec();
+    extended.extend([60, 0, 0, 0, 0, 0, 0, 0, 6, 1]); // hop-by-hop, then destination options of 16 bytes
+    extended.extend([0; 14]);
+    extended.extend(&v6[40..]);
+    extended[6] = 0;
+    let len = u16::try_from(v6.len() - 40 + 24).unwrap().to_be_bytes();
+    extended[4..6].copy_from_slice(&len);
+    assert_eq!(read_bytes(RAW, &extended, extended.len()), read_bytes(RAW, &v6, v6.len()));
+}
+
+#[test]
+fn padding_is_no_data_and_missing_lengths_come_from_the_frame() {
+    let v4 = v4();
+    let padded = with(&v4, &[0; 6]);
+    assert_eq!(read_bytes(RAW, &padded, padded.len()).unwrap().segment.len, 1000);
+    let mut offloaded = v4.clone();
+    (offloaded[2], offloaded[3]) = (0, 0);
+    assert_eq!(read_bytes(RAW, &offloaded[..80], 65_052).unwrap().segment.len, 65_052 - 52 - 20);
+}
+
+#[test]
+fn a_packet_that_is_cut_anywhere_gives_what_is_there_or_an_error() {
+    let v4 = v4();
+    let ethernet = with(&with(&[0; 12], &[8, 0]), &v4);
+    for cut in 0..ethernet.len() {
+        match read_bytes(ETHERNET, &ethernet[..cut], ethernet.len()) {
+            Ok(packet) => {
+                assert_eq!((packet.segment.seq, packet.segment.len), (u32::MAX - 3, 1000), "{cut}");
+                assert_eq!(packet.segment.is_cut, cut < 14 + 20 + 52, "{cut}");
+            }
+            Err(error) => assert!(error == Skipped::TooShort && cut < 14 + 20 + 20, "{cut}: {error:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_no_tcp_packet_is_told() {
+    let mut v4 = v4();
+    v4[9] = 17;
+    assert_eq!(read_bytes(RAW, &v4, v4.len()), Err(Skipped::OtherProtocol));
+    v4[9] = 6;
+    v4[6] = 0x20;
+    assert_eq!(read_bytes(RAW, &v4, v4.len()), Err(Skipped::Fragment));
+    v4[6] = 0x40;
+    v4[32] = 0x10;
+    assert_eq!(read_bytes(RAW, &v4, v4.len()), Err(Skipped::Malformed));
+    assert_eq!(read_bytes(RAW, &[0x45], 1), Err(Skipped::TooShort));
+}

@@ -1,0 +1,373 @@
+//! What happened to the data after it was captured: the acknowledgments tell which packets arrived, in which order, and
+//! which arrived twice.
+
+use reknit_path::Reordering;
+use reknit_units::{Duration, Instant};
+
+use super::half::Out;
+use super::ranges::{Delivery, Range, Ranges};
+use super::round_trip::RoundTrip;
+use crate::{Reason, Side, Verdict, Why};
+
+/// Retransmissions without a report of a duplicate, although one was due, after which the receiver is taken for one that
+/// does not report them.
+const MOST_MISSING: u32 = 3;
+
+/// Copies after which the network is known to make them.
+const SOME_COPIES: u32 = 3;
+
+/// A repair of losses that is under way: until everything that had been sent by then is acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Episode {
+    #[default]
+    None,
+    Fast {
+        until: u64,
+    },
+    Timeout {
+        until: u64,
+    },
+}
+
+/// The state of one direction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct After {
+    last_ack: Option<Instant>,
+    /// When data was last newly acknowledged or SACKed.
+    progress: Option<Instant>,
+    /// When data was last sent.
+    sent: Option<Instant>,
+    /// The highest order of sending of all data that arrived.
+    top: u64,
+    /// The end of the highest SACK block.
+    sacked: u64,
+    /// ACKs without progress since the last progress.
+    repeated_acks: u32,
+    episode: Episode,
+    /// A probe for a lost tail has been sent since the last progress.
+    has_probed: bool,
+    blocks: [(u64, u64); 4],
+    waiting_since: Option<Instant>,
+    /// How long data waited behind holes at the receiver.
+    pub(crate) waited: Duration,
+    /// Packets in their order of arrival at the receiver, without retransmissions.
+    pub(crate) reordering: Reordering,
+    latest: Duration,
+    /// Reports of duplicates.
+    pub(crate) duplicates: u64,
+    /// Those for data that was sent once: the network copies packets.
+    copies: u32,
+    missing: u32,
+    has_sack: bool,
+}
+
+/// What an acknowledgment is compared with.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    pub(super) ranges: &'a mut Ranges,
+    pub(super) acked: u64,
+    pub(super) round_trip: &'a mut RoundTrip,
+    pub(super) now: Instant,
+}
+
+impl After {
+    pub(super) fn on_sent(&mut self, now: Instant) {
+        self.sent = Some(now);
+    }
+
+    pub(super) fn on_ack(
+        &mut self,
+        ack: u64,
+        blocks: &[(u64, u64)],
+        echo: Option<u32>,
+        view: &mut View<'_>,
+        out: &mut Out<'_>,
+    ) {
+        let before = self.progress;
+        if ack > view.acked {
+            self.deliver((view.acked, ack), echo, view, out);
+            self.progress = Some(view.now);
+        }
+        let has_duplicate = reports_duplicate(ack, blocks);
+        let mut known = [(0, 0); 4];
+        let blocks_of_arrivals = &blocks[usize::from(has_duplicate)..];
+        known[..blocks_of_arrivals.len()].copy_from_slice(blocks_of_arrivals);
+        // One ACK does not tell in which order the blocks arrived.
+        known.sort_unstable();
+        for (left, right) in known.into_iter().filter(|(_, right)| *right > ack) {
+            self.has_sack = true;
+            self.sacked = self.sacked.max(right.min(view.ranges.end()));
+            let unknown = self.unknown_part(left.max(ack), right);
+            self.deliver(unknown, None, view, out);
+        }
+        self.blocks = known;
+        if has_duplicate && let Some(block) = blocks.first() {
+            self.on_duplicate(*block, view, out);
+        }
+        self.last_ack = Some(view.now);
+        if self.progress == before {
+            self.repeated_acks += 1;
+        } else {
+            self.repeated_acks = 0;
+            self.has_probed = false;
+        }
+        self.note_waiting(ack.max(view.acked), view.now);
+    }
+
+    /// The part of a SACK block that the last ACK did not have.
+    fn unknown_part(&self, mut left: u64, mut right: u64) -> (u64, u64) {
+        for (known_left, known_right) in self.blocks {
+            if known_left <= left && left < known_right {
+                left = known_right;
+            }
+            if known_left < right && right <= known_right {
+                right = known_left;
+            }
+        }
+        (left, right)
+    }
+
+    /// The receiver has the bytes from `from` to `to`.
+    fn deliver(&mut self, (from, to): (u64, u64), echo: Option<u32>, view: &mut View<'_>, out: &mut Out<'_>) {
+        let mut index = view.ranges.locate(from);
+        while let Some(range) = view.ranges.at(index).filter(|range| range.start < to) {
+            if range.is_delivered() {
+                index += 1;
+                continue;
+            }
+            if range.start < from {
+                index = view.ranges.split(index, from);
+                continue;
+            }
+            if range.end > to {
+                view.ranges.split(index, to);
+            }
+            // Only the segment at the left edge is echoed (RFC 7323 §4.3).
+            let echo = echo.filter(|_| view.ranges.at(index).is_some_and(|range| range.start <= view.acked));
+            self.deliver_range(index, echo, view, out);
+            self.progress = Some(view.now);
+            index += 1;
+        }
+    }
+
+    fn deliver_range(&mut self, index: usize, echo: Option<u32>, view: &mut View<'_>, out: &mut Out<'_>) {
+        let now = view.now;
+        let Some(range) = view.ranges.at_mut(index) else { return };
+        range.delivered_at = now;
+        self.top = self.top.max(range.order());
+        if range.again.is_empty() {
+            range.delivery = Delivery::Clear;
+            if !self.tell_arrival(range, now, out) {
+                view.round_trip.add(now.since(range.first.at));
+            }
+            return;
+        }
+        let by_echo = echo.and_then(|echo| by_echo(range, echo));
+        let by_time = by_time(range, now, view.round_trip.least());
+        let by = by_echo.unwrap_or(usize::MAX).min(by_time);
+        if by == 0 {
+            range.delivery = Delivery::Clear;
+            tell_spurious(range, 0, out);
+            self.tell_arrival(range, now, out);
+        } else {
+            range.delivery = Delivery::Likely { by: by as u8, by_echo: by_echo == Some(by) };
+            tell_spurious(range, by, out);
+        }
+    }
+
+    /// The first transmission of a range has arrived. True if it was late.
+    fn tell_arrival(&mut self, range: &Range, now: Instant, out: &mut Out<'_>) -> bool {
+        let Some(late) = self.reordering.on_arrival(range.order(), now) else { return false };
+        self.latest = self.latest.max(late.late);
+        let verdict = Verdict::Reordered { packets: late.extent, late: late.late };
+        out.tell(Side::After, range.first, (range.start, range.end), verdict);
+        true
+    }
+
+    /// The receiver reports that it has got these bytes twice.
+    fn on_duplicate(&mut self, (left, right): (u64, u64), view: &mut View<'_>, out: &mut Out<'_>) {
+        self.duplicates += 1;
+        let mut index = view.ranges.locate(left);
+        while let Some(range) = view.ranges.at(index).filter(|range| range.start < right) {
+            if range.start < left {
+                index = view.ranges.split(index, left);
+                continue;
+            }
+            if range.end > right {
+                view.ranges.split(index, right);
+            }
+            if let Some(range) = view.ranges.at_mut(index).filter(|range| range.is_delivered()) {
+                range.duplicates = range.duplicates.saturating_add(1);
+                self.on_duplicate_of(index, view, out);
+            }
+            index += 1;
+        }
+    }
+
+    fn on_duplicate_of(&mut self, index: usize, view: &mut View<'_>, out: &mut Out<'_>) {
+        let Some(range) = view.ranges.at_mut(index) else { return };
+        let sent_again = range.again.len();
+        // If the original has come only now, this is how late it is, about.
+        let late = view.now.since(range.first.at).saturating_sub(view.round_trip.smoothed());
+        let is_copy = self.copies >= SOME_COPIES && late > self.latest * 4;
+        match range.delivery {
+            Delivery::Likely { by, .. } if usize::from(range.duplicates) > sent_again - usize::from(by) && is_copy => {
+                range.duplicates -= 1;
+                out.tell(Side::After, range.last_sent(), (range.start, range.end), Verdict::Duplicated);
+            }
+            Delivery::Likely { by, .. } if usize::from(range.duplicates) > sent_again - usize::from(by) => {
+                // An earlier transmission has arrived too, so the one that came first was not needed.
+                let by = by - 1;
+                range.delivery = Delivery::Likely { by, by_echo: false };
+                tell_spurious(range, by.into(), out);
+                if by == 0 {
+                    range.delivery = Delivery::Clear;
+                    let range = range.clone();
+                    self.tell_arrival(&range, view.now, out);
+                }
+            }
+            Delivery::Clear if usize::from(range.duplicates) > sent_again => {
+                self.copies = self.copies.saturating_add(1);
+                out.tell(Side::After, range.first, (range.start, range.end), Verdict::Duplicated);
+            }
+            _ => {}
+        }
+    }
+
+    fn note_waiting(&mut self, acked: u64, now: Instant) {
+        if self.sacked > acked {
+            self.waiting_since.get_or_insert(now);
+        } else if let Some(since) = self.waiting_since.take() {
+            self.waited += now.since(since);
+        }
+    }
+
+    /// What makes the sender retransmit the range at `index` now.
+    pub(super) fn why(
+        &mut self,
+        ranges: &Ranges,
+        index: usize,
+        (acked, highest): (u64, u64),
+        now: Instant,
+        round_trip: &RoundTrip,
+    ) -> Why {
+        let Some(range) = ranges.at(index) else { return Why::Unknown };
+        match self.episode {
+            Episode::Timeout { until } if acked < until && range.start < until => return Why::Timeout,
+            Episode::Timeout { until } | Episode::Fast { until } if acked >= until => self.episode = Episode::None,
+            _ => {}
+        }
+        let is_overtaken = self.top > range.order() || self.repeated_acks > 0;
+        let last = [self.progress, Some(range.last_sent().at)].into_iter().flatten().max().unwrap_or(now);
+        let idle = now.since(last);
+        let is_timer = self.last_ack.is_none_or(|ack| now.since(ack) > clocked_by_acks(round_trip));
+        let (is_lowest, is_highest) = (range.start <= acked, range.end >= highest);
+        let why = if is_overtaken && !(is_timer && is_lowest && idle >= round_trip.shortest_timeout()) {
+            Why::FastRetransmit
+        } else if !is_timer {
+            // An ACK released it: the next hole of a recovery without SACK.
+            if self.episode == Episode::None { Why::Unknown } else { Why::FastRetransmit }
+        } else if is_highest && !is_lowest {
+            Why::Probe
+        } else if is_lowest && !is_highest || self.has_probed {
+            Why::Timeout
+        } else if idle < Duration::from_millis(190) {
+            Why::Probe // no common system has a timeout as short as this
+        } else {
+            Why::Unknown
+        };
+        match why {
+            Why::FastRetransmit => self.episode = Episode::Fast { until: highest },
+            Why::Timeout => self.episode = Episode::Timeout { until: highest },
+            Why::Probe => self.has_probed = true,
+            Why::Unknown => {}
+        }
+        why
+    }
+
+    /// A range is about to be forgotten: reports of its transmissions have had their time.
+    pub(super) fn settle(&mut self, range: &Range, may_report: bool, out: &mut Out<'_>) {
+        let bytes = (range.start, range.end);
+        match range.delivery {
+            Delivery::Open if !range.again.is_empty() => {
+                out.tell(Side::After, range.first, bytes, Verdict::Unknown(Reason::CaptureEnds));
+            }
+            Delivery::Open => {}
+            Delivery::Likely { by, by_echo } => {
+                let reports = self.duplicates > 0 || (may_report || self.has_sack) && self.missing < MOST_MISSING;
+                if by_echo || reports {
+                    out.tell(Side::After, range.first, bytes, Verdict::Lost);
+                    for again in range.again.iter().take(usize::from(by) - 1) {
+                        out.tell(Side::After, again.seen, bytes, Verdict::Lost);
+                    }
+                } else {
+                    out.tell(Side::After, range.first, bytes, Verdict::Unknown(Reason::NoDuplicateReports));
+                }
+            }
+            Delivery::Clear => {
+                let is_due = !range.again.is_empty() && range.duplicates == 0;
+                self.missing = self.missing.saturating_add(u32::from(is_due));
+            }
+        }
+    }
+
+    pub(super) fn finish(&mut self, now: Instant) {
+        if let Some(since) = self.waiting_since.take() {
+            self.waited += now.since(since);
+        }
+    }
+
+    /// The longest lateness so far.
+    pub(super) fn latest(&self) -> Duration {
+        self.latest
+    }
+}
+
+/// How soon after an ACK a packet is sent because of it.
+fn clocked_by_acks(round_trip: &RoundTrip) -> Duration {
+    (round_trip.smoothed() / 8).max(Duration::from_millis(2))
+}
+
+/// True if the first block reports a duplicate (RFC 2883 §4): it is acknowledged, or inside the second block.
+fn reports_duplicate(ack: u64, blocks: &[(u64, u64)]) -> bool {
+    match blocks {
+        [first, ..] if first.1 <= ack => true,
+        [first, second, ..] => second.0 <= first.0 && first.1 <= second.1,
+        _ => false,
+    }
+}
+
+/// The transmission that brought a range, by the timestamp that the receiver echoes: 0 is the first. None if two of them
+/// have the same timestamp.
+fn by_echo(range: &Range, echo: u32) -> Option<usize> {
+    let values = || std::iter::once(&range.first).chain(range.again.iter().map(|again| &again.seen));
+    let mut by = 0;
+    let mut last = None;
+    for (i, seen) in values().enumerate() {
+        let value = seen.tsval?;
+        if last == Some(value) {
+            return None;
+        }
+        last = Some(value);
+        if echo.wrapping_sub(value).cast_signed() >= 0 {
+            by = i;
+        }
+    }
+    Some(by)
+}
+
+/// The last transmission that can have arrived by now.
+fn by_time(range: &Range, now: Instant, least: Option<Duration>) -> usize {
+    let least = least.unwrap_or_default().mul_f64(0.9);
+    let in_time = |again: &&super::ranges::Again| now.since(again.seen.at) >= least;
+    range.again.iter().take_while(in_time).count()
+}
+
+/// All retransmissions after transmission `by`, which arrived, were not needed.
+fn tell_spurious(range: &mut Range, by: usize, out: &mut Out<'_>) {
+    let bytes = (range.start, range.end);
+    for again in range.again.iter_mut().skip(by).filter(|again| !again.is_told) {
+        again.is_told = true;
+        out.tell(Side::After, again.seen, bytes, Verdict::Spurious(again.why));
+    }
+}

@@ -1,0 +1,211 @@
+//! What happened to the data before it was captured: lost, late or copied packets show in the order in which the packets
+//! of the stream pass.
+
+use std::cmp::Ordering;
+
+use reknit_path::Reordering;
+use reknit_units::{Duration, Instant};
+
+use super::half::Out;
+use super::order::Clock;
+use super::ranges::{Origin, Range, Ranges, Sighting};
+use crate::{Reason, Side, Verdict, Why};
+
+/// Ranges above a hole among which an original is looked for.
+const MOST_NEIGHBOURS: usize = 256;
+/// Retransmission timers are longer than this (Linux: at least 200 ms), and fast retransmits usually faster.
+const SHORTEST_TIMEOUT: Duration = Duration::from_millis(190);
+
+/// The state of one direction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Before {
+    /// The end of the data without holes.
+    frontier: u64,
+    highest: u64,
+    waiting_since: Option<Instant>,
+    /// How long data waited behind holes.
+    pub(crate) waited: Duration,
+    /// Packets in their order of arrival, without retransmissions.
+    pub(crate) reordering: Reordering,
+    latest: Duration,
+}
+
+/// What is needed to tell an original from its retransmission.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks<'a> {
+    pub(super) clock: &'a Clock,
+    /// The shortest round trip between the two ends.
+    pub(super) round_trip: Option<Duration>,
+}
+
+impl Marks<'_> {
+    /// True if no retransmission could have been triggered within this time.
+    fn is_too_soon(&self, span: Duration) -> bool {
+        self.round_trip.is_some_and(|round_trip| span < round_trip.mul_f64(0.8))
+    }
+
+    /// True if packets with equal marks were sent together.
+    fn equal_means_together(&self) -> bool {
+        self.round_trip.is_some_and(|round_trip| self.clock.tells_apart(round_trip.mul_f64(0.8)))
+    }
+}
+
+impl Before {
+    /// The data begins at `start`.
+    pub(super) fn begin(&mut self, start: u64) {
+        (self.frontier, self.highest) = (start, start);
+    }
+
+    /// A packet with the bytes from `start` to `end` passes. Returns what its bytes that are new are.
+    pub(super) fn on_data(
+        &mut self,
+        (start, end): (u64, u64),
+        seen: Sighting,
+        ranges: &mut Ranges,
+        marks: Marks<'_>,
+        out: &mut Out<'_>,
+    ) -> Origin {
+        if start >= self.highest {
+            self.reordering.on_arrival(start, seen.at);
+            return Origin::Original;
+        }
+        if ranges.contiguous_from(start.max(ranges.floor)) >= end {
+            self.on_repeat((start, end), seen, ranges, marks, out);
+            return Origin::Original; // it has no new bytes
+        }
+        let origin = Self::origin(start, seen, ranges, marks);
+        match origin {
+            Origin::Original => self.tell_late((start, end), seen, out),
+            Origin::Unclear => out.tell(Side::Before, seen, (start, end), Verdict::Unknown(Reason::SameHeaders)),
+            Origin::Repair | Origin::Settled => {}
+        }
+        origin
+    }
+
+    fn tell_late(&mut self, range: (u64, u64), seen: Sighting, out: &mut Out<'_>) {
+        if let Some(late) = self.reordering.on_arrival(range.0, seen.at) {
+            self.latest = self.latest.max(late.late);
+            out.tell(Side::Before, seen, range, Verdict::Reordered { packets: late.extent, late: late.late });
+        }
+    }
+
+    /// Whether a packet that fills a hole is late, or a retransmission. Originals are sent in the order of their bytes,
+    /// so one that was sent after an original with later bytes is a retransmission.
+    fn origin(start: u64, seen: Sighting, ranges: &Ranges, marks: Marks<'_>) -> Origin {
+        let Some(above) = original_above(start, ranges) else { return Origin::Unclear };
+        match marks.clock.order(&seen, &above.first) {
+            Some(Ordering::Less) => Origin::Original,
+            Some(Ordering::Greater) => Origin::Repair,
+            Some(Ordering::Equal) if marks.equal_means_together() => Origin::Original,
+            _ if marks.is_too_soon(seen.at.since(above.first.at)) => Origin::Original,
+            _ => Origin::Unclear,
+        }
+    }
+
+    /// A packet whose bytes have all passed before.
+    fn on_repeat(
+        &mut self,
+        bytes: (u64, u64),
+        seen: Sighting,
+        ranges: &mut Ranges,
+        marks: Marks<'_>,
+        out: &mut Out<'_>,
+    ) {
+        let index = ranges.locate(bytes.0);
+        let Some(range) = ranges.at(index) else { return };
+        let first = range.first;
+        let copies = |other: &Sighting| marks.clock.is_copy(other, &seen);
+        let is_copy = copies(&first) || range.again.iter().any(|again| copies(&again.seen));
+        let is_soon = marks.is_too_soon(seen.at.since(range.last_sent().at));
+        if is_copy && (marks.equal_means_together() || is_soon) {
+            out.tell(Side::Before, seen, bytes, Verdict::Duplicated);
+            return;
+        }
+        match marks.clock.order(&seen, &first) {
+            Some(Ordering::Less) if range.origin == Origin::Repair => {
+                self.on_earlier(index, bytes, seen, ranges, marks, out);
+            }
+            Some(Ordering::Greater) => {
+                let why = why(marks.clock.between(first.tsval, seen.tsval));
+                out.tell(Side::Here, seen, bytes, Verdict::Spurious(why));
+            }
+            None | Some(Ordering::Equal) if is_soon => out.tell(Side::Before, seen, bytes, Verdict::Duplicated),
+            _ => out.tell(Side::Here, seen, bytes, Verdict::Unknown(Reason::SameHeaders)),
+        }
+    }
+
+    /// A packet that was sent before the one that filled the hole: that one was not needed.
+    fn on_earlier(
+        &mut self,
+        index: usize,
+        bytes: (u64, u64),
+        seen: Sighting,
+        ranges: &mut Ranges,
+        marks: Marks<'_>,
+        out: &mut Out<'_>,
+    ) {
+        let is_original = Self::origin(bytes.0, seen, ranges, marks) == Origin::Original;
+        let Some(range) = ranges.at_mut(index) else { return };
+        let why = why(marks.clock.between(seen.tsval, range.first.tsval));
+        out.tell(Side::Before, range.first, bytes, Verdict::Spurious(why));
+        if is_original {
+            range.origin = Origin::Settled;
+            self.tell_late(bytes, seen, out);
+        } else {
+            range.first = seen; // a retransmission too, and now the earliest
+        }
+    }
+
+    /// The frontier after new data.
+    pub(super) fn advance(&mut self, ranges: &Ranges, highest: u64, now: Instant) {
+        self.highest = highest;
+        self.frontier = ranges.contiguous_from(self.frontier);
+        self.note_waiting(now);
+    }
+
+    /// The receiver has everything before `ack`, captured or not.
+    pub(super) fn on_ack(&mut self, ack: u64, ranges: &Ranges, now: Instant) {
+        if ack > self.frontier {
+            self.frontier = ranges.contiguous_from(ack);
+            self.note_waiting(now);
+        }
+    }
+
+    fn note_waiting(&mut self, now: Instant) {
+        if self.frontier < self.highest {
+            self.waiting_since.get_or_insert(now);
+        } else if let Some(since) = self.waiting_since.take() {
+            self.waited += now.since(since);
+        }
+    }
+
+    /// A range is about to be forgotten: if its original has not come by now, it was lost.
+    pub(super) fn settle(range: &Range, out: &mut Out<'_>) {
+        if range.origin == Origin::Repair {
+            out.tell(Side::Before, range.first, (range.start, range.end), Verdict::Lost);
+        }
+    }
+
+    pub(super) fn finish(&mut self, now: Instant) {
+        if let Some(since) = self.waiting_since.take() {
+            self.waited += now.since(since);
+        }
+    }
+
+    /// The longest lateness so far.
+    pub(super) fn latest(&self) -> Duration {
+        self.latest
+    }
+}
+
+/// The next original with later bytes than `start`.
+fn original_above(start: u64, ranges: &Ranges) -> Option<&Range> {
+    let index = ranges.locate(start);
+    let above = (index..index + MOST_NEIGHBOURS).map_while(|i| ranges.at(i));
+    above.skip_while(|range| range.start <= start).find(|range| range.origin == Origin::Original)
+}
+
+/// What made the sender retransmit, by the time since the earlier transmission.
+fn why(apart: Option<Duration>) -> Why {
+    if apart.is_some_and(|apart| apart < SHORTEST_TIMEOUT) { Why::FastRetransmit } else { Why::Unknown }
+}

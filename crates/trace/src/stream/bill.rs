@@ -1,0 +1,215 @@
+//! What retransmissions cost: how much less passed after them than before.
+//!
+//! Data is counted in rounds, each as long as the shortest round trip, so that a round's bytes are the rate and not the
+//! queue. The retransmissions of successive rounds form an episode. What is missing in the rounds from its beginning, until
+//! the rate of before is reached again, is its cost.
+
+use reknit_units::{Duration, Instant};
+
+/// Rounds before an episode from which the rate of before is taken.
+const ROUNDS_BEFORE: usize = 8;
+/// Rounds after which an episode's cost is closed even if the rate of before is not reached.
+const MOST_ROUNDS: u32 = 256;
+/// Episodes that are remembered one by one.
+const MOST_EPISODES: usize = 4096;
+/// The shortest round, so that rounds have packets.
+const SHORTEST_ROUND: Duration = Duration::from_millis(1);
+/// A share of the rate of before: below it, the sender has reduced its window.
+const REDUCED: f64 = 0.85;
+
+/// Retransmissions that belong together, and what they cost.
+#[derive(Clone, Debug, Default)]
+struct Episode {
+    first_frame: u64,
+    last_frame: u64,
+    retransmissions: u32,
+    spurious: u32,
+    /// Bytes of a round before: the mean and the largest.
+    usual: f64,
+    most: f64,
+    /// Bytes that are missing compared with these.
+    missing: [f64; 2],
+    /// Rounds since the last retransmission; the lowest rate among them.
+    rounds: u32,
+    lowest: f64,
+    is_closed: bool,
+}
+
+/// The cost of all episodes of one direction.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Bill {
+    /// Episodes after which the rate fell, and those of them whose retransmissions were all spurious.
+    pub(crate) reductions: u64,
+    pub(crate) false_reductions: u64,
+    /// Of the false ones, those after which the rate was back within two rounds.
+    pub(crate) undone: u64,
+    /// Bytes that the false reductions cost: at least, and at most.
+    pub(crate) missing: [f64; 2],
+}
+
+/// Rates and episodes of one direction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rounds {
+    began: Option<Instant>,
+    bytes: u64,
+    /// Bytes per second of the best round.
+    peak: f64,
+    /// Bytes of the last rounds.
+    last: Vec<f64>,
+    has_retransmission: bool,
+    /// Two rounds in a row without data: the application may have paused.
+    empty: u32,
+    episodes: Vec<Episode>,
+    /// Episodes that are no longer remembered.
+    forgotten: Bill,
+}
+
+impl Rounds {
+    /// A packet with `len` bytes passes. `round_trip` is the shortest between both ends.
+    pub(super) fn on_data(&mut self, len: u32, now: Instant, round_trip: Option<Duration>) {
+        let Some(length) = round_trip.map(|round_trip| round_trip.max(SHORTEST_ROUND)) else { return };
+        let began = *self.began.get_or_insert(now);
+        let elapsed = now.since(began);
+        if elapsed >= length {
+            self.peak = self.peak.max(self.bytes as f64 / elapsed.as_secs_f64());
+            self.end_round();
+            let idle = (elapsed.as_nanos() / length.as_nanos().max(1)).min(u64::from(MOST_ROUNDS));
+            for _ in 1..idle {
+                self.end_round();
+            }
+            self.began = Some(now);
+        }
+        self.bytes += u64::from(len);
+    }
+
+    fn end_round(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes) as f64;
+        let again = std::mem::take(&mut self.has_retransmission);
+        self.empty = if bytes == 0.0 { self.empty + 1 } else { 0 };
+        if let Some(episode) = self.episodes.last_mut().filter(|episode| !episode.is_closed) {
+            episode.rounds = if again { 0 } else { episode.rounds + 1 };
+            if episode.rounds > 0 {
+                episode.lowest = episode.lowest.min(bytes);
+            }
+            // A pause may be the application's, so the lower estimate leaves it out.
+            let least = if self.empty > 1 { 0.0 } else { episode.usual - bytes };
+            episode.missing[0] += least.max(0.0);
+            episode.missing[1] += (episode.most - bytes).max(0.0);
+            episode.is_closed = episode.rounds > 0 && bytes >= episode.usual || episode.rounds >= MOST_ROUNDS;
+        }
+        if self.last.len() == ROUNDS_BEFORE {
+            self.last.remove(0);
+        }
+        self.last.push(bytes);
+    }
+
+    /// A retransmission passes.
+    pub(super) fn on_retransmission(&mut self, frame: u64) {
+        self.has_retransmission = true;
+        let open = self.episodes.last_mut().filter(|episode| !episode.is_closed && episode.rounds < 2);
+        if let Some(episode) = open {
+            episode.last_frame = frame;
+            episode.retransmissions += 1;
+            return;
+        }
+        if self.episodes.len() == MOST_EPISODES {
+            for episode in self.episodes.drain(..MOST_EPISODES / 2) {
+                self.forgotten.add(&episode);
+            }
+        }
+        // While a cost is open, the rate is not the usual one: the earlier one remains.
+        let open = self.episodes.last_mut().filter(|episode| !episode.is_closed);
+        let (usual, most) = if let Some(episode) = open {
+            episode.is_closed = true;
+            (episode.usual, episode.most)
+        } else {
+            let rounds = self.last.iter().copied().filter(|bytes| *bytes > 0.0);
+            let (sum, count) = rounds.clone().fold((0.0, 0.0), |(sum, count), bytes| (sum + bytes, count + 1.0));
+            (if count > 0.0 { sum / count } else { 0.0 }, rounds.fold(0.0, f64::max))
+        };
+        let episode = Episode {
+            first_frame: frame,
+            last_frame: frame,
+            retransmissions: 1,
+            usual,
+            most,
+            lowest: f64::MAX,
+            ..Episode::default()
+        };
+        self.episodes.push(episode);
+    }
+
+    /// The packet `frame` was retransmitted needlessly.
+    pub(crate) fn on_spurious(&mut self, frame: u64) {
+        let index = self.episodes.partition_point(|episode| episode.last_frame < frame);
+        if let Some(episode) = self.episodes.get_mut(index).filter(|episode| episode.first_frame <= frame) {
+            episode.spurious += 1;
+        }
+    }
+
+    /// Bytes per second of the best round.
+    pub(crate) fn peak(&self) -> f64 {
+        self.peak
+    }
+
+    pub(crate) fn bill(&self) -> Bill {
+        let mut bill = self.forgotten;
+        self.episodes.iter().for_each(|episode| bill.add(episode));
+        bill
+    }
+}
+
+impl Bill {
+    fn add(&mut self, episode: &Episode) {
+        let is_reduced = episode.lowest < REDUCED * episode.usual;
+        let is_false = episode.spurious >= episode.retransmissions;
+        self.reductions += u64::from(is_reduced);
+        if is_false {
+            self.false_reductions += u64::from(is_reduced);
+            self.undone += u64::from(!is_reduced && episode.is_closed);
+            self.missing[0] += episode.missing[0];
+            self.missing[1] += episode.missing[1];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUND: Duration = Duration::from_millis(10);
+
+    /// Rounds with this many kilobytes each; a retransmission, frame 100 + i, at the beginning of those in `again`.
+    fn rounds(kilobytes: &[u32], again: &[usize]) -> Rounds {
+        let mut rounds = Rounds::default();
+        for (i, kilobytes) in kilobytes.iter().enumerate() {
+            let now = Instant::ZERO + ROUND * (i as u64 + 1);
+            rounds.on_data(1000, now, Some(ROUND));
+            if again.contains(&i) {
+                rounds.on_retransmission(100 + i as u64);
+            }
+            for _ in 1..*kilobytes {
+                rounds.on_data(1000, now, Some(ROUND));
+            }
+        }
+        rounds
+    }
+
+    #[test]
+    fn what_is_missing_until_the_rate_is_back_is_the_cost() {
+        let mut rounds = rounds(&[10, 10, 10, 10, 5, 6, 8, 10, 10, 10], &[3]);
+        assert_eq!(rounds.bill(), Bill { reductions: 1, ..Bill::default() });
+        rounds.on_spurious(103);
+        let bill = rounds.bill();
+        assert_eq!((bill.reductions, bill.false_reductions, bill.undone), (1, 1, 0));
+        assert_eq!(bill.missing, [11_000.0, 11_000.0]);
+    }
+
+    #[test]
+    fn a_reduction_that_is_undone_at_once_costs_nothing() {
+        let mut rounds = rounds(&[10, 10, 10, 10, 10, 10, 10], &[3]);
+        rounds.on_spurious(103);
+        let bill = rounds.bill();
+        assert_eq!((bill.false_reductions, bill.undone, bill.missing), (0, 1, [0.0, 0.0]));
+    }
+}

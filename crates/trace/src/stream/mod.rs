@@ -1,0 +1,165 @@
+//! One TCP connection.
+
+mod after;
+mod before;
+mod bill;
+mod half;
+mod order;
+mod place;
+mod ranges;
+mod round_trip;
+
+use reknit_units::Instant;
+
+use crate::Event;
+use crate::packet::{Endpoint, Flags, Packet};
+pub(crate) use bill::Bill;
+pub(crate) use half::Half;
+use half::{Arrival, Out};
+pub use place::{Confidence, Place};
+use round_trip::Echoes;
+
+/// The progress of the handshake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Handshake {
+    None,
+    /// A SYN passed; its sender.
+    Syn(usize, Instant),
+    SynAck(usize, Instant),
+    Over,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// As `tcp.stream` in Wireshark.
+    pub(crate) number: u32,
+    /// The sender of the first packet, and its receiver.
+    pub(crate) ends: [Endpoint; 2],
+    /// What each of them sent.
+    pub(crate) halves: [Half; 2],
+    echoes: [Echoes; 2],
+    handshake: Handshake,
+    /// TTLs of the first packet of each end.
+    ttl: [Option<u8>; 2],
+    /// A FIN or RST passed.
+    is_closing: bool,
+    pub(crate) packets: u64,
+    pub(crate) first: Instant,
+    pub(crate) last: Instant,
+}
+
+impl Stream {
+    pub(crate) fn new(number: u32, packet: &Packet, now: Instant) -> Stream {
+        Stream {
+            number,
+            ends: [packet.source, packet.destination],
+            halves: <[Half; 2]>::default(),
+            echoes: <[Echoes; 2]>::default(),
+            handshake: Handshake::None,
+            ttl: [None; 2],
+            is_closing: false,
+            packets: 0,
+            first: now,
+            last: now,
+        }
+    }
+
+    /// True if `packet` begins another connection between the same ports, as Wireshark decides it.
+    pub(crate) fn is_replaced_by(&self, packet: &Packet) -> bool {
+        let flags = packet.segment.flags;
+        if !flags.has(Flags::SYN) {
+            return false;
+        }
+        let known = self.halves[self.end(packet)].first_seq;
+        let is_other = known.is_some_and(|first| first != packet.segment.seq);
+        is_other || !flags.has(Flags::ACK) && known.is_some() && self.is_closing
+    }
+
+    /// The index of the packet's sender.
+    fn end(&self, packet: &Packet) -> usize {
+        usize::from(packet.source != self.ends[0])
+    }
+
+    /// A packet of this connection. `most_ranges`: ranges of data that each direction may remember.
+    pub(crate) fn on_packet(
+        &mut self,
+        packet: &Packet,
+        frame: u64,
+        now: Instant,
+        most_ranges: usize,
+        events: &mut Vec<Event>,
+    ) {
+        let end = self.end(packet);
+        let now = now.max(self.last); // clocks are set back now and then
+        self.last = now;
+        self.packets += 1;
+        self.ttl[end].get_or_insert(packet.ttl);
+        let flags = packet.segment.flags;
+        self.is_closing |= flags.has(Flags::FIN) || flags.has(Flags::RST);
+        self.on_handshake(end, flags, now);
+        self.on_timestamps(end, packet, now);
+        let arrival = Arrival { now, frame, packet, most_ranges };
+        let stream = self.number;
+        if flags.has(Flags::ACK) && !flags.has(Flags::RST) {
+            let mut out = Out { stream, end: 1 - end as u8, now, events };
+            self.halves[1 - end].on_ack(&arrival, &mut out);
+        }
+        let mut out = Out { stream, end: end as u8, now, events };
+        self.halves[end].on_packet(&arrival, &mut out);
+    }
+
+    /// The handshake gives the distance to each end.
+    fn on_handshake(&mut self, end: usize, flags: Flags, now: Instant) {
+        let next = match (self.handshake, flags.has(Flags::SYN), flags.has(Flags::ACK)) {
+            (Handshake::Over, ..) => return,
+            (Handshake::None, true, false) => Handshake::Syn(end, now),
+            (Handshake::Syn(client, at), true, true) if client != end => {
+                self.note_distance(end, now.since(at));
+                Handshake::SynAck(client, now)
+            }
+            (Handshake::SynAck(client, at), false, true) if client == end => {
+                self.note_distance(end, now.since(at));
+                Handshake::Over
+            }
+            _ => Handshake::Over, // packets are missing or repeated
+        };
+        self.handshake = next;
+    }
+
+    /// An echo of a timestamp gives the distance to the end that echoes it.
+    fn on_timestamps(&mut self, end: usize, packet: &Packet, now: Instant) {
+        let Some((value, echo)) = packet.segment.timestamps else { return };
+        self.echoes[end].on_value(value, now);
+        if packet.segment.flags.has(Flags::ACK)
+            && let Some(span) = self.echoes[1 - end].since(echo, now)
+        {
+            self.note_distance(end, span);
+        }
+    }
+
+    /// A round trip between the point of capture and `end`.
+    fn note_distance(&mut self, end: usize, span: reknit_units::Duration) {
+        self.halves[end].near.at_most(span);
+        self.halves[1 - end].far.at_most(span);
+    }
+
+    /// Where the data of `end` was captured.
+    pub(crate) fn place(&self, end: usize) -> (Place, Confidence) {
+        let half = &self.halves[end];
+        place::infer(half.near.least(), half.far.least(), [self.ttl[end], self.ttl[1 - end]])
+    }
+
+    /// The capture ends: decides what can be decided.
+    pub(crate) fn finish(&mut self, events: &mut Vec<Event>) {
+        for end in 0..2 {
+            let mut out = Out { stream: self.number, end: end as u8, now: self.last, events };
+            self.halves[end].finish(&mut out);
+        }
+    }
+
+    /// Ranges that are remembered.
+    pub(crate) fn memory(&self) -> usize {
+        self.halves.iter().map(Half::memory).sum()
+    }
+}

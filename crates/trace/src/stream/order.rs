@@ -1,0 +1,86 @@
+//! Which of two packets was sent first, by what their headers say.
+
+use std::cmp::Ordering;
+
+use reknit_units::{Duration, Instant};
+
+use super::ranges::Sighting;
+
+/// Packets that must have been seen before IP identifications are believed to count.
+const ENOUGH: u32 = 8;
+/// Packets of a capture within which identifications do not wrap.
+const NEAR: u64 = 1 << 14;
+/// The largest step of a counter between two packets of a stream.
+const LARGEST_STEP: u16 = 1_000;
+
+/// What is known about the clocks and counters with which a sender marks its packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clock {
+    last_id: Option<u16>,
+    /// Steps of the IP identification that look like a counter, and all steps.
+    counted: u32,
+    steps: u32,
+    /// The first TSval and when it was seen, and the newest.
+    first: Option<(u32, Instant)>,
+    newest: Option<(u32, Instant)>,
+}
+
+impl Clock {
+    /// A packet with new data.
+    pub(super) fn on_new(&mut self, seen: &Sighting) {
+        if let (Some(last), Some(id)) = (self.last_id, seen.ip_id) {
+            self.steps = self.steps.saturating_add(1);
+            let step = id.wrapping_sub(last);
+            self.counted = self.counted.saturating_add(u32::from((1..=LARGEST_STEP).contains(&step)));
+        }
+        self.last_id = seen.ip_id;
+        if let Some(value) = seen.tsval {
+            self.first.get_or_insert((value, seen.at));
+            self.newest = Some((value, seen.at));
+        }
+    }
+
+    /// True if the IP identifications of the sender count its packets.
+    fn counts(&self) -> bool {
+        self.steps >= ENOUGH && u64::from(self.counted) * 10 >= u64::from(self.steps) * 9
+    }
+
+    /// The time between two ticks of TSval, if it is known.
+    fn tick(&self) -> Option<Duration> {
+        const TICKS: u32 = 16;
+        let ((from, began), (to, now)) = (self.first?, self.newest?);
+        let ticks = to.wrapping_sub(from);
+        (TICKS..1 << 31).contains(&ticks).then(|| now.since(began) / u64::from(ticks))
+    }
+
+    /// The time that passed between two timestamps.
+    pub(super) fn between(&self, earlier: Option<u32>, later: Option<u32>) -> Option<Duration> {
+        let ticks = later?.wrapping_sub(earlier?);
+        (ticks < 1 << 31).then_some(self.tick()? * u64::from(ticks))
+    }
+
+    /// Which of two packets with data was sent first; none if their headers do not tell. Equal: they were sent within
+    /// one tick, or one is a copy of the other.
+    pub(super) fn order(&self, a: &Sighting, b: &Sighting) -> Option<Ordering> {
+        // Identifications count single packets, but wrap after 2^16 of them. Some senders, reknit's among them,
+        // repeat the first timestamp in a retransmission.
+        let is_near = a.frame.abs_diff(b.frame) < NEAR;
+        if let (true, Some(a), Some(b)) = (is_near && self.counts(), a.ip_id, b.ip_id) {
+            return Some(a.wrapping_sub(b).cast_signed().cmp(&0));
+        }
+        a.tsval.zip(b.tsval).map(|(a, b)| a.wrapping_sub(b).cast_signed().cmp(&0))
+    }
+
+    /// True if `b` has the headers of `a`, so that it is a copy that the network made.
+    pub(super) fn is_copy(&self, a: &Sighting, b: &Sighting) -> bool {
+        if self.counts() {
+            return a.ip_id == b.ip_id && a.tsval == b.tsval;
+        }
+        a.tsval.is_some() && a.tsval == b.tsval
+    }
+
+    /// True if two transmissions of the same data must differ in their headers: their marks are finer than `apart`.
+    pub(super) fn tells_apart(&self, apart: Duration) -> bool {
+        self.counts() || self.tick().is_some_and(|tick| tick < apart)
+    }
+}

@@ -1,0 +1,72 @@
+//! Where a capture was made, by the times that packets take from there to both ends and back.
+
+use reknit_units::Duration;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A point of the path, as the data travels.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// At the host that sends the data, or next to it.
+    Sender,
+    /// Between the hosts.
+    Middle,
+    /// At the host that receives the data, or next to it.
+    Receiver,
+}
+
+/// How sure the place is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// Nothing tells.
+    None,
+    /// The times are close to a limit, or too short to tell.
+    Low,
+    /// The times are clear.
+    High,
+    /// The user has said it.
+    Given,
+}
+
+/// A share of the round trip below which an end is near.
+const NEAR: f64 = 0.1;
+/// The share below which there is no doubt.
+const CLEAR: f64 = 0.05;
+/// Round trips shorter than this are mostly the hosts' own delays.
+const SHORT: Duration = Duration::from_micros(500);
+/// What hosts put into the field.
+const INITIAL_TTLS: [u8; 4] = [32, 64, 128, 255];
+
+/// The place, by the shortest round trips to the sender of the data and to its receiver, and the TTLs of both.
+pub(super) fn infer(
+    to_sender: Option<Duration>,
+    to_receiver: Option<Duration>,
+    ttl: [Option<u8>; 2],
+) -> (Place, Confidence) {
+    let by_ttl = match ttl.map(|ttl| ttl.is_some_and(|ttl| INITIAL_TTLS.contains(&ttl))) {
+        [true, false] if ttl[1].is_some() => Some(Place::Sender),
+        [false, true] if ttl[0].is_some() => Some(Place::Receiver),
+        _ => None,
+    };
+    let (Some(to_sender), Some(to_receiver)) = (to_sender, to_receiver) else {
+        return by_ttl.map_or((Place::Middle, Confidence::None), |place| (place, Confidence::Low));
+    };
+    let whole = to_sender + to_receiver;
+    let share = to_sender.as_secs_f64() / whole.as_secs_f64().max(1e-9);
+    if whole < SHORT
+        && let Some(place) = by_ttl
+    {
+        return (place, Confidence::High);
+    }
+    let (place, extreme) = match share {
+        share if share < NEAR => (Place::Sender, share),
+        share if share > 1.0 - NEAR => (Place::Receiver, 1.0 - share),
+        _ => (Place::Middle, (share - NEAR).min(1.0 - NEAR - share) - NEAR),
+    };
+    let is_clear = if place == Place::Middle { extreme > 0.0 } else { extreme < CLEAR };
+    let agrees = by_ttl.is_none_or(|by_ttl| by_ttl == place);
+    let confidence = if is_clear && agrees && whole >= SHORT { Confidence::High } else { Confidence::Low };
+    (place, confidence)
+}

@@ -1,0 +1,170 @@
+//! The data of one direction as it passed the point of capture: which bytes, when, and in which packets.
+
+use std::collections::VecDeque;
+
+use reknit_units::Instant;
+
+/// A packet that carried some bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Sighting {
+    pub(super) at: Instant,
+    /// The packet's number in the file.
+    pub(super) frame: u64,
+    pub(super) tsval: Option<u32>,
+    pub(super) ip_id: Option<u16>,
+}
+
+/// A further sighting of bytes that had been seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Again {
+    pub(super) seen: Sighting,
+    pub(super) why: crate::Why,
+    /// Its event has been reported.
+    pub(super) is_told: bool,
+}
+
+/// What the packet that brought the bytes first was, seen from the point of capture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Origin {
+    /// Their first transmission.
+    Original,
+    /// A retransmission that filled a hole. The first transmission may still come.
+    Repair,
+    /// The same, and it has been settled what it was.
+    Settled,
+    /// It filled a hole, and cannot be told apart.
+    Unclear,
+}
+
+/// What is known about the arrival of the bytes at the receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Delivery {
+    /// Not acknowledged.
+    Open,
+    /// Acknowledged, and it is clear by which transmission, or there was only one.
+    Clear,
+    /// Acknowledged; this transmission brought them, if no duplicate is reported: 0 is the first.
+    Likely {
+        by: u8,
+        /// The echoed timestamp says so.
+        by_echo: bool,
+    },
+}
+
+/// Consecutive bytes that have the same history.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Range {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) first: Sighting,
+    /// Where the range begins in its packet: ranges of one packet keep their order.
+    pub(super) within: u32,
+    pub(super) origin: Origin,
+    pub(super) delivery: Delivery,
+    pub(super) delivered_at: Instant,
+    /// Reports of duplicates (RFC 2883).
+    pub(super) duplicates: u8,
+    pub(super) again: Vec<Again>,
+}
+
+impl Range {
+    /// Its place in the order in which data passed the point of capture for the first time.
+    pub(super) fn order(&self) -> u64 {
+        const STEP: u32 = 128;
+        self.first.frame << 16 | u64::from((self.within / STEP).min(0xffff))
+    }
+
+    pub(super) fn last_sent(&self) -> Sighting {
+        self.again.last().map_or(self.first, |again| again.seen)
+    }
+
+    pub(super) fn is_delivered(&self) -> bool {
+        self.delivery != Delivery::Open
+    }
+}
+
+/// Ranges that do not overlap, in the order of their bytes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ranges {
+    ranges: VecDeque<Range>,
+    /// What came before this has been forgotten.
+    pub(super) floor: u64,
+}
+
+impl Ranges {
+    pub(super) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// The index of the first range that ends after `offset`.
+    pub(super) fn locate(&self, offset: u64) -> usize {
+        match self.ranges.back() {
+            Some(last) if last.end > offset => self.ranges.partition_point(|range| range.end <= offset),
+            _ => self.ranges.len(),
+        }
+    }
+
+    /// The end of the last range.
+    pub(super) fn end(&self) -> u64 {
+        self.ranges.back().map_or(self.floor, |range| range.end)
+    }
+
+    pub(super) fn at(&self, index: usize) -> Option<&Range> {
+        self.ranges.get(index)
+    }
+
+    pub(super) fn at_mut(&mut self, index: usize) -> Option<&mut Range> {
+        self.ranges.get_mut(index)
+    }
+
+    pub(super) fn front(&self) -> Option<&Range> {
+        self.ranges.front()
+    }
+
+    pub(super) fn insert(&mut self, index: usize, range: Range) {
+        if index == self.ranges.len() {
+            self.ranges.push_back(range);
+        } else {
+            self.ranges.insert(index, range);
+        }
+    }
+
+    /// Forgets the first range.
+    pub(super) fn pop_front(&mut self) -> Option<Range> {
+        let range = self.ranges.pop_front()?;
+        self.floor = self.floor.max(range.end);
+        if self.ranges.is_empty() && self.ranges.capacity() > 64 {
+            self.ranges.shrink_to(16);
+        }
+        Some(range)
+    }
+
+    /// Splits the range at `index` so that one begins at `offset`; returns that one's index.
+    pub(super) fn split(&mut self, index: usize, offset: u64) -> usize {
+        let Some(range) = self.ranges.get_mut(index) else { return index };
+        if offset <= range.start {
+            return index;
+        }
+        if offset >= range.end {
+            return index + 1;
+        }
+        let mut second = range.clone();
+        second.within = range.within.saturating_add((offset - range.start) as u32);
+        second.start = offset;
+        range.end = offset;
+        self.ranges.insert(index + 1, second);
+        index + 1
+    }
+
+    /// The end of the bytes that follow `from` without a gap.
+    pub(super) fn contiguous_from(&self, from: u64) -> u64 {
+        let mut end = from;
+        for range in self.ranges.range(self.locate(from)..) {
+            if range.start > end {
+                break;
+            }
+            end = end.max(range.end);
+        }
+        end
+    }
+}
