@@ -165,7 +165,7 @@ fn a_capture_that_is_cut_anywhere_gives_what_comes_before() {
     assert!(analyze(half).unwrap().warnings[0].contains("reading ended early"));
 }
 
-/// A small generator (SplitMix64), so that the same files are tested everywhere.
+/// A small generator (`SplitMix64`), so that the same files are tested everywhere.
 fn next(state: &mut u64) -> usize {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

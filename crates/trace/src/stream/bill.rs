@@ -174,6 +174,7 @@ impl Bill {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "sums of whole numbers of bytes")]
 mod tests {
     use super::*;
 
