@@ -12,7 +12,7 @@ use reknit_trace::{Analysis, Analyzer, Fates, Options, Place};
 use crate::table::Screen;
 use crate::{Failure, output};
 
-/// Tell what happened to the packets in captures: lost, reordered, duplicated, or retransmitted needlessly.
+/// Tell what happened to the packets in captures: lost, reordered, duplicated, or retransmitted spuriously.
 ///
 /// Reads pcap and pcapng, also with gzip or zstd. The first screen says what happened, what it cost, what to do, and how
 /// sure that is; then comes a table of the connections, the worst first. docs/analyze.md is a tutorial.

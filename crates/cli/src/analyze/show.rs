@@ -48,24 +48,24 @@ fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
 fn what(worst: &DirectionReport) -> String {
     let verdicts = &worst.verdicts;
     let retransmissions = verdicts.lost + verdicts.spurious;
-    let needless = verdicts.spurious as f64 / retransmissions.max(1) as f64;
+    let share = verdicts.spurious as f64 / retransmissions.max(1) as f64;
     let happened = match (verdicts.lost, verdicts.spurious) {
         _ if verdicts.all() == 0 => "all packets arrived once and in order".to_owned(),
         (0, 0) if verdicts.reordered > 0 => "packets were reordered, and nothing was lost".to_owned(),
-        (0, 0) => "nothing was lost or retransmitted needlessly".to_owned(),
-        (lost, 0) => format!("{} packets were lost, and nothing was retransmitted needlessly", count(lost as f64)),
-        (_, spurious) if needless >= 0.5 => format!(
-            "packets were late, not lost: {} of {} retransmissions ({}) were needless",
+        (0, 0) => "nothing was lost or retransmitted spuriously".to_owned(),
+        (lost, 0) => format!("{} packets were lost, and nothing was retransmitted spuriously", count(lost as f64)),
+        (_, spurious) if share >= 0.5 => format!(
+            "packets were late, not lost: {} of {} retransmissions ({}) were spurious",
             count(spurious as f64),
             count(retransmissions as f64),
-            per_cent(needless),
+            per_cent(share),
         ),
         (lost, spurious) => format!(
-            "{} packets were lost; {} of {} retransmissions ({}) were needless",
+            "{} packets were lost; {} of {} retransmissions ({}) were spurious",
             count(lost as f64),
             count(spurious as f64),
             count(retransmissions as f64),
-            per_cent(needless),
+            per_cent(share),
         ),
     };
     format!("stream {}, {} to {}: {happened}", worst.stream, worst.from, worst.to)
@@ -105,7 +105,7 @@ fn cost(worst: &DirectionReport) -> String {
             number(cost.lost_most_mbit_s),
         );
     } else if worst.verdicts.spurious > 0 {
-        text.push_str("; the needless retransmissions did not slow the sender down");
+        text.push_str("; the spurious retransmissions did not slow the sender down");
     }
     if worst.waited_s > 0.0 {
         let of = worst.waited_s / worst.duration_s.max(1e-9);
@@ -161,7 +161,7 @@ fn columns(directions: &[DirectionReport]) -> Vec<Column> {
         column("places p99", 2, &|d| d.reordering.extent_p99.map_or(String::new(), |n| n.to_string())),
         column("late p99, ms", 1, &|d| maybe(d.reordering.late_p99_ms)),
         column("copied", 3, &|d| whole(d.verdicts.duplicated)),
-        column("needless retransmissions", 0, &|d| whole(d.verdicts.spurious)),
+        column("spurious", 0, &|d| whole(d.verdicts.spurious)),
         column("cannot tell", 2, &|d| whole(d.verdicts.cannot_tell)),
         column("false slow-downs", 1, &|d| whole(d.cost.false_reductions)),
         column("waited, s", 2, &|d| number(d.waited_s)),

@@ -139,7 +139,7 @@ impl Rounds {
         self.episodes.push(episode);
     }
 
-    /// The packet `frame` was retransmitted needlessly.
+    /// The packet `frame` was retransmitted spuriously.
     pub(crate) fn on_spurious(&mut self, frame: u64) {
         let index = self.episodes.partition_point(|episode| episode.last_frame < frame);
         if let Some(episode) = self.episodes.get_mut(index).filter(|episode| episode.first_frame <= frame) {
