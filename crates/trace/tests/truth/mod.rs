@@ -12,58 +12,43 @@ use reknit_wire::{Endpoints, encode};
 
 /// What happened to a packet, or what is said about it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Label {
+pub(crate) enum Label {
     Lost,
     Reordered,
     Duplicated,
     Spurious,
 }
 
-/// All labels, in the order of tables.
-pub const LABELS: [Label; 4] = [Label::Lost, Label::Reordered, Label::Duplicated, Label::Spurious];
-
 /// Packets by what happened and by the verdict.
 #[derive(Clone, Debug, Default)]
-pub struct Confusion {
+pub(crate) struct Confusion {
     /// None: nothing happened, or nothing was said.
-    pub cells: BTreeMap<(Option<Label>, Option<Label>), u64>,
+    pub(crate) cells: BTreeMap<(Option<Label>, Option<Label>), u64>,
     /// What happened where the verdict was "cannot tell".
-    pub unknown: BTreeMap<Option<Label>, u64>,
+    pub(crate) unknown: BTreeMap<Option<Label>, u64>,
     /// Causes of spurious retransmissions: told rightly, told wrongly, not told.
-    pub why: [u64; 3],
+    pub(crate) why: [u64; 3],
 }
 
 impl Confusion {
-    pub fn add(&mut self, other: &Confusion) {
-        for (cell, count) in &other.cells {
-            *self.cells.entry(*cell).or_default() += count;
-        }
-        for (label, count) in &other.unknown {
-            *self.unknown.entry(*label).or_default() += count;
-        }
-        for (mine, theirs) in self.why.iter_mut().zip(other.why) {
-            *mine += theirs;
-        }
-    }
-
     fn sum(&self, which: impl Fn(Option<Label>, Option<Label>) -> bool) -> u64 {
         self.cells.iter().filter(|((truth, said), _)| which(*truth, *said)).map(|(_, count)| count).sum()
     }
 
     /// Things that happened.
-    pub fn happened(&self) -> u64 {
+    pub(crate) fn happened(&self) -> u64 {
         self.sum(|truth, _| truth.is_some())
             + self.unknown.iter().filter(|(l, _)| l.is_some()).map(|(_, n)| n).sum::<u64>()
     }
 
     /// The share of verdicts that are right, of those that commit themselves.
-    pub fn right(&self) -> f64 {
+    pub(crate) fn right(&self) -> f64 {
         let right = self.sum(|truth, said| truth.is_some() && truth == said);
         right as f64 / self.sum(|_, said| said.is_some()).max(1) as f64
     }
 
     /// The share of what happened for which there is a verdict.
-    pub fn committed(&self) -> f64 {
+    pub(crate) fn committed(&self) -> f64 {
         let committed = self.sum(|truth, said| truth.is_some() && said.is_some());
         committed as f64 / self.happened().max(1) as f64
     }
@@ -310,13 +295,13 @@ fn compare(labels: &BTreeSet<Label>, verdicts: &[Verdict], sent: &Sent, confusio
 }
 
 /// A run and what was made of it, at the sender and at the receiver.
-pub struct Judged {
+pub(crate) struct Judged {
     pub confusion: [Confusion; 2],
     pub analyses: [Analysis; 2],
 }
 
 /// Runs `variant` on `path`, and compares the verdicts at both ends with the truth.
-pub fn judge(path: &str, variant: &str, seconds: u64, seed: u64, has_ip_ids: bool) -> Judged {
+pub(crate) fn judge(path: &str, variant: &str, seconds: u64, seed: u64, has_ip_ids: bool) -> Judged {
     let profile = Arc::new(Profile::load(path, &[]).expect("a valid path"));
     let tcp = tcp_config(&profile).expect("valid options");
     let composition = (reknit_variants::find(variant).expect("a variant").compose)();
