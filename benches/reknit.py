@@ -27,7 +27,7 @@ ABLATIONS = {
     "`reknit`": "",
     "never reduces at once because of earlier outcomes": "[loss_detector]\nlearns_outcomes = false",
     "never reduces at once because many retransmissions are undecided": "[loss_detector]\nmax_undecided = 1000",
-    "keeps what slow start adds before a loss is decided": "[loss_detector]\ndrops_late_growth = false",
+    "slow start goes on while retransmissions are undecided": "[loss_detector]\nholds_slow_start = false",
     "grows by cumulative ACKs": '[congestion_control]\nprogress = "acked"',
     "limited transmit of RFC 3042": '[limited_transmit]\nalgorithm = "rfc3042"',
     "offers timestamps": "timestamps = true",

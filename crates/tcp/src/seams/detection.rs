@@ -1,6 +1,6 @@
 //! Loss detection: which segments are lost, how much evidence is needed, and whether a loss was spurious.
 
-use reknit_units::{Bytes, Instant, Segments};
+use reknit_units::{Instant, Segments};
 
 use crate::facts::{AckFacts, Context, Spurious};
 use crate::scoreboard::{Cause, SegId};
@@ -30,7 +30,6 @@ pub struct Verdicts {
     pub(crate) originals_lost: Vec<SegId>,
     pub(crate) repairs: Vec<SegId>,
     pub(crate) event: Option<SegId>,
-    pub(crate) cwnd_then: Option<Bytes>,
     pub(crate) withdrawn: Vec<SegId>,
     pub(crate) collapse: Option<Instant>,
     pub(crate) probe: bool,
@@ -70,13 +69,6 @@ impl Verdicts {
         self.event = Some(hole);
     }
 
-    /// The same for a loss that is found late: `cwnd` was the window when it happened. What slow start has added since is
-    /// not reduced but dropped.
-    pub fn late_event(&mut self, hole: SegId, cwnd: Bytes) {
-        self.event = Some(hole);
-        self.cwnd_then = Some(cwnd);
-    }
-
     /// Send a probe: new data if possible, else retransmit the last segment (RFC 8985 §7.3).
     pub fn probe(&mut self) {
         self.probe = true;
@@ -97,7 +89,6 @@ impl Verdicts {
         self.originals_lost.clear();
         self.repairs.clear();
         self.event = None;
-        self.cwnd_then = None;
         self.withdrawn.clear();
         self.collapse = None;
         self.probe = false;

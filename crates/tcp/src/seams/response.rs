@@ -57,8 +57,6 @@ pub struct Reduction {
     pub hole: SegId,
     /// FlightSize at the time of the congestion, without what limited transmit had added (RFC 5681 eq. 4).
     pub flight_size: Bytes,
-    /// cwnd at the time of the congestion, if it is found late ([`crate::seams::Verdicts::late_event`]).
-    pub cwnd_then: Option<Bytes>,
 }
 
 /// How and when a loss changes the window.

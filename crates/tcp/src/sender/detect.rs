@@ -82,7 +82,7 @@ impl Sender {
             if self.must_wait(now, hole) {
                 return false;
             }
-            self.reduce_from(now, Trigger::FastRetransmit, hole, ack, verdicts.cwnd_then);
+            self.reduce(now, Trigger::FastRetransmit, hole, ack);
         }
         for &(id, why) in &verdicts.lost {
             self.forced |= why == Why::PartialAck;

@@ -76,18 +76,6 @@ impl Sender {
     ///
     /// ECN: one window of data causes one reduction, whether it was marked, lost or both (RFC 3168 §6.1.2).
     pub(super) fn reduce(&mut self, now: Instant, trigger: Trigger, hole: SegId, ack: Option<&AckFacts<'_>>) {
-        self.reduce_from(now, trigger, hole, ack, None);
-    }
-
-    /// The same for congestion at a time when the window was `cwnd_then`.
-    pub(super) fn reduce_from(
-        &mut self,
-        now: Instant,
-        trigger: Trigger,
-        hole: SegId,
-        ack: Option<&AckFacts<'_>>,
-        cwnd_then: Option<Bytes>,
-    ) {
         if trigger != Trigger::Timeout && self.state.snd_una < self.ecn_recover {
             self.state.snapshot = None;
             return;
@@ -105,7 +93,6 @@ impl Sender {
                 DecreaseOf::FlightSize => flight_size,
                 DecreaseOf::Cwnd => self.within_recovery(self.state.cwnd),
             },
-            cwnd_then,
         };
         let before = Window { cwnd: self.within_recovery_or(self.state.cwnd), ssthresh: self.state.ssthresh };
         let cx = context!(self, now);

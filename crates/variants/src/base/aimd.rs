@@ -104,8 +104,7 @@ mod tests {
         let (snd, board, config) = (given::state(), Scoreboard::default(), reknit_tcp::Config::default());
         let cx = Context { now: reknit_units::Instant::ZERO, config: &config, snd: &snd, board: &board };
         let mut aimd = Aimd { progress: Progress::Acked, acked: segments(7).0 };
-        let reduction =
-            Reduction { trigger: Trigger::FastRetransmit, hole: SegId(0), flight_size: segments(8), cwnd_then: None };
+        let reduction = Reduction { trigger: Trigger::FastRetransmit, hole: SegId(0), flight_size: segments(8) };
         assert_eq!(aimd.ssthresh(&cx, &reduction), segments(4));
         let ack = AckFacts { ack: Offset::DATA + segments(1), ..given::ack() };
         assert_eq!(aimd.on_ack(&cx, &ack).cwnd, snd.cwnd);

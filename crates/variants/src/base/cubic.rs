@@ -181,8 +181,7 @@ impl CongestionControl for Cubic {
     /// §4.6 to §4.8: after a timeout the curve starts at the window at which congestion avoidance begins.
     fn ssthresh(&mut self, cx: &Context<'_>, reduction: &Reduction) -> Bytes {
         let smss = cx.snd.smss.0 as f64;
-        let cwnd =
-            cx.snd.cwnd.max(reduction.flight_size).min(reduction.cwnd_then.unwrap_or(Bytes::MAX)).0 as f64 / smss;
+        let cwnd = cx.snd.cwnd.max(reduction.flight_size).0 as f64 / smss;
         self.state.w_max = if reduction.trigger == Trigger::Timeout {
             0.0
         } else if self.config.fast_convergence && cwnd < self.state.w_max {

@@ -60,7 +60,7 @@ impl LossResponse for AtOnce {
     ) -> Option<Window> {
         let mut reduction = *reduction;
         if self.of == DecreaseOf::Cwnd {
-            reduction.flight_size = window(cx).min(reduction.cwnd_then.unwrap_or(Bytes::MAX));
+            reduction.flight_size = window(cx);
         }
         let ssthresh = congestion.ssthresh(cx, &reduction).max(cx.snd.smss * 2);
         let cwnd = match reduction.trigger {

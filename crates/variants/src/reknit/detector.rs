@@ -4,7 +4,7 @@
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Cause, Duplicate, Record, SegId};
 use reknit_tcp::seams::{LateAcks, LossDetector, Plugin, Verdicts, Why};
-use reknit_units::{Bytes, Duration, Instant, Segments};
+use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,21 +24,20 @@ const MAX_PROBES: u32 = 2;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The window is reduced at once if there are more undecided retransmissions than this. Slow start pauses while
-    /// there are more than half as many.
+    /// The window is reduced at once if there are more undecided retransmissions than this.
     #[schemars(range(min = 0, max = 1000))]
     pub max_undecided: u32,
     /// Reduce the window at once if most of the recent retransmissions were needed.
     pub learns_outcomes: bool,
-    /// A loss that is decided late drops what slow start has added since it happened.
-    pub drops_late_growth: bool,
+    /// Slow start pauses while a repair is undecided.
+    pub holds_slow_start: bool,
     /// Retransmissions carry the timestamp of the first transmission, if timestamps were negotiated.
     pub repeats_timestamps: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { max_undecided: 10, learns_outcomes: true, drops_late_growth: true, repeats_timestamps: true }
+        Config { max_undecided: 10, learns_outcomes: true, holds_slow_start: true, repeats_timestamps: true }
     }
 }
 
@@ -193,17 +192,15 @@ impl LearnedLateness {
             }
             verdicts.repair(id);
             if is_first {
-                self.remember(cx, id, record, missed);
+                self.remember(cx, id, missed);
             }
         }
     }
 
-    fn remember(&mut self, cx: &Context<'_>, id: SegId, record: &Record, missed: Instant) {
+    fn remember(&mut self, cx: &Context<'_>, id: SegId, missed: Instant) {
         let queue = self.rounds.had_queue(id);
         let known = if queue { missed + cx.snd.srtt.unwrap_or_default() } else { missed };
-        // Slow start doubles the window within the round trip before a loss shows.
-        let cwnd = if self.config.drops_late_growth { record.cwnd_at_sent.saturating_mul(2) } else { u32::MAX };
-        let forgotten = self.repairs.add(cx.now, id, missed, cwnd, cx.board.first_sent_after(known));
+        let forgotten = self.repairs.add(cx.now, id, missed, cx.board.first_sent_after(known));
         if let Some(repair) = forgotten {
             self.reductions.settle(&repair);
         }
@@ -227,22 +224,18 @@ impl LearnedLateness {
             }
         }
         if let Some(repair) = cause {
-            self.reduce(repair.first, repair.window_end(), Bytes(u64::from(repair.cwnd)), verdicts);
+            self.reduce(repair.first, repair.window_end(), verdicts);
         }
     }
 
-    /// How many retransmissions are undecided, of those to which `counts` applies.
-    fn undecided(&self, counts: impl Fn(&Repair) -> bool) -> u32 {
-        self.repairs.iter().filter(|repair| !repair.is_lost && counts(repair)).map(Repair::len).sum()
-    }
-
     fn reduces_at_once(&self) -> bool {
-        self.undecided(|repair| self.reductions.is_unanswered(repair)) > self.config.max_undecided
+        let undecided = self.repairs.iter().filter(|repair| !repair.is_lost && self.reductions.is_unanswered(repair));
+        undecided.map(Repair::len).sum::<u32>() > self.config.max_undecided
             || (self.config.learns_outcomes && self.outcomes.are_mostly_needed())
     }
 
-    fn reduce(&mut self, hole: SegId, window_end: SegId, cwnd_then: Bytes, verdicts: &mut Verdicts) {
-        verdicts.late_event(hole, cwnd_then);
+    fn reduce(&mut self, hole: SegId, window_end: SegId, verdicts: &mut Verdicts) {
+        verdicts.event(hole);
         self.lateness.learn_loss();
         self.reductions.add(hole, window_end);
     }
@@ -263,7 +256,7 @@ impl LearnedLateness {
             verdicts.lost(id, Why::Deadline);
         }
         if is_first {
-            self.reduce(cx.board.first(), cx.board.next_id(), Bytes::MAX, verdicts);
+            self.reduce(cx.board.first(), cx.board.next_id(), verdicts);
             self.reductions.settle_all();
         }
         verdicts.collapse(cx.now);
@@ -305,7 +298,7 @@ impl LossDetector for LearnedLateness {
     }
 
     fn holds_growth(&self, cx: &Context<'_>) -> bool {
-        cx.snd.in_slow_start() && self.undecided(|_| true) > self.config.max_undecided / 2
+        self.config.holds_slow_start && cx.snd.in_slow_start() && self.repairs.iter().any(|repair| !repair.is_lost)
     }
 
     fn withdraws(&self) -> bool {

@@ -94,7 +94,7 @@ mod tests {
         let mut repairs = Repairs::new();
         for id in [1, 5, 20] {
             let at = Instant::ZERO + Duration::from_millis(id);
-            repairs.add(at, SegId(id), at, 0, SegId(id + 10));
+            repairs.add(at, SegId(id), at, SegId(id + 10));
         }
         repairs
     }

@@ -22,8 +22,6 @@ pub(super) struct Repair {
     retransmitted: u32,
     /// When the last of `acked` was acknowledged, in the same unit.
     delivered: u32,
-    /// cwnd when the loss of `first` could have been known at the earliest, in bytes.
-    pub(super) cwnd: u32,
     /// Segments up to here, counted from `first`, belong to the same congestion event.
     window: u32,
     /// It was decided to be a loss. Until then it is undecided.
@@ -90,14 +88,7 @@ impl Repairs {
 
     /// `id`, missing since `opened`, is retransmitted `now`. Losses of segments below `window_end` belong to the same
     /// congestion event. Returns the repair that is dropped to make room.
-    pub(super) fn add(
-        &mut self,
-        now: Instant,
-        id: SegId,
-        opened: Instant,
-        cwnd: u32,
-        window_end: SegId,
-    ) -> Option<Repair> {
+    pub(super) fn add(&mut self, now: Instant, id: SegId, opened: Instant, window_end: SegId) -> Option<Repair> {
         let retransmitted = micros(now.since(opened));
         if let Some(last) = self.list.last_mut()
             && last.opened == opened
@@ -116,7 +107,6 @@ impl Repairs {
             opened,
             retransmitted,
             delivered: 0,
-            cwnd,
             window,
             is_lost: false,
         });
@@ -199,7 +189,7 @@ mod tests {
     }
 
     fn added(repairs: &mut Repairs, now: u64, id: u64, opened: u64) -> Option<Repair> {
-        repairs.add(at(now), SegId(id), at(opened), 0, SegId(id + 10))
+        repairs.add(at(now), SegId(id), at(opened), SegId(id + 10))
     }
 
     #[test]

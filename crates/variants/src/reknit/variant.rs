@@ -33,9 +33,8 @@
 //!   queue overflows until the sender responds.
 //! - *Undo.* A reduction is undone when all retransmissions of its event turn out to be spurious. The window becomes
 //!   what it would be without it, even if other reductions followed.
-//! - *Grow.* The window grows by the bytes delivered, including SACKed ones. Slow start pauses while more than five
-//!   retransmissions are undecided. If a loss is decided late, the reduction starts from the window at the time when
-//!   the loss could have been known: what slow start has added since is dropped. The window limits the pipe.
+//! - *Grow.* The window grows by the bytes delivered, including SACKed ones. Slow start pauses while a retransmission
+//!   is undecided. The window limits the pipe.
 //! - *Probe.* There is no retransmission timer. If no ACK arrives for 1.5 round trips plus the wait, the sender sends a
 //!   probe. If two probes are not answered, everything outstanding is marked lost, as after a timeout.
 //! - *Timestamps.* They are not offered. If the connection has them anyway, a retransmission carries the timestamp of
