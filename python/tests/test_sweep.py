@@ -130,11 +130,11 @@ def test_a_killed_sweep_goes_on_where_it_was(how: signal.Signals, tmp_path: Path
 
 def test_what_algorithms_show_is_kept(tmp_path: Path) -> None:
     """Also in a store; null for variants that do not show it."""
-    grid = {"path": "rr-tcp", "duration": "20s"}, {"variant": ["sack", "rr-ta"]}, 1
+    grid = {"path": "reordered-and-lossy", "duration": "20s"}, {"variant": ["sack", "rr-ta"]}, 1
     with ThreadPoolExecutor(1) as thread:
         table = reknit.sweep(*grid, thread, tmp_path)
         assert table.equals(reknit.sweep(*grid, thread, tmp_path))
-    run = reknit.simulate("rr-tcp", "rr-ta", duration="20s").totals
+    run = reknit.simulate("reordered-and-lossy", "rr-ta", duration="20s").totals
     shown = sorted(name for name in run if "." in name)
     assert shown == [f"dup_thresh.fa_ratio{statistic}" for statistic in ("", "_mean", "_std")]
     assert table.select(shown).rows() == [(None, None, None), tuple(run[name] for name in shown)]

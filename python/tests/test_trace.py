@@ -83,21 +83,21 @@ def test_runs_are_measured_and_comparisons_are_not() -> None:
 def test_numbers_that_an_algorithm_shows_are_columns() -> None:
     """With the name of their seam, in every table; null for variants that do not show them."""
     ratio = "dup_thresh.fa_ratio"
-    run = reknit.simulate("rr-tcp", "rr-ta", duration="20s", sample_every="1s")
+    run = reknit.simulate("reordered-and-lossy", "rr-ta", duration="20s", sample_every="1s")
     assert 0 < run.totals[ratio] < 0.99
     assert 0 < run.totals[f"{ratio}_mean"] < 0.99
     assert run.totals[f"{ratio}_std"] > 0
     assert run.series[ratio].is_between(0, 0.99).all()
     assert run.series[ratio][-1] == run.totals[ratio] == run.groups[ratio][0]
-    compared = reknit.compare("rr-tcp", ["sack", "rr-ta"], duration="20s", seeds=2)
+    compared = reknit.compare("reordered-and-lossy", ["sack", "rr-ta"], duration="20s", seeds=2)
     assert compared.runs[ratio].to_list()[:3] == [None, None, run.totals[ratio]]
     mean = compared.runs[ratio][2:].mean()
     assert compared.summary[ratio].to_list() == [None, pytest.approx(mean)]
     assert compared.groups[ratio].to_list() == compared.runs[ratio].to_list()
     assert compared.document["variants"][1]["shown"] == {ratio: compared.summary[ratio][1]}
-    packets = reknit.trace("rr-tcp", "rr-ta", duration="20s")
+    packets = reknit.trace("reordered-and-lossy", "rr-ta", duration="20s")
     seen = packets.filter(pl.col("end") == "sender", pl.col("event") != "lost")[ratio]
     assert seen.null_count() == 0
     assert seen[-1] == run.totals[ratio]
     assert packets.filter(pl.col("end") == "receiver")[ratio].is_null().all()
-    assert ratio not in reknit.simulate("rr-tcp", "sack", duration="1s").totals
+    assert ratio not in reknit.simulate("reordered-and-lossy", "sack", duration="1s").totals
