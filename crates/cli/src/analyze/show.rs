@@ -13,11 +13,12 @@ const MOST_ROWS: usize = 20;
 pub(super) fn text(analysis: &Analysis, screen: Screen) -> String {
     let width = screen.text_width();
     let title = format!(
-        "{}: {} packets in {} s, {} TCP connections",
+        "{}: {} packets in {} s, {} TCP connection{}",
         analysis.file,
         count(analysis.packets as f64),
         number(analysis.duration_s),
         count(analysis.streams as f64),
+        if analysis.streams == 1 { "" } else { "s" },
     );
     let mut text = screen.heading(&title) + "\n\n";
     let Some(worst) = analysis.directions.first() else {

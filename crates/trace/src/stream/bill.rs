@@ -2,7 +2,8 @@
 //!
 //! Data is counted in rounds, each as long as the shortest round trip, so that a round's bytes are the rate and not the
 //! queue. The retransmissions of successive rounds form an episode. What is missing in the rounds from its beginning, until
-//! the rate of before is reached again, is its cost.
+//! the rate of before is reached again, is its cost: at least compared with the rounds just before, at most compared with
+//! the best round so far.
 
 use reknit_units::{Duration, Instant};
 
@@ -24,7 +25,7 @@ struct Episode {
     last_frame: u64,
     retransmissions: u32,
     spurious: u32,
-    /// Bytes of a round before: the mean and the largest.
+    /// Bytes of a round: the mean of the last ones before, and the largest of all so far.
     usual: f64,
     most: f64,
     /// Bytes that are missing compared with these.
@@ -54,6 +55,8 @@ pub(crate) struct Rounds {
     bytes: u64,
     /// Bytes per second of the best round.
     peak: f64,
+    /// Bytes of the largest round.
+    best: f64,
     /// Bytes of the last rounds.
     last: Vec<f64>,
     has_retransmission: bool,
@@ -85,6 +88,7 @@ impl Rounds {
     fn end_round(&mut self) {
         let bytes = std::mem::take(&mut self.bytes) as f64;
         let again = std::mem::take(&mut self.has_retransmission);
+        self.best = self.best.max(bytes);
         self.empty = if bytes == 0.0 { self.empty + 1 } else { 0 };
         if let Some(episode) = self.episodes.last_mut().filter(|episode| !episode.is_closed) {
             episode.rounds = if again { 0 } else { episode.rounds + 1 };
@@ -121,11 +125,11 @@ impl Rounds {
         let open = self.episodes.last_mut().filter(|episode| !episode.is_closed);
         let (usual, most) = if let Some(episode) = open {
             episode.is_closed = true;
-            (episode.usual, episode.most)
+            (episode.usual, self.best)
         } else {
             let rounds = self.last.iter().copied().filter(|bytes| *bytes > 0.0);
-            let (sum, count) = rounds.clone().fold((0.0, 0.0), |(sum, count), bytes| (sum + bytes, count + 1.0));
-            (if count > 0.0 { sum / count } else { 0.0 }, rounds.fold(0.0, f64::max))
+            let (sum, count) = rounds.fold((0.0, 0.0), |(sum, count), bytes| (sum + bytes, count + 1.0));
+            (if count > 0.0 { sum / count } else { 0.0 }, self.best)
         };
         let episode = Episode {
             first_frame: frame,
