@@ -1,8 +1,8 @@
 //! No variant works longer on an event than `docs/limits.md` says, and none is without a timer, whatever the peer claims.
 
 use reknit_tcp::{CloseReason, Config, State};
-use reknit_testkit::{Ack, Script, config, variant};
-use reknit_units::Segments;
+use reknit_testkit::{Ack, SMSS, Script, config, variant};
+use reknit_units::{Bytes, Segments};
 use reknit_variants::VARIANTS;
 
 /// All but those that rely on a simulator to tell them what was lost.
@@ -62,14 +62,16 @@ fn a_further_hole_costs_the_same_however_many_there_are() {
 #[test]
 fn a_receiver_that_reneges_again_and_again_is_given_up() {
     for name in names() {
-        let mut s = Script::new(1000, &variant(name), config(10), 100);
-        s.take();
-        let claim = Ack { cum: 0, blocks: vec![(1, 10)], ..Ack::default() };
-        for n in 1..60 {
+        let composition = variant(name);
+        let mut s = Script::idle(1000, composition.build(), composition.configure(config(1)), 100);
+        s.connection.write(Bytes(SMSS)); // and no more, whose timers would hide it
+        s.at(100).take();
+        let claim = Ack { cum: 0, blocks: vec![(1, 1)], ..Ack::default() };
+        for n in 0..60 {
             if s.info().state == State::Closed {
                 break;
             }
-            s.at(200 + n * 7000).deliver(&claim); // checks that a timer runs
+            s.at(200 + n * 800).deliver(&claim); // checks that a timer runs
             s.take();
         }
         s.at(86_400_000);
