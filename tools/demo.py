@@ -64,10 +64,11 @@ def live(folder: Path) -> None:
     payload = folder / "demo-file"
     program = RELEASE.read_bytes()
     payload.write_bytes((program * (FILE_SIZE // len(program) + 1))[:FILE_SIZE])
-    command = [RELEASE, "testbed", "--path", LIVE, "--file", payload, "--duration", "120 s"]
+    command = [RELEASE, "testbed", "--path", LIVE, "--file", payload, "--duration", "30 s"]
     kernels = [f"kernel:{name}" for name in KERNELS if name in AVAILABLE.read_text().split()]
     command += ["--variants", ",".join([*kernels, "reknit"]), "--to", "kernel:cubic,reknit"]
-    subprocess.run(command, check=True)
+    # A transfer that does not finish in time is a row of the table, not the end of the demo.
+    subprocess.run(command, check=False)
 
 
 def papers(folder: Path) -> Path:
