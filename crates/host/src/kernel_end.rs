@@ -64,7 +64,7 @@ impl Shared {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Ends whatever the task is waiting for; the task then counts as finished.
+    /// Ends the task's wait; the task then counts as finished.
     fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
         if let Some(socket) = self.lock().as_ref() {

@@ -220,7 +220,7 @@ impl Watched {
 
     /// A data segment has arrived.
     fn on_data_arrived(&mut self, carried: Transmission) {
-        // If one copy has arrived, not all were lost, whatever happens to the others.
+        // If one copy has arrived, not all were lost, even if the others are.
         self.lost.remove(&carried.segment);
         if carried.number == 1
             && let Some(sent) = self.flight.remove(&carried.segment)

@@ -128,7 +128,7 @@ pub struct Config {
     /// Time in TIME-WAIT: twice the maximum segment lifetime (RFC 9293 §3.4.2).
     pub time_wait: Duration,
     /// Accept a SYN while waiting for the answer to our own (RFC 9293 §3.5, figure 8). Both ends of a simultaneous open
-    /// need it. Off, because anybody who guesses the ports could otherwise prevent a connection with one SYN.
+    /// need it. Off, because an attacker who guesses the ports could otherwise prevent a connection with one SYN.
     pub simultaneous_open: bool,
     /// Time after which a passive open whose SYN-ACK is not acknowledged returns to LISTEN.
     pub half_open_timeout: Duration,

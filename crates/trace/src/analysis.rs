@@ -18,7 +18,7 @@ pub const N: [u32; 6] = [1, 2, 3, 5, 10, 20];
 /// Version of the JSON document.
 const FORMAT: &str = "reknit-analysis-1";
 
-/// What a capture tells.
+/// The result of the analysis of a capture.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Analysis {
     /// Version of the document's format: `reknit-analysis-1`.
@@ -68,7 +68,7 @@ pub struct DirectionReport {
     pub goodput_mbit_s: f64,
     /// The highest rate of all rounds of one round trip, Mbit/s; retransmissions included.
     pub peak_mbit_s: f64,
-    /// Round trips between the two ends, ms; null if nothing tells.
+    /// Round trips between the two ends, ms; null if unknown.
     pub round_trip: Option<RoundTripReport>,
     /// The verdicts.
     pub verdicts: Verdicts,

@@ -31,7 +31,7 @@ pub enum Reason {
     SeveralTransmissions,
     /// The data was acknowledged long ago, and its packets are forgotten.
     Forgotten,
-    /// The capture ends before anything tells.
+    /// The capture ends before this can be decided.
     CaptureEnds,
 }
 

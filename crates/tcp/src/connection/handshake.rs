@@ -148,8 +148,8 @@ impl Connection {
         }
     }
 
-    /// Returns to LISTEN: a RST has refused the SYN-ACK of a passive open (RFC 9293 §3.10.7.4), or nobody has
-    /// acknowledged it in time.
+    /// Returns to LISTEN: a RST has refused the SYN-ACK of a passive open (RFC 9293 §3.10.7.4), or it
+    /// was not acknowledged in time.
     pub(super) fn listen_again(&mut self) {
         self.handshake = Handshake::new(&self.config, super::offered(&self.receiver.plugins.header_support));
         self.sender.forget_syn_timeouts();

@@ -265,7 +265,7 @@ impl Sender {
         }
     }
 
-    /// A refused probe is retransmitted as the beginning of a full segment; as a segment of its own it would shift all
+    /// A refused probe is retransmitted as the beginning of a full segment; as a separate segment it would shift all
     /// segments after it.
     fn complete_probe(&mut self) {
         let last = self.board.first();

@@ -25,7 +25,7 @@
 //! are left out: an ACK within a segment would be ACK division, a repeated one a duplicate. Where §4.3 clears the ACK
 //! flag, data segments are sent without SACK instead (RFC 9293 requires the flag). Duplicates are spaced by the mean
 //! time between all arrivals of the epoch, including those acknowledged at once. If a gap remains when another one
-//! closes, it begins an epoch of its own. The thesis does not specify the initial threshold, the number of strides
+//! closes, it begins a separate epoch. The thesis does not specify the initial threshold, the number of strides
 //! kept, the gain, or the limits of the time without arrivals. A duplicate segment is acknowledged at once with its
 //! DSACK; with SACK, that ACK also reports everything withheld. A closing window and the FIN release everything.
 //!

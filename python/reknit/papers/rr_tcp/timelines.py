@@ -175,7 +175,7 @@ def _resets(packets: pl.DataFrame) -> tuple[float, float]:
     sender = at_sender(packets)
     cause = pl.when(pl.col("event") == "send").then(pl.col("cause"))
     turn = pl.when(cause.is_in(["timeout", "fast_retransmit"])).then(cause).forward_fill()
-    # During recovery the threshold is that of its start.
+    # During recovery, the threshold keeps its value from the start of the recovery.
     used = sender.with_columns(turn=turn).filter(pl.col("phase").is_in(["open", "disorder"]))
     reset = used.filter(pl.col("turn") == "timeout")["dup_thresh_segments"].max()
     return float(reset), float(used["dup_thresh_segments"].diff().max())  # type: ignore[arg-type]
