@@ -65,6 +65,17 @@ impl Column {
         Column { title: title.into(), rank, align, folds_to: None, cells: Vec::new() }
     }
 
+    /// A column with the cell of each row.
+    pub(crate) fn of<R>(
+        title: impl Into<Cow<'static, str>>,
+        rank: u8,
+        align: Align,
+        rows: impl IntoIterator<Item = R>,
+        cell: impl Fn(R) -> String,
+    ) -> Column {
+        Column { cells: rows.into_iter().map(cell).collect(), ..Column::new(title, rank, align) }
+    }
+
     /// A column of text that may be folded to `width`.
     pub(crate) fn folding(title: &'static str, rank: u8, width: usize) -> Column {
         Column { folds_to: Some(width), ..Column::new(title, rank, Align::Left) }

@@ -15,9 +15,9 @@ pub(super) fn text(analysis: &Analysis, screen: Screen) -> String {
     let title = format!(
         "{}: {} packets in {} s, {} TCP connection{}",
         analysis.file,
-        count(analysis.packets as f64),
+        whole(analysis.packets),
         number(analysis.duration_s),
-        count(analysis.streams as f64),
+        whole(analysis.streams),
         if analysis.streams == 1 { "" } else { "s" },
     );
     let mut text = screen.heading(&title) + "\n\n";
@@ -54,18 +54,18 @@ fn what(worst: &DirectionReport) -> String {
         _ if verdicts.all() == 0 => "all packets arrived once and in order".to_owned(),
         (0, 0) if verdicts.reordered > 0 => "packets were reordered, and nothing was lost".to_owned(),
         (0, 0) => "nothing was lost or retransmitted spuriously".to_owned(),
-        (lost, 0) => format!("{} packets were lost, and nothing was retransmitted spuriously", count(lost as f64)),
+        (lost, 0) => format!("{} packets were lost, and nothing was retransmitted spuriously", whole(lost)),
         (_, spurious) if share >= 0.5 => format!(
             "packets were late, not lost: {} of {} retransmissions ({}) were spurious",
-            count(spurious as f64),
-            count(retransmissions as f64),
+            whole(spurious),
+            whole(retransmissions),
             per_cent(share),
         ),
         (lost, spurious) => format!(
             "{} packets were lost; {} of {} retransmissions ({}) were spurious",
-            count(lost as f64),
-            count(spurious as f64),
-            count(retransmissions as f64),
+            whole(lost),
+            whole(spurious),
+            whole(retransmissions),
             per_cent(share),
         ),
     };
@@ -86,7 +86,7 @@ fn path(worst: &DirectionReport) -> String {
     let share = worst.verdicts.lost as f64 / worst.packets.max(1) as f64;
     let _ = write!(text, "; {} were lost", per_cent(share));
     if worst.verdicts.duplicated > 0 {
-        let _ = write!(text, "; the network copied {}", count(worst.verdicts.duplicated as f64));
+        let _ = write!(text, "; the network copied {}", whole(worst.verdicts.duplicated));
     }
     if let Some(round_trip) = &worst.round_trip {
         let _ = write!(text, "; the round trip is {} ms", number(round_trip.least_ms));
@@ -101,7 +101,7 @@ fn cost(worst: &DirectionReport) -> String {
         let _ = write!(
             text,
             "; the sender slowed down {} times for nothing, which cost an estimated {} to {} Mbit/s",
-            count(cost.false_reductions as f64),
+            whole(cost.false_reductions),
             number(cost.lost_least_mbit_s),
             number(cost.lost_most_mbit_s),
         );
@@ -125,7 +125,7 @@ fn sure(worst: &DirectionReport) -> String {
     };
     let all = worst.verdicts.all();
     let told = 1.0 - worst.verdicts.cannot_tell as f64 / all.max(1) as f64;
-    format!("captured at the {place} ({how}); a verdict on {} of {} events", per_cent(told), count(all as f64))
+    format!("captured at the {place} ({how}); a verdict on {} of {} events", per_cent(told), whole(all))
 }
 
 fn place(place: Place) -> &'static str {
@@ -137,34 +137,34 @@ fn place(place: Place) -> &'static str {
 }
 
 fn columns(directions: &[DirectionReport]) -> Vec<Column> {
-    let shown = || directions.iter().take(MOST_ROWS);
-    let column = |title: &'static str, rank: u8, cell: &dyn Fn(&DirectionReport) -> String| {
-        let mut column = Column::new(title, rank, Align::Right);
-        column.cells = shown().map(cell).collect();
-        column
+    let of = |title, rank, align, cell: fn(&DirectionReport) -> String| {
+        Column::of(title, rank, align, directions.iter().take(MOST_ROWS), cell)
     };
-    let left = |title: &'static str, rank: u8, cell: &dyn Fn(&DirectionReport) -> String| {
-        let mut column = Column::new(title, rank, Align::Left);
-        column.cells = shown().map(cell).collect();
-        column
-    };
-    let whole = |n: u64| count(n as f64);
-    let maybe = |value: Option<f64>| value.map_or(String::new(), number);
+    let left = |title, rank, cell| of(title, rank, Align::Left, cell);
+    let column = |title, rank, cell| of(title, rank, Align::Right, cell);
     vec![
-        column("stream", 0, &|d| d.stream.to_string()),
-        left("from", 1, &|d| d.from.clone()),
-        left("to", 2, &|d| d.to.clone()),
-        left("captured at", 3, &|d| place(d.captured_at).to_owned()),
-        column("Mbit/s", 0, &|d| number(d.goodput_mbit_s)),
-        column("packets", 1, &|d| whole(d.packets)),
-        column("lost", 0, &|d| whole(d.verdicts.lost)),
-        column("reordered", 0, &|d| whole(d.verdicts.reordered)),
-        column("places p99", 2, &|d| d.reordering.extent_p99.map_or(String::new(), |n| n.to_string())),
-        column("late p99, ms", 1, &|d| maybe(d.reordering.late_p99_ms)),
-        column("copied", 3, &|d| whole(d.verdicts.duplicated)),
-        column("spurious", 0, &|d| whole(d.verdicts.spurious)),
-        column("cannot tell", 2, &|d| whole(d.verdicts.cannot_tell)),
-        column("false slow-downs", 1, &|d| whole(d.cost.false_reductions)),
-        column("waited, s", 2, &|d| number(d.waited_s)),
+        column("stream", 0, |d| d.stream.to_string()),
+        left("from", 1, |d| d.from.clone()),
+        left("to", 2, |d| d.to.clone()),
+        left("captured at", 3, |d| place(d.captured_at).to_owned()),
+        column("Mbit/s", 0, |d| number(d.goodput_mbit_s)),
+        column("packets", 1, |d| whole(d.packets)),
+        column("lost", 0, |d| whole(d.verdicts.lost)),
+        column("reordered", 0, |d| whole(d.verdicts.reordered)),
+        column("places p99", 2, |d| d.reordering.extent_p99.map_or(String::new(), |n| n.to_string())),
+        column("late p99, ms", 1, |d| maybe(d.reordering.late_p99_ms)),
+        column("copied", 3, |d| whole(d.verdicts.duplicated)),
+        column("spurious", 0, |d| whole(d.verdicts.spurious)),
+        column("cannot tell", 2, |d| whole(d.verdicts.cannot_tell)),
+        column("false slow-downs", 1, |d| whole(d.cost.false_reductions)),
+        column("waited, s", 2, |d| number(d.waited_s)),
     ]
+}
+
+fn whole(n: u64) -> String {
+    count(n as f64)
+}
+
+fn maybe(value: Option<f64>) -> String {
+    value.map_or(String::new(), number)
 }

@@ -65,19 +65,20 @@ fn foot(comparisons: &[Comparison], screen: Screen, took: std::time::Duration) -
 }
 
 fn table_columns(comparison: &Comparison) -> Vec<Column> {
-    let left = |title, cell: fn(&Row) -> String| column(comparison, title, 0, Align::Left, cell);
-    let right = |title, rank, cell: fn(&Row) -> String| column(comparison, title, rank, Align::Right, cell);
+    let left = |title, cell: fn(&Row) -> String| Column::of(title, 0, Align::Left, &comparison.variants, cell);
+    let right =
+        |title, rank, cell: fn(&Row) -> String| Column::of(title, rank, Align::Right, &comparison.variants, cell);
     let share = |share: Option<f64>| share.map_or("-".to_owned(), output::per_cent);
     let mut columns = vec![left("variant", |row| row.variant.clone())];
     if !comparison.complete {
         let seeds = comparison.seeds;
         let runs = |row: &Row| format!("{} of {seeds}", row.runs.len());
-        columns.push(column(comparison, "runs", 1, Align::Right, runs));
+        columns.push(Column::of("runs", 1, Align::Right, &comparison.variants, runs));
     }
     columns.push(right("Mbit/s", 0, |row| output::estimate(&row.goodput_mbit_s)));
-    columns.push(column(comparison, "of in-order", 0, Align::Right, |row| share(row.of_in_order)));
+    columns.push(Column::of("of in-order", 0, Align::Right, &comparison.variants, |row| share(row.of_in_order)));
     if comparison.variants.iter().any(|row| row.of_possible.is_some()) {
-        columns.push(column(comparison, "of possible", 1, Align::Right, |row| share(row.of_possible)));
+        columns.push(Column::of("of possible", 1, Align::Right, &comparison.variants, |row| share(row.of_possible)));
     }
     columns.extend([
         right("retransmitted", 2, |row| output::per_cent(row.share(|r| r.retransmissions.total, |r| r.segments_sent))),
@@ -100,7 +101,7 @@ fn table_columns(comparison: &Comparison) -> Vec<Column> {
 
 /// Columns that only some comparisons have.
 fn extra_columns(comparison: &Comparison) -> Vec<Column> {
-    let right = |title, cell: fn(&Row) -> String| column(comparison, title, 0, Align::Right, cell);
+    let right = |title, cell: fn(&Row) -> String| Column::of(title, 0, Align::Right, &comparison.variants, cell);
     let has = |what: fn(&RunSummary) -> bool| comparison.variants.iter().flat_map(|row| &row.runs).any(what);
     let mut columns = Vec::new();
     if has(|run| run.transactions.is_some()) {
@@ -115,18 +116,6 @@ fn extra_columns(comparison: &Comparison) -> Vec<Column> {
         columns.push(right("Jain", |row| format!("{:.3}", row.mean(|run| run.jain))));
     }
     columns
-}
-
-fn column(
-    comparison: &Comparison,
-    title: &'static str,
-    rank: u8,
-    align: Align,
-    cell: impl Fn(&Row) -> String,
-) -> Column {
-    let mut column = Column::new(title, rank, align);
-    column.cells = comparison.variants.iter().map(cell).collect();
-    column
 }
 
 fn milliseconds(ms: f64) -> String {

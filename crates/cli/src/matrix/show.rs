@@ -52,13 +52,10 @@ fn people(report: &MatrixReport) -> String {
 }
 
 fn columns(rows: &[&Shares]) -> Vec<Column> {
-    let mut variant = Column::new("variant", 0, Align::Left);
-    variant.cells = rows.iter().map(|row| row.variant.clone()).collect();
-    let mut columns = vec![variant];
+    let mut columns = vec![Column::of("variant", 0, Align::Left, rows, |row| row.variant.clone())];
     if rows.iter().any(|row| row.live) {
-        let mut how = Column::new("run", 0, Align::Left);
-        how.cells = rows.iter().map(|row| if row.live { "live" } else { "simulated" }.to_owned()).collect();
-        columns.push(how);
+        let how = |row: &&Shares| if row.live { "live" } else { "simulated" }.to_owned();
+        columns.push(Column::of("run", 0, Align::Left, rows, how));
     }
     columns.extend(spread(rows, ["of in-order", "median", "min"], 0, |row| row.of_in_order));
     if rows.iter().any(|row| row.of_possible.is_some()) {
@@ -75,9 +72,8 @@ fn spread(
 ) -> [Column; 3] {
     let values: [fn(Spread) -> f64; 3] = [|s| s.mean, |s| s.median, |s| s.min];
     let column = |title: &'static str, value: fn(Spread) -> f64| {
-        let mut column = Column::new(title, rank, Align::Right);
-        column.cells = rows.iter().map(|row| of(row).map_or("-".to_owned(), |s| output::per_cent(value(s)))).collect();
-        column
+        let cell = |row: &&Shares| of(row).map_or("-".to_owned(), |s| output::per_cent(value(s)));
+        Column::of(title, rank, Align::Right, rows, cell)
     };
     [column(titles[0], values[0]), column(titles[1], values[1]), column(titles[2], values[2])]
 }

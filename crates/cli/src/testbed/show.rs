@@ -119,9 +119,7 @@ fn column(
     pairs: &[Vec<&Transfer>],
     cell: impl Fn(&Pair) -> String,
 ) -> Column {
-    let mut column = Column::new(title, rank, align);
-    column.cells = pairs.iter().map(|pair| cell(pair)).collect();
-    column
+    Column::of(title, rank, align, pairs, |pair| cell(pair))
 }
 
 /// `cell`, or a dash if nothing of the pair was measured.

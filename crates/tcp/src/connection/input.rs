@@ -126,7 +126,7 @@ impl Connection {
 
     /// True if the peer may have sent this old data again because it does not know that it has arrived. Such a segment
     /// begins within a window below RCV.NXT, and its acknowledgment is acceptable. Others come from long ago, or from
-    /// somebody who guesses numbers; only a limited number of them is answered.
+    /// an attacker who guesses numbers; only a limited number of them is answered.
     fn may_be_retransmission(&self, segment: &Segment, start: Offset) -> bool {
         start + self.config.receive_buffer_size() >= self.receiver.rcv_nxt() && self.acceptable_ack(segment).is_some()
     }
@@ -160,7 +160,7 @@ impl Connection {
     }
 
     /// RFC 7323 §3.2: once timestamps are agreed on, a segment without them is dropped silently, unless it is a RST. A SYN
-    /// is challenged whatever it carries (RFC 5961 §4.2).
+    /// is always challenged (RFC 5961 §4.2).
     fn lacks_timestamps(&self, segment: &Segment) -> bool {
         let needs = self.handshake.timestamps && !segment.flags.has_any(Flags::RST | Flags::SYN);
         needs && segment.options.timestamps.is_none()
@@ -182,7 +182,7 @@ impl Connection {
     fn reads_late_ack(&self, segment: &Segment, start: Offset) -> bool {
         let Some(timestamps) = segment.options.timestamps.filter(|_| segment.is_pure_ack()) else { return false };
         let sender = &self.sender.state;
-        let limit = match self.sender.late_acks() {
+        let limit = match self.sender.plugins.loss_detector.late_acks() {
             LateAcks::Discard => return false,
             LateAcks::Duplicates => {
                 let repeats = start == self.receiver.rcv_nxt()
@@ -231,7 +231,7 @@ impl Connection {
         DROP
     }
 
-    /// Fourth check, RFC 5961 §4.2: a SYN is not acceptable in this state, whatever its sequence number.
+    /// Fourth check, RFC 5961 §4.2: a SYN with any sequence number is not acceptable in this state.
     fn check_syn(&mut self, now: Instant, segment: &Segment) -> SegmentCheck {
         if !segment.flags.has(Flags::SYN) {
             return GO_ON;

@@ -33,7 +33,7 @@ use crate::config::Config;
 use crate::experiment::Features;
 use crate::facts::{Context, Phase, SendState, Window};
 use crate::scoreboard::{Cause, Duplicate, Scoreboard, SegId};
-use crate::seams::{LateAcks, Pacing, SenderPlugins, Verdicts};
+use crate::seams::{Pacing, SenderPlugins, Verdicts};
 use crate::seq::Offset;
 use crate::stats::SendStats;
 
@@ -289,11 +289,6 @@ impl Sender {
     /// True if the FIN was sent and acknowledged.
     pub(crate) fn fin_is_acked(&self) -> bool {
         self.fin().is_some_and(|fin| self.state.snd_una > fin)
-    }
-
-    /// Which ACKs are read although PAWS rejects them.
-    pub(crate) fn late_acks(&self) -> LateAcks {
-        self.plugins.loss_detector.late_acks()
     }
 
     /// True if retransmissions carry the timestamp of the first transmission.

@@ -94,7 +94,7 @@ impl Sender {
                 DecreaseOf::Cwnd => self.within_recovery(self.state.cwnd),
             },
         };
-        let before = Window { cwnd: self.within_recovery_or(self.state.cwnd), ssthresh: self.state.ssthresh };
+        let before = self.window_after_recovery();
         let cx = context!(self, now);
         let congestion = self.plugins.congestion_control.as_mut();
         if self.by_model {
@@ -118,7 +118,7 @@ impl Sender {
 
     /// The detector reports that the reduction for `hole` was spurious.
     pub(super) fn withdraw(&mut self, now: Instant, hole: SegId) {
-        let window = Window { cwnd: self.within_recovery_or(self.state.cwnd), ssthresh: self.state.ssthresh };
+        let window = self.window_after_recovery();
         let Some(withdrawal) = self.ledger.withdraw(hole, window) else { return };
         self.stats.spurious_cuts += 1;
         self.stats.undos += 1;
@@ -143,9 +143,11 @@ impl Sender {
         }
     }
 
-    /// In fast recovery, the window at its end, because cwnd follows the pipe until then; otherwise `cwnd`.
-    fn within_recovery_or(&self, cwnd: Bytes) -> Bytes {
-        if self.state.phase == Phase::Recovery { self.state.recovery_window } else { cwnd }
+    /// The window; in fast recovery the one that it ends with, because cwnd follows the pipe until then.
+    fn window_after_recovery(&self) -> Window {
+        let snd = &self.state;
+        let cwnd = if snd.phase == Phase::Recovery { snd.recovery_window } else { snd.cwnd };
+        Window { cwnd, ssthresh: snd.ssthresh }
     }
 
     /// The current window, for an undo. A timeout during a recovery keeps the older snapshot: otherwise its undo would

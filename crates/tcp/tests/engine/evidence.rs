@@ -5,13 +5,15 @@ use std::sync::Arc;
 use reknit_tcp::Config;
 use reknit_tcp::config::RttSamples;
 use reknit_tcp::facts::{AckFacts, Context, Phase, Spurious};
-use reknit_tcp::scoreboard::{Cause, SegId};
-use reknit_tcp::seams::{LossDetector, Plugin, SpuriousDetector, Verdicts, Why};
+use reknit_tcp::scoreboard::SegId;
+use reknit_tcp::seams::{LossDetector, Plugin, Verdicts, Why};
 use reknit_testkit::peer::{MSS, Peer, SILENCE, WINDOW, ack, plain, sacking};
 use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::{Bytes, Duration, Segments};
 use reknit_variants::Composition;
 use reknit_variants::part::{Described, Part};
+
+use crate::spurious::declared;
 
 const RTT: Duration = Duration::from_millis(100);
 
@@ -73,30 +75,8 @@ vector!(the_last_segment_is_rescued_once_in_a_recovery, |isn| {
     assert_eq!(s.info().phase, Phase::Recovery);
 });
 
-/// Declares every reduction spurious as soon as anything else arrives.
-#[derive(Debug)]
-struct Optimist;
-
-impl Described<dyn SpuriousDetector> for Optimist {}
-
-impl Part<dyn SpuriousDetector> for Optimist {
-    fn build(&self) -> Box<dyn SpuriousDetector> {
-        Box::new(Optimist)
-    }
-}
-
-impl Plugin for Optimist {}
-
-impl SpuriousDetector for Optimist {
-    fn on_retransmitted(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
-
-    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
-        (!ack.newly.is_empty() && cx.snd.snapshot.is_some()).then_some(Spurious::FastRetransmit)
-    }
-}
-
 fn optimistic() -> Composition {
-    Composition { spurious_detectors: vec![Arc::new(Optimist)], ..variant("dsack-r") }
+    declared("dsack-r", Spurious::FastRetransmit)
 }
 
 vector!(an_ecn_echo_forbids_the_undo, |isn| {

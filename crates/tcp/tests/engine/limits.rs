@@ -1,15 +1,12 @@
 //! Limits of the work that one event can cause, counted in records visited: `docs/limits.md`.
 
-use std::sync::Arc;
-
-use reknit_tcp::facts::{AckFacts, Context, Spurious, Trigger};
-use reknit_tcp::scoreboard::{Cause, SegId};
-use reknit_tcp::seams::{Plugin, SpuriousDetector};
+use reknit_tcp::facts::Spurious;
 use reknit_testkit::peer::{Peer, data, plain};
 use reknit_testkit::{Ack, Script, config, variant, vector};
 use reknit_units::{Bytes, Capacity};
 use reknit_variants::Composition;
-use reknit_variants::part::{Described, Part};
+
+use crate::spurious::declared;
 
 /// The records visited by `event`.
 fn work(s: &mut Script, event: impl FnOnce(&mut Script)) -> u64 {
@@ -43,33 +40,10 @@ vector!(a_timeout_after_reneging_visits_each_segment_a_few_times, |isn| {
     }
 });
 
-/// Declares a timeout spurious as soon as anything else arrives.
-#[derive(Debug)]
-struct Forgiving;
-
-impl Described<dyn SpuriousDetector> for Forgiving {}
-
-impl Part<dyn SpuriousDetector> for Forgiving {
-    fn build(&self) -> Box<dyn SpuriousDetector> {
-        Box::new(Forgiving)
-    }
-}
-
-impl Plugin for Forgiving {}
-
-impl SpuriousDetector for Forgiving {
-    fn on_retransmitted(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
-
-    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
-        let timeout = cx.snd.snapshot.is_some_and(|snapshot| snapshot.trigger == Trigger::Timeout);
-        (timeout && !ack.newly.is_empty()).then_some(Spurious::LateTimeout)
-    }
-}
-
 vector!(an_undone_timeout_visits_each_segment_a_few_times, |isn| {
     // Originals and retransmissions alternate, all are marked lost by the timeout, and open again after the undo.
     for n in [200, 800] {
-        let composition = Composition { spurious_detectors: vec![Arc::new(Forgiving)], ..variant("dsack-r") };
+        let composition = declared("dsack-r", Spurious::LateTimeout);
         let mut s = mixed_flight(isn, &composition, n);
         s.deliver(&Ack { cum: 0, blocks: vec![(1, n)], ..Ack::default() });
         s.at(1900);

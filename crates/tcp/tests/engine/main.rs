@@ -13,5 +13,6 @@ mod recovery;
 mod recovery_interplay;
 mod reordering;
 mod resets_and_challenges;
+mod spurious;
 mod timestamps;
 mod windows;

@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use reknit_tcp::Config;
 use reknit_tcp::config::RttSamples;
-use reknit_tcp::facts::{AckFacts, Context, Phase, Spurious};
-use reknit_tcp::scoreboard::{Cause, SegId};
-use reknit_tcp::seams::{Plugin, SpuriousDetector};
+use reknit_tcp::facts::{Phase, Spurious};
 use reknit_tcp::stats::{Cuts, SendStats};
 use reknit_testkit::{Ack, NOTHING, Script, config, variant, vector};
 use reknit_units::{Duration, Segments};
 use reknit_variants::Composition;
 use reknit_variants::base::{cubic, spurious_response};
-use reknit_variants::part::Described;
-use reknit_variants::part::Part;
+
+use crate::spurious::declared;
 
 /// A connection of `variant` on which nothing has been written yet.
 fn idle(isn: u32, name: &str, config: Config) -> Script {
@@ -154,30 +152,8 @@ vector!(time_based_recovery_does_not_retransmit_holes_that_are_not_overdue, |isn
     assert_eq!(stats(&s).sent.retransmissions(), 1);
 });
 
-/// Declares every reduction spurious as soon as anything else arrives.
-#[derive(Debug)]
-struct Optimist;
-
-impl Described<dyn SpuriousDetector> for Optimist {}
-
-impl Part<dyn SpuriousDetector> for Optimist {
-    fn build(&self) -> Box<dyn SpuriousDetector> {
-        Box::new(Optimist)
-    }
-}
-
-impl Plugin for Optimist {}
-
-impl SpuriousDetector for Optimist {
-    fn on_retransmitted(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
-
-    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
-        (!ack.newly.is_empty() && cx.snd.snapshot.is_some()).then_some(Spurious::FastRetransmit)
-    }
-}
-
 vector!(after_an_undo_segments_that_are_open_again_are_timed, |isn| {
-    let composition = Composition { spurious_detectors: vec![Arc::new(Optimist)], ..variant("rack") };
+    let composition = declared("rack", Spurious::FastRetransmit);
     let mut s = Script::idle(isn, composition.build(), Config { nagle: false, ..config(30) }, 100);
     s.write(1);
     s.at(200).pass(1); // the minimum: 100 ms

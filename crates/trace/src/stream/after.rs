@@ -135,13 +135,7 @@ impl After {
                 index += 1;
                 continue;
             }
-            if range.start < from {
-                index = view.ranges.split(index, from);
-                continue;
-            }
-            if range.end > to {
-                view.ranges.split(index, to);
-            }
+            index = view.ranges.narrow(index, from, to);
             // Only the segment at the left edge is echoed (RFC 7323 §4.3).
             let echo = echo.filter(|_| view.ranges.at(index).is_some_and(|range| range.start <= view.acked));
             self.deliver_range(index, echo, view, out);
@@ -188,14 +182,8 @@ impl After {
     fn on_duplicate(&mut self, (left, right): (u64, u64), view: &mut View<'_>, out: &mut Out<'_>) {
         self.duplicates += 1;
         let mut index = view.ranges.locate(left);
-        while let Some(range) = view.ranges.at(index).filter(|range| range.start < right) {
-            if range.start < left {
-                index = view.ranges.split(index, left);
-                continue;
-            }
-            if range.end > right {
-                view.ranges.split(index, right);
-            }
+        while view.ranges.at(index).is_some_and(|range| range.start < right) {
+            index = view.ranges.narrow(index, left, right);
             if let Some(range) = view.ranges.at_mut(index).filter(|range| range.is_delivered()) {
                 range.duplicates = range.duplicates.saturating_add(1);
                 self.on_duplicate_of(index, view, out);

@@ -195,12 +195,7 @@ impl Half {
             let existing = self.ranges.at(index).map(|range| (range.start, range.end));
             match existing {
                 Some((from, to)) if from <= at => {
-                    if from < at {
-                        index = self.ranges.split(index, at);
-                    }
-                    if end < to {
-                        self.ranges.split(index, end);
-                    }
+                    index = self.ranges.narrow(index, at, end);
                     is_again |= self.note_again(index, seen, out);
                     at = to.min(end);
                 }

@@ -156,6 +156,13 @@ impl Ranges {
         index + 1
     }
 
+    /// Splits the range at `index`, part of which is in `from..to`, so that this part is a range; returns its index.
+    pub(super) fn narrow(&mut self, index: usize, from: u64, to: u64) -> usize {
+        let index = self.split(index, from);
+        self.split(index, to);
+        index
+    }
+
     /// The end of the bytes that follow `from` without a gap.
     pub(super) fn contiguous_from(&self, from: u64) -> u64 {
         let mut end = from;

@@ -4,6 +4,7 @@ pub mod aimd;
 pub(crate) mod arrivals;
 pub mod cubic;
 pub mod delayed_ack;
+pub(crate) mod delivery_clocked;
 pub mod fixed_threshold;
 #[cfg(test)]
 pub(crate) mod given;

@@ -30,15 +30,13 @@ use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Cause, SegId};
-use reknit_tcp::seams::{CongestionControl, LossDetector, Plugin, Verdicts, Why};
+use reknit_tcp::seams::{LossDetector, Plugin, Verdicts, Why};
 use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::progress::Progress;
-use crate::base::respond_at_once::{self, DecreaseOf};
 use crate::base::silence::Silence;
-use crate::base::{aimd, cubic, limited_transmit, newreno, no_timer, prr};
+use crate::base::{delivery_clocked, newreno};
 use crate::composition::Composition;
 use crate::part::{Algorithm, Part, Shared};
 use crate::rule::Rule;
@@ -54,7 +52,7 @@ pub(crate) const ORACLE: Variant = Variant {
     side: Side::Sender,
     peer_needs: "SACK",
     status: Status::Faithful,
-    compose: || composition(Arc::new(cubic::Config { progress: Progress::Delivered, ..cubic::Config::default() })),
+    compose: || composition(delivery_clocked::with_cubic),
 };
 
 /// The registry entry: the bound for senders with Reno growth.
@@ -62,22 +60,12 @@ pub(crate) const ORACLE_RENO: Variant = Variant {
     name: "oracle-reno",
     summary: "upper bound, in simulation only: the simulator reports each real loss to the sender; Reno growth",
     aliases: &[],
-    compose: || composition(Arc::new(aimd::Config { progress: Progress::Delivered })),
+    compose: || composition(delivery_clocked::with_reno),
     ..ORACLE
 };
 
-fn composition(congestion_control: Shared<dyn CongestionControl>) -> Composition {
-    Composition {
-        loss_detector: Arc::new(Config {}),
-        loss_response: Arc::new(respond_at_once::Config { of: DecreaseOf::Cwnd }),
-        fast_recovery: Arc::new(prr::Config::default()),
-        rto_estimator: Arc::new(no_timer::Config {}),
-        limited_transmit: Arc::new(limited_transmit::Config::Pipe),
-        congestion_control,
-        timestamps: Some(false),
-        without_sack: Some(newreno::recovery_without_sack),
-        ..Composition::default()
-    }
+fn composition(with: fn(Shared<dyn LossDetector>) -> Composition) -> Composition {
+    Composition { without_sack: Some(newreno::recovery_without_sack), ..with(Arc::new(Config {})) }
 }
 
 /// Parameters of the detector: none.

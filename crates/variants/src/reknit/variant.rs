@@ -50,12 +50,10 @@
 
 use std::sync::Arc;
 
-use reknit_tcp::seams::{CongestionControl, SenderPlugins};
+use reknit_tcp::seams::{LossDetector, SenderPlugins};
 
 use super::detector;
-use crate::base::progress::Progress;
-use crate::base::respond_at_once::{self, DecreaseOf};
-use crate::base::{aimd, cubic, limited_transmit, newreno, no_timer, prr, rfc6298};
+use crate::base::{delivery_clocked, newreno, rfc6298};
 use crate::composition::Composition;
 use crate::part::{Part, Shared};
 use crate::variant::{Side, Status, Variant};
@@ -69,29 +67,19 @@ pub(crate) const REKNIT: Variant = Variant {
     side: Side::Sender,
     peer_needs: "SACK, better with DSACK",
     status: Status::Untested,
-    compose: || composition(Arc::new(cubic::Config { progress: Progress::Delivered, ..cubic::Config::default() })),
+    compose: || composition(delivery_clocked::with_cubic),
 };
 
 /// The registry entry.
 pub(crate) const REKNIT_RENO: Variant = Variant {
     name: "reknit-reno",
     summary: "reknit with Reno growth",
-    compose: || composition(Arc::new(aimd::Config { progress: Progress::Delivered })),
+    compose: || composition(delivery_clocked::with_reno),
     ..REKNIT
 };
 
-fn composition(congestion_control: Shared<dyn CongestionControl>) -> Composition {
-    Composition {
-        loss_detector: Arc::new(detector::Config::default()),
-        loss_response: Arc::new(respond_at_once::Config { of: DecreaseOf::Cwnd }),
-        fast_recovery: Arc::new(prr::Config::default()),
-        rto_estimator: Arc::new(no_timer::Config {}),
-        limited_transmit: Arc::new(limited_transmit::Config::Pipe),
-        congestion_control,
-        timestamps: Some(false),
-        without_sack: Some(without_sack),
-        ..Composition::default()
-    }
+fn composition(with: fn(Shared<dyn LossDetector>) -> Composition) -> Composition {
+    Composition { without_sack: Some(without_sack), ..with(Arc::new(detector::Config::default())) }
 }
 
 /// Losses are detected and repaired as in NewReno, with its timer.

@@ -1,0 +1,39 @@
+//! A detector that declares reductions spurious without evidence.
+
+use std::sync::Arc;
+
+use reknit_tcp::facts::{AckFacts, Context, Spurious, Trigger};
+use reknit_tcp::scoreboard::{Cause, SegId};
+use reknit_tcp::seams::{Plugin, SpuriousDetector};
+use reknit_testkit::variant;
+use reknit_variants::Composition;
+use reknit_variants::part::{Described, Part};
+
+/// The variant `base` with a detector that gives this verdict as soon as anything else arrives: on every reduction, or
+/// if the verdict is [`Spurious::LateTimeout`], on timeouts.
+pub(crate) fn declared(base: &str, verdict: Spurious) -> Composition {
+    Composition { spurious_detectors: vec![Arc::new(Optimist(verdict))], ..variant(base) }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Optimist(Spurious);
+
+impl Described<dyn SpuriousDetector> for Optimist {}
+
+impl Part<dyn SpuriousDetector> for Optimist {
+    fn build(&self) -> Box<dyn SpuriousDetector> {
+        Box::new(*self)
+    }
+}
+
+impl Plugin for Optimist {}
+
+impl SpuriousDetector for Optimist {
+    fn on_retransmitted(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
+
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
+        let only_timeouts = self.0 == Spurious::LateTimeout;
+        let snapshot = cx.snd.snapshot.filter(|snapshot| !only_timeouts || snapshot.trigger == Trigger::Timeout);
+        (!ack.newly.is_empty() && snapshot.is_some()).then_some(self.0)
+    }
+}

@@ -1,0 +1,38 @@
+//! A sender that goes by deliveries, as SACK blocks report them when they happen: its window grows by delivered bytes
+//! and limits the pipe, and there is no retransmission timer. `reknit` and the oracles differ only in how they detect
+//! losses, so that the oracles bound what `reknit` can reach.
+
+use std::sync::Arc;
+
+use reknit_tcp::seams::{CongestionControl, LossDetector};
+
+use super::progress::Progress;
+use super::respond_at_once::{self, DecreaseOf};
+use super::{aimd, cubic, limited_transmit, no_timer, prr};
+use crate::composition::Composition;
+use crate::part::Shared;
+
+/// With the growth of CUBIC.
+pub(crate) fn with_cubic(loss_detector: Shared<dyn LossDetector>) -> Composition {
+    let growth = cubic::Config { progress: Progress::Delivered, ..cubic::Config::default() };
+    with(loss_detector, Arc::new(growth))
+}
+
+/// With the growth of Reno.
+pub(crate) fn with_reno(loss_detector: Shared<dyn LossDetector>) -> Composition {
+    with(loss_detector, Arc::new(aimd::Config { progress: Progress::Delivered }))
+}
+
+/// Timestamps are not offered: none of these senders needs them.
+fn with(loss_detector: Shared<dyn LossDetector>, congestion_control: Shared<dyn CongestionControl>) -> Composition {
+    Composition {
+        loss_detector,
+        loss_response: Arc::new(respond_at_once::Config { of: DecreaseOf::Cwnd }),
+        fast_recovery: Arc::new(prr::Config::default()),
+        rto_estimator: Arc::new(no_timer::Config {}),
+        limited_transmit: Arc::new(limited_transmit::Config::Pipe),
+        congestion_control,
+        timestamps: Some(false),
+        ..Composition::default()
+    }
+}
