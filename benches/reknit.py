@@ -30,10 +30,8 @@ ABLATIONS = {
     "slow start goes on while retransmissions are undecided": "[loss_detector]\nholds_slow_start = false",
     "grows by cumulative ACKs": '[congestion_control]\nprogress = "acked"',
     "limited transmit of RFC 3042": '[limited_transmit]\nalgorithm = "rfc3042"',
-    "offers timestamps": "timestamps = true",
-    "offers timestamps; retransmissions carry the current one": (
-        "timestamps = true\n[loss_detector]\nrepeats_timestamps = false"
-    ),
+    "without timestamps": "timestamps = false",
+    "retransmissions carry the current timestamp": "[loss_detector]\nrepeats_timestamps = false",
 }
 
 LOSSES = ['kind = "loss"', 'kind = "outage"']

@@ -23,7 +23,6 @@ pub(crate) fn with_reno(loss_detector: Shared<dyn LossDetector>) -> Composition 
     with(loss_detector, Arc::new(aimd::Config { progress: Progress::Delivered }))
 }
 
-/// Timestamps are not offered: none of these senders needs them.
 fn with(loss_detector: Shared<dyn LossDetector>, congestion_control: Shared<dyn CongestionControl>) -> Composition {
     Composition {
         loss_detector,
@@ -32,7 +31,6 @@ fn with(loss_detector: Shared<dyn LossDetector>, congestion_control: Shared<dyn 
         rto_estimator: Arc::new(no_timer::Config {}),
         limited_transmit: Arc::new(limited_transmit::Config::Pipe),
         congestion_control,
-        timestamps: Some(false),
         ..Composition::default()
     }
 }

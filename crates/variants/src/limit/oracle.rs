@@ -65,7 +65,11 @@ pub(crate) const ORACLE_RENO: Variant = Variant {
 };
 
 fn composition(with: fn(Shared<dyn LossDetector>) -> Composition) -> Composition {
-    Composition { without_sack: Some(newreno::recovery_without_sack), ..with(Arc::new(Config {})) }
+    Composition {
+        timestamps: Some(false),
+        without_sack: Some(newreno::recovery_without_sack),
+        ..with(Arc::new(Config {}))
+    }
 }
 
 /// Parameters of the detector: none.

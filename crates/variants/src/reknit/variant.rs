@@ -37,9 +37,9 @@
 //!   is undecided. The window limits the pipe.
 //! - *Probe.* There is no retransmission timer. If no ACK arrives for 1.5 round trips plus the wait, the sender sends a
 //!   probe. If two probes are not answered, everything outstanding is marked lost, as after a timeout.
-//! - *Timestamps.* They are not offered. If the connection has them anyway, a retransmission carries the timestamp of
-//!   the first transmission, so that the receiver does not discard the originals of later segments (PAWS, RFC 7323
-//!   §5). ACKs that others have overtaken are read if they are at most 8 s late. Echoed timestamps are not used.
+//! - *Timestamps.* If they were negotiated, a retransmission carries the timestamp of the first transmission, so that
+//!   the receiver does not discard the originals of later segments (PAWS, RFC 7323 §5). ACKs that others have overtaken
+//!   are read if they are at most 8 s late. Echoed timestamps are not used.
 //!
 //! **Departures.** There is no paper. A retransmission with an earlier timestamp departs from RFC 7323 §3.2; reading
 //! overtaken ACKs departs from §5.3.

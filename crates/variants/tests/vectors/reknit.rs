@@ -13,9 +13,7 @@ fn ten_segments(isn: u32) -> Script {
 
 /// The same with timestamps.
 fn with_timestamps(isn: u32) -> Script {
-    let mut composition = variant("reknit");
-    composition.timestamps = None;
-    let mut s = Script::new(isn, &composition, Config { timestamps: true, mss: 2000, ..config(10) }, 100);
+    let mut s = Script::new(isn, &variant("reknit"), Config { timestamps: true, mss: 2000, ..config(10) }, 100);
     assert_eq!(s.at(100).take().len(), 10);
     s
 }
