@@ -9,7 +9,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reknit_tcp::facts::{AckFacts, Context, LostSegment, Turn, Window};
+use reknit_tcp::facts::{AckFacts, Context, LostSegment, SendState, Turn, Window};
 use reknit_tcp::seams::{CongestionControl, Pacing, Plugin, Reduction};
 use reknit_tcp::{Config, Connection, Segment};
 use reknit_units::{Bytes, Duration, Instant, Segments};
@@ -60,6 +60,10 @@ impl CongestionControl for Holding {
         self.inner.on_unused_window(now);
     }
 
+    fn used_above(&self, snd: &SendState) -> Bytes {
+        self.inner.used_above(snd)
+    }
+
     fn ssthresh(&mut self, cx: &Context<'_>, reduction: &Reduction) -> Bytes {
         self.inner.ssthresh(cx, reduction);
         self.flight.of(cx.snd.smss)
@@ -80,6 +84,10 @@ impl CongestionControl for Holding {
 
     fn wants_rate_samples(&self) -> bool {
         self.inner.wants_rate_samples()
+    }
+
+    fn counts_duplicates(&self) -> bool {
+        self.inner.counts_duplicates()
     }
 
     fn steers_by_model(&self) -> bool {

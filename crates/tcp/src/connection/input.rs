@@ -300,12 +300,17 @@ impl Connection {
         }
     }
 
-    /// A receiver of data measures the round-trip time by the timestamps that the peer echoes, smoothed as in RFC 6298.
+    /// A receiver of data measures the round-trip time by the timestamps that the peer echoes, once for each. It looks
+    /// for the smallest: a higher sample has a weight of an eighth, as in RFC 6298.
     fn note_receiver_rtt(&mut self, now: Instant, segment: &Segment) {
         let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.handshake.timestamps && segment.len > 0);
+        if echo.is_none() || echo == self.receiver_rtt_ecr {
+            return;
+        }
+        self.receiver_rtt_ecr = echo;
         if let Some(rtt) = echo.and_then(|ecr| self.since_timestamp(now, ecr)) {
             let before = self.receiver_rtt.unwrap_or(rtt);
-            self.receiver_rtt = Some((before * 7 + rtt) / 8);
+            self.receiver_rtt = Some(if rtt < before { rtt } else { (before * 7 + rtt) / 8 });
         }
     }
 

@@ -97,6 +97,8 @@ pub struct Connection {
     receiver: Receiver,
     /// The round-trip time measured by the receiving side.
     receiver_rtt: Option<Duration>,
+    /// The last echo from which it was measured.
+    receiver_rtt_ecr: Option<u32>,
     /// TS.Recent and Last.ACK.sent of RFC 7323 §4.3.
     ts_recent: u32,
     ts_recent_at: Instant,
@@ -133,6 +135,7 @@ impl Connection {
             sender: Sender::new(config.clone(), plugins.sender, plugins.without_sack, now),
             receiver: Receiver::new(config.clone(), plugins.receiver),
             receiver_rtt: None,
+            receiver_rtt_ecr: None,
             ts_recent: 0,
             ts_recent_at: now,
             last_ack_sent: Offset::SYN,

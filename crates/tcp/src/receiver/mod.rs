@@ -11,7 +11,7 @@ use self::reassembly::Reassembly;
 use self::sack::SackMemory;
 use crate::config::Config;
 use crate::experiment::Experiment;
-use crate::seams::{AckAction, Arrival, Disclosure, ReceiverPlugins, RxFacts, TimedAck};
+use crate::seams::{AckAction, Arrival, Disclosure, ReceiverPlugins, RxFacts, Space, TimedAck};
 use crate::segment::SackBlocks;
 use crate::seq::{Offset, SeqNum};
 use crate::stats::ReceiveStats;
@@ -25,6 +25,13 @@ pub struct Delivery {
     pub skip: usize,
     /// Bytes to keep.
     pub len: usize,
+}
+
+impl ReceiverPlugins {
+    /// The smallest part of the buffer that a plug-in wants to use; none if there is no such plug-in.
+    fn space(&mut self, rx: &RxFacts<'_>) -> Option<Space> {
+        self.receive_buffers.iter_mut().map(|buffer| buffer.on_data(rx)).min_by_key(|space| space.size)
+    }
 }
 
 /// A segment with data, as parsed by the connection.
@@ -56,15 +63,16 @@ enum Owed {
         at: Instant,
         alone: bool,
     },
-    /// Immediately.
+    /// Immediately; and once more at `then`.
     Now {
         alone: bool,
+        then: Option<Instant>,
     },
 }
 
 impl Owed {
     fn is_alone(self) -> bool {
-        matches!(self, Owed::Now { alone: true } | Owed::By { alone: true, .. })
+        matches!(self, Owed::Now { alone: true, .. } | Owed::By { alone: true, .. })
     }
 }
 
@@ -82,6 +90,8 @@ pub(crate) struct Receiver {
     read: Offset,
     /// The application reads all data as it arrives, before it is acknowledged.
     reads_at_once: bool,
+    /// The part of the receive buffer that is used.
+    buffer: Bytes,
     /// Right edge of the announced window; it never moves back.
     announced: Offset,
     shift: u8,
@@ -93,7 +103,9 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn new(config: Arc<Config>, plugins: ReceiverPlugins) -> Receiver {
+        let size = config.receive_buffer_size();
         Receiver {
+            buffer: plugins.receive_buffers.iter().map(|buffer| buffer.initial()).fold(size, Bytes::min),
             plugins,
             reassembly: Reassembly::new(Offset::SYN, most_blocks(&config)),
             sack: SackMemory::default(),
@@ -184,9 +196,8 @@ impl Receiver {
         if self.reads_at_once {
             self.read += self.readable();
         }
-        let len = end.since(start);
-        self.largest = self.largest.max(len);
-        let rx = RxFacts {
+        self.largest = self.largest.max(end.since(start));
+        let mut rx = RxFacts {
             now,
             config: &self.config,
             arrival,
@@ -194,16 +205,23 @@ impl Receiver {
             end,
             rcv_nxt: self.rcv_nxt(),
             highest: self.reassembly.highest(),
+            read: self.read,
+            held: self.reassembly.held(),
             gaps: self.reassembly.has_gaps(),
             newer_blocks,
             rmss: self.largest,
             fin,
             window: self.announced.since(self.rcv_nxt()),
+            buffer_grew: false,
             timestamp,
             experiment,
             dropped: self.dropped(experiment),
             rtt,
         };
+        if let Some(space) = self.plugins.space(&rx) {
+            self.buffer = space.size.min(self.config.receive_buffer_size());
+            rx.buffer_grew = space.grew;
+        }
         for support in &mut self.plugins.header_support {
             support.on_data(&rx);
         }
@@ -296,7 +314,8 @@ impl Receiver {
         let alone = self.owed.is_alone() || arrival != Arrival::InOrder;
         self.owed = match (action, self.owed) {
             (AckAction::Withhold, _) | (AckAction::By(_), Owed::Now { .. }) => self.owed,
-            (AckAction::Now, _) => Owed::Now { alone },
+            (AckAction::Now, _) => Owed::Now { alone, then: None },
+            (AckAction::NowAndBy(at), _) => Owed::Now { alone, then: Some(at) },
             (AckAction::By(at), Owed::By { at: earlier, .. }) => Owed::By { at: at.min(earlier), alone },
             (AckAction::By(at), Owed::Nothing) => Owed::By { at, alone },
         };
@@ -304,7 +323,7 @@ impl Receiver {
 
     /// An acknowledgment must be sent now, whatever the policy decides (RFC 9293 §3.10.7.4, RFC 5961).
     pub(crate) fn owe_now(&mut self) {
-        self.owed = Owed::Now { alone: true };
+        self.owed = Owed::Now { alone: true, then: None };
     }
 
     /// When an acknowledgment must go out.
@@ -348,7 +367,10 @@ impl Receiver {
     pub(crate) fn on_ack_sent(&mut self, alone: bool) {
         self.stats.acks_sent += u64::from(alone);
         if alone || !self.owed.is_alone() {
-            self.owed = Owed::Nothing;
+            self.owed = match self.owed {
+                Owed::Now { then: Some(at), .. } => Owed::By { at, alone: true },
+                _ => Owed::Nothing,
+            };
             self.plugins.ack_policy.on_ack_sent();
         }
     }
@@ -375,7 +397,7 @@ impl Receiver {
 
     /// The window of a SYN, which is never scaled (RFC 7323 §2.2).
     pub(crate) fn announce_on_syn(&mut self) -> u16 {
-        let field = self.config.receive_buffer_size().0.min(u64::from(u16::MAX));
+        let field = self.buffer.0.min(u64::from(u16::MAX));
         self.announced = self.announced.max(self.rcv_nxt() + Bytes(field));
         field as u16
     }
@@ -388,7 +410,7 @@ impl Receiver {
     /// The application has read `n` bytes. True if the peer should get a window update.
     pub(crate) fn on_read(&mut self, n: Bytes) -> bool {
         self.read += n.min(self.readable());
-        let half = Bytes(self.config.receive_buffer_size().0 / 2);
+        let half = Bytes(self.buffer.0 / 2);
         let worth_telling = half.min(Bytes(u64::from(self.config.mss)) * 2);
         self.announced.since(self.rcv_nxt()) < half && self.opening() >= worth_telling
     }
@@ -400,11 +422,11 @@ impl Receiver {
 
     fn allowed_edge(&self) -> Offset {
         let field_limit = Bytes(u64::from(u16::MAX) << self.shift);
-        (self.read + self.config.receive_buffer_size()).min(self.rcv_nxt() + field_limit)
+        (self.read + self.buffer).min(self.rcv_nxt() + field_limit)
     }
 
     fn useful_opening(&self) -> Bytes {
-        Bytes(u64::from(self.config.mss)).min(Bytes(self.config.receive_buffer_size().0 / 2))
+        Bytes(u64::from(self.config.mss)).min(Bytes(self.buffer.0 / 2))
     }
 
     /// The smallest shift with which a window of the buffer's size fits into 16 bits (RFC 7323 §2.2).

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use reknit_units::Bytes;
+
 use crate::seq::Offset;
 
 /// The effect of a segment.
@@ -26,12 +28,14 @@ pub(crate) struct Reassembly {
     rcv_nxt: Offset,
     /// The end of each block by its start.
     blocks: BTreeMap<Offset, Offset>,
+    /// Bytes in these blocks.
+    held: Bytes,
     most_blocks: usize,
 }
 
 impl Reassembly {
     pub(crate) fn new(rcv_nxt: Offset, most_blocks: usize) -> Reassembly {
-        Reassembly { rcv_nxt, blocks: BTreeMap::new(), most_blocks }
+        Reassembly { rcv_nxt, blocks: BTreeMap::new(), held: Bytes::ZERO, most_blocks }
     }
 
     pub(crate) fn rcv_nxt(&self) -> Offset {
@@ -41,6 +45,11 @@ impl Reassembly {
     /// True if there are gaps before data that has arrived.
     pub(crate) fn has_gaps(&self) -> bool {
         !self.blocks.is_empty()
+    }
+
+    /// Bytes that have arrived above the first gap.
+    pub(crate) fn held(&self) -> Bytes {
+        self.held
     }
 
     /// One past the highest byte that has arrived.
@@ -72,6 +81,7 @@ impl Reassembly {
                 duplicate = duplicate.or(Some(overlap));
             }
             self.blocks.remove(&existing.start);
+            self.held = self.held - existing.end.since(existing.start);
             block = block.start.min(existing.start)..block.end.max(existing.end);
             touching = self.first_touching(&block);
         }
@@ -81,6 +91,7 @@ impl Reassembly {
             return Some(Inserted { duplicate, new, block: None });
         }
         self.blocks.insert(block.start, block.end);
+        self.held += block.end.since(block.start);
         Some(Inserted { duplicate, new, block: Some(block) })
     }
 
@@ -118,9 +129,9 @@ mod tests {
         assert_eq!(insert(&mut queue, 11, 21).block, Some(r(11, 21)));
         assert_eq!(insert(&mut queue, 31, 41).block, Some(r(31, 41)));
         assert_eq!(insert(&mut queue, 21, 31).block, Some(r(11, 41)));
-        assert_eq!(queue.highest(), Offset(41));
+        assert_eq!((queue.highest(), queue.held()), (Offset(41), Bytes(30)));
         assert_eq!(insert(&mut queue, 1, 11), Inserted { duplicate: None, new: true, block: None });
-        assert_eq!(queue.rcv_nxt(), Offset(41));
+        assert_eq!((queue.rcv_nxt(), queue.held()), (Offset(41), Bytes::ZERO));
         assert!(!queue.has_gaps());
     }
 

@@ -1,4 +1,5 @@
-//! The receiver's side: when to acknowledge, and which fields to send beyond the standard options.
+//! The receiver's side: when to acknowledge, how large a window to announce, and which fields to send beyond the
+//! standard options.
 
 use reknit_units::{Bytes, Duration, Instant};
 
@@ -37,6 +38,10 @@ pub struct RxFacts<'a> {
     pub rcv_nxt: Offset,
     /// One past the highest byte received.
     pub highest: Offset,
+    /// The application has read up to this position.
+    pub read: Offset,
+    /// Bytes that have arrived above the first gap.
+    pub held: Bytes,
     /// True if there is still a gap below `highest`.
     pub gaps: bool,
     /// How many of the SACK blocks have changed more recently than the block that contains the segment.
@@ -47,6 +52,8 @@ pub struct RxFacts<'a> {
     pub fin: bool,
     /// How much more the peer may send.
     pub window: Bytes,
+    /// True if this segment has enlarged the part of the buffer that is used ([`Space::grew`]).
+    pub buffer_grew: bool,
     /// The peer's timestamp on it (RFC 7323 §3).
     pub timestamp: Option<u32>,
     /// The experimental option.
@@ -64,6 +71,8 @@ pub enum AckAction {
     Now,
     /// With the next segment that is sent anyway, but at the latest at this time.
     By(Instant),
+    /// At once, because an ACK has waited for earlier segments; and once more by this time, for this one.
+    NowAndBy(Instant),
     /// The policy itself acknowledges it, at its own [`AckPolicy::deadline`].
     Withhold,
 }
@@ -114,6 +123,25 @@ pub trait AckPolicy: Plugin {
     fn disclosure(&self) -> Disclosure {
         Disclosure::FULL
     }
+}
+
+/// The part of the receive buffer that is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Space {
+    /// Its size: the window that is announced if the application has read everything.
+    pub size: Bytes,
+    /// True if a segment has enlarged it. The ACK policy may want to tell the peer.
+    pub grew: bool,
+}
+
+/// How much of the receive buffer is used. Without a plug-in, it is the whole buffer.
+pub trait ReceiveBuffer: Plugin {
+    /// The size at the beginning of a connection.
+    fn initial(&self) -> Bytes;
+
+    /// A segment with data or a FIN arrived. Returns what is used from now on. The right edge of the window never moves
+    /// back, even if this is less than before.
+    fn on_data(&mut self, rx: &RxFacts<'_>) -> Space;
 }
 
 /// Fields beyond the standard options. Used only if the peer has offered the same features.

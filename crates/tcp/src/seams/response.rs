@@ -3,7 +3,7 @@
 use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
 
 use crate::config::Config;
-use crate::facts::{AckFacts, Context, LostSegment, Snapshot, Spurious, Trigger, Window};
+use crate::facts::{AckFacts, Context, LostSegment, SendState, Snapshot, Spurious, Trigger, Window};
 use crate::scoreboard::SegId;
 use crate::seams::Plugin;
 
@@ -226,6 +226,11 @@ pub trait CongestionControl: Plugin {
     /// window limits the sender.
     fn on_unused_window(&mut self, _now: Instant) {}
 
+    /// The window is in use, and may grow, if more than this is in flight (RFC 7661 §4: nearly all of it).
+    fn used_above(&self, snd: &SendState) -> Bytes {
+        snd.cwnd - snd.smss
+    }
+
     /// How many times the SYN may be retransmitted before the initial window is reduced to one segment. In RFC 5681
     /// §3.1 one retransmission is enough.
     fn tolerated_syn_losses(&self) -> u32 {
@@ -253,6 +258,11 @@ pub trait CongestionControl: Plugin {
 
     /// True if [`AckFacts::rate`] must be computed. Called once, when the connection begins.
     fn wants_rate_samples(&self) -> bool {
+        false
+    }
+
+    /// True if delivery-rate samples also count the duplicates that a DSACK reports: the path has carried them.
+    fn counts_duplicates(&self) -> bool {
         false
     }
 

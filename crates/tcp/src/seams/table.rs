@@ -21,6 +21,7 @@ macro_rules! seams {
             }
             receiver {
                 ack_policy: one AckPolicy, "when the receiver acknowledges";
+                receive_buffers: many ReceiveBuffer, "how much of the receive buffer is used";
                 header_support: many HeaderSupport, "header fields beyond the standard options";
             }
         }

@@ -177,7 +177,9 @@ impl Sender {
         without_sack: Option<fn(&mut SenderPlugins)>,
         now: Instant,
     ) -> Sender {
-        let sampler = plugins.congestion_control.wants_rate_samples().then(|| Box::new(Sampler::new(now)));
+        let congestion = &plugins.congestion_control;
+        let sampler =
+            congestion.wants_rate_samples().then(|| Box::new(Sampler::new(now, congestion.counts_duplicates())));
         let by_model = plugins.congestion_control.steers_by_model();
         Sender {
             state: SendState::new(&config),

@@ -45,13 +45,15 @@ pub(super) struct Sampler {
     /// carry.
     app_limited: Option<Bytes>,
     min_rtt: Option<(Duration, Instant)>,
+    /// Duplicates that a DSACK reports count as delivered.
+    counts_duplicates: bool,
 }
 
 /// The window of the minimum RTT with which a sample's interval is compared. Linux uses 300 s.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 
 impl Sampler {
-    pub(super) fn new(now: Instant) -> Sampler {
+    pub(super) fn new(now: Instant, counts_duplicates: bool) -> Sampler {
         Sampler {
             transmissions: VecDeque::new(),
             front: SegId(0),
@@ -60,6 +62,7 @@ impl Sampler {
             first_send_time: now,
             app_limited: Some(Bytes(1)), // nothing has been written yet
             min_rtt: None,
+            counts_duplicates,
         }
     }
 
@@ -91,8 +94,9 @@ impl Sampler {
         self.note_rtt(now, ack.rtt);
         let delivered = ack.newly.iter().filter_map(|id| Some((*id, board.get(*id)?)));
         let newest = delivered.max_by_key(|(id, record)| (record.last_sent, *id));
-        if !ack.newly.is_empty() {
-            self.delivered += ack.delivered;
+        let dsack = ack.dsack.filter(|_| self.counts_duplicates);
+        if !ack.newly.is_empty() || dsack.is_some() {
+            self.delivered += ack.delivered + dsack.map_or(Bytes::ZERO, |dsack| dsack.right.since(dsack.left));
             self.delivered_time = now;
         }
         if self.app_limited.is_some_and(|until| self.delivered > until) {
@@ -119,7 +123,6 @@ impl Sampler {
         sample.is_retransmission = record.transmissions > 1;
         // An interval below the minimum RTT: a segment was falsely marked lost, and the ACK of the original was taken
         // for that of the retransmission.
-        // retransmission.
         let is_credible = !interval.is_zero() && self.min_rtt.is_none_or(|(min, _)| interval >= min);
         sample.interval = Some(interval).filter(|_| is_credible);
     }

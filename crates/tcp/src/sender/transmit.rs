@@ -69,7 +69,7 @@ impl Sender {
     /// Notes whether the window was the reason to stop, or is full anyway. A stop because of pacing says nothing.
     fn note_use_of_window(&mut self, now: Instant, stop: Option<Stop>) {
         let used = if self.by_model { self.board.pipe().bytes } else { self.state.flight_size() };
-        let full = used + self.state.smss > self.state.cwnd;
+        let full = used > self.plugins.congestion_control.used_above(&self.state);
         if full || matches!(stop, None | Some(Stop::NoRoom)) {
             self.full_until = self.state.snd_nxt;
         } else if stop == Some(Stop::NothingToSend) && self.state.snd_una >= self.full_until {

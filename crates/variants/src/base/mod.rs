@@ -47,6 +47,7 @@ impl Default for Composition {
             limited_transmit: Arc::new(limited_transmit::Config::Rfc3042),
             congestion_control: Arc::new(aimd::Config::default()),
             ack_policy: Arc::new(delayed_ack::Config::default()),
+            receive_buffers: Vec::new(),
             header_support: Vec::new(),
             sack: true,
             timestamps: None,

@@ -4,13 +4,16 @@
 //! - 1 (RFC 5681 §4.2): an ACK is sent at once when more than one full segment has arrived in order since the last ACK,
 //!   for a duplicate, and for a segment that closes the last gap.
 //! - 2, quick ACKs: the first 16 segments of a connection, and 16 segments after a duplicate (observed), are
-//!   acknowledged one by one, but no more than half the receive window in this way.
+//!   acknowledged one by one, but no more than half the receive window in this way. So is each segment that lets the
+//!   window grow ([`super::receive_buffer`]).
 //! - 3, delayed ACKs: otherwise an ACK waits for a smoothed estimate of the time between segments, at least 40 ms. The
 //!   upper limit is the round-trip time, but between 40 and 200 ms (observed: 40 ms in bulk transfers).
 //! - 4, compressed SACKs (`tcp_comp_sack_*` in `ip-sysctl`): while there is a gap, the first three ACKs for each
 //!   RCV.NXT are sent at once. Later ones wait for a twentieth of the round-trip time, at most 1 ms, or until 44
-//!   segments have arrived. An ACK is not delayed if its segment extends neither of the two blocks that changed last
-//!   (observed: an ACK for every segment on three paths).
+//!   segments have arrived. If a segment extends neither of the two blocks that changed last, an ACK that is delayed is
+//!   sent first (observed: an ACK for every segment on three paths).
+//!
+//! **Departure.** The ACK that is sent first already reports the new segment, and the delayed one repeats it.
 
 use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Plugin, RxFacts};
 use reknit_tcp::seq::Offset;
@@ -66,6 +69,7 @@ impl Part<dyn AckPolicy> for Config {
             duplicates: 0,
             duplicates_of: Offset::SYN,
             compressed: 0,
+            follows: false,
         })
     }
 }
@@ -73,7 +77,7 @@ impl Part<dyn AckPolicy> for Config {
 /// Duplicate ACKs that are sent at once: RFC 5681 §3.2 needs three.
 const DUP_THRESH: u32 = 3;
 
-/// A segment that changes an older block is acknowledged at once: later ACKs may have no room left to report the block.
+/// Before an older block changes, what waits is acknowledged: later ACKs may have no room left to report it.
 const FEW_BLOCKS: usize = 2;
 
 #[derive(Debug)]
@@ -91,6 +95,8 @@ struct Acks {
     duplicates_of: Offset,
     /// Segments that a compressed ACK will cover.
     compressed: u32,
+    /// A compressed ACK follows the one that is sent now.
+    follows: bool,
 }
 
 impl Acks {
@@ -128,7 +134,7 @@ impl Acks {
 
     /// Rule 4.
     fn compress(&mut self, rx: &RxFacts<'_>) -> AckAction {
-        if self.compressed >= self.config.sack_segments || rx.newer_blocks >= FEW_BLOCKS {
+        if self.compressed >= self.config.sack_segments {
             return AckAction::Now;
         }
         if self.duplicates_of != rx.rcv_nxt {
@@ -139,9 +145,14 @@ impl Acks {
             self.duplicates += 1;
             return AckAction::Now;
         }
-        self.compressed += 1;
         let delay = rx.rtt.map_or(Duration::ZERO, |rtt| (rtt / 20).min(self.config.sack_delay));
-        AckAction::By(rx.now + delay)
+        let at = rx.now + delay;
+        self.follows = self.compressed > 0 && rx.newer_blocks >= FEW_BLOCKS;
+        if self.follows {
+            return AckAction::NowAndBy(at);
+        }
+        self.compressed += 1;
+        AckAction::By(at)
     }
 }
 
@@ -154,7 +165,11 @@ impl AckPolicy for Acks {
             self.be_quick(rx);
             return AckAction::Now;
         }
+        self.follows = false;
         self.note_arrival(rx);
+        if rx.buffer_grew {
+            self.quick |= 1;
+        }
         if matches!(rx.arrival, Arrival::InOrder | Arrival::FillsGap) {
             self.unacknowledged += rx.end.since(rx.start);
         }
@@ -170,7 +185,7 @@ impl AckPolicy for Acks {
 
     fn on_ack_sent(&mut self) {
         self.unacknowledged = Bytes::ZERO;
-        self.compressed = 0;
+        self.compressed = u32::from(std::mem::take(&mut self.follows));
         self.quick = self.quick.saturating_sub(1);
     }
 }

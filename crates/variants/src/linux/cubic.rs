@@ -16,8 +16,9 @@
 //!   ([`super::reordering`]) is 3, only ACKs that advance SND.UNA let the window grow. Duplicates reported by a DSACK
 //!   count as delivered too.
 //! - 8: RTT samples from the first second of an epoch do not update the minimum RTT.
+//! - 9: in slow start, the window grows up to twice what is in flight, otherwise only if it is full (RFC 7661).
 
-use reknit_tcp::facts::{AckFacts, Context, Turn, Window};
+use reknit_tcp::facts::{AckFacts, Context, SendState, Turn, Window};
 use reknit_tcp::seams::{CongestionControl, Plugin, Reduction};
 use reknit_units::{Bytes, Duration, Instant, Segments};
 use schemars::JsonSchema;
@@ -77,7 +78,7 @@ impl Part<dyn CongestionControl> for Config {
 }
 
 /// How many segments an ACK delivers, including the duplicates that a DSACK reports.
-pub(super) fn delivered(cx: &Context<'_>, ack: &AckFacts<'_>) -> Segments {
+pub(crate) fn delivered(cx: &Context<'_>, ack: &AckFacts<'_>) -> Segments {
     let again = ack.dsack.map_or(Segments::ZERO, |dsack| duplicated(cx, &dsack));
     Segments(ack.newly.len() as u32) + again
 }
@@ -247,6 +248,11 @@ impl CongestionControl for Cubic {
 
     fn on_unused_window(&mut self, now: Instant) {
         self.unused_since = self.unused_since.or(Some(now));
+    }
+
+    /// Rule 9.
+    fn used_above(&self, snd: &SendState) -> Bytes {
+        if snd.in_slow_start() { Bytes(snd.cwnd.0 / 2) } else { snd.cwnd - snd.smss }
     }
 
     /// The initial window is kept if the SYN was retransmitted once: the first timeout of 1 s is often too short.

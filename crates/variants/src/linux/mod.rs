@@ -9,6 +9,7 @@ pub mod frto;
 mod hystart;
 pub mod prr;
 pub mod rack;
+pub mod receive_buffer;
 pub mod reduction;
 pub mod reordering;
 pub mod rto;

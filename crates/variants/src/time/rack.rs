@@ -44,7 +44,7 @@ pub(crate) const VARIANT: Variant = Variant {
     name: "rack",
     aliases: &["rack-tlp"],
     summary: "time-based detection and tail loss probe, with PRR, CUBIC and DSACK undo",
-    source: "RFC 8985, RFC 6937, RFC 9438",
+    source: "RFC 8985, RFC 9937, RFC 9438",
     side: Side::Sender,
     peer_needs: "SACK, DSACK to adapt",
     status: Status::Faithful,

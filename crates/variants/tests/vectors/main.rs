@@ -11,6 +11,7 @@ mod dsack_repeat;
 mod eifel;
 mod frto;
 mod leung_ma;
+mod linux;
 mod lpc_receiver;
 mod lpc_sender;
 mod ncr;

@@ -23,6 +23,7 @@ use self::policer::Policer;
 use self::probe_bw::Cycle;
 use self::probe_rtt::MinRtt;
 use self::startup::FullPipe;
+use crate::linux::cubic::delivered;
 use crate::part::{Algorithm, Part};
 
 /// Parameters.
@@ -96,7 +97,7 @@ struct Bbr {
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     rate: RateSample,
-    /// Segments delivered.
+    /// Segments delivered, including the duplicates that a DSACK reports.
     acked: Segments,
     /// Segments marked lost.
     losses: Segments,
@@ -106,7 +107,7 @@ impl Sample {
     fn of(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Sample> {
         let rate = ack.rate?;
         let losses = rate.newly_lost.in_segments(cx.snd.smss);
-        Some(Sample { rate, acked: Segments(ack.newly.len() as u32), losses })
+        Some(Sample { rate, acked: delivered(cx, ack), losses })
     }
 }
 
@@ -187,6 +188,10 @@ impl CongestionControl for Bbr {
     }
 
     fn wants_rate_samples(&self) -> bool {
+        true
+    }
+
+    fn counts_duplicates(&self) -> bool {
         true
     }
 

@@ -1,0 +1,225 @@
+//! How the receive window of Linux grows: dynamic right-sizing (Fisk, Feng: Dynamic right-sizing in TCP, LACSI
+//! Symposium, 2001) of a buffer that counts memory, not data (`ip-sysctl`: `tcp_rmem`, `tcp_moderate_rcvbuf`).
+//!
+//! **Rules.** The numbers were observed in windows announced by Linux 6.18.
+//! - 1: a connection starts with half of `tcp_rmem[1]` (128 KiB). Once a segment has shown how much memory its data needs,
+//!   the space for data is that share of the buffer.
+//! - 2: each segment with data, in order or not, lets the window grow by two segments, as long as the space is not used
+//!   up by the window and by data that has arrived and was not read. Such a segment is acknowledged at once
+//!   ([`super::acks`]).
+//! - 3: once per round trip, if the application has read more than in any round trip before, the space becomes enough for
+//!   the round trip after the next: twice what was read, and twice as much again for each factor by which the amount has
+//!   grown. Data that waits above a gap comes on top.
+//! - 4: the window is at most the space less the data that waits above a gap. Its right edge never moves back (RFC 9293
+//!   §3.8.6).
+//!
+//! **Departures.** The kernel announces whole units of the window scale, rounded up. When a gap is filled, the kernel
+//! acknowledges before the application reads, and announces the rest of the window with the next ACK.
+
+use reknit_tcp::seams::{Plugin, ReceiveBuffer, RxFacts, Space};
+use reknit_tcp::seq::Offset;
+use reknit_units::{Bytes, Instant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::part::{Algorithm, Part};
+
+/// Segments of the initial window, the most that is expected in the first round trip (RFC 6928).
+const FIRST_ROUND: u64 = 10;
+
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The initial size of the buffer (`tcp_rmem[1]`), in bytes of memory.
+    #[schemars(range(min = 4096, max = 1_073_741_824))]
+    pub initial: u64,
+    /// How much data fits into 256 bytes of memory. It depends on the network device.
+    #[schemars(range(min = 1, max = 256))]
+    pub data_share: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { initial: 131_072, data_share: 160 }
+    }
+}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "linux-receive-buffer";
+    const SOURCE: &'static str = include_str!("receive_buffer.rs");
+}
+
+impl Part<dyn ReceiveBuffer> for Config {
+    fn build(&self) -> Box<dyn ReceiveBuffer> {
+        Box::new(Buffer {
+            window: self.initial / 2,
+            space: self.initial * self.data_share / 256,
+            most: 0,
+            round: None,
+            read: Offset::DATA,
+        })
+    }
+}
+
+/// Sizes in bytes of data.
+#[derive(Debug)]
+struct Buffer {
+    /// The window that may be announced (`rcv_ssthresh`).
+    window: u64,
+    /// How much data the buffer can hold (`window_clamp`).
+    space: u64,
+    /// The most that was read in a round trip so far (`rcvq_space`).
+    most: u64,
+    /// When the current round trip began, and what had been read then.
+    round: Option<(Instant, Offset)>,
+    /// What had been read before the current segment.
+    read: Offset,
+}
+
+impl Buffer {
+    /// Rule 2. True if the window grows.
+    fn grow_window(&mut self, rx: &RxFacts<'_>) -> bool {
+        let waiting = rx.rcv_nxt.since(self.read) + rx.held;
+        let room = self.space.saturating_sub(waiting.0).saturating_sub(self.window);
+        self.window += room.min(2 * rx.rmss.0);
+        room > 0
+    }
+
+    /// Rule 3.
+    fn grow_space(&mut self, rx: &RxFacts<'_>) {
+        let (began, from) = *self.round.get_or_insert((rx.now, Offset::DATA));
+        if self.most == 0 {
+            self.most = FIRST_ROUND * rx.rmss.0;
+        }
+        if rx.rtt.is_none_or(|rtt| rx.now.since(began) < rtt) {
+            return;
+        }
+        self.round = Some((rx.now, rx.read));
+        let read = rx.read.since(from).0;
+        if read <= self.most {
+            return;
+        }
+        let above_gap = rx.highest.since(rx.rcv_nxt).0;
+        let growth = 2 * read * (read - self.most) / self.most;
+        self.most = read;
+        self.space = self.space.max(2 * read + 2 * growth + above_gap);
+    }
+}
+
+impl Plugin for Buffer {}
+
+impl ReceiveBuffer for Buffer {
+    fn initial(&self) -> Bytes {
+        Bytes(self.window)
+    }
+
+    fn on_data(&mut self, rx: &RxFacts<'_>) -> Space {
+        let grew = self.grow_window(rx);
+        if rx.read > self.read {
+            self.grow_space(rx);
+            self.read = rx.read;
+        }
+        // Rule 4.
+        Space { size: Bytes(self.window.min(self.space.saturating_sub(rx.held.0))), grew }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_tcp::Config as Tcp;
+    use reknit_tcp::experiment::Experiment;
+    use reknit_tcp::seams::Arrival;
+    use reknit_units::Duration;
+
+    use super::*;
+
+    const SMSS: u64 = 1448;
+
+    /// A receiver whose application reads at once, on a path with a round trip of 182 ms.
+    struct Receiver {
+        buffer: Box<dyn ReceiveBuffer>,
+        tcp: Tcp,
+        rcv_nxt: u64,
+    }
+
+    impl Receiver {
+        fn new() -> Receiver {
+            Receiver { buffer: Config::default().build(), tcp: Tcp::default(), rcv_nxt: 0 }
+        }
+
+        /// `n` segments arrive in order, one every 1.2 ms. Returns the size after each, and whether it grew.
+        fn in_order(&mut self, at_us: u64, n: u64) -> Vec<(u64, bool)> {
+            (0..n).map(|i| self.arrive(at_us + 1200 * i, self.rcv_nxt, 0)).collect()
+        }
+
+        /// Segment `start`, counted from 0, arrives. If it is not the next one, `held` segments wait above the gap then.
+        fn arrive(&mut self, at_us: u64, start: u64, held: u64) -> (u64, bool) {
+            if held == 0 {
+                self.rcv_nxt += 1;
+            }
+            let at = |segment: u64| Offset::DATA + Bytes(segment * SMSS);
+            let space = self.buffer.on_data(&RxFacts {
+                now: Instant::ZERO + Duration::from_micros(at_us),
+                config: &self.tcp,
+                arrival: if held == 0 { Arrival::InOrder } else { Arrival::OutOfOrder },
+                start: at(start),
+                end: at(start + 1),
+                rcv_nxt: at(self.rcv_nxt),
+                highest: at((start + 1).max(self.rcv_nxt)),
+                read: at(self.rcv_nxt),
+                held: Bytes(held * SMSS),
+                gaps: held > 0,
+                newer_blocks: 0,
+                rmss: Bytes(SMSS),
+                fin: false,
+                window: Bytes(65_535),
+                buffer_grew: false,
+                timestamp: None,
+                experiment: &Experiment::default(),
+                dropped: None,
+                rtt: Some(Duration::from_millis(182)),
+            });
+            (space.size.0, space.grew)
+        }
+    }
+
+    /// The windows that Linux 6.18 announced in slow start, before they were rounded up to its units of 1024 bytes.
+    #[test]
+    fn the_window_grows_with_what_was_read_in_a_round_trip() {
+        let mut receiver = Receiver::new();
+        let first = receiver.in_order(184_000, 10);
+        assert_eq!(first[0], (65_536 + 2896, true));
+        assert_eq!(first[4], (65_536 + 5 * 2896, true));
+        assert_eq!(first[5], (81_920 - SMSS, true));
+        assert_eq!(first[6], (81_920 - SMSS, false));
+        // 11 segments were read when the first round trip ends: one more than expected.
+        let second = receiver.in_order(367_800, 20);
+        assert!(second.iter().all(|step| *step == (81_920 - SMSS, false)));
+        // 20 in the second. The space becomes 2 * 20 segments and 4 * 20 * 9/11.
+        let third = receiver.in_order(551_600, 40);
+        assert_eq!(third[0], (81_920 - SMSS, false));
+        assert_eq!(third[1], (81_920 - SMSS + 2896, true));
+        assert_eq!(third[39], (152_698 - SMSS, false));
+    }
+
+    #[test]
+    fn segments_above_a_gap_let_it_grow_too_but_take_space() {
+        let mut receiver = Receiver::new();
+        receiver.in_order(184_000, 1);
+        let steps: Vec<u64> = (1..=6).map(|held| receiver.arrive(190_000 + held, 1 + held, held).0).collect();
+        // Six segments wait at the end.
+        assert_eq!(steps, [71_328, 74_224, 77_120, 76_128, 74_680, 73_232]);
+    }
+
+    #[test]
+    fn a_slower_round_trip_changes_nothing() {
+        let mut receiver = Receiver::new();
+        for (round, segments) in [10, 20, 40, 30, 40, 5].into_iter().enumerate() {
+            receiver.in_order(184_000 + 184_000 * round as u64, segments);
+        }
+        let (size, _) = receiver.in_order(1_500_000, 1)[0];
+        let (later, grew) = receiver.in_order(1_700_000, 1)[0];
+        assert_eq!((later, grew), (size, false));
+    }
+}
