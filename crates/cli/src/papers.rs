@@ -8,7 +8,10 @@ use std::process::{Command, Stdio};
 
 use clap::Args as ClapArgs;
 
-use crate::Failure;
+use crate::{Failure, output};
+
+/// What the package prints for `--help`, for those who have not installed it.
+const HELP: &str = include_str!("papers.txt");
 
 #[derive(ClapArgs, Debug)]
 #[command(disable_help_flag = true)]
@@ -22,6 +25,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let beside = env::current_exe().ok().and_then(|program| venv(&program));
     let python = beside.into_iter().chain([PathBuf::from("python3")]).find(|python| has_package(python));
     let Some(python) = python else {
+        if args.arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+            return output::print(HELP);
+        }
         let message = "papers needs reknit's Python package, which was not found: run `make python`";
         return Err(Failure::Failed(message.to_owned()));
     };

@@ -473,7 +473,11 @@ fn papers_without_the_package_say_how_to_get_it() {
     let program = folder.join("reknit");
     std::fs::copy(env!("CARGO_BIN_EXE_reknit"), &program).unwrap();
     let output = Command::new(&program).args(["papers", "--quick"]).env("PATH", "").output().unwrap();
+    let help = Command::new(&program).args(["papers", "--help"]).env("PATH", "").output().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
+    assert!(help.status.success());
+    let usage = String::from_utf8(help.stdout).unwrap();
+    assert!(usage.starts_with("usage: reknit papers") && usage.contains("--full"), "{usage}");
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(text.trim_end(), "error: papers needs reknit's Python package, which was not found: run `make python`");

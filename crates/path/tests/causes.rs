@@ -50,6 +50,25 @@ fn multipath_divides_by_weight() {
 }
 
 #[test]
+fn with_a_tick_packets_leave_the_paths_only_at_its_multiples() {
+    let toml = "kind = \"multipath\"\npaths = [{ delay = \"50 ms\" }, { delay = \"37.5 ms\" }]\n";
+    let free = pass(toml, 1000, 1300);
+    let ticking = pass(&format!("{toml}tick = \"10 ms\"\n"), 1000, 1300);
+    let left = |result: &TrainResult| -> Vec<u64> {
+        result.arrivals().map(|p| (Duration::from_micros(1300 * u64::from(p.number)) + p.delay()).as_micros()).collect()
+    };
+    let rounded: Vec<u64> = left(&free).iter().map(|at| at.next_multiple_of(10_000)).collect();
+    assert!(left(&free).iter().any(|at| at % 10_000 != 0));
+    let sorted = |mut times: Vec<u64>| {
+        times.sort_unstable();
+        times
+    };
+    assert_eq!(sorted(left(&ticking)), sorted(rounded));
+    // What leaves at the same tick leaves in the order of sending.
+    assert!(ticking.reordered_ratio() < free.reordered_ratio());
+}
+
+#[test]
 fn flowlets_stay_together() {
     // Bursts of ten packets 0.1 ms apart, and 20 ms between bursts. A train has a single interval, so use two trains.
     let toml = "kind = \"multipath\"\nchoice = \"flowlet\"\ngap = \"5 ms\"\npaths = [{ delay = \"50 ms\" }, { delay = \"25 ms\" }]\n";

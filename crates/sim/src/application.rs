@@ -13,6 +13,8 @@ const WITHOUT_END: Bytes = Bytes(1 << 60);
 pub(crate) struct Application {
     request: Bytes,
     response: Bytes,
+    /// What the receiver of data sends as soon as the first data arrives; zero if it has nothing to send.
+    back: Bytes,
     /// Transactions that may still begin on this connection; none if there is no limit.
     left: Option<u32>,
     /// Bytes of requests, including the current one.
@@ -39,8 +41,9 @@ impl Application {
     pub(crate) fn new(workload: &Workload, left: Option<u32>) -> Application {
         let transactions = workload.transactions();
         let (request, response) = transactions.map_or((Bytes::ZERO, WITHOUT_END), |t| (t.request, t.response));
+        let back = if let Workload::Exchange { back, .. } = workload { *back } else { Bytes::ZERO };
         let state = if transactions.is_some() { TransactionState::Idle } else { TransactionState::Bulk };
-        Application { request, response, left, requested: 0, promised: 0, state }
+        Application { request, response, back, left, requested: 0, promised: 0, state }
     }
 
     /// The end that opens the connection and writes first.
@@ -76,6 +79,9 @@ impl Application {
 
     /// Data has arrived at the receiver. True if it completes the transaction.
     pub(crate) fn on_arrival_at_receiver(&mut self, receiver: &mut Connection) -> bool {
+        if self.back > Bytes::ZERO && receiver.received() > 0 {
+            receiver.write(std::mem::take(&mut self.back));
+        }
         if self.state != TransactionState::Answering || receiver.received() < self.promised {
             return false;
         }

@@ -238,7 +238,10 @@ fn workload(value: Value) -> Result<Workload, KeyError> {
     };
     let workload = match kind.as_str() {
         "bulk" => read::<Nothing>(table).map(|Nothing {}| Workload::Bulk)?,
-        "transfer" => Workload::Transfer(read::<Transfer>(table)?.size),
+        "transfer" => match read::<Transfer>(table)? {
+            Transfer { size, back: Bytes::ZERO } => Workload::Transfer(size),
+            Transfer { size, back } => Workload::Exchange { size, back },
+        },
         "files" => Workload::Transactions(read::<Files>(table)?.into()),
         "requests" => Workload::Transactions(read::<Requests>(table)?.into()),
         _ => return Err(KeyError::new("kind", format!("unknown workload `{kind}`; allowed are {KINDS}"))),
@@ -249,6 +252,11 @@ fn workload(value: Value) -> Result<Workload, KeyError> {
 /// Refuses sizes that can never arrive completely, and counts of zero.
 fn check(workload: Workload) -> Result<Workload, KeyError> {
     let Some(Transactions { request, response, count, .. }) = workload.transactions() else { return Ok(workload) };
+    if let Workload::Exchange { back, .. } = workload
+        && !is_possible(back)
+    {
+        return Err(KeyError::new("back", "must be at most 1024 TiB"));
+    }
     let asks = request > Bytes::ZERO;
     let key = if asks { "response" } else { "size" };
     for (key, size) in [(key, response), ("request", if asks { request } else { response })] {
@@ -268,6 +276,9 @@ pub(crate) struct Nothing {}
 pub(crate) struct Transfer {
     /// The amount of data.
     size: Bytes,
+    /// What the receiver of data sends meanwhile, from the arrival of the first data on.
+    #[serde(default)]
+    back: Bytes,
 }
 
 /// Files back to back.

@@ -12,6 +12,13 @@ pub enum Workload {
     Bulk,
     /// This amount of data, then the connection closes.
     Transfer(Bytes),
+    /// A transfer, and this amount of data from the receiver, which starts to send when the first data arrives.
+    Exchange {
+        /// What the sender of data sends.
+        size: Bytes,
+        /// What the receiver of data sends.
+        back: Bytes,
+    },
     /// One transaction after the other, on as many connections as needed.
     Transactions(Transactions),
 }
@@ -50,7 +57,9 @@ impl Workload {
     pub(crate) fn transactions(&self) -> Option<Transactions> {
         match *self {
             Workload::Bulk => None,
-            Workload::Transfer(size) => Some(Transactions { count: Some(1), ..Transactions::files(size) }),
+            Workload::Transfer(size) | Workload::Exchange { size, .. } => {
+                Some(Transactions { count: Some(1), ..Transactions::files(size) })
+            }
             Workload::Transactions(transactions) => Some(transactions),
         }
     }

@@ -77,6 +77,17 @@ fn a_transfer_is_a_transaction() {
     assert!((ms(result.transactions[0].quantile(0.5)) / ms(flow.elapsed) - 1.0).abs() < 0.001);
 }
 
+#[test]
+fn in_an_exchange_the_receiver_sends_meanwhile() {
+    let one_way = run(&scenario("clean", Workload::Transfer(Bytes(1_000_000)), 1, 60));
+    let exchange = Workload::Exchange { size: Bytes(1_000_000), back: Bytes(400_000) };
+    let both = run(&scenario("clean", exchange, 1, 60));
+    assert_eq!(both.flows[0].delivered, one_way.flows[0].delivered);
+    assert_eq!(both.flows[0].transactions, 1);
+    // 274 segments of data, of which some take the place of ACKs.
+    assert!(both.packets > one_way.packets + 150, "{} and {}", both.packets, one_way.packets);
+}
+
 /// If nothing gets through, connections are aborted and new ones are tried, but only one at a time.
 #[test]
 fn failures_are_counted_and_retried() {

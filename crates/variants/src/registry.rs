@@ -93,6 +93,7 @@ families! {
         reno_nt4::VARIANT,
         newreno::VARIANT,
         sack::VARIANT,
+        counted_pipe::VARIANT,
     }
     /// It detects spurious reductions and undoes them.
     Undo, undo, "detect a spurious reduction and undo it" {
@@ -126,6 +127,7 @@ families! {
         rr::share::VARIANT,
         rr::receiver::VARIANT,
         leung_ma::VARIANT,
+        leung_ma::PORT,
         ncr::CAREFUL,
         ncr::AGGRESSIVE,
         rn::VARIANT,

@@ -19,7 +19,16 @@ else:
     import tomli as tomllib
 
 Confidence = Literal["high", "medium", "low"]
-Outcome = Literal["reproduced", "not reproduced", "not evaluated"]
+Outcome = Literal[
+    "passed", "failed", "reproduced", "not contradicted", "undecided", "not reproduced", "contradicted", "not evaluated"
+]
+CHECKED: tuple[Outcome, ...] = ("passed", "failed")
+JUDGED: tuple[Outcome, ...] = ("reproduced", "not contradicted", "undecided", "not reproduced", "contradicted")
+Number = Literal["met", "missed", "undecided"]
+ENOUGH_SEEDS = 20
+"""A verdict that depends on the choice of seeds gets at least as many before it is called undecided."""
+AGREEMENT = 0.95
+"""The fraction of resamples of the seeds that must give the same outcome."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +48,24 @@ class Claim:
     strict: str | None = None
     confidence_strict: Confidence | None = None
     gate_weaker: bool = False
+    effect: str | None = None
     measure: tuple[str, ...] = ()
     explanation: str | None = None
 
     @property
+    def named(self) -> set[str]:
+        """The experiments that its expressions look up."""
+        return {id for expression in self.expressions for id in looked_up(expression)["experiment"]}
+
+    @property
+    def is_check(self) -> bool:
+        """Whether it is about the algorithm itself, and checked on scripted packets or formulas."""
+        return self.kind in ("unit", "analytic") or "unit(" in self.gate
+
+    @property
     def expressions(self) -> list[str]:
         """All expressions of the claim."""
-        return [self.gate, *([self.strict] if self.strict else []), *self.measure]
+        return [self.gate, *(text for text in (self.strict, self.effect) if text), *self.measure]
 
 
 @dataclass(frozen=True)
@@ -64,26 +84,47 @@ class Verdict:
     Attributes
     ----------
     outcome : str
-        reproduced, not reproduced or not evaluated, according to the gate.
+        For checks: passed or failed. For the others:
+
+        - reproduced: the condition is met, and if the claim has a direction, the effect has it significantly;
+        - not contradicted: only a condition that is weaker than the claim is met;
+        - undecided: the outcome depends on the choice of seeds;
+        - contradicted: the effect is opposite, significantly;
+        - not reproduced: otherwise.
     reason : str
         What was missing, if the claim was not evaluated.
-    strict : bool or None
-        Whether the published value was matched, too; None if there is no such condition or it was not evaluated.
+    number : str or None
+        Whether the published value is met; None if there is none or it was not evaluated.
+    effect : Interval or None
+        The effect in the direction of the claim.
+    agreement : float or None
+        The fraction of resamples of the seeds that give the same answer to the condition, and to whether the published
+        value is met; the smaller of both.
     measured : tuple of Measured
         A value for each measure; empty if the claim was not evaluated.
     seeds : int
         Number of seeds.
     readings : dict of str to str
-        The outcome under each other interpretation of the paper.
+        Other interpretations of the paper that change the answer to the condition: met or not met.
+    numbers : dict of str to bool
+        Other interpretations that change whether the published value is met.
     """
 
     claim: Claim
     outcome: Outcome
     reason: str
-    strict: bool | None
+    number: Number | None
+    effect: _statistics.Interval | None
+    agreement: float | None
     measured: tuple[Measured, ...]
     seeds: int
-    readings: dict[str, Outcome]
+    readings: dict[str, str]
+    numbers: dict[str, bool]
+
+    @property
+    def needs_seeds(self) -> bool:
+        """Whether more seeds might change it."""
+        return 0 < self.seeds < ENOUGH_SEEDS and (self.agreement is not None and self.agreement < 1)
 
 
 def claims() -> list[Claim]:
@@ -110,32 +151,89 @@ def judge(all_claims: Iterable[Claim], results: Mapping[str, Result]) -> list[Ve
         others[reading] = Evidence({**{id: r for id, r in results.items() if "@" not in id}, **read})
     verdicts = []
     for claim in all_claims:
-        named = {id for expression in claim.expressions for id in looked_up(expression)["experiment"]}
+        named = claim.named
         concerned = {r: e for r, e in others.items() if any(f"{id}@{r}" in results for id in named)}
         verdicts.append(_judge(claim, evidence, concerned, named))
     return verdicts
 
 
 def _judge(claim: Claim, evidence: Evidence, others: Mapping[str, Evidence], named: set[str]) -> Verdict:
-    outcome, reason = _outcome(claim.gate, evidence)
-    strict = None if claim.strict is None else _outcome(claim.strict, evidence)[0]
+    met, reason = _is_met(claim.gate, evidence)
     seeds = evidence.seeds(named)
+    strict = None if claim.strict is None or met is None else _is_met(claim.strict, evidence)[0]
+    agreement = lowest = _agreement(claim.gate, met, evidence, seeds)
+    effect = _effect(claim, evidence, seeds, named) if met is not None and claim.effect else None
+    number: Number | None = None
+    if claim.strict is not None and strict is not None:
+        number = "met" if strict else "missed"
+        stable = _agreement(claim.strict, strict, evidence, seeds)
+        if stable is not None:
+            lowest = min(stable, 1.0 if lowest is None else lowest)
+            number = number if stable >= AGREEMENT else "undecided"
+    read = {reading: _is_met(claim.gate, other)[0] for reading, other in others.items()}
+    exact = {reading: _is_met(claim.strict, other)[0] for reading, other in others.items()} if claim.strict else {}
     return Verdict(
         claim,
-        outcome,
+        _outcome(claim, met, number == "met", effect, agreement),
         reason,
-        None if strict in (None, "not evaluated") else strict == "reproduced",
-        _measure(claim, evidence, seeds, named) if outcome != "not evaluated" else (),
+        number,
+        effect,
+        lowest,
+        _measure(claim, evidence, seeds, named) if met is not None else (),
         len(seeds),
-        {reading: _outcome(claim.gate, other)[0] for reading, other in others.items()},
+        {reading: "met" if it else "not met" for reading, it in read.items() if it is not None and it != met},
+        {reading: it for reading, it in exact.items() if it is not None and it != strict},
     )
 
 
-def _outcome(predicate: str, evidence: Evidence) -> tuple[Outcome, str]:
+def _outcome(
+    claim: Claim, met: bool | None, exact: bool, effect: _statistics.Interval | None, agreement: float | None
+) -> Outcome:
+    if met is None:
+        return "not evaluated"
+    if claim.is_check:
+        return "passed" if met else "failed"
+    if agreement is not None and agreement < AGREEMENT:
+        return "undecided"
+    if effect is not None and effect.high is not None and effect.high < 0:
+        return "contradicted"
+    if not met:
+        return "not reproduced"
+    has_direction = effect is not None and (effect.low is None or effect.low > 0)
+    if claim.gate_weaker:
+        return "reproduced" if exact or has_direction else "not contradicted"
+    return "reproduced" if effect is None or has_direction else "not contradicted"
+
+
+def _is_met(predicate: str, evidence: Evidence) -> tuple[bool | None, str]:
     try:
-        return ("reproduced" if evidence.judge(predicate) else "not reproduced"), ""
+        return bool(evidence.judge(predicate)), ""
     except NotEvaluatedError as missing:
-        return "not evaluated", str(missing)
+        return None, str(missing)
+
+
+def _agreement(predicate: str, met: bool | None, evidence: Evidence, seeds: Sequence[int]) -> float | None:
+    """Compute the fraction of resamples of the seeds in which the condition has the same answer."""
+    if met is None or len(seeds) < 2 or "unit(" in predicate:
+        return None
+    same = 0
+    draws = _statistics.resamples(seeds)
+    for weights in draws:
+        try:
+            same += bool(evidence.weighted(weights).judge(predicate)) == met
+        except NotEvaluatedError:
+            same += not met
+    return same / len(draws)
+
+
+def _effect(claim: Claim, evidence: Evidence, seeds: Sequence[int], named: set[str]) -> _statistics.Interval | None:
+    """Compute the effect in the direction of the claim, with its interval."""
+    expression = claim.effect or ""
+    spread = _statistics.bootstrap if any(id.startswith("F") for id in named) else _statistics.jackknife
+    try:
+        return spread(lambda weights: _flat(evidence.weighted(weights).judge(expression)), seeds)[0]
+    except NotEvaluatedError:
+        return None
 
 
 def _measure(claim: Claim, evidence: Evidence, seeds: Sequence[int], named: set[str]) -> tuple[Measured, ...]:

@@ -30,10 +30,6 @@ def main(arguments: Sequence[str]) -> int:
     int
         0 for success, 1 for failure or Ctrl-C, 2 for wrong usage.
     """
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        print(f"reknit papers needs {', '.join(missing)}: pip install {' '.join(missing)}", file=sys.stderr)
-        return FAILED
     try:
         asked = _parser().parse_args(arguments)
     except SystemExit:  # after the help
@@ -41,9 +37,15 @@ def main(arguments: Sequence[str]) -> int:
     except _WrongError as wrong:
         print(f"error: {wrong} (see `reknit papers --help`)", file=sys.stderr)
         return USAGE
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        print(f"reknit papers needs {', '.join(missing)}: pip install {' '.join(missing)}", file=sys.stderr)
+        return FAILED
     try:
         if asked.what[:1] == ["list"]:
             return _list(asked.what[1:])
+        if asked.what[:1] == ["stability"]:
+            return _stability(asked)
         return _run(asked)
     except _WrongError as wrong:
         print(f"error: {wrong}", file=sys.stderr)
@@ -76,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         "what",
         nargs="*",
         metavar="PAPER [EXPERIMENT ...]",
-        help="a paper, and some of its experiments; 'list' lists them",
+        help="a paper, and some of its experiments; 'list' lists them, 'stability' compares four sets of seeds",
     )
     tier = parser.add_mutually_exclusive_group()
     tier.add_argument("--quick", action="store_true", help="a few short experiments of each paper, in minutes")
@@ -89,25 +91,54 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--out", type=Path, default=Path("out/papers.html"), metavar="FILE", help="the report [%(default)s]"
     )
+    parser.add_argument(
+        "--summary", type=Path, metavar="DIR", help="also write a summary in Markdown and a few figures here"
+    )
+    parser.add_argument("--first-seed", type=int, default=1, metavar="N", help="seeds are N, N + 1, ... [%(default)s]")
     return parser
 
 
-def _run(asked: argparse.Namespace) -> int:
-    from reknit.papers import _report, papers
+def _tier(asked: argparse.Namespace) -> Tier:
     from reknit.papers._frame import DEFAULT, FULL, QUICK
+
+    return QUICK if asked.quick else FULL if asked.full else DEFAULT
+
+
+def _run(asked: argparse.Namespace) -> int:
+    from reknit.papers import _overview, _report, _scores, _stability, _summary, papers
     from reknit.papers._lab import Lab
 
-    tier = QUICK if asked.quick else FULL if asked.full else DEFAULT
+    tier = _tier(asked)
+    if asked.first_seed < 1:
+        raise _WrongError(f"--first-seed {asked.first_seed}: must be at least 1")
     chosen = _chosen(asked.what, tier)
     began = time.monotonic()
-    with Lab(papers().values(), tier, asked.store, told=_tell) as lab:
+    with Lab(papers().values(), tier, asked.store, told=_tell, first_seed=asked.first_seed) as lab:
+        verdicts = _stability.decided(lab, [experiment.id for experiment in chosen])
         results = lab.run(experiment.id for experiment in chosen)
         _tell("overview")
-        verdicts = _report.write(asked.out, lab, results, whole=not asked.what)
+        overview = None if asked.what else _overview.overview(lab)
+        shown = _report.write(asked.out, lab, results, verdicts, overview)
+        if asked.summary is not None:
+            _summary.write(asked.summary, lab, results, shown, overview)
     _tell(f"{len(chosen)} experiments in {time.monotonic() - began:.0f} s", last=True)
-    print(_report.summary(verdicts))
+    print(_scores.summary(shown))
     print(f"report: {asked.out}")
     return OK
+
+
+def _stability(asked: argparse.Namespace) -> int:
+    """Judge with four sets of seeds; 1 if an outcome depends on the set without being called undecided."""
+    from reknit.papers import _stability
+
+    tier = _tier(asked)
+    chosen = _chosen(asked.what[1:], tier)
+    lines = _stability.compare(tier, [experiment.id for experiment in chosen], asked.store, _tell)
+    _tell("", last=True)
+    print("\n".join(lines))
+    unstable = len(lines) - len(_stability.FIRST_SEEDS)
+    print(f"{unstable} outcomes depend on the choice of seeds without being called undecided")
+    return OK if unstable == 0 else FAILED
 
 
 def _chosen(what: Sequence[str], tier: Tier) -> list[Experiment]:

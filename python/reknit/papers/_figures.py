@@ -51,7 +51,7 @@ class Figure:
         with mpl.rc_context({**SETTINGS, "svg.hashsalt": "reknit", "svg.fonttype": "none"}):
             from matplotlib.figure import Figure as Canvas
 
-            canvas = Canvas(figsize=(5.6, 4.4), layout="constrained")
+            canvas = Canvas(figsize=(6.4, 4.0), layout="constrained")
             axes = canvas.add_subplot()
             self.draw(axes, result)
             axes.set(xlabel=self.x_label, ylabel=self.y_label, title=self.title)
@@ -97,8 +97,10 @@ class Lines(Figure):
         if names:
             axes.set_xticks(range(len(names)), names)
         places |= {key(x): float(x) for x in result.points if not isinstance(x, str)}
-        for i, label in enumerate(self.labels(result)):
-            self._curve(axes, result, label, i, places)
+        labels = self.labels(result)
+        covered = self._covered(result, labels)
+        for i, label in enumerate(labels):
+            self._curve(axes, result, label, i, places, 1.2 + 2 * covered[label])
         if self.log_x:
             positive = [place for place in places.values() if place > 0]
             axes.set_xscale("symlog", linthresh=min(positive)) if 0 in places.values() else axes.set_xscale("log")
@@ -107,21 +109,49 @@ class Lines(Figure):
         else:
             axes.set_ylim(bottom=0)
 
-    def _curve(self, axes: Axes, result: Result, label: str, i: int, places: Mapping[str, float]) -> None:
+    def _covered(self, result: Result, labels: Sequence[str]) -> dict[str, int]:
+        """Count how many later curves hide each one; it is drawn wider, so that it shows on both sides of them."""
+        table = result.table.filter(pl.col(self.y).is_not_null())
+        means = {
+            label: dict(
+                table.filter(pl.col("variant") == label).group_by("x").agg(pl.col(self.y).mean()).sort("x").iter_rows()
+            )
+            for label in labels
+        }
+        top = max((abs(y) for curve in means.values() for y in curve.values()), default=0.0)
+
+        def hides(later: str, earlier: str) -> bool:
+            common = means[later].keys() & means[earlier].keys()
+            near = sum(abs(means[later][x] - means[earlier][x]) <= 0.01 * top for x in common)
+            return bool(common) and 2 * near >= len(common)
+
+        return {label: sum(hides(later, label) for later in labels[i + 1 :]) for i, label in enumerate(labels)}
+
+    def _curve(self, axes: Axes, result: Result, label: str, i: int, places: Mapping[str, float], width: float) -> None:
         style = look(i)
         mine = result.table.filter((pl.col("variant") == label) & pl.col(self.y).is_not_null())
         groups = mine.group_by("x", maintain_order=True)
         stats = {str(x): (fmean(part[self.y]), min(part[self.y]), max(part[self.y])) for (x,), part in groups}
         for at, (height, *_) in stats.items():
             if at not in places:
-                axes.axhline(height, color=style["color"], linestyle="--", linewidth=1, label=label)
+                axes.axhline(height, color=style["color"], linestyle="--", linewidth=width, label=label)
         curve = sorted((places[at], *stats[at]) for at in stats if at in places)
         if curve:
             x, y, low, high = zip(*curve, strict=True)
             # The mean of equal numbers may differ from them by rounding.
             below = [max(0.0, a - b) for a, b in zip(y, low, strict=True)]
             above = [max(0.0, b - a) for a, b in zip(y, high, strict=True)]
-            axes.errorbar(x, y, [below, above], label=label, markersize=4, linewidth=1.2, capsize=2, **style)
+            axes.errorbar(
+                x,
+                y,
+                [below, above],
+                label=label,
+                markersize=3 + width,
+                linewidth=width,
+                elinewidth=1.2,
+                capsize=2,
+                **style,
+            )
         for point, value in self.published.get(label, ()):
             place = places.get(key(point))
             if place is not None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import polars as pl
 import reknit
 from reknit import _workers
 from reknit.papers import _metrics
+from reknit.papers._claims import ENOUGH_SEEDS
 from reknit.papers._frame import DEFAULT, FIXED, Paper, Point, Result, Tier, key
 from reknit.papers._labels import Variant, canonical, variant
 
@@ -24,6 +25,22 @@ Curves = Sequence[str] | Mapping[str, Variant | Callable[[Any], Variant]]
 
 MIN_DURATION_S = 10.0
 """Minimum duration of runs in reduced tiers, unless the paper's was shorter: slow start takes seconds on long paths."""
+
+
+TO_THE_END_S = 20_000
+"""Transfers with this duration end by themselves."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much of the paper's runs was run: duration in seconds (None: until a transfer ends), seeds and points.
+
+    Each is a pair: here, and in the paper.
+    """
+
+    duration: tuple[float, float] | None
+    seeds: tuple[int, int]
+    points: tuple[int, int]
 
 
 class Lab:
@@ -48,6 +65,8 @@ class Lab:
         The interpretation of the paper that the experiment must use; None is the default.
     planned : list of tuple
         ``(experiment, runs, simulated seconds)`` for each sweep.
+    extents : dict of str to list of Extent
+        How much of the paper's runs each experiment ran, by its name in `run`: an entry for each of its sweeps.
     """
 
     def __init__(
@@ -59,6 +78,7 @@ class Lab:
         told: Callable[[str], object] = lambda _: None,
         *,
         dry: bool = False,
+        first_seed: int = 1,
     ) -> None:
         """Start without results; with ``dry``, only count the runs."""
         papers = list(papers)
@@ -66,11 +86,15 @@ class Lab:
         self.units = [unit for paper in papers for unit in paper.units.values()]
         self.tier, self.store = tier, store
         self.executor, self.told, self.dry = executor, told, dry
+        self.first_seed = first_seed
         self.reading: str | None = None
+        self.extents: dict[str, list[Extent]] = {}
         self.planned: list[tuple[str, int, float]] = []
         self.seconds: dict[str, float] = {}
         self._results: dict[str, Result] = {}
         self._open: list[str] = []
+        self._shows: dict[str, set[str]] = {}
+        self._thorough: set[str] = set()
         self._stack = ExitStack()
 
     def __enter__(self) -> Lab:
@@ -94,11 +118,14 @@ class Lab:
         name = (
             id if self.reading is None or self.reading not in self.experiments[id].readings else f"{id}@{self.reading}"
         )
+        if self._open:
+            self._shows.setdefault(self._open[-1], set()).add(name)
         if name in self._results:
             return self._results[name]
         if name in self._open:
             raise ValueError(f"{name}: needs itself")
         self._open.append(name)
+        self.extents[name] = []
         began = time.monotonic()
         try:
             found = self._checked(id, self.experiments[id](self))
@@ -122,6 +149,17 @@ class Lab:
                 self.result(id)
         self.reading = None
         return dict(self._results)
+
+    def deepen(self, ids: Iterable[str]) -> None:
+        """Forget the results of experiments and of those that show their runs; `run` then takes more seeds for them."""
+        deep = set(ids)
+        while more := {shown for id in deep for shown in self._shows.get(id, ())} - deep:
+            deep |= more
+        self._thorough |= deep
+        while more := {name for name, shown in self._shows.items() if shown & deep} - deep:
+            deep |= more
+        for name in deep:
+            self._results.pop(name, None)
 
     def sweep(
         self,
@@ -170,8 +208,17 @@ class Lab:
         """
         duration = duration_s if whole else max(min(duration_s, MIN_DURATION_S), duration_s * self.tier.duration)
         count = seeds if self.tier.seeds is None else min(seeds, max(self.tier.seeds, least_seeds))
+        name = self._open[-1] if self._open else "sweep"
+        if name in self._thorough and seeds > 1:
+            count = max(count, ENOUGH_SEEDS)
         chosen = self.tier.thin(points, keep, least_points)
-        numbers = range(1, count + 1)
+        numbers = range(self.first_seed, self.first_seed + count)
+        extent = Extent(
+            None if whole and duration_s >= TO_THE_END_S else (duration, duration_s),
+            (count, seeds),
+            (len(chosen), len(points)),
+        )
+        self.extents.setdefault(name, []).append(extent)
         found = [
             _measured(
                 self._at(scenario(x), _curves(variants, x), key(x), duration, numbers), duration, duration_s, split

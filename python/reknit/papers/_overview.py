@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
 import polars as pl
@@ -33,6 +34,9 @@ VARIANTS = (
     *("linux", "bbr", "reknit", LIMIT),
 )
 LOSSES = (0.0, 0.001, 0.01)
+SEEDS = 5
+UNFAIR = 1.1
+"""A variant with more than this share of SACK's goodput under loss alone is marked as unfair."""
 REFERENCE = "two-paths-50ms"
 """The cost under loss is measured on this path without reordering: 10 Mbit/s, 100 ms round trip."""
 
@@ -53,6 +57,8 @@ class Overview:
     ----------
     kept : dict
         By loss, path and variant: goodput relative to ``sack`` on the same path without reordering and loss.
+    reach : dict
+        The same, half the width of the 95 % confidence intervals.
     price : dict
         By loss and variant: goodput on the reference path without reordering, relative to ``sack`` with that loss.
     properties : dict
@@ -62,6 +68,7 @@ class Overview:
     """
 
     kept: dict[float, dict[str, dict[str, float]]]
+    reach: dict[float, dict[str, dict[str, float]]]
     price: dict[float, dict[str, float]]
     properties: dict[str, dict[str, float | None]]
     seeds: int
@@ -79,17 +86,28 @@ class Overview:
         safe = max(ranked, key=lambda v: min(lossless[path][v] for path in lossless))
         told = [
             f"On average over these paths, plain SACK keeps {plain:.0%} of its goodput without reordering.",
-            f"Of all variants, {most} keeps the most, {mean[most]:.0%} on average "
-            f"and {lossless[worst][most]:.0%} on its worst path ({PATHS[worst][0]}).",
-            f"The best worst case is that of {safe}, {min(lossless[path][safe] for path in lossless):.0%}.",
-            f"With 1% of packets lost and none reordered, {most} has {priced[most]:.0%} of SACK's goodput; "
-            f"{dearest} has the least, {priced[dearest]:.0%}.",
+            f"{most} keeps the most, {mean[most]:.0%} on average and {lossless[worst][most]:.0%} on its worst path "
+            f"({PATHS[worst][0]}); the best worst case is that of {safe}, "
+            f"{min(lossless[path][safe] for path in lossless):.0%}.",
+            f"At 1% loss without reordering, {most} has {priced[most]:.0%} of SACK's goodput, {dearest} the least, "
+            f"{priced[dearest]:.0%}.",
         ]
+        greedy = [v for v in ranked if any(self.is_unfair(loss, v) for loss in LOSSES[1:])]
+        if greedy:
+            told.append(f"Unfair to SACK under loss: {', '.join(greedy)}.")
         return [sentence.replace("%", "\N{NO-BREAK SPACE}%") for sentence in told]
 
-    def best(self, path: str) -> float:
-        """Find the largest value of a ranked variant on a path."""
-        return max(self.kept[0.0][path][variant] for variant in _ranked())
+    def is_unfair(self, loss: float, variant: str) -> bool:
+        """Return whether a variant takes much more than SACK where packets are lost and none is late."""
+        return self.price[loss][variant] > UNFAIR
+
+    def is_best(self, path: str, variant: str) -> bool:
+        """Return whether no ranked variant is significantly better on a path."""
+        if variant == LIMIT:
+            return False
+        best = max(_ranked(), key=lambda v: self.kept[0.0][path][v])
+        gap = self.kept[0.0][path][best] - self.kept[0.0][path][variant]
+        return gap <= max(0.005, self.reach[0.0][path][best], self.reach[0.0][path][variant])
 
 
 def _ranked() -> list[str]:
@@ -98,31 +116,41 @@ def _ranked() -> list[str]:
 
 def overview(lab: Lab) -> Overview:
     """Run short comparisons."""
-    seeds = 1 if lab.tier.name == "quick" else 3
+    seeds = 1 if lab.tier.name == "quick" else SEEDS
     kept: dict[float, dict[str, dict[str, float]]] = {loss: {} for loss in LOSSES}
+    reach: dict[float, dict[str, dict[str, float]]] = {loss: {} for loss in LOSSES}
     for path, (_, duration) in PATHS.items():
         lab.told(f"overview: {path}")
         where = {"path": path, "duration": duration}
         ideal = _goodput(lab, {**where, "in_order": True}, ["sack"], [0.0], seeds)[0.0]["sack"]
         for loss, row in _goodput(lab, where, VARIANTS, LOSSES, seeds).items():
-            kept[loss][path] = {variant: goodput / ideal for variant, goodput in row.items()}
+            kept[loss][path] = {variant: fmean(each) / fmean(ideal) for variant, each in row.items()}
+            reach[loss][path] = {variant: _reach(each) / fmean(ideal) for variant, each in row.items()}
     ordered = {"path": REFERENCE, "duration": "60 s", "in_order": True}
     prices = _goodput(lab, ordered, VARIANTS, LOSSES, seeds)
-    price = {loss: {v: row[v] / row["sack"] for v in VARIANTS} for loss, row in prices.items()}
-    return Overview(kept, price, _properties(lab, seeds), seeds)
+    price = {loss: {v: fmean(row[v]) / fmean(row["sack"]) for v in VARIANTS} for loss, row in prices.items()}
+    return Overview(kept, reach, price, _properties(lab, seeds), seeds)
+
+
+def _reach(values: Sequence[float]) -> float:
+    """Compute half the width of the 95 % confidence interval of the mean; 0 for a single value."""
+    from scipy.stats import t
+
+    n = len(values)
+    return float(t.ppf(0.975, n - 1)) * stdev(values) / math.sqrt(n) if n > 1 else 0.0
 
 
 def _goodput(
     lab: Lab, where: Mapping[str, object], variants: Sequence[str], losses: Sequence[float], seeds: int
-) -> dict[float, dict[str, float]]:
+) -> dict[float, dict[str, list[float]]]:
+    """Run variants with each loss; the goodput with each seed."""
     axes: dict[str, list[Any]] = {"variant": list(variants), "loss": list(losses)}
     table = reknit.sweep(
         {**FIXED, **where}, axes, seeds, lab.executor, lab.kept("overview", str(where["path"])), progress=False
     )
-    mean = table.group_by("variant", "loss").agg(pl.col("goodput_mbit_s").mean())
-    found: dict[float, dict[str, float]] = {loss: {} for loss in losses}
-    for variant, loss, goodput in mean.iter_rows():
-        found[loss][variant] = goodput
+    found: dict[float, dict[str, list[float]]] = {loss: {} for loss in losses}
+    for variant, loss, goodput in table.select("variant", "loss", "goodput_mbit_s").iter_rows():
+        found[loss].setdefault(variant, []).append(goodput)
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import platform
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -16,14 +15,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 import reknit
-from reknit.papers import _overview, _svg, papers
-from reknit.papers._claims import Claim, Measured, Verdict, claims, judge
+from reknit.papers import _overview, _scores, _svg, papers
+from reknit.papers._claims import CHECKED, JUDGED, Claim, Measured, Verdict
 from reknit.papers._frame import Experiment, Result, Tier
-from reknit.papers._lab import Lab
+from reknit.papers._lab import Extent, Lab
 from reknit.papers._labels import OFFICIAL, SETS
 from reknit.papers._statistics import Interval
 
-OUTCOMES = ("reproduced", "not reproduced", "not evaluated")
+OUTCOMES = (*JUDGED, *CHECKED, "not evaluated")
+NUMBERS = ("met", "missed", "undecided")
 CONFIDENCES = ("high", "medium", "low")
 
 
@@ -39,11 +39,16 @@ class Block:
     table: list[list[str]]
     units: list[tuple[str, bool]]
     curves: str
-    seeds: int
-    points: str
+    ran: list[str]
 
 
-def write(out: Path, lab: Lab, results: Mapping[str, Result], *, whole: bool) -> list[Verdict]:
+def write(
+    out: Path,
+    lab: Lab,
+    results: Mapping[str, Result],
+    verdicts: Sequence[Verdict],
+    overview: _overview.Overview | None,
+) -> list[Verdict]:
     """Write the report.
 
     Parameters
@@ -54,19 +59,20 @@ def write(out: Path, lab: Lab, results: Mapping[str, Result], *, whole: bool) ->
         The lab that ran the experiments.
     results : mapping of str to Result
         Their results.
-    whole : bool
-        Whether all experiments were requested; if not, the report has only the claims about those that were, and no
-        overview.
+    verdicts : sequence of Verdict
+        The outcomes of all claims.
+    overview : Overview, optional
+        The overview; without one, the report has only the claims about the experiments in ``results``.
 
     Returns
     -------
     list of Verdict
-        The outcomes of the claims.
+        The outcomes of the claims about the experiments.
     """
-    verdicts = judge(claims(), results)
-    if not whole:
-        verdicts = [verdict for verdict in verdicts if _concerns(verdict.claim, results)]
-    blocks = [_block(lab, name, result, verdicts) for name, result in results.items()]
+    about = [verdict for verdict in verdicts if _concerns(verdict.claim, results)]
+    shown = list(verdicts) if overview else about
+    pictures = _svg.Pictures()
+    blocks = [_block(lab, name, result, shown, pictures) for name, result in results.items()]
     environment = Environment(
         loader=PackageLoader("reknit.papers"),
         undefined=StrictUndefined,
@@ -74,42 +80,33 @@ def write(out: Path, lab: Lab, results: Mapping[str, Result], *, whole: bool) ->
         trim_blocks=True,
     )
     environment.lstrip_blocks = True
-    environment.filters.update(measured=measured, percent=percent, number=number, heat=heat)
+    environment.filters.update(measured=measured, interval=_interval, percent=percent, number=number, heat=heat)
     text = environment.get_template("report.html.j2").render(
         tier=lab.tier,
-        overview=_overview.overview(lab) if whole else None,
+        overview=overview,
         o=_overview,
+        about=variants(),
         papers=papers(),
-        verdicts=verdicts,
-        board=board(verdicts),
+        verdicts=shown,
+        board=_scores.by_paper(shown, papers()),
+        answers=_scores.scores(shown).sentences,
+        judged=JUDGED,
         outcomes=OUTCOMES,
+        number_outcomes=NUMBERS,
         confidences=CONFIDENCES,
-        columns=(*CONFIDENCES, "all"),
         blocks=blocks,
+        pictures=Markup(pictures.packed()),
         versions=versions(),
         command=command(lab.tier),
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, "utf-8")
-    return [verdict for verdict in verdicts if _concerns(verdict.claim, results)]
+    return about
 
 
-def summary(verdicts: Sequence[Verdict]) -> str:
-    """Summarise the verdicts in a line."""
-    count: Counter[str] = Counter(verdict.outcome for verdict in verdicts)
-    return "claims: " + ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES)
-
-
-def board(verdicts: Sequence[Verdict]) -> dict[str, dict[str, Counter[str]]]:
-    """Count outcomes by paper and confidence; ``all`` is the sum."""
-    counts: dict[str, dict[str, Counter[str]]] = {
-        paper: {confidence: Counter() for confidence in (*CONFIDENCES, "all")} for paper in (*papers(), "all")
-    }
-    for verdict in verdicts:
-        for paper in (verdict.claim.paper, "all"):
-            for confidence in (verdict.claim.confidence, "all"):
-                counts[paper][confidence][verdict.outcome] += 1
-    return counts
+def variants() -> dict[str, str]:
+    """Look up what each variant of the overview is."""
+    return {row["name"]: row["summary"] for row in reknit.variants().iter_rows(named=True)}
 
 
 def versions() -> dict[str, str]:
@@ -164,30 +161,40 @@ def _concerns(claim: Claim, results: Mapping[str, Result]) -> bool:
     return any(id in results for id in claim.experiments)
 
 
-def _block(lab: Lab, name: str, result: Result, verdicts: Sequence[Verdict]) -> Block:
+def _block(lab: Lab, name: str, result: Result, verdicts: Sequence[Verdict], pictures: _svg.Pictures) -> Block:
     id, _, reading = name.partition("@")
     experiment = lab.experiments[id]
     mine = [] if reading else [verdict for verdict in verdicts if id in verdict.claim.experiments]
-    run = result.table["x"].n_unique() if len(result.table) else 0
     figures = result.figures if not reading or _decides(id, reading, verdicts) else ()
     return Block(
         experiment,
         reading or None,
         result,
-        [(Markup(_svg.address(figure.svg(result))), _alternative(experiment, figure.title)) for figure in figures],
+        [(pictures.add(figure.svg(result)), _alternative(experiment, figure.title)) for figure in figures],
         mine,
         _numbers(result),
         [(_sentence(unit.statement), result.units[unit.name]) for unit in lab.units if unit.name in result.units],
         _curves(result),
-        result.table["seed"].n_unique() if len(result.table) else 0,
-        f"{run} of {len(result.points)}" if result.points and run < len(result.points) else "all",
+        list(dict.fromkeys(_extent(extent) for extent in lab.extents.get(name, ()))),
     )
+
+
+def _extent(extent: Extent) -> str:
+    """Say what was run, beside what the paper ran."""
+    (count, seeds), (run, points) = extent.seeds, extent.points
+    told = ["whole transfers"]
+    if extent.duration is not None:
+        here, there = extent.duration
+        told = [f"{here:g} s" if here == there else f"{here:g} of {there:g} s"]
+    told.append(f"{count} seed{'s' if count > 1 else ''}" + (f" (paper or plan: {seeds})" if count != seeds else ""))
+    told.append(f"{run} of {points} points" if run != points else f"all {points} points" if points > 1 else "one point")
+    return ", ".join(told)
 
 
 def _decides(id: str, reading: str, verdicts: Sequence[Verdict]) -> bool:
     """Return whether another interpretation changes the outcome of a claim."""
     mine = (verdict for verdict in verdicts if id in verdict.claim.experiments)
-    return any(verdict.readings.get(reading, verdict.outcome) != verdict.outcome for verdict in mine)
+    return any(reading in verdict.readings or reading in verdict.numbers for verdict in mine)
 
 
 def _sentence(statement: str) -> str:

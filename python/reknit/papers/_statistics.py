@@ -21,6 +21,26 @@ class Interval:
     high: float | None
 
 
+def resamples(seeds: Sequence[int], count: int = 99) -> list[dict[int, int]]:
+    """Draw seeds with replacement; the draws are the same every time.
+
+    Parameters
+    ----------
+    seeds : sequence of int
+        All seeds.
+    count : int
+        Number of draws.
+
+    Returns
+    -------
+    list of dict
+        For each draw, how often each seed was drawn.
+    """
+    draw = random.Random(2)
+    picks = [draw.choices(seeds, k=len(seeds)) for _ in range(count)]
+    return [{seed: picked.count(seed) for seed in seeds} for picked in picks]
+
+
 def jackknife(of: Callable[[Mapping[int, int] | None], list[float]], seeds: Sequence[int]) -> list[Interval]:
     """Leave out one seed at a time: for means and smooth functions of means.
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import re
-from urllib.parse import quote
 
 _ATTRIBUTE = re.compile(r"=\"[^\"]*\"")
 _NUMBER = re.compile(r"-?\d+\.\d+")
@@ -35,6 +37,19 @@ def _tenths(number: re.Match[str]) -> str:
     return f"{float(number.group()):.1f}".removesuffix(".0")
 
 
-def address(svg: str) -> str:
-    """Make a data URL of a figure, valid between double quotes in HTML."""
-    return "data:image/svg+xml," + quote(compact(svg), safe=" <>='/:;,.()!?*+-_{}[]|@$~")
+class Pictures:
+    """The figures of a page: one compressed block, which the page's script unpacks."""
+
+    def __init__(self) -> None:
+        """Start without figures."""
+        self._all: list[str] = []
+
+    def add(self, svg: str) -> int:
+        """Add a figure; returns its number."""
+        self._all.append(compact(svg))
+        return len(self._all) - 1
+
+    def packed(self) -> str:
+        """Pack all figures: a JSON list, compressed with gzip, in base 64."""
+        text = json.dumps(self._all, ensure_ascii=False).encode()
+        return base64.b64encode(gzip.compress(text, 9, mtime=0)).decode()

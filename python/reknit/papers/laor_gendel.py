@@ -29,6 +29,10 @@ SETUP = (
     "positions. 60 s are measured, after 10 s of warm-up."
 )
 
+FOUR_CLIENTS = (
+    "64 sessions (8 long, 8 of 100 kB, 48 HTTP), each connection to one of four clients, chosen by its hash [assumed]"
+)
+
 TCP: Mapping[str, object] = {
     "initial_window": 2,
     "max_burst": "none",
@@ -57,11 +61,14 @@ def backbone(
     before: Sequence[Mapping[str, object]] = (),
     whole: bool = False,
 ) -> dict[str, object]:
-    """Describe server, backbone with reordering, and clients, whose links are modelled as one with their total rate."""
+    """Describe server, backbone with reordering, and clients, each with a link of 100 Mbit/s both ways."""
     chosen: dict[str, object] = {"probability": share}
     if lab.reading == "periodic" and share > 0:
         chosen = {"every": max(round(1 / share), shift + 1)}
-    clients_rate = f"{100 * clients} Mbit/s"
+    link = {"rate": "100 Mbit/s", "queue": "10000 packets"}
+    # Connections are divided among the clients by their hash.
+    each = {"kind": "multipath", "choice": "per-flow", "paths": [link] * clients}
+    last = {"kind": "link", "name": "clients", **link} if clients == 1 else each
     added = f"{delay_ms + 0.3} ms"
     path = {
         "forward": [
@@ -70,9 +77,9 @@ def backbone(
             {"kind": "loss", "probability": loss},
             {"kind": "displace", "positions": shift, **chosen},
             {"kind": "link", "delay": added},
-            {"kind": "link", "name": "clients", "rate": clients_rate, "queue": "10000 packets"},
+            last,
         ],
-        "reverse": [{"kind": "link", "rate": clients_rate, "delay": added, "queue": "10000 packets"}],
+        "reverse": [last, {"kind": "link", "delay": added}],
         "tcp": dict(TCP),
     }
     return {"path": path, "warm_up": f"{WARM_UP_S} s" if whole else lab.scaled(WARM_UP_S)}
@@ -272,7 +279,7 @@ def one_client(lab: Lab, delay_ms: float) -> Result:
     figure="Fig. 4",
     title="The mix, four clients, 15 ms, packets displaced by three",
     reports="The slope is gentler than with one client; the curve is like that of 35 ms.",
-    setup=SETUP.format(what="64 sessions (8 long, 8 of 100 kB, 48 HTTP)", delay=15, shift="three positions"),
+    setup=SETUP.format(what=FOUR_CLIENTS, delay=15, shift="three positions"),
     packets=85e6,
     delay_ms=15,
 )
@@ -281,7 +288,7 @@ def one_client(lab: Lab, delay_ms: float) -> Result:
     figure="Fig. 4",
     title="The mix, four clients, 35 ms, packets displaced by three",
     reports="The slope is gentler than with one client; the curve is like that of 15 ms.",
-    setup=SETUP.format(what="64 sessions (8 long, 8 of 100 kB, 48 HTTP)", delay=35, shift="three positions"),
+    setup=SETUP.format(what=FOUR_CLIENTS, delay=35, shift="three positions"),
     packets=37e6,
     delay_ms=35,
 )
@@ -317,7 +324,7 @@ def four_clients_absolute(lab: Lab, delay_ms: float) -> Result:
     figure="Fig. 6 c",
     title="The mix by type of transaction, four clients, 70 ms",
     reports="Long flows lose the most throughput; short files and HTTP lose little, and sometimes gain.",
-    setup=SETUP.format(what="64 sessions (8 long, 8 of 100 kB, 48 HTTP)", delay=70, shift="three positions"),
+    setup=SETUP.format(what=FOUR_CLIENTS, delay=70, shift="three positions"),
     packets=10e6,
 )
 def types_at_70_ms(lab: Lab) -> Result:
@@ -352,7 +359,7 @@ def types(lab: Lab, delay_ms: float) -> Result:
     figure="Discussion",
     title="The mix, four clients, 15 ms, flows interleaved packet by packet",
     reports="If the flows were perfectly interleaved, displacement by three would hardly matter.",
-    setup=SETUP.format(what="64 sessions (8 long, 8 of 100 kB, 48 HTTP)", delay=15, shift="three positions")
+    setup=SETUP.format(what=FOUR_CLIENTS, delay=15, shift="three positions")
     + " Before the backbone, each flow passes its own link of 20 Mbit/s, a little more than its window fills, so that "
     "some ten packets of other flows separate two of its packets [assumed].",
     packets=70e6,
@@ -380,7 +387,7 @@ for _shift, _positions, _figure, _curves, _reports in (
             figure=_figure,
             title=f"The mix, four clients, {_delay} ms, packets displaced by {_positions.split()[0]}",
             reports=_reports,
-            setup=SETUP.format(what="64 sessions (8 long, 8 of 100 kB, 48 HTTP)", delay=_delay, shift=_positions),
+            setup=SETUP.format(what=FOUR_CLIENTS, delay=_delay, shift=_positions),
             packets=(80e6 if _delay == 15 else 34e6) * _shift,
             delay_ms=_delay,
             shift=_shift,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
 from reknit.papers._figures import Bars, Lines
 from reknit.papers._frame import DEFAULT, Paper, Point, Result
 from reknit.papers._lab import Curves, Lab
-from reknit.papers._labels import Variant, changed
+from reknit.papers._labels import Variant, changed, variant
 
 paper = Paper(
     "survey",
@@ -26,10 +26,12 @@ MARKED = ["sack", "dsack_tcp", "eifel", "door", *ADJUSTING, *WAITING]
 """The rows of Table 2 that the survey simulated."""
 
 READINGS = {
-    "min-rto-1s": "the minimum RTO is 1 s, as RFC 2988 requires, instead of the 200 ms of ns-2.29; Leung-Ma and "
-    "TCP-DCR, whose wait is limited by the RTO, wait longer",
-    "leung-ma-4": "Leung-Ma's threshold is the moving average (gain 1/8) plus four mean deviations, and only the round "
-    "trip of the retransmission has to fit into the timeout (the survey gives no constants)",
+    "min-rto-1s": "the minimum RTO is 1 s, as RFC 2988 requires, instead of the 200 ms of ns-2.29",
+    "leung-ma-port": "Leung-Ma has the constants of an implementation by others, which leave room for two round trips "
+    "in 70 % of the timeout (the survey gives no constants)",
+    "limit-64": "the thresholds of RR-TCP and Leung-Ma are at most 64, as in Table 2 of the RR-TCP paper, whose "
+    "windows are 50 packets",
+    "dcr-before-timeout": "TCP-DCR's wait ends a round trip before the retransmission timer expires",
     "rn-125": "RN-TCP waits for k = 125 more duplicate ACKs, half a window at tau = 1, instead of 3 (the survey gives "
     "no value)",
 }
@@ -37,32 +39,42 @@ SETUP = (
     "One flow of 1100 s, of which the first 100 s are not counted, over 10 Mbit/s, with queues of 300 packets and "
     "cwnd up to 500 packets. The delay of the {way} path changes at exponentially distributed intervals with a mean "
     "of {delta} ms; each new delay is drawn from N(50 + 200 x, 200 x / 3) ms, at least 50 ms, where x is tau. The "
-    "delay of the other direction is 50 ms. The thresholds of RR-TCP and Leung-Ma are at most 64, as in the RR-TCP "
-    "paper."
+    "delay of the other direction is 50 ms. The thresholds of RR-TCP and Leung-Ma may be as large as the window "
+    "[assumed]; it is ten times that of the RR-TCP paper, where 64 is the largest threshold."
 )
 
 
+LARGEST = {"max_dup_thresh": 500}
+"""The largest threshold: the largest window."""
+LIFTED: dict[str, Variant] = {
+    "rr": changed("rr", "rr-taes-500", dup_thresh=LARGEST),
+    "leungma": changed("leungma", "leung-ma-500", dup_thresh=LARGEST),
+}
+"""The curves whose threshold has a limit of its own."""
 OTHER_VARIANTS: dict[str, dict[str, Variant]] = {
-    "leung-ma-4": {
-        "leungma": changed(
-            "leungma", "leung-ma-4", dup_thresh={"gain": 0.125, "lambda": 4.0, "kappa": 1.0, "round_trips": 1.0}
-        )
-    },
+    "leung-ma-port": {"leungma": {"name": "leung-ma-port-500", "base": "leung-ma-port", "dup_thresh": LARGEST}},
+    "limit-64": {label: variant(label) for label in LIFTED},
+    "dcr-before-timeout": {"dcr": changed("dcr", "dcr-before-timeout", loss_detector={"before_timeout": True})},
     "rn-125": {"rntcp": changed("rntcp", "rn-125", dup_thresh={"k": 125})},
 }
-"""Interpretations that change a single curve."""
+"""Interpretations that change some curves only."""
+
+
+def curves(labels: Sequence[str]) -> dict[str, Variant]:
+    """Look up the variants of the survey's curves."""
+    return {label: LIFTED.get(label) or variant(label) for label in labels}
 
 
 def sweep_as_read(lab: Lab, id: str, labels: list[str], sweep: Callable[[Curves], Result]) -> Result:
-    """Sweep curves; if an interpretation changes one of them, the others are taken from the default."""
+    """Sweep curves; if an interpretation changes some of them, the others are taken from the default."""
     if lab.reading not in OTHER_VARIANTS:
-        return sweep(labels)
+        return sweep(curves(labels))
     reading, lab.reading = lab.reading, None
     try:
         default = lab.result(id)
     finally:
         lab.reading = reading
-    others = OTHER_VARIANTS[reading]
+    others = {label: other for label, other in OTHER_VARIANTS[reading].items() if label in labels}
     return default.only(*(label for label in labels if label not in others)) | sweep(others)
 
 
@@ -230,11 +242,11 @@ for _letters, _labels, _what, _reports in (
 def congested(lab: Lab) -> Result:
     """Run two competing flows of the same scheme."""
     scenario = fluttering(lab, 50, buffer=50)
-    curves = ["sack", "dsack_tcp", "door", "rr", "dcr", "tcppr"]
+    shown = curves(["sack", "dsack_tcp", "door", "rr", "dcr", "tcppr"])
     found = lab.sweep(
         lambda tau: {**scenario(tau), "flows": 2},
         [1.0],
-        curves,
+        shown,
         duration_s=WARM_UP_S + MEASURED_S,
         seeds=5,
         keep=[1.0],

@@ -69,6 +69,10 @@ pub struct Multipath {
     /// The pause after which a flowlet may take another path.
     #[serde(default = "five_ms")]
     pub gap: Duration,
+    /// Packets leave the paths only at multiples of this time, as in an emulator that is driven by a clock. Zero: at any
+    /// time.
+    #[serde(default)]
+    pub tick: Duration,
     /// The paths.
     pub paths: Vec<Branch>,
 }
@@ -92,6 +96,9 @@ impl fmt::Display for Multipath {
             if path.weight > 1 {
                 write!(f, ", weight {}", path.weight)?;
             }
+        }
+        if self.tick > Duration::ZERO {
+            write!(f, "; packets leave at multiples of {}", self.tick)?;
         }
         Ok(())
     }
@@ -142,6 +149,7 @@ impl Parameters for Multipath {
         Box::new(Parallel {
             choice: self.choice,
             gap: self.gap,
+            tick: self.tick,
             last: Instant::ZERO,
             hasher: SipHasher13::new_with_keys(selection.bits(), selection.bits()),
             selection: id.stream(0),
@@ -170,6 +178,7 @@ struct Lane {
 struct Parallel {
     choice: Choice,
     gap: Duration,
+    tick: Duration,
     /// When the last packet arrived.
     last: Instant,
     /// Hashes flows, differently for each router and seed.
@@ -226,6 +235,14 @@ impl Parallel {
     }
 }
 
+/// The first multiple of `tick` that is not before `at`.
+fn next_tick(at: Instant, tick: Duration) -> Instant {
+    match at.since(Instant::ZERO).as_nanos().checked_rem(tick.as_nanos()) {
+        None | Some(0) => at,
+        Some(past) => at + (tick - Duration::from_nanos(past)),
+    }
+}
+
 impl Stage for Parallel {
     fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Outcome {
         let chosen = self.choose(at, item.flow);
@@ -234,7 +251,7 @@ impl Stage for Parallel {
             return Outcome::Drop(Drop::Lost);
         }
         match lane.server.pass(at, item.size) {
-            Ok(exit) => Outcome::Exit(exit),
+            Ok(exit) => Outcome::Exit(next_tick(exit, self.tick)),
             Err(drop) => Outcome::Drop(drop),
         }
     }

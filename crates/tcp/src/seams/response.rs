@@ -106,6 +106,12 @@ pub trait FastRecovery: Plugin {
         true
     }
 
+    /// True if the allowance also holds when nothing is left in the network. By default one segment is then
+    /// retransmitted in any case, since no ACK may ever make room for it.
+    fn may_stall(&self) -> bool {
+        false
+    }
+
     /// True if this partial ACK restarts the retransmission timer. Called once on each.
     fn restarts_timer(&mut self) -> bool {
         true

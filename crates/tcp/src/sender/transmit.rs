@@ -212,7 +212,8 @@ impl Sender {
             _ => self.state.cwnd - pipe,
         };
         let len = self.board.get(id).map_or(Bytes::ZERO, |r| Bytes(u64::from(r.len)));
-        room >= len.min(self.state.smss) || pipe == Bytes::ZERO
+        let may_stall = self.state.phase == Phase::Recovery && self.plugins.fast_recovery.may_stall();
+        room >= len.min(self.state.smss) || (pipe == Bytes::ZERO && !may_stall)
     }
 
     fn send_new(&mut self, now: Instant, new: NewData) {

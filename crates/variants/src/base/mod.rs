@@ -2,6 +2,7 @@
 
 pub mod aimd;
 pub(crate) mod arrivals;
+pub mod counted_pipe;
 pub mod cubic;
 pub mod delayed_ack;
 pub(crate) mod delivery_clocked;

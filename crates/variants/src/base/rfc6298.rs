@@ -18,11 +18,14 @@ pub struct Config {
     pub k: u64,
     /// G, the clock granularity (§2.3).
     pub granularity: Duration,
+    /// Restart the timer when the first outstanding segment is retransmitted, as Linux does. §5 restarts it only when
+    /// new data is acknowledged.
+    pub restart_on_retransmission: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { k: 4, granularity: Duration::from_millis(1) }
+        Config { k: 4, granularity: Duration::from_millis(1), restart_on_retransmission: false }
     }
 }
 
@@ -88,6 +91,10 @@ impl RtoEstimator for Rfc6298 {
 
     fn srtt(&self) -> Option<Duration> {
         self.smoothed.map(|s| s.srtt)
+    }
+
+    fn restarts_on_retransmission(&self) -> bool {
+        self.config.restart_on_retransmission
     }
 }
 

@@ -26,7 +26,8 @@
 //!
 //! **Reproduces.** Nothing: the survey gives no numbers for it.
 //!
-//! **Status.** Partial: the original paper was not available.
+//! **Status.** Partial: the survey (§6.1.1), the only source, gives the rules but not the timer, nor how a retransmission
+//! is recognized. A wrong judgment delays the ACK of a retransmission by the timer.
 
 use std::sync::Arc;
 

@@ -19,7 +19,8 @@
 //!
 //! **Reproduces.** Nothing: the sources give no experiment.
 //!
-//! **Status.** Partial: the outline leaves much open.
+//! **Status.** Partial: both sources say only that a receiver may wait 20 ms before its second duplicate ACK. When the
+//! withheld ones are sent and what they report decides whether the sender retransmits.
 
 use std::sync::Arc;
 

@@ -32,7 +32,8 @@
 //! **Reproduces.** Yang, Figs. 5.1 to 5.8, with the sender `reno` without limited transmit and `imm = 2`. The variant
 //! here is for a `sack` sender with limited transmit, for which §3.2.3 requires no immediate duplicates: `imm = 0`.
 //!
-//! **Status.** Partial: faithful to the design, but the values that the thesis does not specify are our choice.
+//! **Status.** Partial: the thesis gives every rule, but not the initial threshold, the number of strides kept, the gain,
+//! and the least time without arrivals. The first two change the loss while learning, the others hardly anything.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

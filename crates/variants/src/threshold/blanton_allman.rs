@@ -25,7 +25,8 @@
 //!
 //! **Reproduces.** RR-TCP Figs. 17 to 19 and Table 4; survey Fig. 7 c, d.
 //!
-//! **Status.** Partial: the original paper was not available.
+//! **Status.** INC is faithful: both sources give all of its rules. AVG and EWMA are partial: the sources contradict each
+//! other about what AVG averages, and none gives the gain of EWMA. Both decide how fast dupthresh rises.
 
 use std::sync::Arc;
 
@@ -52,7 +53,7 @@ pub(crate) const INC: Variant = Variant {
     source: "Blanton and Allman 2002; RR-TCP section 3; survey section 5.2.2",
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
-    status: Status::Partial,
+    status: Status::Faithful,
     compose: || with_threshold(Rule::Inc),
 };
 
@@ -61,6 +62,7 @@ pub(crate) const AVG: Variant = Variant {
     name: "ba-avg",
     aliases: &["dsack-bl-avg"],
     summary: "each spurious fast retransmit raises the threshold halfway to the number of duplicate ACKs required",
+    status: Status::Partial,
     compose: || with_threshold(Rule::Avg),
     ..INC
 };
@@ -70,6 +72,7 @@ pub(crate) const EWMA: Variant = Variant {
     name: "ba-ewma",
     aliases: &["dsack-bl-ewma"],
     summary: "the threshold is a moving average of the number of duplicate ACKs that late segments caused",
+    status: Status::Partial,
     compose: || with_threshold(Rule::Ewma),
     ..INC
 };

@@ -12,21 +12,26 @@
 //! - 1: a length x is measured when a segment that was sent once arrives late, or when a fast retransmit proves
 //!   spurious (the length at the first delivery). The first x sets avg. Each later one moves mdev towards |avg - x|,
 //!   and then avg towards x.
-//! - 2: dupthresh is avg + lambda mdev, rounded up. It is at least 3, and at most each of: cwnd (kappa RTO / SRTT - 2);
-//!   one less than the window and limited transmit allow in flight; 64. The first limit follows from the timer. The
-//!   first duplicate ACK arrives one RTT after the segment was sent, the others take dupthresh / cwnd of an RTT, and
-//!   the retransmission takes one more RTT; all this must fit into kappa RTO.
+//! - 2: dupthresh is avg + lambda mdev, rounded up. It is at least 3, and at most each of: cwnd (kappa RTO / SRTT -
+//!   `round_trips`); one less than the window and limited transmit allow in flight; `max_dup_thresh`. The first limit
+//!   follows from the timer: an ACK for the retransmitted segment must arrive before it expires. The duplicate ACKs
+//!   take dupthresh / cwnd of an RTT, and the retransmission one RTT. The ACK before the lost segment restarted the
+//!   timer, so the round trip of that segment does not count.
 //! - 3: on the first expiry of the timer avg is halved and mdev is divided by four. Later expiries in a series are not
 //!   caused by the threshold.
 //!
-//! **Departures.** The survey gives no constants. The gain, lambda, kappa and the factors of rule 3 are those of an
-//! implementation by others. With them the threshold is close to the average, so about every second late segment is
-//! still retransmitted; and if RTO is less than 2 / kappa round trips, the threshold is 3. The limits are applied when
-//! the threshold is used. In-order arrivals never lower it.
+//! **Departures.** The survey gives no constants. The gains of 1/8 and 1/4 and the factor 4 are those of RFC 6298, whose
+//! estimator the algorithm copies. `leung-ma-port` has the constants of an implementation by others: both gains and the
+//! factor 0.3, 0.7 of the RTO, and room for two round trips. With these the threshold is close to the average, so about
+//! every second late segment is still retransmitted; and if RTO is less than 2.9 round trips, the threshold is 3. The
+//! factors of rule 3 are of that implementation, too. The limits are applied when the threshold is used. In-order
+//! arrivals never lower it.
 //!
-//! **Reproduces.** Intended for survey Fig. 7 c, d; with these constants it does not reach the results shown there.
+//! **Reproduces.** Survey Fig. 7 c, d.
 //!
-//! **Status.** Partial: the original paper was not available.
+//! **Status.** Partial: the survey, the only source, names the average, the deviation, the limit by the timer and an
+//! exponential decrease at timeouts, but not the gains, the factor of the deviation, the terms of the limit or the factor
+//! of the decrease. All of them change the threshold: see Departures.
 
 use std::sync::Arc;
 
@@ -53,33 +58,48 @@ pub(crate) const VARIANT: Variant = Variant {
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Partial,
-    compose: || {
-        let config = Config::default();
-        Composition {
-            spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-            spurious_response: Arc::new(spurious_response::Config::SlowStart),
-            limited_transmit: Arc::new(limited_transmit::Config::PerSack { windows: config.windows }),
-            dup_thresh: Arc::new(config),
-            ..Composition::default()
-        }
-    },
+    compose: || compose(Config::default()),
 };
+
+/// With the constants of an implementation by others.
+pub(crate) const PORT: Variant = Variant {
+    name: "leung-ma-port",
+    aliases: &[],
+    summary: "leung-ma with the constants of an implementation by others; needs a timeout of three round trips",
+    compose: || compose(Config::port()),
+    ..VARIANT
+};
+
+fn compose(config: Config) -> Composition {
+    Composition {
+        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
+        spurious_response: Arc::new(spurious_response::Config::SlowStart),
+        limited_transmit: Arc::new(limited_transmit::Config::PerSack { windows: config.windows }),
+        dup_thresh: Arc::new(config),
+        ..Composition::default()
+    }
+}
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// g, the weight of a new length in both averages.
+    /// g, the weight of a new length in the average.
     pub gain: Share,
+    /// The weight of a new length in the mean deviation.
+    pub deviation_gain: Share,
     /// The factor of the mean deviation that is added to the average.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub lambda: f64,
     /// The share of the retransmission timeout within which a retransmission must be acknowledged.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub kappa: f64,
-    /// Round trips that must fit into that time too, in SRTT: one for the lost segment and one for its retransmission.
+    /// Round trips that must fit into that time too, in SRTT: one, that of the retransmission.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub round_trips: f64,
+    /// The largest threshold, in segments.
+    #[schemars(range(min = 3, max = 1000))]
+    pub max_dup_thresh: Segments,
     /// k of limited transmit: how many windows it may send beyond cwnd.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub windows: f64,
@@ -87,8 +107,28 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { gain: Share::new(0.3).unwrap_or_default(), lambda: 0.3, kappa: 0.7, round_trips: 2.0, windows: 1.0 }
+        Config {
+            gain: share(0.125),
+            deviation_gain: share(0.25),
+            lambda: 4.0,
+            kappa: 1.0,
+            round_trips: 1.0,
+            max_dup_thresh: Segments(64),
+            windows: 1.0,
+        }
     }
+}
+
+impl Config {
+    /// The constants of an implementation by others.
+    pub fn port() -> Config {
+        let gain = share(0.3);
+        Config { gain, deviation_gain: gain, lambda: 0.3, kappa: 0.7, round_trips: 2.0, ..Config::default() }
+    }
+}
+
+fn share(value: f64) -> Share {
+    Share::new(value).unwrap_or_default()
 }
 
 impl Algorithm for Config {
@@ -105,7 +145,6 @@ impl Part<dyn DupThresh> for Config {
 }
 
 const MIN_DUP_THRESH: Segments = Segments(3);
-const MAX_DUP_THRESH: f64 = 64.0;
 /// The tolerance for rounding errors in floating-point arithmetic.
 const EPSILON: f64 = 1e-9;
 
@@ -127,11 +166,11 @@ struct LeungMa {
 impl LeungMa {
     /// Rule 1.
     fn learn(&mut self, length: Segments) {
-        let (x, g) = (f64::from(length.0), self.config.gain.get());
+        let (x, g, h) = (f64::from(length.0), self.config.gain.get(), self.config.deviation_gain.get());
         self.lengths = Some(match self.lengths {
             None => Lengths { avg: x, mdev: 0.0 },
             Some(Lengths { avg, mdev }) => {
-                Lengths { mdev: g * (avg - x).abs() + (1.0 - g) * mdev, avg: g * x + (1.0 - g) * avg }
+                Lengths { mdev: h * (avg - x).abs() + (1.0 - h) * mdev, avg: g * x + (1.0 - g) * avg }
             }
         });
     }
@@ -144,7 +183,7 @@ impl LeungMa {
     /// Rule 2: how many duplicate ACKs fit into the time before the timer expires; `cwnd` is in segments.
     fn timer_bound(&self, cwnd: f64, rto_in_srtt: Option<f64>) -> f64 {
         let bound = |ratio: f64| (cwnd * (self.config.kappa * ratio - self.config.round_trips) + EPSILON).floor();
-        rto_in_srtt.map_or(MAX_DUP_THRESH, bound)
+        rto_in_srtt.map_or(f64::INFINITY, bound)
     }
 
     /// Rule 2: how many duplicate ACKs the window and limited transmit can cause.
@@ -154,7 +193,8 @@ impl LeungMa {
 
     /// Rule 2.
     fn threshold(&self, cwnd: f64, rto_in_srtt: Option<f64>) -> Segments {
-        let limits = self.timer_bound(cwnd, rto_in_srtt).min(self.window_bound(cwnd)).min(MAX_DUP_THRESH);
+        let largest = f64::from(self.config.max_dup_thresh.0);
+        let limits = self.timer_bound(cwnd, rto_in_srtt).min(self.window_bound(cwnd)).min(largest);
         #[expect(clippy::cast_sign_loss, reason = "a float cast saturates: negative values become zero")]
         let limited = self.unbounded().min(limits) as u32;
         Segments(limited).max(MIN_DUP_THRESH)
@@ -213,7 +253,7 @@ mod tests {
     }
 
     fn with_lengths(avg: f64, mdev: f64) -> LeungMa {
-        LeungMa { lengths: Some(Lengths { avg, mdev }), ..after(Config::default(), &[]) }
+        LeungMa { lengths: Some(Lengths { avg, mdev }), ..after(Config::port(), &[]) }
     }
 
     /// The threshold in a window of 50 segments, with an RTO of ten round trips.
@@ -228,12 +268,21 @@ mod tests {
     #[test]
     fn average_and_deviation() {
         let lengths = [10, 20, 5];
-        let thresholds = [1, 2, 3].map(|n| wide(&after(Config::default(), &lengths[..n])));
+        let thresholds = [1, 2, 3].map(|n| wide(&after(Config::port(), &lengths[..n])));
         assert_eq!(thresholds, [10, 14, 12]);
-        assert!(is_close(&after(Config::default(), &lengths[..2]), 13.0, 3.0));
-        assert!(is_close(&after(Config::default(), &lengths), 10.6, 4.5));
-        let whole = Config { lambda: 1.0, ..Config::default() };
+        assert!(is_close(&after(Config::port(), &lengths[..2]), 13.0, 3.0));
+        assert!(is_close(&after(Config::port(), &lengths), 10.6, 4.5));
+        let whole = Config { lambda: 1.0, ..Config::port() };
         assert_eq!([1, 2, 3].map(|n| wide(&after(whole.clone(), &lengths[..n]))), [10, 16, 16]);
+    }
+
+    #[test]
+    fn average_and_four_deviations() {
+        let lengths = [10, 20, 5];
+        assert!(is_close(&after(Config::default(), &lengths[..2]), 11.25, 2.5));
+        assert!(is_close(&after(Config::default(), &lengths), 10.468_75, 3.4375));
+        let thresholds = [1, 2, 3].map(|n| wide(&after(Config::default(), &lengths[..n])));
+        assert_eq!(thresholds, [10, 22, 25]);
     }
 
     #[test]
@@ -243,14 +292,29 @@ mod tests {
 
     #[test]
     fn the_timer_bounds_the_threshold() {
-        let policy = with_lengths(30.0, 0.0);
-        let seconds = [0.1, 0.2, 0.4];
-        let is = seconds.map(|srtt| policy.timer_bound(20.0, Some(1.0 / srtt)));
-        for (is, should) in is.into_iter().zip([100.0, 30.0, -5.0]) {
-            assert!((is - should).abs() < 1e-12, "{is} for {should}");
+        let seconds = [0.1, 0.2, 0.4, 0.8];
+        for (config, bounds, thresholds) in [
+            (Config::port(), [100.0, 30.0, -5.0, -23.0], [30, 30, 3, 3]),
+            (Config::default(), [180.0, 80.0, 30.0, 5.0], [30, 30, 30, 5]),
+        ] {
+            let policy = LeungMa { config, ..with_lengths(30.0, 0.0) };
+            for (srtt, should) in seconds.into_iter().zip(bounds) {
+                let is = policy.timer_bound(20.0, Some(1.0 / srtt));
+                assert!((is - should).abs() < 1e-12, "{is} for {should}");
+            }
+            assert_eq!(seconds.map(|srtt| policy.threshold(20.0, Some(1.0 / srtt)).0), thresholds);
         }
-        assert_eq!(seconds.map(|srtt| policy.threshold(20.0, Some(1.0 / srtt)).0), [30, 30, 3]);
-        assert_eq!(with_lengths(90.0, 0.0).threshold(50.0, None), Segments(64));
+    }
+
+    #[test]
+    fn the_largest_threshold_bounds_the_threshold() {
+        let long = |max_dup_thresh| LeungMa {
+            config: Config { max_dup_thresh: Segments(max_dup_thresh), ..Config::default() },
+            ..with_lengths(90.0, 0.0)
+        };
+        for (max_dup_thresh, cwnd, dup_thresh) in [(64, 50.0, 64), (500, 50.0, 90), (500, 40.0, 79), (10, 50.0, 10)] {
+            assert_eq!(long(max_dup_thresh).threshold(cwnd, None), Segments(dup_thresh));
+        }
     }
 
     #[test]

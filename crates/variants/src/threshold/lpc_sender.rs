@@ -15,7 +15,8 @@
 //!
 //! **Reproduces.** Nothing: the survey gives no experiment with it.
 //!
-//! **Status.** Partial: the original paper was not available.
+//! **Status.** Partial: the survey (§5.2.1), the only source, does not give the base of the logarithm or the factor.
+//! Both change the threshold.
 
 use std::sync::Arc;
 

@@ -26,7 +26,8 @@
 //!
 //! **Reproduces.** Survey §7: RN-TCP performs worse than variants that adapt to the reordering they measure.
 //!
-//! **Status.** Partial: the original paper was not available.
+//! **Status.** Partial: the survey (§5.2.5), the only source, does not give k, the number of further duplicate ACKs, which
+//! decides the result; nor the encoding, which does not change it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

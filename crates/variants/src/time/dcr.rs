@@ -17,17 +17,19 @@
 //!   duplicate ACK. During recovery RFC 6675 decides about the other holes (`sack.rs`).
 //! - 5: a timeout ends every wait.
 //!
-//! **Departures.** Rule 2 stops when FlightSize reaches two windows. The wait ends early enough for the retransmission
-//! to be acknowledged before the retransmission timer expires. A segment that was retransmitted in an earlier episode
-//! waits from its last transmission. Without an SRTT, RFC 6675 applies; without SACK, the variant recovers as NewReno.
-//! Rule 4 does not store a FlightSize: the engine's FlightSize, without what limited transmit added, is the same.
+//! **Departures.** Rule 2 stops when FlightSize reaches two windows. A segment that was retransmitted in an earlier
+//! episode waits from its last transmission. Without an SRTT, RFC 6675 applies; without SACK, the variant recovers as
+//! NewReno. Rule 4 does not store a FlightSize: the engine's FlightSize, without what limited transmit added, is the
+//! same. `before_timeout`, which is off, ends the wait one round trip before the retransmission timer expires. No source
+//! has that rule: with an RTO of less than two round trips it turns the wait off.
 //!
 //! **Reproduces.** The survey's order, with TCP-DCR above `dsack-r`, as long as segments are late by less than a round
 //! trip. If a drop-tail queue is full, rule 2 keeps it full. Retransmissions at the end of the wait add to it and are
 //! often dropped, and the timer has to repair the loss.
 //!
-//! **Status.** Partial: τ, its start and rule 2 are in the survey; the treatment of the holes after the first, the
-//! limit of FlightSize and the early end of the wait are our reading.
+//! **Status.** Partial: τ, its start and rule 2 are in the survey. It does not say what happens to the holes after the
+//! first (rules 3 and 4), nor how far rule 2 may exceed the window. Both matter: with several late segments in a window,
+//! and when the receive buffer is small.
 
 use std::sync::Arc;
 
@@ -70,11 +72,14 @@ pub struct Config {
     /// τ, how long the congestion response is delayed, in smoothed round-trip times (survey §6.1.4: one).
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub tau: f64,
+    /// End the wait one round trip before the retransmission timer expires, so that the retransmission can be
+    /// acknowledged in time. In no source.
+    pub before_timeout: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { tau: 1.0 }
+        Config { tau: 1.0, before_timeout: false }
     }
 }
 
@@ -123,10 +128,14 @@ impl DelayedResponse {
         }
     }
 
-    /// τ, shortened if necessary to end one round trip before the retransmission timer expires.
+    /// τ, with `before_timeout` shortened if necessary.
     fn tau(&self, cx: &Context<'_>, srtt: Duration) -> Duration {
+        let tau = srtt.mul_f64(self.config.tau);
+        if !self.config.before_timeout {
+            return tau;
+        }
         let until_timeout = cx.snd.rto_expires.since(cx.now);
-        srtt.mul_f64(self.config.tau).min(until_timeout.saturating_sub(srtt))
+        tau.min(until_timeout.saturating_sub(srtt))
     }
 
     /// Rule 4.

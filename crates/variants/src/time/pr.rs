@@ -32,7 +32,8 @@
 //! **Reproduces.** The trend of the survey's Figs. 7 and 8: TCP-PR is the best of all, and does not depend on the
 //! spread of delays.
 //!
-//! **Status.** Partial: α, β, the details of the extreme loss and the initial `mxrtt` are not in the available texts.
+//! **Status.** Partial: the survey (§6.2.1) gives neither α nor β, which decide how late a loss is detected; nor what
+//! follows an extreme loss except slow start, nor the initial `mxrtt`, which matter after many losses.
 
 use std::sync::Arc;
 

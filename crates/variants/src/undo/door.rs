@@ -29,7 +29,8 @@
 //!
 //! **Reproduces.** "TCP-DOOR" in the survey's Fig. 7, qualitatively.
 //!
-//! **Status.** Partial: the option, t1 and t2 are not from the paper. With timestamps, PAWS (RFC 7323 §5) drops an ACK
+//! **Status.** Partial: the survey names t1 and t2 and gives no values, which decide how much is frozen and undone; nor
+//! the layout of the option, which does not matter. With timestamps, PAWS (RFC 7323 §5) drops an ACK
 //! that was overtaken by one of a later tick before rule 4 sees it; reports about data segments are not affected.
 
 use std::sync::Arc;

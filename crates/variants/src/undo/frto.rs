@@ -33,7 +33,8 @@
 //!
 //! **Reproduces.** F-RTO Figs. 2 to 4 and the curves "F-RTO" of its §5.
 //!
-//! **Status.** Faithful; `frto-2002+dsack` is partial, since the paper proposes it without rules.
+//! **Status.** Faithful; `frto-2002+dsack` is partial: §6 proposes to revert "the congestion window state", and leaves
+//! open how far, and whether at once.
 
 use std::sync::Arc;
 

@@ -14,7 +14,8 @@
 //!
 //! **Reproduces.** Nothing: it is future work in the paper.
 //!
-//! **Status.** Partial.
+//! **Status.** Partial: the paper has one sentence, that K might adapt. By how much, up to where, and how it falls again
+//! is not said, and decides how long a lost segment waits.
 
 use std::sync::Arc;
 
@@ -71,7 +72,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        let rfc6298::Config { k, granularity } = rfc6298::Config::default();
+        let rfc6298::Config { k, granularity, .. } = rfc6298::Config::default();
         Config { min_k: k, max_k: 16, step: 2, quiet_samples: 64, granularity }
     }
 }
@@ -83,7 +84,7 @@ impl Algorithm for Config {
 
 impl Part<dyn RtoEstimator> for Config {
     fn build(&self) -> Box<dyn RtoEstimator> {
-        let base = rfc6298::Config { k: self.min_k, granularity: self.granularity };
+        let base = rfc6298::Config { k: self.min_k, granularity: self.granularity, ..rfc6298::Config::default() };
         Box::new(AdaptiveK { config: self.clone(), base: Rfc6298::new(base), quiet: 0 })
     }
 }
@@ -152,7 +153,7 @@ mod tests {
     /// then `quiet_samples` samples.
     fn rto(timeouts: u32, quiet_samples: u32) -> u64 {
         let config = Config::default();
-        let base = rfc6298::Config { k: config.min_k, granularity: config.granularity };
+        let base = rfc6298::Config { k: config.min_k, granularity: config.granularity, ..rfc6298::Config::default() };
         let mut estimator = AdaptiveK { config, base: Rfc6298::new(base), quiet: 0 };
         estimator.on_sample(&Tcp::default(), Duration::from_millis(100));
         for _ in 0..timeouts {

@@ -22,7 +22,7 @@
 //!
 //! **Reproduces.** RR-TCP Figs. 17 and 18; survey Fig. 7 e, f ("time-delayed fast retransmit").
 //!
-//! **Status.** Partial: the original paper was not available.
+//! **Status.** Faithful to RR-TCP §3, which gives the step, the limit and what is measured.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(crate) const TIMEDEL: Variant = Variant {
     source: "Blanton and Allman 2002; RR-TCP section 3",
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
-    status: Status::Partial,
+    status: Status::Faithful,
     compose: || delayed(Growth::Measured),
 };
 

@@ -1,9 +1,13 @@
 //! Worked examples of TCP-DCR.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
+use std::sync::Arc;
+
 use reknit_tcp::Config;
 use reknit_testkit::{NOTHING, Script, config, variant, vector};
 use reknit_units::Duration;
+use reknit_variants::Composition;
+use reknit_variants::time::dcr;
 
 /// Ten segments are outstanding, the SRTT is 100 ms, the RTO 1 s.
 fn ten_segments(isn: u32) -> Script {
@@ -44,11 +48,28 @@ vector!(one_duplicate_is_enough, |isn| {
     assert_eq!(s.at(200).sent(), [1]);
 });
 
-vector!(the_retransmission_is_sent_before_the_timer_expires, |isn| {
-    // RTO = SRTT + 4 * RTTVAR = 300 ms after the handshake; the timer runs since 100 ms.
-    let mut s = Script::new(isn, &variant("dcr"), Config { min_rto: Duration::from_millis(10), ..config(10) }, 100);
+/// RTO = SRTT + 4 * RTTVAR = 300 ms after the handshake; the timer runs since 100 ms.
+fn short_timeout(isn: u32, before_timeout: bool) -> Script {
+    let tcp = Config { min_rto: Duration::from_millis(10), ..config(10) };
+    let detector = dcr::Config { before_timeout, ..dcr::Config::default() };
+    let variant = Composition { loss_detector: Arc::new(detector), ..variant("dcr") };
+    let mut s = Script::new(isn, &variant, tcp, 100);
     assert_eq!(s.at(100).sent().len(), 10);
+    s
+}
+
+vector!(the_wait_takes_a_round_trip_whatever_the_timer_says, |isn| {
+    let mut s = short_timeout(isn, false);
     // 150 ms before the timer expires.
+    assert_eq!(s.at(250).pass(2), [11]);
+    s.at_us(349_999);
+    assert_eq!(s.sent(), NOTHING);
+    assert_eq!(s.at(350).sent(), [1]);
+    assert_eq!(s.connection.send_stats().timeouts, 0);
+});
+
+vector!(the_retransmission_is_sent_before_the_timer_expires_if_configured, |isn| {
+    let mut s = short_timeout(isn, true);
     assert_eq!(s.at(250).pass(2), [11]);
     s.at_us(299_999);
     assert_eq!(s.sent(), NOTHING);
@@ -80,9 +101,18 @@ vector!(in_recovery_three_duplicates_mean_loss, |isn| {
 });
 
 vector!(a_timeout_ends_the_wait, |isn| {
-    let mut s = Script::new(isn, &variant("dcr"), Config { min_rto: Duration::from_millis(10), ..config(10) }, 100);
-    assert_eq!(s.at(100).sent().len(), 10);
-    // The timer expires at 400 ms: there is no time for a wait, so the segment is retransmitted at once.
+    let mut s = short_timeout(isn, false);
+    // The timer expires at 400 ms, before the wait is over.
+    assert_eq!(s.at(350).pass(2), [11]);
+    assert_eq!(s.at(400).sent(), [1]);
+    assert_eq!(s.connection.send_stats().timeouts, 1);
+    s.at(450);
+    assert_eq!(s.sent(), NOTHING);
+    assert_eq!(s.connection.send_stats().cuts.total(), 1);
+});
+
+vector!(without_time_for_a_wait_the_segment_is_retransmitted_at_once_if_configured, |isn| {
+    let mut s = short_timeout(isn, true);
     assert_eq!(s.at(350).pass(2), [1]);
     assert_eq!(s.connection.send_stats().timeouts, 0);
 });

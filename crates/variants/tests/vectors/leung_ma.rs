@@ -3,7 +3,11 @@
 use reknit_testkit::{Script, config, variant, vector};
 
 fn start(isn: u32) -> Script {
-    let mut s = Script::new(isn, &variant("leung-ma"), config(50), 100);
+    with("leung-ma-port", isn)
+}
+
+fn with(name: &str, isn: u32) -> Script {
+    let mut s = Script::new(isn, &variant(name), config(50), 100);
     assert_eq!(s.sent().len(), 50);
     s
 }
@@ -51,4 +55,13 @@ vector!(a_length_hidden_by_a_lost_ack_does_not_count, |isn| {
     s.pass_all([1, 1]);
     assert_eq!(s.connection.send_stats().spurious_cuts, 1);
     assert_eq!(s.info().dup_thresh.0, 3);
+});
+
+vector!(the_default_adds_four_deviations_and_leaves_room_for_one_round_trip, |isn| {
+    let mut s = with("leung-ma", isn);
+    for (length, dup_thresh) in [(10, 10), (20, 22), (5, 25)] {
+        s.pass_late(length);
+        assert_eq!(s.info().dup_thresh.0, dup_thresh);
+        s.pass_in_order(40);
+    }
 });

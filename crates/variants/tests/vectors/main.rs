@@ -24,6 +24,7 @@ mod rr;
 mod rr_rcv;
 mod rr_rtx;
 mod rto_adaptk;
+mod sack_1996;
 mod template;
 mod time_delayed;
 mod yang;

@@ -13,7 +13,7 @@ import reknit
 from reknit.papers._figures import Boxes
 from reknit.papers._frame import FIXED, Result
 from reknit.papers._lab import Lab
-from reknit.papers._labels import Variant, variant
+from reknit.papers._labels import Variant, changed, variant
 from reknit.papers._timeline import outage, script
 from reknit.papers.frto._link import PROPAGATION, TIMESTAMPS, path, queue, stalling
 from reknit.papers.frto._paper import paper
@@ -31,7 +31,13 @@ SETUP = (
     "three segments per ACK, cwnd increased per ACK, minimum RTO of 200 ms and an RTT sample from every ACK "
     "[assumed], delayed ACKs. Timestamps make packets 12 bytes longer."
 )
-READINGS = {"timed": "one segment per round trip is timed, instead of every segment"}
+READINGS = {
+    "timed": "one segment per round trip is timed, instead of every segment",
+    "restart": "a fast retransmit restarts the retransmission timer, as in Linux 2.4; by default only an ACK for new "
+    "data does (RFC 2988)",
+    "counted-pipe": "SACK recovery counts transmissions less duplicate ACKs, as senders did before RFC 3517 (2003), so "
+    "lost segments keep it waiting",
+}
 Ways = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 """The stages of both directions."""
 
@@ -43,12 +49,26 @@ def scenario(ways: Ways, header: int, reading: str | None) -> dict[str, Any]:
     return {"path": path(*ways, header=header, **samples), "flows": [{"name": "transfer", "workload": transfer}]}
 
 
+def _curve(label: str, reading: str | None) -> Variant:
+    """Describe a curve under an interpretation."""
+    name = f"{label.replace('_', '-')}-{reading}"
+    if reading == "restart":
+        return changed(label, name, rto_estimator={"algorithm": "rfc6298", "restart_on_retransmission": True})
+    if reading == "counted-pipe" and label.endswith("_sack"):
+        return changed(label, name, fast_recovery={"algorithm": "counted-pipe"})
+    return variant(label)
+
+
+def _curves(labels: Iterable[str], reading: str | None) -> dict[str, Variant]:
+    return {label: _curve(label, reading) for label in labels}
+
+
 def _all_variants(lab: Lab, ways: Callable[[int], Ways]) -> Result:
     def of(curves: list[str], header: int) -> Result:
         return lab.sweep(
             lambda _: scenario(ways(header), header, lab.reading),
             ["all"],
-            curves,
+            _curves(curves, lab.reading),
             duration_s=LONGEST_S,
             seeds=REPETITIONS,
             whole=True,
@@ -154,7 +174,7 @@ def random_loss(lab: Lab, loss: float, published: Mapping[str, tuple[float, floa
 )
 def outages(lab: Lab) -> Result:
     """Run all variants with outages, the same ones for all variants of a repetition."""
-    parts = [_one_repetition(lab, number) for number in range(1, REPETITIONS + 1)]
+    parts = [_one_repetition(lab, number) for number in range(lab.first_seed, lab.first_seed + REPETITIONS)]
     found = parts[0]
     for part in parts[1:]:
         found = found | part
@@ -178,7 +198,8 @@ def _one_repetition(lab: Lab, number: int) -> Result:
 
     def of(curves: list[str], header: int) -> Result:
         made = scenario((way, way), header, lab.reading)
-        return lab.sweep(lambda _: made, ["all"], curves, duration_s=LONGEST_S, seeds=1, whole=True)
+        drawn = _curves(curves, lab.reading)
+        return lab.sweep(lambda _: made, ["all"], drawn, duration_s=LONGEST_S, seeds=1, whole=True)
 
     found = of([*PLAIN, "eifel_rtxbit_sack"], 0) | of(EIFEL, TIMESTAMPS)
     seed = pl.lit(number, pl.Int64).alias("seed")
@@ -242,7 +263,7 @@ def fairness(lab: Lab, delays: bool, which: Callable[[Iterable[float]], float]) 
     rows = [
         {"variant": f"{test}_{name}", "x": "all", "seed": seed, "thr_kbps": which(flows)}
         for test, later in tests.items()
-        for seed in range(1, 1 if lab.dry else FAIRNESS_REPETITIONS + 1)
+        for seed in range(lab.first_seed, lab.first_seed + (0 if lab.dry else FAIRNESS_REPETITIONS))
         for name, flows in _six_flows(kind, later, delays, seed).items()
     ]
     table = pl.DataFrame(rows, {"variant": pl.String, "x": pl.String, "seed": pl.Int64, "thr_kbps": pl.Float64})

@@ -104,7 +104,7 @@ def ratio_over_time(lab: Lab) -> Result:
     if lab.dry:
         return Result()
     scenario = {**FIXED, **late_and_lost(0.1), "duration": "1000 s", "warm_up": WARM_UP}
-    run = reknit.simulate(None, "rr-ta", scenario=scenario, sample_every="1 s")
+    run = reknit.simulate(None, "rr-ta", scenario=scenario, sample_every="1 s", seed=lab.first_seed)
     return (
         Result()
         .traced(
@@ -153,7 +153,7 @@ def thresholds_over_time(lab: Lab) -> Result:
     scenario = {**FIXED, **bursty(True), "duration": "1000 s", "warm_up": WARM_UP}
     found, curves = Result(), {}
     for label, variant in (("ba_inc", "ba-inc"), ("dsack_ta", "rr-ta")):
-        run = reknit.simulate(None, variant, scenario=scenario, sample_every="1 s")
+        run = reknit.simulate(None, variant, scenario=scenario, sample_every="1 s", seed=lab.first_seed)
         spread = run.totals["dup_thresh_std_segments"] / run.totals["dup_thresh_mean_segments"]
         found = found.traced(label, dupthresh_cv=spread)
         curves[label] = run.series.select("time_s", "dup_thresh_segments")

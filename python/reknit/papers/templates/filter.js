@@ -6,7 +6,7 @@ function filter() {
   const text = wanted.text.trim().toLowerCase();
   let shown = 0;
   for (const row of rows) {
-    const fits = ["outcome", "paper", "confidence"].every((key) => !wanted[key] || row.dataset[key] === wanted[key]);
+    const fits = ["outcome", "number", "weak", "paper", "confidence"].every((key) => !wanted[key] || row.dataset[key] === wanted[key]);
     row.hidden = !(fits && row.textContent.toLowerCase().includes(text));
     shown += !row.hidden;
   }
@@ -16,3 +16,15 @@ form.hidden = false;
 form.addEventListener("input", filter);
 form.addEventListener("submit", (event) => event.preventDefault());
 filter();
+
+async function unpack() {
+  const packed = Uint8Array.from(atob(document.getElementById("pictures").textContent), (char) => char.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const pictures = await new Response(stream).json();
+  for (const image of document.querySelectorAll("img[data-picture]")) {
+    image.src = "data:image/svg+xml," + encodeURIComponent(pictures[image.dataset.picture]);
+  }
+}
+unpack();
+document.querySelectorAll('a[href^="#name-"]').forEach((link) =>
+  link.addEventListener("click", () => { document.querySelector(".names").closest("details").open = true; }));

@@ -11,8 +11,18 @@ GAP_S = 0.002
 MSS = 500
 
 
-def scene(*rules: Rule, window: int = 8, segments: int = 60, ack_every: int = 1, **tcp: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Make a transfer of some segments; rules apply after the link, so that others overtake a delayed packet there."""
+def scene(
+    *rules: Rule,
+    window: int = 8,
+    segments: int = 60,
+    back: int = 0,
+    ack_every: int = 1,
+    **tcp: Any,  # noqa: ANN401
+) -> dict[str, Any]:
+    """Make a transfer of some segments, and of some back from the receiver meanwhile.
+
+    Rules apply after the link, so that others overtake a delayed packet there.
+    """
     link = {"kind": "link", "rate": "2.16 Mbit/s", "delay": "49 ms"}
     options = {
         "mss": MSS,
@@ -35,7 +45,7 @@ def scene(*rules: Rule, window: int = 8, segments: int = 60, ack_every: int = 1,
             "tcp": {**options, **tcp},
         },
         "duration": "60 s",
-        "flows": [{"workload": {"kind": "transfer", "size": f"{segments * MSS} B"}}],
+        "flows": [{"workload": {"kind": "transfer", "size": f"{segments * MSS} B", "back": f"{back * MSS} B"}}],
     }
 
 

@@ -23,6 +23,7 @@ CURVES = ["yang_unmod", "yang_mod"]
 SENDERS = ["sack", "dsack_taes"]
 """Variants that change the sender instead, for comparison; the thesis has no such curves."""
 TRANSFER = {"kind": "transfer", "size": "5000000 B"}
+TICK = "10 ms"
 LONGEST_S = 20_000
 """Longer than any transfer; each ends by itself."""
 
@@ -37,6 +38,7 @@ READINGS = {
     "patient": "the initial threshold is 40 instead of 0",
     "two-links": "each of the two paths is a separate link of 1.5 Mbit/s",
     "alternate": "packets take the two paths alternately",
+    "tick": "packets leave Dummynet's pipes only every 10 ms, the clock tick of FreeBSD 4.1",
 }
 
 
@@ -48,6 +50,10 @@ def scenario(delay_ms: int, point: str, loss: float, reading: str | None = None)
     if reading == "alternate":
         split["choice"] = "round-robin"
     forward = [{"kind": "link", "name": "bottleneck", **server}, {"kind": "loss", "probability": loss}, split]
+    back: list[dict[str, Any]] = [{"kind": "link", "delay": f"{delay_ms} ms", **server}]
+    if reading == "tick":
+        split["tick"] = TICK
+        back = [{"kind": "link", **server}, {"kind": "multipath", "paths": delays[:1], "tick": TICK}]
     if reading == "two-links":
         links = [{**server, **path} for path in (delays if point != "ref" else delays[:1])]
         forward = [{"kind": "loss", "probability": loss}, {"kind": "multipath", "paths": links}]
@@ -63,8 +69,7 @@ def scenario(delay_ms: int, point: str, loss: float, reading: str | None = None)
         "min_rto": "1 s",
         "rto_tick": "10 ms",
     }
-    reverse = [{"kind": "link", "delay": f"{delay_ms} ms", **server}]
-    path = {"description": "Yang's Dummynet box", "forward": forward, "reverse": reverse, "tcp": tcp}
+    path = {"description": "Yang's Dummynet box", "forward": forward, "reverse": back, "tcp": tcp}
     return {"path": path, "flows": [{"name": "ttcp", "workload": TRANSFER}]}
 
 

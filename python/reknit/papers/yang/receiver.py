@@ -165,19 +165,25 @@ def in_order() -> bool:
 
 @paper.unit("yang_ack_flag_off", "Y-trace")
 def no_ack_information() -> bool:
-    """Check that what a receiver sends on its own while it withholds ACKs does not acknowledge new data."""
+    """Check that data that a receiver sends while it withholds ACKs does not acknowledge new data."""
     # The thesis clears the ACK flag, which RFC 9293 requires: here segments carry no SACK and no new ACK number.
-    # No workload lets the receiver send data at that time, so keep-alive probes take the place of data.
-    keep_alive = {"idle": "60 ms", "interval": "20 ms", "probes": 1000}
-    variant = changed("sack", "yang-unacknowledging", ack_policy=receiver(imm=0, thr0=20))
-    line = TimeLine.of(variant, scene(drop(SHOWN), keep_alive=keep_alive))
-    own = line.acks.filter(pl.col("time_s") > line.arrival_of(SHOWN + 1))
-    # A probe has an old sequence number, whereas the duplicate ACKs that are released have the next one.
-    probe = pl.col("seq_bytes") < pl.col("seq_bytes").max()
-    released = own.filter(~probe).row(0, named=True)
-    meanwhile = own.filter(probe, pl.col("time_s") < released["time_s"])
-    unacknowledging = meanwhile.filter(pl.col("sack").list.len() == 0, pl.col("ack_bytes") == line.start_of(SHOWN))
-    return len(meanwhile) > 3 and len(unacknowledging) == len(meanwhile) and len(released["sack"]) == 1
+    withholding = changed("sack", "yang-unacknowledging", ack_policy=receiver(imm=0, thr0=20))
+    told = {}
+    for name, variant in (("withholding", withholding), ("stock", changed("sack", "sack-answering"))):
+        line = TimeLine.of(variant, scene(drop(SHOWN), back=60))
+        told[name] = _data_during_the_hold(line)
+    withheld, stock_told = told["withholding"], told["stock"]
+    silent = withheld.filter(pl.col("sack").list.len() == 0, pl.col("ack_bytes") == pl.col("ack_bytes").min())
+    return len(withheld) > 3 and len(silent) == len(withheld) and stock_told["sack"].list.len().sum() > 0
+
+
+def _data_during_the_hold(line: TimeLine) -> pl.DataFrame:
+    """List the receiver's own data segments from the first overtaken arrival to the first duplicate ACK or SACK."""
+    sent = line.packets.filter(pl.col("event") == "send", pl.col("end") == "receiver")
+    after = sent.filter(pl.col("time_s") > line.arrival_of(SHOWN + 1))
+    released = after.filter(pl.col("length_bytes") == 0, pl.col("sack").list.len() > 0)
+    end = released["time_s"][0] if len(released) else math.inf
+    return after.filter(pl.col("length_bytes") > 0, pl.col("time_s") <= end)
 
 
 def _released(line: TimeLine, late: int) -> pl.DataFrame:

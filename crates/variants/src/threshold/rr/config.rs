@@ -40,7 +40,7 @@ pub struct Config {
     /// The smallest threshold, in segments.
     #[schemars(range(min = 1, max = 1000))]
     pub min_dup_thresh: Segments,
-    /// The largest threshold, in segments.
+    /// The largest threshold, in segments; lengths that it does not cover all count as one.
     #[schemars(range(min = 1, max = 1000))]
     pub max_dup_thresh: Segments,
     /// How long a reordering event is kept.

@@ -10,7 +10,8 @@
 //!
 //! **Rules.**
 //! - 1: each measured length is added to the histogram.
-//! - 2: the threshold is the percentile plus one, from 3 to 64.
+//! - 2: the threshold is the percentile plus one, from 3 to `max_dup_thresh`: 64, the value of Table 2. Longer windows
+//!   need a larger one.
 //! - 3 to 6 adapt the ratio: see `ratio.rs`.
 //!
 //! **Departures.** The text of the paper sets the threshold to the percentile, but its example adds one (8 packets or
@@ -20,7 +21,9 @@
 //! **Reproduces.** The shape of RR-TCP Figs. 4, 7 and 10; with `sampling = "rtx"` the order of -RTX and -MEAN in Fig.
 //! 4.
 //!
-//! **Status.** Faithful with a fixed ratio; some details of the adaptation are our reading.
+//! **Status.** Faithful with a fixed ratio. With an adaptive one partial: the paper does not say how W is sampled, the
+//! limits of the ratio, nor when limited transmit is exhausted. The last one decides the ratio where the maximum window
+//! is full (Fig. 18).
 
 use reknit_tcp::experiment::Features;
 use reknit_tcp::facts::{AckFacts, Context, Turn};
@@ -51,7 +54,7 @@ pub struct SharedState {
 impl Part<dyn DupThresh> for Config {
     fn build(&self) -> Box<dyn DupThresh> {
         Box::new(ReorderingRobust {
-            histogram: Histogram::new(self.life),
+            histogram: Histogram::new(self.life, self.max_dup_thresh),
             ratio: FaRatio::new(self),
             dup_thresh: self.min_dup_thresh,
             config: self.clone(),

@@ -1,8 +1,9 @@
 //! The reordering histogram of RR-TCP (Zhang, Karp, Floyd, Peterson: ICSI TR-02-006, 2002, §4.1.2 and §4.1.3).
 //!
-//! It holds at most 1000 events; each is a length and the time when it was measured. Lengths have 6 bits, so a longer
-//! one counts as 63. A count for each length makes the cost of a percentile independent of the number of events. Events
-//! are dropped in the order in which they came.
+//! It holds at most 1000 events; each is a length and the time when it was measured. A length that no threshold could
+//! cover counts as the longest that one can; in the paper lengths have 6 bits, which is 63 for a threshold of 64. A count
+//! for each length makes the cost of a percentile independent of the number of events. Events are dropped in the order
+//! in which they came.
 
 use std::collections::VecDeque;
 
@@ -10,28 +11,28 @@ use reknit_units::{Duration, Instant, Segments};
 
 /// The maximum number of events (§4.1.3).
 const MAX_EVENTS: usize = 1000;
-/// The largest length that is distinguished (§4.1.3: 6 bits).
-const MAX_LENGTH: usize = 63;
 
-/// The time since the first event in nanoseconds, in 58 bits, which last nine years, and the length in segments, in 6
+/// The time since the first event in microseconds, in 54 bits, which last 570 years, and the length in segments, in 10
 /// bits. Packing them halves the state of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Event(u64);
 
 impl Event {
-    const LENGTH_BITS: u32 = 6;
+    const LENGTH_BITS: u32 = 10;
+    /// The longest length that can be stored.
+    const MAX_LENGTH: u64 = (1 << Event::LENGTH_BITS) - 1;
 
     fn new(age: Duration, length: usize) -> Event {
         let latest = u64::MAX >> Event::LENGTH_BITS;
-        Event(age.as_nanos().min(latest) << Event::LENGTH_BITS | length.min(MAX_LENGTH) as u64)
+        Event((age.as_nanos() / 1000).min(latest) << Event::LENGTH_BITS | (length as u64).min(Event::MAX_LENGTH))
     }
 
     fn age(self) -> Duration {
-        Duration::from_nanos(self.0 >> Event::LENGTH_BITS)
+        Duration::from_micros(self.0 >> Event::LENGTH_BITS)
     }
 
     fn length(self) -> usize {
-        (self.0 & MAX_LENGTH as u64) as usize
+        (self.0 & Event::MAX_LENGTH) as usize
     }
 }
 
@@ -43,13 +44,15 @@ pub(crate) struct Histogram {
     first: Instant,
     /// Oldest first.
     events: VecDeque<Event>,
-    /// How many events have each length.
-    counts: [u16; MAX_LENGTH + 1],
+    /// How many events have each length, up to the longest that is distinguished.
+    counts: Box<[u16]>,
 }
 
 impl Histogram {
-    pub(crate) fn new(life: Duration) -> Histogram {
-        Histogram { life, first: Instant::NEVER, events: VecDeque::new(), counts: [0; MAX_LENGTH + 1] }
+    /// A histogram for thresholds of up to `max_dup_thresh`, which cover lengths of one segment less.
+    pub(crate) fn new(life: Duration, max_dup_thresh: Segments) -> Histogram {
+        let lengths = (max_dup_thresh.0 as usize).clamp(1, Event::MAX_LENGTH as usize + 1);
+        Histogram { life, first: Instant::NEVER, events: VecDeque::new(), counts: vec![0; lengths].into() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -68,7 +71,8 @@ impl Histogram {
         if !self.first.is_set() {
             self.first = at;
         }
-        let event = Event::new(at.since(self.first), length.0 as usize);
+        let longest = self.counts.len() - 1;
+        let event = Event::new(at.since(self.first), longest.min(length.0 as usize));
         self.events.push_back(event);
         self.counts[event.length()] += 1;
     }
@@ -108,7 +112,7 @@ impl Histogram {
 
     /// The size on the heap, in bytes.
     pub(crate) fn heap_size(&self) -> usize {
-        self.events.capacity() * size_of::<Event>()
+        self.events.capacity() * size_of::<Event>() + size_of_val(&*self.counts)
     }
 }
 
@@ -119,7 +123,11 @@ mod tests {
     const LIFE: Duration = Duration::from_secs(80);
 
     fn holding(lengths: &[u32]) -> Histogram {
-        let mut histogram = Histogram::new(LIFE);
+        longest_of(64, lengths)
+    }
+
+    fn longest_of(max_dup_thresh: u32, lengths: &[u32]) -> Histogram {
+        let mut histogram = Histogram::new(LIFE, Segments(max_dup_thresh));
         for length in lengths {
             histogram.insert(Instant::ZERO, Segments(*length));
         }
@@ -133,7 +141,16 @@ mod tests {
             assert_eq!(histogram.percentile(ratio), Some(Segments(length)), "{ratio}");
         }
         assert_eq!(holding(&[]).percentile(0.9), None);
-        assert_eq!(holding(&[90]).percentile(0.9), Some(Segments(63)));
+    }
+
+    #[test]
+    fn lengths_beyond_the_largest_threshold_count_as_the_longest_below_it() {
+        for (max_dup_thresh, length) in [(64, 63), (1, 0), (91, 90), (500, 90), (1000, 90), (5000, 90)] {
+            let histogram = longest_of(max_dup_thresh, &[90]);
+            assert_eq!(histogram.percentile(0.9), Some(Segments(length)), "{max_dup_thresh}");
+            assert_eq!(histogram.events().map(|(_, l)| l.0).collect::<Vec<_>>(), [length]);
+        }
+        assert_eq!(longest_of(1000, &[999, 5000]).percentile(1.0), Some(Segments(999)));
     }
 
     #[test]

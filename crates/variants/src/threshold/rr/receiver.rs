@@ -10,15 +10,16 @@
 //!
 //! **Rules.**
 //! - 1: if a segment fills a gap and is not a retransmission, its lateness is the number of segments above it.
-//! - 2: dupthresh is one more than the length that the fraction `fa` of the events does not exceed, between 3 and 64
-//!   (§4.1.3, Table 2).
+//! - 2: dupthresh is one more than the length that the fraction `fa` of the events does not exceed, from 3 to
+//!   `max_dup_thresh`: 64, the value of Table 2.
 //! - 3: the advice is sent when it changes, and otherwise in every 32nd ACK.
 //! - 4: the sender uses the advice; after a timeout it uses 3 until the next advice.
 //!
 //! **Departures.** All of this is our reading of one sentence of the paper. `base/arrivals.rs` describes how a
 //! retransmission is recognized.
 //!
-//! **Status.** Partial: the paper gives only the idea.
+//! **Status.** Partial: the paper has one sentence about it ("a receiver-side implementation"), and no rule, option or
+//! result. How often the advice is sent, and what the sender does without it, are our choice.
 
 use std::sync::Arc;
 
@@ -57,12 +58,6 @@ pub(crate) const VARIANT: Variant = Variant {
 
 /// The initial and smallest dupthresh (Table 2).
 const MIN: Segments = Segments(3);
-/// The largest dupthresh (Table 2).
-const MAX: Segments = Segments(64);
-
-fn clamped(dup_thresh: Segments) -> Segments {
-    dup_thresh.max(MIN).min(MAX)
-}
 
 /// Parameters of the receiver.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -73,6 +68,9 @@ pub struct Config {
     pub fa: f64,
     /// How long an event is kept (§4.1.3: 80 s).
     pub event_life: Duration,
+    /// The largest dupthresh that is advised, in segments (Table 2). The option has a byte for it.
+    #[schemars(range(min = 3, max = 255))]
+    pub max_dup_thresh: Segments,
     /// The advice is repeated after this many ACKs.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub repeat: u32,
@@ -80,7 +78,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { fa: 0.9, event_life: Duration::from_secs(80), repeat: 32 }
+        Config { fa: 0.9, event_life: Duration::from_secs(80), max_dup_thresh: Segments(64), repeat: 32 }
     }
 }
 
@@ -94,7 +92,7 @@ impl Algorithm for Config {
 impl Part<dyn HeaderSupport> for Config {
     fn build(&self) -> Box<dyn HeaderSupport> {
         Box::new(Adviser {
-            histogram: Histogram::new(self.event_life),
+            histogram: Histogram::new(self.event_life, self.max_dup_thresh),
             config: self.clone(),
             arrivals: Arrivals::default(),
             dup_thresh: MIN,
@@ -128,7 +126,8 @@ impl Adviser {
     fn learn(&mut self, rx: &RxFacts<'_>, length: Segments) {
         self.histogram.expire(rx.now);
         self.histogram.insert(rx.now, length);
-        self.dup_thresh = self.histogram.percentile(self.config.fa).map_or(MIN, |l| clamped(l + Segments(1)));
+        let longest = self.histogram.percentile(self.config.fa);
+        self.dup_thresh = longest.map_or(MIN, |l| (l + Segments(1)).min(self.config.max_dup_thresh).max(MIN));
     }
 }
 
@@ -154,7 +153,7 @@ impl HeaderSupport for Adviser {
         if self.dup_thresh != self.advised || self.acks >= self.config.repeat {
             self.advised = self.dup_thresh;
             self.acks = 0;
-            experiment.dup_thresh = Some(self.dup_thresh.0 as u8);
+            experiment.dup_thresh = Some(self.dup_thresh.0.min(u32::from(u8::MAX)) as u8);
         }
     }
 }
@@ -165,10 +164,20 @@ impl Plugin for Adviser {
     }
 }
 
-/// The sender has no parameters.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Advised {}
+/// Parameters of the sender.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Advised {
+    /// The largest advice that is followed, in segments (Table 2).
+    #[schemars(range(min = 3, max = 255))]
+    pub max_dup_thresh: Segments,
+}
+
+impl Default for Advised {
+    fn default() -> Advised {
+        Advised { max_dup_thresh: Segments(64) }
+    }
+}
 
 impl Algorithm for Advised {
     const NAME: &'static str = "advised";
@@ -179,7 +188,7 @@ impl Algorithm for Advised {
 
 impl Part<dyn DupThresh> for Advised {
     fn build(&self) -> Box<dyn DupThresh> {
-        Box::new(FromPeer { dup_thresh: MIN })
+        Box::new(FromPeer { dup_thresh: MIN, max_dup_thresh: self.max_dup_thresh })
     }
 }
 
@@ -187,6 +196,7 @@ impl Part<dyn DupThresh> for Advised {
 #[derive(Debug)]
 struct FromPeer {
     dup_thresh: Segments,
+    max_dup_thresh: Segments,
 }
 
 impl DupThresh for FromPeer {
@@ -194,7 +204,7 @@ impl DupThresh for FromPeer {
         if cx.snd.features.has(Features::DUP_THRESH)
             && let Some(advice) = ack.experiment.dup_thresh
         {
-            self.dup_thresh = clamped(Segments(u32::from(advice)));
+            self.dup_thresh = Segments(u32::from(advice)).min(self.max_dup_thresh).max(MIN);
         }
     }
 

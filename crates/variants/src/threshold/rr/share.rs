@@ -14,7 +14,8 @@
 //!
 //! **Departures.** The rules are our choice. The connection that closes last replaces the kept state.
 //!
-//! **Status.** Partial: the paper only mentions the idea.
+//! **Status.** Partial: the paper has one sentence, that serial connections might share state. What is shared and for how
+//! long is our choice, and decides the start of a connection.
 
 use std::sync::Arc;
 

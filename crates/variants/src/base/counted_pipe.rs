@@ -1,0 +1,112 @@
+//! # SACK-based loss recovery that counts its pipe
+//!
+//! Fall, Floyd: Simulation-based Comparisons of Tahoe, Reno, and SACK TCP. Computer Communication Review 26(3), 1996;
+//! ns-2's `Agent/TCP/Sack1`. The recovery that SACK senders had before RFC 3517 computed the pipe from the scoreboard.
+//!
+//! **What it changes.** `sack` with another estimate of how much is in the network during fast recovery: what was
+//! outstanding at its start, changed by one segment for each transmission and for each duplicate ACK. Lost segments are
+//! never subtracted, so after many losses the sender waits for ACKs that cannot arrive, until the retransmission timer
+//! expires.
+//!
+//! **State.** The pipe.
+//!
+//! **Rules.**
+//! - 1: recovery begins with FlightSize, less a segment for each duplicate ACK so far.
+//! - 2: what is sent is added.
+//! - 3: a duplicate ACK that SACKs something new subtracts a segment.
+//! - 4: a partial ACK subtracts two: the retransmission and its original both left the network.
+//! - 5: the sender sends while the pipe is less than cwnd by a segment or more.
+//!
+//! **Departures.** Which segments are lost is decided as in `sack`; ns-2 retransmits every hole (`retransmit =
+//! "any-hole"`).
+//!
+//! **Reproduces.** The stall after a wrong undo that the F-RTO paper describes (§5.3).
+//!
+//! **Status.** Faithful.
+
+use std::sync::Arc;
+
+use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::seams::{FastRecovery, Plugin};
+use reknit_units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::composition::Composition;
+use crate::part::{Algorithm, Part};
+use crate::rule::{NEEDS_SACK, Rule};
+use crate::variant::{Side, Status, Variant};
+
+/// The registry entry.
+pub(crate) const VARIANT: Variant = Variant {
+    name: "sack-1996",
+    aliases: &[],
+    summary: "sack whose recovery counts transmissions and duplicate ACKs, as before RFC 3517; stalls after many losses",
+    source: "Fall and Floyd 1996",
+    side: Side::Sender,
+    peer_needs: "SACK",
+    status: Status::Faithful,
+    compose: || Composition { fast_recovery: Arc::new(Config::default()), ..Composition::default() },
+};
+
+/// Parameters: none.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Algorithm for Config {
+    const NAME: &'static str = "counted-pipe";
+    const SOURCE: &'static str = include_str!("counted_pipe.rs");
+    const ABOUT: &'static str =
+        "Sends while a count of transmissions less duplicate ACKs is below cwnd (Fall and Floyd)";
+    const RULES: &'static [Rule] = &[NEEDS_SACK];
+}
+
+impl Part<dyn FastRecovery> for Config {
+    fn build(&self) -> Box<dyn FastRecovery> {
+        Box::new(CountedPipe { pipe: Bytes::ZERO })
+    }
+}
+
+#[derive(Debug)]
+struct CountedPipe {
+    pipe: Bytes,
+}
+
+impl Plugin for CountedPipe {}
+
+impl FastRecovery for CountedPipe {
+    /// Rule 1.
+    fn enter(&mut self, cx: &Context<'_>, _ack: Option<&AckFacts<'_>>) -> Bytes {
+        self.pipe = cx.snd.flight_size() - cx.snd.dup_acks.of(cx.snd.smss);
+        cx.snd.cwnd
+    }
+
+    /// Rules 3 and 4.
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        if ack.advances() {
+            self.pipe -= cx.snd.smss * 2;
+        } else if ack.duplicate {
+            self.pipe -= cx.snd.smss;
+        }
+        cx.snd.cwnd
+    }
+
+    /// Rule 2.
+    fn on_sent(&mut self, bytes: Bytes) {
+        self.pipe += bytes;
+    }
+
+    /// Rule 5.
+    fn allowance(&self, cx: &Context<'_>) -> Bytes {
+        cx.snd.cwnd - self.pipe
+    }
+
+    fn may_stall(&self) -> bool {
+        true
+    }
+
+    fn exit(&mut self, cx: &Context<'_>) -> Bytes {
+        cx.snd.cwnd.min(cx.snd.recovery_window)
+    }
+}

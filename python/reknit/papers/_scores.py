@@ -1,0 +1,80 @@
+"""Three scores of the verdicts: of checks, of trends and of published numbers. They measure different things."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reknit.papers._claims import JUDGED, Verdict
+
+
+@dataclass
+class Scores:
+    """How many claims of a paper have each outcome.
+
+    Attributes
+    ----------
+    checks : Counter
+        Checks of the algorithms' rules: passed, failed.
+    trends : Counter
+        Simulated claims by outcome.
+    numbers : Counter
+        Published values: met, missed, undecided.
+    missing : int
+        Claims that were not evaluated.
+    """
+
+    checks: Counter[str] = field(default_factory=Counter)
+    trends: Counter[str] = field(default_factory=Counter)
+    numbers: Counter[str] = field(default_factory=Counter)
+    missing: int = 0
+
+    def count(self, verdict: Verdict) -> None:
+        """Count a verdict."""
+        if verdict.outcome == "not evaluated":
+            self.missing += 1
+            return
+        (self.checks if verdict.claim.is_check else self.trends)[verdict.outcome] += 1
+        if verdict.number is not None:
+            self.numbers[verdict.number] += 1
+
+    @property
+    def sentences(self) -> list[str]:
+        """Say each score in a sentence."""
+        told = []
+        if self.checks:
+            told.append(f"checks: {self.checks['passed']} of {self.checks.total()} passed")
+        if self.trends:
+            rest = ", ".join(f"{self.trends[name]} {name}" for name in JUDGED[1:] if self.trends[name])
+            told.append(
+                f"trends: {self.trends['reproduced']} of {self.trends.total()} reproduced"
+                + (f", {rest}" if rest else "")
+            )
+        if self.numbers:
+            unsure = f", {self.numbers['undecided']} undecided" if self.numbers["undecided"] else ""
+            told.append(f"published numbers: {self.numbers['met']} of {self.numbers.total()} met{unsure}")
+        return told
+
+
+def scores(verdicts: Iterable[Verdict]) -> Scores:
+    """Count verdicts."""
+    found = Scores()
+    for verdict in verdicts:
+        found.count(verdict)
+    return found
+
+
+def by_paper(verdicts: Sequence[Verdict], papers: Iterable[str]) -> Mapping[str, Scores]:
+    """Count the verdicts of each paper; ``all`` has those of all papers."""
+    return {
+        **{paper: scores(v for v in verdicts if v.claim.paper == paper) for paper in papers},
+        "all": scores(verdicts),
+    }
+
+
+def summary(verdicts: Sequence[Verdict]) -> str:
+    """Say the three scores, a line for each."""
+    found = scores(verdicts)
+    missing = [f"not evaluated: {found.missing}"] if found.missing else []
+    return "\n".join([*found.sentences, *missing]) or "no claims were evaluated"

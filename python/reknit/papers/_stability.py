@@ -1,0 +1,59 @@
+"""``reknit papers stability``: whether verdicts depend on the choice of seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from reknit.papers import papers
+from reknit.papers._claims import Verdict, claims, judge
+from reknit.papers._frame import Tier
+from reknit.papers._lab import Lab
+from reknit.papers._scores import scores
+
+FIRST_SEEDS = (1, 1001, 2001, 3001)
+"""The first seed of each set; they are disjoint."""
+
+
+def decided(lab: Lab, ids: Sequence[str]) -> list[Verdict]:
+    """Run experiments and judge the claims; those that depend on the choice of seeds get more seeds first."""
+    verdicts = judge(claims(), lab.run(ids))
+    if lab.tier.name == "quick":
+        return verdicts
+    unsure = [verdict for verdict in verdicts if verdict.needs_seeds]
+    if not unsure:
+        return verdicts
+    lab.deepen({id for verdict in unsure for id in verdict.claim.named} & set(lab.experiments))
+    return judge(claims(), lab.run(ids))
+
+
+def compare(tier: Tier, ids: Sequence[str], store: Path, told: Callable[[str], object]) -> list[str]:
+    """Judge with four disjoint sets of seeds, and list the claims whose outcomes differ.
+
+    Returns
+    -------
+    list of str
+        A line for each set, and one for each claim that differs without being called undecided in any of the sets.
+    """
+    found: list[dict[str, Verdict]] = []
+    lines = []
+    for first in FIRST_SEEDS:
+        with Lab(papers().values(), tier, store, told=told, first_seed=first) as lab:
+            verdicts = [verdict for verdict in decided(lab, ids) if verdict.outcome != "not evaluated"]
+        found.append({verdict.claim.id: verdict for verdict in verdicts})
+        lines.append(f"seeds from {first}: " + "; ".join(scores(verdicts).sentences))
+    return lines + unstable(found)
+
+
+def unstable(found: Iterable[dict[str, Verdict]]) -> list[str]:
+    """List the claims whose outcome differs between the sets although each set decides it."""
+    found = list(found)
+    lines = []
+    for id in found[0]:
+        outcomes = [verdicts[id].outcome for verdicts in found if id in verdicts]
+        numbers = [verdicts[id].number for verdicts in found if id in verdicts]
+        if len(set(outcomes)) > 1 and "undecided" not in outcomes:
+            lines.append(f"{id}: {', '.join(outcomes)}")
+        if len(set(numbers)) > 1 and "undecided" not in numbers:
+            lines.append(f"{id}, published number: {', '.join(str(number) for number in numbers)}")
+    return lines

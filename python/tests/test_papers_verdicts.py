@@ -1,0 +1,133 @@
+"""The outcomes of claims: by their condition, the direction of the effect, and whether the choice of seeds matters."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import polars as pl
+import pytest
+
+from reknit.papers import _claims, _scores, _stability, papers
+from reknit.papers._claims import Claim, Verdict, judge
+from reknit.papers._frame import DEFAULT, Paper, Result, Tier
+from reknit.papers._lab import Lab
+
+CLAIM = Claim(
+    id="test-1",
+    source="",
+    paper="yang",
+    experiments=("Y",),
+    kind="simulation",
+    statement="The cure is faster.",
+    quantity="ratio",
+    published="1.5",
+    gate='m("Y","dsack_r","all","y") >= 1.1*m("Y","sack","all","y")',
+    confidence="high",
+    effect='m("Y","dsack_r","all","y")/m("Y","sack","all","y") - 1',
+    measure=('m("Y","dsack_r","all","y")/m("Y","sack","all","y")',),
+)
+WEAK = replace(CLAIM, gate='m("Y","dsack_r","all","y") >= 0.5*m("Y","sack","all","y")', gate_weaker=True)
+
+
+def verdict(claim: Claim, cured: list[float], units: dict[str, bool] | None = None) -> Verdict:
+    """Judge a claim about a curve, next to one that is 1 with every seed."""
+    rows = [
+        {"variant": variant, "x": "all", "seed": seed, "y": y}
+        for variant, values in (("sack", [1.0] * len(cured)), ("dsack_r", cured))
+        for seed, y in enumerate(values, 1)
+    ]
+    return judge([claim], {"Y": Result(points=("all",), table=pl.DataFrame(rows), units=units or {})})[0]
+
+
+STEADY = [1.5 + 0.01 * (i % 3) for i in range(5)]
+SPREAD = [0.4 + 1.2 * (i % 2) for i in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("claim", "cured", "outcome"),
+    [
+        (CLAIM, STEADY, "reproduced"),
+        (CLAIM, [1.05, 1.06, 1.05], "not reproduced"),
+        (CLAIM, [0.9, 0.91, 0.9], "contradicted"),
+        # The condition is met with some seeds only.
+        (CLAIM, [1.5, 1.5, 0.5, 0.6, 1.5], "undecided"),
+        (WEAK, STEADY, "reproduced"),
+        (WEAK, [0.9, 1.1, 1.0, 0.95, 1.05], "not contradicted"),
+        (WEAK, [0.9, 0.91, 0.9], "contradicted"),
+        (WEAK, SPREAD, "not contradicted"),
+        # Without a direction, a weak condition shows nothing unless the published value is met, too.
+        (replace(WEAK, effect=None), STEADY, "not contradicted"),
+        (replace(WEAK, effect=None, strict='m("Y","dsack_r","all","y") >= 1.4'), STEADY, "reproduced"),
+        (replace(CLAIM, gate='m("Z","sack","all","y") > 1'), STEADY, "not evaluated"),
+    ],
+)
+def test_outcomes(claim: Claim, cured: list[float], outcome: str) -> None:
+    """Each outcome has its case."""
+    assert verdict(claim, cured).outcome == outcome
+
+
+def test_checks_pass_or_fail() -> None:
+    """They are not counted with the simulated claims."""
+    check = replace(CLAIM, kind="trace", gate='unit("rule")', effect=None, measure=())
+    assert [verdict(check, [1.0], {"rule": held}).outcome for held in (True, False)] == ["passed", "failed"]
+    counted = _scores.scores([verdict(check, [1.0], {"rule": True}), verdict(CLAIM, STEADY)])
+    assert (counted.checks, counted.trends) == (Counter(passed=1), Counter(reproduced=1))
+    assert counted.sentences == ["checks: 1 of 1 passed", "trends: 1 of 1 reproduced"]
+
+
+def test_published_numbers_are_a_score_of_their_own() -> None:
+    """A trend may be reproduced although the number is missed; an unstable number is undecided."""
+    exact = replace(CLAIM, strict='1.4 <= m("Y","dsack_r","all","y") <= 1.6', confidence_strict="low")
+    assert [verdict(exact, values).number for values in (STEADY, [2.0, 2.1, 2.0])] == ["met", "missed"]
+    assert verdict(exact, [2.0, 2.1, 2.0]).outcome == "reproduced"
+    unsure = verdict(exact, [1.2, 1.2, 1.7, 1.75, 1.3])
+    assert (unsure.outcome, unsure.number) == ("reproduced", "undecided")
+    assert unsure.needs_seeds
+    assert not verdict(exact, STEADY).needs_seeds
+
+
+def test_more_seeds_for_what_depends_on_them() -> None:
+    """Experiments that are asked to go deeper get 20 seeds, and so do those that show their runs."""
+    found = run_twice(Tier("default", duration=0.1, seeds=2, points=None))
+    assert found == {"A": (2, 20), "B": (2, 20), "C": (2, 2)}
+
+
+def run_twice(tier: Tier) -> dict[str, tuple[int, int]]:
+    """Run three experiments, then again with more seeds for B, which shows the runs of A."""
+    paper = Paper("test", "", "")
+
+    def sweep(lab: Lab) -> Result:
+        return lab.sweep(lambda _: {}, ["all"], ["sack"], duration_s=1, seeds=5)
+
+    for id, body in (("A", sweep), ("B", lambda lab: lab.result("A")), ("C", sweep)):
+        paper.experiment(id, figure="", title="", reports="")(body)
+    lab = Lab([paper], tier, dry=True)
+    first = lab.run("ABC")
+    lab.deepen(["B"])
+    then = lab.run("ABC")
+    return {id: (first[id].table["seed"].n_unique(), then[id].table["seed"].n_unique()) for id in "ABC"}
+
+
+def test_sets_of_seeds_are_disjoint() -> None:
+    """The first seed of each set is more than any set's number of seeds after that of the one before."""
+    assert min(b - a for a, b in pairwise(_stability.FIRST_SEEDS)) >= 1000
+    first = _stability.FIRST_SEEDS[1]
+    lab = Lab(papers().values(), DEFAULT, dry=True, first_seed=first)
+    assert sorted(lab.result("R4").table["seed"].unique()) == [first, first + 1, first + 2]
+
+
+def test_unstable_outcomes_are_named() -> None:
+    """Only those that differ although every set decides them."""
+    sure, other = verdict(CLAIM, STEADY), verdict(CLAIM, [0.9, 0.91, 0.9])
+    unsure = verdict(CLAIM, [1.5, 1.5, 0.5, 0.6, 1.5])
+    assert _stability.unstable([{"a": sure}, {"a": sure}]) == []
+    assert _stability.unstable([{"a": sure}, {"a": unsure}]) == []
+    assert _stability.unstable([{"a": sure}, {"a": other}]) == ["a: reproduced, contradicted"]
+
+
+def test_every_weak_condition_is_marked() -> None:
+    """A claim with a direction that its condition does not require says which one it is."""
+    for claim in _claims.claims():
+        if claim.effect is not None:
+            assert not claim.is_check, claim.id
+            assert claim.named, claim.id
