@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,26 @@ class Lines(Figure):
             if place is not None:
                 hollow: dict[str, Any] = {"markersize": 9, "fillstyle": "none", "linestyle": ""}
                 axes.plot([place], [value], marker="o", color=style["color"], **hollow)
+
+
+@dataclass(frozen=True)
+class Dots(Figure):
+    """A metric over the axis, with a dot for each run: where runs differ so much that a mean shows none of them."""
+
+    def draw(self, axes: Axes, result: Result) -> None:
+        """Draw the runs of each curve side by side."""
+        labels = self.labels(result)
+        places = sorted(float(x) for x in result.points if not isinstance(x, str))
+        gap = min((b - a for a, b in pairwise(places)), default=1.0)
+        rows = result.table.filter(pl.col(self.y).is_not_null(), pl.col("x") != "all")
+        for i, label in enumerate(labels):
+            mine = rows.filter(pl.col("variant") == label)
+            x = mine["x"].cast(pl.Float64) + gap * 0.12 * (i - (len(labels) - 1) / 2)
+            style = look(i)
+            axes.plot(
+                x, mine[self.y], linestyle="", marker=style["marker"], color=style["color"], alpha=0.7, label=label
+            )
+        axes.set_ylim(bottom=0)
 
 
 @dataclass(frozen=True)

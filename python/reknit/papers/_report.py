@@ -34,7 +34,7 @@ class Block:
     experiment: Experiment
     reading: str | None
     result: Result
-    figures: list[tuple[str, str]]
+    figures: list[tuple[int, str]]
     verdicts: list[Verdict]
     table: list[list[str]]
     units: list[tuple[str, bool]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reknit.papers._figures import Bars, Lines
+from reknit.papers._figures import Bars, Dots, Lines
 from reknit.papers._frame import Result
 from reknit.papers._lab import Lab
 from reknit.papers.rr_tcp._network import as_published, delayed, dumbbell, normal, paper
@@ -37,7 +37,11 @@ def severe_delays(lab: Lab) -> Result:
         least_points=len(ks),
         **as_published(lab),
     )
-    return found.drawn(Lines("thr_pkts", "k (mean delay of k x 200 ms)", "packets in 1000 s"))
+    axis = "k (mean delay of k x 200 ms)"
+    return found.drawn(
+        Lines("thr_pkts", axis, "packets in 1000 s"),
+        Dots("mean_rto", axis, "mean RTO set, s", "each run: TA has two states", ["dsack_ta", "dsack_fa"]),
+    )
 
 
 def _severe(lab: Lab, k: float) -> dict[str, Any]:
