@@ -9,6 +9,7 @@ import polars as pl
 
 import reknit
 from reknit.papers._frame import FIXED
+from reknit.papers._labels import Variant
 
 MSS = 1000
 ONE_WAY_S = 0.05
@@ -55,7 +56,7 @@ def scenario(
     return {**FIXED, "path": path, "duration": f"{seconds} s", "flows": [{"workload": workload}]}
 
 
-def time_line(variant: str, *rules: Rule, **options: Any) -> pl.DataFrame:  # noqa: ANN401
+def time_line(variant: Variant, *rules: Rule, **options: Any) -> pl.DataFrame:  # noqa: ANN401
     """Record a run of a `scenario` packet by packet, as `reknit.trace` does."""
     packets: pl.DataFrame = reknit.trace(None, variant, scenario=scenario(*rules, **options))
     return packets

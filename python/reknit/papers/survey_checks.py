@@ -149,11 +149,12 @@ PUBLISHED: dict[str, Needs] = {
 }
 """Table 2 as published: devices involved; DSACK, or a reordered bit, timestamp or sequence number (an option)."""
 
-IMPLEMENTED = {
+IMPLEMENTED: dict[str, list[Variant]] = {
     "Blanton-Allman": ["ba-inc", "ba-timeinc"],
     "DSACK TCP": ["dsack-ss"],
     "Eifel": ["eifel"],
-    "Lee-Park-Choi": ["lpc-sender", "lpc-receiver"],
+    # With one path, the default, the sender's threshold is 3.
+    "Lee-Park-Choi": [{"name": "lpc-4", "base": "lpc-sender", "dup_thresh": {"paths": 4}}, "lpc-receiver"],
     "Leung-Ma": ["leung-ma"],
     "Paxson": ["paxson-rcv"],
     "RN-TCP": ["rn"],
@@ -192,19 +193,20 @@ def _differs(variant: Variant, other: Variant, notices: bool = True, **options: 
     return not first.equals(second)
 
 
-def behaviour(name: str) -> Needs:
+def behaviour(variant: Variant) -> Needs:
     """Find out what a variant needs, by taking it away."""
+    own: dict[str, Any] = {"base": variant} if isinstance(variant, str) else variant
     devices, fields = set(), set()
-    if sent(time_line(name))["length_bytes"].max() != MSS:
+    if sent(time_line(variant))["length_bytes"].max() != MSS:
         fields.add("option")
-    elif _differs(name, name, dsack=False):
+    elif _differs(variant, variant, dsack=False):
         fields.add("DSACK")
-    if _differs(name, {"name": "as-sender", "base": name, **PLAIN_SENDER}):
+    if _differs(variant, {**own, **PLAIN_SENDER, "name": "plain-sender"}):
         devices.add("source")
     # Timestamps are echoed by every receiver.
-    if name != "eifel" and _differs(name, {"name": "as-receiver", "base": name, **PLAIN_RECEIVER}):
+    if variant != "eifel" and _differs(variant, {**own, **PLAIN_RECEIVER, "name": "plain-receiver"}):
         devices.add("destination")
-    if _differs(name, name, notices=False):
+    if _differs(variant, variant, notices=False):
         devices.add("router")
     return frozenset(devices), frozenset(fields)
 

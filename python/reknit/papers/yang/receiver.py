@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import polars as pl
 
-from reknit.papers._labels import changed
+from reknit.papers._labels import Variant, changed
 from reknit.papers._timeline import TimeLine, delay, drop, same_moment
 from reknit.papers.yang._paper import paper
 from reknit.papers.yang._scenes import MSS, late_by, modified, receiver, scene, stock
@@ -168,22 +168,19 @@ def no_ack_information() -> bool:
     """Check that data that a receiver sends while it withholds ACKs does not acknowledge new data."""
     # The thesis clears the ACK flag, which RFC 9293 requires: here segments carry no SACK and no new ACK number.
     withholding = changed("sack", "yang-unacknowledging", ack_policy=receiver(imm=0, thr0=20))
-    told = {}
-    for name, variant in (("withholding", withholding), ("stock", changed("sack", "sack-answering"))):
-        line = TimeLine.of(variant, scene(drop(SHOWN), back=60))
-        told[name] = _data_during_the_hold(line)
-    withheld, stock_told = told["withholding"], told["stock"]
-    silent = withheld.filter(pl.col("sack").list.len() == 0, pl.col("ack_bytes") == pl.col("ack_bytes").min())
-    return len(withheld) > 3 and len(silent) == len(withheld) and stock_told["sack"].list.len().sum() > 0
+    told, stock_told = (_told_by_the_receiver(variant) for variant in (withholding, "sack"))
+    released = told.filter(pl.col("length_bytes") == 0)["time_s"].min() or math.inf
+    withheld = told.filter(pl.col("time_s") < released)
+    silent = withheld.filter(pl.col("sack").list.len() == 0, pl.col("ack_bytes") == withheld["ack_bytes"].min())
+    return len(withheld) > 10 and len(silent) == len(withheld) and stock_told["sack"].list.len().sum() > 0
 
 
-def _data_during_the_hold(line: TimeLine) -> pl.DataFrame:
-    """List the receiver's own data segments from the first overtaken arrival to the first duplicate ACK or SACK."""
-    sent = line.packets.filter(pl.col("event") == "send", pl.col("end") == "receiver")
-    after = sent.filter(pl.col("time_s") > line.arrival_of(SHOWN + 1))
-    released = after.filter(pl.col("length_bytes") == 0, pl.col("sack").list.len() > 0)
-    end = released["time_s"][0] if len(released) else math.inf
-    return after.filter(pl.col("length_bytes") > 0, pl.col("time_s") <= end)
+def _told_by_the_receiver(variant: Variant) -> pl.DataFrame:
+    """List what a receiver with data to send sends for 200 ms after a packet has overtaken a lost one."""
+    line = TimeLine.of(variant, scene(drop(SHOWN), back=60))
+    since = line.arrival_of(SHOWN + 1)
+    sent = pl.col("event") == "send", pl.col("end") == "receiver"
+    return line.packets.filter(*sent, pl.col("time_s") > since, pl.col("time_s") < since + 0.2)
 
 
 def _released(line: TimeLine, late: int) -> pl.DataFrame:
