@@ -404,7 +404,7 @@ mod tests {
         grid_file.set("loss", vec![label("2 %")]).unwrap();
         let grid = Grid::new(grid_file, Some(vec![1]), &[]).unwrap();
         let axes: Vec<(&str, usize)> = grid.axes.iter().map(|axis| (axis.key.as_str(), axis.values.len())).collect();
-        assert_eq!(axes, [("variant", 7), ("flows.web.count", 2), ("path", 3)]);
+        assert_eq!(axes, [("variant", 8), ("flows.web.count", 2), ("path", 3)]);
         assert!(grid.points[0].text().contains("300 ms"));
     }
 

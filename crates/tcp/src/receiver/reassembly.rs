@@ -81,7 +81,7 @@ impl Reassembly {
                 duplicate = duplicate.or(Some(overlap));
             }
             self.blocks.remove(&existing.start);
-            self.held = self.held - existing.end.since(existing.start);
+            self.held -= existing.end.since(existing.start);
             block = block.start.min(existing.start)..block.end.max(existing.end);
             touching = self.first_touching(&block);
         }

@@ -17,7 +17,9 @@ pub use self::detection::{DupThresh, Entry, LateAcks, LossDetector, Postponement
 pub use self::memory::Memory;
 pub(crate) use self::plugin::PluginSet;
 pub use self::plugin::{Plugin, Plugins, ReceiverPlugins, SenderPlugins, ShownName};
-pub use self::receiver::{AckAction, AckPolicy, Arrival, Disclosure, HeaderSupport, ReceiveBuffer, RxFacts, Space, TimedAck};
+pub use self::receiver::{
+    AckAction, AckPolicy, Arrival, Disclosure, HeaderSupport, ReceiveBuffer, RxFacts, Space, TimedAck,
+};
 pub use self::response::{
     AfterTimeout, CongestionControl, DisorderEnd, FastRecovery, LimitedTransmit, LossMarks, LossResponse, Pacing,
     Reduction, RtoEstimator, SpuriousResponse, TimeoutRecovery, TimeoutStep, Undo,

@@ -78,8 +78,10 @@ impl Sender {
     }
 
     fn send_one(&mut self, now: Instant) -> Result<(), Stop> {
-        // A model of the path leaves room for retransmissions, except after a timeout.
-        let forced = std::mem::take(&mut self.forced) && (!self.by_model || self.state.phase == Phase::Loss);
+        // A model of the path leaves room for retransmissions, except after a timeout. Without SACK, no other segment may
+        // have a timer.
+        let forced =
+            std::mem::take(&mut self.forced) && (!self.by_model || !self.state.sack || self.state.phase == Phase::Loss);
         if self.new_first
             && let Some(new) = self.next_new()
         {
