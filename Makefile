@@ -42,6 +42,7 @@ bench: ## Measure the cost per ACK (docs/cost.md) and with many flows (docs/scal
 	$(CARGO) bench --locked -p reknit-sim --bench scale > $(TARGET)/scale.md
 	@mv $(TARGET)/scale.md docs/scale.md && cat docs/scale.md
 	@$(PYTHON) benches/ns2/compare.py $(CARGO)
+	@$(PYTHON) benches/ns2/two_paths.py $(CARGO)
 
 doc: ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked

@@ -168,6 +168,7 @@ families! {
     Limit, limit, "an upper bound, in simulation only" {
         oracle::ORACLE,
         oracle::ORACLE_RENO,
+        oracle::ORACLE_BBR,
     }
 }
 

@@ -213,6 +213,17 @@ pub trait SpuriousDetector: Plugin {
     /// first decision of an episode applies.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious>;
 
+    /// True if reductions stay open, so that [`SpuriousDetector::earlier`] can undo each of the last few.
+    fn judges_earlier(&self) -> bool {
+        false
+    }
+
+    /// The hole of a reduction before the last one that the ACK has proven spurious. Called after each ACK while
+    /// reductions are open.
+    fn earlier(&mut self) -> Option<SegId> {
+        None
+    }
+
     /// Until when neither the window nor the timeout may change: losses are repaired, but there is no reduction, back-off or
     /// growth. Called after each ACK.
     fn frozen_until(&self) -> Instant {

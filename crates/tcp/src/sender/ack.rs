@@ -88,8 +88,9 @@ impl Sender {
         self.measure_rtt(now, &mut ack, input.echo_age); // step 6
         self.sample_rate(now, &mut ack, in_flight_before);
         self.restart_timer_on_ack(now, &ack);
+        self.undo_earlier(now, &ack); // step 7
         if let Some(spurious) = spurious {
-            self.respond_to_spurious(now, &ack, spurious); // step 7
+            self.respond_to_spurious(now, &ack, spurious);
         }
         let window_is_set = self.detect_loss(now, &ack); // step 8
         self.sample_losses(&mut ack, lost_before);

@@ -24,9 +24,9 @@ struct Open {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Withdrawal {
     pub(super) window: Window,
-    /// cwnd before the last remaining reduction, as it would have been without the spurious one; none if no later
+    /// The window before the last remaining reduction, as it would have been without the spurious one; none if no later
     /// reduction remains.
-    pub(super) before_last: Option<Bytes>,
+    pub(super) before_last: Option<Window>,
 }
 
 /// The open reductions, oldest first.
@@ -54,10 +54,20 @@ impl Ledger {
             later.before = Window { cwnd: before, ssthresh: later.before.ssthresh.max(window.ssthresh) };
             later.after = after;
             window = Window { cwnd: after, ssthresh: after };
-            before_last = Some(before);
+            before_last = Some(later.before);
         }
         let window = Window { cwnd: window.cwnd.max(now.cwnd), ssthresh: window.ssthresh.max(now.ssthresh) };
         Some(Withdrawal { window, before_last })
+    }
+
+    /// The last reduction is no longer open if it is that for `hole`.
+    pub(super) fn forget_last(&mut self, hole: SegId) {
+        self.open.pop_if(|open| open.hole == hole);
+    }
+
+    /// True if no reduction can be undone.
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
     }
 
     /// All reductions so far become final.
@@ -97,7 +107,7 @@ mod tests {
     fn undoing_an_earlier_reduction_restores_its_factor() {
         let mut ledger = twice_halved();
         let withdrawal = ledger.withdraw(SegId(1), window(310, 300)).unwrap();
-        assert_eq!(withdrawal, Withdrawal { window: window(500, 500), before_last: Some(Bytes(1000)) });
+        assert_eq!(withdrawal, Withdrawal { window: window(500, 500), before_last: Some(window(1000, 2000)) });
         assert_eq!(ledger.withdraw(SegId(1), window(500, 500)), None);
         assert_eq!(ledger.withdraw(SegId(2), window(500, 500)).unwrap().window, window(1000, 2000));
     }

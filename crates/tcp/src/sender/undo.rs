@@ -38,6 +38,7 @@ impl Sender {
         let undo = self.plugins.spurious_response.respond(&context!(self, now), ack, spurious, &snapshot);
         if !undo.stays_open {
             self.state.snapshot = None;
+            self.ledger.forget_last(snapshot.hole);
         }
         if undo.ends_back_off {
             self.backoff = 0;
@@ -68,6 +69,52 @@ impl Sender {
             if goes_on {
                 self.state.recovery_window = self.state.cwnd;
             }
+        }
+    }
+
+    /// Also step 7: the ACK has proven a reduction before the last one spurious. The response decides about the window
+    /// without that reduction. The later ones remain, and so does the phase.
+    pub(super) fn undo_earlier(&mut self, now: Instant, ack: &AckFacts<'_>) {
+        if self.ledger.is_empty() || ack.ece {
+            return;
+        }
+        let detectors = &mut self.plugins.spurious_detectors;
+        let Some(hole) = detectors.iter_mut().find_map(|detector| detector.earlier()) else { return };
+        let current = self.window_after_recovery();
+        let Some(withdrawal) = self.ledger.withdraw(hole, current) else { return };
+        self.stats.spurious_cuts += 1;
+        if let (Some(snapshot), Some(before)) = (&mut self.state.snapshot, withdrawal.before_last) {
+            (snapshot.cwnd, snapshot.ssthresh) = (before.cwnd, before.ssthresh);
+        }
+        let snapshot = self.snapshot_of_earlier(now, hole, withdrawal.window);
+        // In recovery cwnd follows the pipe; the response is about the window after it.
+        let cwnd = std::mem::replace(&mut self.state.cwnd, current.cwnd);
+        let response = &mut self.plugins.spurious_response;
+        let undo = response.respond(&context!(self, now), ack, Spurious::FastRetransmit, &snapshot);
+        self.state.cwnd = cwnd;
+        let Some(window) = undo.window.filter(|_| !undo.stays_reduced) else { return };
+        self.stats.undos += 1;
+        self.set_window_after_recovery(window);
+        if self.state.phase == Phase::Recovery {
+            self.set_cwnd(cwnd + (window.cwnd - current.cwnd));
+        }
+        if let Some(before) = withdrawal.before_last {
+            self.plugins.congestion_control.on_earlier_undone(&context!(self, now), before.cwnd);
+        }
+    }
+
+    /// What a response needs to know about an earlier reduction: the window that it would restore.
+    fn snapshot_of_earlier(&self, now: Instant, hole: SegId, window: Window) -> Snapshot {
+        Snapshot {
+            trigger: Trigger::FastRetransmit,
+            at: now,
+            cwnd: window.cwnd,
+            ssthresh: window.ssthresh,
+            flight_size: window.cwnd,
+            dup_acks: self.state.dup_acks,
+            hole,
+            snd_nxt: self.state.snd_nxt,
+            retransmitted: 0,
         }
     }
 
@@ -103,7 +150,7 @@ impl Sender {
             let Some(window) = self.plugins.loss_response.respond(&cx, &reduction, congestion) else { return };
             self.set_window(window);
             match trigger {
-                Trigger::FastRetransmit if self.plugins.loss_detector.withdraws() => {
+                Trigger::FastRetransmit if self.keeps_reductions_open() => {
                     self.ledger.push(hole, before, self.state.cwnd);
                 }
                 _ => self.ledger.close(),
@@ -132,14 +179,24 @@ impl Sender {
             }
             self.plugins.congestion_control.restore(&context!(self, now));
         }
-        if self.state.phase == Phase::Recovery {
-            self.state.recovery_window = withdrawal.window.cwnd;
-            self.state.ssthresh = withdrawal.window.ssthresh;
-        } else {
-            self.set_window(withdrawal.window);
-        }
+        self.set_window_after_recovery(withdrawal.window);
         if let Some(before) = withdrawal.before_last {
-            self.plugins.congestion_control.on_earlier_undone(&context!(self, now), before);
+            self.plugins.congestion_control.on_earlier_undone(&context!(self, now), before.cwnd);
+        }
+    }
+
+    fn keeps_reductions_open(&self) -> bool {
+        let plugins = &self.plugins;
+        plugins.loss_detector.withdraws() || plugins.spurious_detectors.iter().any(|detector| detector.judges_earlier())
+    }
+
+    /// Sets the window; in fast recovery the one that it ends with.
+    fn set_window_after_recovery(&mut self, window: Window) {
+        if self.state.phase == Phase::Recovery {
+            self.state.recovery_window = window.cwnd;
+            self.state.ssthresh = window.ssthresh;
+        } else {
+            self.set_window(window);
         }
     }
 

@@ -11,8 +11,8 @@ use reknit_tcp::seams::{Entry, Plugin, Postponement};
 use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
 use reknit_units::{Duration, Instant, Segments};
 use reknit_variants::Composition;
-use reknit_variants::base::sack;
-use reknit_variants::base::{fixed_threshold, limited_transmit, prr};
+use reknit_variants::base::progress::Progress;
+use reknit_variants::base::{aimd, fixed_threshold, limited_transmit, prr, sack};
 use reknit_variants::part::Described;
 use reknit_variants::part::Part;
 
@@ -107,6 +107,22 @@ vector!(slow_start_counts_bytes_up_to_two_segments_and_one_after_a_timeout, |isn
     assert_eq!(s.cwnd(), 2.0);
 });
 
+vector!(slow_start_counts_each_byte_once, |isn| {
+    let run = |progress| {
+        let growth = Arc::new(aimd::Config { progress });
+        let composition = Composition { congestion_control: growth, ..Composition::default() };
+        let mut s = Script::new(isn, &composition, config(10), 100);
+        s.sent();
+        [2, 1].map(|n| {
+            s.pass(n);
+            s.cwnd()
+        })
+    };
+    // The segment that was SACKed first counts when it is SACKed, or when SND.UNA passes it.
+    assert_eq!(run(Progress::Delivered), [11.0, 12.0]);
+    assert_eq!(run(Progress::Acked), [10.0, 12.0]);
+});
+
 vector!(congestion_avoidance_adds_one_segment_per_window, |isn| {
     let mut s = Script::new(isn, &variant("sack"), config(20), 100);
     assert_eq!(s.sent().len(), 20);
@@ -187,9 +203,28 @@ vector!(limited_transmit_for_each_sack_below_the_threshold_is_rfc_3042, |isn| {
     assert_eq!(run(per_sack), run(limited_transmit::Config::Rfc3042));
 });
 
+vector!(an_ack_that_reports_three_segments_starts_recovery_but_not_as_in_ns_2, |isn| {
+    let run = |start| {
+        let composition = Composition {
+            loss_detector: Arc::new(sack::Config { start, ..sack::Config::default() }),
+            ..Composition::default()
+        };
+        let mut s = Script::new(isn, &composition, config(12), 100);
+        s.sent();
+        s.arrive(2);
+        s.arrive(3); // their ACKs are lost
+        [4, 5, 6].map(|n| s.pass(n).contains(&1))
+    };
+    assert_eq!(run(sack::Start::Rfc6675), [true, false, false]);
+    assert_eq!(run(sack::Start::RepeatedAcks), [false, false, true]);
+});
+
 vector!(early_retransmit_needs_a_small_flight_and_nothing_to_send, |isn| {
     let run = |guard, more| {
-        let composition = Composition { loss_detector: Arc::new(sack::Config { guard }), ..Composition::default() };
+        let composition = Composition {
+            loss_detector: Arc::new(sack::Config { guard, ..sack::Config::default() }),
+            ..Composition::default()
+        };
         let mut s = Script::idle(isn, composition.build(), config(3), 100);
         s.connection.write(reknit_units::Bytes(SMSS * if more { 9 } else { 3 }));
         assert_eq!(s.sent(), [1, 2, 3]);

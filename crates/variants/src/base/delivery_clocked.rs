@@ -23,7 +23,11 @@ pub(crate) fn with_reno(loss_detector: Shared<dyn LossDetector>) -> Composition 
     with(loss_detector, Arc::new(aimd::Config { progress: Progress::Delivered }))
 }
 
-fn with(loss_detector: Shared<dyn LossDetector>, congestion_control: Shared<dyn CongestionControl>) -> Composition {
+/// With another congestion control.
+pub(crate) fn with(
+    loss_detector: Shared<dyn LossDetector>,
+    congestion_control: Shared<dyn CongestionControl>,
+) -> Composition {
     Composition {
         loss_detector,
         loss_response: Arc::new(respond_at_once::Config { of: DecreaseOf::Cwnd }),

@@ -14,11 +14,12 @@
 //! SACKed ranges above the segment, or more than `(DupThresh - 1) * SMSS` SACKed bytes. `NextSeg` and `SetPipe` are in
 //! the engine (`sender/transmit.rs`, `scoreboard/`).
 //!
-//! **Departures.** `guard = "er"` adds Early Retransmit (RFC 5827, segment-based): if fewer than four segments are
-//! outstanding and there is nothing new to send, it is enough that all but one are SACKed. It is off by default,
-//! because some variants learn from timeouts.
+//! **Departures.** None by default. `start = "repeated-acks"` starts recovery as ns-2 does. `guard = "er"` adds Early
+//! Retransmit (RFC 5827, segment-based): if fewer than four segments are outstanding and there is nothing new to send, it
+//! is enough that all but one are SACKed. It is off by default, because some variants learn from timeouts.
 //!
-//! **Reproduces.** ns-2's `Agent/TCP/Sack1`, with `retransmit = "any-hole"` (`benches/ns2`).
+//! **Reproduces.** ns-2's `Agent/TCP/Sack1`, with `start = "repeated-acks"` and `retransmit = "any-hole"`
+//! (`benches/ns2`).
 //!
 //! **Status.** Faithful.
 
@@ -58,10 +59,24 @@ pub enum Guard {
     Er,
 }
 
+/// What starts recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// `DupThresh` duplicate ACKs, or `IsLost` of the first outstanding segment (RFC 6675 §5).
+    #[default]
+    Rfc6675,
+    /// `DupThresh` ACKs in a row that do not advance SND.UNA, as in ns-2's `Sack1`. By RFC 6675, an ACK that advances it
+    /// and reports a hole is a duplicate too, and if ACKs are lost or reordered, `IsLost` is true after fewer of them.
+    RepeatedAcks,
+}
+
 /// Parameters of the detector.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
+    /// What starts recovery.
+    pub start: Start,
     /// What to do when too few segments are outstanding to reach the threshold.
     pub guard: Guard,
 }
@@ -93,11 +108,13 @@ pub(crate) struct SackedAbove {
     frontier: Option<Frontier>,
     /// Retransmissions below this from before the last undo are still in flight; they are no new evidence.
     excused: SegId,
+    /// ACKs since SND.UNA last advanced that repeat it and report something new.
+    repeated: Segments,
 }
 
 impl SackedAbove {
     pub(crate) fn new(config: Config) -> SackedAbove {
-        SackedAbove { config, frontier: None, excused: SegId(0) }
+        SackedAbove { config, frontier: None, excused: SegId(0), repeated: Segments::ZERO }
     }
 
     /// §5: the trigger.
@@ -109,8 +126,22 @@ impl SackedAbove {
         if first < self.excused && cx.board.get(first).is_some_and(Record::is_retransmitted) {
             return false;
         }
-        let first_is_lost = is_lost(cx, first, cx.board.sacked().bytes);
-        cx.snd.dup_acks >= cx.snd.dup_thresh || first_is_lost || self.early_retransmit(cx)
+        let enough = match self.config.start {
+            Start::Rfc6675 => {
+                let first_is_lost = is_lost(cx, first, cx.board.sacked().bytes);
+                cx.snd.dup_acks >= cx.snd.dup_thresh || first_is_lost
+            }
+            Start::RepeatedAcks => self.repeated >= cx.snd.dup_thresh,
+        };
+        enough || self.early_retransmit(cx)
+    }
+
+    fn count_repeated(&mut self, ack: &AckFacts<'_>) {
+        if ack.advances() {
+            self.repeated = Segments::ZERO;
+        } else if ack.duplicate && !ack.stale {
+            self.repeated += Segments(1);
+        }
     }
 
     /// RFC 5827 §3.2, segment-based.
@@ -200,6 +231,7 @@ fn has_runs_above(cx: &Context<'_>, hole: SegId, wanted: Segments, above: Bytes)
 
 impl LossDetector for SackedAbove {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
+        self.count_repeated(ack);
         match cx.snd.phase {
             Phase::Disorder if self.is_triggered(cx) => self.begin(cx, SackedAbove::why(cx), verdicts),
             Phase::Recovery => {
@@ -225,7 +257,10 @@ impl Plugin for SackedAbove {
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         match turn {
             Turn::EnterRecovery => {}
-            Turn::LeaveRecovery | Turn::Timeout { .. } => self.frontier = None,
+            Turn::LeaveRecovery | Turn::Timeout { .. } => {
+                self.frontier = None;
+                self.repeated = Segments::ZERO;
+            }
             // A spurious reduction may be detected while the recovery continues.
             Turn::Spurious(_) => self.excused = cx.board.next_id(),
         }

@@ -15,7 +15,8 @@
 //!   reduction.
 //! - A loss in recovery is retransmitted.
 //! - The window grows by the bytes delivered, including SACKed ones, and limits the pipe.
-//! - Growth and reduction are those of CUBIC (`oracle`) or Reno (`oracle-reno`).
+//! - Growth and reduction are those of CUBIC (`oracle`) or Reno (`oracle-reno`). With `oracle-bbr`, a model of the path
+//!   sets the window and the rate (`bbr`), and is told about each loss.
 //! - After two round trips without an ACK a probe is sent, like a tail loss probe, because the ACKs may have been lost.
 //!
 //! **Departures.** Timestamps are not offered. With them, a retransmission that fills the first hole makes the receiver
@@ -37,6 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::silence::Silence;
 use crate::base::{delivery_clocked, newreno};
+use crate::bbr;
 use crate::composition::Composition;
 use crate::part::{Algorithm, Part, Shared};
 use crate::rule::Rule;
@@ -63,6 +65,19 @@ pub(crate) const ORACLE_RENO: Variant = Variant {
     compose: || composition(delivery_clocked::with_reno),
     ..ORACLE
 };
+
+/// The registry entry: what `bbr` reaches if nothing but real losses counts as loss.
+pub(crate) const ORACLE_BBR: Variant = Variant {
+    name: "oracle-bbr",
+    summary: "bbr that the simulator tells about each real loss, in simulation only",
+    aliases: &[],
+    compose: || composition(with_bbr),
+    ..ORACLE
+};
+
+fn with_bbr(loss_detector: Shared<dyn LossDetector>) -> Composition {
+    delivery_clocked::with(loss_detector, Arc::new(bbr::v3::Config::default()))
+}
 
 fn composition(with: fn(Shared<dyn LossDetector>) -> Composition) -> Composition {
     Composition {

@@ -6,9 +6,9 @@
 //! **What it changes.** If the receiver reports every segment that an episode retransmitted as a duplicate, nothing was
 //! lost and the reduction was spurious. The response then decides about the window (`base/spurious_response.rs`).
 //!
-//! **State.** `unproven`: segments retransmitted in this episode, last sent between `began` and `ended`, that no DSACK
-//! has reported. `no_undo`: this episode cannot be judged. `off`: the network itself duplicates packets, so DSACKs
-//! prove nothing (for the whole connection).
+//! **State.** For each episode that can still be judged: `unproven`, segments retransmitted in it, last sent between
+//! `began` and `ended`, that no DSACK has reported; `no_undo`: it cannot be judged. `off`: the network itself duplicates
+//! packets, so DSACKs prove nothing (for the whole connection).
 //!
 //! **Rules**, on an ACK with a DSACK.
 //! - 1: if detection is off, or the segment is unknown, nothing happens.
@@ -20,6 +20,11 @@
 //!   happens.
 //! - 6: once every retransmission of the episode is proven spurious, so is the reduction. This also applies after
 //!   another detector has found it spurious, if the response allows a later undo.
+//!
+//! **Departures.** None with `open = 1`, the default. The papers judge only the last reduction: the DSACKs for an episode
+//! often arrive after the next one has begun, and then count for nothing. With `open` above 1, the last few reductions
+//! are judged, each by its own retransmissions. Undoing an earlier one leaves the later ones in place: the window is then
+//! what it would be without the earlier one. A timeout makes all reductions before it final.
 //!
 //! **Status.** Faithful.
 
@@ -45,11 +50,20 @@ pub enum Duplication {
 }
 
 /// Parameters.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// What to do about duplicates made by the network.
     pub duplication: Duplication,
+    /// How many reductions can be judged at the same time. 1: only the last one, as in the papers.
+    #[schemars(range(min = 1, max = 8))]
+    pub open: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { duplication: Duplication::default(), open: 1 }
+    }
 }
 
 impl Algorithm for Config {
@@ -60,14 +74,31 @@ impl Algorithm for Config {
 
 impl Part<dyn SpuriousDetector> for Config {
     fn build(&self) -> Box<dyn SpuriousDetector> {
-        Box::new(DsackDetection {
-            config: self.clone(),
-            off: false,
-            no_undo: false,
-            unproven: Segments::ZERO,
-            began: Instant::NEVER,
-            ended: Instant::NEVER,
-        })
+        Box::new(DsackDetection { config: self.clone(), off: false, episodes: Vec::new(), earlier: None })
+    }
+}
+
+/// An episode that can still be judged: a recovery, or the time after a timeout.
+#[derive(Debug)]
+struct Episode {
+    /// The hole for which the window was reduced; none if it was not.
+    hole: Option<SegId>,
+    no_undo: bool,
+    unproven: Segments,
+    began: Instant,
+    /// [`Instant::NEVER`] during the episode.
+    ended: Instant,
+}
+
+impl Episode {
+    /// True during the episode: retransmissions belong to it.
+    fn is_live(&self) -> bool {
+        !self.ended.is_set()
+    }
+
+    /// True if something at this time belongs to the episode.
+    fn includes(&self, when: Instant) -> bool {
+        self.began <= when && when <= self.ended
     }
 }
 
@@ -75,62 +106,58 @@ impl Part<dyn SpuriousDetector> for Config {
 struct DsackDetection {
     config: Config,
     off: bool,
-    no_undo: bool,
-    unproven: Segments,
-    /// When the last episode that can still be judged began; [`Instant::NEVER`] if there is none.
-    began: Instant,
-    /// When it ended; [`Instant::NEVER`] during the episode.
-    ended: Instant,
+    /// Oldest first.
+    episodes: Vec<Episode>,
+    /// An earlier reduction that the last ACK has proven spurious.
+    earlier: Option<SegId>,
 }
 
 impl DsackDetection {
-    fn begin(&mut self, now: Instant) {
-        self.began = now;
-        self.ended = Instant::NEVER;
-        self.no_undo = false;
-        self.unproven = Segments::ZERO;
-    }
-
-    /// True during the episode: retransmissions belong to it.
-    fn is_live(&self) -> bool {
-        self.began.is_set() && !self.ended.is_set()
-    }
-
-    /// True if the last transmission of `segment` was a retransmission of this episode.
-    fn retransmitted_in_episode(&self, segment: &Duplicate) -> bool {
-        let when = segment.last_sent;
-        self.began <= when && when <= self.ended && segment.cause != Cause::WindowProbe
-    }
-
-    /// Rules 3 to 5 for one segment. Returns true if its retransmission is now proven spurious.
-    fn prove(&mut self, segment: &Duplicate) -> bool {
-        match segment.transmissions {
-            0 | 1 => {
-                self.off |= self.config.duplication == Duplication::Disable;
-                false
-            }
-            2 => {
-                let proven = self.retransmitted_in_episode(segment) && segment.reports == 1;
-                if proven {
-                    self.unproven -= Segments(1);
-                }
-                proven
-            }
-            _ => {
-                self.no_undo |= self.retransmitted_in_episode(segment);
-                false
-            }
+    fn begin(&mut self, cx: &Context<'_>) {
+        if self.episodes.len() >= self.config.open as usize {
+            self.episodes.remove(0);
         }
+        let hole = cx.snd.snapshot.as_ref().map(|snapshot| snapshot.hole);
+        let (no_undo, unproven) = (false, Segments::ZERO);
+        self.episodes.push(Episode { hole, no_undo, unproven, began: cx.now, ended: Instant::NEVER });
     }
 
-    /// Rule 6, for a reduction of this episode. It ends the episode.
-    fn verdict(&mut self, snapshot: &Snapshot) -> Option<Spurious> {
-        let ours = self.began <= snapshot.at && snapshot.at <= self.ended;
-        let all_proven = self.unproven == Segments::ZERO && !self.no_undo && !self.off;
-        if !ours || !all_proven {
+    /// The episode that goes on.
+    fn live(&mut self) -> Option<&mut Episode> {
+        self.episodes.last_mut().filter(|episode| episode.is_live())
+    }
+
+    /// Rules 3 to 5 for one segment. Returns the position of its episode if its retransmission is now proven spurious.
+    fn prove(&mut self, segment: &Duplicate) -> Option<usize> {
+        if segment.transmissions < 2 {
+            self.off |= self.config.duplication == Duplication::Disable;
             return None;
         }
-        self.began = Instant::NEVER;
+        let is_probe = segment.cause == Cause::WindowProbe;
+        let at = self.episodes.iter().position(|episode| episode.includes(segment.last_sent) && !is_probe)?;
+        let episode = &mut self.episodes[at];
+        if segment.transmissions > 2 {
+            episode.no_undo = true;
+            return None;
+        }
+        if segment.reports != 1 {
+            return None;
+        }
+        episode.unproven -= Segments(1);
+        Some(at)
+    }
+
+    /// Rule 6 for an episode: its reduction is `last`, or an earlier one.
+    fn verdict(&mut self, at: usize, last: Option<&Snapshot>) -> Option<Spurious> {
+        let episode = self.episodes.get(at)?;
+        if episode.unproven > Segments::ZERO || episode.no_undo || self.off {
+            return None;
+        }
+        let Some(snapshot) = last.filter(|snapshot| episode.includes(snapshot.at)) else {
+            self.earlier = episode.hole.filter(|_| self.judges_earlier());
+            return None;
+        };
+        self.episodes.remove(at);
         Some(match snapshot.trigger {
             Trigger::Timeout => Spurious::LateTimeout,
             Trigger::FastRetransmit | Trigger::Probe | Trigger::Ecn => Spurious::FastRetransmit,
@@ -140,27 +167,33 @@ impl DsackDetection {
 
 impl SpuriousDetector for DsackDetection {
     fn on_retransmitted(&mut self, cx: &Context<'_>, id: SegId, cause: Cause) {
+        let Some(episode) = self.live().filter(|_| cause != Cause::WindowProbe) else { return };
         match cx.board.get(id).map(|record| record.transmissions) {
-            _ if !self.is_live() || cause == Cause::WindowProbe => {}
-            Some(2) => self.unproven += Segments(1),
-            _ => self.no_undo = true,
+            Some(2) => episode.unproven += Segments(1),
+            _ => episode.no_undo = true,
         }
     }
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
         let dsack = ack.dsack.filter(|dsack| !self.off && !dsack.segments.is_empty())?;
         if dsack.ack_loss {
-            self.no_undo = true;
+            self.episodes.iter_mut().for_each(|episode| episode.no_undo = true);
             return None;
         }
-        let mut proven = false;
+        let mut proven = None;
         for segment in dsack.segments {
-            proven |= self.prove(segment);
+            proven = self.prove(segment).or(proven);
         }
-        if !proven || ack.ece {
-            return None;
-        }
-        self.verdict(cx.snd.snapshot.as_ref()?)
+        let proven = proven.filter(|_| !ack.ece)?;
+        self.verdict(proven, cx.snd.snapshot.as_ref())
+    }
+
+    fn judges_earlier(&self) -> bool {
+        self.config.open > 1
+    }
+
+    fn earlier(&mut self) -> Option<SegId> {
+        self.earlier.take()
     }
 }
 
@@ -169,9 +202,24 @@ impl Plugin for DsackDetection {
         match turn {
             // A timeout during an episode continues it: an undo restores the window from before the start of the
             // episode.
-            Turn::Timeout { .. } if self.is_live() => {}
-            Turn::EnterRecovery | Turn::Timeout { .. } => self.begin(cx.now),
-            Turn::LeaveRecovery | Turn::Spurious(_) => self.ended = self.ended.min(cx.now),
+            Turn::Timeout { .. } if self.live().is_some() => {
+                let last = self.episodes.len() - 1;
+                self.episodes.drain(..last);
+            }
+            Turn::EnterRecovery => self.begin(cx),
+            Turn::Timeout { .. } => {
+                self.episodes.clear();
+                self.begin(cx);
+            }
+            Turn::LeaveRecovery | Turn::Spurious(_) => {
+                if let Some(episode) = self.episodes.last_mut() {
+                    episode.ended = episode.ended.min(cx.now);
+                }
+            }
         }
+    }
+
+    fn heap_size(&self) -> usize {
+        self.episodes.capacity() * size_of::<Episode>()
     }
 }

@@ -93,8 +93,9 @@ vector!(a_window_of_lost_acks_undoes_nothing, |isn| {
 });
 
 fn duplicated_by_the_network(isn: u32, duplication: Duplication) -> Script {
-    let composition = Composition { spurious_detectors: vec![Arc::new(Config { duplication })], ..variant("dsack-r") };
-    let mut s = Script::new(isn, &composition, config(8), 100);
+    let config = Config { duplication, ..Config::default() };
+    let composition = Composition { spurious_detectors: vec![Arc::new(config)], ..variant("dsack-r") };
+    let mut s = Script::new(isn, &composition, reknit_testkit::config(8), 100);
     s.sent();
     s.pass_all([1, 3]);
     s.pass(3); // sent once, arrives twice
@@ -168,4 +169,35 @@ vector!(an_undo_after_the_episode_does_not_affect_a_new_disorder, |isn| {
     assert_eq!((s.connection.send_stats().spurious_cuts, s.info().phase), (1, Phase::Open));
     // The next disorder begins with the first segment of limited transmit, without what was left from the last one.
     assert_eq!(s.pass(27).len(), 1);
+});
+
+/// Two needless fast retransmits. The copy of the first arrives after the second has begun, then the copy of the second.
+/// The windows before, between and after the copies, and the number of undos.
+fn two_open_reductions(isn: u32, open: u32) -> ([f64; 3], u64) {
+    let detector = Config { open, ..Config::default() };
+    let composition = Composition { spurious_detectors: vec![Arc::new(detector)], ..variant("dsack-r") };
+    let mut s = Script::new(isn, &composition, config(16), 100);
+    assert_eq!(s.sent().len(), 16);
+    assert!(s.pass_all([2, 3, 4]).contains(&1));
+    s.pass(1);
+    s.pass_in_order(14); // to the end of what was sent before the fast retransmit
+    assert_eq!((s.cwnd(), s.info().phase), (8.0, Phase::Open));
+    let next = 19;
+    s.at(300);
+    assert!(s.pass_all([next + 1, next + 2, next + 3]).contains(&next));
+    let reduced = s.cwnd();
+    s.pass(1); // the copy
+    let between = s.cwnd();
+    s.pass(next);
+    s.pass(next);
+    ([reduced, between, s.cwnd()], s.connection.send_stats().undos)
+}
+
+vector!(each_open_reduction_is_undone_by_its_own_evidence, |isn| {
+    // The second reduction remains when the first is undone.
+    assert_eq!(two_open_reductions(isn, 2), ([4.0, 8.0, 16.0], 2));
+});
+
+vector!(only_the_last_reduction_is_undone_by_default, |isn| {
+    assert_eq!(two_open_reductions(isn, 1), ([4.0, 4.0, 8.0], 1));
 });

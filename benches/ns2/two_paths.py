@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Compare reknit with ns-2.35 under reordering: packets take two paths in turn, in both directions.
+
+Needs ns-2 (Debian: apt install ns2). Builds reknit. Prints a Markdown table and writes it to two_paths.md in this
+folder. Takes about ten minutes on two processors.
+
+With packets in turn, a transfer depends on which path each packet happens to take, and on which of two packets arrives
+first where they meet, often at exactly the same time. Two programs never agree on that for long. So each row is a mean
+over many runs, each with another distance within 10 % of the nominal one, another on the way back, another first path,
+and another starting time.
+"""
+
+import itertools
+import json
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+REKNIT = ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target") / "release" / "reknit"
+LONGER = [5, 10, 20, 40, 80, 160]
+# The farther, the more the runs differ.
+RUNS = {5: 8, 10: 16, 20: 32, 40: 64, 80: 192, 160: 256}
+SECONDS = 100
+# For each variant of ns-2, variants of reknit: the first is built like it, others are for comparison.
+VARIANTS = {"reno": ["reno"], "newreno": ["newreno"], "sack": ["sack-ns2", "sack"]}
+SACK_NS2 = """name = "sack-ns2"
+base = "sack"
+[loss_detector]
+start = "repeated-acks"
+"""
+HEAD = """# reknit and ns-2 under reordering
+
+Written by `benches/ns2/two_paths.py`. The RR-TCP base topology, but with two paths of 3.9 Mbit/s, which packets take in
+turn in both directions: 50 ms, and longer. 1000-byte packets, window 50, minimum RTO 1 s, an ACK for each packet,
+{seconds} s. Packets delivered: mean and its standard error. How many runs: 8 (5 ms) to 256 (160 ms).
+[Why they differ](../../docs/fidelity-engine.md#reknit-and-ns-2-under-reordering).
+
+| longer by | ns-2.35 | reknit | ns-2.35 delivers | reknit delivers | ratio | retransmissions |
+|---|---|---|---|---|---|---|
+"""
+DIRECTION = """
+[[{name}]]
+kind = "link"
+rate = "10 Mbit/s"
+delay = "1 ms"
+queue = "50 packets"
+
+[[{name}]]
+kind = "multipath"
+choice = "round-robin"
+paths = [
+    {{ rate = "3.9 Mbit/s", delay = "50 ms", queue = "50 packets" }},
+    {{ rate = "3.9 Mbit/s", delay = "{delay} ms", queue = "50 packets" }},
+]
+
+[[{name}]]
+kind = "link"
+rate = "10 Mbit/s"
+delay = "1 ms"
+queue = "50 packets"
+"""
+TCP = """
+[tcp]
+mss = 960                    # 1000 bytes on the wire
+initial_window = 2
+max_window = 50
+max_burst = "none"
+timestamps = false
+ack_every = 1
+byte_counting = false
+decrease_of = "cwnd"
+initial_rto = "6 s"
+min_rto = "1 s"
+rto_tick = "100 ms"
+retransmit = "any-hole"      # of those without SACK, none has more than one hole
+"""
+
+# Packets delivered, and retransmitted.
+Run = tuple[int, int]
+
+
+def distances(longer: int) -> list[tuple[float, float]]:
+    """Return how much longer the second path is in each run, there and back."""
+    numbers = random.Random(longer)
+    return [(longer * numbers.uniform(0.9, 1.1), longer * numbers.uniform(0.9, 1.1)) for _ in range(RUNS[longer])]
+
+
+def run_ns2(variant: str, number: int, there: float, back: float) -> Run:
+    """Run ns-2."""
+    first = [str(number % 2), str(number // 2 % 2)]
+    start = f"{number % 16 / 160:.3f}"
+    command = ["ns", str(HERE / "two_paths.tcl"), variant, f"{there:.4f}", f"{back:.4f}", start, str(SECONDS), *first]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    delivered, _, retransmitted, _ = (int(word) for word in output.split())
+    return delivered, retransmitted
+
+
+def lost_by_rfc6675(longer: int) -> tuple[int, int]:
+    """Read ns-2's trace of a transfer with SACK: how many segments RFC 6675 calls lost, and how many ns-2 resends.
+
+    The first missing segment is lost when three segments above it are known to have arrived (IsLost).
+    """
+    with tempfile.TemporaryDirectory() as name:
+        trace = Path(name) / "trace"
+        where = [f"{longer:.4f}", f"{longer * 1.037:.4f}", "0", str(SECONDS), "0", "0"]
+        subprocess.run(["ns", str(HERE / "two_paths.tcl"), "sack", *where, str(trace)], capture_output=True, check=True)
+        lines = trace.read_text().splitlines()
+    arrived: set[int] = set()
+    known: set[int] = set()
+    reported: dict[str, set[int]] = {}
+    acked = highest = -1
+    lost, resent = set(), set()
+    for line in lines:
+        what, _, begin, end, kind, _, _, _, _, _, number, packet = line.split()
+        sequence = int(number)
+        if (what, end, kind) == ("r", "5", "tcp"):
+            arrived.add(sequence)
+        elif (what, begin, kind) == ("+", "5", "ack"):
+            arrived = {segment for segment in arrived if segment > sequence}
+            reported[packet] = set(arrived)
+        elif (what, end, kind) == ("r", "0", "ack"):
+            acked = max(acked, sequence)
+            known = {segment for segment in known | reported.pop(packet) if segment > acked}
+            if len(known) >= 3:
+                lost.add(acked + 1)
+        elif (what, begin, kind) == ("+", "0", "tcp"):
+            if sequence <= highest:
+                resent.add(sequence)
+            highest = max(highest, sequence)
+    return len(lost), len(resent & lost)
+
+
+def run_reknit(variant: str, number: int, there: float, back: float) -> Run:
+    """Run reknit; the seed draws the first paths and the start."""
+    with tempfile.TemporaryDirectory() as name:
+        path, own = Path(name) / "two-paths.toml", Path(name) / "sack-ns2.toml"
+        delays = {"forward": 50 + there, "reverse": 50 + back}
+        directions = [DIRECTION.format(name=name, delay=f"{delay:.4f}") for name, delay in delays.items()]
+        path.write_text("".join(directions) + TCP)
+        own.write_text(SACK_NS2)
+        command = [str(REKNIT), "simulate", "--path", str(path), "--variant", variant, "--seed", str(number + 1)]
+        command += ["--variant-file", str(own)] if variant == "sack-ns2" else []
+        command += ["--duration", f"{SECONDS} s", "--json"]
+        run = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["run"]
+    return run["delivered_packets"], run["retransmissions"]["total"]
+
+
+def row(longer: int, theirs: str, ours: str) -> str:
+    """Make a row of the table."""
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        runs = [(number, *at) for number, at in enumerate(distances(longer))]
+        ns2 = list(threads.map(lambda run: run_ns2(theirs, *run), runs))
+        reknit = list(threads.map(lambda run: run_reknit(ours, *run), runs))
+    delivered = [statistics.mean(run[0] for run in runs) for runs in (ns2, reknit)]
+    error = [statistics.stdev(run[0] for run in runs) / len(runs) ** 0.5 for runs in (ns2, reknit)]
+    repairs = [statistics.mean(run[1] for run in runs) for runs in (ns2, reknit)]
+    cells = [f"{longer} ms", theirs, f"`{ours}`"]
+    cells += [f"{mean:,.0f} ± {by:,.0f}" for mean, by in zip(delivered, error, strict=True)]
+    cells += [f"{delivered[1] / delivered[0]:.2f}", f"{repairs[0]:.0f} / {repairs[1]:.0f}"]
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> int:
+    """Make the table."""
+    if shutil.which("ns") is None:
+        print("ns-2 is not installed (Debian: apt install ns2); nothing to compare with")
+        return 0
+    cargo = sys.argv[1] if len(sys.argv) > 1 else "cargo"
+    subprocess.run([cargo, "build", "--release", "--locked", "-p", "reknit"], check=True, cwd=ROOT)
+    rows = []
+    for theirs, longer in itertools.product(VARIANTS, LONGER):
+        for ours in VARIANTS[theirs]:
+            rows.append(row(longer, theirs, ours))
+            print(rows[-1], file=sys.stderr, flush=True)
+    rows += [
+        "",
+        "In ns-2's trace of one transfer with SACK: segments that are lost by RFC 6675, because three above them are",
+    ]
+    rows += ["known to have arrived (`IsLost`), and how many of them ns-2 retransmits.", ""]
+    rows += ["| longer by | lost by RFC 6675 | retransmitted by ns-2 |", "|---|---|---|"]
+    for longer in LONGER:
+        lost, resent = lost_by_rfc6675(longer)
+        rows.append(f"| {longer} ms | {lost} | {resent} |")
+    text = HEAD.format(seconds=SECONDS) + "\n".join(rows) + "\n"
+    (HERE / "two_paths.md").write_text(text)
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

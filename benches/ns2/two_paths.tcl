@@ -1,0 +1,45 @@
+# The RR-TCP base topology for ns-2.35 with two paths between R1 and R2, which packets take in turn, in both directions.
+#
+#   ns two_paths.tcl VARIANT LONGER_MS BACK_MS START SECONDS FORWARD REVERSE [TRACE]
+#
+# The second path is LONGER_MS longer, and BACK_MS on the way back. The transfer starts at START seconds. FORWARD and REVERSE are 0 or 1: the path
+# that the first packet takes. Prints: packets delivered, data packets sent, retransmitted, timeouts. TRACE is a file
+# for ns-2's trace of the packets that S1 and S2 send and receive.
+
+source [file join [file dirname [info script]] agents.tcl]
+lassign $argv variant longer back start seconds forward reverse trace
+
+set ns [new Simulator]
+# A link between two nodes can exist only once, so each path has a node of its own behind its bottleneck.
+foreach node {s1 r1 first second r2 s2} { set $node [$ns node] }
+$ns duplex-link $s1 $r1 10Mb 1ms DropTail
+foreach {path there home} [list $first 50 50 $second [expr 50 + $longer] [expr 50 + $back]] {
+    $ns simplex-link $r1 $path 3.9Mb ${there}ms DropTail
+    $ns simplex-link $path $r2 10Gb 0ms DropTail
+    $ns simplex-link $r2 $path 3.9Mb ${home}ms DropTail
+    $ns simplex-link $path $r1 10Gb 0ms DropTail
+}
+$ns duplex-link $r2 $s2 10Mb 1ms DropTail
+
+set tcp [transfer $ns $variant $s1 $s2 $start]
+
+# Routes exist once the simulation runs; these replace those of the two routers.
+proc in_turn {ns at to first second offset} {
+    set classifier [new Classifier/MultiPath]
+    set paths [list $first $second]
+    foreach path [list [lindex $paths $offset] [lindex $paths [expr 1 - $offset]]] {
+        $classifier installNext [[$ns link $at $path] head]
+    }
+    $at add-route [$to id] $classifier
+}
+$ns at 0.0 "in_turn $ns $r1 $s2 $first $second $forward; in_turn $ns $r2 $s1 $first $second $reverse"
+
+if {$trace ne ""} {
+    set file [open $trace w]
+    $ns trace-queue $s1 $r1 $file
+    $ns trace-queue $r1 $s1 $file
+    $ns trace-queue $r2 $s2 $file
+    $ns trace-queue $s2 $r2 $file
+}
+report $ns $tcp $seconds
+$ns run
