@@ -27,6 +27,8 @@ REKNIT = ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target") / "release/rekn
 # Which difference of the medians counts as close: a model of another program, and the same program twice.
 WITHIN_KERNEL = 0.15
 WITHIN_ENGINE = 0.05
+# How often a live transfer is tried if the machine disturbs it.
+ATTEMPTS = 5
 
 
 def run(command: list[str]) -> dict:

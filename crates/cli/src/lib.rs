@@ -12,6 +12,7 @@ mod paths;
 mod plot;
 mod scenario_args;
 mod schema;
+mod script;
 mod simulate;
 mod style;
 mod sweep;
@@ -62,6 +63,8 @@ enum Command {
     Papers(papers::Args),
     /// Transfer data between reknit's TCP and this machine's kernel, live, over an emulated path (needs root)
     Testbed(testbed::Args),
+    /// Run scripts of packets against calls, on the engine or live on the kernel
+    Script(script::Args),
     /// Print the JSON Schema of results, analyses, paths, scenarios or variants
     Schema(schema::Args),
     /// Check what this machine can run, and explain how to enable the rest
@@ -132,6 +135,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Paths(args) => paths::run(&args),
         Command::Papers(args) => papers::run(&args),
         Command::Testbed(args) => testbed::run(&args),
+        Command::Script(args) => script::run_scripts(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Doctor => doctor::run(),
     };

@@ -9,6 +9,7 @@ mod emulator;
 mod end;
 mod engine_end;
 mod kernel_end;
+mod kernel_script;
 mod namespace;
 mod observer;
 mod outcome;
@@ -20,6 +21,7 @@ pub mod testbed;
 mod workload;
 
 pub use kernel_end::KernelCounters;
+pub use kernel_script::{KernelRun, run_on_kernel};
 pub use outcome::{Ending, Outcome};
 pub use punctuality::{Doubt, Punctuality};
 pub use stack::{KernelTcp, Stack, StackError};

@@ -101,7 +101,7 @@ pub struct Config {
     pub receive_buffer: Capacity,
     /// In-order full-sized segments per ACK; 1 acknowledges every segment (RFC 5681 §4.2).
     pub ack_every: Segments,
-    /// Longest delay of an ACK (RFC 5681 §4.2 allows 500 ms).
+    /// Longest delay of an ACK: less than 500 ms (RFC 9293 §3.8.6.3).
     pub ack_delay: Duration,
     /// RTO before the first measurement (RFC 6298 §2.1).
     pub initial_rto: Duration,
@@ -277,8 +277,8 @@ impl Config {
         if self.ack_every == Segments::ZERO {
             return refuse("ack_every", 0, "must be at least 1 segment");
         }
-        if self.ack_delay > Duration::from_millis(500) {
-            return refuse("ack_delay", self.ack_delay, "must be at most 500 ms (RFC 5681 section 4.2)");
+        if self.ack_delay >= Duration::from_millis(500) {
+            return refuse("ack_delay", self.ack_delay, "must be less than 500 ms (RFC 9293 section 3.8.6.3)");
         }
         let buffer = self.receive_buffer_size();
         if buffer < Bytes(u64::from(self.mss)) || buffer > Bytes(1 << 30) {
@@ -329,6 +329,14 @@ mod tests {
         assert_eq!(error.to_string(), "ack_every = 0: must be at least 1 segment");
         let error = Config { min_rto: Duration::from_secs(90), ..Config::default() }.check().unwrap_err();
         assert_eq!(error.key, "min_rto");
+    }
+
+    #[test]
+    fn an_ack_is_delayed_by_less_than_half_a_second() {
+        for (ms, valid) in [(0, true), (499, true), (500, false)] {
+            let config = Config { ack_delay: Duration::from_millis(ms), ..Config::default() };
+            assert_eq!(config.check().is_ok(), valid, "{ms}");
+        }
     }
 
     #[test]

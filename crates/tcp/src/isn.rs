@@ -68,4 +68,13 @@ mod tests {
         assert_ne!(key.isn(now, b, a), isn);
         assert_ne!(IsnKey::new([8; 16]).isn(now, a, b), isn);
     }
+    #[test]
+    fn the_offset_of_timestamps_belongs_to_the_pair() {
+        // So the timestamps of one connection after the other increase (RFC 6191 §2).
+        let key = IsnKey::new([7; 16]);
+        let (a, b) = ("10.0.0.1:80".parse().unwrap(), "10.0.0.2:4000".parse().unwrap());
+        assert_eq!(key.timestamp_offset(a, b), key.timestamp_offset(a, b));
+        assert_ne!(key.timestamp_offset(a, b), key.timestamp_offset(b, a));
+        assert_ne!(key.timestamp_offset(a, b), IsnKey::new([8; 16]).timestamp_offset(a, b));
+    }
 }

@@ -1,16 +1,13 @@
 //! A connection under test and a peer that the test controls segment by segment.
 //!
-//! All numbers are relative, as in packetdrill: a SYN is 0, the first byte of data 1. What the connection sends is
-//! shown in the same notation: `P. 1:1001(1000) ack 1`, with flags S, F, R, P, `.` (ACK), U, E, W.
+//! All numbers are relative, and what the connection sends is shown as in scripts (docs/scripts.md): `P. 1:1001(1000) ack 1`.
 use std::collections::VecDeque;
-use std::fmt::Write;
 use std::sync::Arc;
 
-use reknit_tcp::experiment::Dropped;
+use reknit_script::{CLOCK_START_MS, brief, shifted};
 use reknit_tcp::segment::{Flags, Options, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Config, Connection, Identity, Output, Segment, SeqNum, State};
 use reknit_units::{Bytes, Duration, Instant};
-
 use reknit_variants::Composition;
 
 use crate::variant;
@@ -18,13 +15,13 @@ use crate::variant;
 /// The initial sequence numbers of both ends: the numbers wrap in every test.
 const ISNS: (SeqNum, SeqNum) = (SeqNum(u32::MAX - 700), SeqNum(u32::MAX - 70));
 /// Time zero of the tests in milliseconds, and therefore the connection's first timestamp.
-pub const START_MS: u32 = 10_000;
+pub const START_MS: u32 = CLOCK_START_MS;
 /// When [`Peer::established`] is established: after the round trip of the handshake.
 pub const HANDSHAKE_MS: u64 = 10;
 /// The peer's timestamp on its SYN.
 pub const PEER_TSVAL: u32 = 1000;
 /// The peer's window, unless the test sets another.
-pub const WINDOW: u16 = 60_000;
+pub const WINDOW: u16 = reknit_script::WINDOW;
 /// Maximum segment size of both ends, unless the test sets another.
 pub const MSS: u16 = 1460;
 
@@ -87,46 +84,11 @@ pub fn stamped(segment: Segment, val: u32, ecr: u32) -> Segment {
 
 /// `segment` with the SACK option.
 pub fn sacking(segment: Segment, blocks: &[(u32, u32)]) -> Segment {
-    let sack = map_blocks(blocks.iter().map(|(left, right)| (SeqNum(*left), SeqNum(*right))), |seq| seq);
-    Segment { options: Options { sack, ..segment.options }, ..segment }
-}
-
-fn map_blocks(blocks: impl Iterator<Item = (SeqNum, SeqNum)>, map: impl Fn(SeqNum) -> SeqNum) -> SackBlocks {
-    let mut mapped = SackBlocks::EMPTY;
+    let mut sack = SackBlocks::EMPTY;
     for (left, right) in blocks {
-        mapped.push(SackBlock { left: map(left), right: map(right) });
+        sack.push(SackBlock { left: SeqNum(*left), right: SeqNum(*right) });
     }
-    mapped
-}
-
-/// `segment` with the sender's numbers shifted by `own` and the acknowledged numbers by `other`.
-fn shifted(segment: &Segment, own: u32, other: u32) -> Segment {
-    let edges = segment.options.sack.as_slice().iter().map(|block| (block.left, block.right));
-    let ack = if segment.flags.has(Flags::ACK) { segment.ack.plus(other) } else { segment.ack };
-    let mut experiment = segment.options.experiment;
-    if let Some(dropped) = experiment.dropped.as_mut().filter(|dropped| !dropped.is_empty()) {
-        *dropped = Dropped { lowest: dropped.lowest.plus(own), highest: dropped.highest.plus(own) };
-    }
-    let options = Options { sack: map_blocks(edges, |edge| edge.plus(other)), experiment, ..segment.options };
-    Segment { seq: segment.seq.plus(own), ack, options, ..*segment }
-}
-
-/// `segment` in the notation of packetdrill.
-fn notation(segment: &Segment) -> String {
-    let mut text = format!(
-        "{:?} {}:{}({})",
-        segment.flags,
-        segment.seq.0,
-        segment.seq.plus(u32::from(segment.len)).0,
-        segment.len
-    );
-    if segment.flags.has(Flags::ACK) {
-        _ = write!(text, " ack {}", segment.ack.0);
-    }
-    for (i, block) in segment.options.sack.as_slice().iter().enumerate() {
-        _ = write!(text, "{} {}:{}", if i == 0 { " sack" } else { "" }, block.left.0, block.right.0);
-    }
-    text
+    Segment { options: Options { sack, ..segment.options }, ..segment }
 }
 
 impl Peer {
@@ -146,6 +108,11 @@ impl Peer {
     /// A connection that opens actively; its SYN has not been read yet.
     pub fn of_active_open(config: Config) -> Peer {
         Peer::new(&variant("sack"), config, Connection::connect)
+    }
+
+    /// The same with other plug-ins.
+    pub fn of_active_open_as(composition: &Composition, config: Config) -> Peer {
+        Peer::new(composition, composition.configure(config), Connection::connect)
     }
 
     /// A connection that listens.
@@ -263,7 +230,7 @@ impl Peer {
 
     /// What the connection has sent since the last call.
     pub fn hear(&mut self) -> Vec<String> {
-        self.take().iter().map(notation).collect()
+        self.take().iter().map(brief).collect()
     }
 
     /// The peer sends `segment`. Returns the answer.
@@ -298,7 +265,7 @@ impl Peer {
     /// What the connection has sent since the last call, each with its time in milliseconds.
     pub fn hear_when(&mut self) -> Vec<(u64, String)> {
         let start = Instant::ZERO + Duration::from_millis(u64::from(START_MS));
-        self.heard.drain(..).map(|(at, segment)| (at.since(start).as_millis(), notation(&segment))).collect()
+        self.heard.drain(..).map(|(at, segment)| (at.since(start).as_millis(), brief(&segment))).collect()
     }
 
     /// The state of the connection.

@@ -2,7 +2,9 @@
 
 mod algorithms;
 mod causes;
+pub mod kernel;
 pub mod results;
+pub mod rfcs;
 
 use std::path::Path;
 

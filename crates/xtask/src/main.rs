@@ -22,8 +22,8 @@ enum Task {
         /// Folder to write `man` and `completions` into
         folder: PathBuf,
     },
-    /// Write the generated part of the documentation: algorithms/, causes.md and pictures/; without a folder also the tables
-    /// of json.md and the columns of the Python package
+    /// Write the generated part of the documentation: algorithms/, causes.md and pictures/; without a folder also
+    /// rfcs.md, kernel.md, the tables of json.md and the columns of the Python package
     Docs {
         /// Folder to write to; by default `docs` of the repository
         folder: Option<PathBuf>,
@@ -36,7 +36,12 @@ fn main() -> ExitCode {
         Task::Docs { folder } => {
             let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
             folder.map_or_else(
-                || xtask::docs(&root.join("docs")).and_then(|()| xtask::results::write(&root)),
+                || {
+                    xtask::docs(&root.join("docs"))?;
+                    xtask::results::write(&root)?;
+                    xtask::rfcs::write(&root)?;
+                    xtask::kernel::write(&root)
+                },
                 |folder| xtask::docs(&folder),
             )
         }

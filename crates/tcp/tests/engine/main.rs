@@ -12,6 +12,7 @@ mod plugins;
 mod recovery;
 mod recovery_interplay;
 mod reordering;
+mod requirements;
 mod resets_and_challenges;
 mod spurious;
 mod timestamps;

@@ -222,7 +222,33 @@ impl CongestionControl for Cubic {
 
 #[cfg(test)]
 mod tests {
+    use reknit_tcp::Config as Tcp;
+    use reknit_tcp::facts::SendState;
+    use reknit_tcp::scoreboard::{Scoreboard, SegId};
+
     use super::*;
+    use crate::base::given::{self, SMSS, segments};
+
+    /// Calls `body` with the context of a sender with this cwnd, `ms` after the start.
+    fn at<T>(ms: u64, cwnd: Bytes, body: impl FnOnce(&Context<'_>) -> T) -> T {
+        let (config, board) = (Tcp::default(), Scoreboard::default());
+        let snd = SendState { cwnd, phase: Phase::Open, ..given::state() };
+        let now = Instant::ZERO + Duration::from_millis(ms);
+        body(&Context { now, config: &config, snd: &snd, board: &board })
+    }
+
+    fn loss(flight: u32) -> Reduction {
+        Reduction { trigger: Trigger::FastRetransmit, hole: SegId(0), flight_size: segments(flight) }
+    }
+
+    fn ack_of(bytes: Bytes) -> AckFacts<'static> {
+        let una = given::ack().una_before;
+        AckFacts { ack: una + bytes, ..given::ack() }
+    }
+
+    fn about(value: f64, expected: f64) -> bool {
+        (value - expected).abs() < 1e-2
+    }
 
     fn cubic() -> Cubic {
         Cubic { config: Config::default(), state: State::default(), saved: None, unused_since: None }
@@ -247,5 +273,78 @@ mod tests {
         cubic.grow_w_est(70.0, 70.0);
         // One window acknowledged: alpha = 3 (1 - 0.7) / (1 + 0.7)
         assert!((cubic.state.w_est - 70.0 - 0.529_411).abs() < 1e-5);
+    }
+    #[test]
+    fn from_the_prior_window_on_w_est_grows_by_one() {
+        let mut cubic = cubic();
+        cubic.state.cwnd_prior = 50.0;
+        cubic.state.w_est = 50.0;
+        cubic.grow_w_est(50.0, 50.0);
+        assert!(about(cubic.state.w_est, 51.0));
+    }
+
+    #[test]
+    fn the_target_is_at_most_one_and_a_half_windows() {
+        for (w_max, target) in [(1000.0, 12.0), (9.0, 9.0), (1.0, 8.0)] {
+            let mut cubic = cubic();
+            cubic.state.w_max = w_max;
+            assert!(about(at(0, segments(8), |cx| cubic.target(cx, 8.0, Instant::ZERO)), target), "{w_max}");
+        }
+    }
+
+    #[test]
+    fn the_window_is_at_least_that_of_aimd() {
+        let mut cubic = cubic();
+        (cubic.state.w_max, cubic.state.k, cubic.state.w_est) = (5.0, 0.0, 9.0);
+        assert!(about(at(0, segments(8), |cx| cubic.target(cx, 8.0, Instant::ZERO)), 9.0));
+    }
+
+    #[test]
+    fn the_window_follows_the_curve() {
+        // Below W_max = 100 after 1 s: 100 + 0.4 (1 - 4.217)^3. Beyond W_max after 3 s: 70 + 0.4 * 3^3.
+        for (w_max, ms, expected) in [(100.0, 1000, 86.677), (70.0, 3000, 80.8)] {
+            let mut cubic = cubic();
+            cubic.state.w_max = w_max;
+            at(0, segments(70), |cx| cubic.congestion_avoidance(cx, &given::ack()));
+            let cwnd = at(ms, segments(70), |cx| cubic.congestion_avoidance(cx, &ack_of(segments(70))));
+            assert!(about(cwnd.0 as f64 / SMSS.0 as f64, expected), "{cwnd}");
+        }
+    }
+
+    #[test]
+    fn a_reduction_multiplies_by_beta() {
+        let mut cubic = cubic();
+        let ssthresh = at(0, segments(8), |cx| cubic.ssthresh(cx, &loss(8)));
+        assert_eq!(ssthresh, Bytes(5600));
+        assert!(about(cubic.state.w_max, 8.0) && about(cubic.state.cwnd_prior, 8.0));
+    }
+
+    #[test]
+    fn a_smaller_window_releases_bandwidth() {
+        let mut cubic = cubic();
+        cubic.state.w_max = 10.0;
+        at(0, segments(8), |cx| cubic.ssthresh(cx, &loss(8)));
+        assert!(about(cubic.state.w_max, 8.0 * 1.7 / 2.0));
+    }
+
+    #[test]
+    fn an_undo_restores_the_curve() {
+        for (cwnd_at_undo, w_max) in [(5, 12.0), (9, 6.8)] {
+            let mut cubic = cubic();
+            cubic.state.w_max = 12.0;
+            cubic.save();
+            at(0, segments(8), |cx| cubic.ssthresh(cx, &loss(8)));
+            at(100, segments(cwnd_at_undo), |cx| cubic.restore(cx));
+            assert!(about(cubic.state.w_max, w_max), "{}", cubic.state.w_max);
+        }
+    }
+
+    #[test]
+    fn the_first_reduction_ends_hystart() {
+        let mut cubic = Cubic { state: State { hystart: Some(HyStart::default()), ..State::default() }, ..cubic() };
+        let grown = |cubic: &mut Cubic| at(0, segments(8), |cx| cubic.slow_start(cx, &ack_of(segments(5))).cwnd);
+        assert_eq!(grown(&mut cubic), segments(13));
+        at(0, segments(8), |cx| cubic.ssthresh(cx, &loss(8)));
+        assert_eq!(grown(&mut cubic), segments(10)); // L = 2
     }
 }

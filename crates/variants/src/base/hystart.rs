@@ -91,3 +91,99 @@ impl HyStart {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use reknit_tcp::Config;
+    use reknit_tcp::facts::SendState;
+    use reknit_tcp::scoreboard::Scoreboard;
+    use reknit_units::Instant;
+
+    use super::*;
+    use crate::base::given::{self, SMSS};
+
+    /// A slow start whose window is full.
+    struct Flow {
+        hystart: HyStart,
+        una: Offset,
+    }
+
+    impl Flow {
+        fn new() -> Flow {
+            Flow { hystart: HyStart::default(), una: Offset::DATA }
+        }
+
+        /// A round of `acks` ACKs with this RTT, each of `each` segments. Returns what each does.
+        fn round(&mut self, acks: u64, each: u64, rtt_ms: u64) -> Vec<Growth> {
+            let snd_nxt = self.una + SMSS * (acks * each + 1);
+            let (config, board) = (Config::default(), Scoreboard::default());
+            let mut answers = Vec::new();
+            for _ in 0..acks {
+                let snd = SendState { snd_una: self.una, snd_nxt, ..given::state() };
+                let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
+                let rtt = Some(Duration::from_millis(rtt_ms));
+                let ack = AckFacts { ack: self.una + SMSS * each, una_before: self.una, rtt, ..given::ack() };
+                answers.push(self.hystart.on_ack(&cx, &ack, Progress::Acked));
+                self.una += SMSS * each;
+            }
+            answers
+        }
+
+        fn is_conservative(&self) -> bool {
+            self.hystart.css.is_some()
+        }
+    }
+
+    #[test]
+    fn growth_is_limited_and_slower_in_conservative_slow_start() {
+        let mut flow = Flow::new();
+        assert_eq!(flow.round(8, 1, 100), [Growth::By(SMSS); 8]);
+        assert_eq!(flow.round(1, 20, 100), [Growth::By(SMSS * 8)]);
+        flow.round(8, 1, 100);
+        flow.round(8, 1, 200);
+        assert!(flow.is_conservative());
+        assert_eq!(flow.round(1, 1, 200), [Growth::By(Bytes(SMSS.0 / 4))]);
+        assert_eq!(flow.round(1, 20, 200), [Growth::By(Bytes(SMSS.0 * 2))]);
+    }
+
+    #[test]
+    fn the_threshold_is_an_eighth_between_4_and_16_ms() {
+        for (before, below, reached) in [(16, 19, 20), (80, 89, 90), (400, 415, 416)] {
+            for (rtt, conservative) in [(below, false), (reached, true)] {
+                let mut flow = Flow::new();
+                flow.round(8, 1, before);
+                flow.round(8, 1, rtt);
+                assert_eq!(flow.is_conservative(), conservative, "{before} ms, then {rtt} ms");
+            }
+        }
+    }
+
+    #[test]
+    fn seven_samples_are_too_few() {
+        let mut flow = Flow::new();
+        flow.round(8, 1, 100);
+        flow.round(7, 1, 200);
+        assert!(!flow.is_conservative());
+    }
+
+    #[test]
+    fn a_rise_that_ends_resumes_slow_start() {
+        let mut flow = Flow::new();
+        flow.round(8, 1, 100);
+        flow.round(8, 1, 120);
+        assert!(flow.is_conservative());
+        assert_eq!(flow.round(8, 1, 119).last(), Some(&Growth::By(SMSS)));
+        assert!(!flow.is_conservative());
+    }
+
+    #[test]
+    fn a_lasting_rise_ends_slow_start() {
+        let mut flow = Flow::new();
+        flow.round(8, 1, 100);
+        flow.round(8, 1, 120);
+        for _ in 0..4 {
+            assert!(!flow.round(8, 1, 120).contains(&Growth::Leave));
+        }
+        assert_eq!(flow.round(8, 1, 120)[0], Growth::Leave);
+    }
+}

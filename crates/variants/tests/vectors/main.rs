@@ -19,6 +19,7 @@ mod paxson_rcv;
 mod pr;
 mod rack;
 mod reknit;
+mod rfcs;
 mod rn;
 mod rr;
 mod rr_rcv;

@@ -1,0 +1,90 @@
+//! The live kernel does with every script what `crates/script/kernel.toml` says.
+//!
+//! Needs root and TUN. Without them the test is skipped, except in CI.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use reknit_host::{KernelRun, run_on_kernel};
+use reknit_script::differences::Differences;
+use reknit_script::{Ran, Script, parse};
+
+/// Scripts at a time: they mostly wait.
+const AT_A_TIME: usize = 16;
+/// A script that does something unexpected runs again: the machine may have been busy.
+const ATTEMPTS: usize = 4;
+
+fn scripts(root: &Path, folder: &Path, into: &mut Vec<(String, Script)>) {
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            scripts(root, &path, into);
+        } else {
+            let name = path.strip_prefix(root).unwrap().with_extension("").display().to_string();
+            into.push((name, parse(&path.display().to_string(), &std::fs::read_to_string(&path).unwrap()).unwrap()));
+        }
+    }
+}
+
+/// What is not as listed.
+fn complaint(name: &str, ran: &Ran, list: &Differences) -> Option<String> {
+    let found = ran.failure.as_ref().map(|failure| failure.line);
+    let listed = list.of(name).map(|difference| difference.line);
+    if found == listed {
+        return None;
+    }
+    let happened = match &ran.failure {
+        Some(failure) => failure.to_string(),
+        None => "it passes".to_owned(),
+    };
+    let expected = listed.map_or("it should pass".to_owned(), |line| format!("line {line} should differ"));
+    Some(format!("{name}: {happened}; {expected}\n  {}", ran.transcript.join("\n  ")))
+}
+
+#[test]
+fn the_kernel_differs_only_as_listed() {
+    let can = reknit_host::doctor::can_run_testbed();
+    assert!(can || std::env::var_os("CI").is_none(), "CI must be able to run live transfers");
+    if !can {
+        eprintln!("skipped: needs root and TUN (see `reknit doctor`)");
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../script");
+    let list = Differences::parse(&std::fs::read_to_string(folder.join("kernel.toml")).unwrap()).unwrap();
+    let mut all = Vec::new();
+    scripts(&folder.join("scripts"), &folder.join("scripts"), &mut all);
+    let (next, complaints, skipped) = (AtomicUsize::new(0), Mutex::new(Vec::new()), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                while let Some((name, script)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut newest = None;
+                    for _ in 0..ATTEMPTS {
+                        newest = match run_on_kernel(script).unwrap() {
+                            KernelRun::Ran(ran) => complaint(name, &ran, &list),
+                            KernelRun::NotApplicable(_) => {
+                                skipped.fetch_add(1, Ordering::Relaxed);
+                                None
+                            }
+                        };
+                        if newest.is_none() {
+                            break;
+                        }
+                    }
+                    complaints.lock().unwrap().extend(newest);
+                }
+            });
+        }
+    });
+    let mut complaints = complaints.into_inner().unwrap();
+    complaints.sort();
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let is_listed = release.starts_with(&format!("{}.", list.kernel));
+    eprintln!("{} scripts, {} not for a kernel, {} not as listed", all.len(), skipped.into_inner(), complaints.len());
+    for complaint in &complaints {
+        eprintln!("{complaint}");
+    }
+    assert!(complaints.is_empty() || !is_listed, "{} scripts are not as listed", complaints.len());
+}
