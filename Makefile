@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test python python-test lint fmt bench doc docs dist clean
+.PHONY: help build demo test python python-test lint fmt bench doc docs security dist clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -29,6 +29,7 @@ lint: ## Check format, lints and documentation; every finding is an error
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	@if command -v ruff >/dev/null; then ruff check . && ruff format --check .; else echo "ruff is not installed: Python was not checked"; fi
+	@$(PYTHON) tools/supply.py check $(CARGO)
 
 fmt: ## Format everything
 	$(CARGO) fmt --all
@@ -47,10 +48,13 @@ bench: ## Measure the cost per ACK (docs/cost.md) and with many flows (docs/scal
 doc: ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked
 
-docs: ## Generate docs/algorithms, docs/causes.md, docs/pictures, tables of docs/json.md and columns of the Python package
+docs: ## Generate docs/algorithms, docs/causes.md, docs/pictures, docs/unsafe.md, tables of docs/json.md and columns of the Python package
 	@$(CARGO) xtask docs
 
-dist: ## Build and test the release files: static program, Debian package, wheel, man pages, completions, crates
+security: ## Attack variants with receivers that lie, and write the tables of docs/security.md
+	@$(CARGO) run --release --locked --quiet -p xtask -- security
+
+dist: ## Build and test the release files: static program, Debian package, wheel, man pages, completions, crates, SBOM
 	@$(PYTHON) tools/dist.py $(CARGO)
 
 clean: ## Remove all build products

@@ -2,7 +2,8 @@
 """Build the release files in target/dist-files, then install each into a separate folder and run it.
 
 These are a static program with man pages and shell completions, as an archive and as a Debian package; a wheel for
-Python 3.10 and later; and the crates as cargo publishes them. PROFILE is cargo's profile, by default `dist`.
+Python 3.10 and later; the crates as cargo publishes them; and a list of the dependencies (SBOM, CycloneDX). PROFILE is
+cargo's profile, by default `dist`.
 """
 
 import gzip
@@ -15,6 +16,7 @@ import sys
 import tarfile
 from pathlib import Path
 
+import supply
 from places import TARGET, VENV
 
 ROOT = Path(__file__).parents[1]
@@ -215,7 +217,9 @@ def main() -> int:
         folder.mkdir(parents=True)
         attempt(file.absolute(), folder)
     crates(cargo)
-    for file, _ in made:
+    bill = OUT / f"reknit-{version}.cdx.json"
+    supply.sbom(cargo, bill)
+    for file in (*(file for file, _ in made), bill):
         print(f"{file}  {file.stat().st_size / 1e6:.1f} MB")
     return 0
 

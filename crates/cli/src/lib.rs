@@ -1,6 +1,7 @@
 //! The command `reknit` as a library, for the binary and for the console script of the Python package.
 
 mod analyze;
+mod attacks;
 mod capture;
 mod compare;
 mod doctor;
@@ -26,6 +27,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use reknit_compare::{Argument, InputError};
 pub use style::STYLE;
 
+pub use attacks::tables as attack_tables;
 pub use paths::draw;
 
 /// Compares TCP algorithms on networks that reorder, delay or stall packets, in simulation and live
@@ -55,6 +57,8 @@ enum Command {
     Sweep(sweep::Args),
     /// Run variants over many random paths, in simulation and live
     Matrix(matrix::Args),
+    /// Attack variants with receivers that lie, in simulation
+    Attacks(attacks::Args),
     /// List the variants, or explain one
     Variants(variants::Args),
     /// List the paths, or describe one
@@ -131,6 +135,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Matrix(args) => matrix::run(&args),
+        Command::Attacks(args) => attacks::run(&args),
         Command::Variants(args) => variants::run(&args),
         Command::Paths(args) => paths::run(&args),
         Command::Papers(args) => papers::run(&args),

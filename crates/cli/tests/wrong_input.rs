@@ -72,6 +72,21 @@ fn a_rate_of_zero() {
 }
 
 #[test]
+fn files_without_end() {
+    let zeros = "/dev/zero";
+    if std::path::Path::new(zeros).exists() {
+        for arguments in [
+            &["compare", "--path", zeros][..],
+            &["compare", "--scenario", zeros],
+            &["sweep", zeros],
+            &["compare", "--path", "clean", "--variant-file", zeros],
+        ] {
+            assert_says(arguments, &[zeros, "is larger than 16 MiB"]);
+        }
+    }
+}
+
+#[test]
 fn a_duration_of_zero() {
     for command in ["compare", "testbed"] {
         assert_says(&[command, "--path", "clean", "--duration", "0 s"], &["--duration", "must be more than 0"]);

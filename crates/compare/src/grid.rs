@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use reknit_config::{InputError, KeyError, file_error};
+use reknit_config::{InputError, KeyError};
 use reknit_sim::{MOST_SEEDS, Plan};
 use reknit_variants::{Custom, Family};
 use serde::Deserialize;
@@ -133,7 +133,8 @@ impl GridFile {
     /// Names the file, the line (for invalid TOML) or the key.
     pub fn load(file: &Path) -> Result<GridFile, Error> {
         let location = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(|error| InputError::new(&location, file_error(&error)))?;
+        let text = reknit_config::read_file(file, reknit_config::LARGEST_FILE)
+            .map_err(|error| InputError::new(&location, error))?;
         let mut table = reknit_config::parse(&location, &text)?;
         let axes = match table.remove("axes") {
             None => Vec::new(),

@@ -7,6 +7,7 @@
 //! [`about`] describes them as text; [`path_report`] reports what a path does to a train of packets.
 
 pub mod about;
+mod attacks;
 pub mod catalogue;
 pub mod columns;
 mod experiment;
@@ -28,6 +29,7 @@ mod trace;
 
 pub use reknit_config::{Argument, InputError, KeyError, Location};
 
+pub use attacks::{Attack, AttackOptions, AttackReport, attack, runs as attack_runs};
 pub use experiment::{CompareOptions, Comparison, Experiment, Job, Row, SeveralPaths};
 pub use grid::{Axis, Grid, GridFile};
 pub use matrix::{

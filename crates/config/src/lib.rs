@@ -5,6 +5,10 @@ mod error;
 pub mod schema;
 mod words;
 
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
@@ -20,6 +24,23 @@ pub fn parse(location: &str, text: &str) -> Result<Table, InputError> {
         let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
         InputError::new(Location::Line(location.to_owned(), line), error.message().trim().replace('\n', ", "))
     })
+}
+
+/// The largest file of a path, a variant or a scenario.
+pub const LARGEST_FILE: u64 = 16 << 20;
+
+/// Reads a file whose size is limited: `/dev/zero` would fill the memory.
+///
+/// # Errors
+/// What is wrong with the file, without its name.
+pub fn read_file(file: &Path, largest: u64) -> Result<String, String> {
+    let refuse = |error: std::io::Error| file_error(&error);
+    let mut text = Vec::new();
+    File::open(file).map_err(refuse)?.take(largest + 1).read_to_end(&mut text).map_err(refuse)?;
+    if text.len() as u64 > largest {
+        return Err(format!("is larger than {} MiB", largest >> 20));
+    }
+    String::from_utf8(text).map_err(|_| file_error(&ErrorKind::InvalidData.into()))
 }
 
 /// Deserializes `table`.
@@ -66,6 +87,15 @@ mod tests {
     fn invalid_toml_names_the_line() {
         let error = parse("p.toml", "a = 1\nb = = 2\n").unwrap_err().to_string();
         assert!(error.starts_with("p.toml:2: ") && !error.contains('\n'), "{error}");
+    }
+
+    #[test]
+    fn a_file_without_end_is_refused() {
+        let zeros = Path::new("/dev/zero");
+        if zeros.exists() {
+            assert_eq!(read_file(zeros, 1 << 20).unwrap_err(), "is larger than 1 MiB");
+        }
+        assert_eq!(read_file(Path::new("/"), 1).unwrap_err(), "is a directory, not a file");
     }
 
     #[test]

@@ -71,7 +71,8 @@ impl EngineEnd {
         self.last_read = now;
         if !self.listens {
             let (plugins, identity) = (self.composition.build(), self.identity(now));
-            self.stream = Some(Stream::connect(now, &self.config, plugins, identity, SEND_BUFFER));
+            let stream = Stream::connect(now, &self.config, plugins, identity, SEND_BUFFER);
+            self.stream = Some(self.with_secret(stream));
         }
     }
 
@@ -81,6 +82,11 @@ impl EngineEnd {
             isn: self.key.isn(now, source, destination),
             timestamp_offset: self.key.timestamp_offset(source, destination),
         }
+    }
+
+    fn with_secret(&self, mut stream: Stream) -> Stream {
+        stream.set_secret(self.key.secret(self.endpoints.source, self.endpoints.destination));
+        stream
     }
 
     /// A packet arrives. If it belongs to no connection, it is answered with a RST, as any host does.
@@ -104,7 +110,8 @@ impl EngineEnd {
         if packet.segment.flags.has(Flags::SYN) && !packet.segment.flags.has(Flags::ACK) {
             self.endpoints.destination = remote;
             let (plugins, identity) = (self.composition.build(), self.identity(now));
-            self.stream = Some(Stream::listen(now, &self.config, plugins, identity, SEND_BUFFER));
+            let stream = Stream::listen(now, &self.config, plugins, identity, SEND_BUFFER);
+            self.stream = Some(self.with_secret(stream));
         }
     }
 

@@ -200,8 +200,12 @@ impl<P: Packet> Pipe<P> {
         self.stages.iter().map(|placed| placed.stage.delayed()).sum()
     }
 
-    /// A packet enters at `now`. Times must not decrease.
+    /// A packet enters at `now`. Times must not decrease. At [`Instant::NEVER`] it is lost.
     pub fn push(&mut self, now: Instant, packet: P) {
+        if !now.is_set() {
+            self.lost.push_back(Lost { packet, stage: 0, why: Drop::Lost });
+            return;
+        }
         let size = packet.size();
         let flow = if self.reads_flows { packet.flow() } else { 0 };
         let slot = self.store(Inside { packet, damaged_by: None });
@@ -261,7 +265,9 @@ impl<P: Packet> Pipe<P> {
         let mut at = at;
         let mut i = i;
         while let Some(placed) = self.stages.get_mut(i) {
-            let outcome = if placed.reads_labels {
+            let outcome = if !at.is_set() {
+                Outcome::Drop(Drop::Lost) // it would arrive after the end of time, up to which no stage can catch up
+            } else if placed.reads_labels {
                 let label = self.packets[item.slot as usize].as_ref().and_then(|inside| inside.packet.label());
                 if let (Some(label), Some((position, runs))) = (label, &mut self.counted)
                     && *position == i

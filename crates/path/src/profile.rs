@@ -83,7 +83,7 @@ impl Profile {
     pub fn table(name: &str) -> Result<Table, InputError> {
         let refuse = |message: String| InputError::new(name, message);
         if is_file_name(name) {
-            let text = std::fs::read_to_string(name).map_err(|e| refuse(reknit_config::file_error(&e)))?;
+            let text = reknit_config::read_file(Path::new(name), reknit_config::LARGEST_FILE).map_err(refuse)?;
             return reknit_config::parse(name, &text);
         }
         let Some(text) = builtin(name) else {
@@ -390,6 +390,23 @@ mod tests {
         profile.forward.pop();
         profile.set_loss(Share::ONE);
         assert!(matches!(&profile.forward[1].spec, Spec::Loss(loss) if loss.probability == Share::ONE));
+    }
+
+    #[test]
+    fn changes_of_a_path_take_time() {
+        for (stage, key) in [
+            ("kind = \"flutter\"\ninterval = \"exponential(0 s)\"\ndelay = \"constant(1 ms)\"\n", "interval"),
+            ("kind = \"lull\"\ninterval = \"constant(1 ns)\"\npause = \"constant(0 s)\"\n", "interval"),
+            ("kind = \"outage\"\nup = \"exponential(0 s)\"\ndown = \"constant(0 s)\"\n", "up"),
+            (
+                "kind = \"manet\"\nhop = \"constant(1 ms)\"\nlife = \"constant(1 ns)\"\noutage = \"constant(0 s)\"\n",
+                "life",
+            ),
+        ] {
+            let error = Profile::parse("hasty", &format!("[[forward]]\n{stage}")).unwrap_err().to_string();
+            let says = format!("hasty: forward[0].{key}: must be at least 10 us on average");
+            assert!(error.starts_with(&says), "{error}");
+        }
     }
 
     #[test]

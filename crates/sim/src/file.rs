@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use toml::{Table, Value};
 
+use crate::liar::Lie;
 use crate::plan::{Group, PathSource, Plan, WorkloadShare, is_possible};
 use crate::workload::{Transactions, Workload};
 
@@ -169,6 +170,8 @@ pub(crate) struct Flows {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     tcp: Table,
+    /// What the receivers lie about, to get more than their share (docs/security.md); by default nothing.
+    lie: Option<Lie>,
     /// What each flow transfers.
     #[schemars(with = "Option<serde_json::Value>")]
     workload: Option<Value>,
@@ -203,8 +206,8 @@ fn group(i: usize, table: Table) -> Result<Group, KeyError> {
         }
     };
     let Start(start) = flows.start;
-    let (variant, count, interval, tcp) = (flows.variant, flows.count, flows.interval, flows.tcp);
-    Ok(Group { variant, count, start, interval, tcp, workloads })
+    let (variant, count, interval, tcp, lie) = (flows.variant, flows.count, flows.interval, flows.tcp, flows.lie);
+    Ok(Group { variant, count, start, interval, tcp, lie, workloads })
 }
 
 /// A workload with its share of the flows.

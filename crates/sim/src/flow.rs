@@ -6,10 +6,11 @@ use std::sync::Arc;
 use reknit_path::stages::Drop;
 use reknit_tcp::facts::Trigger;
 use reknit_tcp::seams::{Memory, ShownName};
-use reknit_tcp::{Config, Connection, Identity, SeqNum, State};
+use reknit_tcp::{Config, Connection, Identity, Segment, SeqNum, State};
 use reknit_units::Instant;
 
 use crate::application::Application;
+use crate::liar::Liar;
 use crate::oracle::Oracle;
 use crate::scenario::FlowSpec;
 use crate::tally::Tally;
@@ -29,6 +30,8 @@ pub(crate) struct Flow {
     /// Its transactions are complete and an end has closed; this has been handled.
     pub(crate) done: bool,
     truth: Truth,
+    /// What stands between the receiver and the network, if the receiver lies.
+    liar: Option<Box<Liar>>,
     /// Losses that a sender with an oracle must still be told about; none for other senders.
     oracle: Option<Box<Oracle>>,
 }
@@ -67,6 +70,7 @@ impl Flow {
             let open = if end == opener { Connection::connect } else { Connection::listen };
             let mut connection = open(now, configs[end.index()].clone(), plugins, identity(salt));
             connection.read_at_once();
+            connection.set_secret(mixed);
             connection
         };
         let ends = [end(End::Sender, spec.sender.build(), 16), end(End::Receiver, spec.receiver.build(), 32)];
@@ -74,6 +78,7 @@ impl Flow {
             id: ids.id,
             client: ids.client,
             oracle: ends[0].is_told().then(Box::default),
+            liar: spec.lie.map(|lie| Box::new(Liar::new(lie, ids.seed, ids.id))),
             ends,
             scheduled: [Instant::NEVER; 2],
             application,
@@ -96,6 +101,9 @@ impl Flow {
     }
 
     fn deliver_data(&mut self, now: Instant, datagram: &Datagram, tally: &mut Tally) -> bool {
+        if self.liar.is_some() {
+            return self.deliver_to_liar(now, datagram, tally);
+        }
         let receiver = &mut self.ends[1];
         let before = (receiver.received(), receiver.receive_stats().duplicates);
         receiver.on_segment(now, &datagram.segment);
@@ -112,6 +120,38 @@ impl Flow {
             self.truth.waiting.insert(position, now);
         }
         false
+    }
+
+    /// Data arrives at a liar: every new byte counts as delivered, in order or not.
+    fn deliver_to_liar(&mut self, now: Instant, datagram: &Datagram, tally: &mut Tally) -> bool {
+        let Some(liar) = &mut self.liar else { return false };
+        let [sender, receiver] = &mut self.ends;
+        let mut arrivals = Vec::new();
+        tally.delivered.0 += liar.on_arrival(&datagram.segment, sender.snd_nxt(), &mut arrivals);
+        let before = (receiver.received(), receiver.receive_stats().duplicates);
+        for segment in &arrivals {
+            receiver.on_segment(now, segment);
+        }
+        let duplicate = receiver.receive_stats().duplicates > before.1;
+        tally.spurious_retransmissions += u64::from(duplicate && arrivals.len() == 1 && !datagram.copy);
+        receiver.received() > before.0 && self.application.on_arrival_at_receiver(receiver)
+    }
+
+    /// What really leaves instead of `segment`, which `end` sends.
+    pub(crate) fn falsify(&mut self, now: Instant, end: End, segment: &Segment, out: &mut Vec<Segment>) {
+        match &mut self.liar {
+            Some(liar) if end == End::Receiver => {
+                let info = self.ends[0].info(now);
+                let in_flight = info.flight_size.0 / info.smss.0;
+                liar.on_departure(segment, self.ends[0].snd_nxt(), in_flight as u32, out);
+            }
+            _ => out.push(*segment),
+        }
+    }
+
+    /// True if its receiver lies.
+    pub(crate) fn has_liar(&self) -> bool {
+        self.liar.is_some()
     }
 
     /// The timers of `end` are due.

@@ -12,6 +12,7 @@ mod client;
 mod fairness;
 mod file;
 mod flow;
+mod liar;
 mod measures;
 mod meter;
 mod oracle;
@@ -29,6 +30,7 @@ mod workload;
 
 pub use fairness::jain;
 pub use file::{MOST_FLOWS, MOST_SEEDS};
+pub use liar::Lie;
 pub use measures::{Measures, TimeMean};
 pub use meter::Meter;
 pub use plan::{FlowSetup, Group, PathSource, Plan, WorkloadShare};

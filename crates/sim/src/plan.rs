@@ -11,6 +11,7 @@ use reknit_variants::Composition;
 use toml::Table;
 
 use crate::file;
+use crate::liar::Lie;
 use crate::scenario::{FlowSpec, read_tcp};
 use crate::workload::Workload;
 
@@ -76,6 +77,8 @@ pub struct Group {
     pub interval: Duration,
     /// TCP options of both ends, in addition to those of the path.
     pub tcp: Table,
+    /// What their receivers lie about, if they do.
+    pub lie: Option<Lie>,
     /// What the flows transfer.
     pub workloads: Vec<WorkloadShare>,
 }
@@ -100,6 +103,7 @@ impl Group {
             start: Variate::Constant(Duration::ZERO),
             interval: Duration::from_millis(100),
             tcp: Table::new(),
+            lie: None,
             workloads: vec![WorkloadShare { name: "flows".to_owned(), share: Share::ONE, workload: Workload::Bulk }],
         }
     }
@@ -112,8 +116,8 @@ impl Plan {
     /// Names the file, the line (for invalid TOML) or the key, what is wrong, and what is allowed.
     pub fn load(path: &Path) -> Result<Plan, InputError> {
         let location = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| InputError::new(&location, reknit_config::file_error(&error)))?;
+        let text = reknit_config::read_file(path, reknit_config::LARGEST_FILE)
+            .map_err(|error| InputError::new(&location, error))?;
         Plan::parse(&location, &text)
     }
 
@@ -277,6 +281,7 @@ impl FlowSetup {
                     start: Instant::ZERO + group.start.draw(&mut stream) + group.interval * i,
                     workload: group.workloads[workload].workload,
                     tcp: tcp.clone(),
+                    lie: group.lie,
                     group: first_group + workload as u32,
                     ..FlowSpec::bulk(variant.clone())
                 });

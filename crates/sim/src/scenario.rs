@@ -9,6 +9,7 @@ use reknit_units::{Duration, Instant};
 use reknit_variants::Composition;
 use toml::Table;
 
+use crate::liar::Lie;
 use crate::workload::Workload;
 
 /// The TCP options of both ends on `profile`: the defaults, changed by the profile's `[tcp]` table.
@@ -39,6 +40,8 @@ pub struct FlowSpec {
     pub workload: Workload,
     /// The options of both ends before the variants change them, if they differ from the scenario's.
     pub tcp: Option<Arc<Config>>,
+    /// What the receiver lies about, if it does.
+    pub lie: Option<Lie>,
     /// The group in whose statistics its transactions are counted.
     pub group: u32,
 }
@@ -52,6 +55,7 @@ impl FlowSpec {
             start: Instant::ZERO,
             workload: Workload::Bulk,
             tcp: None,
+            lie: None,
             group: 0,
         }
     }

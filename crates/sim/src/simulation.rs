@@ -339,16 +339,24 @@ impl<T: Tracer> Simulation<T> {
             End::Sender => &mut self.forward,
             End::Receiver => &mut self.reverse,
         };
+        let mut send = |flow: &Flow, segment: Segment| {
+            let transmission = if self.labels { carried(&flow.ends[end.index()], &segment) } else { None };
+            let (serial, flow) = (self.packets, flow.id);
+            let datagram = Datagram { segment, flow, from: end, copy: false, serial, transmission, slot };
+            self.tracer.on_packet(self.now, TraceEvent::Sent, &datagram);
+            self.packets += 1;
+            pipe.push(self.now, datagram);
+        };
         loop {
             match flow.ends[end.index()].poll(self.now) {
-                Output::Send(segment) => {
-                    let transmission = if self.labels { carried(&flow.ends[end.index()], &segment) } else { None };
-                    let (serial, flow) = (self.packets, flow.id);
-                    let datagram = Datagram { segment, flow, from: end, copy: false, serial, transmission, slot };
-                    self.tracer.on_packet(self.now, TraceEvent::Sent, &datagram);
-                    self.packets += 1;
-                    pipe.push(self.now, datagram);
+                Output::Send(segment) if flow.has_liar() => {
+                    let mut lies = Vec::new();
+                    flow.falsify(self.now, end, &segment, &mut lies);
+                    for lie in &lies {
+                        send(flow, *lie);
+                    }
                 }
+                Output::Send(segment) => send(flow, segment),
                 Output::WakeAt(at) => {
                     let scheduled = &mut flow.scheduled[end.index()];
                     if at < *scheduled {

@@ -119,6 +119,12 @@ pub struct Config {
     pub decrease_of: DecreaseOf,
     /// Which holes fast recovery may retransmit.
     pub retransmit: Retransmit,
+    /// Withhold about one new segment in this many until something above it is SACKed. A receiver that acknowledges it lies,
+    /// and the connection is reset. Needs SACK, and bits that the peer does not know ([`crate::Connection::set_secret`]).
+    /// "none": off.
+    #[serde(with = "or_none")]
+    #[cfg_attr(feature = "schemars", schemars(schema_with = "or_none::schema"))]
+    pub withhold_every: Option<Segments>,
     /// Fall back to the initial window after an idle RTO (RFC 5681 §4.1).
     pub idle_restart: bool,
     /// Probing of an idle connection. None: off.
@@ -166,6 +172,7 @@ impl Default for Config {
             byte_counting: true,
             decrease_of: DecreaseOf::FlightSize,
             retransmit: Retransmit::Lost,
+            withhold_every: None,
             idle_restart: true,
             keep_alive: None,
             user_timeout: Duration::from_secs(300),
@@ -177,6 +184,11 @@ impl Default for Config {
         }
     }
 }
+
+/// A shorter timeout would expire so often that simulations never end.
+const SHORTEST_RTO: Duration = Duration::from_micros(10);
+/// The same for keep-alives.
+const SHORTEST_KEEP_ALIVE: Duration = Duration::from_millis(1);
 
 /// A limit in segments, or the word `none`.
 mod or_none {
@@ -274,6 +286,9 @@ impl Config {
         if self.max_burst == Some(Segments::ZERO) {
             return refuse("max_burst", 0, "must be at least 1 segment");
         }
+        if self.withhold_every.is_some_and(|every| every < Segments(16)) {
+            return refuse("withhold_every", self.withhold_every.unwrap_or_default(), "must be at least 16 segments");
+        }
         if self.ack_every == Segments::ZERO {
             return refuse("ack_every", 0, "must be at least 1 segment");
         }
@@ -284,11 +299,11 @@ impl Config {
         if buffer < Bytes(u64::from(self.mss)) || buffer > Bytes(1 << 30) {
             return refuse("receive_buffer", self.receive_buffer, "must hold one segment and at most 1 GiB");
         }
-        if self.min_rto.is_zero() || self.min_rto > self.max_rto {
-            return refuse("min_rto", self.min_rto, "must be more than 0 and at most max_rto");
+        if self.min_rto < SHORTEST_RTO || self.min_rto > self.max_rto {
+            return refuse("min_rto", self.min_rto, "must be at least 10 us and at most max_rto");
         }
-        if self.initial_rto.is_zero() {
-            return refuse("initial_rto", self.initial_rto, "must be more than 0");
+        if self.initial_rto < SHORTEST_RTO {
+            return refuse("initial_rto", self.initial_rto, "must be at least 10 us");
         }
         for (key, limit) in [
             ("half_open_timeout", Some(self.half_open_timeout)),
@@ -300,11 +315,10 @@ impl Config {
             }
         }
         if let Some(keep_alive) = self.keep_alive {
-            if keep_alive.idle.is_zero() {
-                return refuse("keep_alive.idle", keep_alive.idle, "must be more than 0");
-            }
-            if keep_alive.interval.is_zero() {
-                return refuse("keep_alive.interval", keep_alive.interval, "must be more than 0");
+            for (key, time) in [("keep_alive.idle", keep_alive.idle), ("keep_alive.interval", keep_alive.interval)] {
+                if time < SHORTEST_KEEP_ALIVE {
+                    return refuse(key, time, "must be at least 1 ms");
+                }
             }
             if keep_alive.probes == 0 {
                 return refuse("keep_alive.probes", 0, "must be at least 1");
@@ -327,8 +341,12 @@ mod tests {
     fn an_invalid_value_is_named() {
         let error = Config { ack_every: Segments::ZERO, ..Config::default() }.check().unwrap_err();
         assert_eq!(error.to_string(), "ack_every = 0: must be at least 1 segment");
-        let error = Config { min_rto: Duration::from_secs(90), ..Config::default() }.check().unwrap_err();
-        assert_eq!(error.key, "min_rto");
+        for min_rto in [Duration::from_secs(90), Duration::from_nanos(1)] {
+            let error = Config { min_rto, ..Config::default() }.check().unwrap_err();
+            assert_eq!(error.key, "min_rto");
+        }
+        let error = Config { initial_rto: Duration::from_nanos(1), ..Config::default() }.check().unwrap_err();
+        assert_eq!(error.to_string(), "initial_rto = 1 ns: must be at least 10 us");
     }
 
     #[test]
@@ -344,6 +362,7 @@ mod tests {
         let valid = KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 };
         for (keep_alive, key) in [
             (KeepAlive { idle: Duration::ZERO, ..valid }, "keep_alive.idle"),
+            (KeepAlive { idle: Duration::from_nanos(1), ..valid }, "keep_alive.idle"),
             (KeepAlive { interval: Duration::ZERO, ..valid }, "keep_alive.interval"),
             (KeepAlive { probes: 0, ..valid }, "keep_alive.probes"),
         ] {

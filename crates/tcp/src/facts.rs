@@ -51,6 +51,8 @@ pub struct SendState {
     pub recovery_window: Bytes,
     /// The last reduction, while it can still turn out to be spurious.
     pub snapshot: Option<Snapshot>,
+    /// A reduction that is made now may be undone if it turns out to be spurious.
+    pub may_undo: bool,
     /// The phase of loss recovery.
     pub phase: Phase,
     /// `RecoveryPoint` or `recover`: no new fast retransmit before it is acknowledged (RFC 6675 §5, RFC 6582 §3.2).
@@ -101,6 +103,7 @@ impl SendState {
             ssthresh: Bytes::MAX,
             recovery_window: Bytes::MAX,
             snapshot: None,
+            may_undo: true,
             phase: Phase::Open,
             recover: Offset::SYN,
             dup_acks: Segments::ZERO,
@@ -319,6 +322,8 @@ pub struct Snapshot {
     pub snd_nxt: Offset,
     /// Retransmissions since then.
     pub retransmitted: u32,
+    /// The window stays reduced, even if the reduction turns out to be spurious.
+    pub is_final: bool,
 }
 
 /// Which reduction was spurious.

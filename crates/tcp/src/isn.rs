@@ -33,6 +33,14 @@ impl IsnKey {
         (self.hash(local, remote) >> 32) as u32
     }
 
+    /// Bits for [`crate::Connection::set_secret`].
+    pub fn secret(&self, local: SocketAddr, remote: SocketAddr) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(&self.key);
+        hasher.write_u8(1);
+        hasher.write_u64(self.hash(local, remote));
+        hasher.finish()
+    }
+
     fn hash(&self, local: SocketAddr, remote: SocketAddr) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         for address in [local, remote] {

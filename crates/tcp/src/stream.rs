@@ -87,6 +87,11 @@ impl Stream {
         self.connection.close();
     }
 
+    /// As [`Connection::set_secret`].
+    pub fn set_secret(&mut self, secret: u64) {
+        self.connection.set_secret(secret);
+    }
+
     /// Aborts the connection; the peer gets a RST.
     pub fn abort(&mut self, now: Instant) {
         self.connection.abort(now);

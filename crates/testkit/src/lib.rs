@@ -186,6 +186,17 @@ impl Script {
         self
     }
 
+    /// The current time.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Advances to the sender's timer at `at`, which fires.
+    pub fn on_timer(&mut self, at: Instant) {
+        self.now = at;
+        self.connection.on_timer(at);
+    }
+
     /// Time zero of the examples.
     pub fn zero(&self) -> Instant {
         Instant::ZERO + Duration::from_secs(10)

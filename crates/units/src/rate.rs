@@ -54,7 +54,8 @@ impl Rate {
             return Duration::MAX;
         }
         let nanobits = size.0 as u128 * 8 * 1_000_000_000;
-        Duration::from_nanos(nanobits.div_ceil(self.0 as u128) as u64)
+        let nanos = nanobits.div_ceil(self.0 as u128);
+        if nanos < u64::MAX as u128 { Duration::from_nanos(nanos as u64) } else { Duration::MAX }
     }
 }
 
@@ -84,5 +85,6 @@ mod tests {
         let rate = Rate::from_bits_per_second(10_000_000);
         assert_eq!(rate.time_for(Bytes(1000)), Duration::from_micros(800));
         assert_eq!(Rate(0).time_for(Bytes(1)), Duration::MAX);
+        assert_eq!(Rate(1).time_for(Bytes(1 << 40)), Duration::MAX);
     }
 }

@@ -90,7 +90,7 @@ impl Duration {
     /// Rounded to the nearest multiple of `tick`; unchanged if `tick` is zero.
     #[must_use]
     pub const fn round_to(self, tick: Duration) -> Duration {
-        match (self.0 + tick.0 / 2).checked_div(tick.0) {
+        match self.0.saturating_add(tick.0 / 2).checked_div(tick.0) {
             Some(ticks) => Duration(ticks * tick.0),
             None => self,
         }
@@ -99,7 +99,7 @@ impl Duration {
     /// Rounded up to a multiple of `tick`; unchanged if `tick` is zero.
     #[must_use]
     pub const fn ceil_to(self, tick: Duration) -> Duration {
-        if tick.0 == 0 { self } else { Duration(self.0.div_ceil(tick.0) * tick.0) }
+        if tick.0 == 0 { self } else { Duration(self.0.div_ceil(tick.0).saturating_mul(tick.0)) }
     }
 }
 
@@ -205,6 +205,14 @@ impl fmt::Debug for Instant {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rounding_saturates() {
+        let tick = Duration::from_millis(10);
+        assert_eq!(Duration::MAX.ceil_to(tick), Duration::MAX);
+        assert!(Duration::MAX.round_to(tick) > Duration::from_secs(1_000_000_000));
+        assert_eq!(Instant::NEVER.since(Instant::ZERO), Duration::MAX);
+    }
 
     #[test]
     fn durations_parse_and_format_with_units() {

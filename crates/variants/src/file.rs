@@ -51,9 +51,9 @@ impl Custom {
     /// If the file cannot be read or does not describe a variant.
     pub fn load(path: &Path) -> Result<Custom, InputError> {
         let place = path.display().to_string();
-        match std::fs::read_to_string(path) {
+        match reknit_config::read_file(path, reknit_config::LARGEST_FILE) {
             Ok(text) => Custom::parse(&place, &text),
-            Err(error) => Err(InputError::new(&place, reknit_config::file_error(&error))),
+            Err(error) => Err(InputError::new(&place, error)),
         }
     }
 

@@ -5,15 +5,20 @@ mod causes;
 pub mod kernel;
 pub mod results;
 pub mod rfcs;
+pub mod security;
+mod unsafe_code;
 
 use std::path::Path;
 
-/// Writes the generated pages to `docs`: `algorithms/`, `causes.md` and `pictures/`.
+/// Writes the generated pages to `docs`: `algorithms/`, `causes.md`, `pictures/` and `unsafe.md`.
 ///
 /// # Errors
 /// One line that names the file and what is wrong.
 pub fn docs(docs: &Path) -> Result<(), String> {
     let folder = docs.join("algorithms");
     algorithms::write(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = docs.join("unsafe.md");
+    std::fs::write(&page, unsafe_code::page(&root)?).map_err(|error| format!("{}: {error}", page.display()))?;
     causes::write(docs)
 }

@@ -22,8 +22,10 @@ enum Task {
         /// Folder to write `man` and `completions` into
         folder: PathBuf,
     },
-    /// Write the generated part of the documentation: algorithms/, causes.md and pictures/; without a folder also
-    /// rfcs.md, kernel.md, the tables of json.md and the columns of the Python package
+    /// Run the attacks of docs/security.md and write its tables; takes minutes
+    Security,
+    /// Write the generated part of the documentation: algorithms/, causes.md, pictures/ and unsafe.md; without a folder
+    /// also rfcs.md, kernel.md, the tables of json.md and the columns of the Python package
     Docs {
         /// Folder to write to; by default `docs` of the repository
         folder: Option<PathBuf>,
@@ -33,6 +35,7 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Shell { folder } => shell::write(&folder).map_err(|error| error.to_string()),
+        Task::Security => xtask::security::write(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")),
         Task::Docs { folder } => {
             let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
             folder.map_or_else(

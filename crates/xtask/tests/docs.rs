@@ -32,7 +32,9 @@ fn the_generated_pages_are_up_to_date_and_the_pictures_small() {
     assert!(pages.contains_key("rack.md") && pages.contains_key("README.md"));
     let pictures = assert_up_to_date("docs/pictures", &fresh.join("pictures"));
     let page = std::fs::read_to_string(fresh.join("causes.md")).unwrap();
+    let of_unsafe = std::fs::read_to_string(fresh.join("unsafe.md")).unwrap();
     std::fs::remove_dir_all(&fresh).unwrap();
+    assert!(include_str!("../../../docs/unsafe.md") == of_unsafe, "docs/unsafe.md is stale: run `make docs`");
     assert!(include_str!("../../../docs/causes.md") == page, "docs/causes.md is stale: run `make docs`");
     for name in pictures.keys() {
         assert!(page.contains(&format!("](pictures/{name})")), "{name} is not shown");

@@ -78,6 +78,11 @@ fn payload(args: &Args) -> Result<Option<Payload>, Failure> {
 fn only_transfer(plan: &Plan) -> Result<Option<Payload>, Failure> {
     let workloads: Vec<Workload> = plan.workloads().map(|(_, share)| share.workload).collect();
     match (plan.groups.as_slice(), workloads.as_slice()) {
+        ([group], _) if group.lie.is_some() => {
+            Err(KeyError::new("flows[0].lie", "the testbed has no receivers that lie; use `reknit compare`")
+                .at(&plan.location)
+                .into())
+        }
         ([group], [Workload::Bulk]) if group.count == 1 => Ok(None),
         ([group], [Workload::Transfer(size)]) if group.count == 1 => Ok(Some(Payload::Pattern(*size))),
         _ => {

@@ -50,6 +50,26 @@ fn train(pipe: &mut Pipe<Numbered>, n: u32, gap: u64) -> Vec<(u64, u32)> {
 }
 
 #[test]
+fn nothing_goes_on_for_ever_at_the_end_of_time() {
+    for name in crate::builtin::NAMES {
+        let profile = Profile::load(name, &[]).unwrap();
+        let mut pipe = Pipe::new(&profile, Direction::Forward, 1, Phases::Fixed);
+        assert!(pipe.pop(Instant::NEVER).is_none());
+        (1..=20).for_each(|i| pipe.push(at(u64::from(i)), Numbered(i)));
+        while pipe.pop(Instant::NEVER).is_some() {}
+        pipe.push(Instant::NEVER, Numbered(30));
+        while pipe.pop(Instant::NEVER).is_some() {}
+        assert!(pipe.len() <= 20, "{name}: {}", pipe.len());
+    }
+    let mut slow = pipe(
+        "[[forward]]\nkind = \"link\"\nrate = \"1 bit/s\"\n[[forward]]\nkind = \"outage\"\n\
+                         up = \"constant(1 s)\"\ndown = \"constant(1 s)\"\n",
+    );
+    slow.push(Instant::from_nanos(u64::MAX - 1), Numbered(1));
+    assert!(slow.pop(Instant::NEVER).is_none() && slow.is_empty());
+}
+
+#[test]
 fn links_in_series_add_up() {
     let mut pipe = pipe(
         "[[forward]]\nkind = \"link\"\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\n\

@@ -3,10 +3,12 @@
 
 use std::fmt;
 
+use reknit_config::KeyError;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
 use super::{Exits, Item, Link, Outcome, Parameters, Spec, Stage};
+use crate::error::periods;
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -30,6 +32,11 @@ impl fmt::Display for Flutter {
 }
 
 impl Parameters for Flutter {
+    fn checked(self) -> Result<Flutter, KeyError> {
+        periods(&[&self.interval], "interval")?;
+        Ok(self)
+    }
+
     fn build(&self, id: StreamId) -> Box<dyn Stage> {
         let mut changes = id.stream(0);
         let next_change = Instant::ZERO + id.first_interval(&self.interval, &mut changes).max(Duration::from_nanos(1));

@@ -4,10 +4,12 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use reknit_config::KeyError;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
 use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
+use crate::error::periods;
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -38,6 +40,11 @@ impl fmt::Display for Lull {
 }
 
 impl Parameters for Lull {
+    fn checked(self) -> Result<Lull, KeyError> {
+        periods(&[&self.interval, &self.pause], "interval")?;
+        Ok(self)
+    }
+
     fn build(&self, id: StreamId) -> Box<dyn Stage> {
         let mut times = id.stream(0);
         let next = Instant::ZERO + id.first_interval(&self.interval, &mut times);

@@ -8,6 +8,7 @@ use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
 use super::{Drop, Exits, Item, Link, Outcome, Parameters, Spec, Stage};
+use crate::error::periods;
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -48,6 +49,7 @@ impl Parameters for Manet {
         if self.min_hops == 0 || self.min_hops > self.max_hops || self.max_hops > 64 {
             return Err(KeyError::new("min_hops", "must be at least 1 and at most `max_hops`, which is at most 64"));
         }
+        periods(&[&self.life, &self.outage], "life")?;
         Ok(self)
     }
 

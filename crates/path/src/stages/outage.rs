@@ -8,6 +8,7 @@ use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
 use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
+use crate::error::periods;
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -35,6 +36,9 @@ impl fmt::Display for Outage {
 
 impl Parameters for Outage {
     fn checked(self) -> Result<Outage, KeyError> {
+        if let Some(up) = &self.up {
+            periods(&[up, &self.down], "up")?;
+        }
         match (&self.up, self.probability) {
             (Some(_), None) | (None, Some(_)) => Ok(self),
             _ => Err(KeyError::new("up", "give either `up` or `probability`")),

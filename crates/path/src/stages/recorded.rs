@@ -38,6 +38,9 @@ impl fmt::Display for Recorded {
     }
 }
 
+/// The largest recording: about ten million packets.
+const LARGEST: u64 = 128 << 20;
+
 fn delay_or_lost(text: &str) -> Result<Option<Duration>, String> {
     match text.trim() {
         "lost" => Ok(None),
@@ -52,7 +55,7 @@ impl Parameters for Recorded {
         }
         if let Some(file) = &self.file {
             let refuse = |message: String| KeyError::new("file", format!("{}: {message}", file.display()));
-            let text = std::fs::read_to_string(file).map_err(|error| refuse(error.to_string()))?;
+            let text = reknit_config::read_file(file, LARGEST).map_err(refuse)?;
             let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
             for (i, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
                 self.delays.push(delay_or_lost(line).map_err(|message| refuse(format!("line {}: {message}", i + 1)))?);

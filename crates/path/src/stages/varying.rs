@@ -7,7 +7,7 @@ use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments};
 use serde::Deserialize;
 
 use super::{Exits, Item, Link, Outcome, Parameters, Server, Spec, Stage};
-use crate::error::positive;
+use crate::error::{periods, positive};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -50,6 +50,7 @@ impl Varying {
 impl Parameters for Varying {
     fn checked(self) -> Result<Varying, KeyError> {
         positive(self.slow_rate, "slow_rate")?;
+        periods(&[&self.fast_for, &self.slow_for], "fast_for")?;
         if self.slow_rate > self.rate {
             return Err(KeyError::new("slow_rate", "must be at most `rate`"));
         }

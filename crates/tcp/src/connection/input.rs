@@ -270,6 +270,10 @@ impl Connection {
             ece: self.handshake.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
         self.sender.on_ack(now, &input);
+        if self.sender.has_caught_a_lie() {
+            self.end_with_reset(now, CloseReason::Lied);
+            return DROP;
+        }
         self.after_ack(now);
         GO_ON
     }
@@ -288,7 +292,7 @@ impl Connection {
     }
 
     /// State changes when our FIN is acknowledged.
-    fn after_ack(&mut self, now: Instant) {
+    pub(super) fn after_ack(&mut self, now: Instant) {
         if !self.sender.fin_is_acked() {
             return;
         }

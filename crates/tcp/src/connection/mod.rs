@@ -75,6 +75,9 @@ pub enum CloseReason {
     /// The local application aborted it.
     #[error("connection aborted")]
     Aborted,
+    /// The peer acknowledged data that was never sent (`withhold_every`).
+    #[error("the peer acknowledged data that was never sent")]
+    Lied,
 }
 
 /// The values that a connection takes from outside because they must be random or derived from a key.
@@ -190,6 +193,11 @@ impl Connection {
 
     /// Aborts the connection: sends a RST to the peer, with timestamps if they were agreed on (RFC 7323 §3.2).
     pub fn abort(&mut self, now: Instant) {
+        self.end_with_reset(now, CloseReason::Aborted);
+    }
+
+    /// Ends the connection for this reason, and tells the peer.
+    fn end_with_reset(&mut self, now: Instant, reason: CloseReason) {
         let both_have_closed = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
         self.out.clear();
         if (self.is_synchronised() && !both_have_closed) || self.state == State::SynReceived {
@@ -202,12 +210,18 @@ impl Connection {
                 ..Segment::default()
             });
         }
-        self.finish(CloseReason::Aborted);
+        self.finish(reason);
     }
 
     /// True if the application has closed its direction, or the connection has ended.
     pub fn is_write_closed(&self) -> bool {
         self.sender.fin().is_some() || self.state == State::Closed
+    }
+
+    /// Sets random bits that the peer does not know. They decide which segments are withheld (`withhold_every`); without
+    /// them none are. Call it before the first segment.
+    pub fn set_secret(&mut self, secret: u64) {
+        self.sender.set_secret(secret);
     }
 
     /// Starts with what the plug-ins of earlier connections to the same peer have kept. Call it before the first segment.
@@ -324,6 +338,11 @@ impl Connection {
     /// Bytes of state of this end's plug-ins.
     pub fn plugin_state_size(&self) -> Bytes {
         Bytes((self.sender.plugins.state_size() + self.receiver.plugins.state_size()) as u64)
+    }
+
+    /// SND.NXT: the sequence number of the next byte to be sent for the first time.
+    pub fn snd_nxt(&self) -> SeqNum {
+        self.sender.state.snd_nxt.to_wire(self.identity.isn)
     }
 
     /// Stream position of `seq`, a sequence number that this end has sent: the number of data bytes before it.

@@ -83,6 +83,7 @@ impl Connection {
                 if self.keep_alive_expires() <= now {
                     self.probe_idle(now);
                 }
+                self.after_ack(now); // an ACK may have been processed in part
                 self.flush(now);
             }
         }

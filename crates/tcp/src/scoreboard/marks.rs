@@ -120,8 +120,9 @@ impl Scoreboard {
         record.len -= covered.0 as u32;
     }
 
-    /// Processes a SACK block. Appends each segment that is completely covered for the first time to `newly`.
-    pub(crate) fn sack(&mut self, block: Range<Offset>, now: Instant, newly: &mut Vec<SegId>) {
+    /// Processes a SACK block. Appends each segment that is completely covered for the first time to `newly`, but stops
+    /// when that has `most`. False if it stopped early.
+    pub(crate) fn sack(&mut self, block: Range<Offset>, now: Instant, most: usize, newly: &mut Vec<SegId>) -> bool {
         let mut i = self.locate(block.start).max(self.acked);
         if self.records.get(i).is_some_and(|r| r.start < block.start) {
             i += 1;
@@ -130,10 +131,14 @@ impl Scoreboard {
             if self.records[unsacked].end() > block.end {
                 break;
             }
+            if newly.len() >= most {
+                return false;
+            }
             self.mark_sacked(unsacked, now);
             newly.push(self.id(unsacked));
             i = unsacked + 1;
         }
+        true
     }
 
     fn mark_sacked(&mut self, i: usize, now: Instant) {
@@ -221,13 +226,15 @@ impl Scoreboard {
 
     /// Removes the marks of lost segments that have not been retransmitted yet; they count as in flight again.
     pub(crate) fn clear_lost(&mut self) {
-        let mut waiting = Vec::new();
-        while let Some(id) = self.lowest_to_retransmit() {
+        let entries = std::mem::take(&mut self.to_retransmit).into_vec();
+        let mut waiting: Vec<SegId> = entries.into_iter().map(|Reverse(id)| SegId(id)).collect();
+        waiting.sort_unstable();
+        waiting.dedup();
+        waiting.retain(|id| self.waits(*id));
+        for id in &waiting {
             let i = (id.0 - self.front) as usize;
             self.lost = self.lost - Tally::one(&self.records[i]);
             self.records[i].marks.clear(Marks::LOST);
-            waiting.push(id);
-            self.to_retransmit.pop();
         }
         self.link_again(waiting);
     }
@@ -275,6 +282,21 @@ impl Scoreboard {
         true
     }
 
+    /// Notes that `id`, which was withheld until now, is sent. It counts as sent twice, so that nothing is measured by
+    /// it: it is late because of its sender.
+    pub(crate) fn release(&mut self, id: SegId, now: Instant) {
+        let Some(i) = self.index(id) else { return };
+        if !self.records[i].is_open() {
+            return;
+        }
+        self.unlink(id);
+        let record = &mut self.records[i];
+        record.marks.set(Marks::WITHHELD);
+        record.transmissions = 2;
+        record.last_sent = now;
+        self.link_newest(id);
+    }
+
     /// Records the reordering length of a segment's first delivery, until a DSACK shows which copy it was.
     pub(crate) fn set_first_length(&mut self, id: SegId, length: Segments) {
         if let Some(i) = self.index(id) {
@@ -282,23 +304,41 @@ impl Scoreboard {
         }
     }
 
-    /// The receiver has discarded data that it had SACKed (RFC 2018 §8): all SACK information is removed.
-    pub(crate) fn forget_sacks(&mut self) {
-        self.visit(self.records.len() - self.acked);
-        let mut forgotten = Vec::new();
-        for i in self.acked..self.records.len() {
-            let record = &mut self.records[i];
-            if record.is_sacked() {
-                record.marks.clear(Marks::SACKED);
-                record.skip.set(0);
-                record.delivered = Instant::NEVER;
-                forgotten.push(self.id(i));
+    /// The receiver has discarded data that it had SACKed (RFC 2018 §8): its segments are lost. Examines up to `most`
+    /// segments from `from` on. Returns the next one, none if all are done.
+    pub(crate) fn forget_sacks(&mut self, from: SegId, most: usize) -> Option<SegId> {
+        let start = (from.0.saturating_sub(self.front) as usize).max(self.acked);
+        let end = (start + most).min(self.records.len());
+        self.visit(end.saturating_sub(start));
+        for i in start..end {
+            if self.records[i].is_sacked() {
+                self.forget_sack(i);
             }
         }
-        self.link_again(forgotten);
-        self.sacked = Tally::default();
-        self.short_sacked = 0;
-        self.runs = 0;
-        self.highest_sacked = None;
+        if end < self.records.len() {
+            return Some(self.id(end));
+        }
+        if self.sacked.segments == Segments::ZERO {
+            self.highest_sacked = None;
+        }
+        None
+    }
+
+    fn forget_sack(&mut self, i: usize) {
+        let left = i > self.acked && self.records[i - 1].is_sacked();
+        let right = self.records.get(i + 1).is_some_and(Record::is_sacked);
+        self.runs = self.runs + u32::from(left) + u32::from(right) - 1;
+        let id = self.id(i);
+        let record = &mut self.records[i];
+        record.marks.clear(Marks::SACKED);
+        record.marks.set(Marks::LOST);
+        record.skip.set(0);
+        record.delivered = Instant::NEVER;
+        let one = Tally::one(record);
+        self.short_sacked -= u32::from(record.marks.has(Marks::SHORT));
+        self.sacked = self.sacked - one;
+        self.lost = self.lost + one;
+        self.lost_so_far += one.bytes;
+        self.to_retransmit.push(Reverse(id.0));
     }
 }

@@ -41,6 +41,9 @@ pub use self::record::{Cause, Record, SegId, Tally};
 use self::transmissions::Ends;
 use crate::seq::Offset;
 
+/// The most segments that one event acknowledges, SACKs or marks. With more, several events follow each other.
+pub(crate) const AT_ONCE: usize = 4096;
+
 /// The records of all outstanding segments. Plug-ins read it; only the sender changes it.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
@@ -94,6 +97,11 @@ impl Scoreboard {
         if cfg!(debug_assertions) {
             self.visited.set(self.visited.get() + records as u64);
         }
+    }
+
+    /// The end of the `n`-th outstanding segment, if there are more than `n`.
+    pub(crate) fn end_of_first(&self, n: usize) -> Option<Offset> {
+        (self.records.len() - self.acked > n).then(|| self.records[self.acked + n - 1].end())
     }
 
     /// The outstanding segment that contains `offset`.

@@ -84,6 +84,11 @@ impl Record {
         self.start + Bytes(u64::from(self.len))
     }
 
+    /// How many copies have left.
+    pub fn copies(&self) -> u16 {
+        self.transmissions - u16::from(self.marks.has(Marks::WITHHELD))
+    }
+
     /// Selectively acknowledged.
     pub fn is_sacked(&self) -> bool {
         self.marks.has(Marks::SACKED)
@@ -115,6 +120,8 @@ impl Marks {
     pub(super) const ACKED: Marks = Marks(8);
     /// Shorter than a full segment.
     pub(super) const SHORT: Marks = Marks(16);
+    /// It did not leave when it was first sent.
+    pub(super) const WITHHELD: Marks = Marks(32);
 
     pub(super) const fn has(self, mark: Marks) -> bool {
         self.0 & mark.0 != 0

@@ -3,7 +3,7 @@
 use reknit_units::{Instant, Segments};
 
 use crate::facts::{AckFacts, Context, Spurious};
-use crate::scoreboard::{Cause, SegId};
+use crate::scoreboard::{AT_ONCE, Cause, SegId};
 use crate::seams::Plugin;
 
 /// Why a segment is marked lost.
@@ -79,6 +79,12 @@ impl Verdicts {
         self.probe_repaired_loss = true;
     }
 
+    /// True if so much is marked lost that the rest should wait for another event: a detector then sets its deadline to
+    /// now, and goes on when [`LossDetector::on_timer`] is called.
+    pub fn is_full(&self) -> bool {
+        self.lost.len() >= AT_ONCE
+    }
+
     /// The segments marked lost so far.
     pub fn marked(&self) -> impl Iterator<Item = SegId> {
         self.lost.iter().map(|(id, _)| *id)
@@ -116,7 +122,7 @@ pub trait LossDetector: Plugin {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts);
 
     /// Decides again because [`LossDetector::deadline`] has passed or a postponement has ended. Afterwards the deadline must
-    /// be in the future.
+    /// be in the future, unless the verdicts are full.
     fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts);
 
     /// When to call [`LossDetector::on_timer`]; [`Instant::NEVER`] if only an ACK can change the decision.

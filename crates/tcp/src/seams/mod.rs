@@ -22,5 +22,5 @@ pub use self::receiver::{
 };
 pub use self::response::{
     AfterTimeout, CongestionControl, DisorderEnd, FastRecovery, LimitedTransmit, LossMarks, LossResponse, Pacing,
-    Reduction, RtoEstimator, SpuriousResponse, TimeoutRecovery, TimeoutStep, Undo,
+    Reduction, RtoEstimator, SpuriousResponse, TimeoutRecovery, TimeoutStep, Undo, UndoLimit,
 };

@@ -48,6 +48,19 @@ pub trait SpuriousResponse: Plugin {
     fn respond(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, spurious: Spurious, snapshot: &Snapshot) -> Undo;
 }
 
+/// Which reductions may be undone. The evidence that a reduction was spurious comes from the receiver, and a receiver that
+/// lies has an advantage from each undo.
+pub trait UndoLimit: Plugin {
+    /// True if a reduction that is made now may be undone later. Called after the RTT of each ACK has been measured and
+    /// before loss detection; the answer is [`SendState::may_undo`] until the next ACK.
+    ///
+    /// [`SendState::may_undo`]: crate::facts::SendState::may_undo
+    fn may_undo(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool;
+
+    /// The window has been reduced.
+    fn on_reduced(&mut self, _cx: &Context<'_>, _trigger: Trigger) {}
+}
+
 /// A reduction of the window that is about to happen.
 #[derive(Clone, Copy, Debug)]
 pub struct Reduction {

@@ -11,6 +11,7 @@ macro_rules! seams {
                 dup_thresh: one DupThresh, "how many duplicates mean loss";
                 postponements: many Postponement, "how much longer to wait";
                 spurious_detectors: many SpuriousDetector, "whether the last reduction was spurious";
+                undo_limit: one UndoLimit, "which reductions may be undone";
                 spurious_response: one SpuriousResponse, "the window after a spurious reduction";
                 loss_response: one LossResponse, "the window after a loss";
                 fast_recovery: one FastRecovery, "how much fast recovery may send";

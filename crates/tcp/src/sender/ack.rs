@@ -13,7 +13,7 @@ use reknit_units::{Bytes, Duration, Instant, Segments};
 use super::{SackReport, Sender, context};
 use crate::experiment::{Experiment, Features};
 use crate::facts::{AckFacts, Dsack, Phase, TIMESTAMP_TICK};
-use crate::scoreboard::{Duplicate, Scoreboard, SegId};
+use crate::scoreboard::{AT_ONCE, Duplicate, Scoreboard, SegId};
 use crate::seq::Offset;
 
 /// A segment's acknowledgment, checked (RFC 9293 §3.10.7.4) and converted to offsets.
@@ -38,15 +38,21 @@ const MAXIMUM_LATENESS: Duration = Duration::from_secs(60);
 
 impl Sender {
     pub(crate) fn on_ack(&mut self, now: Instant, input: &AckInput) {
-        if self.repeats_itself(input) {
+        if self.catches(input) {
+            self.caught = true;
+        } else if self.repeats_itself(input) {
             self.update_window(now, input);
             self.stats.acks += 1;
+        } else if self.has_ack_left() {
+            let merged = self.merge_acks(input);
+            self.process_ack(now, &merged);
         } else {
-            self.run_pipeline(now, input);
+            self.process_ack(now, input);
         }
     }
 
-    fn run_pipeline(&mut self, now: Instant, input: &AckInput) {
+    /// False if a part of the SACK blocks is left for another event.
+    pub(super) fn run_pipeline(&mut self, now: Instant, input: &AckInput) -> bool {
         let mut newly = mem::take(&mut self.newly);
         let mut duplicates = mem::take(&mut self.duplicates);
         newly.clear();
@@ -54,8 +60,10 @@ impl Sender {
 
         let window_changed = self.update_window(now, input); // step 2
         let (in_flight_before, lost_before) = (self.board.pipe().bytes, self.board.lost_so_far());
-        let (ack_loss, newly_sacked) = self.update_scoreboard(now, input, &mut newly); // step 3
+        let none_sacked = self.board.sacked().segments == Segments::ZERO;
+        let (newly_sacked, is_complete) = self.update_scoreboard(now, input, &mut newly); // step 3
         let dsack = self.report_duplicate(now, input, &mut duplicates);
+        self.release_withheld(now);
         let una_before = self.state.snd_una;
         let mut ack = AckFacts {
             ack: input.ack,
@@ -71,7 +79,7 @@ impl Sender {
                 left: range.start,
                 right: range.end,
                 segments: &duplicates,
-                ack_loss: ack_loss && range.start == una_before,
+                ack_loss: none_sacked && range.start == una_before,
             }),
             echoed: input.echo_age.map(|age| now.floor_to(TIMESTAMP_TICK) - age),
             ece: input.ece,
@@ -88,6 +96,7 @@ impl Sender {
         self.measure_rtt(now, &mut ack, input.echo_age); // step 6
         self.sample_rate(now, &mut ack, in_flight_before);
         self.restart_timer_on_ack(now, &ack);
+        self.decide_on_undo(now, &ack);
         self.undo_earlier(now, &ack); // step 7
         if let Some(spurious) = spurious {
             self.respond_to_spurious(now, &ack, spurious);
@@ -106,6 +115,13 @@ impl Sender {
         self.retire(now);
         self.transmit(now); // step 10
         debug_assert_eq!(self.board.check(), Ok(()));
+        is_complete
+    }
+
+    /// Whether a reduction that is made now may be undone later.
+    fn decide_on_undo(&mut self, now: Instant, ack: &AckFacts<'_>) {
+        let lies = self.withholder.as_ref().is_some_and(|withholder| withholder.distrusts());
+        self.state.may_undo = self.plugins.undo_limit.may_undo(&context!(self, now), ack) && !lies;
     }
 
     /// After a timeout new data may go before retransmissions.
@@ -152,9 +168,9 @@ impl Sender {
         changed
     }
 
-    /// Step 3. Returns true if nothing was SACKed before, and how many segments this ACK newly SACKs.
-    fn update_scoreboard(&mut self, now: Instant, input: &AckInput, newly: &mut Vec<SegId>) -> (bool, Segments) {
-        let none_sacked = self.board.sacked().segments == Segments::ZERO;
+    /// Step 3. Returns how many segments this ACK newly SACKs, and false if it SACKs more than one event may process.
+    fn update_scoreboard(&mut self, now: Instant, input: &AckInput, newly: &mut Vec<SegId>) -> (Segments, bool) {
+        let mut is_complete = true;
         if input.ack > self.state.snd_una {
             self.board.acknowledge(input.ack, now, newly);
         }
@@ -162,11 +178,13 @@ impl Sender {
         if let Some(report) = input.sack.as_ref().filter(|_| self.state.sack) {
             // Most blocks repeat those of the last ACK. A block that was processed once has no further effect.
             for block in report.blocks().iter().filter(|block| !self.last_sack.blocks().contains(block)) {
-                self.board.sack(block.clone(), now, newly);
+                is_complete &= self.board.sack(block.clone(), now, AT_ONCE, newly);
             }
-            self.last_sack = report.clone();
+            if is_complete {
+                self.last_sack = report.clone();
+            }
         }
-        (none_sacked, Segments((newly.len() - acked) as u32))
+        (Segments((newly.len() - acked) as u32), is_complete)
     }
 
     /// Also step 3: the data of which a DSACK reports a duplicate. Its range.
@@ -179,6 +197,9 @@ impl Sender {
         let range = input.sack.as_ref()?.dsack.as_ref()?;
         let repeats = self.state.features.has(Features::REPEATS);
         self.board.report_duplicate(range.clone(), now, repeats, duplicates);
+        if let Some(withholder) = &mut self.withholder {
+            withholder.note_duplicates(duplicates);
+        }
         Some(range)
     }
 

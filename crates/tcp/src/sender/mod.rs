@@ -3,10 +3,12 @@
 //! An ACK passes through the files in this order: [`sack`] reads its blocks, [`ack`] runs the pipeline, [`undo`]
 //! decides whether the last reduction was spurious and responds, [`measure`] measures reordering and RTT, [`rate`]
 //! measures the delivery rate, [`detect`] decides what is lost, [`transmit`] sends, and [`pacing`] spreads
-//! transmissions over time. [`timeout`] handles the timers. [`reaction`] has the phases of loss recovery,
+//! transmissions over time. [`withhold`] catches receivers that lie.
+//! [`backlog`] divides work that takes too long for one event. [`timeout`] handles the timers. [`reaction`] has the phases of loss recovery,
 //! [`ledger`] the reductions that can still be undone.
 
 mod ack;
+mod backlog;
 mod detect;
 mod ledger;
 mod measure;
@@ -17,18 +19,21 @@ mod sack;
 mod timeout;
 mod transmit;
 mod undo;
+mod withhold;
 
 use std::sync::Arc;
 
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
 pub(crate) use self::ack::AckInput;
+use self::backlog::Backlog;
 use self::ledger::Ledger;
 use self::pacing::Pacer;
 use self::rate::Sampler;
 use self::reaction::Reaction;
 pub(crate) use self::sack::SackReport;
 pub(crate) use self::timeout::TimerVerdict;
+use self::withhold::Withholder;
 use crate::config::Config;
 use crate::experiment::Features;
 use crate::facts::{Context, Phase, SendState, Window};
@@ -145,6 +150,11 @@ pub(crate) struct Sender {
     by_model: bool,
     /// Present only if the congestion control wants the delivery rate.
     sampler: Option<Box<Sampler>>,
+    /// Present only if segments are withheld (`withhold_every`).
+    withholder: Option<Box<Withholder>>,
+    /// The receiver has acknowledged what was never sent.
+    caught: bool,
+    backlog: Backlog,
     last_activity: Instant,
     /// When the peer last made progress, or when data was first sent after an idle time.
     pub(crate) last_progress: Instant,
@@ -207,6 +217,9 @@ impl Sender {
             pacer: Pacer::default(),
             by_model,
             sampler,
+            withholder: None,
+            caught: false,
+            backlog: Backlog::default(),
             last_activity: now,
             last_progress: now,
             drain: (Offset::SYN, Instant::NEVER),
@@ -261,6 +274,16 @@ impl Sender {
         if retries > self.plugins.congestion_control.tolerated_syn_losses() {
             self.state.cwnd = self.state.smss;
         }
+    }
+
+    /// Segments are withheld, if the options ask for it; `secret` decides which.
+    pub(crate) fn set_secret(&mut self, secret: u64) {
+        self.withholder = self.config.withhold_every.map(|_| Box::new(Withholder::new(secret)));
+    }
+
+    /// True if the receiver has acknowledged what was never sent.
+    pub(crate) fn has_caught_a_lie(&self) -> bool {
+        self.caught
     }
 
     /// The application wrote `n` bytes.

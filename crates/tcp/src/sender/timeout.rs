@@ -5,7 +5,7 @@ use reknit_units::{Bytes, Duration, Instant, Segments};
 use super::reaction::{Loss, Reaction};
 use super::{Expiry, SackReport, Sender, context};
 use crate::facts::{AckFacts, Phase, Spurious, Trigger, Turn, Window};
-use crate::scoreboard::{Cause, Record, SegId};
+use crate::scoreboard::{AT_ONCE, Cause, Record, SegId};
 use crate::seams::{AfterTimeout, DisorderEnd, PluginSet, TimeoutStep};
 
 /// What the connection has to do after a timer has fired.
@@ -29,6 +29,7 @@ impl Sender {
             .min(self.gate_opens())
             .min(self.pacing_deadline())
             .min(self.drain_expires())
+            .min(self.backlog.due())
     }
 
     /// The detector's timer replaces the retransmission timer.
@@ -42,13 +43,16 @@ impl Sender {
         if self.drain_expires() <= now {
             return TimerVerdict::GiveUp;
         }
+        if self.work_off(now) {
+            return TimerVerdict::Continue;
+        }
         let may_enter = self.postponed.is_some_and(|(_, until)| until <= now);
         if may_enter || self.plugins.loss_detector.deadline() <= now {
             if !self.runs_rto() {
                 if self.is_hopeless(now) {
                     return TimerVerdict::GiveUp;
                 }
-                self.forget_sacks_if_reneged();
+                self.forget_sacks_if_reneged(now);
             }
             self.note_unsent();
             self.ask_detector(now, None);
@@ -109,7 +113,7 @@ impl Sender {
         let again = self.last_expiry.filter(|expiry| expiry.una == self.state.snd_una);
         self.stats.timeouts += 1;
         self.stats.armings.expired += expired;
-        self.forget_sacks_if_reneged();
+        self.forget_sacks_if_reneged(now);
         let mut reduced = again.is_some_and(|expiry| expiry.reduced);
         if !self.is_frozen(now) {
             self.reduce_on_timeout(now, head, reduced);
@@ -146,10 +150,17 @@ impl Sender {
 
     /// The first segment is SACKed. A receiver that still had it would have acknowledged it, so the receiver has
     /// reneged (RFC 2018 §8).
-    pub(super) fn forget_sacks_if_reneged(&mut self) {
-        if self.board.get(self.board.first()).is_some_and(Record::is_sacked) {
-            self.board.forget_sacks();
+    pub(super) fn forget_sacks_if_reneged(&mut self, now: Instant) {
+        let first = self.board.first();
+        if self.board.get(first).is_some_and(Record::is_sacked) {
             self.last_sack = SackReport::default();
+            self.forget_sacks_from(now, first);
+        }
+    }
+
+    pub(super) fn forget_sacks_from(&mut self, now: Instant, from: SegId) {
+        if let Some(next) = self.board.forget_sacks(from, AT_ONCE) {
+            self.leave_forgetting(now, next);
         }
     }
 
@@ -170,9 +181,10 @@ impl Sender {
     }
 
     /// Marks as lost, from `from` on, what was outstanding when the timer expired and the detector says is lost.
-    fn give_up(&mut self, now: Instant, from: SegId) {
+    pub(super) fn give_up(&mut self, now: Instant, from: SegId) {
         let mut next = self.board.next_unsacked(from);
-        while let Some(id) = next {
+        for _ in 0..AT_ONCE {
+            let Some(id) = next else { return };
             if self.board.get(id).is_none_or(|record| record.start >= self.state.recover) {
                 return;
             }
@@ -180,6 +192,9 @@ impl Sender {
                 self.mark_lost(now, id);
             }
             next = self.board.next_unsacked(id.next());
+        }
+        if let Some(next) = next {
+            self.leave_giving_up(now, next);
         }
     }
 

@@ -235,11 +235,16 @@ impl Sender {
             self.last_progress = now;
         }
         let (smss, cwnd) = (self.state.smss, self.state.cwnd);
+        let withheld = self.must_withhold(new.len, cause);
         let id = self.board.push(now, New { start, len: new.len, smss, cwnd, cause });
         self.state.snd_nxt = start + len;
         self.start_timing(now, self.state.snd_nxt);
         self.put(now, id, cause, false);
-        self.outbox.push(Outgoing { start, len: new.len, again: false, stamped: now, cause });
+        if withheld {
+            self.withhold(id);
+        } else {
+            self.outbox.push(Outgoing { start, len: new.len, again: false, stamped: now, cause });
+        }
     }
 
     pub(super) fn retransmit(&mut self, now: Instant, id: SegId, cause: Cause) {
@@ -291,7 +296,7 @@ impl Sender {
     /// A probe beyond a closed window: one byte of new data, or the last probe again.
     pub(super) fn probe_window(&mut self, now: Instant) {
         let first = self.board.first();
-        self.forget_sacks_if_reneged();
+        self.forget_sacks_if_reneged(now);
         if self.board.get(first).is_some() {
             self.retransmit(now, first, Cause::WindowProbe);
         } else {

@@ -14,7 +14,8 @@ impl Sender {
     /// Step 4: every detector sees the ACK, and the first verdict of an episode applies.
     ///
     /// An ECN echo on the deciding ACK is a separate congestion signal, so it blocks the undo (RFC 4015 §3, step 9,
-    /// applied to every response). What a timeout wrongly marked lost is still not retransmitted (step 8).
+    /// applied to every response). So does a reduction that was final. What a timeout wrongly marked lost is still not
+    /// retransmitted (step 8).
     pub(super) fn judge_last_reduction(&mut self, now: Instant, ack: &AckFacts<'_>) -> Option<Spurious> {
         let mut verdict = None;
         for detector in &mut self.plugins.spurious_detectors {
@@ -24,8 +25,9 @@ impl Sender {
         let verdict = verdict.or(self.step_timeout_recovery(now, ack));
         let frozen_until = self.plugins.spurious_detectors.iter().map(|detector| detector.frozen_until()).max();
         self.state.frozen_until = frozen_until.unwrap_or(Instant::ZERO);
-        let counts = |spurious: &Spurious| !ack.ece || *spurious == Spurious::Timeout;
-        let spurious = verdict.filter(|spurious| self.state.snapshot.is_some() && counts(spurious))?;
+        let snapshot = self.state.snapshot?;
+        let restores = !ack.ece && !snapshot.is_final;
+        let spurious = verdict.filter(|spurious| restores || *spurious == Spurious::Timeout)?;
         self.stats.spurious_cuts += 1;
         self.plugins.on_turn(&context!(self, now), Turn::Spurious(spurious));
         Some(spurious)
@@ -60,7 +62,7 @@ impl Sender {
             }
             self.state.recover = Offset::SYN; // duplicates of this ACK may indicate a loss
         }
-        if let Some(window) = undo.window.filter(|_| !ack.ece) {
+        if let Some(window) = undo.window.filter(|_| !ack.ece && !snapshot.is_final) {
             if !undo.stays_reduced {
                 self.stats.undos += 1;
                 self.plugins.congestion_control.restore(&context!(self, now));
@@ -115,6 +117,7 @@ impl Sender {
             hole,
             snd_nxt: self.state.snd_nxt,
             retransmitted: 0,
+            is_final: false,
         }
     }
 
@@ -150,12 +153,13 @@ impl Sender {
             let Some(window) = self.plugins.loss_response.respond(&cx, &reduction, congestion) else { return };
             self.set_window(window);
             match trigger {
-                Trigger::FastRetransmit if self.keeps_reductions_open() => {
+                Trigger::FastRetransmit if self.keeps_reductions_open() && self.state.may_undo => {
                     self.ledger.push(hole, before, self.state.cwnd);
                 }
                 _ => self.ledger.close(),
             }
         }
+        self.plugins.undo_limit.on_reduced(&context!(self, now), trigger);
         self.count_cut(now, trigger, hole);
         if self.state.ecn {
             self.ecn_recover = self.state.snd_nxt;
@@ -224,6 +228,7 @@ impl Sender {
             hole,
             snd_nxt: self.state.snd_nxt,
             retransmitted: earlier.map_or(0, |earlier| earlier.retransmitted),
+            is_final: !self.state.may_undo || earlier.is_some_and(|earlier| earlier.is_final),
         }
     }
 
@@ -233,7 +238,7 @@ impl Sender {
             trigger,
             at: now,
             position: record.start.since(Offset::DATA).0,
-            transmissions: record.transmissions,
+            transmissions: record.copies(),
         });
     }
 

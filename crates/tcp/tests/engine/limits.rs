@@ -2,8 +2,8 @@
 
 use reknit_tcp::facts::Spurious;
 use reknit_testkit::peer::{Peer, data, plain};
-use reknit_testkit::{Ack, Script, config, variant, vector};
-use reknit_units::{Bytes, Capacity};
+use reknit_testkit::{Ack, SMSS, Script, config, variant, vector};
+use reknit_units::{Bytes, Capacity, Segments};
 use reknit_variants::Composition;
 
 use crate::spurious::declared;
@@ -73,6 +73,45 @@ vector!(a_claim_that_everything_is_a_duplicate_costs_no_more_than_one_packet, |i
         assert!(visited < 150, "{visited} of {n}");
         assert_eq!(s.connection.send_stats().network_duplicates, 2 * 44);
     }
+});
+
+/// The most records that one event visits while `s` works off what `first` has begun, and the number of events.
+fn parts(s: &mut Script, first: impl FnOnce(&mut Script)) -> (u64, usize) {
+    let (mut most, mut events) = (work(s, first), 1);
+    while s.connection.deadline() <= s.now() {
+        most = most.max(work(s, |s| s.on_timer(s.now())));
+        s.take();
+        events += 1;
+    }
+    (most, events)
+}
+
+/// Of the segments that one event acknowledges or marks: it may visit each of them some times.
+const MOST_VISITS: u64 = 4096 * 30;
+
+vector!(an_ack_of_everything_is_processed_in_parts, |isn| {
+    let n = 20_000;
+    let mut s =
+        Script::new(isn, &variant("sack"), reknit_tcp::Config { max_burst: Some(Segments(4)), ..config(n) }, 100);
+    let acked = s.at(200).sent().len() as u32;
+    assert_eq!(acked, n);
+    let (most, events) = parts(&mut s, |s| s.deliver(&Ack { cum: acked, ..Ack::default() }));
+    assert_eq!(s.info().acknowledged, u64::from(n) * SMSS);
+    assert!(most < MOST_VISITS && events == 5, "{most} in {events}");
+});
+
+vector!(blocks_and_timeouts_are_processed_in_parts, |isn| {
+    let n = 20_000;
+    let mut s = Script::new(isn, &variant("sack"), config(n), 100);
+    s.sent();
+    s.at(200);
+    let (most, events) = parts(&mut s, |s| s.deliver(&Ack { cum: 0, blocks: vec![(1, n)], ..Ack::default() }));
+    assert!(most < MOST_VISITS && events > 4, "{most} in {events}");
+    // The receiver has reneged: everything is lost, and the first segment is sent again.
+    let expires = s.connection.deadline();
+    let (most, events) = parts(&mut s, |s| s.on_timer(expires));
+    assert_eq!((s.connection.send_stats().timeouts, s.info().pipe), (1, Bytes(SMSS)));
+    assert!(most < MOST_VISITS && events > 4, "{most} in {events}");
 });
 
 #[test]

@@ -17,3 +17,4 @@ mod resets_and_challenges;
 mod spurious;
 mod timestamps;
 mod windows;
+mod withholding;

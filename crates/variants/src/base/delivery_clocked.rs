@@ -8,7 +8,7 @@ use reknit_tcp::seams::{CongestionControl, LossDetector};
 
 use super::progress::Progress;
 use super::respond_at_once::{self, DecreaseOf};
-use super::{aimd, cubic, limited_transmit, no_timer, prr};
+use super::{aimd, cubic, limited_transmit, no_timer, prr, undo_limit};
 use crate::composition::Composition;
 use crate::part::Shared;
 
@@ -30,6 +30,7 @@ pub(crate) fn with(
 ) -> Composition {
     Composition {
         loss_detector,
+        undo_limit: Arc::new(undo_limit::Bounded::default()),
         loss_response: Arc::new(respond_at_once::Config { of: DecreaseOf::Cwnd }),
         fast_recovery: Arc::new(prr::Config::default()),
         rto_estimator: Arc::new(no_timer::Config {}),

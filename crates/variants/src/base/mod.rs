@@ -25,6 +25,7 @@ pub mod sack;
 pub(crate) mod silence;
 pub mod spurious_response;
 pub mod timeout;
+pub mod undo_limit;
 
 use std::sync::Arc;
 
@@ -40,6 +41,7 @@ impl Default for Composition {
             dup_thresh: Arc::new(fixed_threshold::Config::default()),
             postponements: Vec::new(),
             spurious_detectors: Vec::new(),
+            undo_limit: Arc::new(undo_limit::Unlimited::default()),
             spurious_response: Arc::new(spurious_response::Config::None),
             loss_response: Arc::new(respond_at_once::Config::default()),
             fast_recovery: Arc::new(sack::PipeConfig::default()),

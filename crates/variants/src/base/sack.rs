@@ -26,7 +26,7 @@
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::scoreboard::{Record, SegId};
 use reknit_tcp::seams::{FastRecovery, LossDetector, Plugin, Verdicts, Why};
-use reknit_units::{Bytes, Segments};
+use reknit_units::{Bytes, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +106,8 @@ struct Frontier {
 pub(crate) struct SackedAbove {
     config: Config,
     frontier: Option<Frontier>,
+    /// When to go on with the frontier, if there was too much to mark at once.
+    go_on: Instant,
     /// Retransmissions below this from before the last undo are still in flight; they are no new evidence.
     excused: SegId,
     /// ACKs since SND.UNA last advanced that repeat it and report something new.
@@ -114,7 +116,7 @@ pub(crate) struct SackedAbove {
 
 impl SackedAbove {
     pub(crate) fn new(config: Config) -> SackedAbove {
-        SackedAbove { config, frontier: None, excused: SegId(0), repeated: Segments::ZERO }
+        SackedAbove { config, frontier: None, go_on: Instant::NEVER, excused: SegId(0), repeated: Segments::ZERO }
     }
 
     /// §5: the trigger.
@@ -183,8 +185,13 @@ impl SackedAbove {
 
     /// Moves the frontier up over every segment that is SACKed or lost.
     fn advance(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        self.go_on = Instant::NEVER;
         let Some(frontier) = &mut self.frontier else { return };
         while let Some(record) = cx.board.get(frontier.next) {
+            if verdicts.is_full() {
+                self.go_on = cx.now;
+                return;
+            }
             if record.is_sacked() {
                 let above = frontier.above - Bytes(u64::from(record.len));
                 if above == Bytes::ZERO {
@@ -243,9 +250,15 @@ impl LossDetector for SackedAbove {
     }
 
     fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
-        if !in_episode(cx) && self.is_triggered(cx) && !cx.board.is_empty() {
+        if self.go_on <= cx.now {
+            self.advance(cx, verdicts);
+        } else if !in_episode(cx) && self.is_triggered(cx) && !cx.board.is_empty() {
             self.begin(cx, SackedAbove::why(cx), verdicts);
         }
+    }
+
+    fn deadline(&self) -> Instant {
+        self.go_on
     }
 
     fn retransmits_on_suspicion(&self) -> bool {
@@ -258,11 +271,11 @@ impl Plugin for SackedAbove {
         match turn {
             Turn::EnterRecovery => {}
             Turn::LeaveRecovery | Turn::Timeout { .. } => {
-                self.frontier = None;
+                (self.frontier, self.go_on) = (None, Instant::NEVER);
                 self.repeated = Segments::ZERO;
             }
             // A spurious reduction may be detected while the recovery continues.
-            Turn::Spurious(_) => self.excused = cx.board.next_id(),
+            Turn::Spurious(_) => (self.excused, self.go_on) = (cx.board.next_id(), Instant::NEVER),
         }
     }
 }

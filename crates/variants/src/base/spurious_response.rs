@@ -136,6 +136,7 @@ mod tests {
             hole: SegId(0),
             snd_nxt: Offset::DATA,
             retransmitted: 1,
+            is_final: false,
         }
     }
 

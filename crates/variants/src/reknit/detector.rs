@@ -209,7 +209,7 @@ impl LearnedLateness {
     /// Decides repairs, and reduces the window for the first that was needed.
     fn decide(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         let (patience, sure) = (self.patience(cx), self.sure(cx));
-        let at_once = self.reduces_at_once();
+        let at_once = self.reduces_at_once() || !cx.snd.may_undo;
         let mut cause: Option<Repair> = None;
         for repair in self.repairs.iter_mut().filter(|repair| !repair.is_lost) {
             let due = repair.answered(patience).max(repair.opened + sure);

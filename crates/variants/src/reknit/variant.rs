@@ -31,6 +31,8 @@
 //! - *Once per congestion event.* Losses of segments that were sent before the sender could have known of the first
 //!   loss belong to the same event. If all RTTs of that round show a queue, so do losses in the next round trip: the
 //!   queue overflows until the sender responds.
+//! - *Trust.* The evidence comes from the receiver, which may lie. While an undo would do harm (`base/undo_limit.rs`), each
+//!   loss reduces the window at once, and for good.
 //! - *Undo.* A reduction is undone when all retransmissions of its event turn out to be spurious. The window becomes
 //!   what it would be without it, even if other reductions followed.
 //! - *Grow.* The window grows by the bytes delivered, including SACKed ones. Slow start pauses while a retransmission

@@ -69,6 +69,9 @@ impl Overtaking {
                 break;
             }
             verdicts.lost(id, Why::Overtaken);
+            if verdicts.is_full() {
+                return cx.now;
+            }
         }
         let newest = self.newest_suspect(cx, latest).map(|newest| newest.last_sent + patience);
         newest.filter(|overdue| *overdue > cx.now).unwrap_or(Instant::NEVER)

@@ -14,7 +14,8 @@
 //!
 //! **Departures.** In addition to RFC 8985 the variant uses PRR, CUBIC, undo by DSACK, and limited transmit by the
 //! pipe, which sends new data for everything that has left the network. Step 5 requires the longest remaining time of
-//! all candidates; it is taken from the newest one, without visiting the others.
+//! all candidates; it is taken from the newest one, without visiting the others. Undo is bounded, because the receiver may
+//! lie (`base/undo_limit.rs`).
 //!
 //! **Reproduces.** Worked examples of the steps of RFC 8985, in `tests/vectors/rack.rs`.
 //!
@@ -30,7 +31,7 @@ use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::{cubic, limited_transmit, prr, spurious_response};
+use crate::base::{cubic, limited_transmit, prr, spurious_response, undo_limit};
 use crate::composition::Composition;
 use crate::part::{Algorithm, Part};
 use crate::rule::{NEEDS_SACK, Rule};
@@ -51,6 +52,7 @@ pub(crate) const VARIANT: Variant = Variant {
     compose: || Composition {
         loss_detector: Arc::new(Config::default()),
         spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
+        undo_limit: Arc::new(undo_limit::Bounded::default()),
         spurious_response: Arc::new(spurious_response::Config::Instant),
         fast_recovery: Arc::new(prr::Config::default()),
         limited_transmit: Arc::new(limited_transmit::Config::Pipe),

@@ -18,7 +18,7 @@
 //!
 //! **Departures.** Random choices of the draft are computed from a seed and the bytes delivered. An ACK that delivers
 //! nothing changes nothing. Loss detection and undo are outside the draft: this variant uses those of `rack`, RFC 8985
-//! and DSACK.
+//! and DSACK, with its bounds of undo (`base/undo_limit.rs`).
 //!
 //! **Reproduces.** The test cases of the draft's appendix A, in `tests/vectors/bbr.rs`.
 //!
@@ -27,7 +27,7 @@
 use std::sync::Arc;
 
 use super::Config;
-use crate::base::spurious_response;
+use crate::base::{spurious_response, undo_limit};
 use crate::composition::Composition;
 use crate::time::rack;
 use crate::undo::dsack_det;
@@ -45,6 +45,7 @@ pub(crate) const VARIANT: Variant = Variant {
     compose: || Composition {
         loss_detector: Arc::new(rack::Config::default()),
         spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
+        undo_limit: Arc::new(undo_limit::Bounded::default()),
         spurious_response: Arc::new(spurious_response::Config::Instant),
         congestion_control: Arc::new(Config::default()),
         ..Composition::default()

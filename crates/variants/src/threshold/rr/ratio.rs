@@ -257,6 +257,7 @@ mod tests {
             hole: SegId(0),
             snd_nxt: Offset::DATA,
             retransmitted: 1,
+            is_final: false,
         };
         let snd = SendState { srtt: Some(ms(srtt_ms)), snapshot: Some(snapshot), ..given::state() };
         let (board, config) = (Scoreboard::default(), reknit_tcp::Config::default());

@@ -1,0 +1,97 @@
+//! Work that would take too long for one event: an acknowledgment of more segments than [`AT_ONCE`], or marks on more.
+//!
+//! It is done in parts, each of them an event of its own at the same time: the deadline of the sender is now, until
+//! nothing is left. So an owner of many connections can serve the others in between. An ACK of a hundred thousand
+//! segments becomes a few ACKs in a row, as if the receiver had sent them.
+
+use reknit_units::Instant;
+
+use super::reaction::{Loss, Reaction};
+use super::{AckInput, Sender};
+use crate::experiment::Experiment;
+use crate::scoreboard::{AT_ONCE, SegId};
+
+/// What is left to do, and since when.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    since: Instant,
+    /// An ACK that was processed in part.
+    ack: Option<AckInput>,
+    /// A receiver has reneged: SACK marks from here on are removed.
+    forget_from: Option<SegId>,
+    /// The retransmission timer expired: segments from here on may be marked lost.
+    give_up_from: Option<SegId>,
+}
+
+impl Backlog {
+    /// When to go on: at once if anything is left.
+    pub(super) fn due(&self) -> Instant {
+        let is_empty = self.ack.is_none() && self.forget_from.is_none() && self.give_up_from.is_none();
+        if is_empty { Instant::NEVER } else { self.since }
+    }
+}
+
+impl Sender {
+    /// Does the next part. False if there was nothing to do.
+    pub(super) fn work_off(&mut self, now: Instant) -> bool {
+        if !self.backlog.due().is_set() {
+            return false;
+        }
+        if let Some(from) = self.backlog.forget_from.take() {
+            self.forget_sacks_from(now, from);
+        } else if let Some(from) = self.backlog.give_up_from.take() {
+            if matches!(self.reaction, Reaction::Loss(Loss { probing: None })) {
+                self.give_up(now, from);
+            }
+            self.transmit(now);
+        } else if let Some(ack) = self.backlog.ack.take() {
+            self.process_ack(now, &ack);
+        }
+        true
+    }
+
+    /// Processes as much of an ACK as one event may; the rest is left.
+    pub(super) fn process_ack(&mut self, now: Instant, input: &AckInput) {
+        let part = self.board.end_of_first(AT_ONCE).filter(|end| input.ack > *end);
+        if let Some(end) = part {
+            let part = AckInput { ack: end, sack: None, experiment: Experiment::default(), ..input.clone() };
+            self.run_pipeline(now, &part);
+            self.leave_ack(now, input.clone());
+        } else if !self.run_pipeline(now, input) {
+            let mut rest = input.clone();
+            if let Some(report) = &mut rest.sack {
+                report.dsack = None; // it has been counted
+            }
+            self.leave_ack(now, rest);
+        }
+    }
+
+    /// An ACK arrives while another is not completely processed: they become one. A SACK block that is lost thereby is
+    /// reported again, or its data is retransmitted.
+    pub(super) fn merge_acks(&mut self, input: &AckInput) -> AckInput {
+        match self.backlog.ack.take() {
+            Some(left) if left.ack > input.ack => left,
+            Some(left) => AckInput { sack: input.sack.clone().or(left.sack), ..input.clone() },
+            None => input.clone(),
+        }
+    }
+
+    pub(super) fn has_ack_left(&self) -> bool {
+        self.backlog.ack.is_some()
+    }
+
+    fn leave_ack(&mut self, now: Instant, rest: AckInput) {
+        self.backlog.ack = Some(rest);
+        self.backlog.since = now;
+    }
+
+    pub(super) fn leave_forgetting(&mut self, now: Instant, from: SegId) {
+        self.backlog.forget_from = Some(from);
+        self.backlog.since = now;
+    }
+
+    pub(super) fn leave_giving_up(&mut self, now: Instant, from: SegId) {
+        self.backlog.give_up_from = Some(from);
+        self.backlog.since = now;
+    }
+}

@@ -1,0 +1,156 @@
+//! Catches receivers that acknowledge data before it arrives (optimistic ACKs, or losses that they conceal).
+//!
+//! Now and then a new segment is withheld: it takes its place in the scoreboard but does not leave. An honest receiver
+//! SACKs what follows; then the segment is sent, one round trip late and without a change of the window. A receiver that
+//! acknowledges it, or reports it as a duplicate, has lied: nobody can have received it. To a receiver, a withheld
+//! segment looks like a lost one, so a lie about losses is a lie about withheld segments too.
+//!
+//! A receiver that reports every retransmission as a duplicate does so for withheld segments as well, although they are
+//! sent once. A network can also duplicate a packet, so only a majority of such reports counts: then no reduction is
+//! undone any more.
+
+use reknit_units::{Bytes, Instant, Segments};
+
+use super::{AckInput, Outgoing, Sender};
+use crate::facts::Phase;
+use crate::scoreboard::{Cause, Duplicate, SegId};
+
+/// The interval of a new connection. It doubles with each passed test, up to the configured one: lies pay most in slow
+/// start.
+const FIRST_INTERVAL: u32 = 64;
+/// Segments that must be able to follow a withheld one, so that an honest receiver can SACK some of them.
+const FOLLOWERS: u64 = 3;
+/// A smaller window has no room for tests.
+const SMALLEST_WINDOW: u64 = 8;
+/// The last withheld segments that a DSACK may report.
+const REMEMBERED: usize = 8;
+
+/// When to withhold, and what was withheld.
+#[derive(Debug)]
+pub(super) struct Withholder {
+    /// Of a generator that the peer cannot predict (`SplitMix64`).
+    random: u64,
+    /// Segments until the next one is withheld.
+    countdown: u32,
+    interval: u32,
+    withheld: Option<SegId>,
+    /// Those that have been sent since, the newest last.
+    released: Vec<SegId>,
+    /// How many there were, and how many of them the receiver claims to have twice.
+    tests: u32,
+    claims: u32,
+}
+
+impl Withholder {
+    pub(super) fn new(secret: u64) -> Withholder {
+        let mut withholder = Withholder {
+            random: secret,
+            countdown: 0,
+            interval: FIRST_INTERVAL,
+            withheld: None,
+            released: Vec::new(),
+            tests: 0,
+            claims: 0,
+        };
+        withholder.countdown = withholder.draw();
+        withholder
+    }
+
+    /// Uniform from 1 to twice the interval.
+    fn draw(&mut self) -> u32 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        1 + ((mixed ^ (mixed >> 31)) >> 32) as u32 % (2 * self.interval)
+    }
+
+    /// The test is over.
+    fn restart(&mut self, every: Segments) {
+        self.withheld = None;
+        self.interval = (self.interval * 2).min(every.0.max(1));
+        self.countdown = self.draw();
+    }
+
+    fn note_released(&mut self, id: SegId) {
+        if self.released.len() == REMEMBERED {
+            self.released.remove(0);
+        }
+        self.released.push(id);
+        self.tests += 1;
+    }
+
+    /// Counts claims that segments arrived twice although they were sent once.
+    pub(super) fn note_duplicates(&mut self, duplicates: &[Duplicate]) {
+        let before = self.released.len();
+        self.released
+            .retain(|id| duplicates.iter().all(|duplicate| duplicate.id != *id || duplicate.transmissions > 2));
+        self.claims += (before - self.released.len()) as u32;
+    }
+
+    /// True if the receiver's DSACKs are lies.
+    pub(super) fn distrusts(&self) -> bool {
+        self.claims >= 2 && self.claims * 2 > self.tests
+    }
+}
+
+impl Sender {
+    /// True if the next new segment, of `len` bytes, is to be withheld.
+    pub(super) fn must_withhold(&mut self, len: u32, cause: Cause) -> bool {
+        let Some(withholder) = &mut self.withholder else { return false };
+        let (snd, followers) = (&self.state, self.state.smss * FOLLOWERS);
+        let end = snd.snd_nxt + Bytes(u64::from(len));
+        let fits = self.written.since(end) >= followers && (snd.snd_una + snd.snd_wnd).since(end) >= followers;
+        let calm = cause == Cause::New && snd.phase != Phase::Loss && snd.cwnd >= snd.smss * SMALLEST_WINDOW;
+        let is_full = Bytes(u64::from(len)) == snd.smss;
+        if withholder.withheld.is_some() || !snd.sack || !is_full || !calm || !fits {
+            return false;
+        }
+        withholder.countdown = withholder.countdown.saturating_sub(1);
+        withholder.countdown == 0
+    }
+
+    /// `id` has taken its place in the scoreboard but does not leave.
+    pub(super) fn withhold(&mut self, id: SegId) {
+        if let Some(withholder) = &mut self.withholder {
+            withholder.withheld = Some(id);
+        }
+    }
+
+    /// True if the ACK acknowledges what was withheld.
+    pub(super) fn catches(&self, input: &AckInput) -> bool {
+        let Some(id) = self.withholder.as_ref().and_then(|withholder| withholder.withheld) else { return false };
+        let Some(record) = self.board.get(id).filter(|record| record.transmissions == 1) else { return false };
+        let reported = input.sack.iter().flat_map(|report| report.blocks().iter().chain(&report.dsack));
+        input.ack > record.start
+            || reported.into_iter().any(|range| range.start < record.end() && record.start < range.end)
+    }
+
+    /// Sends the withheld segment once something above it was SACKed. It is not a retransmission, and no sign of a loss.
+    pub(super) fn release_withheld(&mut self, now: Instant) {
+        let (Some(withholder), Some(every)) = (&mut self.withholder, self.config.withhold_every) else { return };
+        let Some(id) = withholder.withheld else { return };
+        let was_sent = self.board.get(id).is_none_or(|record| record.transmissions > 1);
+        if was_sent {
+            withholder.restart(every); // by the retransmission timer
+            return;
+        }
+        if self.board.highest_sacked() <= Some(id) {
+            return;
+        }
+        withholder.note_released(id);
+        withholder.restart(every);
+        self.board.release(id, now);
+        let Some(record) = self.board.get(id) else { return };
+        self.outbox.push(Outgoing {
+            start: record.start,
+            len: record.len,
+            again: false,
+            stamped: now,
+            cause: Cause::New,
+        });
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_sent(now, id, &self.board);
+        }
+    }
+}

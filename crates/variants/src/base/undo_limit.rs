@@ -1,0 +1,259 @@
+//! Which reductions may be undone.
+//!
+//! The evidence that a reduction was spurious (DSACKs, echoed timestamps) comes from the receiver. A receiver that lies
+//! can have every reduction undone, and then takes the path from all other flows. `bounded` restores a window only while
+//! that does no harm.
+//!
+//! **Rules of `bounded`.**
+//! - *Queue.* A reduction is final if it is made while a queue stands: all RTTs of the last round trip exceed the
+//!   smallest by more than `queue` percent. Then a loss is more likely due to the queue than to reordering, and a path
+//!   with a queue stays busy with a smaller window too. The smallest RTT is that of the last one to two minutes.
+//! - *Budget.* An undo is followed by another one if there are fewer than `rounds` round trips between them. After
+//!   `in_a_row` such undos, the next reduction is final: if losses go on, the window was too large.
+
+use reknit_tcp::facts::{AckFacts, Context, Trigger, Turn};
+use reknit_tcp::seams::{Plugin, UndoLimit};
+use reknit_tcp::seq::Offset;
+use reknit_units::{Duration, Instant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::part::{Algorithm, Part};
+
+/// How long the smallest RTT is remembered, at least.
+const MEMORY: Duration = Duration::from_secs(60);
+
+/// No limit, as in the papers. No parameters.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Unlimited {}
+
+impl Algorithm for Unlimited {
+    const NAME: &'static str = "unlimited";
+    const SOURCE: &'static str = include_str!("undo_limit.rs");
+    const ABOUT: &'static str = "Every reduction may be undone";
+}
+
+impl Part<dyn UndoLimit> for Unlimited {
+    fn build(&self) -> Box<dyn UndoLimit> {
+        Box::new(NoLimit)
+    }
+}
+
+#[derive(Debug)]
+struct NoLimit;
+
+impl Plugin for NoLimit {}
+
+impl UndoLimit for NoLimit {
+    fn may_undo(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> bool {
+        true
+    }
+}
+
+/// Limits for receivers that may lie.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Bounded {
+    /// A queue stands if all RTTs of a round trip exceed the smallest by more than this, in percent.
+    #[schemars(range(min = 0, max = 10000))]
+    pub queue: u32,
+    /// Undos one after the other before a reduction is final.
+    #[schemars(range(min = 1, max = 1000))]
+    pub in_a_row: u32,
+    /// Undos are one after the other if there are at most this many round trips between them.
+    #[schemars(range(min = 1, max = 1000))]
+    pub rounds: u32,
+}
+
+impl Default for Bounded {
+    fn default() -> Bounded {
+        Bounded { queue: 25, in_a_row: 3, rounds: 4 }
+    }
+}
+
+impl Algorithm for Bounded {
+    const NAME: &'static str = "bounded";
+    const SOURCE: &'static str = include_str!("undo_limit.rs");
+    const ABOUT: &'static str = "A reduction may be undone while there is no standing queue, and not too often";
+}
+
+impl Part<dyn UndoLimit> for Bounded {
+    fn build(&self) -> Box<dyn UndoLimit> {
+        Box::new(Bounds {
+            config: self.clone(),
+            smallest: [Duration::MAX; 2],
+            since: Instant::ZERO,
+            rounds: [Duration::MAX; 2],
+            round_end: Offset::SYN,
+            in_a_row: 0,
+            calm_rounds: u32::MAX,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Bounds {
+    config: Bounded,
+    /// The smallest RTTs of the last minute that is over, and of the current one.
+    smallest: [Duration; 2],
+    /// When the current minute began.
+    since: Instant,
+    /// The smallest RTTs of the last round trip, and of the current one.
+    rounds: [Duration; 2],
+    /// The current round trip ends when this is acknowledged.
+    round_end: Offset,
+    /// Undos one after the other so far.
+    in_a_row: u32,
+    /// Round trips since the last of them.
+    calm_rounds: u32,
+}
+
+impl Bounds {
+    fn measure(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        if cx.now.since(self.since) > MEMORY {
+            self.smallest = [self.smallest[1], Duration::MAX];
+            self.since = cx.now;
+        }
+        if cx.snd.snd_una >= self.round_end && ack.advances() {
+            self.rounds = [self.rounds[1], Duration::MAX];
+            self.round_end = cx.snd.snd_nxt;
+            self.calm_rounds = self.calm_rounds.saturating_add(1);
+        }
+        let rtt = ack.rtt.unwrap_or(Duration::MAX);
+        self.smallest[1] = self.smallest[1].min(rtt);
+        self.rounds[1] = self.rounds[1].min(rtt);
+    }
+
+    /// Rule *Queue*.
+    fn queue_stands(&self) -> bool {
+        let base = self.smallest[0].min(self.smallest[1]);
+        let least = self.rounds[0].min(self.rounds[1]);
+        least < Duration::MAX && least > base + base * u64::from(self.config.queue) / 100
+    }
+
+    /// Rule *Budget*.
+    fn is_spent(&self) -> bool {
+        self.in_a_row >= self.config.in_a_row && self.calm_rounds <= self.config.rounds
+    }
+}
+
+impl UndoLimit for Bounds {
+    fn may_undo(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        self.measure(cx, ack);
+        !self.queue_stands() && !self.is_spent()
+    }
+
+    fn on_reduced(&mut self, _cx: &Context<'_>, _trigger: Trigger) {
+        if self.is_spent() {
+            self.in_a_row = 0;
+        }
+    }
+}
+
+impl Plugin for Bounds {
+    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
+        if let Turn::Spurious(_) = turn {
+            let follows = self.calm_rounds <= self.config.rounds;
+            self.in_a_row = if follows { self.in_a_row + 1 } else { 1 };
+            self.calm_rounds = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_tcp::facts::{SendState, Spurious};
+    use reknit_tcp::scoreboard::Scoreboard;
+    use reknit_units::Bytes;
+
+    use super::*;
+    use crate::base::given;
+
+    /// A connection with a round trip per call.
+    struct Path {
+        limit: Box<dyn UndoLimit>,
+        snd: SendState,
+        board: Scoreboard,
+        config: reknit_tcp::Config,
+        now: Instant,
+    }
+
+    impl Path {
+        fn new() -> Path {
+            let snd = SendState { snd_una: Offset(1), snd_nxt: Offset(1001), ..given::state() };
+            let limit = Part::<dyn UndoLimit>::build(&Bounded::default());
+            Path { limit, snd, board: Scoreboard::default(), config: reknit_tcp::Config::default(), now: Instant::ZERO }
+        }
+
+        /// A round trip with these RTTs in milliseconds. True if a reduction may be undone at its end.
+        fn round(&mut self, rtts: &[u64]) -> bool {
+            let (una, nxt) = (self.snd.snd_una, self.snd.snd_nxt);
+            self.snd.snd_una = nxt;
+            self.snd.snd_nxt = nxt + Bytes(1000);
+            let mut may = false;
+            for (i, rtt) in rtts.iter().enumerate() {
+                self.now = self.now + Duration::from_millis(1);
+                let una_before = if i == 0 { una } else { nxt };
+                let ack = AckFacts { una_before, ack: nxt, rtt: Some(Duration::from_millis(*rtt)), ..given::ack() };
+                let cx = Context { now: self.now, config: &self.config, snd: &self.snd, board: &self.board };
+                may = self.limit.may_undo(&cx, &ack);
+            }
+            may
+        }
+
+        fn undo(&mut self) {
+            let cx = Context { now: self.now, config: &self.config, snd: &self.snd, board: &self.board };
+            self.limit.on_turn(&cx, Turn::Spurious(Spurious::FastRetransmit));
+        }
+
+        fn reduce(&mut self) {
+            let cx = Context { now: self.now, config: &self.config, snd: &self.snd, board: &self.board };
+            self.limit.on_reduced(&cx, Trigger::FastRetransmit);
+        }
+    }
+
+    #[test]
+    fn a_reduction_under_a_standing_queue_is_final() {
+        let mut path = Path::new();
+        assert!(path.round(&[40, 41]));
+        assert!(path.round(&[60, 80]), "the round before had no queue");
+        assert!(!path.round(&[70, 80]));
+        assert!(path.round(&[80, 45]), "a single late segment is no queue");
+    }
+
+    #[test]
+    fn the_smallest_rtt_is_forgotten_after_two_minutes() {
+        let mut path = Path::new();
+        path.round(&[40]);
+        for _ in 0..3 {
+            path.round(&[80]);
+            path.now = path.now + Duration::from_secs(61);
+        }
+        assert!(path.round(&[80]));
+    }
+
+    #[test]
+    fn undos_in_a_row_have_a_budget() {
+        let mut path = Path::new();
+        for _ in 0..3 {
+            assert!(path.round(&[40]));
+            path.reduce();
+            path.undo();
+        }
+        assert!(!path.round(&[40]));
+        path.reduce();
+        assert!(path.round(&[40]), "one final reduction is enough");
+    }
+
+    #[test]
+    fn undos_far_apart_have_none() {
+        let mut path = Path::new();
+        for _ in 0..9 {
+            for _ in 0..6 {
+                assert!(path.round(&[40]));
+            }
+            path.undo();
+        }
+    }
+}
