@@ -1,8 +1,7 @@
 # The ends of a bulk transfer as RR-TCP's experiments configure them. Values that differ from ns-2's defaults follow the
 # RFCs that reknit implements, or the paper.
 
-Agent/TCP set packetSize_ 1000              ;# on the wire, ...
-Agent/TCP set useHeaders_ false             ;# ... headers included
+Agent/TCP set packetSize_ 1000              ;# ns-2 adds 40 bytes of headers, unless useHeaders_ is false
 Agent/TCP set window_ 50                    ;# the paper's maximum window
 Agent/TCP set minrto_ 1                     ;# RFC 6298
 Agent/TCP set tcpTick_ 0.1                  ;# as usual at the time of the paper

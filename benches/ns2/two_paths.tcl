@@ -9,6 +9,7 @@
 source [file join [file dirname [info script]] agents.tcl]
 lassign $argv variant longer back start seconds forward reverse trace
 
+Agent/TCP set useHeaders_ false             ;# 1000 bytes on the wire
 set ns [new Simulator]
 # A link between two nodes can exist only once, so each path has a node of its own behind its bottleneck.
 foreach node {s1 r1 first second r2 s2} { set $node [$ns node] }

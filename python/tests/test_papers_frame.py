@@ -138,6 +138,6 @@ def test_interpretations_are_evaluated_beside_the_default() -> None:
     }
     (verdict,) = _claims.judge([claim], results)
     assert verdict.outcome == "reproduced"
-    assert verdict.readings == {"worse": "not reproduced"}
+    assert verdict.readings == {"worse": "not met"}
     assert verdict.measured[0].least.value == 0.5
     assert verdict.measured[0].least.low is None  # one seed

@@ -12,6 +12,7 @@ from reknit.papers import _claims, _lab, _overview, _report, papers
 from reknit.papers._frame import Result, Tier
 from reknit.papers._lab import Lab
 from reknit.papers._statistics import bootstrap, jackknife
+from reknit.papers._vocabulary import Evidence
 from reknit.papers.rr_tcp import avoidance
 
 SMALL = Tier("quick", duration=0.015, seeds=2, points=2)
@@ -101,8 +102,10 @@ def test_a_report_is_small(report: Path) -> None:
 
 
 def outcomes(results: dict[str, Result]) -> dict[str, str]:
-    """Evaluate the claims about Fig. 4."""
-    return {v.claim.id: v.outcome for v in _claims.judge(_claims.claims(), results) if v.claim.experiments == ("R4",)}
+    """Evaluate the conditions of the claims about Fig. 4; two short runs decide nothing more."""
+    evidence = Evidence(results)
+    about = [claim for claim in _claims.claims() if claim.experiments == ("R4",)]
+    return {c.id: "reproduced" if _claims._is_met(c.gate, evidence)[0] else "not reproduced" for c in about}
 
 
 def test_a_broken_algorithm_is_detected(fig4: dict[str, Result], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +113,7 @@ def test_a_broken_algorithm_is_detected(fig4: dict[str, Result], monkeypatch: py
     as_published, late = outcomes(fig4), avoidance._late
     monkeypatch.setattr(avoidance, "_late", lambda share: {**late(share), "tcp.dsack": False})
     broken = outcomes(run_fig4())
-    about_dsack, about_sack = {"rr-fig4-1", "rr-fig4-6"}, {"rr-fig4-3"}
+    about_dsack, about_sack = {"rr-fig4-1", "rr-fig4-2", "rr-fig4-6"}, {"rr-fig4-3"}
     for id in about_dsack | about_sack:
         assert as_published[id] == "reproduced", id
     for id in about_dsack:

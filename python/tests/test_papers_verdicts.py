@@ -82,8 +82,8 @@ def test_published_numbers_are_a_score_of_their_own() -> None:
     assert verdict(exact, [2.0, 2.1, 2.0]).outcome == "reproduced"
     unsure = verdict(exact, [1.2, 1.2, 1.7, 1.75, 1.3])
     assert (unsure.outcome, unsure.number) == ("reproduced", "undecided")
-    assert unsure.needs_seeds
-    assert not verdict(exact, STEADY).needs_seeds
+    assert unsure.depends_on_seeds
+    assert not verdict(exact, STEADY).depends_on_seeds
 
 
 def test_more_seeds_for_what_depends_on_them() -> None:

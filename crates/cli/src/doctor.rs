@@ -12,6 +12,7 @@ pub(crate) fn run() -> Result<(), Failure> {
             State::Ok => "ok",
             State::Missing => "missing",
             State::Optional => "not available",
+            State::Attention => "attention",
         };
         (check.name.to_owned(), format!("{state}: {}", check.note))
     };

@@ -5,6 +5,7 @@ mod attacks;
 mod capture;
 mod compare;
 mod doctor;
+mod emulate;
 mod input;
 mod matrix;
 mod output;
@@ -39,6 +40,7 @@ pub use paths::draw;
   reknit compare --path two-paths-50ms           compare all variants on a path that reorders
   reknit simulate --path rr-tcp --variant rack   look at a single run
   reknit analyze slow.pcap                       tell what happened in a capture
+  reknit emulate --path lossy -- ping server     run any program over a path
 `reknit COMMAND --help` describes the options of a command, with examples.")]
 struct Cli {
     #[command(subcommand)]
@@ -69,6 +71,8 @@ enum Command {
     Testbed(testbed::Args),
     /// Run scripts of packets against calls, on the engine or live on the kernel
     Script(script::Args),
+    /// Run any program, such as curl, iperf3, ping or a shell, over an emulated path, live
+    Emulate(emulate::Args),
     /// Print the JSON Schema of results, analyses, paths, scenarios or variants
     Schema(schema::Args),
     /// Check what this machine can run, and explain how to enable the rest
@@ -141,11 +145,17 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Papers(args) => papers::run(&args),
         Command::Testbed(args) => testbed::run(&args),
         Command::Script(args) => script::run_scripts(&args),
+        Command::Emulate(args) => return finish(emulate::run(&args)),
         Command::Schema(args) => schema::run(&args),
         Command::Doctor => doctor::run(),
     };
+    finish(result.map(|()| 0))
+}
+
+/// The exit code; prints the error.
+fn finish(result: Result<u8, Failure>) -> u8 {
     match result {
-        Ok(()) => 0,
+        Ok(code) => code,
         Err(Failure::Usage(message)) => {
             eprintln!("error: {message}");
             2

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
+use crate::emulate::leftovers;
 use crate::namespace;
 
 /// The result of a check.
@@ -25,6 +26,8 @@ pub enum State {
     Missing,
     /// It is missing, and only optional features need it.
     Optional,
+    /// Something that the user should know.
+    Attention,
 }
 
 fn check(name: &'static str, found: bool, needed: bool, note: impl Into<String>) -> Check {
@@ -46,7 +49,7 @@ pub fn examine() -> Vec<Check> {
     let tun = Path::new("/dev/net/tun").exists();
     let namespace = namespace_error();
     let note = match &namespace {
-        None => "needed by reknit testbed".to_owned(),
+        None => "needed by reknit testbed and emulate".to_owned(),
         Some(error) => format!("{error}; run as root, or with CAP_SYS_ADMIN and CAP_NET_ADMIN"),
     };
     let algorithms = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
@@ -58,13 +61,25 @@ pub fn examine() -> Vec<Check> {
             "/dev/net/tun",
             tun,
             true,
-            if tun { "needed by reknit testbed" } else { "load the module: modprobe tun" },
+            if tun { "needed by reknit testbed and emulate" } else { "load the module: modprobe tun" },
         ),
         check("network namespaces", namespace.is_none(), true, note),
         check("kernel:cubic", have_cubic, true, format!("congestion controls of this kernel: {algorithms}")),
+        extra("nft", "nft", "connects reknit emulate to the outside", "apt install nftables"),
+        leftovers(),
         extra("tshark", "tshark", "reads captures in tests", "apt install tshark"),
         extra("ns-2", "ns", "an independent simulator, for `make bench`", "apt install ns2"),
     ]
+}
+
+/// What killed emulations have left behind.
+fn leftovers() -> Check {
+    let found = leftovers::found();
+    let note = match found.as_slice() {
+        [] => "nothing is left of killed emulations".to_owned(),
+        _ => format!("{} of killed emulations; the next `reknit emulate` removes them", found.join(", ")),
+    };
+    Check { name: "leftovers", state: if found.is_empty() { State::Ok } else { State::Attention }, note }
 }
 
 /// A program that only optional features need.
@@ -84,7 +99,7 @@ fn namespace_error() -> Option<String> {
     }
 }
 
-fn is_installed(program: &str) -> bool {
+pub(crate) fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

@@ -9,7 +9,7 @@ use reknit_path::{DropRange, Notice, Packet, Pipe, flow_hash};
 use reknit_tcp::SeqNum;
 use reknit_tcp::experiment::Dropped;
 use reknit_units::{Bytes, Duration, Instant};
-use reknit_wire::{Capture, DecodeError, Decoded, Interface, set_dropped};
+use reknit_wire::{Capture, DecodeError, Decoded, Interface, endpoints, set_dropped};
 
 use crate::clock::{Clock, TimeSource};
 use crate::observer::Observer;
@@ -32,6 +32,25 @@ pub(crate) struct Wire {
     copy: bool,
 }
 
+impl Wire {
+    pub(crate) fn new(bytes: Vec<u8>) -> Wire {
+        Wire { bytes, copy: false }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// True if the path has made it.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.copy
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
 impl Packet for Wire {
     fn size(&self) -> Bytes {
         Bytes(self.bytes.len() as u64)
@@ -42,8 +61,7 @@ impl Packet for Wire {
     }
 
     fn flow(&self) -> u32 {
-        Decoded::read(&self.bytes)
-            .map_or(0, |Decoded { endpoints, .. }| flow_hash(endpoints.source, endpoints.destination))
+        endpoints(&self.bytes).map_or(0, |endpoints| flow_hash(endpoints.source, endpoints.destination))
     }
 
     /// The IP header is not corrupted: between the two ends that would not matter, but a real router would drop the
@@ -113,7 +131,7 @@ impl Tap {
         Ok(Tap { capture, interface, time_of_day: clock.time_of_day() })
     }
 
-    fn see(&mut self, now: Instant, packet: &[u8]) -> io::Result<()> {
+    pub(crate) fn see(&mut self, now: Instant, packet: &[u8]) -> io::Result<()> {
         let at = self.time_of_day + now.since(Instant::ZERO);
         self.capture.packet(self.interface, at, packet, packet.len())
     }
@@ -210,7 +228,7 @@ impl<C: TimeSource, E: Endpoint> Emulator<'_, C, E> {
         if let Some(tap) = &mut side.tap {
             tap.see(now, packet)?;
         }
-        side.pipe.push(now, Wire { bytes: packet.to_vec(), copy: false });
+        side.pipe.push(now, Wire::new(packet.to_vec()));
         while side.pipe.pop_lost().is_some() {}
         Ok(())
     }

@@ -28,8 +28,12 @@ const LOCAL_PORT: u16 = 8080;
 const REMOTE_PORT: u16 = 9000;
 /// The peer's initial sequence number: the numbers wrap in every script.
 const PEER_ISN: u32 = u32::MAX - 70;
-/// How far times may differ: the kernel rounds timers to its tick, and the machine is shared.
+/// `tcpi_state` of an established connection.
+const ESTABLISHED: u8 = 1;
+/// How far times may differ, because the machine is shared.
 const TOLERANCE: Duration = Duration::from_millis(30);
+/// And which share of a timer: the kernel's timers are exact to an eighth.
+const SHARE: u64 = 8;
 /// Longer scripts are not run, because time is real.
 const LONGEST: Duration = Duration::from_secs(15);
 
@@ -118,6 +122,7 @@ struct Kernel {
     isn: Option<u32>,
     /// Its timestamp clock minus that of the script.
     clock_offset: Option<u32>,
+    delays_acks: bool,
 }
 
 impl Kernel {
@@ -133,7 +138,16 @@ impl Kernel {
         Kernel::set_options(&socket, script)?;
         let clock = Clock::start();
         let start = clock.now();
-        Ok(Kernel { device, clock, start, socket: Some(socket), listens: false, isn: None, clock_offset: None })
+        Ok(Kernel {
+            device,
+            clock,
+            start,
+            socket: Some(socket),
+            listens: false,
+            isn: None,
+            clock_offset: None,
+            delays_acks: false,
+        })
     }
 
     /// Makes the namespace, its device and a socket, which keeps the namespace when this thread has ended.
@@ -208,6 +222,14 @@ impl Kernel {
             timestamps.val = timestamps.val.wrapping_sub(offset);
         }
         relative
+    }
+
+    /// Acknowledges as later in a connection: at the beginning the kernel acknowledges every segment at once.
+    fn delay_acks(&mut self) {
+        let is_open = self.info().is_some_and(|info| info.tcpi_state == ESTABLISHED);
+        if let Some(socket) = self.socket.as_ref().filter(|_| is_open && !self.delays_acks) {
+            self.delays_acks = set_number(socket, libc::TCP_QUICKACK, 0).is_ok();
+        }
     }
 
     /// The connection's socket: of a passive open the accepted one, if there is one.
@@ -315,6 +337,8 @@ impl Subject for Kernel {
     }
 
     fn deliver(&mut self, segment: &Segment) -> Result<(), String> {
+        self.accept();
+        self.delay_acks();
         let mut absolute = shifted(segment, PEER_ISN, self.isn.unwrap_or(0));
         if let Some(Timestamps { ecr, .. }) = absolute.options.timestamps.as_mut().filter(|t| t.ecr > 0) {
             *ecr = ecr.wrapping_add(self.clock_offset.unwrap_or(0));
@@ -373,8 +397,8 @@ impl Subject for Kernel {
         })
     }
 
-    fn tolerance(&self) -> Duration {
-        TOLERANCE
+    fn tolerance(&self, waited: Duration) -> Duration {
+        TOLERANCE + waited / SHARE
     }
 
     /// The kernel also pushes when a send buffer or half of the window is full.

@@ -1,10 +1,12 @@
 //! Real time: the engine and the paths with TUN devices, network namespaces and the kernel.
 //!
 //! [`testbed`] connects two ends by a path model in real time. Each end is the engine, or the TCP of the running kernel
-//! in a network namespace that is removed when the program ends. [`doctor`] checks what this machine can run.
+//! in a network namespace that is removed when the program ends. [`emulate`] runs any program with a path as its only
+//! way out. [`doctor`] checks what this machine can run.
 
 mod clock;
 pub mod doctor;
+pub mod emulate;
 mod emulator;
 mod end;
 mod engine_end;

@@ -37,7 +37,7 @@ pub(crate) fn enter_empty() -> io::Result<()> {
 
 /// Waits until the kernel has enabled an IPv6 address. This takes a moment even without duplicate address detection,
 /// and until then nothing can be bound to the address.
-fn wait_for(local: IpAddr) -> io::Result<()> {
+pub(crate) fn wait_for(local: IpAddr) -> io::Result<()> {
     const STEP: Duration = Duration::from_millis(1);
     const STEPS: u32 = 3000;
     for _ in 0..STEPS {
@@ -51,7 +51,7 @@ fn wait_for(local: IpAddr) -> io::Result<()> {
 
 /// Settings of the new namespace: no state is kept from earlier connections, and there is no duplicate address
 /// detection. A kernel without one of these settings works too.
-fn configure() {
+pub(crate) fn configure() {
     for (key, value) in [
         ("net/ipv4/tcp_no_metrics_save", "1"),
         ("net/ipv6/conf/all/accept_dad", "0"),

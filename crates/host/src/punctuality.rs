@@ -22,7 +22,7 @@ impl Lateness {
         let _ = self.0.record(left.since(due).as_nanos() / 1000); // grows as needed, up to 2^64
     }
 
-    fn quantile(&self, share: f64) -> Duration {
+    pub(crate) fn quantile(&self, share: f64) -> Duration {
         Duration::from_micros(self.0.value_at_quantile(share))
     }
 }

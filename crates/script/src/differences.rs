@@ -27,6 +27,9 @@ pub struct Difference {
     pub right: Right,
     /// Why, with the section.
     pub why: String,
+    /// It depends on the moment: in some runs the kernel does what the script says.
+    #[serde(default)]
+    pub sometimes: bool,
 }
 
 /// Who is right by the RFC.

@@ -140,7 +140,7 @@ impl Subject for Engine {
         }))
     }
 
-    fn tolerance(&self) -> Duration {
+    fn tolerance(&self, _waited: Duration) -> Duration {
         Duration::ZERO
     }
 }

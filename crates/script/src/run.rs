@@ -6,7 +6,7 @@ use reknit_tcp::segment::Segment;
 use reknit_units::Duration;
 
 use crate::notation::{Field, Fields, Pattern, brief, full, with};
-use crate::{Call, Event, Line, Script, Variable};
+use crate::{Call, Event, Script, Variable};
 
 /// The value of a variable.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -55,8 +55,8 @@ pub trait Subject {
     /// What went wrong, other than TCP.
     fn value(&mut self, variable: Variable, expected: Value) -> Result<Option<Value>, String>;
 
-    /// How far times may differ from those of the script.
-    fn tolerance(&self) -> Duration;
+    /// How far the time of a segment may differ from that of the script, `waited` after the event before it.
+    fn tolerance(&self, waited: Duration) -> Duration;
 
     /// True if flags that only inform, PSH, must be the same.
     fn compares_push(&self) -> bool {
@@ -89,40 +89,56 @@ pub struct Ran {
 }
 
 /// Runs `script` against `subject`.
+///
+/// If the subject sends something late, within its tolerance, everything after it happens later by the same time.
 pub fn run(script: &Script, subject: &mut dyn Subject) -> Ran {
     let mut transcript = Vec::new();
+    let (mut before, mut late) = (Duration::ZERO, Duration::ZERO);
     let failure = script.lines.iter().find_map(|line| {
-        let message = step(line, subject, &mut transcript).err()?;
-        Some(Failure { line: line.number, message })
+        let waited = line.at - std::mem::replace(&mut before, line.at);
+        let happened = step(&line.event, line.at + late, waited, subject, &mut transcript);
+        late = late.max(happened.as_ref().map_or(Duration::ZERO, |at| *at - line.at));
+        Some(Failure { line: line.number, message: happened.err()? })
     });
     let failure = failure.or_else(|| {
         let last = script.lines.last()?;
-        let message = quiet_until(last.at + subject.tolerance(), subject, &mut transcript).err()?;
+        let until = last.at + late + subject.tolerance(Duration::ZERO);
+        let message = quiet_until(until, subject, &mut transcript).err()?;
         Some(Failure { line: last.number, message: format!("after the last line {message}") })
     });
     Ran { failure, transcript }
 }
 
-fn step(line: &Line, subject: &mut dyn Subject, transcript: &mut Vec<String>) -> Result<(), String> {
-    if let Event::Sends(pattern) = &line.event {
-        return expect(line.at, pattern, subject, transcript);
+/// Returns when the event happened.
+fn step(
+    event: &Event,
+    at: Duration,
+    waited: Duration,
+    subject: &mut dyn Subject,
+    transcript: &mut Vec<String>,
+) -> Result<Duration, String> {
+    if let Event::Sends(pattern) = event {
+        return expect(at, pattern, subject.tolerance(waited), subject, transcript);
     }
-    quiet_until(line.at, subject, transcript)?;
-    match &line.event {
+    quiet_until(at, subject, transcript)?;
+    match event {
         Event::Gets(segment) => {
-            transcript.push(format!("{:>10} < {}", time_text(line.at), full(segment)));
-            subject.deliver(segment)
+            transcript.push(format!("{:>10} < {}", time_text(at), full(segment)));
+            subject.deliver(segment)?;
         }
         Event::Call(call) => {
-            transcript.push(format!("{:>10}   {call:?}", time_text(line.at)));
-            subject.call(*call)
+            transcript.push(format!("{:>10}   {call:?}", time_text(at)));
+            subject.call(*call)?;
         }
         Event::Check(variable, expected) => match subject.value(*variable, *expected)? {
-            Some(found) if found != *expected => Err(format!("{} is {found} instead of {expected}", variable.name())),
-            _ => Ok(()),
+            Some(found) if found != *expected => {
+                return Err(format!("{} is {found} instead of {expected}", variable.name()));
+            }
+            _ => {}
         },
-        Event::Sends(_) | Event::Nothing => Ok(()),
+        Event::Sends(_) | Event::Nothing => {}
     }
+    Ok(at)
 }
 
 /// A time as scripts write it, exact.
@@ -152,10 +168,10 @@ fn quiet_until(until: Duration, subject: &mut dyn Subject, transcript: &mut Vec<
 fn expect(
     at: Duration,
     pattern: &Pattern,
+    tolerance: Duration,
     subject: &mut dyn Subject,
     transcript: &mut Vec<String>,
-) -> Result<(), String> {
-    let tolerance = subject.tolerance();
+) -> Result<Duration, String> {
     let Some((sent, segment)) = subject.next_sent(at + tolerance)? else {
         return Err(format!("nothing was sent until {}", time_text(at + tolerance)));
     };
@@ -172,7 +188,7 @@ fn expect(
     if sent.abs_diff(at) > tolerance {
         return Err(format!("it was sent at {} instead of {}", time_text(sent), time_text(at)));
     }
-    Ok(())
+    Ok(sent)
 }
 
 impl Pattern {

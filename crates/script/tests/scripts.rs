@@ -46,13 +46,6 @@ fn main() -> ExitCode {
             filtered += 1;
             continue;
         }
-        if std::env::args().any(|a| a == "--update") {
-            let text = std::fs::read_to_string(&path).unwrap();
-            match reknit_script::update(&name, &text) {
-                Ok(t) => std::fs::write(&path, t).unwrap(),
-                Err(e) => eprintln!("{e}"),
-            }
-        }
         let failed = failure(&path);
         eprintln!("test {name} ... {}", if failed.is_some() { "FAILED" } else { "ok" });
         passed += u32::from(failed.is_none());

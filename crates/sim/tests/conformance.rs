@@ -43,6 +43,10 @@ const OTHER_UNDOS: &[Exempt] = &[
     ("reknit-reno", "an undo also concerns reductions before the last"),
 ];
 
+/// Variants whose window also grows on the ACK that undoes a reduction.
+const GROWING_UNDOS: &[Exempt] =
+    &[("linux", "in slow start by as much as is acknowledged, otherwise by less than a segment")];
+
 /// Variants whose undo does not set the window.
 const NO_UNDOS: &[Exempt] = &[("bbr1", "a model of the path sets the window")];
 
@@ -109,6 +113,7 @@ struct Bounds {
     undo_sets_window: bool,
     /// An undo restores at most the window before the last reduction; if false, at most the largest window so far.
     last_bounds_undo: bool,
+    undo_grows: bool,
     largest_window: [Bytes; 2],
     before: Before,
     violation: Option<String>,
@@ -126,6 +131,7 @@ struct Before {
     smss: Bytes,
     cwnd: Bytes,
     cwnd_before_cut: Option<Bytes>,
+    flight_size: Bytes,
 }
 
 impl Before {
@@ -141,6 +147,7 @@ impl Before {
             smss: info.smss,
             cwnd: info.cwnd,
             cwnd_before_cut: info.cwnd_before_cut,
+            flight_size: info.flight_size,
         }
     }
 }
@@ -160,6 +167,7 @@ impl Bounds {
             keeps_alive: [0, 1].map(|end: usize| case.configs[end].keep_alive.is_some()),
             undo_sets_window: !is_exempt(NO_UNDOS, variant),
             last_bounds_undo: !is_exempt(OTHER_UNDOS, variant),
+            undo_grows: is_exempt(GROWING_UNDOS, variant),
             largest_window: [Bytes::ZERO; 2],
             before: Before::default(),
             violation: None,
@@ -183,7 +191,8 @@ impl Bounds {
         let inflates = !after.sack && after.phase == Phase::Recovery;
         let inflation = if inflates { after.smss } else { Bytes::ZERO };
         let reduced = if self.last_bounds_undo { before.cwnd_before_cut } else { Some(self.largest_window[end]) };
-        let restored = reduced.unwrap_or_default().max(before.cwnd) + inflation;
+        let growth = if self.undo_grows { before.flight_size + before.smss } else { Bytes::ZERO };
+        let restored = reduced.unwrap_or_default().max(before.cwnd) + inflation + growth;
         let is_undo = self.undo_sets_window && after.undos > before.undos && after.cuts == before.cuts;
         if is_undo && after.cwnd > restored {
             return Some(format!("an undo raised cwnd from {} to {}, above {restored}", before.cwnd, after.cwnd));

@@ -263,6 +263,15 @@ impl Config {
         self.receive_buffer.in_bytes(Bytes(u64::from(self.mss)))
     }
 
+    /// The smallest shift with which a window of the buffer's size fits into 16 bits (RFC 7323 §2.2).
+    pub fn window_shift(&self) -> u8 {
+        let mut shift = 0;
+        while shift < 14 && self.receive_buffer_size().0 >> shift > u64::from(u16::MAX) {
+            shift += 1;
+        }
+        shift
+    }
+
     /// Checks the values that serde cannot check.
     ///
     /// # Errors

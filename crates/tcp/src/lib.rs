@@ -39,7 +39,7 @@ pub mod stats;
 mod stream;
 
 pub use config::Config;
-pub use connection::{CloseReason, Connection, Identity, Info, Output, State, reset_for};
+pub use connection::{CloseReason, Connection, Identity, Info, Output, State, TimeWait, reset_for};
 pub use isn::IsnKey;
 pub use receiver::Delivery;
 pub use segment::Segment;

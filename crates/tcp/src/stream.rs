@@ -41,6 +41,18 @@ impl Stream {
         Stream::new(Connection::listen(now, config.clone(), plugins, identity), send_buffer)
     }
 
+    /// Opens passively from a SYN cookie (see [`Connection::resume`]).
+    pub fn resume(
+        now: Instant,
+        config: &Arc<Config>,
+        plugins: Plugins,
+        identity: Identity,
+        syn: &Segment,
+        send_buffer: Bytes,
+    ) -> Stream {
+        Stream::new(Connection::resume(now, config.clone(), plugins, identity, syn), send_buffer)
+    }
+
     fn new(connection: Connection, send_buffer: Bytes) -> Stream {
         Stream {
             connection,
@@ -52,6 +64,27 @@ impl Stream {
     /// The connection itself, for its state and counters.
     pub fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// The connection, to change its options. Bytes must go through the stream.
+    pub fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// Changes how much may be written ahead of the peer's acknowledgments. What was written already stays.
+    pub fn set_send_buffer(&mut self, limit: Bytes) {
+        self.send.limit = limit.0 as usize;
+    }
+
+    /// Releases memory that only a busy connection needs.
+    pub fn shrink(&mut self) {
+        self.connection.shrink();
+        if self.send.bytes.is_empty() {
+            self.send.bytes = VecDeque::new();
+        }
+        if self.connection.readable() == Bytes::ZERO && !self.connection.has_gaps() {
+            self.receive.shrink();
+        }
     }
 
     /// Writes as much of `bytes` as fits the buffer; returns how many.
@@ -209,6 +242,11 @@ impl ReceiveBuffer {
                 self.spare.extend(empty.filter(|_| self.spare.len() < SPARE_PAGES));
             }
         }
+    }
+
+    /// Nothing is stored: releases all pages.
+    fn shrink(&mut self) {
+        (self.pages, self.spare) = (VecDeque::new(), Vec::new());
     }
 
     /// Bytes allocated for the stream.

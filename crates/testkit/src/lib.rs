@@ -4,6 +4,7 @@
 //! segment `n` reach the receiver and returns the ACK that it would send; `deliver(ack)` passes that to the sender. In
 //! between, a test may lose, delay or change the ACK.
 pub mod bottleneck;
+pub mod flight;
 pub mod network;
 pub mod peer;
 

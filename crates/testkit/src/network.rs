@@ -1,17 +1,16 @@
 //! Two engines, their applications, and a network that loses, delays, reorders, duplicates and corrupts their packets
 //! at random, for tests of all variants.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use reknit_path::{Phases, Stream as Random, StreamId};
 use reknit_tcp::config::{DecreaseOf, KeepAlive, MaxWindowCaps, Retransmit, RttSamples};
-use reknit_tcp::segment::Ecn;
 use reknit_tcp::{CloseReason, Config, Connection, Identity, Output, Segment, SeqNum, State, Stream};
 use reknit_units::{Bytes, Capacity, Duration, Instant, Segments};
 use reknit_variants::Composition;
 use reknit_wire::{Decoded, Endpoints, encode};
+
+use crate::flight::Flight;
 
 /// What the network does to each packet.
 #[derive(Clone, Copy, Debug)]
@@ -244,13 +243,8 @@ pub struct Model<W = ()> {
     start: Instant,
     ends: [End; 2],
     endpoints: [Endpoints; 2],
-    network: Network,
     polling: Polling,
-    /// The network's random decisions for the packets of each end.
-    random: [Random; 2],
-    /// Packets in flight by time and order: the end that they go to, and their bytes.
-    flying: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
-    serial: u64,
+    flight: Flight,
     payload: Vec<u8>,
     packet: Vec<u8>,
 }
@@ -286,11 +280,8 @@ impl<W: Watch> Model<W> {
             start: now,
             ends: [end(0), end(1)],
             endpoints: [endpoints, endpoints.reversed()],
-            network: case.network,
             polling,
-            random: [0, 1].map(|stage| StreamId { seed: case.seed, stage, phases: Phases::Fixed }.stream(0)),
-            flying: BTreeMap::new(),
-            serial: 0,
+            flight: Flight::new(case.network, case.seed),
             payload: Vec::new(),
             packet: Vec::new(),
         }
@@ -365,12 +356,9 @@ impl<W: Watch> Model<W> {
                 return Err(format!("{} bytes of payload in {segment:?}", payload.len()));
             }
             self.watch.sent(self.now, end, &segment);
-            let marking = self.network.marking;
-            if marking > 0.0 && segment.ecn == Ecn::Capable0 && self.random[end].chance(marking) {
-                segment.ecn = Ecn::Congested;
-            }
+            self.flight.mark(end, &mut segment);
             encode(self.endpoints[end], &segment, &payload, &mut packet);
-            self.send(end, &packet);
+            self.flight.send(self.now, end, &packet);
             true
         } else {
             false
@@ -379,30 +367,9 @@ impl<W: Watch> Model<W> {
         Ok(sends)
     }
 
-    fn send(&mut self, from: usize, packet: &[u8]) {
-        let network = self.network;
-        let random = &mut self.random[from];
-        let copies = 1 + usize::from(random.chance(network.duplication));
-        for _ in 0..copies {
-            let lost = random.chance(network.loss);
-            let damaged = random.chance(network.damage);
-            let jitter = Duration::from_millis(network.jitter_ms).mul_f64(random.uniform());
-            let at = self.now + Duration::from_millis(network.delay_ms) + jitter;
-            let mut packet = packet.to_vec();
-            let which = (0..packet.len()).position(|_| random.chance(0.02)).unwrap_or(0);
-            if damaged {
-                packet[which] ^= 0x5a;
-            }
-            if !lost {
-                self.serial += 1;
-                self.flying.insert((at, self.serial), (1 - from, packet));
-            }
-        }
-    }
-
     /// The time of the next event.
     fn next(&self) -> Option<Instant> {
-        let arrival = self.flying.keys().next().map_or(Instant::NEVER, |(at, _)| *at);
+        let arrival = self.flight.next();
         let timers = self.ends.iter().map(|end| end.stream.connection().deadline());
         let reads = self.ends.iter().filter(|end| end.is_reading_later()).map(|end| end.next_read);
         let next = timers.chain(reads).fold(arrival, Instant::min);
@@ -423,8 +390,7 @@ impl<W: Watch> Model<W> {
         for end in 0..2 {
             self.happen(end, Event::Timer, Stream::on_timer)?;
         }
-        while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= self.now) {
-            let (to, packet) = entry.remove();
+        while let Some((to, packet)) = self.flight.take(self.now) {
             if let Ok(decoded) = Decoded::read(&packet) {
                 if decoded.endpoints != self.endpoints[1 - to] {
                     return Err("corruption was not detected".to_owned());

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`header`], [`seam`], [`rule`], [`part`], [`slot`], [`composition`], [`variant`] | what parts and variants are |
 //! | [`base`] | what the RFCs specify, and what several families share |
-//! | [`undo`], [`threshold`], [`wait`], [`time`], [`linux`], [`receiver`], [`limit`], [`reknit`], [`bbr`] | the families |
+//! | [`undo`], [`threshold`], [`wait`], [`time`], [`linux`], [`receiver`], [`bbr`], [`limit`], [`reknit`] | the families |
 //! | [`template`] | a starting point for the file of a new algorithm |
 //! | [`registry`], [`library`], [`rules`], [`file`](mod@file), `schema` | the list of variants, and variants defined in files |
 

@@ -1,15 +1,17 @@
 //! Segments as IP packets, and capture files.
 //!
 //! [`encode`] and [`Decoded::read`] convert between a [`reknit_tcp::Segment`] with its payload and an IPv4 or IPv6
-//! packet, with all checksums. [`Capture`] writes packets to a pcapng file.
+//! packet, with all checksums. [`Icmp`] reads the ICMP messages that concern TCP. [`Capture`] writes packets to a pcapng file.
 
 mod capture;
 mod experiment;
+mod icmp;
 mod packet;
 
 pub use capture::{Capture, Interface};
 pub use experiment::set_dropped;
-pub use packet::{DecodeError, Decoded, encode, set_congested};
+pub use icmp::{Icmp, IcmpKind};
+pub use packet::{DecodeError, Decoded, HOP_LIMIT, encode, encode_headers, encode_with, endpoints, set_congested};
 
 use std::net::SocketAddr;
 

@@ -1,7 +1,8 @@
 //! An IP packet with a TCP segment.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use etherparse::checksum::Sum16BitWords;
 use etherparse::{
     IpEcn, IpNumber, Ipv4Header, Ipv6Header, NetSlice, SlicedPacket, TcpHeader, TcpOptionElement, TcpOptionsIterator,
     TransportSlice,
@@ -12,8 +13,8 @@ use reknit_tcp::{Segment, SeqNum};
 
 use crate::{Endpoints, experiment};
 
-/// The initial TTL or hop limit.
-const TTL: u8 = 64;
+/// The initial TTL or hop limit (RFC 1700).
+pub const HOP_LIMIT: u8 = 64;
 
 /// Writes the IP packet with `segment` and `payload` to `into`, which is cleared first.
 ///
@@ -23,29 +24,25 @@ const TTL: u8 = 64;
 /// If the two addresses are of different families, or if the options do not fit a header; options of the engine always
 /// do.
 pub fn encode(endpoints: Endpoints, segment: &Segment, payload: &[u8], into: &mut Vec<u8>) {
+    encode_with(endpoints, HOP_LIMIT, segment, payload, into);
+}
+
+/// As [`encode`], with this TTL or hop limit.
+///
+/// # Panics
+/// As [`encode`].
+pub fn encode_with(endpoints: Endpoints, hop_limit: u8, segment: &Segment, payload: &[u8], into: &mut Vec<u8>) {
     into.clear();
     let mut tcp = tcp_header(endpoints, segment);
     let len = tcp.header_len() + payload.len();
     match (endpoints.source.ip(), endpoints.destination.ip()) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            let mut ip = Ipv4Header::new(len as u16, TTL, IpNumber::TCP, source.octets(), destination.octets())
-                .expect("a segment fits a packet");
-            ip.dont_fragment = true;
-            ip.ecn = ecn_to_wire(segment.ecn);
-            ip.header_checksum = ip.calc_header_checksum();
+            let ip = ipv4_header(source, destination, hop_limit, segment.ecn, len);
             tcp.checksum = tcp.calc_checksum_ipv4(&ip, payload).expect("a segment fits a packet");
             into.extend_from_slice(&ip.to_bytes());
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
-            let ip = Ipv6Header {
-                traffic_class: ecn_to_wire(segment.ecn).value(),
-                payload_length: len as u16,
-                next_header: IpNumber::TCP,
-                hop_limit: TTL,
-                source: source.octets(),
-                destination: destination.octets(),
-                ..Ipv6Header::default()
-            };
+            let ip = ipv6_header(source, destination, hop_limit, segment.ecn, len);
             tcp.checksum = tcp.calc_checksum_ipv6(&ip, payload).expect("a segment fits a packet");
             into.extend_from_slice(&ip.to_bytes());
         }
@@ -53,6 +50,63 @@ pub fn encode(endpoints: Endpoints, segment: &Segment, payload: &[u8], into: &mu
     }
     into.extend_from_slice(&tcp.to_bytes());
     into.extend_from_slice(payload);
+}
+
+/// Writes the headers of the IP packet with `segment` and a payload of `payload_len` bytes to `into`, which is cleared
+/// first. Its TCP checksum is that of the pseudo-header only: the device that sends the packet adds the rest, as virtio
+/// calls it. Returns the length of the IP header.
+///
+/// # Panics
+/// As [`encode`].
+pub fn encode_headers(
+    endpoints: Endpoints,
+    hop_limit: u8,
+    segment: &Segment,
+    payload_len: usize,
+    into: &mut Vec<u8>,
+) -> usize {
+    into.clear();
+    let mut tcp = tcp_header(endpoints, segment);
+    let len = tcp.header_len() + payload_len;
+    let pseudo = match (endpoints.source.ip(), endpoints.destination.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let ip = ipv4_header(source, destination, hop_limit, segment.ecn, len);
+            into.extend_from_slice(&ip.to_bytes());
+            Sum16BitWords::new().add_4bytes(source.octets()).add_4bytes(destination.octets())
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let ip = ipv6_header(source, destination, hop_limit, segment.ecn, len);
+            into.extend_from_slice(&ip.to_bytes());
+            Sum16BitWords::new().add_16bytes(source.octets()).add_16bytes(destination.octets())
+        }
+        _ => panic!("addresses of different families"),
+    };
+    let pseudo = pseudo.add_2bytes([0, IpNumber::TCP.0]).add_2bytes((len as u16).to_be_bytes());
+    tcp.checksum = !pseudo.ones_complement().to_be();
+    let ip_len = into.len();
+    into.extend_from_slice(&tcp.to_bytes());
+    ip_len
+}
+
+fn ipv4_header(source: Ipv4Addr, destination: Ipv4Addr, hop_limit: u8, ecn: Ecn, len: usize) -> Ipv4Header {
+    let mut ip = Ipv4Header::new(len as u16, hop_limit, IpNumber::TCP, source.octets(), destination.octets())
+        .expect("a segment fits a packet");
+    ip.dont_fragment = true;
+    ip.ecn = ecn_to_wire(ecn);
+    ip.header_checksum = ip.calc_header_checksum();
+    ip
+}
+
+fn ipv6_header(source: Ipv6Addr, destination: Ipv6Addr, hop_limit: u8, ecn: Ecn, len: usize) -> Ipv6Header {
+    Ipv6Header {
+        traffic_class: ecn_to_wire(ecn).value(),
+        payload_length: len as u16,
+        next_header: IpNumber::TCP,
+        hop_limit,
+        source: source.octets(),
+        destination: destination.octets(),
+        ..Ipv6Header::default()
+    }
 }
 
 fn tcp_header(endpoints: Endpoints, segment: &Segment) -> TcpHeader {
@@ -129,6 +183,8 @@ fn ecn_from_wire(bits: u8) -> Ecn {
 pub struct Decoded<'a> {
     /// Its addresses.
     pub endpoints: Endpoints,
+    /// The TTL or hop limit with which it arrived.
+    pub hop_limit: u8,
     /// Its segment.
     pub segment: Segment,
     /// The segment's payload.
@@ -155,26 +211,44 @@ impl Decoded<'_> {
     /// # Errors
     /// If the packet is corrupted, or is not a complete TCP segment.
     pub fn read(packet: &[u8]) -> Result<Decoded<'_>, DecodeError> {
+        Decoded::read_checking(packet, true)
+    }
+
+    /// Reads a packet whose TCP checksum the device has verified, or that never left this machine and has none.
+    ///
+    /// # Errors
+    /// If the packet is corrupted, or is not a complete TCP segment.
+    pub fn read_verified(packet: &[u8]) -> Result<Decoded<'_>, DecodeError> {
+        Decoded::read_checking(packet, false)
+    }
+
+    fn read_checking(packet: &[u8], checks: bool) -> Result<Decoded<'_>, DecodeError> {
         let sliced = SlicedPacket::from_ip(packet).map_err(|error| DecodeError::Malformed(error.to_string()))?;
         let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { return Err(DecodeError::NotTcp) };
         // Computed over the bytes as received, so that reserved bits are included.
-        let (source, destination, ecn, checksum) = match &sliced.net {
+        let (source, destination, hop_limit, ecn, checksum) = match &sliced.net {
             Some(NetSlice::Ipv4(ip)) => {
                 let ip = ip.header();
                 if !is_same_sum(ip.header_checksum(), ip.to_header().calc_header_checksum()) {
                     return Err(DecodeError::Checksum("IPv4"));
                 }
-                let checksum = tcp.calc_checksum_ipv4(ip.source(), ip.destination());
-                (IpAddr::from(ip.source()), IpAddr::from(ip.destination()), ip.ecn().value(), checksum)
+                let checksum = checks.then(|| tcp.calc_checksum_ipv4(ip.source(), ip.destination()));
+                (IpAddr::from(ip.source()), IpAddr::from(ip.destination()), ip.ttl(), ip.ecn().value(), checksum)
             }
             Some(NetSlice::Ipv6(ip)) => {
                 let ip = ip.header();
-                let checksum = tcp.calc_checksum_ipv6(ip.source(), ip.destination());
-                (IpAddr::from(ip.source()), IpAddr::from(ip.destination()), ip.traffic_class(), checksum)
+                let checksum = checks.then(|| tcp.calc_checksum_ipv6(ip.source(), ip.destination()));
+                (
+                    IpAddr::from(ip.source()),
+                    IpAddr::from(ip.destination()),
+                    ip.hop_limit(),
+                    ip.traffic_class(),
+                    checksum,
+                )
             }
             _ => return Err(DecodeError::NotTcp),
         };
-        if !checksum.is_ok_and(|checksum| is_same_sum(checksum, tcp.checksum())) {
+        if checksum.is_some_and(|sum| !sum.is_ok_and(|sum| is_same_sum(sum, tcp.checksum()))) {
             return Err(DecodeError::Checksum("TCP"));
         }
         let payload = tcp.payload();
@@ -184,10 +258,28 @@ impl Decoded<'_> {
                 source: SocketAddr::new(source, tcp.source_port()),
                 destination: SocketAddr::new(destination, tcp.destination_port()),
             },
+            hop_limit,
             segment: segment_from_wire(&tcp.to_header(), len, ecn_from_wire(ecn)),
             payload,
         })
     }
+}
+
+/// The addresses of an IP packet and the ports of its TCP or UDP header; the ports are 0 if it has none. Checksums are not
+/// verified. None if it is not an IP packet.
+pub fn endpoints(packet: &[u8]) -> Option<Endpoints> {
+    let sliced = SlicedPacket::from_ip(packet).ok()?;
+    let (source, destination) = match &sliced.net {
+        Some(NetSlice::Ipv4(ip)) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
+        Some(NetSlice::Ipv6(ip)) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
+        _ => return None,
+    };
+    let (from, to) = match &sliced.transport {
+        Some(TransportSlice::Tcp(tcp)) => (tcp.source_port(), tcp.destination_port()),
+        Some(TransportSlice::Udp(udp)) => (udp.source_port(), udp.destination_port()),
+        _ => (0, 0),
+    };
+    Some(Endpoints { source: SocketAddr::new(source, from), destination: SocketAddr::new(destination, to) })
 }
 
 /// In one's complement (RFC 1071), all bits clear and all bits set are both zero. Linux writes the second form when a

@@ -39,7 +39,7 @@ pub fn page(root: &Path) -> Result<String, String> {
         count(Right::Reknit),
         count(Right::Kernel),
     );
-    for Difference { script, line, kernel, right, why } in &list.difference {
+    for Difference { script, line, kernel, right, why, sometimes } in &list.difference {
         let path = format!("{SCRIPTS}/{script}.script");
         let source = read(&path)?;
         let events = parse(&path, &source).map_err(|error| error.to_string())?;
@@ -50,7 +50,12 @@ pub fn page(root: &Path) -> Result<String, String> {
             return Err(format!("{LIST}: {script}: `kernel` and `why` must not be empty"));
         }
         let event = source.lines().nth(line - 1).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-        let _ = writeln!(text, "| [{script}](../{path}) | {line}: `{event}` | {kernel} | {} | {why} |", right.name());
+        let _ = writeln!(
+            text,
+            "| [{script}](../{path}) | {line}: `{event}` | {}{kernel} | {} | {why} |",
+            if *sometimes { "sometimes " } else { "" },
+            right.name()
+        );
     }
     Ok(text)
 }

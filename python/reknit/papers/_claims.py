@@ -25,8 +25,6 @@ Outcome = Literal[
 CHECKED: tuple[Outcome, ...] = ("passed", "failed")
 JUDGED: tuple[Outcome, ...] = ("reproduced", "not contradicted", "undecided", "not reproduced", "contradicted")
 Number = Literal["met", "missed", "undecided"]
-ENOUGH_SEEDS = 20
-"""A verdict that depends on the choice of seeds gets at least as many before it is called undecided."""
 AGREEMENT = 0.95
 """The fraction of resamples of the seeds that must give the same outcome."""
 
@@ -122,9 +120,9 @@ class Verdict:
     numbers: dict[str, bool]
 
     @property
-    def needs_seeds(self) -> bool:
-        """Whether more seeds might change it."""
-        return 0 < self.seeds < ENOUGH_SEEDS and (self.agreement is not None and self.agreement < 1)
+    def depends_on_seeds(self) -> bool:
+        """Whether some resample of the seeds gives another answer."""
+        return self.agreement is not None and self.agreement < 1
 
 
 def claims() -> list[Claim]:

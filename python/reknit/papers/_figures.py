@@ -57,10 +57,9 @@ class Figure:
             self.draw(axes, result)
             axes.set(xlabel=self.x_label, ylabel=self.y_label, title=self.title)
             curves = len(axes.get_legend_handles_labels()[0])
-            if curves > 4:
-                canvas.legend(loc="outside lower center", ncols=3)
-            elif curves:
-                axes.legend()
+            if curves:
+                # The best place inside the axes takes longest to find, and may still hide a curve.
+                canvas.legend(loc="outside lower center", ncols=min(3, curves))
             if axes.get_yscale() == "linear" and axes.get_ylim()[1] >= 10_000:
                 axes.yaxis.set_major_formatter("{x:,.0f}")
             out = io.BytesIO()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Point = float | str
 """A point on the axis of a sweep: a number, or a name such as ``"ref"``; ``"all"`` if nothing is swept."""
 Kind = Literal["sweep", "trace", "unit"]
+ENOUGH_SEEDS = 20
+"""An outcome that depends on the choice of seeds gets at least as many before it is called undecided."""
 FIXED: Mapping[str, str] = {"phases": "fixed"}
 """Part of every scenario here: the papers' runs start at time zero, and scripts specify times and packets."""
 
@@ -161,6 +163,8 @@ class Experiment:
         Maximum number of data packets at the full tier.
     quick : bool
         Whether it is part of the quick tier.
+    enough_seeds : int
+        Number of seeds if an outcome depends on the choice of seeds.
     readings : mapping of str to str
         Other interpretations, where the paper leaves open what decides the outcome, with a description of each. The
         function gets the current one from ``lab.reading``; None is the default.
@@ -177,6 +181,7 @@ class Experiment:
     kind: Kind
     packets: float
     quick: bool
+    enough_seeds: int
     readings: Mapping[str, str]
     arguments: Mapping[str, Any]
     body: Body | None
@@ -229,6 +234,7 @@ class Paper:
         kind: Kind = "sweep",
         packets: float = 0,
         quick: bool = False,
+        enough_seeds: int = ENOUGH_SEEDS,
         readings: Mapping[str, str] | None = None,
         **arguments: Any,  # noqa: ANN401
     ) -> Callable[[Body], Body]:
@@ -240,7 +246,19 @@ class Paper:
         def declare(body: Body) -> Body:
             self._add(
                 Experiment(
-                    id, self.name, figure, title, reports, setup, kind, packets, quick, readings or {}, arguments, body
+                    id,
+                    self.name,
+                    figure,
+                    title,
+                    reports,
+                    setup,
+                    kind,
+                    packets,
+                    quick,
+                    enough_seeds,
+                    readings or {},
+                    arguments,
+                    body,
                 )
             )
             return body
@@ -249,7 +267,9 @@ class Paper:
 
     def checks(self, id: str, *, figure: str, title: str, reports: str, setup: str = "", quick: bool = True) -> None:
         """Declare an experiment that consists of `unit` checks only."""
-        self._add(Experiment(id, self.name, figure, title, reports, setup, "unit", 0, quick, {}, {}, None))
+        self._add(
+            Experiment(id, self.name, figure, title, reports, setup, "unit", 0, quick, ENOUGH_SEEDS, {}, {}, None)
+        )
 
     def unit(self, name: str, experiment: str) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
         """Declare a check of an experiment: a function without arguments whose docstring begins with 'Check that'."""

@@ -15,7 +15,6 @@ import polars as pl
 import reknit
 from reknit import _workers
 from reknit.papers import _metrics
-from reknit.papers._claims import ENOUGH_SEEDS
 from reknit.papers._frame import DEFAULT, FIXED, Paper, Point, Result, Tier, key
 from reknit.papers._labels import Variant, canonical, variant
 
@@ -209,8 +208,8 @@ class Lab:
         duration = duration_s if whole else max(min(duration_s, MIN_DURATION_S), duration_s * self.tier.duration)
         count = seeds if self.tier.seeds is None else min(seeds, max(self.tier.seeds, least_seeds))
         name = self._open[-1] if self._open else "sweep"
-        if name in self._thorough and seeds > 1:
-            count = max(count, ENOUGH_SEEDS)
+        if seeds > 1:
+            count = self.enough(count)
         chosen = self.tier.thin(points, keep, least_points)
         numbers = range(self.first_seed, self.first_seed + count)
         extent = Extent(
@@ -253,6 +252,11 @@ class Lab:
             return found
         passed = {unit.name: bool(unit.check()) for unit in self.units if unit.experiment == id}
         return replace(found, units=found.units | passed)
+
+    def enough(self, seeds: int) -> int:
+        """Return how many seeds the current experiment gets, if not for its outcomes it would get ``seeds``."""
+        name = self._open[-1] if self._open else ""
+        return max(seeds, self.experiments[name].enough_seeds) if name in self._thorough else seeds
 
     def kept(self, *names: str) -> Path | None:
         """Return the directory of the store for some runs; small directories are faster to read."""

@@ -20,10 +20,16 @@ def decided(lab: Lab, ids: Sequence[str]) -> list[Verdict]:
     verdicts = judge(claims(), lab.run(ids))
     if lab.tier.name == "quick":
         return verdicts
-    unsure = [verdict for verdict in verdicts if verdict.needs_seeds]
-    if not unsure:
+    deeper = {
+        id
+        for verdict in verdicts
+        if verdict.depends_on_seeds
+        for id in verdict.claim.named & set(lab.experiments)
+        if verdict.seeds < lab.experiments[id].enough_seeds
+    }
+    if not deeper:
         return verdicts
-    lab.deepen({id for verdict in unsure for id in verdict.claim.named} & set(lab.experiments))
+    lab.deepen(deeper)
     return judge(claims(), lab.run(ids))
 
 

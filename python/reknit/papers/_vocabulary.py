@@ -114,6 +114,9 @@ PLAIN: dict[str, Callable[..., Any]] = {
 LOOKING_UP = ("m", "S", "X", "tr", "unit", "best", "knee", "slope_dec", "argmax_x", "pval")
 """Functions that look up results: the methods of `Evidence`."""
 
+REPETITIONS = {"F9": 20}
+"""The F-RTO paper's numbers of repetitions, where they are not 30."""
+
 Samples = dict[tuple[str, str, str, str], dict[int, float | None]]
 
 
@@ -222,10 +225,14 @@ class Evidence:
         return max(self._numbers(exp), key=lambda x: self.m(exp, variant, x, metric))
 
     def pval(self, exp: str, v1: str, v2: str, x: Point, metric: str) -> float:
-        """Test whether two samples differ: two-sided Mann-Whitney over the repetitions."""
+        """Test whether two samples differ: two-sided Mann-Whitney over as many repetitions as the paper had.
+
+        With more repetitions, smaller differences would be significant.
+        """
         from scipy.stats import mannwhitneyu
 
-        samples = [list(self._values(exp, variant, x, metric).values()) for variant in (v1, v2)]
+        count = REPETITIONS.get(exp[:2], 30)
+        samples = [list(self._values(exp, variant, x, metric).values())[:count] for variant in (v1, v2)]
         return float(mannwhitneyu(*samples, alternative="two-sided").pvalue)
 
     def _result(self, exp: str) -> Result:

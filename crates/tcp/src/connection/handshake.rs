@@ -7,8 +7,7 @@ use super::{Connection, State};
 use crate::config::Config;
 use crate::experiment::{Experiment, Features};
 use crate::facts::TIMESTAMP_TICK;
-use crate::receiver::Receiver;
-use crate::segment::{Flags, Options, Segment, TIMESTAMPS_LEN, Timestamps};
+use crate::segment::{Flags, Options, Segment, Timestamps};
 use crate::sender::Agreed;
 use crate::seq::{Offset, SeqNum};
 
@@ -30,6 +29,8 @@ pub(super) struct Handshake {
     pub(super) passive: bool,
     /// The MSS that the peer's SYN announced.
     peer_mss: u16,
+    /// The largest segment that the path is known to carry.
+    pub(super) path_mss: u16,
     peer_shift: Option<u8>,
     pub(super) timestamps: bool,
     sack: bool,
@@ -49,6 +50,7 @@ impl Handshake {
             ambiguous: false,
             passive: false,
             peer_mss: DEFAULT_MSS,
+            path_mss: u16::MAX,
             peer_shift: None,
             timestamps: config.timestamps,
             sack: config.sack,
@@ -90,7 +92,7 @@ impl Connection {
         let offer_scale = !answering || self.handshake.peer_shift.is_some();
         let options = Options {
             mss: Some(self.config.mss),
-            window_scale: offer_scale.then(|| Receiver::wanted_shift(&self.config)),
+            window_scale: offer_scale.then(|| self.config.window_shift()),
             sack_permitted: self.handshake.sack,
             timestamps: self
                 .handshake
@@ -187,6 +189,18 @@ impl Connection {
         }
     }
 
+    /// The SYN was answered before the connection existed.
+    pub(super) fn take_answered_syn(&mut self, now: Instant, syn: &Segment) {
+        self.take_peers_syn(now, syn);
+        self.state = State::SynReceived;
+        self.handshake.passive = true;
+        self.handshake.ambiguous = true;
+        self.handshake.first_sent = now;
+        self.handshake.expires = now + self.config.initial_rto;
+        self.receiver.announce_on_syn();
+        self.last_ack_sent = self.receiver.rcv_nxt();
+    }
+
     fn take_peers_syn(&mut self, now: Instant, segment: &Segment) {
         self.receiver.synchronise(segment.seq);
         self.handshake.on_syn(segment, self.config.min_mss);
@@ -200,25 +214,20 @@ impl Connection {
     pub(super) fn establish(&mut self, now: Instant, segment: &Segment) {
         let handshake = self.handshake;
         // Either both ends scale their windows or neither does (RFC 7323 §2.2).
-        let our_shift = if handshake.peer_shift.is_some() { Receiver::wanted_shift(&self.config) } else { 0 };
+        let our_shift = if handshake.peer_shift.is_some() { self.config.window_shift() } else { 0 };
         self.handshake.snd_shift = handshake.peer_shift.unwrap_or(0);
         let header_support = &mut self.receiver.plugins.header_support;
         header_support.retain(|support| handshake.features.has(support.features()));
         let duplicate_reports = header_support.iter().map(|support| support.duplicate_reports()).max();
         self.receiver.establish(our_shift, handshake.sack, duplicate_reports.unwrap_or(1));
         let wnd = self.scaled_window(segment);
-        let mut smss = self.agreed_mss();
-        if handshake.timestamps {
-            smss -= TIMESTAMPS_LEN as u16;
-        }
-        smss -= handshake.features.data_len() as u16;
         let seq = self.receiver.offset(segment.seq).unwrap_or(Offset::SYN);
         let rtt = (!handshake.ambiguous).then(|| now.since(handshake.first_sent));
         self.receiver_rtt = rtt;
         self.sender.establish(
             now,
             Agreed {
-                smss: Bytes(u64::from(smss)),
+                smss: self.smss(),
                 wnd,
                 wl: (seq, Offset::DATA),
                 rtt,
@@ -244,7 +253,7 @@ impl Connection {
 
     /// The largest segment, options included, that both ends accept.
     pub(super) fn agreed_mss(&self) -> u16 {
-        self.config.mss.min(self.handshake.peer_mss)
+        self.config.mss.min(self.handshake.peer_mss).min(self.handshake.path_mss)
     }
 
     /// The timestamp clock: milliseconds plus the connection's offset (RFC 7323 §5.4).

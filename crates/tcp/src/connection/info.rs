@@ -35,6 +35,20 @@ pub struct Info {
     pub snd_wnd: Bytes,
     /// The pacing rate, if the congestion control sets one.
     pub pacing_rate: Option<Rate>,
+    /// Outstanding segments that are SACKed.
+    pub sacked: Segments,
+    /// Outstanding segments that are marked lost.
+    pub lost: Segments,
+    /// Outstanding segments that were retransmitted and are estimated to be in flight.
+    pub retransmitted: Segments,
+    /// Position in the stream of the first byte that is not acknowledged.
+    pub snd_una: u64,
+    /// Position in the stream of the next byte to send.
+    pub snd_nxt: u64,
+    /// How often the retransmission timeout is doubled now.
+    pub backoff: u32,
+    /// The shortest round-trip time so far.
+    pub min_rtt: Option<Duration>,
     /// Bytes of the stream acknowledged.
     pub acknowledged: u64,
     /// Both ends agreed on SACK.
@@ -53,6 +67,7 @@ impl Connection {
     /// The connection's variables.
     pub fn info(&self, now: Instant) -> Info {
         let snd = &self.sender.state;
+        let (snd_una, snd_nxt) = self.send_positions();
         Info {
             state: self.state,
             phase: snd.phase,
@@ -67,6 +82,13 @@ impl Connection {
             pipe: self.sender.board.pipe().bytes,
             snd_wnd: snd.snd_wnd,
             pacing_rate: self.sender.pacing_rate(),
+            sacked: self.sender.board.sacked().segments,
+            lost: self.sender.board.lost().segments,
+            retransmitted: self.sender.board.retransmitted().segments,
+            snd_una,
+            snd_nxt,
+            backoff: self.sender.backoff(),
+            min_rtt: self.sender.min_rtt,
             acknowledged: self.acknowledged(),
             sack: snd.sack,
             timestamps: snd.timestamps,

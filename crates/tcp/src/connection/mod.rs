@@ -7,6 +7,7 @@
 mod handshake;
 mod info;
 mod input;
+mod live;
 mod output;
 mod timers;
 
@@ -17,6 +18,7 @@ use reknit_units::{Bytes, Duration, Instant};
 
 use self::handshake::Handshake;
 pub use self::info::Info;
+pub use self::live::TimeWait;
 pub use self::output::Output;
 pub use self::timers::reset_for;
 use self::timers::{Challenges, KeepAliveState};

@@ -88,6 +88,8 @@ pub(crate) struct Receiver {
     fin: Option<Offset>,
     /// The application has read up to this position.
     read: Offset,
+    /// The owner limits the window to this, below the receive buffer.
+    pub(crate) limit: Bytes,
     /// The application reads all data as it arrives, before it is acknowledged.
     reads_at_once: bool,
     /// The part of the receive buffer that is used.
@@ -113,6 +115,7 @@ impl Receiver {
             irs: SeqNum(0),
             fin: None,
             read: Offset::DATA,
+            limit: Bytes::MAX,
             reads_at_once: false,
             announced: Offset::SYN,
             shift: 0,
@@ -209,7 +212,8 @@ impl Receiver {
             held: self.reassembly.held(),
             gaps: self.reassembly.has_gaps(),
             newer_blocks,
-            rmss: self.largest,
+            // A longer segment is several that the device has joined.
+            rmss: self.largest.min(Bytes(u64::from(self.config.mss))),
             fin,
             window: self.announced.since(self.rcv_nxt()),
             buffer_grew: false,
@@ -390,14 +394,27 @@ impl Receiver {
         if self.opening() >= self.useful_opening() {
             self.announced = self.announced.max(self.allowed_edge());
         }
+        self.window_field(ack)
+    }
+
+    /// The window field that announces nothing new.
+    pub(crate) fn window_field(&self, ack: Offset) -> u16 {
         // The field is rounded down, but everything that was once announced is still accepted.
         let window = self.announced.since(ack).0;
         (window >> self.shift).min(u64::from(u16::MAX)) as u16
     }
 
+    /// The options have changed.
+    pub(crate) fn reconfigure(&mut self, config: Arc<Config>) {
+        self.config = config;
+        if self.plugins.receive_buffers.is_empty() {
+            self.buffer = self.config.receive_buffer_size();
+        }
+    }
+
     /// The window of a SYN, which is never scaled (RFC 7323 §2.2).
     pub(crate) fn announce_on_syn(&mut self) -> u16 {
-        let field = self.buffer.0.min(u64::from(u16::MAX));
+        let field = self.buffer().0.min(u64::from(u16::MAX));
         self.announced = self.announced.max(self.rcv_nxt() + Bytes(field));
         field as u16
     }
@@ -410,7 +427,7 @@ impl Receiver {
     /// The application has read `n` bytes. True if the peer should get a window update.
     pub(crate) fn on_read(&mut self, n: Bytes) -> bool {
         self.read += n.min(self.readable());
-        let half = Bytes(self.buffer.0 / 2);
+        let half = Bytes(self.buffer().0 / 2);
         let worth_telling = half.min(Bytes(u64::from(self.config.mss)) * 2);
         self.announced.since(self.rcv_nxt()) < half && self.opening() >= worth_telling
     }
@@ -422,19 +439,15 @@ impl Receiver {
 
     fn allowed_edge(&self) -> Offset {
         let field_limit = Bytes(u64::from(u16::MAX) << self.shift);
-        (self.read + self.buffer).min(self.rcv_nxt() + field_limit)
+        (self.read + self.buffer()).min(self.rcv_nxt() + field_limit)
     }
 
     fn useful_opening(&self) -> Bytes {
-        Bytes(u64::from(self.config.mss)).min(Bytes(self.buffer.0 / 2))
+        Bytes(u64::from(self.config.mss)).min(Bytes(self.buffer().0 / 2))
     }
 
-    /// The smallest shift with which a window of the buffer's size fits into 16 bits (RFC 7323 §2.2).
-    pub(crate) fn wanted_shift(config: &Config) -> u8 {
-        let mut shift = 0;
-        while shift < 14 && config.receive_buffer_size().0 >> shift > u64::from(u16::MAX) {
-            shift += 1;
-        }
-        shift
+    /// The part of the receive buffer that the window shows.
+    fn buffer(&self) -> Bytes {
+        self.buffer.min(self.config.receive_buffer_size()).min(self.limit)
     }
 }

@@ -21,6 +21,6 @@ pub use self::receiver::{
     AckAction, AckPolicy, Arrival, Disclosure, HeaderSupport, ReceiveBuffer, RxFacts, Space, TimedAck,
 };
 pub use self::response::{
-    AfterTimeout, CongestionControl, DisorderEnd, FastRecovery, LimitedTransmit, LossMarks, LossResponse, Pacing,
-    Reduction, RtoEstimator, SpuriousResponse, TimeoutRecovery, TimeoutStep, Undo, UndoLimit,
+    AfterTimeout, Batch, CongestionControl, DisorderEnd, FastRecovery, LimitedTransmit, LossMarks, LossResponse,
+    Pacing, Reduction, RtoEstimator, SpuriousResponse, TimeoutRecovery, TimeoutStep, Undo, UndoLimit,
 };

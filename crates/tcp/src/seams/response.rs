@@ -20,6 +20,8 @@ pub struct Undo {
     pub stays_reduced: bool,
     /// Fast recovery continues to retransmit what is marked lost, with the new window if there is one.
     pub goes_on: bool,
+    /// The ACK that proves it may also let the window grow.
+    pub grows: bool,
     /// What to do with the loss marks, unless recovery continues.
     pub marks: LossMarks,
 }
@@ -209,11 +211,27 @@ pub trait LimitedTransmit: Plugin {
         false
     }
 
+    /// How many segments of new data leave together, if fewer wait for the next ACK; none if each is sent as soon as
+    /// there is room. Not asked if less than two segments of data are left. `since` is the time since the last
+    /// transmission.
+    fn batch(&self, _cx: &Context<'_>, _since: Duration) -> Option<Batch> {
+        None
+    }
+
     /// Disorder ended for the given reason, or SND.UNA advanced during it. None leaves the window unchanged; a window
     /// that is set here does not grow on the same ACK.
     fn on_disorder_end(&mut self, _cx: &Context<'_>, _end: DisorderEnd) -> Option<Window> {
         None
     }
+}
+
+/// Segments that leave together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Batch {
+    /// Nothing is sent if there is room for fewer.
+    pub least: Segments,
+    /// With more room than this, the question is asked again for the rest.
+    pub most: Segments,
 }
 
 /// Why disorder ended.

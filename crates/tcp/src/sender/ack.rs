@@ -98,13 +98,11 @@ impl Sender {
         self.restart_timer_on_ack(now, &ack);
         self.decide_on_undo(now, &ack);
         self.undo_earlier(now, &ack); // step 7
-        if let Some(spurious) = spurious {
-            self.respond_to_spurious(now, &ack, spurious);
-        }
+        let undo_allows_growth = spurious.is_none_or(|spurious| self.respond_to_spurious(now, &ack, spurious));
         let window_is_set = self.detect_loss(now, &ack); // step 8
         self.sample_losses(&mut ack, lost_before);
         // RFC 3168 §6.1.2: the window grows only on ACKs that do not echo congestion.
-        let may_grow = spurious.is_none() && !window_is_set && !timeout_was_open && !ack.ece && !self.is_frozen(now);
+        let may_grow = undo_allows_growth && !window_is_set && !timeout_was_open && !ack.ece && !self.is_frozen(now);
         self.grow_window(now, &ack, may_grow); // step 9
         self.respond_to_ecn(now, &ack); // also step 9
         self.choose_first(now, &ack);
@@ -255,6 +253,8 @@ impl Sender {
     }
 
     fn count(&mut self, ack: &AckFacts<'_>) {
+        let last = ack.newly.last().and_then(|id| self.board.get(*id));
+        self.largest_acked = last.map_or(self.largest_acked, |r| self.largest_acked.max(Bytes(u64::from(r.len))));
         self.stats.acks += 1;
         self.stats.dup_acks += u64::from(ack.duplicate);
         self.stats.stale_acks += u64::from(ack.stale);

@@ -49,6 +49,7 @@ impl Sender {
     /// §4.1).
     pub(super) fn measure_rtt(&mut self, now: Instant, ack: &mut AckFacts<'_>, echoed: Option<Duration>) {
         ack.rtt = self.unambiguous_rtt(now, ack);
+        self.min_rtt = ack.rtt.map_or(self.min_rtt, |rtt| Some(self.min_rtt.map_or(rtt, |least| least.min(rtt))));
         let rtt = ack.rtt.or(echoed.filter(|_| ack.advances()));
         ack.rtt_sample = match self.config.rtt_samples {
             RttSamples::PerAck => rtt,

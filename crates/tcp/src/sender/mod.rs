@@ -11,6 +11,7 @@ mod ack;
 mod backlog;
 mod detect;
 mod ledger;
+mod live;
 mod measure;
 mod pacing;
 mod rate;
@@ -156,6 +157,8 @@ pub(crate) struct Sender {
     caught: bool,
     backlog: Backlog,
     last_activity: Instant,
+    /// Segments of the current batch that are still to be sent.
+    batch_left: u32,
     /// When the peer last made progress, or when data was first sent after an idle time.
     pub(crate) last_progress: Instant,
     /// What the application had written at some time, and when: it must be acknowledged within `drain_timeout`.
@@ -169,6 +172,12 @@ pub(crate) struct Sender {
     duplicates: Vec<Duplicate>,
     verdicts: Verdicts,
     pub(crate) outbox: Vec<Outgoing>,
+    /// The longest segment that was acknowledged, as far as the last one of each ACK shows.
+    pub(crate) largest_acked: Bytes,
+    /// The shortest round-trip time so far.
+    pub(crate) min_rtt: Option<Duration>,
+    /// No new data until the plug-ins are replaced.
+    pub(crate) holds_new_data: bool,
     pub(crate) stats: SendStats,
 }
 
@@ -221,6 +230,7 @@ impl Sender {
             caught: false,
             backlog: Backlog::default(),
             last_activity: now,
+            batch_left: 0,
             last_progress: now,
             drain: (Offset::SYN, Instant::NEVER),
             last_sack: SackReport::default(),
@@ -229,6 +239,9 @@ impl Sender {
             duplicates: Vec::new(),
             verdicts: Verdicts::default(),
             outbox: Vec::new(),
+            largest_acked: Bytes::ZERO,
+            min_rtt: None,
+            holds_new_data: false,
             stats: SendStats::default(),
             config,
         }
@@ -250,6 +263,7 @@ impl Sender {
         self.state.snd_wnd = agreed.wnd;
         self.state.max_snd_wnd = agreed.wnd;
         self.state.recover = Offset::SYN;
+        self.min_rtt = agreed.rtt;
         self.round_end = Offset::DATA;
         self.wl = agreed.wl;
         if let Some(rtt) = agreed.rtt {
@@ -314,6 +328,11 @@ impl Sender {
     /// True if the FIN was sent and acknowledged.
     pub(crate) fn fin_is_acked(&self) -> bool {
         self.fin().is_some_and(|fin| self.state.snd_una > fin)
+    }
+
+    /// How often the retransmission timeout is doubled.
+    pub(crate) fn backoff(&self) -> u32 {
+        self.backoff
     }
 
     /// True if retransmissions carry the timestamp of the first transmission.

@@ -49,6 +49,7 @@ impl Sender {
     fn send_up_to(&mut self, now: Instant, burst: u32) -> bool {
         self.restart_after_idle(now);
         self.set_pace(now);
+        self.batch_left = 0;
         let mut stop = (now < self.gate).then_some(Stop::NoRoom);
         let burst = if stop.is_some() { 0 } else { burst };
         if stop.is_none() {
@@ -112,7 +113,7 @@ impl Sender {
     }
 
     fn send_if_room(&mut self, now: Instant, new: NewData) -> Result<(), Stop> {
-        if !self.has_room_for_new(now, new) {
+        if !self.has_room_for_new(now, new) || self.waits_for_batch(now) {
             return Err(Stop::NoRoom);
         }
         self.send_new(now, new);
@@ -170,7 +171,7 @@ impl Sender {
     /// The next new segment that data, the peer's window, silly window avoidance and Nagle allow (RFC 9293 §3.8.6.2.1).
     fn next_new(&self) -> Option<NewData> {
         let state = &self.state;
-        if self.persist.probing {
+        if self.persist.probing || self.holds_new_data {
             return None;
         }
         let usable = (state.snd_una + state.snd_wnd).since(state.snd_nxt);
@@ -198,6 +199,27 @@ impl Sender {
             Reaction::Disorder(disorder) => self.state.cwnd.max(disorder.flight_limit) - flight_size,
         };
         room >= len && self.is_within_cap(new)
+    }
+
+    /// True if there is too little room for the segments that are to leave together.
+    fn waits_for_batch(&mut self, now: Instant) -> bool {
+        if self.batch_left > 0 {
+            self.batch_left -= 1;
+            return false;
+        }
+        let unsent = self.end().since(self.state.snd_nxt);
+        if self.by_model || unsent <= self.state.smss {
+            return false;
+        }
+        let since = now.since(self.last_activity);
+        let Some(batch) = self.plugins.limited_transmit.batch(&context!(self, now), since) else { return false };
+        let in_window = (self.state.snd_una + self.state.snd_wnd).since(self.state.snd_nxt);
+        let room = (self.state.cwnd - self.board.pipe().bytes).min(in_window);
+        if room < batch.least.of(self.state.smss) {
+            return true;
+        }
+        self.batch_left = batch.most.0.saturating_sub(1);
+        false
     }
 
     /// The limit applies to everything in flight, unless it limits only cwnd. The FIN of a full segment does not count.

@@ -35,8 +35,10 @@ impl Sender {
 
     /// Step 7: returns to [`Phase::Open`] if the episode of the spurious reduction is not over. Fast retransmit is
     /// allowed again. A response may also let fast recovery continue.
-    pub(super) fn respond_to_spurious(&mut self, now: Instant, ack: &AckFacts<'_>, spurious: Spurious) {
-        let Some(snapshot) = self.state.snapshot else { return };
+    ///
+    /// True if the window may grow on this ACK.
+    pub(super) fn respond_to_spurious(&mut self, now: Instant, ack: &AckFacts<'_>, spurious: Spurious) -> bool {
+        let Some(snapshot) = self.state.snapshot else { return false };
         let undo = self.plugins.spurious_response.respond(&context!(self, now), ack, spurious, &snapshot);
         if !undo.stays_open {
             self.state.snapshot = None;
@@ -72,6 +74,7 @@ impl Sender {
                 self.state.recovery_window = self.state.cwnd;
             }
         }
+        undo.grows
     }
 
     /// Also step 7: the ACK has proven a reduction before the last one spurious. The response decides about the window

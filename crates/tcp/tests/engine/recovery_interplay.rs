@@ -110,7 +110,7 @@ vector!(a_lost_ack_is_no_reordering, |isn| {
         let ack = s.arrive(6);
         s.deliver(&ack);
         // Three SACKed segments and no reordering so far, so there is no reordering window.
-        assert_eq!(s.pass_all([7, 8]), [2, 4, 5]);
+        assert_eq!(s.pass_all([7, 8]), [2, 4]);
     }
 });
 
@@ -162,7 +162,7 @@ vector!(after_an_undo_segments_that_are_open_again_are_timed, |isn| {
         s.write(1); // 2 to 11
     }
     // No reordering so far, so three SACKed segments are enough: 2 to 8 are marked lost.
-    assert_eq!(s.at(1110).pass_all([9, 10, 11]), [2, 3]);
+    assert_eq!(s.at(1110).pass_all([9, 10, 11]), [2]);
     s.at(1112).pass(5);
     assert_eq!((s.info().phase, stats(&s).undos), (Phase::Disorder, 1));
     // 5 was only late, so there is a reordering window for the others: 8 was sent at 1006 ms; plus 109 ms, the RTT of
@@ -170,7 +170,7 @@ vector!(after_an_undo_segments_that_are_open_again_are_timed, |isn| {
     s.at(1139);
     assert_eq!(s.sent(), NOTHING);
     s.at(1140);
-    assert_eq!(s.sent(), [4]);
+    assert_eq!(s.sent(), [3]);
 });
 
 vector!(a_speculative_copy_counts_once_when_the_original_is_marked_lost, |isn| {

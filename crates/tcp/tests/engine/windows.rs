@@ -469,9 +469,9 @@ fn a_window_probe_measures_no_round_trip() {
 #[test]
 fn reading_more_than_has_arrived_counts_as_reading_all_of_it() {
     let mut peer = with_room_for(4000);
-    peer.send(data(1, 1, 2000));
+    peer.send(data(1, 1, MSS));
     peer.read(50_000);
     assert_eq!(peer.at(1000).take().last().unwrap().window, 4000);
-    peer.send(data(2001, 1, 1000));
+    peer.send(data(1 + u32::from(MSS), 1, 1000));
     assert_eq!(peer.connection.readable(), Bytes(1000));
 }

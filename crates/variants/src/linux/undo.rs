@@ -18,7 +18,7 @@
 //! - 6: the time of the first retransmission is kept after the end of the episode while retransmissions are in flight.
 //!
 //! **Response.** cwnd and ssthresh are raised to at least their values before the reduction; the old ssthresh counts as
-//! at least 3/4 of the old cwnd. Loss marks are cleared after rule 4, after any other proof following a timeout, and
+//! at least 3/4 of the old cwnd. The same ACK may then let cwnd grow. Loss marks are cleared after rule 4, after any other proof following a timeout, and
 //! after rule 2 by timestamps. Otherwise they stay, and begin the next recovery. The state of the congestion control is
 //! not restored.
 
@@ -258,6 +258,6 @@ impl SpuriousResponse for Response {
             Phase::Recovery if partial && ack.dsack.is_none() => LossMarks::ClearAll,
             _ => LossMarks::Keep,
         };
-        Undo { marks, ..window.into() }
+        Undo { marks, grows: true, ..window.into() }
     }
 }

@@ -31,13 +31,22 @@ pub struct Config {
     pub learns_outcomes: bool,
     /// Slow start pauses while a repair is undecided.
     pub holds_slow_start: bool,
+    /// It pauses only if the window has more segments than this, or the round-trip times show a queue.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub hold_above: u32,
     /// Retransmissions carry the timestamp of the first transmission, if timestamps were negotiated.
     pub repeats_timestamps: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { max_undecided: 10, learns_outcomes: true, holds_slow_start: true, repeats_timestamps: true }
+        Config {
+            max_undecided: 10,
+            learns_outcomes: true,
+            holds_slow_start: true,
+            hold_above: 32,
+            repeats_timestamps: true,
+        }
     }
 }
 
@@ -267,6 +276,12 @@ impl Plugin for LearnedLateness {
     fn heap_size(&self) -> usize {
         self.repairs.heap_size() + self.reductions.heap_size()
     }
+
+    fn show(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(wait) = self.lateness.wait() {
+            show("wait_ms", wait.as_secs_f64() * 1e3);
+        }
+    }
 }
 
 impl LossDetector for LearnedLateness {
@@ -298,7 +313,10 @@ impl LossDetector for LearnedLateness {
     }
 
     fn holds_growth(&self, cx: &Context<'_>) -> bool {
-        self.config.holds_slow_start && cx.snd.in_slow_start() && self.repairs.iter().any(|repair| !repair.is_lost)
+        self.config.holds_slow_start
+            && cx.snd.in_slow_start()
+            && (cx.snd.cwnd > cx.snd.smss * u64::from(self.config.hold_above) || self.rounds.shows_queue())
+            && self.repairs.iter().any(|repair| !repair.is_lost)
     }
 
     fn withdraws(&self) -> bool {

@@ -75,7 +75,7 @@ pub(super) struct Repairs {
 
 impl Repairs {
     pub(super) fn new() -> Repairs {
-        Repairs { list: Vec::new() }
+        Repairs { list: Vec::with_capacity(MAX_REPAIRS) }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Repair> {

@@ -49,7 +49,16 @@ impl Rounds {
     pub(super) fn had_queue(&self, id: SegId) -> bool {
         let older = self.last[self.next..].iter().chain(&self.last[..self.next]);
         let round = older.chain([&self.now]).find(|round| id < round.end);
+        round.is_some_and(|round| self.has_queue(round))
+    }
+
+    fn has_queue(&self, round: &Round) -> bool {
         let threshold = self.base() + self.base() / 10;
-        round.is_some_and(|round| round.min_rtt > threshold && round.min_rtt < Duration::MAX)
+        round.min_rtt > threshold && round.min_rtt < Duration::MAX
+    }
+
+    /// True if the last complete round had a queue.
+    pub(super) fn shows_queue(&self) -> bool {
+        self.has_queue(&self.last[(self.next + ROUNDS - 1) % ROUNDS])
     }
 }

@@ -36,7 +36,8 @@
 //! - *Undo.* A reduction is undone when all retransmissions of its event turn out to be spurious. The window becomes
 //!   what it would be without it, even if other reductions followed.
 //! - *Grow.* The window grows by the bytes delivered, including SACKed ones. Slow start pauses while a retransmission
-//!   is undecided. The window limits the pipe.
+//!   is undecided, if the window has more than 32 segments or the last round trip had a queue. The window limits the
+//!   pipe.
 //! - *Probe.* There is no retransmission timer. If no ACK arrives for 1.5 round trips plus the wait, the sender sends a
 //!   probe. If two probes are not answered, everything outstanding is marked lost, as after a timeout.
 //! - *Timestamps.* If they were negotiated, a retransmission carries the timestamp of the first transmission, so that

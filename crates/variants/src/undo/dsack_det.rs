@@ -177,7 +177,9 @@ impl SpuriousDetector for DsackDetection {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
         let dsack = ack.dsack.filter(|dsack| !self.off && !dsack.segments.is_empty())?;
         if dsack.ack_loss {
-            self.episodes.iter_mut().for_each(|episode| episode.no_undo = true);
+            for episode in &mut self.episodes {
+                episode.no_undo = true;
+            }
             return None;
         }
         let mut proven = None;

@@ -73,11 +73,12 @@ vector!(a_dsack_adds_a_quarter_of_the_smallest_rtt, |isn| {
     assert!(s.at(227).sent().contains(&4));
     s.at(240).pass(4);
     s.at(327).pass(4);
-    let new = s.at(400).pass_the_rest();
-    s.at(500).pass_all(new[1..=3].iter().copied());
+    // No segment has an RTT below 100 ms.
+    let new = s.at(430).pass_the_rest();
+    s.at(530).pass_all(new[1..=3].iter().copied());
     // Half of 100 ms instead of a quarter.
-    assert!(!s.at(551).sent().contains(&new[0]));
-    assert!(s.at(552).sent().contains(&new[0]));
+    assert!(!s.at(581).sent().contains(&new[0]));
+    assert!(s.at(582).sent().contains(&new[0]));
 });
 
 // `tcp_reordering` and `tcp_max_reordering`: `linux/reordering.rs`.
@@ -144,7 +145,7 @@ vector!(the_timestamp_of_the_retransmission_proves_a_loss, |isn| {
 vector!(an_old_timestamp_on_the_ack_that_ends_recovery_undoes_it, |isn| {
     let mut s = stamped(isn, 4);
     let new = s.at(200).pass_all([2, 3, 4]);
-    assert_eq!(new, [5, 6, 1]);
+    assert_eq!(new, [5, 6, 1]); // a third of the window is less than two segments
     for n in 5..=6 {
         s.arrive(n);
     }
@@ -177,12 +178,24 @@ vector!(data_sent_once_and_before_the_timeout_proves_it_spurious, |isn| {
     assert_eq!((s.ssthresh(), undos(&s)), (f64::INFINITY, 1));
 });
 
+// Segmentation offload: `linux/transmit.rs` rule 2.
+
+vector!(two_segments_leave_together_if_acks_are_close, |isn| {
+    let mut s = sent(isn, 20);
+    s.at(200).pass_all([3, 2, 1]);
+    // Each ACK above a gap leaves room for one segment; one was left before.
+    assert_eq!(s.at_us(201_100).pass(5).len(), 2);
+    assert_eq!([s.at_us(201_500).pass(6).len(), s.at_us(201_900).pass(7).len()], [0, 2]);
+    assert_eq!([s.at_us(202_300).pass(8).len(), s.at_us(204_000).pass(9).len()], [0, 2]);
+    assert_eq!(s.at_us(205_500).pass(10).len(), 1); // 1.5 ms after the last transmission
+});
+
 // PRR: RFC 9937 §6, `linux/prr.rs`.
 
 vector!(recovery_begins_with_one_segment_and_sends_in_proportion, |isn| {
     let mut s = sent(isn, 20);
-    assert_eq!(s.at(200).pass_all([2, 3]), [21, 22]);
-    // ssthresh 14 to cwnd 20: after n deliveries, 0.7 n segments rounded up were sent.
+    assert_eq!(s.at(200).pass_all([2, 3]), [21]);
+    // The room of the second waits for more. ssthresh 14 to cwnd 20: after n deliveries, 0.7 n segments rounded up were sent.
     let counts: Vec<usize> = (4..=13).map(|n| s.pass(n).len()).collect();
     assert_eq!(counts, [1, 1, 1, 0, 1, 1, 0, 1, 1, 0]);
 });

@@ -26,7 +26,14 @@ vector!(three_sacked_segments_repair_the_hole_and_keep_the_window, |isn| {
     let mut s = ten_segments(isn);
     assert!(!s.at(200).pass_all([2, 3]).contains(&1));
     assert_eq!(s.pass(4).first(), Some(&1));
-    assert_eq!((s.cwnd(), s.ssthresh()), (12.0, f64::INFINITY)); // slow start, until the repair
+    assert_eq!((s.cwnd(), s.ssthresh()), (13.0, f64::INFINITY)); // slow start goes on
+});
+
+vector!(slow_start_pauses_above_32_segments_while_a_repair_is_undecided, |isn| {
+    let mut s = Script::new(isn, &variant("reknit"), config(40), 100);
+    assert_eq!(s.at(100).sent().len(), 40);
+    assert!(s.at(200).pass_all([2, 3, 4]).contains(&1));
+    assert_eq!((s.cwnd(), s.ssthresh()), (42.0, f64::INFINITY)); // until the repair
 });
 
 vector!(a_late_original_is_learned_and_costs_nothing, |isn| {

@@ -39,9 +39,26 @@ fn a_written_packet_is_read_back() {
         for (segment, payload) in samples() {
             encode(endpoints(v6), &segment, payload, &mut packet);
             let decoded = Decoded::read(&packet).unwrap();
-            assert_eq!(decoded, Decoded { endpoints: endpoints(v6), segment, payload });
+            assert_eq!(decoded, Decoded { endpoints: endpoints(v6), hop_limit: HOP_LIMIT, segment, payload });
             let ip = if v6 { 40 } else { 20 };
             assert_eq!(packet.len(), ip + segment.header_len() + payload.len());
+        }
+    }
+}
+
+#[test]
+fn headers_for_a_device_leave_the_checksum_to_it() {
+    let (mut whole, mut headers) = (Vec::new(), Vec::new());
+    for v6 in [false, true] {
+        for (segment, payload) in samples() {
+            encode_with(endpoints(v6), 7, &segment, payload, &mut whole);
+            let ip_len = encode_headers(endpoints(v6), 7, &segment, payload.len(), &mut headers);
+            headers.extend_from_slice(payload);
+            assert_eq!(Decoded::read_verified(&headers), Decoded::read(&whole));
+            // The device sums up everything from the TCP header on, with the sum of the pseudo-header in its place.
+            let sum = Sum16BitWords::new().add_slice(&headers[ip_len..]).ones_complement();
+            headers[ip_len + 16..ip_len + 18].copy_from_slice(&sum.to_ne_bytes());
+            assert_eq!(Decoded::read(&headers), Decoded::read(&whole));
         }
     }
 }

@@ -22,6 +22,8 @@ PLAIN = ["rto_sack", "rto_newreno", "frto_sack", "frto_newreno"]
 EIFEL = ["eifel_sack", "eifel_newreno"]
 REPETITIONS = 30
 FAIRNESS_REPETITIONS = 20
+ENOUGH = 300
+"""Repetitions where the medians of 30 leave it open whether a claim is met: they cost little."""
 LONGEST_S = 20_000
 """Longer than any transfer; each ends by itself."""
 
@@ -88,6 +90,7 @@ def _boxes(published: Mapping[str, tuple[float, float, float]]) -> list[Boxes]:
 
 @paper.experiment(
     "F6",
+    enough_seeds=ENOUGH,
     figure="Fig. 6 and Table 1",
     title="Sudden delays",
     reports="With SACK and NewReno, F-RTO takes 76 and 75 s, conventional recovery 94 and 91 s, Eifel 78 and 79 s; "
@@ -117,6 +120,7 @@ def sudden_delays(lab: Lab) -> Result:
 
 @paper.experiment(
     "F7",
+    enough_seeds=ENOUGH,
     figure="Fig. 7 and Table 2",
     title="Random loss of 5 %",
     reports="Transfers take 76 s with SACK and 82 s with NewReno, with and without F-RTO; with Eifel 81 and 90 s.",
@@ -136,6 +140,7 @@ def sudden_delays(lab: Lab) -> Result:
 )
 @paper.experiment(
     "F7-2",
+    enough_seeds=ENOUGH,
     figure="section 5.2",
     title="Random loss of 2 %",
     reports="The same trend as with 5 %.",
@@ -146,6 +151,7 @@ def sudden_delays(lab: Lab) -> Result:
 )
 @paper.experiment(
     "F7-10",
+    enough_seeds=ENOUGH,
     figure="section 5.2",
     title="Random loss of 10 %",
     reports="The same trend as with 5 %.",
@@ -163,6 +169,7 @@ def random_loss(lab: Lab, loss: float, published: Mapping[str, tuple[float, floa
 
 @paper.experiment(
     "F8",
+    enough_seeds=ENOUGH,
     figure="Fig. 8 and Table 3",
     title="Link outages",
     reports="With SACK and NewReno, F-RTO takes 65 and 68 s, conventional recovery 71 and 74 s, Eifel 124 and 80 s.",
@@ -174,7 +181,7 @@ def random_loss(lab: Lab, loss: float, published: Mapping[str, tuple[float, floa
 )
 def outages(lab: Lab) -> Result:
     """Run all variants with outages, the same ones for all variants of a repetition."""
-    parts = [_one_repetition(lab, number) for number in range(lab.first_seed, lab.first_seed + REPETITIONS)]
+    parts = [_one_repetition(lab, number) for number in _numbers(lab, REPETITIONS)]
     found = parts[0]
     for part in parts[1:]:
         found = found | part
@@ -190,6 +197,11 @@ def outages(lab: Lab) -> Result:
             }
         )
     )
+
+
+def _numbers(lab: Lab, repetitions: int) -> range:
+    """List the seeds of an experiment that runs its repetitions one by one."""
+    return range(lab.first_seed, lab.first_seed + lab.enough(repetitions))
 
 
 def _one_repetition(lab: Lab, number: int) -> Result:
@@ -226,6 +238,7 @@ FAIRNESS = (
 
 @paper.experiment(
     "F9a",
+    enough_seeds=ENOUGH,
     figure="Fig. 9 (a)",
     title="Fairness: the fastest flow of each set",
     reports="Both tests give similar throughputs.",
@@ -237,6 +250,7 @@ FAIRNESS = (
 )
 @paper.experiment(
     "F9b",
+    enough_seeds=ENOUGH,
     figure="Fig. 9 (b)",
     title="Fairness: the slowest flow of each set",
     reports="Both tests give similar throughputs.",
@@ -247,6 +261,7 @@ FAIRNESS = (
 )
 @paper.experiment(
     "F9n",
+    enough_seeds=ENOUGH,
     figure="section 5.4",
     title="Fairness without delays: the slowest flow of each set",
     reports="Both tests give similar throughputs.",
@@ -263,7 +278,7 @@ def fairness(lab: Lab, delays: bool, which: Callable[[Iterable[float]], float]) 
     rows = [
         {"variant": f"{test}_{name}", "x": "all", "seed": seed, "thr_kbps": which(flows)}
         for test, later in tests.items()
-        for seed in range(lab.first_seed, lab.first_seed + (0 if lab.dry else FAIRNESS_REPETITIONS))
+        for seed in _numbers(lab, 0 if lab.dry else FAIRNESS_REPETITIONS)
         for name, flows in _six_flows(kind, later, delays, seed).items()
     ]
     table = pl.DataFrame(rows, {"variant": pl.String, "x": pl.String, "seed": pl.Int64, "thr_kbps": pl.Float64})

@@ -1,0 +1,72 @@
+"""Runs the command, and prints tables and goals."""
+
+import json
+import statistics
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+REKNIT = ROOT / "target/release/reknit"
+REPORT = ",".join(str(seed) for seed in range(101, 121))
+DEVELOPMENT = ",".join(str(seed) for seed in range(1, 13))
+PATHS = ["--paths", "10"]
+
+
+@dataclass
+class Goal:
+    """A goal, and what was measured."""
+
+    what: str
+    asked: str
+    measured: str
+    holds: bool
+
+
+GOALS: list[Goal] = []
+
+
+def goal(what: str, asked: str, measured: str, *, holds: bool) -> None:
+    """Note a goal for the table of goals."""
+    GOALS.append(Goal(what, asked, measured, holds))
+
+
+def run(*arguments: str) -> str:
+    """Return what the command prints."""
+    quiet = [] if arguments[0] == "simulate" else ["--quiet"]
+    return subprocess.run([str(REKNIT), *arguments, *quiet], check=True, capture_output=True, text=True).stdout
+
+
+def compare(*arguments: str) -> list[dict[str, Any]]:
+    """Run `reknit compare` and return its results by variant."""
+    variants: list[dict[str, Any]] = json.loads(run("compare", *arguments, "--no-oracle", "--json"))["variants"]
+    return variants
+
+
+def matrix(*arguments: str, seeds: int = 2) -> dict[tuple[str, bool], dict[str, float]]:
+    """Run `reknit matrix`: for each variant, on lossless and lossy paths, the share of what is possible by path."""
+    result = json.loads(run("matrix", *arguments, "--duration", "30 s", "--seeds", str(seeds), "--json"))
+    lossy = {path["path"]: path["lossy"] for path in result["paths"]}
+    shares: dict[tuple[str, bool], dict[str, list[float]]] = {}
+    for one in result["runs"]:
+        by_path = shares.setdefault((one["variant"], lossy[one["path"]]), {})
+        by_path.setdefault(one["path"], []).append(one["of_possible"])
+    return {key: {path: statistics.mean(runs) for path, runs in value.items()} for key, value in shares.items()}
+
+
+def percent(share: float) -> str:
+    """Format a share."""
+    return f"{100 * share:.1f} %"
+
+
+def capped(shares: list[float]) -> float:
+    """Mean of shares, each at most 1."""
+    return statistics.mean(min(1.0, share) for share in shares)
+
+
+def table(head: list[str], rows: list[list[str]]) -> None:
+    """Print a Markdown table."""
+    for row in [head, ["---"] * len(head), *rows]:
+        print(f"| {' | '.join(row)} |")
+    print()

@@ -1,0 +1,197 @@
+//! `reknit emulate`: any program over an emulated path.
+
+mod show;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use reknit_compare::names;
+use reknit_host::emulate::{self, EmulateError, Listener, Outside, Reading, Report, Spec, Stages};
+use reknit_path::Direction;
+use reknit_units::Duration;
+
+use crate::{Failure, input, output};
+
+/// How often `--meter` prints a line.
+const METER: Duration = Duration::from_secs(1);
+
+/// Run any program with an emulated path as its only way out
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "The command runs in a network namespace whose only way out is the path; everything is removed when it \
+ends, and its exit code is passed on. What it sends takes the forward direction of --path, what it receives the reverse \
+direction. For a download over the forward direction, use --down. Without a command, a shell is started. Emulations \
+nest: the paths are then in series. docs/emulate.md explains what runs without root.
+
+Examples:
+  reknit emulate --down two-paths-50ms -- curl -O https://example.org/file
+  reknit emulate --path lossy --server 'iperf3 -s' -- iperf3 -c server
+  reknit emulate --up ./dsl.toml --down leo --pcap inside.pcapng"
+)]
+pub(crate) struct Args {
+    /// What the command sends takes the forward direction of this path, a built-in one or a TOML file, and what it
+    /// receives the reverse direction
+    #[arg(long, value_name = "NAME|FILE.toml", conflicts_with_all = ["up", "down"], required_unless_present_any = ["up", "down"])]
+    path: Option<String>,
+    /// What the command sends takes the forward direction of this path. Without --down, the same as --path
+    #[arg(long, value_name = "NAME|FILE.toml")]
+    up: Option<String>,
+    /// What the command receives takes the forward direction of this path. Without --up, what it sends takes the reverse
+    /// direction
+    #[arg(long, value_name = "NAME|FILE.toml")]
+    down: Option<String>,
+    /// Change one value of the path, for example `forward.bottleneck.rate="2 Mbit/s"`; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Seed of the path's random decisions
+    #[arg(long, value_name = "N", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
+    seed: u64,
+    /// Run this command, in a shell, at the other end of the path, where it is known as `server`; its output is discarded
+    #[arg(long, value_name = "COMMAND")]
+    server: Option<OsString>,
+    /// How the path leads on at its other end [default: nat as root, unless there is a --server; else relay]
+    #[arg(long, value_name = "HOW")]
+    outside: Option<Way>,
+    /// Write the packets at the command's end to a pcapng file
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Write the packets at the other end to a pcapng file
+    #[arg(long, value_name = "FILE")]
+    pcap_outside: Option<PathBuf>,
+    /// Write the delay or loss of every packet as a path, which can be used like any other
+    #[arg(long, value_name = "FILE.toml")]
+    record: Option<PathBuf>,
+    /// Print a line every second: rate, packets on the path, reordered and lost ones
+    #[arg(long)]
+    meter: bool,
+    /// Write the summary as JSON to a file (docs/emulate.md)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Print neither addresses nor the summary; warnings remain
+    #[arg(long, conflicts_with = "meter")]
+    quiet: bool,
+    /// The command and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// How the path leads on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Way {
+    /// This machine forwards packets and translates their addresses; needs root and nft or iptables
+    Nat,
+    /// reknit opens connections to the outside on behalf of the command
+    Relay,
+    /// It ends there
+    None,
+}
+
+/// Returns the exit code of the command.
+pub(crate) fn run(args: &Args) -> Result<u8, Failure> {
+    let (label, up, down) = stages(args)?;
+    check(args)?;
+    let spec = Spec {
+        up,
+        down,
+        label: label.clone(),
+        seed: args.seed,
+        command: args.command.clone(),
+        server: args.server.clone(),
+        outside: args.outside.map(|way| match way {
+            Way::Nat => Outside::Nat,
+            Way::Relay => Outside::Relay,
+            Way::None => Outside::Nothing,
+        }),
+        capture: args.pcap.clone(),
+        capture_outside: args.pcap_outside.clone(),
+        record: args.record.is_some(),
+    };
+    let mut tell = |reading: Reading| eprintln!("reknit: {}", show::reading(&reading));
+    let listener = Listener {
+        ready: &mut |ready| {
+            if !args.quiet {
+                eprintln!("reknit: {}", show::ready(&label, ready));
+            }
+        },
+        note: &mut |note| eprintln!("note: {note}"),
+        meter: if args.meter { Some((METER, &mut tell)) } else { None },
+    };
+    let report = match emulate::run(&spec, listener) {
+        Ok(report) => report,
+        Err(error @ EmulateError::Command { .. }) => {
+            eprintln!("error: {error}");
+            return Ok(error.exit_code());
+        }
+        Err(error) => return Err(Failure::Failed(error.to_string())),
+    };
+    if !args.quiet {
+        eprint!("{}", show::summary(&label, args.seed, &report));
+    }
+    if let Some(doubt) = report.punctuality.doubt() {
+        eprintln!("warning: the machine could not keep up: {doubt}");
+    }
+    write_files(args, &label, &report)?;
+    Ok(report.exit_code)
+}
+
+/// What the path is called, and its two directions.
+fn stages(args: &Args) -> Result<(String, Stages, Stages), Failure> {
+    let load = |name: &String| names::load_path(name, &args.set);
+    let pick = |profile: &reknit_path::Profile, direction| Stages { profile: profile.clone(), direction };
+    match (args.path.as_ref().or(args.up.as_ref()), &args.down) {
+        (Some(up), Some(down)) => {
+            if !args.set.is_empty() {
+                let message = "--set: not with both --up and --down; change a copy of the path file instead";
+                return Err(Failure::Usage(message.to_owned()));
+            }
+            let stages = |name| load(name).map(|profile| pick(&profile, Direction::Forward));
+            Ok((format!("up {up}, down {down}"), stages(up)?, stages(down)?))
+        }
+        (Some(name), None) => {
+            let profile = load(name)?;
+            Ok((name.clone(), pick(&profile, Direction::Forward), pick(&profile, Direction::Reverse)))
+        }
+        (None, Some(name)) => {
+            let profile = load(name)?;
+            Ok((format!("down {name}"), pick(&profile, Direction::Reverse), pick(&profile, Direction::Forward)))
+        }
+        (None, None) => Err(Failure::Usage("one of --path, --up and --down is needed".to_owned())),
+    }
+}
+
+/// Refuses options that cannot work before anything is set up.
+fn check(args: &Args) -> Result<(), Failure> {
+    if args.server.is_some() && args.outside == Some(Way::Nat) {
+        return Err(Failure::Usage("--server: runs in a namespace of its own, so not with --outside nat".to_owned()));
+    }
+    // So that a long run does not end with a file that cannot be written.
+    for (flag, file) in [("--record", &args.record), ("--report", &args.report)] {
+        if let Some(file) = file {
+            std::fs::write(file, "").map_err(|error| Failure::Usage(format!("{flag} {}: {error}", file.display())))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_files(args: &Args, label: &str, report: &Report) -> Result<(), Failure> {
+    let refuse = |file: &PathBuf| {
+        let file = file.display().to_string();
+        move |error: std::io::Error| Failure::Failed(format!("{file}: {error}"))
+    };
+    if let Some(file) = &args.record {
+        std::fs::write(file, show::recorded_path(label, args.seed, report)).map_err(refuse(file))?;
+        let left_out: u64 = report.records.iter().flatten().map(emulate::Record::left_out).sum();
+        if left_out > 0 {
+            eprintln!(
+                "warning: {}: the last {} packets are not recorded",
+                file.display(),
+                output::count(left_out as f64)
+            );
+        }
+    }
+    if let Some(file) = &args.report {
+        std::fs::write(file, show::json(label, args.seed, report)?).map_err(refuse(file))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! What `reknit emulate` prints and writes.
+
+use std::fmt::Write;
+
+use reknit_host::emulate::{Counts, Outside, Reading, Ready, Report};
+use reknit_units::Duration;
+use serde::Serialize;
+
+use crate::{Failure, output};
+
+/// The two directions, as the command sees them.
+const WAYS: [&str; 2] = ["up", "down"];
+
+/// The line before the command starts.
+pub(super) fn ready(label: &str, ready: Ready) -> String {
+    let Ready { inner, outer, outside, shell } = ready;
+    let beyond = match outside {
+        Outside::Nat => format!("this machine is {outer}"),
+        Outside::Relay => format!("the server's address is {outer}, all others are relayed"),
+        Outside::Nothing => format!("the server's address is {outer}, there are no others"),
+    };
+    let end = if shell { "; `exit` ends the emulation" } else { "" };
+    format!("{label}: the command's address is {inner}, {beyond}{end}")
+}
+
+/// A line of the meter.
+pub(super) fn reading(reading: &Reading) -> String {
+    let mut text = format!("{:6.1} s", reading.elapsed.as_secs_f64());
+    for (i, way) in WAYS.iter().enumerate() {
+        let counts = &reading.counts[i];
+        let _ = write!(
+            text,
+            "  {way} {:>7} Mbit/s, {:>4} on the path, {:>5} reordered, {:>5} lost;",
+            output::number(mbit_s(counts, reading.interval)),
+            reading.inside[i],
+            output::per_cent(counts.reordered_share()),
+            output::per_cent(counts.lost_share()),
+        );
+    }
+    text.trim_end_matches(';').to_owned()
+}
+
+fn mbit_s(counts: &Counts, span: Duration) -> f64 {
+    if span.is_zero() { 0.0 } else { counts.delivered_bytes as f64 * 8e-6 / span.as_secs_f64() }
+}
+
+/// The lines after the command has ended.
+pub(super) fn summary(label: &str, seed: u64, report: &Report) -> String {
+    let mut text = format!("reknit: {label}, seed {seed}, {:.1} s\n", report.elapsed.as_secs_f64());
+    for (i, way) in WAYS.iter().enumerate() {
+        let counts = &report.counts[i];
+        let _ = write!(
+            text,
+            "  {way:<5} {} packets, {} Mbit/s; lost {} ({}), reordered {} ({})",
+            output::count(counts.packets as f64),
+            output::number(mbit_s(counts, report.spans[i])),
+            output::count(counts.lost as f64),
+            output::per_cent(counts.lost_share()),
+            output::count(counts.reordered as f64),
+            output::per_cent(counts.reordered_share()),
+        );
+        if counts.reordered > 0 {
+            let _ = write!(text, ", overtaken by up to {} packets", output::count(counts.largest_extent.into()));
+        }
+        if counts.copies > 0 {
+            let _ = write!(text, ", {} copies", output::count(counts.copies as f64));
+        }
+        text.push('\n');
+    }
+    let [half, most] = [report.late_p50, report.punctuality.late_p99].map(output_ms);
+    let _ = writeln!(text, "  packets left the path {half} late (median), {most} (99th percentile)");
+    text
+}
+
+fn output_ms(span: Duration) -> String {
+    format!("{:.2} ms", span.as_secs_f64() * 1e3)
+}
+
+/// The path file with the fates of all packets.
+pub(super) fn recorded_path(label: &str, seed: u64, report: &Report) -> String {
+    let quote = |text: String| toml::Value::String(text).to_string();
+    let description = quote(format!("recorded from {label}, {:.1} s", report.elapsed.as_secs_f64()));
+    let source = quote(format!("reknit {} emulate, seed {seed}", env!("CARGO_PKG_VERSION")));
+    let mut text = format!("description = {description}\nsource = {source}\n");
+    for (record, direction) in report.records.iter().zip(["forward", "reverse"]) {
+        if let Some(record) = record {
+            text += &record.stage(direction);
+        }
+    }
+    text
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    version: &'static str,
+    path: &'a str,
+    seed: u64,
+    exit_code: u8,
+    elapsed_s: f64,
+    up: WaySummary,
+    down: WaySummary,
+    late_p50_ms: f64,
+    late_p99_ms: f64,
+    late_max_ms: f64,
+    refused: u64,
+    doubt: Option<String>,
+}
+
+#[derive(Serialize)]
+struct WaySummary {
+    packets: u64,
+    bytes: u64,
+    delivered: u64,
+    delivered_bytes: u64,
+    mbit_s: f64,
+    lost: u64,
+    copies: u64,
+    reordered: u64,
+    reordered_ratio: f64,
+    largest_extent: u32,
+}
+
+/// The summary as JSON.
+pub(super) fn json(label: &str, seed: u64, report: &Report) -> Result<String, Failure> {
+    let way = |i: usize| {
+        let counts = &report.counts[i];
+        WaySummary {
+            packets: counts.packets,
+            bytes: counts.bytes,
+            delivered: counts.delivered,
+            delivered_bytes: counts.delivered_bytes,
+            mbit_s: mbit_s(counts, report.spans[i]),
+            lost: counts.lost,
+            copies: counts.copies,
+            reordered: counts.reordered,
+            reordered_ratio: counts.reordered_share(),
+            largest_extent: counts.largest_extent,
+        }
+    };
+    let ms = |span: Duration| span.as_secs_f64() * 1e3;
+    let summary = Summary {
+        version: env!("CARGO_PKG_VERSION"),
+        path: label,
+        seed,
+        exit_code: report.exit_code,
+        elapsed_s: report.elapsed.as_secs_f64(),
+        up: way(0),
+        down: way(1),
+        late_p50_ms: ms(report.late_p50),
+        late_p99_ms: ms(report.punctuality.late_p99),
+        late_max_ms: ms(report.punctuality.late_max),
+        refused: report.punctuality.refused,
+        doubt: report.punctuality.doubt().map(|doubt| doubt.to_string()),
+    };
+    let text = serde_json::to_string_pretty(&summary).map_err(|error| Failure::Failed(error.to_string()))?;
+    Ok(text + "\n")
+}

@@ -1,0 +1,333 @@
+//! Programs over an emulated path. Needs root, TUN, ping and iperf3. Without them the tests are skipped, except in CI.
+//! All traffic stays in namespaces that the command makes.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// Machines are shared: what depends on time may fail this often before it counts.
+const ATTEMPTS: u32 = 5;
+
+fn reknit() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reknit"));
+    command.stdin(Stdio::null());
+    command
+}
+
+/// True if the machine can run the tests.
+fn can_run() -> bool {
+    let root = reknit().arg("doctor").output().unwrap().status.success();
+    let installed = |program: &str| Command::new(program).arg("-V").output().is_ok();
+    let can = root && installed("ping") && Command::new("iperf3").arg("-v").output().is_ok();
+    assert!(can || std::env::var_os("CI").is_none(), "CI must be able to run emulations");
+    if !can {
+        eprintln!("skipped: needs root, TUN, ping and iperf3 (see `reknit doctor`)");
+    }
+    can
+}
+
+fn run(arguments: &[&str]) -> Output {
+    reknit().arg("emulate").args(arguments).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Repeats `attempt` until it returns no objection.
+fn repeat(attempt: impl Fn() -> Result<(), String>) {
+    let mut last = String::new();
+    for _ in 0..ATTEMPTS {
+        match attempt() {
+            Ok(()) => return,
+            Err(objection) => last = objection,
+        }
+    }
+    panic!("{last}");
+}
+
+fn close(what: &str, value: f64, expected: f64, tolerance: f64) -> Result<(), String> {
+    if (value - expected).abs() <= tolerance {
+        Ok(())
+    } else {
+        Err(format!("{what} is {value}, not within {tolerance} of {expected}"))
+    }
+}
+
+/// A file of this test.
+fn file(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("reknit-emulate-{}-{name}", std::process::id()))
+}
+
+/// A path file with these stages forward and back.
+fn path(name: &str, stages: &str) -> String {
+    let file = file(name);
+    std::fs::write(&file, format!("description = \"a test\"\n{stages}")).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+fn delay_path(name: &str, forward_ms: u32, reverse_ms: u32) -> String {
+    let link = |direction: &str, ms: u32| format!("[[{direction}]]\nkind = \"link\"\ndelay = \"{ms} ms\"\n");
+    path(name, &(link("forward", forward_ms) + &link("reverse", reverse_ms)))
+}
+
+/// The smallest round trip that `ping` reports, in ms. The smallest, because a busy machine only adds to it.
+fn least_round_trip(output: &Output) -> Result<f64, String> {
+    let text = stdout(output);
+    let times = text.lines().find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = "));
+    let least = times.and_then(|times| times.split('/').next()?.parse().ok());
+    least.ok_or_else(|| format!("ping failed: {text}{}", stderr(output)))
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_command() {
+    if !can_run() {
+        return;
+    }
+    let code = |command: &[&str]| {
+        let arguments = [&["--path", "clean", "--outside", "none", "--quiet", "--"], command].concat();
+        run(&arguments).status.code()
+    };
+    assert_eq!(code(&["sh", "-c", "exit 7"]), Some(7));
+    assert_eq!(code(&["sh", "-c", "kill -9 $$"]), Some(137));
+    assert_eq!(code(&["/nowhere/command"]), Some(127));
+}
+
+#[test]
+fn the_only_way_out_is_the_path() {
+    if !can_run() {
+        return;
+    }
+    let show = "cat /proc/net/dev; cat /proc/net/route; ping -q -c 1 -W 1 127.0.0.1 >/dev/null && echo loopback";
+    let output = run(&["--path", "clean", "--outside", "none", "--quiet", "--", "sh", "-c", show]);
+    let text = stdout(&output);
+    let devices: Vec<&str> =
+        text.lines().filter_map(|line| line.split_once(':').map(|(name, _)| name.trim())).collect();
+    assert_eq!(devices, ["lo", "reknit0"], "{text}");
+    let defaults: Vec<&str> = text.lines().filter(|line| line.contains("\t00000000\t00000000\t")).collect();
+    assert!(matches!(defaults.as_slice(), [only] if only.starts_with("reknit0")), "{text}");
+    assert!(text.contains("loopback"), "{text}");
+}
+
+#[test]
+fn delays_are_those_of_the_path() {
+    if !can_run() {
+        return;
+    }
+    let path = delay_path("delays.toml", 20, 35);
+    repeat(|| {
+        let ping = ["--", "ping", "-c", "5", "-i", "0.05", "server"];
+        let output = run(&[&["--path", &path, "--outside", "none", "--quiet"], &ping[..]].concat());
+        close("the round trip", least_round_trip(&output)?, 55.0, 1.0)
+    });
+}
+
+#[test]
+fn nested_paths_are_in_series() {
+    if !can_run() {
+        return;
+    }
+    let [around, within] = [delay_path("around.toml", 10, 10), delay_path("within.toml", 20, 5)];
+    repeat(|| {
+        let nested = [env!("CARGO_BIN_EXE_reknit"), "emulate", "--path", &within, "--quiet", "--"];
+        let around = ["--path", &around, "--outside", "none", "--quiet", "--"];
+        // The outer end of the path around.
+        let ping = ["ping", "-c", "5", "-i", "0.05", "10.77.0.1"];
+        let output = run(&[&around[..], &nested, &ping].concat());
+        close("the round trip over both", least_round_trip(&output)?, 45.0, 1.0)
+    });
+}
+
+/// The result of `iperf3 -J` to a server at the other end.
+fn iperf3(path: &str, arguments: &[&str]) -> Result<(Value, Value), String> {
+    let report = file("report.json");
+    let ours = ["--path", path, "--server", "iperf3 -s", "--quiet", "--report", report.to_str().unwrap(), "--"];
+    let client = ["iperf3", "-J", "-c", "server"];
+    let output = run(&[&ours[..], &client, arguments].concat());
+    let read =
+        |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).map_err(|error| format!("{error}: {}", stderr(&output)));
+    let theirs = read(&output.stdout)?;
+    let ours = read(&std::fs::read(&report).map_err(|error| error.to_string())?)?;
+    Ok((theirs, ours))
+}
+
+fn number(value: &Value, pointer: &str) -> Result<f64, String> {
+    value.pointer(pointer).and_then(Value::as_f64).ok_or_else(|| format!("no {pointer} in {value}"))
+}
+
+/// TCP fills a link: 1448 of 1500 bytes of each packet are data.
+#[test]
+fn the_rate_is_that_of_the_path() {
+    if !can_run() {
+        return;
+    }
+    let link = |direction: &str, rate: u32| {
+        format!(
+            "[[{direction}]]\nkind = \"link\"\nrate = \"{rate} Mbit/s\"\ndelay = \"5 ms\"\nqueue = \"40 packets\"\n"
+        )
+    };
+    let path = path("rate.toml", &(link("forward", 20) + &link("reverse", 100)));
+    repeat(|| {
+        let (theirs, _) = iperf3(&path, &["-t", "2", "-O", "1"])?;
+        let received = number(&theirs, "/end/sum_received/bits_per_second")? / 1e6;
+        close("the rate in Mbit/s", received, 20.0 * 1448.0 / 1500.0, 0.4)
+    });
+}
+
+/// Packets take two paths in turn, as in `two-paths-50ms`; the simulator says how many are reordered.
+#[test]
+fn the_reordered_share_is_that_of_the_simulator() {
+    if !can_run() {
+        return;
+    }
+    let stages = "[[forward]]\nkind = \"multipath\"\nchoice = \"round-robin\"\npaths = [\n    \
+                  { delay = \"10 ms\" },\n    { delay = \"35 ms\" },\n]\n[[reverse]]\nkind = \"link\"\ndelay = \"5 ms\"\n";
+    let path = path("reordering.toml", stages);
+    let simulated = reknit().args(["paths", &path, "--json"]).output().unwrap();
+    let simulated: Value = serde_json::from_slice(&simulated.stdout).unwrap();
+    let expected = simulated[0]["reordered_ratio"].as_f64().unwrap();
+    assert!(expected > 0.4, "{simulated}");
+    repeat(|| {
+        let (theirs, ours) = iperf3(&path, &["-u", "-b", "4M", "-l", "1000", "-t", "2"])?;
+        close("the number of lost packets", number(&theirs, "/end/sum/lost_packets")?, 0.0, 0.0)?;
+        close("the reordered share", number(&ours, "/up/reordered_ratio")?, expected, 0.02)
+    });
+}
+
+/// Nothing but the pings is on the path, so the n-th packet of each run is the same ping.
+#[test]
+fn the_same_seed_gives_the_same_fates_and_they_can_be_replayed() {
+    if !can_run() {
+        return;
+    }
+    let stages = "[[forward]]\nkind = \"link\"\ndelay = \"2 ms\"\n[[forward]]\nkind = \"loss\"\nprobability = 0.3\n";
+    let lossy = path("loss.toml", stages);
+    let record = |path: &str, seed: &str, name: &str| {
+        let file = file(name);
+        let ours = ["--path", path, "--seed", seed, "--outside", "none", "--quiet", "--record", file.to_str().unwrap()];
+        let output =
+            run(&[&ours[..], &["--", "ping", "-q", "-c", "40", "-i", "0.002", "-W", "0.1", "10.77.0.1"]].concat());
+        assert!(stdout(&output).contains("40 packets transmitted"), "{}", stderr(&output));
+        let text = std::fs::read_to_string(&file).unwrap();
+        let table: toml::Table = text.parse().unwrap();
+        let fates = table["forward"][0]["packets"].as_array().unwrap().clone();
+        assert_eq!(fates.len(), 40, "{text}");
+        fates.iter().map(|fate| fate.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let first = record(&lossy, "3", "first.toml");
+    let lost = first.iter().filter(|fate| *fate == "lost").count();
+    assert!((4..=20).contains(&lost), "{first:?}");
+    assert_eq!(record(&lossy, "3", "second.toml"), first);
+    assert_ne!(record(&lossy, "4", "third.toml"), first);
+    let replayed = file("first.toml");
+    assert_eq!(record(replayed.to_str().unwrap(), "9", "fourth.toml"), first);
+}
+
+#[test]
+fn signals_are_passed_on() {
+    if !can_run() {
+        return;
+    }
+    let script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut child = reknit()
+        .args(["emulate", "--path", "clean", "--outside", "none", "--quiet", "--", "sh", "-c", script])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = [0; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(9));
+}
+
+/// Kills an emulation that has left rules, and a process that outlives it; the next start removes them.
+const KILL: &str = r#"
+mkfifo $FIFO
+exec 3<>$FIFO
+$REKNIT emulate --path clean --quiet -- sh -c 'setsid sleep 4321 & echo $!; exec sleep 100' >&3 &
+ours=$!
+read left <&3
+kill -9 $ours
+wait $ours
+nft list tables | grep -c reknit_
+cat /proc/sys/net/ipv4/ip_forward
+$REKNIT emulate --path clean --quiet -- true 2>&1
+nft list tables | grep -c reknit_
+cat /proc/sys/net/ipv4/ip_forward
+case "$(cat /proc/$left/stat)" in *") Z "* | "") echo gone ;; esac
+"#;
+
+/// In a namespace of its own, so that neither the machine's rules nor other emulations matter.
+#[test]
+fn the_next_start_cleans_up_after_a_kill() {
+    if !can_run() || Command::new("nft").arg("-v").output().is_err() {
+        return;
+    }
+    let fifo = file("fifo");
+    let mut command = Command::new("unshare");
+    command.args(["-n", "sh", "-c", KILL]).env("FIFO", &fifo).env("REKNIT", env!("CARGO_BIN_EXE_reknit"));
+    let output = command.output().unwrap();
+    let text = stdout(&output);
+    let (notes, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.contains(": "));
+    assert_eq!(rest, ["1", "1", "0", "0", "gone"], "{text}{}", stderr(&output));
+    assert!(notes.contains(&"note: removed what a killed emulation had left: firewall rules"), "{text}");
+}
+
+/// As an ordinary user, with a `/dev/net/tun` that everybody may open, as on most machines.
+#[test]
+fn it_runs_without_root() {
+    if !can_run() {
+        return;
+    }
+    let path = delay_path("rootless.toml", 10, 20);
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let folder = file("dev");
+    std::fs::create_dir_all(&folder).unwrap();
+    // The program is copied to where everybody may run it.
+    let script = format!(
+        "mount --make-rprivate / && mount -t tmpfs reknit {0} && mknod {0}/tun c 10 200 && chmod 666 {0}/tun && \
+         chmod 755 {0} && cp {1} {0}/reknit && mount --bind {0}/tun /dev/net/tun && \
+         setpriv --reuid 65534 --regid 65534 --clear-groups {0}/reknit emulate --path {path} --quiet --server \
+         'iperf3 -s' -- sh -c 'id -u; ping -c 3 -i 0.05 server'",
+        folder.display(),
+        env!("CARGO_BIN_EXE_reknit"),
+    );
+    repeat(|| {
+        let output = Command::new("unshare").args(["-m", "sh", "-c", &script]).output().unwrap();
+        if stderr(&output).contains("user namespace") && std::env::var_os("CI").is_none() {
+            eprintln!("skipped: no user namespaces");
+            return Ok(());
+        }
+        assert!(stdout(&output).starts_with("65534\n"), "{}{}", stdout(&output), stderr(&output));
+        close("the round trip", least_round_trip(&output)?, 30.0, 1.0)
+    });
+}
+
+#[test]
+fn what_cannot_work_is_refused_in_one_line() {
+    let refused = |arguments: &[&str]| {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let text = stderr(&output);
+        assert_eq!(text.lines().count(), 1, "{text}");
+        text
+    };
+    assert!(refused(&["--path", "moon", "--", "true"]).contains("moon: unknown path"));
+    assert!(refused(&["--", "true"]).contains("--path"));
+    assert!(refused(&["--path", "clean", "--up", "clean", "--", "true"]).contains("cannot be used with"));
+    let both = ["--up", "clean", "--down", "lossy", "--set", "forward.link.rate=1 Mbit/s"];
+    assert!(refused(&both).contains("--set: not with both --up and --down"));
+    let server = ["--path", "clean", "--server", "true", "--outside", "nat"];
+    assert!(refused(&server).contains("--server: "));
+    assert!(refused(&["--path", "clean", "--record", "/nowhere/f"]).contains("--record /nowhere/f: No such file"));
+    if can_run() {
+        let output = run(&["--path", "clean", "--server", "exit 3", "--", "true"]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("error: the server: it ended at once, exit status: 3"), "{}", stderr(&output));
+    }
+}

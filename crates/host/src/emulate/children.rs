@@ -1,0 +1,104 @@
+//! Starts programs in the calling thread's namespace, and ends those that are left there.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::unistd::Pid;
+
+use super::leftovers;
+
+/// How often something is looked at while waiting for it.
+pub(super) const STEP: Duration = Duration::from_millis(10);
+/// How long programs have to end after they were asked to.
+const GRACE: u32 = 100;
+/// How long to wait until the kernel has sent what closed sockets still hold.
+const LINGER: u32 = 500;
+
+/// States of a TCP socket in `/proc/net/tcp`.
+const FIN_WAIT1: &str = "04";
+const LAST_ACK: &str = "09";
+const LISTEN: &str = "0A";
+const CLOSING: &str = "0B";
+
+/// Starts a program. It is killed when the calling thread ends, even if that is killed.
+pub(super) fn start(program: &mut Command) -> io::Result<Child> {
+    #[expect(unsafe_code, reason = "the standard library has no other way to set these")]
+    // SAFETY: the closure only makes system calls, and touches no memory of other threads.
+    unsafe {
+        program.pre_exec(|| {
+            SigSet::empty().thread_set_mask()?; // this process reads its signals; the program gets them as usual
+            Ok(set_pdeathsig(Signal::SIGKILL)?)
+        });
+    }
+    program.spawn()
+}
+
+/// The command with these arguments.
+pub(super) fn command(words: &[OsString], environment: &[(String, String)]) -> Command {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).envs(environment.iter().map(|(name, value)| (name, value)));
+    command
+}
+
+/// The exit code of a shell for this status: that of the program, or 128 and the signal's number.
+pub(super) fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    u8::try_from(code).unwrap_or(1)
+}
+
+/// Waits until closed sockets of the calling thread's namespace have sent their data and it has been acknowledged, or
+/// until `hurry`, or for 5 s.
+pub(super) fn linger(hurry: impl Fn() -> bool) {
+    for _ in 0..LINGER {
+        if hurry() || !any_socket(&["tcp", "tcp6"], |state| [FIN_WAIT1, LAST_ACK, CLOSING].contains(&state)) {
+            return;
+        }
+        thread::sleep(STEP);
+    }
+}
+
+/// True if a program in the calling thread's namespace accepts connections or datagrams.
+pub(super) fn has_server() -> bool {
+    any_socket(&["tcp", "tcp6"], |state| state == LISTEN) || any_socket(&["udp", "udp6"], |_| true)
+}
+
+/// True if the state of a socket in these files of `/proc/net` satisfies `is`.
+fn any_socket(files: &[&str], is: impl Fn(&str) -> bool) -> bool {
+    files.iter().any(|file| {
+        let text = fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
+        text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(3)).any(&is)
+    })
+}
+
+/// Ends all processes in the calling thread's namespace: asks them to, and kills those that are left after a second.
+pub(super) fn end_all() {
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        for process in in_namespace() {
+            let _ = kill(process, signal);
+            let _ = kill(process, Signal::SIGCONT); // a stopped one does not end
+        }
+        for _ in 0..GRACE {
+            if in_namespace().is_empty() {
+                return;
+            }
+            thread::sleep(STEP);
+        }
+    }
+}
+
+/// Running processes in the calling thread's network namespace.
+fn in_namespace() -> Vec<Pid> {
+    let Ok(here) = fs::read_link("/proc/thread-self/ns/net") else { return Vec::new() };
+    let own = std::process::id();
+    let is_here = |process: &u32| {
+        *process != own && fs::read_link(format!("/proc/{process}/ns/net")).is_ok_and(|there| there == here)
+    };
+    leftovers::processes().filter(is_here).map(|process| Pid::from_raw(process.cast_signed())).collect()
+}

@@ -1,0 +1,242 @@
+//! What an emulation changes outside its own namespaces, so that it can be undone even if the emulation was killed.
+//!
+//! An instance is identified by its process and the time at which that started, so a new process with the same number is
+//! not taken for it. Commands inside carry the instance in their environment. What root changes in the namespace outside
+//! is written to a file before it is done.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// The environment variable that names the instance.
+pub(super) const MARK: &str = "REKNIT_EMULATE_ID";
+/// Where the files are.
+const FOLDER: &str = "/run/reknit/emulate";
+/// The setting that forwards IPv4 packets.
+const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
+/// The end of the name of the file with the old value of [`FORWARDING`].
+const SETTING: &str = "forwarding";
+
+/// A running emulation: its process, and when that started, in clock ticks since the machine started.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Instance {
+    process: u32,
+    started: u64,
+}
+
+impl Instance {
+    pub(super) fn current() -> Instance {
+        let process = std::process::id();
+        Instance { process, started: start_of(process).unwrap_or(0) }
+    }
+
+    fn parse(text: &str) -> Option<Instance> {
+        let (process, started) = text.split_once('_')?;
+        Some(Instance { process: process.parse().ok()?, started: started.parse().ok()? })
+    }
+
+    fn is_alive(self) -> bool {
+        start_of(self.process) == Some(self.started)
+    }
+}
+
+impl std::fmt::Display for Instance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}_{}", self.process, self.started)
+    }
+}
+
+/// When a process started (`proc_pid_stat(5)`, field 22); none if it does not run.
+fn start_of(process: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The second field is a name in brackets, which may contain anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    if matches!(fields.next(), Some("Z" | "X")) {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+/// The number of the calling thread's network namespace.
+fn namespace() -> io::Result<u64> {
+    Ok(fs::metadata("/proc/thread-self/ns/net")?.ino())
+}
+
+/// No other instance is set up or ends while this is held.
+pub(super) fn lock() -> io::Result<Flock<File>> {
+    fs::create_dir_all(FOLDER)?;
+    let file = File::create(Path::new(FOLDER).join("lock"))?;
+    Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
+}
+
+/// What has to be undone in the namespace outside when the instance ends.
+#[derive(Debug)]
+pub(super) struct Undo {
+    file: PathBuf,
+}
+
+impl Undo {
+    /// Promises to run `commands` at the end.
+    pub(super) fn promise(instance: Instance, commands: &[Vec<String>]) -> io::Result<Undo> {
+        let file = Path::new(FOLDER).join(format!("{}-{instance}", namespace()?));
+        let lines: Vec<String> = commands.iter().map(|command| command.join("\t")).collect();
+        fs::write(&file, lines.join("\n"))?;
+        Ok(Undo { file })
+    }
+}
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        let lock = lock();
+        run(&self.file);
+        restore_forwarding();
+        drop(lock);
+    }
+}
+
+/// Runs the commands of a file, and removes it. Errors are ignored: what a command would undo may not have been done.
+fn run(file: &Path) {
+    for line in fs::read_to_string(file).unwrap_or_default().lines() {
+        let mut words = line.split('\t');
+        if let Some(program) = words.next() {
+            let _ = Command::new(program).args(words).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        }
+    }
+    let _ = fs::remove_file(file);
+}
+
+/// Lets the namespace outside forward IPv4 packets, until its last instance ends.
+pub(super) fn allow_forwarding() -> io::Result<()> {
+    let value = fs::read_to_string(FORWARDING)?;
+    if value.trim() == "0" {
+        fs::write(setting()?, &value)?;
+        fs::write(FORWARDING, "1")?;
+    }
+    Ok(())
+}
+
+fn setting() -> io::Result<PathBuf> {
+    Ok(Path::new(FOLDER).join(format!("{}-{SETTING}", namespace()?)))
+}
+
+/// Restores the setting if no instance in this namespace needs it any more.
+fn restore_forwarding() {
+    let Ok(here) = namespace() else { return };
+    let needed =
+        files().into_iter().any(|file| file.namespace == here && file.instance.is_some_and(Instance::is_alive));
+    if let Some(old) = setting().ok().filter(|_| !needed)
+        && let Ok(value) = fs::read_to_string(&old)
+    {
+        let _ = fs::write(FORWARDING, value);
+        let _ = fs::remove_file(old);
+    }
+}
+
+/// A file of an instance, or the one with the old setting.
+struct Left {
+    path: PathBuf,
+    namespace: u64,
+    instance: Option<Instance>,
+}
+
+fn files() -> Vec<Left> {
+    let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    let read = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        let (namespace, rest) = name.split_once('-')?;
+        let instance = Instance::parse(rest);
+        (instance.is_some() || rest == SETTING)
+            .then(|| Some(Left { path: entry.path(), namespace: namespace.parse().ok()?, instance }))?
+    };
+    entries.filter_map(read).collect()
+}
+
+/// The network namespaces that some process is in.
+fn namespaces_in_use() -> BTreeSet<u64> {
+    let of = |process| Some(fs::metadata(format!("/proc/{process}/ns/net")).ok()?.ino());
+    processes().filter_map(of).collect()
+}
+
+/// The numbers of all processes.
+pub(super) fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Processes that an instance started and that have outlived it.
+fn orphans() -> Vec<u32> {
+    // The numbers of processes in another container mean something else there.
+    let numbering = |process: &str| fs::metadata(format!("/proc/{process}/ns/pid")).ok().map(|meta| meta.ino());
+    let own = numbering("self");
+    let is_orphan = |process: &u32| {
+        if numbering(&process.to_string()) != own {
+            return false;
+        }
+        let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+        let mut marks = environment.split(|byte| *byte == 0).filter_map(|variable| {
+            let value = std::str::from_utf8(variable).ok()?.strip_prefix(MARK)?.strip_prefix('=')?;
+            Instance::parse(value)
+        });
+        marks.any(|instance| !instance.is_alive())
+    };
+    processes().filter(is_orphan).collect()
+}
+
+/// Removes what killed instances have left in this namespace. Returns what that was.
+pub(super) fn clean() -> Vec<String> {
+    let mut cleaned = Vec::new();
+    for process in orphans() {
+        if kill(Pid::from_raw(process.cast_signed()), Signal::SIGKILL).is_ok() {
+            cleaned.push(format!("process {process}"));
+        }
+    }
+    let Ok(here) = namespace() else { return cleaned };
+    let in_use = namespaces_in_use();
+    for left in files() {
+        match left.instance {
+            Some(instance) if instance.is_alive() => {}
+            Some(_) if left.namespace == here => {
+                run(&left.path);
+                cleaned.push("firewall rules".to_owned());
+            }
+            // Its namespace is gone, and everything in it.
+            _ if !in_use.contains(&left.namespace) => drop(fs::remove_file(&left.path)),
+            _ => {}
+        }
+    }
+    restore_forwarding();
+    cleaned
+}
+
+/// What killed instances have left; the next start removes it.
+pub(crate) fn found() -> Vec<String> {
+    let mut found: Vec<String> = orphans().into_iter().map(|process| format!("process {process}")).collect();
+    let rules = files().iter().filter(|left| left.instance.is_some_and(|instance| !instance.is_alive())).count();
+    if rules > 0 {
+        found.push("firewall rules".to_owned());
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_is_not_confused_with_a_later_process() {
+        let here = Instance::current();
+        assert!(here.is_alive());
+        assert_eq!(Instance::parse(&here.to_string()), Some(here));
+        assert!(!Instance { started: here.started + 1, ..here }.is_alive());
+        assert!(!Instance { process: u32::MAX, ..here }.is_alive());
+        assert_eq!(Instance::parse("forwarding"), None);
+    }
+}

@@ -1,0 +1,379 @@
+//! Runs any program with the path as its only way out, in real time.
+//!
+//! The program gets a network namespace whose only device is a TUN device. This process carries packets between that and
+//! a second TUN device through the [`Pipe`](reknit_path::Pipe)s of the path. The second device is outside, where the
+//! machine translates addresses; or in a private namespace, where a server may run and from which this process relays
+//! connections to the outside with ordinary sockets. The kernel splits and merges nothing on such devices, so packets
+//! are at most 1500 bytes.
+//!
+//! | module | responsibility |
+//! |---|---|
+//! | `bridge` | carries packets between the devices |
+//! | `way`, `meter`, `record` | one direction of the path, and what is measured at it; time is an argument |
+//! | `session` | signals, the meter, the end of the command |
+//! | `ends`, `children` | the threads in the namespaces, and the programs that they run |
+//! | `namespaces`, `netlink`, `names` | devices, addresses, routes; what programs find in `/etc/resolv.conf` |
+//! | `nat`, `leftovers` | changes outside, and how they are undone, even after a crash |
+//! | `relay` | the way out of a private outer end |
+//! | `shell` | an interactive shell instead of a command |
+
+mod bridge;
+mod children;
+mod ends;
+pub(crate) mod leftovers;
+mod meter;
+mod names;
+mod namespaces;
+mod nat;
+mod netlink;
+mod record;
+mod relay;
+mod session;
+mod shell;
+mod way;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+
+use nix::libc::{SCHED_OTHER, SCHED_RESET_ON_FORK, SCHED_RR, sched_getscheduler, sched_param, sched_setscheduler};
+use nix::sys::prctl::set_timerslack;
+use nix::unistd::{Pid, geteuid};
+use reknit_units::{Duration, Instant};
+use tun_rs::SyncDevice;
+
+use self::bridge::Bridge;
+use self::ends::{Inner, Outer};
+use self::leftovers::{Instance, Undo};
+pub use self::meter::Counts;
+use self::names::Names;
+use self::namespaces::Subnet;
+pub use self::record::Record;
+use self::relay::{Relay, Scope};
+pub use self::session::Reading;
+use self::session::{Session, Signals};
+pub use self::way::Stages;
+use self::way::Way;
+use crate::clock::Clock;
+use crate::emulator::Tap;
+use crate::punctuality::{Punctuality, waited_for_cpu};
+
+/// Capabilities that creating namespaces and translating addresses needs: `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`.
+const NEEDED: [u32; 2] = [12, 21];
+
+/// The real-time priority of the bridge, from 1 to 99.
+const PRIORITY: i32 = 10;
+/// The device that makes TUN devices.
+const TUN: &str = "/dev/net/tun";
+
+/// How the path leads on at its outer end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outside {
+    /// This machine forwards packets and translates their addresses. Needs root.
+    Nat,
+    /// The outer end is a namespace of its own. This process relays what is not for its server.
+    Relay,
+    /// The outer end is a namespace of its own, and nothing leads further.
+    Nothing,
+}
+
+/// What to run.
+#[derive(Debug)]
+pub struct Spec {
+    /// The path from the command to the outside.
+    pub up: Stages,
+    /// The path back.
+    pub down: Stages,
+    /// A short name of the path, for prompts.
+    pub label: String,
+    /// Seed of the path's random decisions.
+    pub seed: u64,
+    /// The command and its arguments; a shell if there are none.
+    pub command: Vec<OsString>,
+    /// A command for a shell at the outer end.
+    pub server: Option<OsString>,
+    /// The way on from the outer end. Without it: `Nat` if that is possible and there is no server, else `Relay`.
+    pub outside: Option<Outside>,
+    /// Capture file of the inner end.
+    pub capture: Option<PathBuf>,
+    /// Capture file of the outer end.
+    pub capture_outside: Option<PathBuf>,
+    /// Record the fates of all packets.
+    pub record: bool,
+}
+
+/// What the caller is told while the command runs.
+pub struct Listener<'a> {
+    /// The path is ready, and the command is about to start.
+    pub ready: &'a mut dyn FnMut(Ready),
+    /// Something that the user should know.
+    pub note: &'a mut dyn FnMut(String),
+    /// How often the meter is read, and who is told.
+    pub meter: Option<(Duration, &'a mut dyn FnMut(Reading))>,
+}
+
+/// The path as programs inside see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ready {
+    /// The address inside.
+    pub inner: Ipv4Addr,
+    /// The address of the outer end: of this machine, or of the server.
+    pub outer: Ipv4Addr,
+    /// How the path leads on.
+    pub outside: Outside,
+    /// A shell was started instead of a command.
+    pub shell: bool,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub struct Report {
+    /// The command's exit code, as a shell gives it: 128 and the number of the signal that ended it.
+    pub exit_code: u8,
+    /// How long it ran.
+    pub elapsed: Duration,
+    /// What was counted, up and down.
+    pub counts: [Counts; 2],
+    /// Time from the first packet that left the path to the last, up and down.
+    pub spans: [Duration; 2],
+    /// How late half of the packets left the path.
+    pub late_p50: Duration,
+    /// How late the others were, and how busy the machine.
+    pub punctuality: Punctuality,
+    /// The fates of packets, up and down, if they were recorded.
+    pub records: [Option<Record>; 2],
+}
+
+/// Why it could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum EmulateError {
+    /// The machine does not allow it.
+    #[error("{what}: {source}{}", advice(source))]
+    SetUp {
+        /// What could not be set up.
+        what: &'static str,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The command cannot be started.
+    #[error("{}: {source}", command.display())]
+    Command {
+        /// Its name.
+        command: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The server does not start.
+    #[error("the server: {0}")]
+    Server(io::Error),
+    /// A capture file cannot be written.
+    #[error("the capture file {}: {source}", file.display())]
+    Capture {
+        /// Its name.
+        file: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// Packets could not be carried any more.
+    #[error("the emulated path: {0}")]
+    Failed(io::Error),
+}
+
+impl EmulateError {
+    /// The exit code that shells and `env` have for it: 127 if there is no such command, 126 if it cannot be run.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            EmulateError::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
+            EmulateError::Command { .. } => 126,
+            _ => 1,
+        }
+    }
+}
+
+/// What to do about an error.
+fn advice(error: &io::Error) -> &'static str {
+    let opened = File::options().read(true).write(true).open(TUN);
+    match (opened.map_err(|error| error.kind()), error.kind()) {
+        (Err(io::ErrorKind::PermissionDenied), _) if !geteuid().is_root() => {
+            "; /dev/net/tun is only for root here: run it as root, or `chmod 666 /dev/net/tun`"
+        }
+        (Err(_), _) => {
+            "; /dev/net/tun cannot be opened: load the module (modprobe tun), or give the container the device (docs/emulate.md)"
+        }
+        (Ok(_), io::ErrorKind::PermissionDenied) => {
+            "; run it as root, or allow user namespaces (docs/emulate.md#without-root)"
+        }
+        (Ok(_), _) => "",
+    }
+}
+
+fn set_up(what: &'static str) -> impl Fn(io::Error) -> EmulateError {
+    move |source| EmulateError::SetUp { what, source }
+}
+
+/// Runs the command to its end.
+///
+/// # Errors
+/// If it cannot be started, or the machine does not allow what it needs.
+pub fn run(spec: &Spec, listener: Listener<'_>) -> Result<Report, EmulateError> {
+    let signals = Signals::take().map_err(set_up("signals"))?;
+    let clock = Clock::start();
+    let taps =
+        [open(spec.capture.as_deref(), "inside", clock)?, open(spec.capture_outside.as_deref(), "outside", clock)?];
+    let Listener { ready, note, meter } = listener;
+    let privileged = namespaces::has_capabilities(&NEEDED);
+    for what in leftovers::clean() {
+        note(format!("removed what a killed emulation had left: {what}"));
+    }
+    if !privileged {
+        namespaces::enter_user_namespace().map_err(set_up("a user namespace"))?;
+    }
+    let outside = outside(spec, privileged, note);
+    let mut world = World::new(outside)?;
+    let ways = [&spec.up, &spec.down].map(|stages| Way::new(stages, spec.seed, spec.record));
+    let mut bridge = Bridge::new(clock, world.inner_device, world.outer_device, ways, taps);
+    bridge.relay = world.relay;
+    let mut environment = shell::environment(&spec.label);
+    if let Some(line) = &spec.server {
+        let outer = bridge.relay.as_ref().and_then(Relay::outer);
+        let refuse = || io::Error::other("it needs a private outer end");
+        outer.ok_or_else(refuse).and_then(|outer| outer.serve(line, &environment)).map_err(EmulateError::Server)?;
+    }
+    let mut words = spec.command.clone();
+    if words.is_empty() {
+        words.push(shell::program());
+        environment.extend(shell::prompt());
+    }
+    let (inner, outer) = (world.subnet.inner(), world.subnet.outer());
+    ready(Ready { inner, outer, outside, shell: spec.command.is_empty() });
+    let command = children::command(&words, &environment);
+    let refuse = |source| EmulateError::Command { command: PathBuf::from(&words[0]), source };
+    let process = world.inner.launch(command).map_err(refuse)?;
+    let began = clock.now();
+    let mut session = Session {
+        signals: &signals,
+        command: Pid::from_raw(process.cast_signed()),
+        ended: world.inner.ended.clone(),
+        idle: world.inner.idle.clone(),
+        hurry: world.inner.hurry.clone(),
+        began,
+        meter,
+        last: (began, Default::default()),
+        stop_at: Instant::NEVER,
+    };
+    let waited_before = waited_for_cpu();
+    hurry_up();
+    bridge.run(&mut session).map_err(EmulateError::Failed)?;
+    let waited = waited_for_cpu().saturating_sub(waited_before);
+    conclude(bridge, world.inner, Span { elapsed: clock.now().since(began), waited })
+}
+
+/// Lets the kernel wake the calling thread on time: without delay to save energy, and before others if it may. A priority
+/// that the user has chosen with `chrt` stays.
+fn hurry_up() {
+    let _ = set_timerslack(1);
+    let parameters = sched_param { sched_priority: PRIORITY };
+    #[expect(unsafe_code, reason = "nix has no functions for it")]
+    // SAFETY: the calls read one structure. New threads and processes do not inherit the priority.
+    unsafe {
+        if sched_getscheduler(0) == SCHED_OTHER {
+            sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &raw const parameters);
+        }
+    }
+}
+
+fn open(file: Option<&Path>, side: &str, clock: Clock) -> Result<Option<Tap>, EmulateError> {
+    let open = |file: &Path| {
+        Tap::new(file, side, clock).map_err(|source| EmulateError::Capture { file: file.to_owned(), source })
+    };
+    file.map(open).transpose()
+}
+
+/// How the path leads on, if the user leaves it open.
+fn outside(spec: &Spec, privileged: bool, note: &mut dyn FnMut(String)) -> Outside {
+    if let Some(outside) = spec.outside {
+        return outside;
+    }
+    let possible = privileged && nat::is_possible();
+    if spec.server.is_some() || !possible {
+        if spec.server.is_none() {
+            let why = if privileged { "neither nft nor iptables is installed" } else { "this is not root" };
+            note(format!("{why}: connections to the outside are relayed (docs/emulate.md#without-root)"));
+        }
+        return Outside::Relay;
+    }
+    Outside::Nat
+}
+
+/// Everything around the bridge.
+struct World {
+    subnet: Subnet,
+    inner: Inner,
+    inner_device: SyncDevice,
+    outer_device: SyncDevice,
+    relay: Option<Relay>,
+    /// Undoes the changes outside when dropped.
+    _undo: Option<Undo>,
+}
+
+impl World {
+    fn new(outside: Outside) -> Result<World, EmulateError> {
+        let instance = Instance::current();
+        // Networks and names of devices are chosen one after the other.
+        let lock = if outside == Outside::Nat { Some(leftovers::lock().map_err(set_up("/run/reknit"))?) } else { None };
+        let subnet = Subnet::choose().map_err(set_up("a network"))?;
+        let names = Names::new(subnet, outside == Outside::Nat);
+        let resolver = names.resolver.filter(|_| outside != Outside::Nothing);
+        let v6 = outside == Outside::Nat && nat::reaches_v6();
+        let (inner, inner_device) =
+            Inner::start(subnet, names, v6).map_err(set_up("a network namespace with a TUN device"))?;
+        if outside == Outside::Nat {
+            let outer_device = namespaces::outer_device(subnet).map_err(set_up("a TUN device"))?;
+            let name = outer_device.name().map_err(set_up("a TUN device"))?;
+            let undo = nat::set_up(instance, subnet, &name, v6).map_err(set_up("address translation"))?;
+            drop(lock);
+            let names_only = |_| Relay::new(subnet, Scope::Names, resolver);
+            let relay = resolver.map(names_only).transpose().map_err(set_up("a relay"))?;
+            return Ok(World { subnet, inner, inner_device, outer_device, relay, _undo: Some(undo) });
+        }
+        let (accepted, to_connect) = channel();
+        let (outer, outer_device) = Outer::start(subnet, outside == Outside::Relay, accepted)
+            .map_err(set_up("a second network namespace with a TUN device"))?;
+        relay::connect_all(to_connect, move |destination| Relay::target(subnet, resolver, destination))
+            .map_err(set_up("a relay"))?;
+        let scope = if outside == Outside::Relay { Scope::Everything(outer) } else { Scope::Nothing(outer) };
+        let relay = Relay::new(subnet, scope, resolver).map_err(set_up("a relay"))?;
+        Ok(World { subnet, inner, inner_device, outer_device, relay: Some(relay), _undo: None })
+    }
+}
+
+/// How long it took.
+#[derive(Clone, Copy)]
+struct Span {
+    elapsed: Duration,
+    /// How long the bridge was ready to run without a processor.
+    waited: Duration,
+}
+
+fn conclude(mut bridge: Bridge, inner: Inner, span: Span) -> Result<Report, EmulateError> {
+    let ended = inner.join().map_err(EmulateError::Failed)?;
+    let counts = bridge.counts();
+    let spans = [bridge.up.meter.span(), bridge.down.meter.span()];
+    bridge.settle();
+    for tap in bridge.taps.into_iter().flatten() {
+        tap.finish().map_err(EmulateError::Failed)?;
+    }
+    let refused = bridge.refused + ended.dropped;
+    Ok(Report {
+        exit_code: ended.code,
+        elapsed: span.elapsed,
+        counts,
+        spans,
+        late_p50: bridge.lateness.quantile(0.5),
+        punctuality: Punctuality::new(&bridge.lateness, span.waited, span.elapsed, refused),
+        records: [bridge.up.record, bridge.down.record],
+    })
+}

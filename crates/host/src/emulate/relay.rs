@@ -1,0 +1,264 @@
+//! A private outer end has no route to the outside. Here this process carries on what arrives there with sockets of its
+//! own, as an ordinary user may: it accepts TCP connections to any address and opens one to the same address outside, and
+//! passes on the datagrams of UDP.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::thread;
+use std::time::Duration;
+
+use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
+use nix::libc::linger;
+use nix::sys::socket::{setsockopt, sockopt};
+
+use super::ends::Outer;
+use super::namespaces::Subnet;
+use crate::namespace::MTU;
+
+/// How long a connection outside may take to open.
+const CONNECT: Duration = Duration::from_secs(30);
+/// A UDP flow without answers for this long is forgotten (RFC 4787 §4.3 asks for at least 2 minutes).
+const IDLE: Duration = Duration::from_mins(2);
+/// The same for questions to a name server.
+const IDLE_DNS: Duration = Duration::from_secs(10);
+const DNS: u16 = 53;
+/// The most UDP flows at once, each with a thread.
+const MOST_FLOWS: usize = 1000;
+/// The most TCP ports on which connections are accepted, each with a thread.
+const MOST_PORTS: usize = 4000;
+/// Time to live of packets that the relay makes.
+const TTL: u8 = 64;
+/// Bytes of an IPv4 and a UDP header.
+const HEADERS: usize = 28;
+
+/// A connection that was accepted at the outer end, and the address for which it was meant.
+pub(super) type Accepted = (TcpStream, SocketAddr);
+
+/// What is relayed.
+pub(super) enum Scope {
+    /// Only questions to the outer end about names.
+    Names,
+    /// Everything that is not for the outer end itself.
+    Everything(Outer),
+    /// Nothing: there is only the outer end.
+    Nothing(Outer),
+}
+
+/// Carries on what arrives at the outer end.
+pub(super) struct Relay {
+    subnet: Subnet,
+    scope: Scope,
+    /// Where questions to the outer end about names go.
+    resolver: Option<IpAddr>,
+    /// The packets that it sends to the command.
+    pub(super) packets: OwnedFd,
+    answers: Arc<UnixDatagram>,
+    flows: BTreeMap<(SocketAddrV4, SocketAddrV4), Flow>,
+    ports: BTreeSet<u16>,
+}
+
+struct Flow {
+    socket: Arc<UdpSocket>,
+    alive: Arc<AtomicBool>,
+}
+
+impl Relay {
+    pub(super) fn new(subnet: Subnet, scope: Scope, resolver: Option<IpAddr>) -> io::Result<Relay> {
+        let (packets, answers) = UnixDatagram::pair()?;
+        let (flows, ports) = (BTreeMap::new(), BTreeSet::new());
+        Ok(Relay { subnet, scope, resolver, packets: packets.into(), answers: Arc::new(answers), flows, ports })
+    }
+
+    /// The server's end, if there is one.
+    pub(super) fn outer(&self) -> Option<&Outer> {
+        match &self.scope {
+            Scope::Names => None,
+            Scope::Everything(outer) | Scope::Nothing(outer) => Some(outer),
+        }
+    }
+
+    /// A packet leaves the path at the outer end. True if the relay has taken it; otherwise it is for the device.
+    pub(super) fn takes(&mut self, packet: &[u8]) -> bool {
+        let Ok(sliced) = SlicedPacket::from_ip(packet) else { return false };
+        let Some(NetSlice::Ipv4(ip)) = &sliced.net else { return false };
+        let header = ip.header();
+        let (source, destination) = (header.source_addr(), header.destination_addr());
+        match &sliced.transport {
+            Some(TransportSlice::Udp(udp)) => {
+                let source = SocketAddrV4::new(source, udp.source_port());
+                let destination = SocketAddrV4::new(destination, udp.destination_port());
+                let Some(beyond) = self.beyond(destination) else { return false };
+                self.pass_datagram(source, destination, beyond, udp.payload());
+                true
+            }
+            Some(TransportSlice::Tcp(tcp)) if tcp.syn() && !tcp.ack() => {
+                self.expect_connection(SocketAddrV4::new(destination, tcp.destination_port()));
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Where outside this machine's sockets reach `destination`; none if it is the outer end itself.
+    fn beyond(&self, destination: SocketAddrV4) -> Option<SocketAddr> {
+        if *destination.ip() == self.subnet.outer() {
+            return self.resolver.filter(|_| destination.port() == DNS).map(|server| SocketAddr::new(server, DNS));
+        }
+        matches!(self.scope, Scope::Everything(_)).then_some(SocketAddr::V4(destination))
+    }
+
+    /// A connection to `destination` is about to arrive at the outer end.
+    fn expect_connection(&mut self, destination: SocketAddrV4) {
+        let Scope::Everything(outer) = &self.scope else { return };
+        let port = destination.port();
+        if self.beyond(destination).is_some() && self.ports.len() < MOST_PORTS && self.ports.insert(port) {
+            outer.listen(port);
+        }
+    }
+
+    fn pass_datagram(&mut self, source: SocketAddrV4, destination: SocketAddrV4, beyond: SocketAddr, payload: &[u8]) {
+        let key = (source, destination);
+        if self.flows.get(&key).is_none_or(|flow| !flow.alive.load(Ordering::Relaxed)) {
+            self.flows.retain(|_, flow| flow.alive.load(Ordering::Relaxed));
+            if self.flows.len() >= MOST_FLOWS {
+                return;
+            }
+            match open_flow(key, beyond, self.answers.clone()) {
+                Ok(flow) => drop(self.flows.insert(key, flow)),
+                Err(_) => return, // as if the network had no route
+            }
+        }
+        if let Some(flow) = self.flows.get(&key) {
+            let _ = flow.socket.send(payload);
+        }
+    }
+
+    /// Where a connection to `destination` leads.
+    pub(super) fn target(subnet: Subnet, resolver: Option<IpAddr>, destination: SocketAddr) -> SocketAddr {
+        match resolver {
+            Some(server) if destination.ip() == IpAddr::V4(subnet.outer()) => {
+                SocketAddr::new(server, destination.port())
+            }
+            _ => destination,
+        }
+    }
+}
+
+/// Opens a socket towards `beyond`, and a thread that turns what arrives there into packets from `destination`.
+fn open_flow(
+    (source, destination): (SocketAddrV4, SocketAddrV4),
+    beyond: SocketAddr,
+    answers: Arc<UnixDatagram>,
+) -> io::Result<Flow> {
+    let any: IpAddr =
+        if beyond.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { std::net::Ipv6Addr::UNSPECIFIED.into() };
+    let socket = Arc::new(UdpSocket::bind((any, 0))?);
+    socket.connect(beyond)?;
+    socket.set_read_timeout(Some(if destination.port() == DNS { IDLE_DNS } else { IDLE }))?;
+    let alive = Arc::new(AtomicBool::new(true));
+    let flow = Flow { socket: socket.clone(), alive: alive.clone() };
+    thread::Builder::new().name("relay".to_owned()).spawn(move || {
+        let mut payload = vec![0; usize::from(u16::MAX)];
+        loop {
+            match socket.recv(&mut payload) {
+                // An answer that does not fit a packet is lost.
+                Ok(n) if n + HEADERS <= usize::from(MTU) => {
+                    let _ = answers.send(&datagram(destination, source, &payload[..n]));
+                }
+                // A port that is closed may be open later.
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(_) => break,
+            }
+        }
+        alive.store(false, Ordering::Relaxed);
+    })?;
+    Ok(flow)
+}
+
+/// The IPv4 packet with this datagram.
+fn datagram(source: SocketAddrV4, destination: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
+    let builder = PacketBuilder::ipv4(source.ip().octets(), destination.ip().octets(), TTL)
+        .udp(source.port(), destination.port());
+    let mut packet = Vec::with_capacity(builder.size(payload.len()));
+    // It fits: the caller checks the length, and a vector accepts every write.
+    let _ = builder.write(&mut packet, payload);
+    packet
+}
+
+/// Accepts connections to `port` of any address, in the calling thread's namespace. It is no error if a server does
+/// already.
+pub(super) fn accept(port: u16, accepted: &Sender<Accepted>) {
+    let Ok(listener) = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)) else { return };
+    let accepted = accepted.clone();
+    // If no thread can be started, the connections are refused.
+    let _ = thread::Builder::new().name("relay".to_owned()).spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let Ok(destination) = stream.local_addr() else { continue };
+            if accepted.send((stream, destination)).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// Connects each accepted connection to its target outside, in the calling thread's namespace.
+pub(super) fn connect_all(
+    accepted: Receiver<Accepted>,
+    target: impl Fn(SocketAddr) -> SocketAddr + Send + 'static,
+) -> io::Result<()> {
+    thread::Builder::new().name("relay".to_owned()).spawn(move || {
+        for (stream, destination) in accepted {
+            let beyond = target(destination);
+            let _ = thread::Builder::new().name("relay".to_owned()).spawn(move || connect(&stream, beyond));
+        }
+    })?;
+    Ok(())
+}
+
+fn connect(inside: &TcpStream, beyond: SocketAddr) {
+    let Ok(outside) = TcpStream::connect_timeout(&beyond, CONNECT) else {
+        // The program inside sees a reset.
+        let _ = setsockopt(inside, sockopt::Linger, &linger { l_onoff: 1, l_linger: 0 });
+        return;
+    };
+    for stream in [inside, &outside] {
+        let _ = stream.set_nodelay(true);
+    }
+    thread::scope(|scope| {
+        scope.spawn(|| copy(inside, &outside));
+        copy(&outside, inside);
+    });
+}
+
+/// Copies until `from` ends, and tells `to`.
+fn copy(mut from: &TcpStream, mut to: &TcpStream) {
+    if io::copy(&mut from, &mut to).is_err() {
+        let _ = from.shutdown(Shutdown::Read);
+    }
+    let _ = to.shutdown(Shutdown::Write);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_a_packet_from_the_address_that_was_asked() {
+        let [asked, client] = ["192.0.2.7:53", "10.77.0.2:4000"].map(|text| text.parse().unwrap());
+        let packet = datagram(asked, client, b"answer");
+        let sliced = SlicedPacket::from_ip(&packet).unwrap();
+        let endpoints = reknit_wire::endpoints(&packet).unwrap();
+        assert_eq!((endpoints.source, endpoints.destination), (asked.into(), client.into()));
+        let Some(TransportSlice::Udp(udp)) = sliced.transport else { panic!("no datagram") };
+        assert_eq!(udp.payload(), b"answer");
+        let expected = udp.to_header().calc_checksum_ipv4_raw(asked.ip().octets(), client.ip().octets(), b"answer");
+        assert_eq!(Ok(udp.checksum()), expected);
+    }
+}

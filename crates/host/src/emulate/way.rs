@@ -1,0 +1,225 @@
+//! One direction of the emulated path: a pipe, and what is measured at it. Time is an argument.
+
+use reknit_path::{Direction, DropRange, Notice, Packet, Phases, Pipe, Profile};
+use reknit_units::{Bytes, Instant};
+
+use super::meter::Meter;
+use super::record::Record;
+use crate::emulator::Wire;
+
+/// A packet under way.
+#[derive(Debug)]
+pub(super) struct Carried {
+    wire: Wire,
+    number: u64,
+    entered: Instant,
+}
+
+impl Carried {
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.wire.bytes()
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.wire.into_bytes()
+    }
+}
+
+impl Packet for Carried {
+    fn size(&self) -> Bytes {
+        self.wire.size()
+    }
+
+    fn copy(&self) -> Carried {
+        Carried { wire: self.wire.copy(), ..*self }
+    }
+
+    fn flow(&self) -> u32 {
+        self.wire.flow()
+    }
+
+    fn flip(&mut self, bit: u64) -> bool {
+        self.wire.flip(bit)
+    }
+
+    fn notice(&self) -> Option<Notice> {
+        self.wire.notice()
+    }
+
+    fn set_dropped(&mut self, dropped: DropRange) {
+        self.wire.set_dropped(dropped);
+    }
+}
+
+/// The stages of one direction.
+#[derive(Clone, Debug)]
+pub struct Stages {
+    /// The path that they belong to.
+    pub profile: Profile,
+    /// Which of its directions.
+    pub direction: Direction,
+}
+
+/// A direction in operation.
+#[derive(Debug)]
+pub(super) struct Way {
+    pipe: Pipe<Carried>,
+    pub(super) meter: Meter,
+    pub(super) record: Option<Record>,
+    /// The number of the next packet.
+    next: u64,
+}
+
+impl Way {
+    pub(super) fn new(stages: &Stages, seed: u64, record: bool) -> Way {
+        Way {
+            pipe: Pipe::new(&stages.profile, stages.direction, seed, Phases::Drawn),
+            meter: Meter::default(),
+            record: record.then(Record::default),
+            next: 0,
+        }
+    }
+
+    /// A packet enters. Times must not decrease.
+    pub(super) fn enter(&mut self, now: Instant, bytes: Vec<u8>) {
+        self.meter.on_entry(bytes.len());
+        if let Some(record) = &mut self.record {
+            record.on_entry();
+        }
+        let number = self.next;
+        self.next += 1;
+        self.pipe.push(now, Carried { wire: Wire::new(bytes), number, entered: now });
+        self.note_losses();
+    }
+
+    /// The next packet that is due at `now`, and when it was due.
+    pub(super) fn leave(&mut self, now: Instant) -> Option<(Instant, Carried)> {
+        let popped = self.pipe.pop(now);
+        self.note_losses();
+        let (due, carried) = popped?;
+        let Carried { wire, number, entered } = &carried;
+        self.meter.on_exit(now, *number, wire.bytes().len(), wire.is_copy());
+        if let Some(record) = self.record.as_mut().filter(|_| !wire.is_copy()) {
+            record.on_exit(*number, *entered, due);
+        }
+        Some((due, carried))
+    }
+
+    fn note_losses(&mut self) {
+        while let Some(lost) = self.pipe.pop_lost() {
+            if lost.packet.wire.is_copy() {
+                continue;
+            }
+            self.meter.on_loss();
+            if let Some(record) = &mut self.record {
+                record.on_loss(lost.packet.number);
+            }
+        }
+    }
+
+    /// When the next packet leaves.
+    pub(super) fn next_at(&self) -> Instant {
+        self.pipe.next_at()
+    }
+
+    /// The number of packets inside.
+    pub(super) fn inside(&self) -> usize {
+        self.pipe.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_units::Duration;
+
+    use super::*;
+
+    /// A packet of a simulation, which has no bytes.
+    #[derive(Clone, Copy, Debug)]
+    struct Simulated(u64);
+
+    const SIZE: usize = 1000;
+    const PACKETS: u64 = 2000;
+    const GAP: Duration = Duration::from_micros(1700);
+
+    impl Packet for Simulated {
+        fn size(&self) -> Bytes {
+            Bytes(SIZE as u64)
+        }
+
+        fn copy(&self) -> Simulated {
+            *self
+        }
+
+        fn flow(&self) -> u32 {
+            0
+        }
+    }
+
+    fn profile(name: &str) -> Profile {
+        Profile::load(name, &[]).unwrap()
+    }
+
+    /// The simulator's fates: for each packet the delay, or none if it is lost.
+    fn simulated(profile: &Profile, seed: u64) -> Vec<Option<Duration>> {
+        let mut pipe = Pipe::new(profile, Direction::Forward, seed, Phases::Drawn);
+        let mut fates = vec![None; PACKETS as usize];
+        for number in 0..PACKETS {
+            pipe.push(Instant::ZERO + GAP * number, Simulated(number));
+        }
+        while pipe.next_at().is_set() {
+            let next = pipe.next_at();
+            while let Some((at, Simulated(number))) = pipe.pop(next) {
+                fates[number as usize].get_or_insert(at.since(Instant::ZERO + GAP * number));
+            }
+        }
+        fates
+    }
+
+    /// The emulator's, if it looks at the path only every `nap`.
+    fn emulated(profile: &Profile, seed: u64, nap: Duration) -> Vec<Option<Duration>> {
+        let stages = Stages { profile: profile.clone(), direction: Direction::Forward };
+        let mut way = Way::new(&stages, seed, true);
+        let mut looked = Instant::ZERO;
+        for number in 0..PACKETS {
+            let now = Instant::ZERO + GAP * number;
+            if now >= looked + nap {
+                looked = now;
+                while way.leave(now).is_some() {}
+            }
+            way.enter(now, vec![0x45; SIZE]);
+        }
+        while way.leave(Instant::ZERO + Duration::from_secs(600)).is_some() {}
+        assert_eq!(way.inside(), 0);
+        way.record.as_ref().unwrap().fates().collect()
+    }
+
+    #[test]
+    fn packets_meet_the_fates_that_the_simulator_gives_them() {
+        for name in ["two-paths-50ms", "rr-tcp", "lossy", "wireless-arq", "bursty-loss", "switch-planes"] {
+            let profile = profile(name);
+            let expected = simulated(&profile, 7);
+            for nap in [Duration::from_micros(1), Duration::from_millis(40)] {
+                assert_eq!(emulated(&profile, 7, nap), expected, "{name}, every {nap}");
+            }
+        }
+        let lossy = profile("lossy");
+        assert_ne!(simulated(&lossy, 8), simulated(&lossy, 7));
+    }
+
+    #[test]
+    fn a_record_repeats_the_fates() {
+        let path = profile("rr-tcp");
+        let stages = Stages { profile: path.clone(), direction: Direction::Forward };
+        let mut way = Way::new(&stages, 3, true);
+        for number in 0..200 {
+            way.enter(Instant::ZERO + GAP * number, vec![0x45; SIZE]);
+        }
+        while way.leave(Instant::ZERO + Duration::from_secs(600)).is_some() {}
+        let record = way.record.take().unwrap();
+        let replay = Profile::parse("replay", &record.stage("forward")).unwrap();
+        let fates: Vec<_> = record.fates().collect();
+        assert_eq!(simulated(&replay, 9)[..200], fates);
+        assert_eq!(way.meter.counts.delivered, fates.iter().flatten().count() as u64);
+    }
+}

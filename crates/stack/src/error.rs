@@ -1,0 +1,44 @@
+//! What can go wrong with a socket.
+
+use std::net::SocketAddr;
+
+use reknit_tcp::CloseReason;
+use reknit_tcp::config::ConfigError;
+
+/// Why an operation failed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Error {
+    /// Nothing can be read or written now; an event follows when that changes.
+    #[error("would block")]
+    WouldBlock,
+    /// The connection has ended.
+    #[error(transparent)]
+    Ended(#[from] CloseReason),
+    /// An ICMP message said so while the connection was being opened.
+    #[error("destination unreachable")]
+    Unreachable,
+    /// This direction was shut down before.
+    #[error("the socket was shut down for this direction")]
+    ShutDown,
+    /// There is no such socket or listener: it was closed.
+    #[error("no such socket: it was closed")]
+    NoSocket,
+    /// The address is in use.
+    #[error("{0} is in use; choose another port, or 0 for a free one")]
+    InUse(SocketAddr),
+    /// The address is not one of this host.
+    #[error("{0} is not an address of this stack; it has {1}")]
+    NotLocal(SocketAddr, String),
+    /// The address cannot be connected to.
+    #[error("{0} cannot be connected to; the address must be that of a host, and the port at least 1")]
+    NoDestination(SocketAddr),
+    /// All ports to this address are in use.
+    #[error("all ports for connections to {0} are in use; close some of them, or connect from another address")]
+    NoPort(SocketAddr),
+    /// The stack has as many sockets as it may have.
+    #[error("the stack has {0} sockets, its limit")]
+    Full(usize),
+    /// An option is not valid.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}

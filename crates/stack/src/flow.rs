@@ -1,0 +1,81 @@
+//! The 4-tuple of a connection, and its keyed hashes.
+
+use std::hash::Hasher;
+use std::net::{IpAddr, SocketAddr};
+
+use reknit_wire::Endpoints;
+use siphasher::sip::SipHasher13;
+
+/// The addresses of a connection, as this host sees them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Flow {
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+}
+
+impl Flow {
+    /// The flow of a packet that arrives.
+    pub(crate) fn of_arrival(endpoints: Endpoints) -> Flow {
+        Flow { local: endpoints.destination, remote: endpoints.source }
+    }
+
+    /// The addresses of a packet that is sent.
+    pub(crate) fn endpoints(&self) -> Endpoints {
+        Endpoints { source: self.local, destination: self.remote }
+    }
+}
+
+/// What a hash is for. Hashes for different purposes are unrelated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// The bucket in the table of flows.
+    Bucket,
+    /// The first port to try (RFC 6056 §3.3.4, F).
+    PortOffset,
+    /// The counter of ports to use (RFC 6056 §3.3.4, G).
+    PortCounter,
+    /// A SYN cookie of this period and initial sequence number.
+    Cookie(u64),
+}
+
+/// The secret of a stack. Without it nobody can choose flows that collide in the table, nor guess ports and cookies.
+#[derive(Clone, Copy)]
+pub(crate) struct Secret([u8; 16]);
+
+impl Secret {
+    pub(crate) const fn new(key: [u8; 16]) -> Secret {
+        Secret(key)
+    }
+
+    /// The hash of `flow`; with [`Purpose::PortOffset`] and [`Purpose::PortCounter`] it leaves out the local port, which is
+    /// not chosen yet.
+    pub(crate) fn hash(&self, flow: &Flow, purpose: Purpose) -> u64 {
+        let mut hasher = SipHasher13::new_with_key(&self.0);
+        let (tag, extra) = match purpose {
+            Purpose::Bucket => (0, 0),
+            Purpose::PortOffset => (1, 0),
+            Purpose::PortCounter => (2, 0),
+            Purpose::Cookie(extra) => (3, extra),
+        };
+        let without_port = matches!(purpose, Purpose::PortOffset | Purpose::PortCounter);
+        let local_port = if without_port { 0 } else { flow.local.port() };
+        let ports = u64::from(local_port) << 16 | u64::from(flow.remote.port());
+        hasher.write_u64(tag << 32 | ports);
+        if tag == 3 {
+            hasher.write_u64(extra);
+        }
+        for address in [flow.local.ip(), flow.remote.ip()] {
+            match address {
+                IpAddr::V4(ip) => hasher.write_u32(u32::from(ip)),
+                IpAddr::V6(ip) => hasher.write(&ip.octets()),
+            }
+        }
+        hasher.finish()
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}

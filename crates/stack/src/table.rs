@@ -1,0 +1,169 @@
+//! Where sockets are kept: by index, and by flow.
+
+use hashbrown::HashTable;
+use reknit_tcp::TimeWait;
+
+use crate::flow::{Flow, Purpose, Secret};
+use crate::socket::Socket;
+
+/// Names a socket. It is never used for another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SocketId {
+    pub(crate) index: u32,
+    generation: u32,
+}
+
+impl SocketId {
+    /// A small number for tables beside the stack's. It is used again when the socket is gone.
+    pub fn index(self) -> usize {
+        self.index as usize
+    }
+
+    /// As one number, for other languages. It is not 0.
+    pub fn to_bits(self) -> u64 {
+        (u64::from(self.generation) << 32) | (u64::from(self.index) + 1)
+    }
+
+    /// The reverse of [`SocketId::to_bits`]. Any number is allowed; most name no socket.
+    pub fn from_bits(bits: u64) -> SocketId {
+        SocketId { index: (bits as u32).wrapping_sub(1), generation: (bits >> 32) as u32 }
+    }
+}
+
+/// A connection in TIME-WAIT that no application uses any more.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) flow: Flow,
+    pub(crate) hop_limit: u8,
+    pub(crate) state: TimeWait,
+}
+
+#[derive(Debug)]
+pub(crate) enum Slot {
+    Vacant,
+    Live(Box<Socket>),
+    TimeWait(Box<Waiting>),
+}
+
+impl Slot {
+    pub(crate) fn flow(&self) -> Option<&Flow> {
+        match self {
+            Slot::Vacant => None,
+            Slot::Live(socket) => Some(&socket.flow),
+            Slot::TimeWait(waiting) => Some(&waiting.flow),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    generation: u32,
+    slot: Slot,
+}
+
+/// All sockets.
+#[derive(Debug)]
+pub(crate) struct Table {
+    entries: Vec<Entry>,
+    vacant: Vec<u32>,
+    by_flow: HashTable<u32>,
+    secret: Secret,
+}
+
+impl Table {
+    pub(crate) fn new(secret: Secret) -> Table {
+        Table { entries: Vec::new(), vacant: Vec::new(), by_flow: HashTable::new(), secret }
+    }
+
+    /// Sockets of all kinds.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len() - self.vacant.len()
+    }
+
+    /// True if all are in TIME-WAIT. Visits all.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.entries.iter().any(|entry| matches!(entry.slot, Slot::Live(_)))
+    }
+
+    /// The socket with this flow.
+    pub(crate) fn find(&self, flow: &Flow) -> Option<u32> {
+        let hash = self.secret.hash(flow, Purpose::Bucket);
+        self.by_flow.find(hash, |index| self.entries[*index as usize].slot.flow() == Some(flow)).copied()
+    }
+
+    /// Adds a socket, whose flow must be free.
+    pub(crate) fn insert(&mut self, socket: Box<Socket>) -> SocketId {
+        let flow = socket.flow;
+        let index = self.vacant.pop().unwrap_or_else(|| {
+            self.entries.push(Entry { generation: 0, slot: Slot::Vacant });
+            (self.entries.len() - 1) as u32
+        });
+        let entry = &mut self.entries[index as usize];
+        entry.slot = Slot::Live(socket);
+        let generation = entry.generation;
+        let hash = self.secret.hash(&flow, Purpose::Bucket);
+        let Table { entries, by_flow, secret, .. } = self;
+        by_flow.insert_unique(hash, index, |index| {
+            let flow = entries[*index as usize].slot.flow();
+            flow.map_or(0, |flow| secret.hash(flow, Purpose::Bucket))
+        });
+        SocketId { index, generation }
+    }
+
+    /// Frees the flow of a socket: its segments belong to nothing from now on.
+    pub(crate) fn forget_flow(&mut self, index: u32) {
+        let Some(flow) = self.entries[index as usize].slot.flow() else { return };
+        let hash = self.secret.hash(flow, Purpose::Bucket);
+        if let Ok(found) = self.by_flow.find_entry(hash, |other| *other == index) {
+            found.remove();
+        }
+    }
+
+    /// Removes a socket.
+    pub(crate) fn remove(&mut self, index: u32) {
+        self.forget_flow(index);
+        let entry = &mut self.entries[index as usize];
+        entry.slot = Slot::Vacant;
+        entry.generation = entry.generation.wrapping_add(1);
+        self.vacant.push(index);
+    }
+
+    /// Replaces a closed connection by what TIME-WAIT must remember. Its name becomes invalid.
+    pub(crate) fn wait(&mut self, index: u32, waiting: Waiting) {
+        let entry = &mut self.entries[index as usize];
+        entry.slot = Slot::TimeWait(Box::new(waiting));
+        entry.generation = entry.generation.wrapping_add(1);
+    }
+
+    pub(crate) fn slot(&mut self, index: u32) -> &mut Slot {
+        &mut self.entries[index as usize].slot
+    }
+
+    pub(crate) fn live(&mut self, index: u32) -> Option<&mut Socket> {
+        match &mut self.entries.get_mut(index as usize)?.slot {
+            Slot::Live(socket) => Some(socket),
+            _ => None,
+        }
+    }
+
+    /// The name of the socket at `index`.
+    pub(crate) fn id(&self, index: u32) -> SocketId {
+        SocketId { index, generation: self.entries[index as usize].generation }
+    }
+
+    pub(crate) fn get(&self, id: SocketId) -> Option<&Socket> {
+        let entry = self.entries.get(id.index as usize).filter(|entry| entry.generation == id.generation)?;
+        match &entry.slot {
+            Slot::Live(socket) => Some(socket),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, id: SocketId) -> Option<&mut Socket> {
+        let entry = self.entries.get_mut(id.index as usize).filter(|entry| entry.generation == id.generation)?;
+        match &mut entry.slot {
+            Slot::Live(socket) => Some(socket),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! One hierarchical timer wheel for all sockets.
+//!
+//! Eight levels of 64 slots; a slot of level 0 is one tick, a slot of each further level as long as all of the level below
+//! it. Setting, moving and removing a timer costs the same however many there are. A timer never fires early, and at most
+//! one tick late.
+
+use reknit_units::Instant;
+
+/// A tick is 2^17 ns, about 131 µs.
+const TICK_SHIFT: u32 = 17;
+const SLOT_BITS: u32 = 6;
+const SLOTS: usize = 1 << SLOT_BITS;
+/// They cover all of `Instant`.
+const LEVELS: usize = 8;
+const NIL: u32 = u32::MAX;
+
+/// The place of one timer. Timers of a slot form a doubly linked list.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    tick: u64,
+    next: u32,
+    previous: u32,
+    /// Level and slot, or [`UNSET`].
+    place: u16,
+}
+
+const UNSET: u16 = u16::MAX;
+
+/// The timers, each named by the index of its socket.
+#[derive(Debug)]
+pub(crate) struct Wheel {
+    nodes: Vec<Node>,
+    heads: [[u32; SLOTS]; LEVELS],
+    occupied: [u64; LEVELS],
+    /// The tick up to which everything has fired.
+    elapsed: u64,
+}
+
+impl Wheel {
+    pub(crate) fn new(now: Instant) -> Wheel {
+        Wheel {
+            nodes: Vec::new(),
+            heads: [[NIL; SLOTS]; LEVELS],
+            occupied: [0; LEVELS],
+            elapsed: now.as_nanos() >> TICK_SHIFT,
+        }
+    }
+
+    /// Lets the timer `index` fire at `at` or earlier: a later time than before changes nothing, and the owner sets the
+    /// timer again when it fires. So moving a deadline on with every segment is free.
+    pub(crate) fn set_at_most(&mut self, index: u32, at: Instant) {
+        if !at.is_set() {
+            return;
+        }
+        let tick = at.as_nanos().div_ceil(1 << TICK_SHIFT).max(self.elapsed + 1);
+        let i = index as usize;
+        if i >= self.nodes.len() {
+            self.nodes.resize(i + 1, Node { tick: 0, next: NIL, previous: NIL, place: UNSET });
+        }
+        let node = self.nodes[i];
+        if node.place != UNSET && node.tick <= tick {
+            return;
+        }
+        self.clear(index);
+        self.link(index, tick);
+    }
+
+    /// Removes the timer `index`, if it is set.
+    pub(crate) fn clear(&mut self, index: u32) {
+        let Some(node) = self.nodes.get(index as usize).copied().filter(|node| node.place != UNSET) else { return };
+        let (level, slot) = (usize::from(node.place) / SLOTS, usize::from(node.place) % SLOTS);
+        match node.previous {
+            NIL => self.heads[level][slot] = node.next,
+            previous => self.nodes[previous as usize].next = node.next,
+        }
+        if node.next != NIL {
+            self.nodes[node.next as usize].previous = node.previous;
+        }
+        if self.heads[level][slot] == NIL {
+            self.occupied[level] &= !(1 << slot);
+        }
+        self.nodes[index as usize].place = UNSET;
+    }
+
+    fn link(&mut self, index: u32, tick: u64) {
+        let differing = (self.elapsed ^ tick) | (SLOTS as u64 - 1);
+        let level = ((differing.ilog2() / SLOT_BITS) as usize).min(LEVELS - 1);
+        let slot = (tick >> (level as u32 * SLOT_BITS)) as usize % SLOTS;
+        let head = std::mem::replace(&mut self.heads[level][slot], index);
+        if head != NIL {
+            self.nodes[head as usize].previous = index;
+        }
+        self.occupied[level] |= 1 << slot;
+        self.nodes[index as usize] = Node { tick, next: head, previous: NIL, place: (level * SLOTS + slot) as u16 };
+    }
+
+    /// When [`Wheel::advance`] next has something to do. It may turn out that no timer fires then.
+    pub(crate) fn next(&self) -> Instant {
+        self.next_slot().map_or(Instant::NEVER, |(_, _, tick)| Instant::from_nanos(tick << TICK_SHIFT))
+    }
+
+    /// The first occupied slot and the tick at which it begins. Everything in a lower level comes before everything in a
+    /// higher one.
+    fn next_slot(&self) -> Option<(usize, usize, u64)> {
+        let level = self.occupied.iter().position(|slots| *slots != 0)?;
+        let shift = level as u32 * SLOT_BITS;
+        let at = (self.elapsed >> shift) as u32 % SLOTS as u32;
+        let ahead = self.occupied[level].rotate_right(at).trailing_zeros();
+        let start = (self.elapsed >> shift) + u64::from(ahead);
+        Some((level, (start % SLOTS as u64) as usize, start << shift))
+    }
+
+    /// Appends the timers that are due at `now` to `due`, and removes them.
+    pub(crate) fn advance(&mut self, now: Instant, due: &mut Vec<u32>) {
+        let target = now.as_nanos() >> TICK_SHIFT;
+        while let Some((level, slot, tick)) = self.next_slot().filter(|(_, _, tick)| *tick <= target) {
+            self.elapsed = self.elapsed.max(tick);
+            let mut index = std::mem::replace(&mut self.heads[level][slot], NIL);
+            self.occupied[level] &= !(1 << slot);
+            while index != NIL {
+                let Node { tick, next, .. } = self.nodes[index as usize];
+                self.nodes[index as usize].place = UNSET;
+                if tick <= self.elapsed {
+                    due.push(index);
+                } else {
+                    self.link(index, tick);
+                }
+                index = next;
+            }
+        }
+        self.elapsed = self.elapsed.max(target);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_units::Duration;
+
+    use super::*;
+
+    const TICK: Duration = Duration::from_nanos(1 << TICK_SHIFT);
+
+    /// The next of a sequence of numbers that look random.
+    fn random(state: &mut u64) -> u64 {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *state >> 11
+    }
+
+    #[test]
+    fn every_timer_fires_once_in_its_tick() {
+        let mut state = 7;
+        let mut wheel = Wheel::new(Instant::from_nanos(123_456_789));
+        let mut now = Instant::from_nanos(123_456_789);
+        let count = 2000;
+        let mut expected: Vec<Instant> = Vec::new();
+        for index in 0..count {
+            let scale = random(&mut state) % 44; // from nanoseconds to hours
+            let at = now + Duration::from_nanos(random(&mut state) % (1 << scale).max(1));
+            expected.push(at);
+            wheel.set_at_most(index, at);
+        }
+        for index in (0..count).step_by(5) {
+            wheel.clear(index);
+            expected[index as usize] = Instant::NEVER;
+        }
+        for index in (1..count).step_by(5) {
+            wheel.set_at_most(index, now + Duration::from_millis(3)); // earlier only
+            expected[index as usize] = expected[index as usize].min(now + Duration::from_millis(3));
+        }
+        let mut due = Vec::new();
+        while wheel.next().is_set() {
+            let next = wheel.next();
+            now = now.max(next);
+            due.clear();
+            wheel.advance(now, &mut due);
+            for index in &due {
+                let at = std::mem::replace(&mut expected[*index as usize], Instant::NEVER);
+                assert!(at.is_set(), "{index} fired twice or was cleared");
+                assert!(at <= now && now.since(at) <= TICK * 2, "{at:?} fired at {now:?}");
+            }
+        }
+        assert!(expected.iter().all(|at| !at.is_set()));
+    }
+
+    #[test]
+    fn a_late_owner_gets_everything_that_is_due() {
+        let mut wheel = Wheel::new(Instant::ZERO);
+        for index in 0..100 {
+            wheel.set_at_most(index, Instant::ZERO + Duration::from_millis(u64::from(index) * 100));
+        }
+        let mut due = Vec::new();
+        wheel.advance(Instant::ZERO + Duration::from_millis(4_951), &mut due);
+        due.sort_unstable();
+        assert_eq!(due, (0..50).collect::<Vec<_>>());
+        wheel.advance(Instant::ZERO + Duration::from_secs(3600), &mut due);
+        assert_eq!(due.len(), 100);
+        assert!(!wheel.next().is_set());
+    }
+}

@@ -1,0 +1,9 @@
+//! Two stacks back to back.
+
+mod closing;
+mod hostile;
+mod icmp;
+mod live;
+mod many;
+mod opening;
+mod pair;

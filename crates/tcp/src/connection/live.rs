@@ -1,0 +1,186 @@
+//! What the owner of many connections needs besides their segments: options and sizes that change while a connection is
+//! open, a passive open from a SYN cookie, and the little that TIME-WAIT has to keep.
+
+use std::sync::Arc;
+
+use reknit_units::{Bytes, Duration, Instant};
+
+use super::{Connection, Identity, State};
+use crate::config::Config;
+use crate::scoreboard::Record;
+use crate::seams::{Plugins, SenderPlugins};
+use crate::segment::{Segment, TIMESTAMPS_LEN};
+use crate::seq::{Offset, SeqNum};
+
+/// What a host must remember of a connection in TIME-WAIT.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimeWait {
+    /// SND.NXT: the sequence number of every answer.
+    pub snd_nxt: SeqNum,
+    /// RCV.NXT.
+    pub rcv_nxt: SeqNum,
+    /// The window field of the last segment.
+    pub window: u16,
+    /// TS.Recent, if timestamps were agreed on.
+    pub ts_recent: Option<u32>,
+    /// The offset of the timestamp clock.
+    pub timestamp_offset: u32,
+    /// When it ends.
+    pub expires: Instant,
+}
+
+impl Connection {
+    /// A passive open whose SYN-ACK was sent before the connection existed, from what a SYN cookie has kept of the SYN.
+    /// The segment that acknowledges the SYN-ACK comes next. The round trip of the handshake is not measured.
+    pub fn resume(
+        now: Instant,
+        config: Arc<Config>,
+        plugins: Plugins,
+        identity: Identity,
+        syn: &Segment,
+    ) -> Connection {
+        let mut connection = Connection::listen(now, config, plugins, identity);
+        connection.take_answered_syn(now, syn);
+        connection
+    }
+
+    /// The options of the connection.
+    pub fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
+    /// Changes the options of an open connection. Those that the handshake negotiates keep their agreed values.
+    pub fn reconfigure(&mut self, now: Instant, config: Arc<Config>) {
+        self.sender.reconfigure(config.clone());
+        self.receiver.reconfigure(config.clone());
+        if config.keep_alive != self.config.keep_alive {
+            self.keep_alive.on_segment(now); // the idle time begins now
+        }
+        self.config = config;
+        self.dirty = true; // Nagle's algorithm may have held something back
+        self.send_written(now);
+    }
+
+    /// Limits the window that is announced to `limit`, below the receive buffer of the options. What was announced before
+    /// is still accepted.
+    pub fn limit_receive_window(&mut self, limit: Bytes) {
+        self.receiver.limit = limit;
+    }
+
+    /// The path does not carry larger segments than `mss`, options included. Outstanding segments that are larger did
+    /// not arrive; they are sent again at once in smaller pieces, and this is no sign of congestion (RFC 1191 §6.4).
+    /// False if this was known.
+    pub fn limit_segment_size(&mut self, now: Instant, mss: u16) -> bool {
+        if mss >= self.config.mss.min(self.handshake.path_mss) {
+            return false;
+        }
+        let before = self.agreed_mss();
+        self.handshake.path_mss = mss;
+        if self.is_synchronised() && mss < before {
+            self.sender.limit_segment_size(now, self.smss());
+            self.flush(now);
+        }
+        true
+    }
+
+    /// The largest segment, options included, that this end sends.
+    pub fn segment_size(&self) -> u16 {
+        self.agreed_mss()
+    }
+
+    /// Payload of a full segment.
+    pub(super) fn smss(&self) -> Bytes {
+        let timestamps = if self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let others = timestamps + self.handshake.features.data_len();
+        Bytes(u64::from(self.agreed_mss()).saturating_sub(others as u64).max(1))
+    }
+
+    /// True if this end may have sent `seq` and the peer has not acknowledged it: the check of RFC 5927 §4.1 for what an
+    /// ICMP message quotes.
+    pub fn is_outstanding(&self, seq: SeqNum) -> bool {
+        match self.state {
+            State::Closed | State::Listen | State::TimeWait => false,
+            State::SynSent | State::SynReceived => seq == self.identity.isn,
+            _ => {
+                let snd = &self.sender.state;
+                let offset = snd.snd_una.nearest(seq, self.identity.isn);
+                offset.is_some_and(|offset| snd.snd_una <= offset && offset < snd.snd_nxt)
+            }
+        }
+    }
+
+    /// The first segment that the peer has not acknowledged.
+    pub fn oldest_outstanding(&self) -> Option<&Record> {
+        self.sender.board.get(self.sender.board.first())
+    }
+
+    /// True if [`Connection::poll`] has a segment ready.
+    pub fn has_output(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// The congestion window.
+    pub fn cwnd(&self) -> Bytes {
+        self.sender.state.cwnd
+    }
+
+    /// The smoothed round-trip time, measured by this end as the sender, or else as the receiver.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.receiver_rtt.or(self.sender.state.srtt)
+    }
+
+    /// The longest segment whose acknowledgment was seen: the path carries this size.
+    pub fn largest_acknowledged(&self) -> Bytes {
+        self.sender.largest_acked
+    }
+
+    /// Replaces the sender's plug-ins. They know nothing of earlier segments, so nothing may be outstanding: otherwise
+    /// they are returned. The window stays as it is.
+    ///
+    /// # Errors
+    /// Returns the plug-ins if data is outstanding.
+    pub fn replace_sender_plugins(
+        &mut self,
+        now: Instant,
+        plugins: Box<SenderPlugins>,
+    ) -> Result<(), Box<SenderPlugins>> {
+        let fits = self.state >= State::Established && self.sender.board.is_empty();
+        if !fits {
+            return Err(plugins);
+        }
+        self.sender.replace_plugins(now, *plugins);
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// Until [`Connection::replace_sender_plugins`] has succeeded, no new data is sent.
+    pub fn hold_new_data(&mut self) {
+        self.sender.holds_new_data = true;
+    }
+
+    /// What must be remembered, if the connection is in TIME-WAIT.
+    pub fn time_wait(&self) -> Option<TimeWait> {
+        (self.state == State::TimeWait).then(|| TimeWait {
+            snd_nxt: self.sender.state.snd_nxt.to_wire(self.identity.isn),
+            rcv_nxt: self.receiver.rcv_nxt().to_wire(self.receiver.irs()),
+            window: self.receiver.window_field(self.receiver.rcv_nxt()),
+            ts_recent: self.handshake.timestamps.then_some(self.ts_recent),
+            timestamp_offset: self.identity.timestamp_offset,
+            expires: self.time_wait_expires,
+        })
+    }
+
+    /// Releases memory that only a busy connection needs. Does nothing while data is outstanding.
+    pub fn shrink(&mut self) {
+        if self.out.is_empty() {
+            self.out.shrink_to_fit();
+        }
+        self.sender.shrink();
+    }
+
+    /// The positions of the first byte that is not acknowledged, and of the next one to send.
+    pub(super) fn send_positions(&self) -> (u64, u64) {
+        let position = |offset: Offset| offset.0.saturating_sub(Offset::DATA.0);
+        (position(self.sender.state.snd_una), position(self.sender.state.snd_nxt))
+    }
+}

@@ -1,0 +1,60 @@
+//! Changes while a connection is open: options, plug-ins, the size of segments, and memory.
+
+use std::sync::Arc;
+
+use reknit_units::{Bytes, Instant};
+
+use super::Sender;
+use crate::config::Config;
+use crate::seams::SenderPlugins;
+
+impl Sender {
+    pub(crate) fn reconfigure(&mut self, config: Arc<Config>) {
+        self.config = config;
+        self.state.cwnd = self.cap(self.state.cwnd);
+        self.update_rto();
+    }
+
+    /// Full segments carry `smss` from now on. Larger ones that are outstanding are sent again in pieces.
+    pub(crate) fn limit_segment_size(&mut self, now: Instant, smss: Bytes) {
+        self.state.smss = smss;
+        let mut next = self.board.next_unsacked(self.board.first());
+        while let Some(id) = next {
+            // A full segment may also carry a FIN.
+            if self.board.get(id).is_some_and(|record| Bytes(u64::from(record.len)) > smss + Bytes(1)) {
+                self.forced |= self.board.mark_lost(id);
+            }
+            next = self.board.next_unsacked(id.next());
+        }
+        self.transmit(now);
+    }
+
+    /// Nothing is outstanding: the new plug-ins see the connection from here on.
+    pub(crate) fn replace_plugins(&mut self, now: Instant, plugins: SenderPlugins) {
+        let fresh = Sender::new(self.config.clone(), plugins, None, now);
+        (self.by_model, self.sampler, self.pacing, self.pacer) =
+            (fresh.by_model, fresh.sampler, fresh.pacing, fresh.pacer);
+        (self.reaction, self.ledger, self.postponed) = (fresh.reaction, fresh.ledger, fresh.postponed);
+        (self.gate, self.backoff, self.last_expiry) = (fresh.gate, 0, None);
+        self.plugins = fresh.plugins;
+        self.state.phase = fresh.state.phase;
+        self.state.snapshot = None;
+        self.state.frozen_until = fresh.state.frozen_until;
+        if let Some(srtt) = self.state.srtt {
+            self.plugins.rto_estimator.on_sample(&self.config, srtt);
+        }
+        self.update_rto();
+        self.state.dup_thresh = self.plugins.dup_thresh.dup_thresh(&self.context(now));
+        self.holds_new_data = false;
+    }
+
+    pub(crate) fn shrink(&mut self) {
+        if !self.board.is_empty() {
+            return;
+        }
+        self.board.shrink();
+        self.newly = Vec::new();
+        self.duplicates = Vec::new();
+        self.outbox = Vec::new();
+    }
+}
