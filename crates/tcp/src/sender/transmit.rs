@@ -79,10 +79,11 @@ impl Sender {
     }
 
     fn send_one(&mut self, now: Instant) -> Result<(), Stop> {
-        // A model of the path leaves room for retransmissions, except after a timeout. Without SACK, no other segment may
-        // have a timer.
-        let forced =
-            std::mem::take(&mut self.forced) && (!self.by_model || !self.state.sack || self.state.phase == Phase::Loss);
+        // A model of the path leaves room for retransmissions, except after a timeout. A plug-in may need one at once.
+        let forced = std::mem::take(&mut self.forced)
+            && (!self.by_model
+                || self.state.phase == Phase::Loss
+                || self.plugins.fast_recovery.retransmits_at_once(&context!(self, now)));
         if self.new_first
             && let Some(new) = self.next_new()
         {
