@@ -41,10 +41,13 @@ impl Rounds {
         self.max_bw.get()
     }
 
-    /// `AdvanceMaxBwFilter`.
+    /// `AdvanceMaxBwFilter`. In the draft the filter forgets a value when a new one arrives, so it is never empty: a cycle
+    /// without a sample does not count. A bandwidth of zero would pace the next segment forever.
     pub(super) fn advance_max_bw_filter(&mut self) {
-        self.cycle_count += 1;
-        self.max_bw.advance(self.cycle_count);
+        if self.max_bw.current() > Rate::default() {
+            self.cycle_count += 1;
+            self.max_bw.advance(self.cycle_count);
+        }
     }
 }
 
@@ -71,5 +74,24 @@ impl Bbr {
         if rate > Rate::default() && (rate >= self.rounds.max_bw() || !self.rs.is_app_limited) {
             self.rounds.max_bw.update(rate);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bandwidth_is_not_forgotten_in_cycles_without_a_sample() {
+        let mut rounds = Rounds::new();
+        let rate = Rate::from_bits_per_second(1_000_000);
+        rounds.max_bw.update(rate);
+        for _ in 0..5 {
+            rounds.advance_max_bw_filter();
+        }
+        assert_eq!(rounds.max_bw(), rate);
+        rounds.max_bw.update(Rate::from_bits_per_second(1000));
+        rounds.advance_max_bw_filter();
+        assert_eq!(rounds.max_bw(), Rate::from_bits_per_second(1000));
     }
 }
