@@ -7,23 +7,21 @@ Each variant runs as published, and with `open = 8`: the last eight reductions c
 Simulated; takes about three minutes on two processors.
 """
 
-import json
 import statistics
-import subprocess
 import tempfile
 from pathlib import Path
 
-REKNIT = Path(__file__).parents[1] / "target/release/reknit"
+from fidelity import REKNIT, run
+
 VARIANTS = ["dsack-r", "dsack-ss", "rr-taes", "rack"]
 OPEN = '[[spurious_detectors]]\nalgorithm = "dsack"\nopen = 8\n'
 PATH = ["--path", "two-paths-50ms", "--duration", "15 s", "--seeds", "10", "--no-oracle"]
 MATRIX = ["--seed", "1,2", "--paths", "24", "--duration", "15 s", "--seeds", "2"]
 
 
-def run(*arguments: str) -> dict:
-    """Return what the command prints as JSON."""
-    command = [str(REKNIT), *arguments, "--json", "--quiet"]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+def measure(*arguments: str) -> dict:
+    """Return the results of a command of reknit."""
+    return run([str(REKNIT), *arguments, "--json", "--quiet"])
 
 
 def own(variant: str) -> str:
@@ -50,7 +48,7 @@ def table(head: list[str], rows: list[list[str]]) -> None:
 
 def one_path(names: str, more: list[str]) -> None:
     """Compare on one path: goodput, reductions, and how many of them were undone."""
-    runs = {row["variant"]: row["runs"] for row in run("compare", *PATH, "--variants", names, *more)["variants"]}
+    runs = {row["variant"]: row["runs"] for row in measure("compare", *PATH, "--variants", names, *more)["variants"]}
     rows = []
     for variant in VARIANTS:
         cells = []
@@ -67,7 +65,7 @@ def one_path(names: str, more: list[str]) -> None:
 
 def matrix(names: str, more: list[str]) -> None:
     """Compare on random paths: the share of the in-order goodput."""
-    result = run("matrix", *MATRIX, "--variants", names, *more)
+    result = measure("matrix", *MATRIX, "--variants", names, *more)
     lossy = {path["path"]: path["lossy"] for path in result["paths"]}
     rows = []
     for variant in VARIANTS:

@@ -7,9 +7,9 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from transfers import IN_ORDER, LINKS
+from transfers import IN_ORDER
 
-from tools import goal, percent, table
+from tools import goal, links, percent, table
 
 LOSSES = [0, 0.001, 0.01]
 LATE = '[[forward]]\nkind = "delay"\nprobability = 0.1\nextra = "uniform(0 ms, 100 ms)"\n'
@@ -120,7 +120,7 @@ def losses() -> None:
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "path.toml"
         for rate, delay, queue in IN_ORDER:
-            path.write_text(LINKS.format(rate=rate, delay=delay, queue=queue))
+            path.write_text(links(rate, delay, queue))
             for loss in LOSSES:
                 runs = {v: [read(path, v, loss, seed) for seed in (1, 2, 3)] for v in ("reknit", "rack")}
                 counts = [answered(run) for run in runs["reknit"]]
@@ -130,7 +130,7 @@ def losses() -> None:
                 what = f"{rate}, {delay} one way, {100 * loss:g} % lost"
                 row = [sum(c[0] for c in counts), sum(c[1] for c in counts)]
                 rows.append([what, *map(str, row), *(f"{1000 * times[v]:.0f}" for v in ("reknit", "rack"))])
-        path.write_text(LATE + LINKS.format(rate="10 Mbit/s", delay="20 ms", queue=70))
+        path.write_text(LATE + links("10 Mbit/s", "20 ms", 70))
         late = p99([t for seed in range(1, 6) for t in beyond_wait(read(path, "reknit", 0.01, seed))])
     print("## Real losses, in order\n")
     table(["path", "episodes", "unanswered after 2 RTT", "repair p99, ms", "`rack`: repair p99, ms"], rows)

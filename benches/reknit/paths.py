@@ -10,7 +10,7 @@ import captures
 from tools import DEVELOPMENT, PATHS, REPORT, capped, goal, matrix, percent, run, table
 
 COMPARED = ["reknit", "reknit-reno", "linux", "bbr", "bbr1", "pr", "rack", "rr-taes", "dsack-r", "sack"]
-# They respond to a loss with a smaller window, and growth is that of CUBIC or Reno.
+# They reduce the window after a loss, and grow like CUBIC or Reno.
 FAIR = ["linux", "rack", "rr-taes", "dsack-r", "sack"]
 FAMILIES = "base,undo,threshold,wait,time,receiver"
 # Own variants and bounds, which are not published algorithms.

@@ -4,26 +4,8 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from tools import compare, goal, table
+from tools import compare, goal, links, table
 
-BOTTLENECK = """[[forward]]
-kind = "link"
-name = "bottleneck"
-rate = "{rate} Mbit/s"
-delay = "{delay} ms"
-queue = "{queue} packets"
-{red}
-[[reverse]]
-kind = "link"
-rate = "{rate} Mbit/s"
-delay = "{delay} ms"
-queue = "1000 packets"
-[tcp]
-min_rto = "200 ms"
-receive_buffer = "16 MiB"
-ack_delay = "40 ms"
-rtt_samples = "per-ack"
-"""
 FLOWS = """path = "path.toml"
 duration = "120 s"
 seeds = 3
@@ -61,7 +43,7 @@ def measure(rate: int, delay: int, queue: int, count: int, red: str) -> tuple[fl
     """Share, Jain's index, and the drop rate relative to that of `linux` alone."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "path.toml").write_text(BOTTLENECK.format(rate=rate, delay=delay, queue=queue, red=red))
+        (folder / "path.toml").write_text(links(f"{rate} Mbit/s", f"{delay} ms", queue, red))
         (folder / "flows.toml").write_text(FLOWS.format(count=count))
         share, jain, drops = together(folder, "reknit")
         return share, jain, drops / together(folder, "linux")[2]

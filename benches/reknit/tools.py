@@ -1,6 +1,7 @@
 """Runs the command, and prints tables and goals."""
 
 import json
+import os
 import statistics
 import subprocess
 from dataclasses import dataclass
@@ -8,10 +9,34 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-REKNIT = ROOT / "target/release/reknit"
+REKNIT = ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target") / "release/reknit"
 REPORT = ",".join(str(seed) for seed in range(101, 121))
 DEVELOPMENT = ",".join(str(seed) for seed in range(1, 13))
 PATHS = ["--paths", "10"]
+
+LINKS = """[[forward]]
+kind = "link"
+name = "bottleneck"
+rate = "{rate}"
+delay = "{delay}"
+queue = "{queue} packets"
+{more}
+[[reverse]]
+kind = "link"
+rate = "{rate}"
+delay = "{delay}"
+queue = "1000 packets"
+[tcp]
+min_rto = "200 ms"
+receive_buffer = "16 MiB"
+ack_delay = "40 ms"
+rtt_samples = "per-ack"
+"""
+
+
+def links(rate: str, delay: str, queue: int, more: str = "") -> str:
+    """Return a path that does not reorder; `more` are further settings of its bottleneck."""
+    return LINKS.format(rate=rate, delay=delay, queue=queue, more=more)
 
 
 @dataclass

@@ -5,31 +5,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tools import compare, goal, percent, table
+from tools import compare, goal, links, percent, table
 
 # Rate, one-way delay, queue.
 IN_ORDER = [("10 Mbit/s", "20 ms", 70), ("50 Mbit/s", "50 ms", 400), ("2 Mbit/s", "30 ms", 20)]
 LOSSES = ["0", "0.1%", "0.5%", "1%", "2%"]
 # Bytes, and how many transfers in each run.
 SIZES = {"10 kB": 200, "100 kB": 100, "1 MB": 30, "10 MB": 4}
-
-LINKS = """[[forward]]
-kind = "link"
-name = "bottleneck"
-rate = "{rate}"
-delay = "{delay}"
-queue = "{queue} packets"
-[[reverse]]
-kind = "link"
-rate = "{rate}"
-delay = "{delay}"
-queue = "1000 packets"
-[tcp]
-min_rto = "200 ms"
-receive_buffer = "16 MiB"
-ack_delay = "40 ms"
-rtt_samples = "per-ack"
-"""
 
 
 def goodputs(path: Path, loss: str) -> dict[str, float]:
@@ -45,7 +27,7 @@ def bulk() -> None:
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "path.toml"
         for rate, delay, queue in IN_ORDER:
-            path.write_text(LINKS.format(rate=rate, delay=delay, queue=queue))
+            path.write_text(links(rate, delay, queue))
             for loss in LOSSES:
                 of = goodputs(path, loss)
                 low.append(of["reknit"] / min(of["linux"], of["oracle"]))
@@ -80,7 +62,7 @@ def transfers() -> None:
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "path.toml"
         for rate, delay, queue in IN_ORDER:
-            path.write_text(LINKS.format(rate=rate, delay=delay, queue=queue))
+            path.write_text(links(rate, delay, queue))
             for size, count in SIZES.items():
                 for loss in ("0", "1%"):
                     of = completions(path, size, count, loss)

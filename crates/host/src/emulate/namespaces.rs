@@ -5,10 +5,11 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::socket::AddressFamily;
 use nix::unistd::{getgid, getuid};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-use super::netlink::{self, Family};
+use super::netlink;
 use crate::namespace::{self, MTU};
 
 /// The name of the device inside.
@@ -88,9 +89,9 @@ pub(super) fn outer_device(subnet: Subnet) -> io::Result<SyncDevice> {
 pub(super) fn become_inner(subnet: Subnet, v6_beyond: bool) -> io::Result<SyncDevice> {
     prepare()?;
     let device = device(INNER, subnet.inner(), subnet.v6(2))?;
-    netlink::default_through(INNER, Family::V4)?;
+    netlink::default_through(INNER, AddressFamily::Inet)?;
     if v6_beyond {
-        netlink::default_through(INNER, Family::V6)?;
+        netlink::default_through(INNER, AddressFamily::Inet6)?;
     }
     Ok(device)
 }
@@ -100,7 +101,7 @@ pub(super) fn become_outer(subnet: Subnet, everywhere: bool) -> io::Result<SyncD
     prepare()?;
     let device = outer_device(subnet)?;
     if everywhere {
-        netlink::default_is_local(Family::V4)?;
+        netlink::default_is_local(AddressFamily::Inet)?;
     }
     Ok(device)
 }

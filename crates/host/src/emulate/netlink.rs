@@ -24,13 +24,6 @@ const RTN_UNICAST: u8 = 1;
 const RTN_LOCAL: u8 = 2;
 const RTA_OIF: u16 = 4;
 
-/// The family of a route.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Family {
-    V4,
-    V6,
-}
-
 /// Brings up the loopback device of the calling thread's namespace.
 pub(super) fn bring_up_loopback() -> io::Result<()> {
     let index = if_nametoindex("lo")?;
@@ -61,21 +54,17 @@ fn attribute(body: &mut Vec<u8>, kind: u16, value: u32) {
 }
 
 /// Routes everything that has no other route through `device`.
-pub(super) fn default_through(device: &str, family: Family) -> io::Result<()> {
+pub(super) fn default_through(device: &str, family: AddressFamily) -> io::Result<()> {
     default_route(device, family, RT_SCOPE_LINK, RTN_UNICAST)
 }
 
 /// Treats every address that has no other route as an address of this namespace.
-pub(super) fn default_is_local(family: Family) -> io::Result<()> {
+pub(super) fn default_is_local(family: AddressFamily) -> io::Result<()> {
     default_route("lo", family, RT_SCOPE_HOST, RTN_LOCAL)
 }
 
-fn default_route(device: &str, family: Family, scope: u8, kind: u8) -> io::Result<()> {
+fn default_route(device: &str, family: AddressFamily, scope: u8, kind: u8) -> io::Result<()> {
     let index = if_nametoindex(device)?;
-    let family = match family {
-        Family::V4 => AddressFamily::Inet,
-        Family::V6 => AddressFamily::Inet6,
-    };
     // Destination and source of length 0, no type of service.
     let mut body = vec![family as u8, 0, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, scope, kind];
     body.extend(0_u32.to_ne_bytes());
