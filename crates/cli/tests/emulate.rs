@@ -262,7 +262,7 @@ cat /proc/sys/net/ipv4/ip_forward
 case "$(cat /proc/$left/stat)" in *") Z "* | "") echo gone ;; esac
 "#;
 
-/// In a namespace of its own, so that neither the machine's rules nor other emulations matter.
+/// Runs in a separate namespace, so that the machine's rules and other emulations have no effect.
 #[test]
 fn the_next_start_cleans_up_after_a_kill() {
     if !can_run() || Command::new("nft").arg("-v").output().is_err() {

@@ -74,7 +74,7 @@ impl Writer {
     fn write(&mut self, at: Duration, event: &str) {
         let time = if self.now == Some(at) { String::new() } else { time_text(at) };
         self.now = Some(at);
-        // Arrows stand in one column, calls in the next.
+        // Arrows are aligned in one column, calls in the next.
         let indent = if event.starts_with(['<', '>']) { "" } else { "  " };
         self.lines.push(format!("{time:<8} {indent}{event}"));
     }

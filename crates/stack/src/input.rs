@@ -121,7 +121,7 @@ impl Stack {
     }
 }
 
-/// True if both ends are single hosts: nothing is ever sent to a group, or to nobody (RFC 9293 §3.9.2.3).
+/// True if both ends are single hosts: nothing is sent to a group or to the unspecified address (RFC 9293 §3.9.2.3).
 pub(crate) fn is_host(flow: &Flow) -> bool {
     use std::net::IpAddr;
     let remote_is_host = match flow.remote.ip() {

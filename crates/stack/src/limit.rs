@@ -1,4 +1,4 @@
-//! A limit of a rate: for answers that anybody could provoke.
+//! A rate limit for answers that any host can trigger.
 
 use reknit_units::{Duration, Instant};
 

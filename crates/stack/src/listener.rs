@@ -106,7 +106,7 @@ impl Stack {
         Some(socket)
     }
 
-    /// Listens no more. Connections that nobody has accepted are reset.
+    /// Stops listening. Connections that were not accepted are reset.
     pub fn unlisten(&mut self, now: Instant, id: ListenerId) {
         let Some(listener) = self.listeners.remove(&id) else { return };
         self.listening.remove(&listener.local);

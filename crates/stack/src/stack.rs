@@ -106,7 +106,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// A stack without sockets. `secret` must be random and known to nobody; it protects sequence numbers, ports, cookies
+    /// A stack without sockets. `secret` must be random and kept secret; it protects sequence numbers, ports, cookies
     /// and the table of flows.
     pub fn new(now: Instant, options: Options, secret: [u8; 32]) -> Stack {
         let (mut isn_key, mut hash_key) = ([0; 16], [0; 16]);

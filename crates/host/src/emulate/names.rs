@@ -96,7 +96,7 @@ fn cover(folder: &Path, file: &str, content: &str) -> io::Result<()> {
     let Ok(target) = Path::new(file).canonicalize() else { return Ok(()) };
     let source = folder.join(file.replace('/', "-"));
     fs::write(&source, content)?;
-    fs::set_permissions(&source, fs::Permissions::from_mode(0o644))?; // whatever the umask is
+    fs::set_permissions(&source, fs::Permissions::from_mode(0o644))?; // independent of the umask
     let nothing: Option<&str> = None;
     Ok(mount(Some(&source), &target, nothing, MsFlags::MS_BIND, nothing)?)
 }

@@ -2,7 +2,7 @@
 //!
 //! Now and then a new segment is withheld: it takes its place in the scoreboard but does not leave. An honest receiver
 //! SACKs what follows; then the segment is sent, one round trip late and without a change of the window. A receiver that
-//! acknowledges it, or reports it as a duplicate, has lied: nobody can have received it. To a receiver, a withheld
+//! acknowledges it, or reports it as a duplicate, has lied: it cannot have arrived. To a receiver, a withheld
 //! segment looks like a lost one, so a lie about losses is a lie about withheld segments too.
 //!
 //! A receiver that reports every retransmission as a duplicate does so for withheld segments as well, although they are

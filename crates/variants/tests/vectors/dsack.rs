@@ -171,7 +171,7 @@ vector!(an_undo_after_the_episode_does_not_affect_a_new_disorder, |isn| {
     assert_eq!(s.pass(27).len(), 1);
 });
 
-/// Two needless fast retransmits. The copy of the first arrives after the second has begun, then the copy of the second.
+/// Two spurious fast retransmits. The DSACK for the first arrives after the second has begun, then the one for the second.
 /// The windows before, between and after the copies, and the number of undos.
 fn two_open_reductions(isn: u32, open: u32) -> ([f64; 3], u64) {
     let detector = Config { open, ..Config::default() };
