@@ -57,7 +57,8 @@ const OTHER_TRAFFIC: &[Exempt] = &[
     ("bbr", "paces, and sets its window by a model of the path"),
     ("linux", "has quick ACKs, tail loss probes, CUBIC with HyStart, and no limit on a burst"),
     ("pr", "has its own window that grows by segments, and no retransmission timeout"),
-    ("reknit", "grows by CUBIC with HyStart"),
+    ("reknit", "grows by CUBIC with HyStart, and sends segments in pairs"),
+    ("reknit-reno", "sends segments in pairs"),
 ];
 
 /// Runs `property` for each of the variants on cases of `strategy`, and reports all that fail. The oracles are exempt:

@@ -84,7 +84,7 @@ fn who_acknowledges_what_was_never_sent_is_caught() {
             let result = beside_a_rival(variant, Some(lie), Some(256));
             assert_eq!(result.flows[0].last.state, State::Closed, "{variant}, {lie:?}");
             assert!(delivered(&result) < 2e6, "{variant}, {lie:?}: {}", delivered(&result));
-            assert!(result.flows[1].delivered.0 > 18_000_000, "{variant}, {lie:?}");
+            assert!(result.flows[1].delivered.0 > 18_000_000, "{variant}, {lie:?}: {}", result.flows[1].delivered);
         }
     }
 }

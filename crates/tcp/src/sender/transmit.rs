@@ -276,7 +276,9 @@ impl Sender {
         }
         let Some(record) = self.board.get(id) else { return };
         let (start, end) = (record.start, record.end());
-        let stamped = if self.repeats_timestamps() { record.first_sent } else { now };
+        // Should the receiver have taken a later timestamp after all, it discards the first retransmission, too.
+        let repeats = self.repeats_timestamps() && record.transmissions == 2;
+        let stamped = if repeats { record.first_sent } else { now };
         if let Some(snapshot) = &mut self.state.snapshot {
             snapshot.retransmitted += 1;
         }

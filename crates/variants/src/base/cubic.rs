@@ -7,7 +7,8 @@ use reknit_units::{Bytes, Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::hystart::{Growth, HyStart};
+use crate::base::early_exit::EarlyExit;
+use crate::base::hystart_plus::{Growth, HyStartPlus};
 use crate::base::progress::Progress;
 use crate::part::{Algorithm, Part};
 
@@ -25,13 +26,31 @@ pub struct Config {
     pub fast_convergence: bool,
     /// Leave the first slow start when the round-trip time rises (HyStart++).
     pub hystart: bool,
+    /// As long as everything arrives in order, leave the first slow start as Linux does (HyStart). It resumes if a
+    /// segment then arrives late.
+    pub early_exit: bool,
+    /// The window of an AIMD flow grows by a segment in each round trip once it has reached the window before the last
+    /// reduction (RFC 9438 §4.3). Linux does not do this.
+    pub alpha_one: bool,
+    /// Until the first reduction, the window grows by at least this share in each round trip. Linux has 0.05.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub min_growth: f64,
     /// Which bytes let the window grow.
     pub progress: Progress,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { c: 0.4, beta: 0.7, fast_convergence: true, hystart: true, progress: Progress::Acked }
+        Config {
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence: true,
+            hystart: true,
+            early_exit: false,
+            alpha_one: true,
+            min_growth: 0.0,
+            progress: Progress::Acked,
+        }
     }
 }
 
@@ -42,10 +61,11 @@ impl Algorithm for Config {
 
 impl Part<dyn CongestionControl> for Config {
     fn build(&self) -> Box<dyn CongestionControl> {
-        let hystart = self.hystart.then(HyStart::default);
+        let hystart = self.hystart.then(HyStartPlus::default);
+        let early_exit = self.early_exit.then(EarlyExit::default);
         Box::new(Cubic {
             config: self.clone(),
-            state: State { hystart, ..State::default() },
+            state: State { hystart, early_exit, ..State::default() },
             saved: None,
             unused_since: None,
         })
@@ -68,7 +88,9 @@ struct State {
     /// Growth that is still due, as a fraction of a segment.
     credit: f64,
     /// The state of the first slow start; `None` after it.
-    hystart: Option<HyStart>,
+    hystart: Option<HyStartPlus>,
+    /// `None` once a segment was lost or late.
+    early_exit: Option<EarlyExit>,
 }
 
 #[derive(Debug)]
@@ -105,7 +127,8 @@ impl Cubic {
     /// §4.3, eq. 4: the window of an AIMD flow with the same reduction.
     fn grow_w_est(&mut self, segments_acked: f64, cwnd: f64) {
         let beta = self.config.beta;
-        let alpha = if self.state.w_est < self.state.cwnd_prior { 3.0 * (1.0 - beta) / (1.0 + beta) } else { 1.0 };
+        let is_one = self.config.alpha_one && self.state.w_est >= self.state.cwnd_prior;
+        let alpha = if is_one { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
         self.state.w_est += alpha * segments_acked / cwnd;
     }
 
@@ -119,6 +142,9 @@ impl Cubic {
 
     /// The first slow start follows HyStart++, later ones RFC 3465.
     fn slow_start(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
+        if self.state.early_exit.as_mut().is_some_and(|exit| exit.is_due(cx, ack)) {
+            return Window { cwnd: cx.snd.cwnd, ssthresh: cx.snd.cwnd };
+        }
         let growth = match self.state.hystart.as_mut().map(|hystart| hystart.on_ack(cx, ack, self.config.progress)) {
             Some(Growth::By(growth)) => growth,
             Some(Growth::Leave) => {
@@ -152,7 +178,9 @@ impl Cubic {
         self.grow_w_est(acked, cwnd);
         let target = self.target(cx, cwnd, epoch);
         let reno_friendly = self.w_cubic(cx.now.since(epoch).as_secs_f64()) < self.state.w_est;
-        self.state.credit += if reno_friendly { target - cwnd } else { (target - cwnd) / cwnd * acked };
+        let growth = if reno_friendly { target - cwnd } else { (target - cwnd) / cwnd * acked };
+        let probing = if self.state.cwnd_prior == 0.0 { acked * self.config.min_growth } else { 0.0 };
+        self.state.credit += growth.max(probing);
         #[expect(clippy::cast_sign_loss, reason = "the target is at least cwnd")]
         let growth = (self.state.credit * smss) as u64;
         self.state.credit -= growth as f64 / smss;
@@ -165,6 +193,13 @@ impl Plugin for Cubic {}
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
         self.resume(cx.now);
+        if self.state.early_exit.as_mut().is_some_and(|exit| exit.on_ack(cx, ack)) {
+            self.state.early_exit = None;
+            self.state.epoch = None;
+            if self.state.hystart.is_some() {
+                return Window { cwnd: cx.snd.cwnd, ssthresh: Bytes::MAX };
+            }
+        }
         if self.config.progress.of(ack) == Bytes::ZERO {
             cx.snd.window_with(cx.snd.cwnd)
         } else if cx.snd.in_slow_start() {
@@ -192,6 +227,7 @@ impl CongestionControl for Cubic {
         self.state.cwnd_prior = cwnd;
         self.state.epoch = None;
         self.state.hystart = None;
+        self.state.early_exit = None;
         #[expect(clippy::cast_sign_loss, reason = "a share of a size")]
         let reduced = (reduction.flight_size.0 as f64 * self.config.beta) as u64;
         Bytes(reduced)
@@ -284,6 +320,25 @@ mod tests {
     }
 
     #[test]
+    fn without_alpha_one_w_est_always_grows_by_alpha() {
+        let mut cubic = Cubic { config: Config { alpha_one: false, ..Config::default() }, ..cubic() };
+        cubic.state.cwnd_prior = 50.0;
+        cubic.state.w_est = 50.0;
+        cubic.grow_w_est(50.0, 50.0);
+        assert!(about(cubic.state.w_est, 50.529), "{}", cubic.state.w_est);
+    }
+
+    #[test]
+    fn the_window_grows_by_a_minimum_until_the_first_reduction() {
+        let mut cubic = Cubic { config: Config { min_growth: 0.05, ..Config::default() }, ..cubic() };
+        let grown =
+            |cubic: &mut Cubic| at(0, segments(100), |cx| cubic.congestion_avoidance(cx, &ack_of(segments(100))));
+        assert_eq!(grown(&mut cubic), segments(105));
+        cubic.state.cwnd_prior = 200.0;
+        assert!(grown(&mut cubic) < segments(105));
+    }
+
+    #[test]
     fn the_target_is_at_most_one_and_a_half_windows() {
         for (w_max, target) in [(1000.0, 12.0), (9.0, 9.0), (1.0, 8.0)] {
             let mut cubic = cubic();
@@ -341,7 +396,7 @@ mod tests {
 
     #[test]
     fn the_first_reduction_ends_hystart() {
-        let mut cubic = Cubic { state: State { hystart: Some(HyStart::default()), ..State::default() }, ..cubic() };
+        let mut cubic = Cubic { state: State { hystart: Some(HyStartPlus::default()), ..State::default() }, ..cubic() };
         let grown = |cubic: &mut Cubic| at(0, segments(8), |cx| cubic.slow_start(cx, &ack_of(segments(5))).cwnd);
         assert_eq!(grown(&mut cubic), segments(13));
         at(0, segments(8), |cx| cubic.ssthresh(cx, &loss(8)));

@@ -12,9 +12,15 @@ use super::{aimd, cubic, limited_transmit, no_timer, prr, undo_limit};
 use crate::composition::Composition;
 use crate::part::Shared;
 
-/// With the growth of CUBIC.
+/// With the growth of CUBIC. In order, it grows as fast as that of Linux, so that neither has less of a shared queue.
 pub(crate) fn with_cubic(loss_detector: Shared<dyn LossDetector>) -> Composition {
-    let growth = cubic::Config { progress: Progress::Delivered, ..cubic::Config::default() };
+    let growth = cubic::Config {
+        early_exit: true,
+        alpha_one: false,
+        min_growth: 0.05,
+        progress: Progress::Delivered,
+        ..cubic::Config::default()
+    };
     with(loss_detector, Arc::new(growth))
 }
 
@@ -34,7 +40,7 @@ pub(crate) fn with(
         loss_response: Arc::new(respond_at_once::Config { of: DecreaseOf::Cwnd }),
         fast_recovery: Arc::new(prr::Config::default()),
         rto_estimator: Arc::new(no_timer::Config {}),
-        limited_transmit: Arc::new(limited_transmit::Config::Pipe),
+        limited_transmit: Arc::new(limited_transmit::Config::Pairs),
         congestion_control,
         ..Composition::default()
     }

@@ -10,13 +10,16 @@
 //! | `per-sack` | one for each newly SACKed segment, fewer than dupthresh and at most k windows | RR-TCP §2.3 |
 //! | `every-sack` | one for each newly SACKed segment; FlightSize at most two windows | TCP-DCR, cited from the survey §6.1.4 |
 //! | `pipe` | as many as have left the network; `rfc3042` without SACK | the pipe of RFC 6675, used before recovery, as in Linux |
+//! | `pairs` | as `pipe`, and in order two segments leave together (`base/batches.rs`) | Linux |
 
 use reknit_tcp::facts::{AckFacts, Context, Window};
-use reknit_tcp::seams::{DisorderEnd, LimitedTransmit, Plugin};
-use reknit_units::{Bytes, Segments};
+use reknit_tcp::seams::{Batch, DisorderEnd, LimitedTransmit, Plugin};
+use reknit_units::{Bytes, Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::batches;
+use crate::base::early_exit::is_late;
 use crate::part::{Algorithm, Part};
 
 /// Which rule, with its parameters.
@@ -40,6 +43,8 @@ pub enum Config {
     EverySack,
     /// New data for everything that has left the network, until the pipe reaches cwnd.
     Pipe,
+    /// As `pipe`; as long as everything arrives in order, segments leave in pairs as those of Linux do.
+    Pairs,
 }
 
 fn one_window() -> f64 {
@@ -60,6 +65,7 @@ impl Part<dyn LimitedTransmit> for Config {
             Config::PerSack { windows } => Box::new(PerSack { windows, sacked: Segments::ZERO }),
             Config::EverySack => Box::new(EverySack { sacked: Segments::ZERO }),
             Config::Pipe => Box::new(Pipe),
+            Config::Pairs => Box::new(Pairs { late: Instant::ZERO }),
         }
     }
 }
@@ -163,5 +169,32 @@ impl LimitedTransmit for Pipe {
             return Rfc3042.flight_limit(cx, ack);
         }
         cx.snd.cwnd + board.sacked().bytes + board.lost().bytes - board.retransmitted().bytes
+    }
+}
+
+/// Pairs are sent again after this many round trips without a late segment.
+const CALM: u64 = 100;
+
+/// A queue that is nearly full drops more of the segments that arrive in pairs. Where it is short, a sender of single
+/// segments takes more than its share from one of pairs.
+#[derive(Debug)]
+struct Pairs {
+    /// When a segment last arrived late.
+    late: Instant,
+}
+
+impl Plugin for Pairs {}
+
+impl LimitedTransmit for Pairs {
+    fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        if is_late(cx, ack) {
+            self.late = cx.now;
+        }
+        Pipe.flight_limit(cx, ack)
+    }
+
+    fn batch(&self, cx: &Context<'_>, since: Duration) -> Option<Batch> {
+        let in_order = self.late == Instant::ZERO || cx.now.since(self.late) > cx.snd.srtt? * CALM;
+        in_order.then(|| batches::of_linux(cx, since)).flatten()
     }
 }

@@ -2,14 +2,17 @@
 
 pub mod aimd;
 pub(crate) mod arrivals;
+pub(crate) mod batches;
 pub mod counted_pipe;
 pub mod cubic;
 pub mod delayed_ack;
 pub(crate) mod delivery_clocked;
+mod early_exit;
 pub mod fixed_threshold;
 #[cfg(test)]
 pub(crate) mod given;
-mod hystart;
+pub(crate) mod hystart;
+mod hystart_plus;
 pub(crate) mod lesson;
 pub mod limited_transmit;
 pub mod newreno;

@@ -10,7 +10,7 @@
 //!   before the reduction.
 //! - 4: a timeout resets the curve.
 //! - 5: an undo does not restore the curve.
-//! - 6: HyStart (`hystart.rs`) includes the ACK train. It runs in the first slow start and in slow start after a
+//! - 6: HyStart (`base/hystart.rs`) includes the ACK train. It runs in the first slow start and in slow start after a
 //!   timeout.
 //! - 7: segments count as delivered when they are newly acknowledged or SACKed. While the degree of reordering
 //!   ([`super::reordering`]) is 3, only ACKs that advance SND.UNA let the window grow. Duplicates reported by a DSACK
@@ -24,8 +24,8 @@ use reknit_units::{Bytes, Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::hystart::HyStart;
 use super::undo::duplicated;
+use crate::base::hystart::HyStart;
 use crate::part::{Algorithm, Part};
 
 /// While cwnd does not change, the curve is recomputed at most this often.

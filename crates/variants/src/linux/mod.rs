@@ -6,7 +6,6 @@
 pub mod acks;
 pub mod cubic;
 pub mod frto;
-mod hystart;
 pub mod prr;
 pub mod rack;
 pub mod receive_buffer;

@@ -3,27 +3,16 @@
 //! **Rules.**
 //! - 1: cwnd limits the pipe in every state, not just in recovery (RFC 6675 §5). A segment that was sent twice counts
 //!   twice if both copies may be in flight.
-//! - 2, segmentation offload: two segments or more leave together, as many as the pacing rate allows in a 1024th of a
-//!   second (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`). With room for fewer, and for less than a third of the window
-//!   (`tcp_tso_win_divisor`), nothing is sent until the next ACK; but not in recovery, if the last transmission is a
-//!   millisecond ago, or if the first segment in flight was sent less than half a round trip ago (observed: where ACKs
-//!   are less than a millisecond apart, every second one of them lets two segments be sent).
+//! - 2: segments leave in pairs (`base/batches.rs`).
 
-use reknit_tcp::facts::{AckFacts, Context, Phase};
+use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::seams::{Batch, LimitedTransmit, Plugin};
-use reknit_units::{Bytes, Duration, Segments};
+use reknit_units::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::batches;
 use crate::part::{Algorithm, Part};
-
-/// Fewer than this never wait for more.
-const SMALLEST_BATCH: u64 = 2;
-/// A sender that was silent for this long does not wait.
-const RECENT: Duration = Duration::from_millis(1);
-/// The pacing rate, in percent of a window per round trip: below half of ssthresh (`tcp_pacing_ss_ratio`), and above it
-/// (`tcp_pacing_ca_ratio`).
-const PACING: (u64, u64) = (200, 120);
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -44,13 +33,6 @@ impl Part<dyn LimitedTransmit> for Config {
 #[derive(Debug)]
 struct InFlight;
 
-/// The segments that the pacing rate allows in a 1024th of a second.
-fn batch_size(cx: &Context<'_>, srtt: Duration) -> u64 {
-    let window = cx.snd.cwnd.max(cx.snd.flight_size()).0 / cx.snd.smss.0;
-    let percent = if cx.snd.cwnd.0 < cx.snd.ssthresh.0 / 2 { PACING.0 } else { PACING.1 };
-    (window * percent * 10_000_000 / 1024 / srtt.as_nanos().max(1)).max(SMALLEST_BATCH)
-}
-
 impl Plugin for InFlight {}
 
 impl LimitedTransmit for InFlight {
@@ -64,15 +46,6 @@ impl LimitedTransmit for InFlight {
 
     /// Rule 2.
     fn batch(&self, cx: &Context<'_>, since: Duration) -> Option<Batch> {
-        let srtt = cx.snd.srtt?;
-        let head = cx.board.get(cx.board.first())?;
-        if matches!(cx.snd.phase, Phase::Recovery | Phase::Loss) {
-            return None;
-        }
-        let most = batch_size(cx, srtt);
-        let at_once = since > RECENT || cx.now.since(head.last_sent) < srtt / 2;
-        let third = cx.snd.cwnd.0 / cx.snd.smss.0 / 3;
-        let least = if at_once { 1 } else { most.min(third).max(1) };
-        Some(Batch { least: Segments(least as u32), most: Segments(most as u32) })
+        batches::of_linux(cx, since)
     }
 }

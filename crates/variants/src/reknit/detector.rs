@@ -70,6 +70,7 @@ impl Part<dyn LossDetector> for Config {
             reductions: Reductions::new(),
             look_again: Instant::NEVER,
             silence: Silence::new(),
+            newest: Newest { sent: Instant::ZERO, acked: Instant::NEVER },
         })
     }
 }
@@ -86,19 +87,29 @@ struct LearnedLateness {
     /// When the next segment will have been missing for too long, or the next repair is decided.
     look_again: Instant,
     silence: Silence,
+    newest: Newest,
 }
 
-/// When a segment was first missing: when data above it was SACKed, or one and a half round trips after it was sent,
-/// whichever was earlier.
-fn missed(cx: &Context<'_>, record: &Record) -> Instant {
-    if !record.first_above.is_set() {
-        return Instant::NEVER;
-    }
-    let srtt = cx.snd.srtt.unwrap_or(cx.config.initial_rto);
-    record.first_above.min(record.first_sent + srtt * 3 / 2)
+/// The latest retransmission known to have arrived.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    sent: Instant,
+    acked: Instant,
 }
 
 impl LearnedLateness {
+    /// When a segment was first missing: when data above it was SACKed, or a retransmission that was sent later arrived,
+    /// or one and a half round trips after it was sent if either has happened since, whichever was earlier.
+    fn missed(&self, cx: &Context<'_>, record: &Record) -> Instant {
+        let overtaken = if record.first_sent < self.newest.sent { self.newest.acked } else { Instant::NEVER };
+        let first = record.first_above.min(overtaken);
+        if !first.is_set() {
+            return Instant::NEVER;
+        }
+        let srtt = cx.snd.srtt.unwrap_or(cx.config.initial_rto);
+        first.min(record.first_sent + srtt * 3 / 2)
+    }
+
     /// How long a segment may be missing.
     fn wait(&self, cx: &Context<'_>) -> Duration {
         match self.lateness.wait() {
@@ -151,6 +162,9 @@ impl LearnedLateness {
     fn on_repair_acked(&mut self, cx: &Context<'_>, id: SegId, record: &Record) {
         if record.transmissions > 2 || cx.now.since(record.last_sent) >= self.min_rtt {
             self.repairs.on_acked(cx.now, id);
+            if record.last_sent > self.newest.sent {
+                self.newest = Newest { sent: record.last_sent, acked: cx.now };
+            }
         } else if let Some(opened) = self.on_original(id) {
             self.lateness.learn(cx.now.since(opened));
         }
@@ -190,7 +204,7 @@ impl LearnedLateness {
         let (wait, patience) = (self.wait(cx), self.patience(cx));
         for (id, record) in cx.board.in_send_order() {
             let is_first = record.transmissions == 1;
-            let missed = missed(cx, record);
+            let missed = self.missed(cx, record);
             if is_first && !missed.is_set() {
                 return;
             }

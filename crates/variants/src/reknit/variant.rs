@@ -13,8 +13,9 @@
 //! spurious. `rounds`: the smallest RTTs of the last 8 rounds. About 1 kB.
 //!
 //! **Rules.**
-//! - *Learn.* A segment is missing from the time when the first segment above it is SACKed, but at the latest 1.5 round
-//!   trips after it was sent. Its lateness is the time from then until its own acknowledgment.
+//! - *Learn.* A segment is missing from the time when the first segment above it is SACKed, or a retransmission that was
+//!   sent later is acknowledged, but at the latest 1.5 round trips after it was sent. Its lateness is the time from when
+//!   the first segment above it was SACKed until its own acknowledgment.
 //! - *Wait.* The wait is the lateness that only 0.1 % of the late segments exceed. If there were more congestion events
 //!   than that, it is the lateness that as many late segments exceed as there were congestion events: after that time,
 //!   the segment is more likely lost than late. A margin is added while few late segments have been seen. Before the
@@ -38,11 +39,15 @@
 //! - *Grow.* The window grows by the bytes delivered, including SACKed ones. Slow start pauses while a retransmission
 //!   is undecided, if the window has more than 32 segments or the last round trip had a queue. The window limits the
 //!   pipe.
+//! - *In order, as Linux.* As long as everything arrives in order, CUBIC leaves slow start by HyStart (ACK train, rise of
+//!   the RTT) and then grows by at least 5 % in each round trip until the first reduction, and segments leave in pairs.
+//!   When a segment arrives late, slow start resumes and ends by HyStart++, and segments leave singly. The Reno-friendly
+//!   window grows as in Linux, not by RFC 9438 §4.3. So neither `reknit` nor Linux gets more of a queue that they share.
 //! - *Probe.* There is no retransmission timer. If no ACK arrives for 1.5 round trips plus the wait, the sender sends a
 //!   probe. If two probes are not answered, everything outstanding is marked lost, as after a timeout.
-//! - *Timestamps.* If they were negotiated, a retransmission carries the timestamp of the first transmission, so that
-//!   the receiver does not discard the originals of later segments (PAWS, RFC 7323 §5). ACKs that others have overtaken
-//!   are read if they are at most 8 s late. Echoed timestamps are not used.
+//! - *Timestamps.* If they were negotiated, the first retransmission of a segment carries the timestamp of the first
+//!   transmission, so that the receiver does not discard the originals of later segments (PAWS, RFC 7323 §5). ACKs that
+//!   others have overtaken are read if they are at most 8 s late. Echoed timestamps are not used.
 //!
 //! **Departures.** There is no paper. A retransmission with an earlier timestamp departs from RFC 7323 §3.2; reading
 //! overtaken ACKs departs from §5.3.

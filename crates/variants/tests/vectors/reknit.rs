@@ -52,6 +52,26 @@ vector!(a_late_original_is_learned_and_costs_nothing, |isn| {
     assert_eq!(s.ssthresh(), f64::INFINITY);
 });
 
+vector!(a_retransmission_that_arrives_shows_that_earlier_segments_are_missing, |isn| {
+    let mut s = ten_segments(isn);
+    assert!(s.at(200).pass_all(2..=8).contains(&1));
+    // Segments 9 and 10 are lost, and so is everything that was sent after the retransmission.
+    assert!(s.at(300).pass(1).contains(&9));
+});
+
+vector!(in_order_slow_start_ends_when_the_rtt_has_risen, |isn| {
+    let mut s = Script::new(isn, &variant("reknit"), config(20), 100);
+    assert_eq!(s.at(100).sent().len(), 20);
+    s.at(200).pass_all(1..=20);
+    assert_eq!(s.ssthresh(), f64::INFINITY);
+    s.at(330).pass_all(21..=30);
+    assert_eq!(s.ssthresh(), 48.0);
+    // Segment 31 is late, so this path reorders: the RTT may rise without a queue.
+    s.at(331).pass(32);
+    s.at(332).pass(31);
+    assert_eq!(s.ssthresh(), f64::INFINITY);
+});
+
 vector!(a_loss_reduces_the_window_once_its_repair_is_certain, |isn| {
     let mut s = ten_segments(isn);
     assert!(s.at(200).pass_all(2..=10).contains(&1));
@@ -113,4 +133,17 @@ vector!(two_unanswered_probes_end_in_a_restart, |isn| {
     s.at(7100);
     assert_eq!(s.sent().first(), Some(&1));
     assert!(s.ssthresh() < f64::INFINITY);
+});
+
+vector!(a_second_retransmission_carries_the_current_timestamp, |isn| {
+    let mut s = with_timestamps(isn);
+    for n in 2..=10 {
+        let ack = s.at(200).arrive(n);
+        s.deliver(&ack);
+    }
+    let repair_in = |sent: Vec<Segment>| sent.into_iter().find(|segment| segment.seq == SeqNum(isn).plus(1));
+    let first = repair_in(s.take()).unwrap();
+    // It is lost. Some time later, the segment is sent again.
+    let second = repair_in(s.at(600).take()).unwrap();
+    assert_eq!(tsval(&second).wrapping_sub(tsval(&first)), 500);
 });

@@ -1,0 +1,41 @@
+//! Leaves slow start by HyStart as long as everything arrives in order. Where segments are late, the gaps between ACKs
+//! say nothing, and RTTs vary without a queue.
+
+use reknit_tcp::facts::{AckFacts, Context};
+use reknit_units::Duration;
+
+use super::hystart::HyStart;
+
+/// HyStart, with the minimum RTT that it needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EarlyExit {
+    hystart: HyStart,
+    min_rtt: Duration,
+}
+
+impl Default for EarlyExit {
+    fn default() -> EarlyExit {
+        EarlyExit { hystart: HyStart::NEW, min_rtt: Duration::MAX }
+    }
+}
+
+impl EarlyExit {
+    /// Takes the RTT sample of an ACK. Returns true if the ACK shows that a segment was late.
+    pub(crate) fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        self.min_rtt = self.min_rtt.min(ack.rtt.unwrap_or(Duration::MAX));
+        let mut records = ack.newly.iter().filter_map(|&id| cx.board.get(id));
+        is_late(cx, ack)
+            || records.any(|record| record.transmissions == 2 && cx.now.since(record.last_sent) < self.min_rtt)
+    }
+
+    /// Returns true if slow start ends.
+    pub(crate) fn is_due(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        ack.rtt.is_some_and(|rtt| self.hystart.ends(cx, rtt, self.min_rtt))
+    }
+}
+
+/// Returns true if the ACK reports a segment that arrived twice, or after later ones without a retransmission.
+pub(crate) fn is_late(cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+    let mut records = ack.newly.iter().filter_map(|&id| cx.board.get(id));
+    ack.dsack.is_some() || records.any(|record| record.transmissions == 1 && record.first_above < cx.now)
+}
