@@ -1,0 +1,115 @@
+//! The TUN device.
+
+use std::io;
+use std::net::IpAddr;
+
+use tokio::io::unix::AsyncFd;
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+const EPERM: i32 = 1;
+const ENOENT: i32 = 2;
+const ENXIO: i32 = 6;
+const EACCES: i32 = 13;
+const EBUSY: i32 = 16;
+const ENODEV: i32 = 19;
+const EINVAL: i32 = 22;
+
+/// A TUN device that leads to the kernel. It vanishes when it is dropped.
+pub struct Device {
+    fd: AsyncFd<SyncDevice>,
+    /// Packets have a virtio header, and may be up to 64 KiB long.
+    pub(crate) offload: bool,
+    pub(crate) mtu: u16,
+}
+
+impl Device {
+    /// Creates a device in the network namespace of the calling thread. `kernel` is the kernel's address on it. With
+    /// `offload`, the kernel takes and gives several segments as one packet, and computes no checksums.
+    ///
+    /// # Errors
+    /// If the device cannot be created: without TUN, without the right to, or if the name is in use. It must be called in
+    /// a tokio runtime.
+    pub fn create(name: &str, kernel: IpAddr, prefix: u8, mtu: u16, offload: bool) -> io::Result<Device> {
+        let builder = DeviceBuilder::new().name(name).mtu(mtu).offload(offload);
+        let builder = match kernel {
+            IpAddr::V4(kernel) => builder.ipv4(kernel, prefix, None),
+            IpAddr::V6(kernel) => builder.ipv6(kernel, prefix),
+        };
+        let device = builder.build_sync().map_err(|error| explain(name, &error))?;
+        Device::adopt(device, mtu, offload)
+    }
+
+    /// Uses a device that exists. `offload` must be as it was created.
+    ///
+    /// # Errors
+    /// If there is no tokio runtime, or the device cannot be polled.
+    pub fn adopt(device: SyncDevice, mtu: u16, offload: bool) -> io::Result<Device> {
+        device.set_nonblocking(true)?;
+        #[expect(unsafe_code, reason = "tokio cannot check who owns a descriptor")]
+        // SAFETY: the device owns its descriptor, keeps the same one, and is only dropped with the registration.
+        let fd = unsafe { AsyncFd::register(device) }?;
+        Ok(Device { fd, offload, mtu })
+    }
+
+    /// The device itself, to add addresses or routes.
+    pub fn tun(&self) -> &SyncDevice {
+        self.fd.get_ref()
+    }
+
+    /// Reads a packet. None if there is none now.
+    pub(crate) fn take(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        loop {
+            match self.fd.get_ref().recv(into) {
+                Ok(n) => return Ok(Some(n)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Writes a packet. One that the kernel does not take is lost, as in any network.
+    pub(crate) fn put(&self, packet: &[u8]) {
+        while let Err(error) = self.fd.get_ref().send(packet) {
+            if error.kind() != io::ErrorKind::Interrupted {
+                return;
+            }
+        }
+    }
+
+    /// Returns when there may be a packet.
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        self.fd.readable().await?.clear_ready();
+        Ok(())
+    }
+}
+
+/// What to do about a device that cannot be created.
+fn explain(name: &str, error: &io::Error) -> io::Error {
+    let advice = match error.raw_os_error() {
+        Some(EPERM | EACCES) => "; it needs root, or the capability CAP_NET_ADMIN",
+        Some(EBUSY) => "; another program uses the name: choose another one",
+        Some(EINVAL) => "; another device may have this name, or it has more than 15 bytes: choose another one",
+        Some(ENOENT | ENXIO | ENODEV) => "; the kernel has no /dev/net/tun: load its module with `modprobe tun`",
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("TUN device {name}: {error}{advice}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_say_what_to_do() {
+        for (error, advice) in
+            [(EPERM, "needs root"), (EBUSY, "choose another"), (ENODEV, "modprobe tun"), (EINVAL, "15 bytes")]
+        {
+            let text = explain("tun7", &io::Error::from_raw_os_error(error)).to_string();
+            assert!(
+                text.starts_with("TUN device tun7: ") && text.contains(advice) && text.lines().count() == 1,
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The task that moves packets between the device and the stack.
+//!
+//! It takes the lock once per batch of packets, not per packet: packets are read before it and written after it.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use crate::device::Device;
+use crate::frame::{Frames, receive};
+use crate::network::Shared;
+
+/// The most packets that are read, and that are written, in one batch.
+const BATCH: usize = 32;
+/// The longest packet, with its virtio header.
+const LARGEST: usize = (64 << 10) + 16;
+/// After this many batches in a row, other tasks of the thread run.
+const TURN: u32 = 8;
+/// How long connections that nobody uses any more may take to end, when the network ends.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Runs until nobody uses the network any more.
+pub(crate) async fn run(shared: Arc<Shared>, device: Device) {
+    let mut end = End { shared, reason: "the runtime in which the network was started has ended".to_owned() };
+    if let Err(error) = drive(&end.shared, &device).await {
+        end.reason = format!("TUN device: {error}");
+    }
+}
+
+/// Tells everybody who still waits when the driver ends, also if its runtime drops it.
+struct End {
+    shared: Arc<Shared>,
+    reason: String,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.failure = Some(std::mem::take(&mut self.reason));
+        let accepting = std::mem::take(&mut state.accepting).into_values();
+        let waiting = state.waiting.iter_mut().flat_map(|waiting| [waiting.read.take(), waiting.write.take()]);
+        let wakers: Vec<Waker> = waiting.flatten().chain(accepting).collect();
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+async fn drive(shared: &Shared, device: &Device) -> std::io::Result<()> {
+    let mut arrived = Batch::new();
+    let mut frames = Frames::default();
+    let mut batches = 0;
+    let mut ends = None;
+    loop {
+        let drained = arrived.read(device)?;
+        let (more, wake_at) = {
+            let mut state = shared.lock();
+            let now = shared.now();
+            for packet in arrived.packets() {
+                receive(&mut state.stack, now, device.offload, packet);
+            }
+            state.stack.on_timer(now);
+            let more = frames.fill(&mut state.stack, now, device.offload, BATCH);
+            state.dispatch();
+            if state.is_abandoned {
+                let ends = ends.get_or_insert_with(|| tokio::time::Instant::now() + FAREWELL);
+                if state.stack.is_finished() && !more || tokio::time::Instant::now() >= *ends {
+                    return Ok(());
+                }
+            }
+            (more, state.stack.deadline())
+        };
+        for frame in frames.ready() {
+            device.put(frame.bytes());
+        }
+        batches += 1;
+        if more || !drained {
+            if batches % TURN == 0 {
+                tokio::task::yield_now().await;
+            }
+            continue;
+        }
+        let wake_at = shared.clock.at(wake_at);
+        let wake_at = ends.map_or(wake_at, |ends| wake_at.min(ends));
+        tokio::select! {
+            result = device.readable() => result?,
+            () = shared.work.notified() => {}
+            () = tokio::time::sleep_until(wake_at) => {}
+        }
+    }
+}
+
+/// Packets that were read together.
+struct Batch {
+    bytes: Vec<u8>,
+    lens: Vec<usize>,
+}
+
+impl Batch {
+    fn new() -> Batch {
+        Batch { bytes: vec![0; BATCH * LARGEST], lens: Vec::with_capacity(BATCH) }
+    }
+
+    /// Reads what there is now. False if there may be more.
+    fn read(&mut self, device: &Device) -> std::io::Result<bool> {
+        self.lens.clear();
+        for into in self.bytes.chunks_exact_mut(LARGEST) {
+            match device.take(into)? {
+                Some(n) => self.lens.push(n),
+                None => return Ok(true),
+            }
+        }
+        Ok(false)
+    }
+
+    fn packets(&self) -> impl Iterator<Item = &[u8]> {
+        self.bytes.chunks_exact(LARGEST).zip(&self.lens).map(|(bytes, len)| &bytes[..*len])
+    }
+}

@@ -1,0 +1,198 @@
+//! Packets as the device carries them. A device with offload puts a virtio header before each (virtio 1.2 §5.1.6): then
+//! several segments can travel as one packet, and checksums are left to whoever needs them.
+
+use reknit_stack::{Stack, Transmit};
+use reknit_tcp::segment::Flags;
+use reknit_units::Instant;
+use reknit_wire::{Decoded, Icmp, encode_headers};
+
+/// Bytes of the virtio header.
+const VIRTIO: usize = 10;
+/// Room for the headers before the payload.
+const HEADROOM: usize = VIRTIO + 40 + 60;
+/// The longest payload of a packet: its length field has 16 bits.
+const LONGEST: usize = 65_535 - 40 - 60;
+
+const NEEDS_CHECKSUM: u8 = 1;
+const DATA_IS_VALID: u8 = 2;
+const GSO_TCP_V4: u8 = 1;
+const GSO_TCP_V6: u8 = 4;
+
+/// Passes a packet from the device to the stack.
+pub(crate) fn receive(stack: &mut Stack, now: Instant, offload: bool, frame: &[u8]) {
+    if !offload {
+        stack.on_packet(now, frame);
+        return;
+    }
+    let Some((header, packet)) = frame.split_at_checked(VIRTIO) else { return };
+    let verified = header[0] & (NEEDS_CHECKSUM | DATA_IS_VALID) != 0;
+    let decoded = if verified { Decoded::read_verified(packet) } else { Decoded::read(packet) };
+    match decoded {
+        Ok(decoded) => stack.on_segment(now, &decoded),
+        Err(_) => {
+            if let Some(icmp) = Icmp::read(packet) {
+                stack.on_icmp(now, &icmp);
+            }
+        }
+    }
+}
+
+/// A packet for the device.
+#[derive(Debug, Default)]
+pub(crate) struct Frame {
+    /// The packet, after some unused bytes.
+    bytes: Vec<u8>,
+    begins: usize,
+}
+
+impl Frame {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[self.begins..]
+    }
+}
+
+/// Packets that wait to be written, and their buffers.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    slots: Vec<Frame>,
+    used: usize,
+    headers: Vec<u8>,
+    /// The segment that is not in a frame yet, because further ones may join it. Its payload is in the last frame.
+    open: Option<Open>,
+}
+
+/// Segments of one connection that follow each other.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    first: Transmit,
+    /// Bytes of payload so far.
+    len: usize,
+    /// The last segment is full, so that another may follow.
+    is_full: bool,
+}
+
+impl Open {
+    fn new(first: Transmit) -> Open {
+        Open {
+            first,
+            len: usize::from(first.segment.len),
+            is_full: first.segment.len > 0 && !first.segment.flags.has(Flags::FIN),
+        }
+    }
+
+    /// True if `next` can join, so that its header follows from the first one.
+    fn takes(&self, next: &Transmit) -> bool {
+        let (a, b) = (&self.first.segment, &next.segment);
+        self.is_full
+            && self.first.endpoints == next.endpoints
+            && self.first.hop_limit == next.hop_limit
+            && b.len > 0
+            && b.len <= a.len
+            && b.seq == a.seq.plus(self.len as u32)
+            && (a.ack, a.window, a.ecn, a.options) == (b.ack, b.window, b.ecn, b.options)
+            && is_plain(a.flags)
+            && is_plain(b.flags)
+            && self.len + usize::from(b.len) <= LONGEST
+    }
+
+    fn join(&mut self, next: &Transmit) {
+        self.len += usize::from(next.segment.len);
+        self.is_full = next.segment.len == self.first.segment.len && !next.segment.flags.has(Flags::FIN);
+        self.first.segment.flags |= next.segment.flags;
+    }
+}
+
+/// True if the segment can be one of a run: an ACK, with PSH and FIN for the last.
+fn is_plain(flags: Flags) -> bool {
+    flags | Flags::PSH | Flags::FIN == Flags::ACK | Flags::PSH | Flags::FIN
+}
+
+impl Frames {
+    /// The packets to write.
+    pub(crate) fn ready(&self) -> &[Frame] {
+        &self.slots[..self.used]
+    }
+
+    /// Takes what the stack wants to send, up to `most` packets. True if there may be more.
+    pub(crate) fn fill(&mut self, stack: &mut Stack, now: Instant, offload: bool, most: usize) -> bool {
+        if self.open.is_some() {
+            self.slots.swap(0, self.used);
+        }
+        self.used = 0;
+        while self.used < most {
+            let at = self.used;
+            let taken = if offload { self.next_joined(stack, now) } else { self.next_plain(stack, now) };
+            if !taken {
+                return false;
+            }
+            self.used = at + 1;
+        }
+        true
+    }
+
+    fn frame(&mut self, at: usize) -> &mut Frame {
+        if at >= self.slots.len() {
+            self.slots.resize_with(at + 1, Frame::default);
+        }
+        &mut self.slots[at]
+    }
+
+    fn next_plain(&mut self, stack: &mut Stack, now: Instant) -> bool {
+        let frame = self.frame(self.used);
+        frame.begins = 0;
+        stack.poll_packet(now, &mut frame.bytes)
+    }
+
+    fn next_joined(&mut self, stack: &mut Stack, now: Instant) -> bool {
+        let at = self.used;
+        self.frame(at + 1);
+        if self.open.is_none() {
+            let bytes = &mut self.slots[at].bytes;
+            bytes.clear();
+            bytes.resize(HEADROOM, 0);
+            let Some(first) = stack.poll(now, bytes) else { return false };
+            self.open = Some(Open::new(first));
+        }
+        while let Some(mut open) = self.open.take() {
+            let bytes = &mut self.slots[at].bytes;
+            let len = bytes.len();
+            match stack.poll(now, bytes) {
+                Some(next) if open.takes(&next) => {
+                    open.join(&next);
+                    self.open = Some(open);
+                }
+                next => {
+                    // The next segment begins another frame.
+                    let (these, later) = self.slots.split_at_mut(at + 1);
+                    let (this, other) = (&mut these[at], &mut later[0]);
+                    other.bytes.clear();
+                    other.bytes.resize(HEADROOM, 0);
+                    other.bytes.extend_from_slice(&this.bytes[len..]);
+                    this.bytes.truncate(len);
+                    self.open = next.map(Open::new);
+                    finish(this, &open, &mut self.headers);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Writes the headers before the payload.
+fn finish(frame: &mut Frame, open: &Open, headers: &mut Vec<u8>) {
+    let Transmit { endpoints, hop_limit, segment } = &open.first;
+    let ip_len = encode_headers(*endpoints, *hop_limit, segment, open.len, headers);
+    let mut virtio = [0; VIRTIO];
+    virtio[0] = NEEDS_CHECKSUM;
+    if open.len > usize::from(segment.len) {
+        virtio[1] = if endpoints.source.is_ipv4() { GSO_TCP_V4 } else { GSO_TCP_V6 };
+        virtio[4..6].copy_from_slice(&segment.len.to_ne_bytes());
+    }
+    virtio[2..4].copy_from_slice(&(headers.len() as u16).to_ne_bytes());
+    virtio[6..8].copy_from_slice(&(ip_len as u16).to_ne_bytes());
+    virtio[8..10].copy_from_slice(&16u16.to_ne_bytes()); // the checksum's place in the TCP header
+    frame.begins = HEADROOM - headers.len() - VIRTIO;
+    frame.bytes[frame.begins..][..VIRTIO].copy_from_slice(&virtio);
+    frame.bytes[HEADROOM - headers.len()..HEADROOM].copy_from_slice(headers);
+}

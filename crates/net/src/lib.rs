@@ -1,0 +1,31 @@
+//! TCP sockets for tokio on reknit's own TCP, over a TUN device.
+//!
+//! [`Network`] is a host of its own: it has addresses, a TUN device that leads to the kernel, and one driver task that moves
+//! packets between the device and a [`reknit_stack::Stack`]. [`TcpListener`] and [`TcpStream`] are used like those of tokio.
+//!
+//! ```no_run
+//! # async fn example() -> std::io::Result<()> {
+//! use reknit_net::{Network, TcpListener};
+//!
+//! let network = Network::builder("10.77.0.2".parse().unwrap()).device("reknit0", "10.77.0.1".parse().unwrap(), 24).start()?;
+//! let listener = TcpListener::bind(&network, "10.77.0.2:80".parse().unwrap())?;
+//! let (stream, peer) = listener.accept().await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod clock;
+mod device;
+mod driver;
+mod frame;
+mod listener;
+mod network;
+mod split;
+mod stream;
+
+pub use device::Device;
+pub use listener::TcpListener;
+pub use network::{Builder, Network};
+pub use reknit_stack::{Counters, Linger, ListenOptions, Shutdown, SocketInfo, SocketOptions};
+pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
+pub use stream::TcpStream;

@@ -1,0 +1,84 @@
+//! A listener.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use reknit_stack::{Error, ListenOptions, ListenerId};
+
+use crate::network::{Handle, Network, to_io};
+use crate::stream::TcpStream;
+
+/// Accepts connections to an address of a [`Network`].
+pub struct TcpListener {
+    shared: Arc<Handle>,
+    id: ListenerId,
+}
+
+impl TcpListener {
+    /// Listens on `local`, with the network's options for sockets. Port 0 is any free port; the unspecified address stands
+    /// for all addresses.
+    ///
+    /// # Errors
+    /// If the address is in use, or not one of the network.
+    pub fn bind(network: &Network, local: SocketAddr) -> io::Result<TcpListener> {
+        let options = ListenOptions { socket: network.socket_options().clone(), ..ListenOptions::default() };
+        TcpListener::bind_with(network, local, &options)
+    }
+
+    /// Listens with these options.
+    ///
+    /// # Errors
+    /// As [`TcpListener::bind`], and if an option is not valid.
+    pub fn bind_with(network: &Network, local: SocketAddr, options: &ListenOptions) -> io::Result<TcpListener> {
+        let shared = network.shared.clone();
+        let id = shared.with(|state, _| state.stack.listen(local, options)).map_err(to_io)?;
+        Ok(TcpListener { shared, id })
+    }
+
+    /// The address on which it listens.
+    ///
+    /// # Errors
+    /// Never: the listener exists in the stack as long as this value.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.shared.lock().stack.listening_on(self.id).ok_or_else(|| to_io(Error::NoSocket))
+    }
+
+    /// The next connection, and its peer.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        std::future::poll_fn(|cx| self.poll_accept(cx)).await
+    }
+
+    /// As [`TcpListener::accept`].
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        self.shared.with(|state, _| {
+            if let Some(id) = state.stack.accept(self.id)
+                && let Some((_, peer)) = state.stack.addresses(id)
+            {
+                *state.waiting(id) = crate::network::Waiting::default();
+                return Poll::Ready(Ok((TcpStream::new(self.shared.clone(), id), peer)));
+            }
+            if let Some(failure) = &state.failure {
+                return Poll::Ready(Err(io::Error::other(failure.clone())));
+            }
+            state.accepting.insert(self.id, cx.waker().clone());
+            Poll::Pending
+        })
+    }
+}
+
+impl Drop for TcpListener {
+    fn drop(&mut self) {
+        self.shared.with(|state, now| {
+            state.accepting.remove(&self.id);
+            state.stack.unlisten(now, self.id);
+        });
+    }
+}

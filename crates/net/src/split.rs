@@ -1,0 +1,120 @@
+//! The two directions of a stream, for use at the same time.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use reknit_stack::Shutdown;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::stream::TcpStream;
+
+/// The borrowed reading half.
+#[derive(Debug)]
+pub struct ReadHalf<'a>(pub(crate) &'a TcpStream);
+
+/// The borrowed writing half.
+#[derive(Debug)]
+pub struct WriteHalf<'a>(pub(crate) &'a TcpStream);
+
+/// The reading half of a stream.
+#[derive(Debug)]
+pub struct OwnedReadHalf(pub(crate) Arc<TcpStream>);
+
+/// The writing half of a stream. Dropping it sends the end of the stream.
+#[derive(Debug)]
+pub struct OwnedWriteHalf {
+    stream: Arc<TcpStream>,
+    shuts_down: bool,
+}
+
+/// Two halves do not belong to the same stream.
+#[derive(Debug)]
+pub struct ReuniteError(pub OwnedReadHalf, pub OwnedWriteHalf);
+
+impl OwnedWriteHalf {
+    pub(crate) fn new(stream: Arc<TcpStream>) -> OwnedWriteHalf {
+        OwnedWriteHalf { stream, shuts_down: true }
+    }
+}
+
+impl OwnedReadHalf {
+    /// Puts both halves together again.
+    ///
+    /// # Errors
+    /// Returns the halves if they are not of the same stream.
+    pub fn reunite(self, mut other: OwnedWriteHalf) -> Result<TcpStream, ReuniteError> {
+        if !Arc::ptr_eq(&self.0, &other.stream) {
+            return Err(ReuniteError(self, other));
+        }
+        other.shuts_down = false;
+        drop(other);
+        Arc::try_unwrap(self.0).map_err(|stream| {
+            // There are only two halves.
+            ReuniteError(OwnedReadHalf(stream.clone()), OwnedWriteHalf::new(stream))
+        })
+    }
+}
+
+impl AsRef<TcpStream> for OwnedReadHalf {
+    fn as_ref(&self) -> &TcpStream {
+        &self.0
+    }
+}
+
+impl AsRef<TcpStream> for OwnedWriteHalf {
+    fn as_ref(&self) -> &TcpStream {
+        &self.stream
+    }
+}
+
+impl Drop for OwnedWriteHalf {
+    fn drop(&mut self) {
+        if self.shuts_down {
+            self.stream.shut_down(Shutdown::Write);
+        }
+    }
+}
+
+impl AsyncRead for ReadHalf<'_> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.0.poll_read_shared(cx, into)
+    }
+}
+
+impl AsyncRead for OwnedReadHalf {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.0.poll_read_shared(cx, into)
+    }
+}
+
+impl AsyncWrite for WriteHalf<'_> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.poll_write_shared(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.shut_down(Shutdown::Write);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for OwnedWriteHalf {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.stream.poll_write_shared(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.shut_down(Shutdown::Write);
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,235 @@
+//! A connection as a byte stream.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker, ready};
+
+use reknit_stack::{Error, Linger, Shutdown, SocketId, SocketInfo, SocketOptions};
+use reknit_tcp::{Config, State};
+use reknit_variants::{Composition, UnknownVariant};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::network::{Handle, Network, to_io};
+use crate::split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+
+/// A TCP connection of a [`Network`]. Dropping it closes it; what was written is still sent.
+pub struct TcpStream {
+    shared: Arc<Handle>,
+    id: SocketId,
+}
+
+impl TcpStream {
+    pub(crate) fn new(shared: Arc<Handle>, id: SocketId) -> TcpStream {
+        TcpStream { shared, id }
+    }
+
+    /// Opens a connection with the network's options.
+    ///
+    /// # Errors
+    /// If it is refused or not answered, or the address does not fit.
+    pub async fn connect(network: &Network, remote: SocketAddr) -> io::Result<TcpStream> {
+        TcpStream::connect_with(network, None, remote, network.socket_options()).await
+    }
+
+    /// Opens a connection from `local`, with these options.
+    ///
+    /// # Errors
+    /// As [`TcpStream::connect`], and if an option is not valid.
+    pub async fn connect_with(
+        network: &Network,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        options: &SocketOptions,
+    ) -> io::Result<TcpStream> {
+        let shared = network.shared.clone();
+        let id = shared.with(|state, now| state.stack.connect(now, local, remote, options)).map_err(to_io)?;
+        let stream = TcpStream::new(shared, id);
+        std::future::poll_fn(|cx| stream.poll_connected(cx)).await?;
+        Ok(stream)
+    }
+
+    fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.shared.lock();
+        if let Some(failure) = &state.failure {
+            return Poll::Ready(Err(io::Error::other(failure.clone())));
+        }
+        match state.stack.state(self.id) {
+            Some(State::SynSent | State::SynReceived) => {
+                state.waiting(self.id).write = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            Some(State::Closed) => {
+                let failure = state.stack.failure(self.id).unwrap_or(Error::NoSocket);
+                Poll::Ready(Err(not_connected(state.stack.addresses(self.id), failure)))
+            }
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// This end.
+    ///
+    /// # Errors
+    /// Never: the socket exists as long as the stream.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.addresses()?.0)
+    }
+
+    /// The peer.
+    ///
+    /// # Errors
+    /// Never: the socket exists as long as the stream.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.addresses()?.1)
+    }
+
+    fn addresses(&self) -> io::Result<(SocketAddr, SocketAddr)> {
+        self.shared.lock().stack.addresses(self.id).ok_or_else(|| to_io(Error::NoSocket))
+    }
+
+    /// Turns Nagle's algorithm off, or on.
+    ///
+    /// # Errors
+    /// Never: the socket exists as long as the stream.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        self.set_config(|config| config.nagle = !nodelay)
+    }
+
+    /// Changes options of the engine.
+    ///
+    /// # Errors
+    /// Names the option with an invalid value.
+    pub fn set_config(&self, change: impl FnOnce(&mut Config)) -> io::Result<()> {
+        self.shared.with(|state, now| state.stack.set_config(now, self.id, change)).map_err(to_io)
+    }
+
+    /// Uses the sending algorithms of the variant with this name from now on.
+    ///
+    /// # Errors
+    /// If there is no such variant; the message names similar ones.
+    pub fn set_variant(&self, name: &str) -> Result<(), UnknownVariant> {
+        let composition = (reknit_variants::find(name)?.compose)();
+        self.set_composition(&composition);
+        Ok(())
+    }
+
+    /// Uses these sending algorithms from now on: those of a variant from a file, for instance.
+    pub fn set_composition(&self, composition: &Composition) {
+        // The socket exists as long as the stream.
+        let _ = self.shared.with(|state, now| state.stack.set_variant(now, self.id, composition));
+    }
+
+    /// What happens to data that is not acknowledged when the stream is dropped.
+    pub fn set_linger(&self, linger: Linger) {
+        let _ = self.shared.lock().stack.set_linger(self.id, linger);
+    }
+
+    /// TTL or hop limit of packets that are sent, and the least of those that are accepted (0: all).
+    pub fn set_hop_limits(&self, sent: u8, least_accepted: u8) {
+        let _ = self.shared.lock().stack.set_hop_limits(self.id, sent, least_accepted);
+    }
+
+    /// All variables and counters.
+    ///
+    /// # Errors
+    /// Never: the socket exists as long as the stream.
+    pub fn info(&self) -> io::Result<SocketInfo> {
+        self.shared.lock().stack.info(self.shared.now(), self.id).ok_or_else(|| to_io(Error::NoSocket))
+    }
+
+    /// Borrows both directions, for use by the same task.
+    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
+        (ReadHalf(self), WriteHalf(self))
+    }
+
+    /// Separates both directions, for use by different tasks. Dropping the writing half sends the end of the stream.
+    pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
+        let both = Arc::new(self);
+        (OwnedReadHalf(both.clone()), OwnedWriteHalf::new(both))
+    }
+
+    pub(crate) fn poll_read_shared(&self, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let unfilled = into.initialize_unfilled();
+        let n = ready!(self.poll_with(cx, |stack, now, id| stack.read(now, id, unfilled), |w| &mut w.read))?;
+        into.advance(n);
+        Poll::Ready(Ok(()))
+    }
+
+    pub(crate) fn poll_write_shared(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_with(cx, |stack, _, id| stack.write(id, bytes), |waiting| &mut waiting.write)
+    }
+
+    /// Tries `act`; if it would block, the task is woken when that changes.
+    fn poll_with(
+        &self,
+        cx: &mut Context<'_>,
+        act: impl FnOnce(&mut reknit_stack::Stack, reknit_units::Instant, SocketId) -> Result<usize, Error>,
+        waker: impl FnOnce(&mut crate::network::Waiting) -> &mut Option<Waker>,
+    ) -> Poll<io::Result<usize>> {
+        self.shared.with(|state, now| match act(&mut state.stack, now, self.id) {
+            Ok(n) => Poll::Ready(Ok(n)),
+            Err(Error::WouldBlock) => {
+                if let Some(failure) = &state.failure {
+                    return Poll::Ready(Err(io::Error::other(failure.clone())));
+                }
+                waker(state.waiting(self.id)).replace(cx.waker().clone());
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(to_io(error))),
+        })
+    }
+
+    pub(crate) fn shut_down(&self, how: Shutdown) {
+        let _ = self.shared.with(|state, now| state.stack.shutdown(now, self.id, how));
+    }
+}
+
+/// Why a connection could not be opened, and what to do.
+fn not_connected(addresses: Option<(SocketAddr, SocketAddr)>, failure: Error) -> io::Error {
+    let error = to_io(failure);
+    let Some((_, remote)) = addresses else { return error };
+    let advice = match error.kind() {
+        io::ErrorKind::ConnectionRefused => "; start a server that listens there",
+        io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable => "; check the address and the route to it",
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("{remote}: {error}{advice}"))
+}
+
+impl Drop for TcpStream {
+    fn drop(&mut self) {
+        self.shared.with(|state, now| {
+            *state.waiting(self.id) = crate::network::Waiting::default();
+            state.stack.close(now, self.id);
+        });
+    }
+}
+
+impl AsyncRead for TcpStream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.poll_read_shared(cx, into)
+    }
+}
+
+impl AsyncWrite for TcpStream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_shared(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(())) // as with kernel sockets, data is sent without it
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.shut_down(Shutdown::Write);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl std::fmt::Debug for TcpStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (local, remote) = self.addresses().map_err(|_| std::fmt::Error)?;
+        f.debug_struct("TcpStream").field("local", &local).field("remote", &remote).finish()
+    }
+}
