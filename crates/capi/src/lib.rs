@@ -1,0 +1,14 @@
+//! The C interface of reknit's stack. `include/reknit.h` describes it; this crate is its implementation.
+//!
+//! Every function checks its pointers, and turns a panic into an error code. What it cannot check is that a pointer which
+//! is not null points to what the header says.
+
+mod call;
+mod options;
+mod sockets;
+mod stack;
+
+pub use call::reknit_error;
+pub use options::*;
+pub use sockets::*;
+pub use stack::*;
