@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test python python-test lint fmt bench doc docs security dist clean
+.PHONY: help build demo test python python-test lint fmt bench doc docs security fuzz soak dist clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -53,6 +53,12 @@ docs: ## Generate docs/algorithms, docs/causes.md, docs/pictures, docs/unsafe.md
 
 security: ## Attack variants with receivers that lie, and write the tables of docs/security.md
 	@$(CARGO) run --release --locked --quiet -p xtask -- security
+
+fuzz: ## Search for defects with coverage-guided fuzzers, 10 minutes each; needs nightly and cargo-fuzz
+	@$(PYTHON) tools/fuzz.py
+
+soak: ## Simulate 24 hours of mixed traffic for every cause of reordering and every family of variants; takes an hour
+	SOAK_HOURS=24 $(CARGO) test --locked -p reknit-sim --test soak -- --nocapture
 
 dist: ## Build and test the release files: static program, Debian package, wheel, man pages, completions, crates, SBOM
 	@$(PYTHON) tools/dist.py $(CARGO)

@@ -12,63 +12,15 @@ use reknit_tcp::segment::{Flags, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Segment, SeqNum, State};
 use reknit_testkit::network::{Case, Model, Polling, case};
 use reknit_testkit::peer::Peer;
+use reknit_testkit::recipe::{Recipe, live};
 use reknit_units::{Bytes, Capacity, Segments};
+use reknit_variants::Composition;
 use reknit_variants::seam::Seam;
-use reknit_variants::{Composition, VARIANTS, Variant, rules};
-
-/// A base, and the variants whose parts replace the base's in some seams.
-#[derive(Clone, Debug)]
-struct Recipe {
-    base: usize,
-    parts: Vec<(usize, usize)>,
-}
-
-/// In the network of these cases no sender is told what was lost.
-fn live() -> Vec<&'static Variant> {
-    VARIANTS.iter().filter(|variant| !variant.is_simulated_only()).collect()
-}
 
 fn recipe() -> impl Strategy<Value = Recipe> {
     let part = (0..Seam::ALL.len(), 0..live().len());
     (0..live().len(), prop::collection::vec(part, 0..10)).prop_map(|(base, parts)| Recipe { base, parts })
 }
-
-impl Recipe {
-    /// The base with one part after another replaced, as far as the rules allow.
-    fn composition(&self) -> Composition {
-        let variants = live();
-        let mut composition = (variants[self.base].compose)();
-        for &(seam, donor) in &self.parts {
-            let before = composition.clone();
-            let donor = (variants[donor].compose)();
-            take(&mut composition, Seam::ALL[seam], donor);
-            if !rules::check(&composition).errors.is_empty() {
-                composition = before;
-            }
-        }
-        composition.settle();
-        composition
-    }
-}
-
-macro_rules! take {
-    (
-        sender { $($field:ident: $count:ident $seam:ident, $decides:literal;)+ }
-        receiver { $($rcv_field:ident: $rcv_count:ident $rcv_seam:ident, $rcv_decides:literal;)+ }
-    ) => {
-        /// Replaces `seam` by that of `donor`; if the seam is a list, adds to it.
-        fn take(composition: &mut Composition, seam: Seam, donor: Composition) {
-            match seam {
-                $(Seam::$seam => take!(@$count composition.$field, donor.$field),)+
-                $(Seam::$rcv_seam => take!(@$rcv_count composition.$rcv_field, donor.$rcv_field),)+
-            }
-        }
-    };
-    (@one $slot:expr, $donor:expr) => { $slot = $donor };
-    (@many $slot:expr, $donor:expr) => { $slot.extend($donor) };
-}
-
-reknit_tcp::seams!(take);
 
 /// A random network, which may also mark packets.
 fn any_case() -> impl Strategy<Value = Case> {

@@ -251,7 +251,7 @@ impl Stack {
     /// If there is no such socket.
     pub fn set_variant(&mut self, now: Instant, id: SocketId, variant: &Composition) -> Result<(), Error> {
         let socket = self.table.get_mut(id).ok_or(Error::NoSocket)?;
-        socket.next_plugins = Some(Box::new(variant.build().sender));
+        socket.next_plugins = Some(Box::new(variant.build()));
         socket.stream.connection_mut().hold_new_data();
         socket.replace_plugins(now);
         self.wake(id.index);

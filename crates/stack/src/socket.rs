@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reknit_tcp::seams::SenderPlugins;
+use reknit_tcp::seams::Plugins;
 use reknit_tcp::{CloseReason, State, Stream};
 use reknit_units::{Bytes, Duration, Instant};
 
@@ -87,7 +87,7 @@ pub(crate) struct Socket {
     /// An ICMP message has reported that the peer cannot be reached; it explains a timeout.
     pub(crate) is_unreachable: bool,
     /// Plug-ins to use when nothing is outstanding.
-    pub(crate) next_plugins: Option<Box<SenderPlugins>>,
+    pub(crate) next_plugins: Option<Box<Plugins>>,
     /// When something last happened.
     pub(crate) active_at: Instant,
     pub(crate) is_shrunk: bool,

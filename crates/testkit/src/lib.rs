@@ -7,6 +7,7 @@ pub mod bottleneck;
 pub mod flight;
 pub mod network;
 pub mod peer;
+pub mod recipe;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -323,6 +323,20 @@ fn a_detector_that_does_not_need_sack_keeps_its_timer_without_it() {
 }
 
 #[test]
+fn without_sack_an_estimator_without_timer_is_replaced_with_the_detector_that_has_one() {
+    for base in ["sack", "ncr", "reknit"] {
+        let text = format!(
+            "name = \"mine\"\nbase = \"{base}\"\n[loss_detector]\nalgorithm = \"learned-lateness\"\n\
+             [rto_estimator]\nalgorithm = \"no-timer\"\n"
+        );
+        let without = reknit_tcp::Config { sack: false, dsack: false, ..reknit_testkit::config(2) };
+        let mut s = reknit_testkit::Script::new(1000, &read(&text).composition, without, 100);
+        assert_eq!(s.at(100).sent(), [1, 2], "{base}");
+        assert!(s.at(10_000).sent().contains(&1), "{base}");
+    }
+}
+
+#[test]
 fn a_threshold_above_the_window_without_limited_transmit_causes_a_warning() {
     let findings = rules::check(&particular(limited_transmit::Config::Off));
     assert_eq!(findings.errors, [""; 0]);

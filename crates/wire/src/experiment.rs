@@ -4,7 +4,7 @@
 //! Parsing of this option stops at the first invalid field, because the length of a field of unknown type is not known.
 //! Other options are not affected.
 
-use etherparse::{PacketHeaders, TransportHeader};
+use etherparse::{NetSlice, PacketHeaders, SlicedPacket, TransportSlice};
 use reknit_tcp::SeqNum;
 use reknit_tcp::experiment::{AckOrdinal, Dropped, EXPERIMENT_ID, Experiment, Features, HEADER_LEN, KIND};
 
@@ -147,15 +147,14 @@ fn dropped_position(segment: &[u8]) -> Option<usize> {
     Some(begin + at + 1)
 }
 
-/// The correct TCP checksum of the packet.
+/// The correct TCP checksum of the packet, over its bytes as they are: headers that are parsed lose reserved bits.
 fn checksum(packet: &[u8]) -> Option<u16> {
-    use etherparse::NetHeaders::{Arp, Ipv4, Ipv6};
-    let headers = PacketHeaders::from_ip_slice(packet).ok()?;
-    let TransportHeader::Tcp(tcp) = headers.transport? else { return None };
-    match headers.net? {
-        Ipv4(ip, _) => tcp.calc_checksum_ipv4(&ip, headers.payload.slice()).ok(),
-        Ipv6(ip, _) => tcp.calc_checksum_ipv6(&ip, headers.payload.slice()).ok(),
-        Arp(_) => None,
+    let sliced = SlicedPacket::from_ip(packet).ok()?;
+    let TransportSlice::Tcp(tcp) = sliced.transport? else { return None };
+    match sliced.net? {
+        NetSlice::Ipv4(ip) => tcp.calc_checksum_ipv4(ip.header().source(), ip.header().destination()).ok(),
+        NetSlice::Ipv6(ip) => tcp.calc_checksum_ipv6(ip.header().source(), ip.header().destination()).ok(),
+        NetSlice::Arp(_) => None,
     }
 }
 
@@ -292,6 +291,21 @@ mod tests {
                 assert_eq!(Decoded::read(&packet).unwrap().segment, segment(Experiment { dropped, ..experiment }));
                 assert!(has_room || packet == before);
             }
+        }
+    }
+
+    #[test]
+    fn a_router_keeps_reserved_bits_in_the_checksum() {
+        for (v6, tcp) in [(false, 20), (true, 40)] {
+            let mut packet = Vec::new();
+            let experiment = Experiment { dropped: Some(DROPPED), ..Experiment::default() };
+            encode(endpoints(v6), &segment(experiment), b"hello", &mut packet);
+            packet[tcp + 12] |= 0x0e;
+            let sum = checksum(&packet).unwrap();
+            packet[tcp + 16..tcp + 18].copy_from_slice(&sum.to_be_bytes());
+            assert!(Decoded::read(&packet).is_ok());
+            assert!(set_dropped(&mut packet, Dropped { lowest: SeqNum(3), highest: SeqNum(4) }));
+            assert!(Decoded::read(&packet).is_ok());
         }
     }
 

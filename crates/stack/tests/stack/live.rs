@@ -36,6 +36,28 @@ fn a_variant_changes_in_the_middle_of_a_transfer() {
 }
 
 #[test]
+fn a_variant_that_needs_sack_is_replaced_in_part_on_a_connection_without_it() {
+    let mut options = SocketOptions::of(Arc::new((reknit_variants::find("newreno").unwrap().compose)()));
+    options.config.sack = false;
+    for name in ["reknit", "rack", "linux"] {
+        let mut pair = Pair::new(CALM, 1);
+        let (client, server) = pair.connected(&options);
+        let now = pair.now;
+        let composition = (reknit_variants::find(name).unwrap().compose)();
+        pair.client().set_variant(now, client, &composition).unwrap();
+        // The only segment is lost, so only a timer can repair it.
+        let mut lost = false;
+        pair.filter = Box::new(move |from, _| {
+            let drops = from == CLIENT && !std::mem::replace(&mut lost, true);
+            if drops { Verdict::Drop } else { Verdict::Pass }
+        });
+        pair.client().write(client, b"data").unwrap();
+        pair.run_for(Duration::from_secs(10));
+        assert_eq!(pair.read_all(SERVER, server).0, b"data", "{name}");
+    }
+}
+
+#[test]
 fn nagle_can_be_turned_off() {
     let mut pair = Pair::new(CALM, 1);
     let (client, server) = pair.connected(&SocketOptions::default());

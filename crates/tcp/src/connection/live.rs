@@ -8,7 +8,7 @@ use reknit_units::{Bytes, Duration, Instant};
 use super::{Connection, Identity, State};
 use crate::config::Config;
 use crate::scoreboard::Record;
-use crate::seams::{Plugins, SenderPlugins};
+use crate::seams::Plugins;
 use crate::segment::{Segment, TIMESTAMPS_LEN};
 use crate::seq::{Offset, SeqNum};
 
@@ -134,16 +134,12 @@ impl Connection {
         self.sender.largest_acked
     }
 
-    /// Replaces the sender's plug-ins. They know nothing of earlier segments, so nothing may be outstanding: otherwise
-    /// they are returned. The window stays as it is.
+    /// Replaces the sender's plug-ins; those of the receiver are not used. They know nothing of earlier segments, so
+    /// nothing may be outstanding: otherwise they are returned. The window stays as it is.
     ///
     /// # Errors
     /// Returns the plug-ins if data is outstanding.
-    pub fn replace_sender_plugins(
-        &mut self,
-        now: Instant,
-        plugins: Box<SenderPlugins>,
-    ) -> Result<(), Box<SenderPlugins>> {
+    pub fn replace_sender_plugins(&mut self, now: Instant, plugins: Box<Plugins>) -> Result<(), Box<Plugins>> {
         let fits = self.state >= State::Established && self.sender.board.is_empty();
         if !fits {
             return Err(plugins);

@@ -6,7 +6,7 @@ use reknit_units::{Bytes, Instant};
 
 use super::Sender;
 use crate::config::Config;
-use crate::seams::SenderPlugins;
+use crate::seams::Plugins;
 
 impl Sender {
     pub(crate) fn reconfigure(&mut self, config: Arc<Config>) {
@@ -30,8 +30,12 @@ impl Sender {
     }
 
     /// Nothing is outstanding: the new plug-ins see the connection from here on.
-    pub(crate) fn replace_plugins(&mut self, now: Instant, plugins: SenderPlugins) {
-        let fresh = Sender::new(self.config.clone(), plugins, None, now);
+    pub(crate) fn replace_plugins(&mut self, now: Instant, plugins: Plugins) {
+        let Plugins { mut sender, without_sack, .. } = plugins;
+        if let Some(without_sack) = without_sack.filter(|_| !self.state.sack) {
+            without_sack(&mut sender);
+        }
+        let fresh = Sender::new(self.config.clone(), sender, None, now);
         (self.by_model, self.sampler, self.pacing, self.pacer) =
             (fresh.by_model, fresh.sampler, fresh.pacing, fresh.pacer);
         (self.reaction, self.ledger, self.postponed) = (fresh.reaction, fresh.ledger, fresh.postponed);

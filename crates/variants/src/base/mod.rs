@@ -34,7 +34,8 @@ use std::sync::Arc;
 
 use crate::composition::Composition;
 use crate::part::Face;
-use crate::rule::Need;
+use crate::rule::{Need, Rule};
+use crate::seam::Seam;
 
 impl Default for Composition {
     /// The base of every variant: RFC 6675 on top of RFC 5681, RFC 3042 and RFC 6298.
@@ -65,11 +66,14 @@ impl Default for Composition {
 
 impl Composition {
     /// Chooses again which parts replace those that need SACK; call it after parts were changed. A detector that works
-    /// without SACK stays: it may have the only timer.
+    /// without SACK stays: it may have the only timer. If it is replaced, so is an estimator that leaves the timer to it.
     pub fn settle(&mut self) {
         let needs_sack =
             |face: Option<Face>| face.is_some_and(|face| face.kind.rules.iter().any(|rule| rule.needs(Need::Sack)));
+        let depends_on = |rule: &Rule| matches!(rule, Rule::Only(Seam::LossDetector, _));
+        let has_timer = !self.rto_estimator.face().is_some_and(|face| face.kind.rules.iter().any(depends_on));
         self.without_sack = match (needs_sack(self.loss_detector.face()), needs_sack(self.fast_recovery.face())) {
+            (true, _) if !has_timer => Some(newreno::with_its_timer),
             (true, _) => self.without_sack.or(Some(newreno::without_sack)),
             (false, true) => Some(newreno::recovery_without_sack),
             (false, false) => None,

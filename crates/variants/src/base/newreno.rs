@@ -30,6 +30,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::reno::{in_episode, inflated};
+use crate::base::rfc6298;
 use crate::composition::Composition;
 use crate::part::{Algorithm, Part};
 use crate::variant::{Side, Status, Variant};
@@ -55,6 +56,12 @@ pub(crate) const VARIANT: Variant = Variant {
 pub(crate) fn without_sack(plugins: &mut SenderPlugins) {
     plugins.loss_detector = Config {}.build();
     recovery_without_sack(plugins);
+}
+
+/// The same for a variant whose estimator has no timer, because its detector has one.
+pub(crate) fn with_its_timer(plugins: &mut SenderPlugins) {
+    without_sack(plugins);
+    plugins.rto_estimator = rfc6298::Config::default().build();
 }
 
 /// Replaces only the recovery, for a detector that works without SACK.

@@ -58,12 +58,12 @@
 
 use std::sync::Arc;
 
-use reknit_tcp::seams::{LossDetector, SenderPlugins};
+use reknit_tcp::seams::LossDetector;
 
 use super::detector;
-use crate::base::{delivery_clocked, newreno, rfc6298};
+use crate::base::{delivery_clocked, newreno};
 use crate::composition::Composition;
-use crate::part::{Part, Shared};
+use crate::part::Shared;
 use crate::variant::{Side, Status, Variant};
 
 /// The registry entry.
@@ -87,11 +87,5 @@ pub(crate) const REKNIT_RENO: Variant = Variant {
 };
 
 fn composition(with: fn(Shared<dyn LossDetector>) -> Composition) -> Composition {
-    Composition { without_sack: Some(without_sack), ..with(Arc::new(detector::Config::default())) }
-}
-
-/// Losses are detected and repaired as in NewReno, with its timer.
-fn without_sack(plugins: &mut SenderPlugins) {
-    newreno::without_sack(plugins);
-    plugins.rto_estimator = rfc6298::Config::default().build();
+    Composition { without_sack: Some(newreno::with_its_timer), ..with(Arc::new(detector::Config::default())) }
 }

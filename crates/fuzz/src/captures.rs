@@ -1,0 +1,29 @@
+//! Capture files: whatever they contain, there is a result, and the path that it gives can be read.
+
+use reknit_path::Profile;
+use reknit_trace::{Analyzer, Fates, Options, Place};
+
+/// The most compressed bytes: they may become a thousand times as many.
+const MOST_COMPRESSED: usize = 20_000;
+
+pub(crate) fn run(data: &[u8]) {
+    let Some((how, file)) = data.split_first() else { return };
+    let is_compressed = file.starts_with(&[0x1f, 0x8b]) || file.starts_with(&[0x28, 0xb5]);
+    if is_compressed && file.len() > MOST_COMPRESSED {
+        return;
+    }
+    let at = [None, Some(Place::Sender), Some(Place::Middle), Some(Place::Receiver)][usize::from(how % 4)];
+    let mut fates = Fates::default();
+    let mut observer = |event: &reknit_trace::Event| fates.add(event);
+    let mut analyzer = Analyzer::new(Options { at });
+    if let Err(error) = analyzer.read(file, &mut observer) {
+        assert!(!error.to_string().contains('\n'), "{error}");
+    }
+    let analysis = analyzer.finish(&mut observer);
+    serde_json::to_string(&analysis).expect("an analysis can be written");
+    for direction in &analysis.directions {
+        if let Ok(path) = fates.path(direction) {
+            Profile::parse("measured.toml", &path).expect("a measured path can be read");
+        }
+    }
+}
