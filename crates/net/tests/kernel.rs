@@ -79,11 +79,11 @@ fn exchange_both_ways(ours: IpAddr, kernel: IpAddr, offload: bool) {
         let network = network(offload)?;
         let (ours, kernel) = ((ours, PORT).into(), (kernel, PORT).into());
         let listener = TcpListener::bind(&network, ours)?;
-        let (accepted, opened) = tokio::join!(listener.accept(), tokio::net::TcpStream::connect(ours));
-        exchange(accepted?.0, opened?, 20).await?;
+        let (accepted, opened) = tokio::try_join!(listener.accept(), tokio::net::TcpStream::connect(ours))?;
+        exchange(accepted.0, opened, 20).await?;
         let listener = tokio::net::TcpListener::bind(kernel).await?;
-        let (accepted, opened) = tokio::join!(listener.accept(), TcpStream::connect(&network, kernel));
-        exchange(opened?, accepted?.0, 20).await
+        let (accepted, opened) = tokio::try_join!(listener.accept(), TcpStream::connect(&network, kernel))?;
+        exchange(opened, accepted.0, 20).await
     });
 }
 
