@@ -2,14 +2,15 @@
 //! arrived, and nothing else.
 //!
 //! A lost packet is never acknowledged, so this time must be defined: one smoothed round-trip time after the packet was
-//! sent, and not before it was lost.
+//! sent, and not before it was lost. Before the round-trip time is known, the initial RTO takes its place: a sender that
+//! is told at once would fill a full queue with retransmissions without end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use reknit_tcp::Connection;
 use reknit_tcp::scoreboard::SegId;
-use reknit_units::{Duration, Instant};
+use reknit_units::Instant;
 
 use crate::trace::Datagram;
 
@@ -37,7 +38,8 @@ impl Oracle {
         if record.transmissions != number {
             return None;
         }
-        let at = now.max(record.last_sent + sender.info(now).srtt.unwrap_or(Duration::ZERO));
+        let round_trip = sender.info(now).srtt.unwrap_or(sender.config().initial_rto);
+        let at = now.max(record.last_sent + round_trip);
         self.notices.push(Reverse(Notice { at, segment, number }));
         Some(at)
     }
