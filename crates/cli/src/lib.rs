@@ -12,6 +12,7 @@ mod output;
 mod papers;
 mod paths;
 mod plot;
+mod replay;
 mod scenario_args;
 mod schema;
 mod script;
@@ -40,6 +41,7 @@ pub use paths::draw;
   reknit compare --path two-paths-50ms           compare all variants on a path that reorders
   reknit simulate --path rr-tcp --variant rack   look at a single run
   reknit analyze slow.pcap                       tell what happened in a capture
+  reknit replay slow.pcap                        try what would have helped there
   reknit emulate --path lossy -- ping server     run any program over a path
 `reknit COMMAND --help` describes the options of a command, with examples.")]
 struct Cli {
@@ -51,6 +53,8 @@ struct Cli {
 enum Command {
     /// Tell what happened to the packets in captures
     Analyze(analyze::Args),
+    /// Compare variants on the path that a capture shows, in simulation
+    Replay(replay::Args),
     /// Compare variants on a path, in simulation
     Compare(compare::Args),
     /// Run one variant once, in simulation, and show its details
@@ -73,7 +77,7 @@ enum Command {
     Script(script::Args),
     /// Run any program, such as curl, iperf3, ping or a shell, over an emulated path, live
     Emulate(emulate::Args),
-    /// Print the JSON Schema of results, analyses, paths, scenarios or variants
+    /// Print the JSON Schema of results, analyses, replays, paths, scenarios or variants
     Schema(schema::Args),
     /// Check what this machine can run, and explain how to enable the rest
     Doctor,
@@ -135,6 +139,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let result = match cli.command {
         Command::Analyze(args) => analyze::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),

@@ -23,6 +23,8 @@ enum Of {
     Result,
     /// The JSON document of `reknit analyze --json`
     Analysis,
+    /// The JSON document of `reknit replay --json`
+    Replay,
     /// A path file
     Path,
     /// A scenario file, with or without axes
@@ -35,6 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let schema = match args.of {
         Of::Result => schema::result(),
         Of::Analysis => schema::of::<reknit_trace::Analysis>(),
+        Of::Replay => schema::of::<reknit_compare::Replay>(),
         Of::Path => schema::path(),
         Of::Scenario => schema::scenario(),
         Of::Variant => schema::variant(),

@@ -5,7 +5,9 @@ use std::io::Read;
 
 use reknit_units::Instant;
 
+use crate::journey::Journeys;
 use crate::packet::{self, Skipped};
+use crate::stream::Log;
 use crate::streams::Streams;
 use crate::tally::Tally;
 use crate::{Analysis, Damage, Error, Event, Frame, Frames, Place, Side, Verdict};
@@ -15,6 +17,8 @@ use crate::{Analysis, Damage, Error, Event, Frame, Frames, Place, Side, Verdict}
 pub struct Options {
     /// Where it was made, as the data travels; none: inferred for each direction of each stream.
     pub at: Option<Place>,
+    /// Whether to keep when each packet was sent and when it arrived.
+    pub journeys: bool,
 }
 
 /// The verdicts on both directions of a stream, by the side of the point of capture.
@@ -26,7 +30,8 @@ pub struct Analyzer {
     pub(crate) options: Options,
     pub(crate) streams: Streams,
     pub(crate) tallies: BTreeMap<u32, Box<Tallies>>,
-    events: Vec<Event>,
+    log: Log,
+    journeys: Journeys,
     pub(crate) frames: u64,
     pub(crate) tcp: u64,
     pub(crate) skipped: BTreeMap<Skipped, u64>,
@@ -42,7 +47,8 @@ pub struct Analyzer {
 impl Analyzer {
     /// An analysis with `options`.
     pub fn new(options: Options) -> Analyzer {
-        Analyzer { options, ..Analyzer::default() }
+        let log = Log { journeys: options.journeys.then(Vec::new), ..Log::default() };
+        Analyzer { options, log, ..Analyzer::default() }
     }
 
     /// Reads a whole capture: pcap or pcapng, plain or with gzip or zstd. `observer` sees every verdict, also those on
@@ -71,7 +77,7 @@ impl Analyzer {
             Ok(packet) => {
                 self.tcp += 1;
                 self.cut += u64::from(packet.segment.is_cut);
-                self.streams.on_packet(&packet, frame.number, Instant::from_nanos(at), &mut self.events);
+                self.streams.on_packet(&packet, frame.number, Instant::from_nanos(at), &mut self.log);
                 self.tell(observer);
             }
             Err(skipped) => *self.skipped.entry(skipped).or_default() += 1,
@@ -79,7 +85,7 @@ impl Analyzer {
     }
 
     fn tell(&mut self, observer: &mut dyn FnMut(&Event)) {
-        for event in self.events.drain(..) {
+        for event in self.log.events.drain(..) {
             let end = usize::from(event.end);
             let stream = &mut self.streams.all[event.stream as usize];
             let place = self.options.at.unwrap_or_else(|| stream.place(end).0);
@@ -90,18 +96,30 @@ impl Analyzer {
             tallies[end][event.side as usize].add(&event);
             observer(&event);
         }
+        for journey in self.log.journeys.iter_mut().flat_map(|journeys| journeys.drain(..)) {
+            let stream = &self.streams.all[journey.stream as usize];
+            let place = self.options.at.unwrap_or_else(|| stream.place(usize::from(journey.end)).0);
+            if place.side_of_journeys() == journey.side {
+                self.journeys.add(journey);
+            }
+        }
     }
 
     /// The capture ends.
-    pub fn finish(mut self, observer: &mut dyn FnMut(&Event)) -> Analysis {
+    pub fn finish(self, observer: &mut dyn FnMut(&Event)) -> Analysis {
+        self.finish_with_journeys(observer).0
+    }
+
+    /// The capture ends. The journeys are empty if the options do not ask for them.
+    pub fn finish_with_journeys(mut self, observer: &mut dyn FnMut(&Event)) -> (Analysis, Journeys) {
         for number in 0..self.streams.all.len() {
-            self.streams.all[number].finish(&mut self.events);
+            self.streams.all[number].finish(&mut self.log);
             self.tell(observer);
         }
         for tally in self.tallies.values_mut().flat_map(|tallies| tallies.as_flattened_mut()) {
             tally.end_run();
         }
-        Analysis::of(&self)
+        (Analysis::of(&self), std::mem::take(&mut self.journeys))
     }
 }
 

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use reknit_units::Instant;
 
-use crate::Event;
 use crate::packet::{Endpoint, Packet};
-use crate::stream::Stream;
+use crate::stream::{Log, Stream};
 
 /// The most connections that are analysed.
 pub const MOST_STREAMS: usize = 1 << 18;
@@ -35,7 +34,7 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    pub(crate) fn on_packet(&mut self, packet: &Packet, frame: u64, now: Instant, events: &mut Vec<Event>) {
+    pub(crate) fn on_packet(&mut self, packet: &Packet, frame: u64, now: Instant, log: &mut Log) {
         let key = if packet.source <= packet.destination {
             (packet.source, packet.destination)
         } else {
@@ -55,7 +54,7 @@ impl Streams {
         self.was_short |= self.memory >= BUDGET;
         let stream = &mut self.all[number as usize];
         let before = stream.memory();
-        stream.on_packet(packet, frame, now, most_ranges, events);
+        stream.on_packet(packet, frame, now, most_ranges, log);
         self.memory = self.memory + stream.memory() - before;
     }
 

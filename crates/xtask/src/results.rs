@@ -8,7 +8,8 @@ use reknit_compare::columns::{self, Kind};
 use reknit_compare::path_report::{Listed, PathReport};
 use reknit_compare::schema::{self, fields};
 use reknit_compare::{
-    Comparison, Completions, Cuts, Estimate, GroupSummary, Measured, Packets, Retransmissions, Row, RunSummary, Series,
+    Comparison, Completions, Cuts, Estimate, GroupSummary, Measured, Packets, Replay, ReplayCheck, ReplayedPath,
+    Retransmissions, Row, RunSummary, Series,
 };
 use reknit_trace::{Analysis, Cost, DirectionReport, ReorderingReport, Verdicts};
 use serde_json::Value;
@@ -64,6 +65,9 @@ fn schema_of(name: &str) -> Option<Value> {
         "Verdicts" => schema::of::<Verdicts>(),
         "ReorderingReport" => schema::of::<ReorderingReport>(),
         "Cost" => schema::of::<Cost>(),
+        "Replay" => schema::of::<Replay>(),
+        "ReplayCheck" => schema::of::<ReplayCheck>(),
+        "ReplayedPath" => schema::of::<ReplayedPath>(),
         _ => return None,
     })
 }

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use reknit_trace::{Analysis, Analyzer, Fates, Options, Place};
+use reknit_trace::{Analysis, Analyzer, DirectionReport, Journeys, MeasuredPath, Options, Place};
 
 use crate::table::Screen;
 use crate::{Failure, output};
@@ -39,8 +39,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// A point of the path, as the data travels.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum At {
+pub(crate) enum At {
     /// At the host that sends the data
     Sender,
     /// Between the hosts
@@ -65,19 +66,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let mut results = Vec::new();
     for file in &args.files {
-        let (mut analysis, fates) = analyze(args, file)?;
-        if let Some(number) = args.stream {
-            analysis.directions.retain(|direction| direction.stream == number);
-            if analysis.directions.is_empty() {
-                let known = analysis.streams.checked_sub(1).map_or("none".to_owned(), |last| format!("0 to {last}"));
-                let name = file.display();
-                return Err(Failure::Usage(format!(
-                    "--stream {number}: {name} has no such connection with data; connections: {known}"
-                )));
-            }
-        }
+        let (mut analysis, journeys) = read(file, args.at, args.path.is_some())?;
+        keep_stream(&mut analysis, args.stream)?;
         if let Some(path) = &args.path {
-            write_path(path, file, &analysis, &fates)?;
+            let (_, measured) = measured_path(&analysis, &journeys)?;
+            let failed = |error| Failure::Failed(format!("{}: {error}", path.display()));
+            std::fs::write(path, measured.toml()).map_err(failed)?;
         }
         results.push(analysis);
     }
@@ -91,22 +85,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     output::print(&texts.join("\n"))
 }
 
-/// Reads one capture.
-fn analyze(args: &Args, file: &Path) -> Result<(Analysis, Fates), Failure> {
+/// Reads one capture, and prints its warnings. The journeys of packets are kept if they are wanted.
+pub(crate) fn read(file: &Path, at: Option<At>, journeys: bool) -> Result<(Analysis, Journeys), Failure> {
     let name = file.display().to_string();
     let refuse = |error: &dyn std::fmt::Display| Failure::Failed(format!("{name}: {error}"));
     let reader: Box<dyn Read> =
         if name == "-" { Box::new(io::stdin().lock()) } else { Box::new(File::open(file).map_err(|e| refuse(&e))?) };
-    let mut fates = Fates::default();
-    let mut analyzer = Analyzer::new(Options { at: args.at.map(Place::from) });
-    let wanted = args.path.is_some();
-    let mut observer = |event: &reknit_trace::Event| {
-        if wanted {
-            fates.add(event);
-        }
-    };
-    analyzer.read(reader, &mut observer).map_err(|error| refuse(&error))?;
-    let mut analysis = analyzer.finish(&mut observer);
+    let mut analyzer = Analyzer::new(Options { at: at.map(Place::from), journeys });
+    analyzer.read(reader, &mut |_| {}).map_err(|error| refuse(&error))?;
+    let (mut analysis, journeys) = analyzer.finish_with_journeys(&mut |_| {});
     analysis.file.clone_from(&name);
     if analysis.tcp_packets == 0 {
         let why = analysis.warnings.first().map_or(String::new(), |warning| format!("; {warning}"));
@@ -115,13 +102,32 @@ fn analyze(args: &Args, file: &Path) -> Result<(Analysis, Fates), Failure> {
     for warning in &analysis.warnings {
         eprintln!("warning: {}: {warning}", analysis.file);
     }
-    Ok((analysis, fates))
+    Ok((analysis, journeys))
 }
 
-fn write_path(path: &Path, file: &Path, analysis: &Analysis, fates: &Fates) -> Result<(), Failure> {
+/// Keeps only the connection with this number, if one is given.
+pub(crate) fn keep_stream(analysis: &mut Analysis, stream: Option<u32>) -> Result<(), Failure> {
+    let Some(number) = stream else { return Ok(()) };
+    analysis.directions.retain(|direction| direction.stream == number);
+    if analysis.directions.is_empty() {
+        let known = analysis.streams.checked_sub(1).map_or("none".to_owned(), |last| format!("0 to {last}"));
+        let name = &analysis.file;
+        return Err(Failure::Usage(format!(
+            "--stream {number}: {name} has no such connection with data; connections: {known}"
+        )));
+    }
+    Ok(())
+}
+
+/// The path of the worst direction.
+pub(crate) fn measured_path<'a>(
+    analysis: &'a Analysis,
+    journeys: &Journeys,
+) -> Result<(&'a DirectionReport, MeasuredPath), Failure> {
+    let file = &analysis.file;
     let Some(worst) = analysis.directions.first() else {
-        return Err(Failure::Failed(format!("{}: no connection carried data", file.display())));
+        return Err(Failure::Failed(format!("{file}: no connection carried data")));
     };
-    let text = fates.path(worst).map_err(|message| Failure::Failed(format!("{}: {message}", file.display())))?;
-    std::fs::write(path, text).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))
+    let path = MeasuredPath::new(worst, journeys.of(worst));
+    Ok((worst, path.map_err(|message| Failure::Failed(format!("{file}: {message}")))?))
 }

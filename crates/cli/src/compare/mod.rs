@@ -1,6 +1,6 @@
 //! `reknit compare`: compares variants on a path, in simulation.
 
-mod show;
+pub(crate) mod show;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -64,7 +64,8 @@ fn foot(comparisons: &[Comparison], screen: Screen, took: std::time::Duration) -
     table::wrap(&foot, screen.text_width(), 0) + "\n"
 }
 
-fn table_columns(comparison: &Comparison) -> Vec<Column> {
+/// The columns of the table.
+pub(crate) fn table_columns(comparison: &Comparison) -> Vec<Column> {
     let left = |title, cell: fn(&Row) -> String| Column::of(title, 0, Align::Left, &comparison.variants, cell);
     let right =
         |title, rank, cell: fn(&Row) -> String| Column::of(title, rank, Align::Right, &comparison.variants, cell);

@@ -7,6 +7,7 @@ use reknit_units::{Duration, Instant};
 use super::half::Out;
 use super::ranges::{Delivery, Range, Ranges};
 use super::round_trip::RoundTrip;
+use crate::journey::Departure;
 use crate::{Reason, Side, Verdict, Why};
 
 /// Retransmissions without a report of a duplicate, although one was due, after which the receiver is taken for one that
@@ -210,6 +211,7 @@ impl After {
                 tell_spurious(range, by.into(), out);
                 if by == 0 {
                     range.delivery = Delivery::Clear;
+                    range.delivered_at = arrival_of_first(range, view.now, view.round_trip.smoothed());
                     let range = range.clone();
                     self.tell_arrival(&range, view.now, out);
                 }
@@ -275,6 +277,7 @@ impl After {
 
     /// A range is about to be forgotten: reports of its transmissions have had their time.
     pub(super) fn settle(&mut self, range: &Range, may_report: bool, out: &mut Out<'_>) {
+        tell_journeys(range, out);
         let bytes = (range.start, range.end);
         match range.delivery {
             Delivery::Open if !range.again.is_empty() => {
@@ -349,6 +352,31 @@ fn by_time(range: &Range, now: Instant, least: Option<Duration>) -> usize {
     let least = least.unwrap_or_default().mul_f64(0.9);
     let in_time = |again: &&super::ranges::Again| now.since(again.seen.at) >= least;
     range.again.iter().take_while(in_time).count()
+}
+
+/// When the first transmission arrived, if it and the last retransmission both did, one of them now and one when the data
+/// was acknowledged: the retransmission took about a round trip.
+fn arrival_of_first(range: &Range, now: Instant, usual: Duration) -> Instant {
+    let sent = range.last_sent().at;
+    let is_usual = |arrival: Instant| arrival.since(sent).abs_diff(usual);
+    if is_usual(now) < is_usual(range.delivered_at) { range.delivered_at } else { now }
+}
+
+/// Reports when the transmissions of an acknowledged range were sent and whether they arrived.
+fn tell_journeys(range: &Range, out: &mut Out<'_>) {
+    let by = match range.delivery {
+        Delivery::Open => return,
+        Delivery::Clear => 0,
+        Delivery::Likely { by, .. } => usize::from(by),
+    };
+    let transmissions = std::iter::once(range.first.at).chain(range.again.iter().map(|again| again.seen.at));
+    for (i, sent) in transmissions.enumerate().take(by + 1) {
+        let arrived = (i == by).then_some(range.delivered_at);
+        // Data that was acknowledged before it was captured has no journey behind the point of capture.
+        if range.delivered_at > sent {
+            out.travelled(Side::After, range, Departure::At(sent), arrived);
+        }
+    }
 }
 
 /// All retransmissions after transmission `by`, which arrived, were not needed.

@@ -9,6 +9,7 @@ use reknit_units::{Duration, Instant};
 use super::half::Out;
 use super::order::Clock;
 use super::ranges::{Origin, Range, Ranges, Sighting};
+use crate::journey::Departure;
 use crate::{Reason, Side, Verdict, Why};
 
 /// Ranges above a hole among which an original is looked for.
@@ -180,9 +181,22 @@ impl Before {
     }
 
     /// A range is about to be forgotten: if its original has not come by now, it was lost.
-    pub(super) fn settle(range: &Range, out: &mut Out<'_>) {
-        if range.origin == Origin::Repair {
-            out.tell(Side::Before, range.first, (range.start, range.end), Verdict::Lost);
+    pub(super) fn settle(range: &Range, clock: &Clock, out: &mut Out<'_>) {
+        let stamp = |seen: &Sighting| seen.tsval.map_or(Departure::Unknown, Departure::Stamp);
+        match range.origin {
+            Origin::Original => out.travelled(Side::Before, range, stamp(&range.first), Some(range.first.at)),
+            Origin::Repair => {
+                out.tell(Side::Before, range.first, (range.start, range.end), Verdict::Lost);
+                out.travelled(Side::Before, range, Departure::Unknown, None);
+            }
+            Origin::Settled => {
+                let sightings = range.again.iter().map(|again| &again.seen);
+                let first = sightings.min_by(|a, b| clock.order(a, b).unwrap_or(Ordering::Equal));
+                if let Some(first) = first {
+                    out.travelled(Side::Before, range, stamp(first), Some(first.at));
+                }
+            }
+            Origin::Unclear => {}
         }
     }
 

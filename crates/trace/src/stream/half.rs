@@ -10,8 +10,9 @@ use super::bill::Rounds;
 use super::order::Clock;
 use super::ranges::{Again, Delivery, Origin, Range, Ranges, Sighting};
 use super::round_trip::RoundTrip;
+use crate::journey::Departure;
 use crate::packet::{Flags, Packet, Segment};
-use crate::{Event, Reason, Side, Verdict, Why};
+use crate::{Event, Journey, Reason, Side, Verdict, Why};
 
 /// Where offsets begin, so that data from before the first captured packet has one too.
 const ORIGIN: u64 = 1 << 32;
@@ -30,15 +31,32 @@ pub(super) struct Arrival<'a> {
     pub(super) most_ranges: usize,
 }
 
+/// What has been found out, and is not passed on yet.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    pub(crate) events: Vec<Event>,
+    /// None if nobody needs them.
+    pub(crate) journeys: Option<Vec<Journey>>,
+}
+
 /// Where the verdicts of one direction go.
 pub(super) struct Out<'a> {
     pub(super) stream: u32,
     pub(super) end: u8,
     pub(super) now: Instant,
-    pub(super) events: &'a mut Vec<Event>,
+    pub(super) log: &'a mut Log,
 }
 
 impl Out<'_> {
+    /// Reports when the data of `range` was sent and when it arrived.
+    pub(super) fn travelled(&mut self, side: Side, range: &Range, sent: Departure, arrived: Option<Instant>) {
+        let (stream, end, len) = (self.stream, self.end, (range.end - range.start) as u32);
+        let settled = range.delivered_at.max(arrived.unwrap_or(range.delivered_at));
+        if let Some(journeys) = &mut self.log.journeys {
+            journeys.push(Journey { stream, end, side, sent, arrived, settled, len });
+        }
+    }
+
     /// Reports the verdict on the packet that was seen as `seen`, which carries the bytes of `range`.
     pub(super) fn tell(&mut self, side: Side, seen: Sighting, range: (u64, u64), verdict: Verdict) {
         let event = Event {
@@ -57,8 +75,8 @@ impl Out<'_> {
             (other.frame, other.side, other.end) == (event.frame, side, event.end)
                 && std::mem::discriminant(&other.verdict) == std::mem::discriminant(&verdict)
         };
-        if !self.events.last().is_some_and(same) {
-            self.events.push(event);
+        if !self.log.events.last().is_some_and(same) {
+            self.log.events.push(event);
         }
     }
 }
@@ -292,7 +310,7 @@ impl Half {
 
     fn forget_one(&mut self, out: &mut Out<'_>) {
         if let Some(range) = self.ranges.pop_front() {
-            Before::settle(&range, out);
+            Before::settle(&range, &self.clock, out);
             self.after.settle(&range, self.syn.is_some_and(|syn| syn.sack_permitted), out);
         }
     }

@@ -11,11 +11,10 @@ mod round_trip;
 
 use reknit_units::Instant;
 
-use crate::Event;
 use crate::packet::{Endpoint, Flags, Packet};
 pub(crate) use bill::Bill;
-pub(crate) use half::Half;
 use half::{Arrival, Out};
+pub(crate) use half::{Half, Log};
 pub use place::{Confidence, Place};
 use round_trip::Echoes;
 
@@ -82,14 +81,7 @@ impl Stream {
     }
 
     /// A packet of this connection. `most_ranges`: ranges of data that each direction may remember.
-    pub(crate) fn on_packet(
-        &mut self,
-        packet: &Packet,
-        frame: u64,
-        now: Instant,
-        most_ranges: usize,
-        events: &mut Vec<Event>,
-    ) {
+    pub(crate) fn on_packet(&mut self, packet: &Packet, frame: u64, now: Instant, most_ranges: usize, log: &mut Log) {
         let end = self.end(packet);
         let now = now.max(self.last); // clocks are set back now and then
         self.last = now;
@@ -102,10 +94,10 @@ impl Stream {
         let arrival = Arrival { now, frame, packet, most_ranges };
         let stream = self.number;
         if flags.has(Flags::ACK) && !flags.has(Flags::RST) {
-            let mut out = Out { stream, end: 1 - end as u8, now, events };
+            let mut out = Out { stream, end: 1 - end as u8, now, log };
             self.halves[1 - end].on_ack(&arrival, &mut out);
         }
-        let mut out = Out { stream, end: end as u8, now, events };
+        let mut out = Out { stream, end: end as u8, now, log };
         self.halves[end].on_packet(&arrival, &mut out);
     }
 
@@ -151,9 +143,9 @@ impl Stream {
     }
 
     /// The capture ends: decides what can be decided.
-    pub(crate) fn finish(&mut self, events: &mut Vec<Event>) {
+    pub(crate) fn finish(&mut self, log: &mut Log) {
         for end in 0..2 {
-            let mut out = Out { stream: self.number, end: end as u8, now: self.last, events };
+            let mut out = Out { stream: self.number, end: end as u8, now: self.last, log };
             self.halves[end].finish(&mut out);
         }
     }

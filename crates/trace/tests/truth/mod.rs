@@ -87,7 +87,11 @@ struct Tap {
 
 impl Tap {
     fn new(place: Place) -> Tap {
-        Tap { analyzer: Analyzer::new(Options { at: Some(place) }), packets: Vec::new(), events: Vec::new() }
+        Tap {
+            analyzer: Analyzer::new(Options { at: Some(place), journeys: false }),
+            packets: Vec::new(),
+            events: Vec::new(),
+        }
     }
 }
 

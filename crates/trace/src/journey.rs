@@ -1,0 +1,77 @@
+//! When packets were sent and when they arrived.
+
+use std::collections::BTreeMap;
+
+use reknit_units::Instant;
+
+use crate::{DirectionReport, Place, Side};
+
+/// Journeys that are kept, all directions together.
+const MOST: usize = 2_000_000;
+
+/// When a packet was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Departure {
+    /// The time at the point of capture.
+    At(Instant),
+    /// The sender's timestamp (RFC 7323): the packet was captured where it arrived.
+    Stamp(u32),
+    /// Not known: about when the data before it was sent.
+    Unknown,
+}
+
+/// One packet on the part of the path behind the point of capture, or before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Journey {
+    /// The stream.
+    pub stream: u32,
+    /// The end that sent the packet: 0 or 1.
+    pub end: u8,
+    /// On which side of the point of capture.
+    pub side: Side,
+    /// When it was sent.
+    pub sent: Departure,
+    /// When it arrived, or at a sender, when it was acknowledged; none if it was lost.
+    pub arrived: Option<Instant>,
+    /// When its data was there: by this packet, or by a retransmission.
+    pub settled: Instant,
+    /// Bytes of data.
+    pub len: u32,
+}
+
+/// The journeys of the packets of each direction, in the order of their bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Journeys {
+    by_direction: BTreeMap<(u32, u8), Vec<Journey>>,
+    kept: usize,
+}
+
+impl Journeys {
+    /// Keeps a journey, unless there are too many.
+    pub(crate) fn add(&mut self, journey: Journey) {
+        if self.kept < MOST {
+            self.kept += 1;
+            self.by_direction.entry((journey.stream, journey.end)).or_default().push(journey);
+        }
+    }
+
+    /// Those of one direction.
+    pub fn of(&self, direction: &DirectionReport) -> &[Journey] {
+        self.by_direction.get(&(direction.stream, direction.end)).map_or(&[], Vec::as_slice)
+    }
+
+    /// True if not all were kept.
+    pub fn is_full(&self) -> bool {
+        self.kept == MOST
+    }
+}
+
+impl Place {
+    /// The side on which a capture made here tells when packets were sent and when they arrived.
+    pub(crate) const fn side_of_journeys(self) -> Side {
+        match self {
+            Place::Sender | Place::Middle => Side::After,
+            Place::Receiver => Side::Before,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The measured path as a path file.
+
+use std::fmt::Write;
+
+use reknit_units::Duration;
+
+use super::MeasuredPath;
+use crate::{DirectionReport, Place};
+
+/// Values on a line.
+const PER_LINE: usize = 12;
+
+impl MeasuredPath {
+    /// The path as TOML (`docs/paths.md`). The rest of the path follows its bottleneck; how long it is changes for all
+    /// packets at once, and each packet may be late or lost.
+    pub fn toml(&self) -> String {
+        let one_way = micros(self.round_trip / 2);
+        let queue = if self.overflowed { "" } else { "\n# The queue did not overflow: it may be longer." };
+        let mut text = format!(
+            "description = \"as measured: {:.2} Mbit/s, {:.1} ms round trip, {} of {} packets late, {} lost\"\n\
+             source = \"{}\"\n\n\
+             [[forward]]\nkind = \"link\"\nname = \"bottleneck\"\nrate = \"{:.0} kbit/s\"\nqueue = \"{} packets\"{queue}\n",
+            self.rate_mbit_s,
+            self.round_trip.as_secs_f64() * 1e3,
+            self.late,
+            self.packets,
+            self.lost,
+            self.source,
+            self.rate_mbit_s * 1e3,
+            self.queue_packets,
+        );
+        if self.delays.len() > 1 {
+            text.push_str("\n# How much longer the path became for all packets.\n");
+            stage(&mut text, "route", "0 ms", self.delays.iter().map(|(at, delay)| (*at, micros(*delay))));
+        }
+        if self.fates.iter().any(|fate| fate.late != Some(Duration::ZERO)) {
+            text.push_str("\n# How late each packet was, or that it was lost.\n");
+            let within = micros(self.round_trip.max(Duration::from_millis(20)));
+            let lot = |late: Option<Duration>| late.map_or_else(|| "lost".to_owned(), micros);
+            stage(&mut text, "fates", &within, self.fates.iter().map(|fate| (fate.at, lot(fate.late))));
+        }
+        let _ = write!(
+            text,
+            "\n[[forward]]\nkind = \"link\"\ndelay = \"{one_way}\"\n\n[[reverse]]\nkind = \"link\"\ndelay = \"{one_way}\"\n{}",
+            self.tcp
+        );
+        text
+    }
+}
+
+/// A `recorded` stage by time. Writing to a string cannot fail.
+fn stage(text: &mut String, name: &str, within: &str, fates: impl Iterator<Item = (Duration, String)>) {
+    let (at, packets): (Vec<String>, Vec<String>) = fates.map(|(at, fate)| (micros(at), fate)).unzip();
+    let _ = write!(text, "[[forward]]\nkind = \"recorded\"\nname = \"{name}\"\nwithin = \"{within}\"\n");
+    for (key, values) in [("at", at), ("packets", packets)] {
+        let _ = writeln!(text, "{key} = [");
+        for line in values.chunks(PER_LINE) {
+            let quoted: Vec<String> = line.iter().map(|value| format!("\"{value}\"")).collect();
+            let _ = writeln!(text, "    {},", quoted.join(", "));
+        }
+        text.push_str("]\n");
+    }
+}
+
+fn micros(span: Duration) -> String {
+    match span.as_nanos() / 1_000 {
+        0 => "0 ms".to_owned(),
+        micros => format!("{micros} us"),
+    }
+}
+
+/// The options of both ends: those agreed on, and otherwise those of usual hosts.
+pub(super) fn tcp(direction: &DirectionReport) -> String {
+    let mut text = format!(
+        "\n[tcp]\nmss = {}\nmin_rto = \"200 ms\"\nreceive_buffer = \"16 MiB\"\nack_delay = \"40 ms\"\nrtt_samples = \"per-ack\"\n",
+        direction.segment().clamp(100, 9000) + if direction.options.timestamps == Some(false) { 0 } else { 12 }
+    );
+    if direction.options.sack == Some(false) {
+        text.push_str("sack = false\n");
+    }
+    if let Some(timestamps) = direction.options.timestamps {
+        let _ = writeln!(text, "timestamps = {timestamps}");
+    }
+    text
+}
+
+/// Whose path it is.
+pub(super) fn source(direction: &DirectionReport) -> String {
+    let place = match direction.captured_at {
+        Place::Sender => "at the sender",
+        Place::Middle => "between the ends",
+        Place::Receiver => "at the receiver",
+    };
+    format!("a capture {place}, stream {}, {} to {}", direction.stream, direction.from, direction.to)
+}

@@ -1,0 +1,232 @@
+//! The path as measured: the link that is its bottleneck, and what happens to packets behind it.
+//!
+//! Another sender fills the queue of the bottleneck differently, so its waits and drops must be simulated, and only what
+//! the rest of the path does can be taken from the capture. So the rate of the bottleneck is estimated (`rate.rs`), the
+//! measured packets are sent through a link with that rate (`link.rs`), and what the link does not explain is the fate of
+//! the packet (`fates.rs`): how much longer the whole path has become, how late it is, or that it was lost.
+
+mod fates;
+mod file;
+mod link;
+mod rate;
+
+use reknit_units::Duration;
+
+use crate::journey::Departure;
+use crate::{DirectionReport, Journey};
+
+/// Nanoseconds on the clock of the capture; differences may be negative, because the two ends' clocks differ.
+type Nanos = i64;
+
+/// Headers of IPv4 and TCP, bytes, and those of the timestamps option.
+const HEADERS: u32 = 40;
+const TIMESTAMPS: u32 = 12;
+/// Fewer packets say nothing about a path.
+const LEAST_PACKETS: usize = 10;
+/// More are left out.
+const MOST_PACKETS: usize = 300_000;
+
+/// A packet on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Travelled {
+    sent: Nanos,
+    /// None: lost.
+    arrived: Option<Nanos>,
+    /// When its data was there.
+    settled: Nanos,
+    /// Bytes with headers, and without.
+    size: u32,
+    len: u32,
+}
+
+/// What happened to a packet behind the bottleneck.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Fate {
+    /// When it left the bottleneck, since the beginning.
+    at: Duration,
+    /// How late it was; none: lost.
+    late: Option<Duration>,
+}
+
+/// One direction of a path.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MeasuredPath {
+    /// Bits per second of the bottleneck, Mbit/s.
+    pub rate_mbit_s: f64,
+    /// Packets in the longest queue at the bottleneck.
+    pub queue_packets: u32,
+    /// Whether that queue overflowed. If not, it may be able to hold more.
+    pub overflowed: bool,
+    /// The shortest round trip.
+    pub round_trip: Duration,
+    /// Packets whose fate is known, retransmissions included.
+    pub packets: u64,
+    /// Those that the bottleneck dropped.
+    pub queue_drops: u64,
+    /// Those that were lost elsewhere.
+    pub lost: u64,
+    /// Those that were late.
+    pub late: u64,
+    /// From the first packet, and the handshake before it, to the last.
+    pub duration: Duration,
+    /// The share of that time in which nothing was on its way: the application paused. None for captures at the
+    /// receiver, which do not tell.
+    pub idle: Option<f64>,
+    /// By when how many bytes of data had arrived, in the order of time.
+    progress: Vec<(Duration, u64)>,
+    /// How much longer the path was, from when on.
+    delays: Vec<(Duration, Duration)>,
+    fates: Vec<Fate>,
+    /// The `[tcp]` table of a path file.
+    tcp: String,
+    /// Whose path it is.
+    source: String,
+}
+
+impl MeasuredPath {
+    /// The path of `direction`, by the journeys of its packets.
+    ///
+    /// # Errors
+    /// If the capture does not have the round trip, or too few packets.
+    pub fn new(direction: &DirectionReport, journeys: &[Journey]) -> Result<MeasuredPath, String> {
+        let Some(round_trip) = &direction.round_trip else {
+            return Err(format!("stream {} has no round trip: capture both directions", direction.stream));
+        };
+        let round_trip = Duration::from_secs_f64(round_trip.least_ms / 1e3);
+        let packets = travelled(direction, journeys);
+        if packets.len() < LEAST_PACKETS {
+            return Err(format!("stream {} has too few packets for a path", direction.stream));
+        }
+        let rate = rate::estimate(&packets, round_trip);
+        let passed = link::pass(&packets, rate);
+        let began = packets[0].sent - round_trip.as_nanos().cast_signed();
+        let since = |at: Nanos| Duration::from_nanos((at - began).max(0).cast_unsigned());
+        let behind = fates::behind(&packets, &passed, round_trip, since);
+        let arrivals = || packets.iter().filter_map(|packet| Some((packet.arrived?, packet.len)));
+        // At the receiver, the two clocks differ: the time of arrival is that of the link, as if the path took no time.
+        let offset = passed.transit;
+        let mut progress: Vec<(Duration, u64)> = arrivals().map(|(at, len)| (since(at - offset), len.into())).collect();
+        progress.sort_unstable_by_key(|(at, _)| *at);
+        let mut sum = 0;
+        for (_, bytes) in &mut progress {
+            sum += *bytes;
+            *bytes = sum;
+        }
+        let full = rate::time_for(packets[0].size, rate).max(1.0);
+        let longest = (passed.longest_wait as f64 / full).ceil();
+        let product = round_trip.as_nanos() as f64 / full;
+        let queue = if passed.overflows { longest } else { (longest * 1.25).max(product) };
+        #[expect(clippy::cast_sign_loss, reason = "a number of packets")]
+        let queue_packets = queue.clamp(10.0, 1e6) as u32;
+        Ok(MeasuredPath {
+            rate_mbit_s: rate * 1e-6,
+            queue_packets,
+            overflowed: passed.overflows,
+            round_trip,
+            packets: packets.len() as u64,
+            queue_drops: passed.drops(),
+            lost: behind.fates.iter().filter(|fate| fate.late.is_none()).count() as u64,
+            late: behind.fates.iter().filter(|fate| fate.late.is_some_and(|late| !late.is_zero())).count() as u64,
+            duration: progress.last().map_or(Duration::ZERO, |(at, _)| *at),
+            idle: idle(&packets, journeys),
+            progress,
+            delays: behind.delays,
+            fates: behind.fates,
+            tcp: file::tcp(direction),
+            source: file::source(direction),
+        })
+    }
+
+    /// Bytes of data that had arrived after `span`, Mbit/s.
+    pub fn goodput_mbit_s(&self, span: Duration) -> f64 {
+        let until = self.progress.partition_point(|(at, _)| *at <= span);
+        let bytes = until.checked_sub(1).map_or(0, |last| self.progress[last].1);
+        bytes as f64 * 8e-6 / span.as_secs_f64().max(1e-9)
+    }
+}
+
+/// The packets in the order in which they were sent; segments that the host combines are taken apart.
+fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<Travelled> {
+    let headers = HEADERS + if direction.options.timestamps == Some(false) { 0 } else { TIMESTAMPS };
+    let segment = (direction.segment() as u32).max(1);
+    let departures = departures(journeys);
+    let mut packets = Vec::with_capacity(journeys.len());
+    for (journey, sent) in journeys.iter().zip(departures) {
+        let mut left = journey.len;
+        while left > 0 {
+            let len = left.min(segment);
+            left -= len;
+            let arrived = journey.arrived.map(nanos);
+            packets.push(Travelled { sent, arrived, settled: nanos(journey.settled), size: len + headers, len });
+        }
+    }
+    packets.sort_by_key(|packet| packet.sent);
+    packets.truncate(MOST_PACKETS);
+    packets
+}
+
+fn nanos(at: reknit_units::Instant) -> Nanos {
+    at.as_nanos().cast_signed()
+}
+
+/// When each packet was sent. Timestamps count ticks of the sender's clock; without them, an original was sent before all
+/// later ones arrived.
+fn departures(journeys: &[Journey]) -> Vec<Nanos> {
+    let tick = tick(journeys).unwrap_or(1e6);
+    let first_stamp = journeys.iter().find_map(|journey| match journey.sent {
+        Departure::Stamp(stamp) => Some(stamp),
+        _ => None,
+    });
+    let mut overtaken_at = Nanos::MAX;
+    let mut sent: Vec<Option<Nanos>> = Vec::with_capacity(journeys.len());
+    for journey in journeys.iter().rev() {
+        let arrived = journey.arrived.map_or(Nanos::MAX, nanos);
+        overtaken_at = overtaken_at.min(arrived);
+        sent.push(match (journey.sent, first_stamp) {
+            (Departure::At(at), _) => Some(nanos(at)),
+            (Departure::Stamp(stamp), Some(first)) => {
+                Some((f64::from(stamp.wrapping_sub(first).cast_signed()) * tick) as Nanos)
+            }
+            _ if first_stamp.is_none() && overtaken_at < Nanos::MAX => Some(overtaken_at),
+            _ => None,
+        });
+    }
+    sent.reverse();
+    let mut last = sent.iter().flatten().next().copied().unwrap_or_default();
+    let known = |sent: Option<Nanos>| {
+        last = sent.unwrap_or(last);
+        last
+    };
+    sent.into_iter().map(known).collect()
+}
+
+/// Nanoseconds between two ticks of the sender's timestamps; close to a usual value, it is that value.
+fn tick(journeys: &[Journey]) -> Option<f64> {
+    const USUAL: [f64; 5] = [1e3, 1e6, 4e6, 1e7, 1e8];
+    let stamps = || {
+        journeys.iter().filter_map(|journey| match (journey.sent, journey.arrived) {
+            (Departure::Stamp(stamp), Some(at)) => Some((stamp, nanos(at))),
+            _ => None,
+        })
+    };
+    let (first, last) = (stamps().next()?, stamps().last()?);
+    let ticks = last.0.wrapping_sub(first.0).cast_signed();
+    if ticks <= 0 {
+        return None;
+    }
+    let tick = (last.1 - first.1) as f64 / f64::from(ticks);
+    Some(USUAL.into_iter().find(|usual| (tick / usual - 1.0).abs() < 0.1).unwrap_or(tick))
+}
+
+/// The share of the time in which no data was on its way, if the capture tells.
+fn idle(packets: &[Travelled], journeys: &[Journey]) -> Option<f64> {
+    matches!(journeys.first()?.sent, Departure::At(_)).then(|| {
+        let (first, mut busy_until) = (packets[0].sent, packets[0].sent);
+        let mut idle = 0;
+        for packet in packets {
+            idle += (packet.sent - busy_until).max(0);
+            busy_until = busy_until.max(packet.settled);
+        }
+        idle as f64 / ((busy_until - first) as f64).max(1.0)
+    })
+}

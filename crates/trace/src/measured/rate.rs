@@ -1,0 +1,169 @@
+//! The rate of the bottleneck.
+//!
+//! Packets that were sent faster than the link can carry arrive one transmission time apart, whatever their sender does
+//! on average (Keshav's packet pairs). So the most frequent rate of such packets is that of the link. Jitter hides it; then
+//! the highest rate at which data arrived for at least a round trip remains, which is a lower limit.
+
+use reknit_units::Duration;
+
+use super::{Nanos, Travelled};
+
+/// Ratio of one slot of the histogram of rates to the next, and the slots around the most frequent one that count as
+/// equal to it.
+const STEP: f64 = 1.02;
+const AROUND: usize = 2;
+/// Pairs that are needed, and the share of them that must be equal.
+const LEAST_PAIRS: usize = 20;
+const LEAST_SHARE: f64 = 0.15;
+/// Below this share of the highest throughput, the most frequent rate is not that of the whole path.
+const LEAST_OF_THROUGHPUT: f64 = 0.7;
+/// The quantile of the throughput of all windows that is taken for the highest: some packets come in bursts after a stall.
+const QUANTILE: f64 = 0.98;
+/// Packets that a window has at least.
+const LEAST_WINDOW: usize = 16;
+
+/// Bits per second.
+pub(super) fn estimate(packets: &[Travelled], round_trip: Duration) -> f64 {
+    let sustained = throughput(packets, round_trip);
+    let rate = match pairs(packets) {
+        Some(rate) if rate >= LEAST_OF_THROUGHPUT * sustained => rate,
+        _ => sustained,
+    };
+    rate.max(8_000.0)
+}
+
+/// Nanoseconds for the transmission of this many bytes.
+pub(super) fn time_for(bytes: u32, rate: f64) -> f64 {
+    f64::from(bytes) * 8e9 / rate
+}
+
+fn rate_of(bytes: u64, span: Nanos) -> f64 {
+    bytes as f64 * 8e9 / span as f64
+}
+
+/// The highest rate of arrival in windows of at least a round trip.
+fn throughput(packets: &[Travelled], round_trip: Duration) -> f64 {
+    let mut arrivals: Vec<(Nanos, u64)> =
+        packets.iter().filter_map(|packet| Some((packet.arrived?, packet.size.into()))).collect();
+    arrivals.sort_unstable();
+    let window = round_trip.as_nanos().cast_signed();
+    let mut rates = Vec::new();
+    let (mut end, mut bytes) = (0, 0);
+    for start in 0..arrivals.len() {
+        let is_short = |end: usize| arrivals[end].0 - arrivals[start].0 < window || end - start < LEAST_WINDOW;
+        while end < arrivals.len() && (end <= start || is_short(end)) {
+            bytes += arrivals[end].1;
+            end += 1;
+        }
+        if end == arrivals.len() {
+            break;
+        }
+        bytes -= arrivals[start].1;
+        let span = arrivals[end].0 - arrivals[start].0;
+        if span > 0 {
+            rates.push(rate_of(bytes + arrivals[end].1, span));
+        }
+    }
+    if rates.is_empty() {
+        // A short transfer: all of it.
+        let bytes: u64 = arrivals.iter().skip(1).map(|(_, bytes)| bytes).sum();
+        let span = arrivals.last().map_or(0, |last| last.0) - arrivals.first().map_or(0, |first| first.0);
+        return if span > 0 { rate_of(bytes, span) } else { 1e9 };
+    }
+    rates.sort_by(f64::total_cmp);
+    #[expect(clippy::cast_sign_loss, reason = "a quantile is not negative")]
+    let index = ((rates.len() - 1) as f64 * QUANTILE) as usize;
+    rates[index]
+}
+
+/// Packets that one acknowledgment reports, or a single packet.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    arrived: Nanos,
+    last_sent: Nanos,
+    bytes: u64,
+}
+
+/// The most frequent rate of packets that were sent faster than they arrived; none if no rate is frequent.
+fn pairs(packets: &[Travelled]) -> Option<f64> {
+    let mut rates = Vec::new();
+    let mut groups: [Option<Group>; 2] = [None, None];
+    for packet in packets {
+        let Some(arrived) = packet.arrived else {
+            groups = [None, None]; // it may have taken its time on the link
+            continue;
+        };
+        match &mut groups[1] {
+            Some(group) if group.arrived == arrived => {
+                group.last_sent = packet.sent;
+                group.bytes += u64::from(packet.size);
+                continue;
+            }
+            _ => {}
+        }
+        rates.extend(pair(groups));
+        groups = [groups[1], Some(Group { arrived, last_sent: packet.sent, bytes: packet.size.into() })];
+    }
+    rates.extend(pair(groups));
+    most_frequent(&rates)
+}
+
+fn pair(groups: [Option<Group>; 2]) -> Option<f64> {
+    let (first, second) = (groups[0]?, groups[1]?);
+    let gap = second.arrived - first.arrived;
+    let is_spread = gap > 0 && ((second.last_sent - first.last_sent) as f64) < 0.8 * gap as f64;
+    is_spread.then(|| rate_of(second.bytes, gap))
+}
+
+fn most_frequent(rates: &[f64]) -> Option<f64> {
+    if rates.len() < LEAST_PAIRS {
+        return None;
+    }
+    let mut sorted = rates.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let width = STEP.powi(2 * AROUND as i32 + 1);
+    let (mut best, mut end) = (0..0, 0);
+    for start in 0..sorted.len() {
+        while end < sorted.len() && sorted[end] <= sorted[start] * width {
+            end += 1;
+        }
+        if end - start > best.len() {
+            best = start..end;
+        }
+    }
+    let share = best.len() as f64 / sorted.len() as f64;
+    // The median of the slot: the clock's resolution spreads the rates to both sides.
+    (share >= LEAST_SHARE).then(|| sorted[best.start + best.len() / 2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bursts of ten packets each round trip of 100 ms, which arrive at one packet per millisecond: 12 Mbit/s.
+    fn bursts(count: i64, jitter: impl Fn(i64) -> i64) -> Vec<Travelled> {
+        let packet = |i: i64| {
+            let sent = i / 10 * 100_000_000;
+            let arrived = Some(sent + 50_000_000 + (i % 10 + 1) * 1_000_000 + jitter(i));
+            Travelled { sent, arrived, settled: 0, size: 1500, len: 1448 }
+        };
+        (0..count).map(packet).collect()
+    }
+
+    #[test]
+    fn bursts_of_a_sender_that_does_not_fill_the_link_show_its_rate() {
+        let round_trip = Duration::from_millis(100);
+        let rate = estimate(&bursts(200, |_| 0), round_trip);
+        assert!((11.9e6..12.1e6).contains(&rate), "{rate}");
+        // Every fifth packet is late.
+        let rate = estimate(&bursts(200, |i| if i % 5 == 0 { 30_000_000 } else { 0 }), round_trip);
+        assert!((11.5e6..12.5e6).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn acknowledgments_of_two_packets_show_the_same_rate() {
+        let delayed = |i: i64| if i % 2 == 0 { 1_000_000 } else { 0 };
+        let rate = estimate(&bursts(200, delayed), Duration::from_millis(100));
+        assert!((11.5e6..12.5e6).contains(&rate), "{rate}");
+    }
+}
