@@ -78,8 +78,8 @@ def replay(args: argparse.Namespace) -> None:
             for at in args.at.split(","):
                 capture = capture_of(args, path, 1, at)
                 command = [str(REKNIT), "replay", str(capture), "--variants", ",".join(SENDERS.values())]
-                command += ["--sender", SENDERS[CAPTURED], "--at", at, "--draws", str(args.draws), "--json"]
-                finished = subprocess.run(command, capture_output=True, text=True)
+                command += ["--sender", SENDERS[CAPTURED], "--at", at, "--draws", str(args.draws), "--no-oracle"]
+                finished = subprocess.run([*command, "--json"], capture_output=True, text=True)
                 if finished.returncode != 0:
                     print(f"{path}, {at}: {finished.stderr.strip()}")
                     continue
@@ -112,7 +112,8 @@ def table(args: argparse.Namespace) -> None:
     replays = [json.loads(line) for line in Path(args.files[1]).read_text().splitlines()]
     for at in sorted({one["at"] for one in replays}, reverse=True):
         print(f"Captured at the {at}:\n")
-        ranking([one for one in replays if one["at"] == at], live)
+        # A path counts if all senders were measured on it.
+        ranking([one for one in replays if one["at"] == at and live[one["path"]].keys() == SENDERS.keys()], live)
 
 
 def ranking(replays: list[dict], live: dict[str, dict[str, list[float]]]) -> None:
@@ -130,8 +131,8 @@ def ranking(replays: list[dict], live: dict[str, dict[str, list[float]]]) -> Non
         cells = " | ".join(f"{a:.2f} / {b:.2f}" for a, b in zip(there, here, strict=True))
         print(f"| {one['path']} | {cells} | {taus[-1]:.2f} | {'yes' if is_right else 'no'} |")
     count = len(replays)
-    print(f"\nKendall's tau is {statistics.mean(taus):.2f} on average; the best is named on {right} of {count} paths; the replay")
-    print(f"of the sender at work is within {WITHIN:.0%} of the capture on {within}.\n")
+    print(f"\nKendall's tau is {statistics.mean(taus):.2f} on average; the best is named on {right} of {count} paths;")
+    print(f"the replay of the sender at work is within {WITHIN:.0%} of the capture on {within}.\n")
 
 
 def main() -> None:

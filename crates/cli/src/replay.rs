@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use reknit_compare::{Replay, ReplayOptions, Replayer, Row};
 use reknit_sim::MOST_SEEDS;
 use reknit_trace::Place;
-use reknit_units::Duration;
+use reknit_units::{Duration, Rate};
 
 use crate::analyze::{self, At};
 use crate::compare::show::table_columns;
@@ -45,6 +45,9 @@ pub(crate) struct Args {
     /// A TOML file with your own variant (docs/variants.md); may be repeated
     #[arg(long, value_name = "FILE.toml")]
     variant_file: Vec<PathBuf>,
+    /// The rate of the bottleneck, such as `100 Mbit/s` [default: measured]
+    #[arg(long, value_name = "RATE")]
+    rate: Option<Rate>,
     /// How often to draw the fates of packets from those that were sent at about the same time
     #[arg(long, value_name = "N", default_value = "5", value_parser = input::whole::<1, MOST_SEEDS>)]
     draws: u32,
@@ -65,7 +68,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (mut analysis, journeys) = analyze::read(&args.file, args.at, true)?;
     analyze::keep_stream(&mut analysis, args.stream)?;
-    let (direction, path) = analyze::measured_path(&analysis, &journeys)?;
+    let (direction, path) = analyze::measured_path(&analysis, &journeys, args.rate)?;
     let replayer = Replayer::new(direction, path, &options(args))?;
     drop(journeys);
     let experiment = &replayer.experiment;
@@ -164,7 +167,8 @@ fn path(replay: &Replay) -> String {
     let share = |n: u64| per_cent(n as f64 / path.packets.max(1) as f64);
     let queue = if path.queue_overflowed { "that overflowed" } else { "that did not overflow, so it may be longer" };
     format!(
-        "bottleneck {} Mbit/s, queue of {} packets {queue}; round trip {} ms; behind it {} of packets were late and {} lost",
+        "bottleneck {}{} Mbit/s, queue of {} packets {queue}; round trip {} ms; behind it {} of packets were late and {} lost",
+        if path.rate_is_least { "at least " } else { "" },
         number(path.rate_mbit_s),
         path.queue_packets,
         number(path.round_trip_ms),

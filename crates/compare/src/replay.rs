@@ -99,6 +99,8 @@ pub struct ReplayCheck {
 pub struct ReplayedPath {
     /// The rate of the bottleneck, Mbit/s.
     pub rate_mbit_s: f64,
+    /// Whether that is only a lower limit, because nothing in the capture shows the rate of the link.
+    pub rate_is_least: bool,
     /// Packets that its queue can hold.
     pub queue_packets: u32,
     /// Whether the queue overflowed in the capture. If not, its size is not known: it is assumed to hold the data of a
@@ -175,6 +177,7 @@ impl Replayer {
             check,
             path: ReplayedPath {
                 rate_mbit_s: path.rate_mbit_s,
+                rate_is_least: path.rate_is_least,
                 queue_packets: path.queue_packets,
                 queue_overflowed: path.overflowed,
                 round_trip_ms: path.round_trip.as_secs_f64() * 1e3,
@@ -218,6 +221,12 @@ impl Replayer {
             warnings.push(format!(
                 "nothing was on its way {:.0} % of the time: the application paused, the replay does not",
                 100.0 * idle
+            ));
+        }
+        if path.rate_is_least {
+            let rate = path.rate_mbit_s;
+            warnings.push(format!(
+                "nothing shows the rate of the bottleneck: {rate:.1} Mbit/s is a lower limit; give it with --rate"
             ));
         }
         if direction.options.mss.is_none() {

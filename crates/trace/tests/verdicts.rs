@@ -1,7 +1,9 @@
-//! Verdicts on captures of simulated connections, compared with what the simulator knows. The bench `truth` does the same
-//! for many paths and variants.
+//! Verdicts on captures of simulated connections, compared with what the simulator knows. An ignored test does the same for
+//! many paths and variants, and writes docs/truth.md.
 
 mod truth;
+
+use std::fmt::Write;
 
 use reknit_trace::Place;
 use truth::{Confusion, judge};
@@ -61,4 +63,75 @@ fn the_analysis_says_where_it_happened_and_what_it_cost() {
         assert!(direction.cost.false_reductions > 2 && direction.cost.lost_least_mbit_s > 0.0, "{direction:?}");
         assert!(direction.advice[0].contains("tolerates packets"), "{direction:?}");
     }
+}
+
+/// Paths that lose, delay, reorder and copy packets, alone and together.
+const PATHS: [&str; 24] = [
+    "bursty-loss",
+    "diffserv",
+    "displaced",
+    "drop-bursts",
+    "duplicates",
+    "fiber-lte",
+    "gcp-vm",
+    "gvisor-30ms",
+    "late-duplicates",
+    "leo",
+    "lossy",
+    "mqvpn-jit-5",
+    "quicgo-home",
+    "random-delay",
+    "reordered-and-lossy",
+    "route-flap",
+    "rr-tcp",
+    "satellite-arq",
+    "striping",
+    "sudden-delays",
+    "switch-planes",
+    "two-paths-200ms",
+    "two-paths-50ms",
+    "wireless-arq",
+];
+const VARIANTS: [&str; 6] = ["sack", "rack", "pr", "linux", "bbr", "reknit"];
+const SECONDS: u64 = 20;
+
+/// Writes docs/truth.md: `cargo test -p reknit-trace --test verdicts -- --ignored`.
+#[test]
+#[ignore = "takes minutes"]
+fn write_the_page_about_the_truth() {
+    let mut whole = [Confusion::default(), Confusion::default()];
+    let mut rows = String::new();
+    for path in PATHS {
+        let mut of_path = [Confusion::default(), Confusion::default()];
+        for variant in VARIANTS {
+            let judged = judge(path, variant, SECONDS, 1, true);
+            for (sum, confusion) in of_path.iter_mut().zip(&judged.confusion) {
+                sum.add(confusion);
+            }
+        }
+        let cells = of_path
+            .each_ref()
+            .map(|c| format!("{} | {:.2} | {:.2}", c.happened(), 100.0 * c.right(), 100.0 * c.committed()));
+        let _ = writeln!(rows, "| `{path}` | {} |", cells.join(" | "));
+        for (sum, confusion) in whole.iter_mut().zip(&of_path) {
+            sum.add(confusion);
+        }
+    }
+    let mut page = format!(
+        "# Are the verdicts right?\n\nWritten by `cargo test -p reknit-trace --test verdicts -- --ignored`: verdicts of `reknit analyze` on \
+         captures of simulated\nconnections, compared with what the simulator knows. {} paths, the variants {}, {SECONDS} s each, captured \
+         at both\nends, with IP identifications that count as those of Linux. At the sender, a packet that the receiver discards for its \
+         old\ntimestamp (PAWS) counts as lost, because nothing distinguishes it.\n",
+        PATHS.len(),
+        VARIANTS.map(|variant| format!("`{variant}`")).join(", "),
+    );
+    for (place, confusion) in ["sender", "receiver"].iter().zip(&whole) {
+        let _ = write!(page, "\n## At the {place}\n\n{}", confusion.markdown());
+    }
+    let _ = write!(
+        page,
+        "\n## By path\n\nEvents, the share of verdicts that are right, and the share of events with a verdict, %:\n\n| path | sender: \
+         events | right | told | receiver: events | right | told |\n|---|---|---|---|---|---|---|\n{rows}"
+    );
+    std::fs::write("../../docs/truth.md", page).expect("docs is writable");
 }

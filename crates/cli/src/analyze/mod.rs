@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use reknit_trace::{Analysis, Analyzer, DirectionReport, Journeys, MeasuredPath, Options, Place};
+use reknit_units::Rate;
 
 use crate::table::Screen;
 use crate::{Failure, output};
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let (mut analysis, journeys) = read(file, args.at, args.path.is_some())?;
         keep_stream(&mut analysis, args.stream)?;
         if let Some(path) = &args.path {
-            let (_, measured) = measured_path(&analysis, &journeys)?;
+            let (_, measured) = measured_path(&analysis, &journeys, None)?;
             let failed = |error| Failure::Failed(format!("{}: {error}", path.display()));
             std::fs::write(path, measured.toml()).map_err(failed)?;
         }
@@ -123,11 +124,12 @@ pub(crate) fn keep_stream(analysis: &mut Analysis, stream: Option<u32>) -> Resul
 pub(crate) fn measured_path<'a>(
     analysis: &'a Analysis,
     journeys: &Journeys,
+    rate: Option<Rate>,
 ) -> Result<(&'a DirectionReport, MeasuredPath), Failure> {
     let file = &analysis.file;
     let Some(worst) = analysis.directions.first() else {
         return Err(Failure::Failed(format!("{file}: no connection carried data")));
     };
-    let path = MeasuredPath::new(worst, journeys.of(worst));
+    let path = MeasuredPath::new(worst, journeys.of(worst), rate);
     Ok((worst, path.map_err(|message| Failure::Failed(format!("{file}: {message}")))?))
 }

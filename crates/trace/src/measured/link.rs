@@ -64,8 +64,8 @@ pub(super) fn pass(packets: &[Travelled], rate: f64) -> Passed {
         waits.push(link.wait(packet));
         link.pass(packet);
     }
-    let arrived = || packets.iter().zip(&waits).filter(|(packet, _)| packet.arrived.is_some());
-    let longest_wait = arrived().map(|(_, wait)| *wait).max().unwrap_or_default();
+    let arrived = packets.iter().zip(&waits).filter(|(packet, _)| packet.arrived.is_some());
+    let longest_wait = arrived.map(|(_, wait)| *wait).max().unwrap_or_default();
     let full = (longest_wait as f64 * FULL) as Nanos;
     let is_long = longest_wait as f64 >= LEAST_QUEUE * rate::time_for(packets[0].size, rate);
     let lost_share = |is_full: bool| {

@@ -10,7 +10,7 @@ mod file;
 mod link;
 mod rate;
 
-use reknit_units::Duration;
+use reknit_units::{Duration, Rate};
 
 use crate::journey::Departure;
 use crate::{DirectionReport, Journey};
@@ -53,6 +53,8 @@ struct Fate {
 pub struct MeasuredPath {
     /// Bits per second of the bottleneck, Mbit/s.
     pub rate_mbit_s: f64,
+    /// Whether that is only a lower limit, because nothing shows the rate of the link.
+    pub rate_is_least: bool,
     /// Packets in the longest queue at the bottleneck.
     pub queue_packets: u32,
     /// Whether that queue overflowed. If not, it may be able to hold more.
@@ -84,11 +86,11 @@ pub struct MeasuredPath {
 }
 
 impl MeasuredPath {
-    /// The path of `direction`, by the journeys of its packets.
+    /// The path of `direction`, by the journeys of its packets; its bottleneck has the given rate, if any.
     ///
     /// # Errors
     /// If the capture does not have the round trip, or too few packets.
-    pub fn new(direction: &DirectionReport, journeys: &[Journey]) -> Result<MeasuredPath, String> {
+    pub fn new(direction: &DirectionReport, journeys: &[Journey], rate: Option<Rate>) -> Result<MeasuredPath, String> {
         let Some(round_trip) = &direction.round_trip else {
             return Err(format!("stream {} has no round trip: capture both directions", direction.stream));
         };
@@ -97,7 +99,10 @@ impl MeasuredPath {
         if packets.len() < LEAST_PACKETS {
             return Err(format!("stream {} has too few packets for a path", direction.stream));
         }
-        let rate = rate::estimate(&packets, round_trip);
+        let (rate, rate_is_least) = match rate {
+            Some(rate) => (rate.bits_per_second() as f64, false),
+            None => rate::estimate(&packets, round_trip),
+        };
         let passed = link::pass(&packets, rate);
         let began = packets[0].sent - round_trip.as_nanos().cast_signed();
         let since = |at: Nanos| Duration::from_nanos((at - began).max(0).cast_unsigned());
@@ -109,7 +114,8 @@ impl MeasuredPath {
         progress.sort_unstable_by_key(|(at, _)| *at);
         let mut sum = 0;
         for (_, bytes) in &mut progress {
-            sum += *bytes;
+            // What waits behind missing data when the capture ends has not arrived in order.
+            sum = (sum + *bytes).min(direction.acknowledged_bytes);
             *bytes = sum;
         }
         let full = rate::time_for(packets[0].size, rate).max(1.0);
@@ -120,6 +126,7 @@ impl MeasuredPath {
         let queue_packets = queue.clamp(10.0, 1e6) as u32;
         Ok(MeasuredPath {
             rate_mbit_s: rate * 1e-6,
+            rate_is_least,
             queue_packets,
             overflowed: passed.overflows,
             round_trip,
@@ -209,7 +216,7 @@ fn tick(journeys: &[Journey]) -> Option<f64> {
             _ => None,
         })
     };
-    let (first, last) = (stamps().next()?, stamps().last()?);
+    let (first, last) = (stamps().next()?, stamps().next_back()?);
     let ticks = last.0.wrapping_sub(first.0).cast_signed();
     if ticks <= 0 {
         return None;

@@ -2,19 +2,23 @@
 //!
 //! Packets that were sent faster than the link can carry arrive one transmission time apart, whatever their sender does
 //! on average (Keshav's packet pairs). So the most frequent rate of such packets is that of the link. Jitter hides it; then
-//! the highest rate at which data arrived for at least a round trip remains, which is a lower limit.
+//! the highest rate at which data arrived for a round trip remains, which is a lower limit.
 
 use reknit_units::Duration;
 
 use super::{Nanos, Travelled};
 
-/// Ratio of one slot of the histogram of rates to the next, and the slots around the most frequent one that count as
-/// equal to it.
-const STEP: f64 = 1.02;
-const AROUND: usize = 2;
+/// Rates whose ratio is at most this count as equal.
+const EQUAL: f64 = 1.1;
+/// How fast packets must have been sent compared with their arrival: first those that the link has spread. If there are none,
+/// those whose ACK clock keeps the distance that the link gave to earlier ones.
+const SPREAD: [f64; 2] = [0.8, 1.05];
+const LEAST_RATE: f64 = 8_000.0;
 /// Pairs that are needed, and the share of them that must be equal.
 const LEAST_PAIRS: usize = 20;
-const LEAST_SHARE: f64 = 0.15;
+const LEAST_SHARE: f64 = 0.08;
+/// How far apart in the order of sending such packets may be.
+const MOST_APART: usize = 3;
 /// Below this share of the highest throughput, the most frequent rate is not that of the whole path.
 const LEAST_OF_THROUGHPUT: f64 = 0.7;
 /// The quantile of the throughput of all windows that is taken for the highest: some packets come in bursts after a stall.
@@ -22,14 +26,14 @@ const QUANTILE: f64 = 0.98;
 /// Packets that a window has at least.
 const LEAST_WINDOW: usize = 16;
 
-/// Bits per second.
-pub(super) fn estimate(packets: &[Travelled], round_trip: Duration) -> f64 {
+/// Bits per second, and whether that is only a lower limit.
+pub(super) fn estimate(packets: &[Travelled], round_trip: Duration) -> (f64, bool) {
     let sustained = throughput(packets, round_trip);
-    let rate = match pairs(packets) {
-        Some(rate) if rate >= LEAST_OF_THROUGHPUT * sustained => rate,
-        _ => sustained,
-    };
-    rate.max(8_000.0)
+    let pairs = SPREAD.into_iter().find_map(|spread| pairs(packets, spread));
+    match pairs.filter(|rate| *rate >= LEAST_OF_THROUGHPUT * sustained) {
+        Some(rate) => (rate.max(LEAST_RATE), false),
+        None => (sustained.max(LEAST_RATE), true),
+    }
 }
 
 /// Nanoseconds for the transmission of this many bytes.
@@ -84,47 +88,56 @@ struct Group {
     bytes: u64,
 }
 
-/// The most frequent rate of packets that were sent faster than they arrived; none if no rate is frequent.
-fn pairs(packets: &[Travelled]) -> Option<f64> {
-    let mut rates = Vec::new();
-    let mut groups: [Option<Group>; 2] = [None, None];
+/// The most frequent rate of packets that were sent faster than they arrived; none if no rate is frequent. Where packets take
+/// several paths in turn, it shows not between neighbours, but between the next but one or two.
+fn pairs(packets: &[Travelled], spread: f64) -> Option<f64> {
+    let runs = runs(packets);
+    let rates = |apart: usize| -> Vec<f64> {
+        let windows = runs.iter().flat_map(|run| run.windows(apart + 1));
+        windows.filter_map(|groups| rate_between(groups, spread)).collect()
+    };
+    let found = (1..=MOST_APART).filter_map(|apart| most_frequent(rates(apart)));
+    found.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, rate)| rate)
+}
+
+/// The packets of each acknowledgment, in runs between lost packets: those may have taken their time on the link.
+fn runs(packets: &[Travelled]) -> Vec<Vec<Group>> {
+    let mut runs: Vec<Vec<Group>> = vec![Vec::new()];
     for packet in packets {
         let Some(arrived) = packet.arrived else {
-            groups = [None, None]; // it may have taken its time on the link
+            runs.push(Vec::new());
             continue;
         };
-        match &mut groups[1] {
+        let Some(run) = runs.last_mut() else { break };
+        match run.last_mut() {
             Some(group) if group.arrived == arrived => {
                 group.last_sent = packet.sent;
                 group.bytes += u64::from(packet.size);
-                continue;
             }
-            _ => {}
+            _ => run.push(Group { arrived, last_sent: packet.sent, bytes: packet.size.into() }),
         }
-        rates.extend(pair(groups));
-        groups = [groups[1], Some(Group { arrived, last_sent: packet.sent, bytes: packet.size.into() })];
     }
-    rates.extend(pair(groups));
-    most_frequent(&rates)
+    runs
 }
 
-fn pair(groups: [Option<Group>; 2]) -> Option<f64> {
-    let (first, second) = (groups[0]?, groups[1]?);
-    let gap = second.arrived - first.arrived;
-    let is_spread = gap > 0 && ((second.last_sent - first.last_sent) as f64) < 0.8 * gap as f64;
-    is_spread.then(|| rate_of(second.bytes, gap))
+/// The rate at which all groups but the first left the link, if they were sent within this share of the time in which they
+/// arrived.
+fn rate_between(groups: &[Group], spread: f64) -> Option<f64> {
+    let (first, last) = (groups.first()?, groups.last()?);
+    let gap = last.arrived - first.arrived;
+    let is_spread = gap > 0 && ((last.last_sent - first.last_sent) as f64) < spread * gap as f64;
+    is_spread.then(|| rate_of(groups[1..].iter().map(|group| group.bytes).sum(), gap))
 }
 
-fn most_frequent(rates: &[f64]) -> Option<f64> {
-    if rates.len() < LEAST_PAIRS {
+/// The most frequent rate, and its share.
+fn most_frequent(mut sorted: Vec<f64>) -> Option<(f64, f64)> {
+    if sorted.len() < LEAST_PAIRS {
         return None;
     }
-    let mut sorted = rates.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let width = STEP.powi(2 * AROUND as i32 + 1);
     let (mut best, mut end) = (0..0, 0);
     for start in 0..sorted.len() {
-        while end < sorted.len() && sorted[end] <= sorted[start] * width {
+        while end < sorted.len() && sorted[end] <= sorted[start] * EQUAL {
             end += 1;
         }
         if end - start > best.len() {
@@ -132,8 +145,8 @@ fn most_frequent(rates: &[f64]) -> Option<f64> {
         }
     }
     let share = best.len() as f64 / sorted.len() as f64;
-    // The median of the slot: the clock's resolution spreads the rates to both sides.
-    (share >= LEAST_SHARE).then(|| sorted[best.start + best.len() / 2])
+    // The median of these: the clock's resolution spreads the rates to both sides.
+    (share >= LEAST_SHARE).then(|| (share, sorted[best.start + best.len() / 2]))
 }
 
 #[cfg(test)]
@@ -153,17 +166,23 @@ mod tests {
     #[test]
     fn bursts_of_a_sender_that_does_not_fill_the_link_show_its_rate() {
         let round_trip = Duration::from_millis(100);
-        let rate = estimate(&bursts(200, |_| 0), round_trip);
+        let (rate, _) = estimate(&bursts(200, |_| 0), round_trip);
         assert!((11.9e6..12.1e6).contains(&rate), "{rate}");
         // Every fifth packet is late.
-        let rate = estimate(&bursts(200, |i| if i % 5 == 0 { 30_000_000 } else { 0 }), round_trip);
+        let (rate, _) = estimate(&bursts(200, |i| if i % 5 == 0 { 30_000_000 } else { 0 }), round_trip);
+        assert!((11.5e6..12.5e6).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn packets_that_take_two_paths_in_turn_show_the_same_rate() {
+        let (rate, _) = estimate(&bursts(200, |i| i % 2 * 50_000_000), Duration::from_millis(100));
         assert!((11.5e6..12.5e6).contains(&rate), "{rate}");
     }
 
     #[test]
     fn acknowledgments_of_two_packets_show_the_same_rate() {
         let delayed = |i: i64| if i % 2 == 0 { 1_000_000 } else { 0 };
-        let rate = estimate(&bursts(200, delayed), Duration::from_millis(100));
+        let (rate, _) = estimate(&bursts(200, delayed), Duration::from_millis(100));
         assert!((11.5e6..12.5e6).contains(&rate), "{rate}");
     }
 }

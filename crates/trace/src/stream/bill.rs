@@ -34,6 +34,8 @@ struct Episode {
     rounds: u32,
     lowest: f64,
     is_closed: bool,
+    /// Rounds since the rate of before was reached.
+    since: usize,
 }
 
 /// The cost of all episodes of one direction.
@@ -90,7 +92,9 @@ impl Rounds {
         let again = std::mem::take(&mut self.has_retransmission);
         self.best = self.best.max(bytes);
         self.empty = if bytes == 0.0 { self.empty + 1 } else { 0 };
-        if let Some(episode) = self.episodes.last_mut().filter(|episode| !episode.is_closed) {
+        if let Some(episode) = self.episodes.last_mut().filter(|episode| episode.is_closed) {
+            episode.since += 1;
+        } else if let Some(episode) = self.episodes.last_mut() {
             episode.rounds = if again { 0 } else { episode.rounds + 1 };
             if episode.rounds > 0 {
                 episode.lowest = episode.lowest.min(bytes);
@@ -99,7 +103,9 @@ impl Rounds {
             let least = if self.empty > 1 { 0.0 } else { episode.usual - bytes };
             episode.missing[0] += least.max(0.0);
             episode.missing[1] += (episode.most - bytes).max(0.0);
-            episode.is_closed = episode.rounds > 0 && bytes >= episode.usual || episode.rounds >= MOST_ROUNDS;
+            let has_given_up = episode.rounds >= MOST_ROUNDS;
+            episode.is_closed = episode.rounds > 0 && bytes >= episode.usual || has_given_up;
+            episode.since = if has_given_up { ROUNDS_BEFORE } else { 0 };
         }
         if self.last.len() == ROUNDS_BEFORE {
             self.last.remove(0);
@@ -129,7 +135,11 @@ impl Rounds {
         } else {
             let rounds = self.last.iter().copied().filter(|bytes| *bytes > 0.0);
             let (sum, count) = rounds.fold((0.0, 0.0), |(sum, count), bytes| (sum + bytes, count + 1.0));
-            (if count > 0.0 { sum / count } else { 0.0 }, self.best)
+            let mean = if count > 0.0 { sum / count } else { 0.0 };
+            // Soon after an episode, its reduced rounds are not usual either: otherwise each false cut would make the next
+            // one cheaper.
+            let last = self.episodes.last().filter(|episode| episode.since < ROUNDS_BEFORE);
+            (last.map_or(mean, |episode| episode.usual.max(mean)), self.best)
         };
         let episode = Episode {
             first_frame: frame,
@@ -208,6 +218,15 @@ mod tests {
         let bill = rounds.bill();
         assert_eq!((bill.reductions, bill.false_reductions, bill.undone), (1, 1, 0));
         assert_eq!(bill.missing, [11_000.0, 11_000.0]);
+    }
+
+    #[test]
+    fn the_second_of_two_false_cuts_costs_as_much_as_the_first() {
+        let mut rounds = rounds(&[10, 10, 10, 10, 5, 5, 10, 10, 5, 5, 10, 10], &[3, 7]);
+        rounds.on_spurious(103);
+        rounds.on_spurious(107);
+        let bill = rounds.bill();
+        assert_eq!((bill.false_reductions, bill.missing), (2, [20_000.0, 20_000.0]));
     }
 
     #[test]

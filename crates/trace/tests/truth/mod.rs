@@ -1,6 +1,7 @@
 //! Compares verdicts with what the simulator knows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::sync::Arc;
 
 use reknit_path::{Phases, Profile};
@@ -33,6 +34,50 @@ pub(crate) struct Confusion {
 impl Confusion {
     fn sum(&self, which: impl Fn(Option<Label>, Option<Label>) -> bool) -> u64 {
         self.cells.iter().filter(|((truth, said), _)| which(*truth, *said)).map(|(_, count)| count).sum()
+    }
+
+    /// Adds the counts of another run.
+    pub(crate) fn add(&mut self, other: &Confusion) {
+        for (cell, count) in &other.cells {
+            *self.cells.entry(*cell).or_default() += count;
+        }
+        for (truth, count) in &other.unknown {
+            *self.unknown.entry(*truth).or_default() += count;
+        }
+        for (sum, count) in self.why.iter_mut().zip(other.why) {
+            *sum += count;
+        }
+    }
+
+    /// A table of what happened and what was said.
+    pub(crate) fn markdown(&self) -> String {
+        let labels = [
+            (Some(Label::Lost), "lost"),
+            (Some(Label::Reordered), "reordered"),
+            (Some(Label::Duplicated), "copied"),
+            (Some(Label::Spurious), "spurious retransmission"),
+            (None, "nothing"),
+        ];
+        let names: String = labels.iter().map(|(_, name)| format!(" {name} |")).collect();
+        let mut text = format!("| happened, said |{names} cannot tell |\n|---|---|---|---|---|---|---|\n");
+        for (truth, name) in labels {
+            let _ = write!(text, "| {name} |");
+            for (said, _) in labels {
+                let count = self.cells.get(&(truth, said)).copied().unwrap_or_default();
+                let _ = if truth == said && truth.is_none() { write!(text, " |") } else { write!(text, " {count} |") };
+            }
+            let _ = writeln!(text, " {} |", self.unknown.get(&truth).copied().unwrap_or_default());
+        }
+        let [right, wrong, untold] = self.why;
+        let _ = writeln!(
+            text,
+            "\nOf {} events, {:.2} % have a verdict; of the verdicts, {:.2} % are right. The cause of a spurious retransmission is \
+             told rightly\n{right} times, wrongly {wrong} times, and not told {untold} times.",
+            self.happened(),
+            100.0 * self.committed(),
+            100.0 * self.right(),
+        );
+        text
     }
 
     /// Things that happened.
