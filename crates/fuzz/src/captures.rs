@@ -1,7 +1,7 @@
 //! Capture files: whatever they contain, there is a result, and the path that it gives can be read.
 
 use reknit_path::Profile;
-use reknit_trace::{Analyzer, Fates, Options, Place};
+use reknit_trace::{Analyzer, MeasuredPath, Options, Place};
 
 /// The most compressed bytes: they may become a thousand times as many.
 const MOST_COMPRESSED: usize = 20_000;
@@ -13,17 +13,15 @@ pub(crate) fn run(data: &[u8]) {
         return;
     }
     let at = [None, Some(Place::Sender), Some(Place::Middle), Some(Place::Receiver)][usize::from(how % 4)];
-    let mut fates = Fates::default();
-    let mut observer = |event: &reknit_trace::Event| fates.add(event);
-    let mut analyzer = Analyzer::new(Options { at });
-    if let Err(error) = analyzer.read(file, &mut observer) {
+    let mut analyzer = Analyzer::new(Options { at, journeys: true });
+    if let Err(error) = analyzer.read(file, &mut |_| {}) {
         assert!(!error.to_string().contains('\n'), "{error}");
     }
-    let analysis = analyzer.finish(&mut observer);
+    let (analysis, journeys) = analyzer.finish_with_journeys(&mut |_| {});
     serde_json::to_string(&analysis).expect("an analysis can be written");
     for direction in &analysis.directions {
-        if let Ok(path) = fates.path(direction) {
-            Profile::parse("measured.toml", &path).expect("a measured path can be read");
+        if let Ok(path) = MeasuredPath::new(direction, journeys.of(direction), None) {
+            Profile::parse("measured.toml", &path.toml()).expect("a measured path can be read");
         }
     }
 }

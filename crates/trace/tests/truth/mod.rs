@@ -58,7 +58,8 @@ impl Confusion {
             (Some(Label::Spurious), "spurious retransmission"),
             (None, "nothing"),
         ];
-        let names: String = labels.iter().map(|(_, name)| format!(" {name} |")).collect();
+        let names: Vec<String> = labels.iter().map(|(_, name)| format!(" {name} |")).collect();
+        let names = names.concat();
         let mut text = format!("| happened, said |{names} cannot tell |\n|---|---|---|---|---|---|---|\n");
         for (truth, name) in labels {
             let _ = write!(text, "| {name} |");
