@@ -151,10 +151,9 @@ fn failures_are_those_that_programs_know() {
             elsewhere.as_deref(),
             Some("10.77.0.1:7000 is not an address of this stack; it has 10.77.0.2, fd77::2")
         );
-        let (accepted, opened) = tokio::join!(in_use.accept(), tokio::net::TcpStream::connect(ours()));
-        let (mut accepted, _) = accepted?;
+        let (accepted, opened) = tokio::try_join!(in_use.accept(), tokio::net::TcpStream::connect(ours()))?;
+        let (mut accepted, _) = accepted;
         drop(in_use);
-        let opened = opened?;
         accepted.write_all(b"unread").await?;
         while accepted.info()?.unacknowledged.0 > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -174,8 +173,8 @@ fn closing_with_unread_data_resets_the_kernel() {
     in_namespace(|| async {
         let network = network(true)?;
         let listener = TcpListener::bind(&network, ours())?;
-        let (accepted, opened) = tokio::join!(listener.accept(), tokio::net::TcpStream::connect(ours()));
-        let (accepted, mut opened) = (accepted?.0, opened?);
+        let (accepted, opened) = tokio::try_join!(listener.accept(), tokio::net::TcpStream::connect(ours()))?;
+        let (accepted, mut opened) = (accepted.0, opened);
         opened.write_all(b"nobody reads this").await?;
         while accepted.info()?.readable.0 == 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -195,9 +194,9 @@ fn a_variant_changes_in_the_middle_and_halves_reunite() {
         let mut options = SocketOptions::default();
         options.config.nagle = false;
         let opened = TcpStream::connect_with(&network, None, kernels(), &options);
-        let (accepted, opened) = tokio::join!(listener.accept(), opened);
-        let (read, mut write) = opened?.into_split();
-        let received = tokio::spawn(receive(accepted?.0));
+        let (accepted, opened) = tokio::try_join!(listener.accept(), opened)?;
+        let (read, mut write) = opened.into_split();
+        let received = tokio::spawn(receive(accepted.0));
         let mut digest = Sha256::new();
         for (number, name) in (0..).zip(["linux", "bbr", "pr", "sack", "reknit"].repeat(4)) {
             write.as_ref().set_variant(name).map_err(io::Error::other)?;
@@ -219,8 +218,8 @@ fn the_network_ends_with_its_last_user() {
     in_namespace(|| async {
         let network = network(true)?;
         let listener = tokio::net::TcpListener::bind(kernels()).await?;
-        let (accepted, opened) = tokio::join!(listener.accept(), TcpStream::connect(&network, kernels()));
-        let (mut accepted, mut opened) = (accepted?.0, opened?);
+        let (accepted, opened) = tokio::try_join!(listener.accept(), TcpStream::connect(&network, kernels()))?;
+        let (mut accepted, mut opened) = (accepted.0, opened);
         opened.write_all(&chunk(1)).await?;
         drop((opened, network));
         let mut got = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::Duration;
 
 use nix::sched::{CloneFlags, unshare};
@@ -45,17 +45,11 @@ pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
 pub(crate) fn network(offload: bool) -> io::Result<Network> {
     let device = Device::create("reknit0", KERNEL, 24, 1500, offload)?;
     device.tun().add_address_v6(KERNEL_6, 64)?;
-    await_address();
-    Network::builder(OURS).address(OURS_6).start_on(device)
-}
-
-/// The kernel does not use a new IPv6 address at once: it is tentative (0x40) until a kernel thread has run.
-fn await_address() {
-    let is_tentative = |line: &str| {
-        let flags = line.split_whitespace().nth(4).and_then(|flags| u32::from_str_radix(flags, 16).ok());
-        line.contains("reknit0") && flags.is_none_or(|flags| flags & 0x40 != 0)
-    };
-    while std::fs::read_to_string("/proc/thread-self/net/if_inet6").is_ok_and(|list| list.lines().any(is_tentative)) {
-        std::thread::sleep(std::time::Duration::from_millis(10));
+    // The kernel uses an IPv6 address only when a worker of its own has seen that the link is up.
+    let is_usable = || UdpSocket::bind((KERNEL_6, 0)).and_then(|socket| socket.connect((OURS_6, 9))).is_ok();
+    let mut tries = 0..2000;
+    while tries.next().is_some() && !is_usable() {
+        std::thread::sleep(Duration::from_millis(10));
     }
+    Network::builder(OURS).address(OURS_6).start_on(device)
 }
