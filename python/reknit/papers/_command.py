@@ -94,6 +94,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--summary", type=Path, metavar="DIR", help="also write a summary in Markdown and a few figures here"
     )
+    parser.add_argument(
+        "--more-seeds",
+        type=lambda text: [name for name in text.split(",") if name != "none"],
+        metavar="LIST",
+        help="where an outcome depends on the choice of seeds, add seeds only for these papers and experiments, "
+        "separated by commas, or for 'none' [all]",
+    )
     parser.add_argument("--first-seed", type=int, default=1, metavar="N", help="seeds are N, N + 1, ... [%(default)s]")
     return parser
 
@@ -105,15 +112,19 @@ def _tier(asked: argparse.Namespace) -> Tier:
 
 
 def _run(asked: argparse.Namespace) -> int:
-    from reknit.papers import _overview, _report, _scores, _stability, _summary, papers
+    from reknit.papers import _overview, _report, _scores, _stability, _summary, experiments, papers
     from reknit.papers._lab import Lab
 
     tier = _tier(asked)
     if asked.first_seed < 1:
         raise _WrongError(f"--first-seed {asked.first_seed}: must be at least 1")
     chosen = _chosen(asked.what, tier)
+    if unknown := set(asked.more_seeds or ()) - {*papers(), *experiments()}:
+        raise _WrongError(f"--more-seeds {min(unknown)}: no such paper or experiment (see `reknit papers list`)")
     began = time.monotonic()
-    with Lab(papers().values(), tier, asked.store, told=_tell, first_seed=asked.first_seed) as lab:
+    with Lab(
+        papers().values(), tier, asked.store, told=_tell, first_seed=asked.first_seed, more_seeds=asked.more_seeds
+    ) as lab:
         verdicts = _stability.decided(lab, [experiment.id for experiment in chosen])
         results = lab.run(experiment.id for experiment in chosen)
         _tell("overview")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -57,6 +57,8 @@ class Lab:
         Where runs are executed; by default in processes on this machine, as in `reknit.sweep`.
     told : callable, optional
         Called with a line of text for each step.
+    more_seeds : collection of str, optional
+        Papers and experiments that get more seeds where an outcome depends on the choice of seeds; None: all.
 
     Attributes
     ----------
@@ -78,6 +80,7 @@ class Lab:
         *,
         dry: bool = False,
         first_seed: int = 1,
+        more_seeds: Collection[str] | None = None,
     ) -> None:
         """Start without results; with ``dry``, only count the runs."""
         papers = list(papers)
@@ -85,7 +88,7 @@ class Lab:
         self.units = [unit for paper in papers for unit in paper.units.values()]
         self.tier, self.store = tier, store
         self.executor, self.told, self.dry = executor, told, dry
-        self.first_seed = first_seed
+        self.first_seed, self.more_seeds = first_seed, more_seeds
         self.reading: str | None = None
         self.extents: dict[str, list[Extent]] = {}
         self.planned: list[tuple[str, int, float]] = []
@@ -252,6 +255,11 @@ class Lab:
             return found
         passed = {unit.name: bool(unit.check()) for unit in self.units if unit.experiment == id}
         return replace(found, units=found.units | passed)
+
+    def may_deepen(self, id: str) -> bool:
+        """Return whether an experiment may get more seeds."""
+        wanted = self.more_seeds
+        return id in self.experiments and (wanted is None or bool({id, self.experiments[id].paper} & set(wanted)))
 
     def enough(self, seeds: int) -> int:
         """Return how many seeds the current experiment gets, if not for its outcomes it would get ``seeds``."""

@@ -17,7 +17,7 @@ from markupsafe import Markup
 import reknit
 from reknit.papers import _overview, _scores, _svg, papers
 from reknit.papers._claims import CHECKED, JUDGED, Claim, Measured, Verdict
-from reknit.papers._frame import Experiment, Result, Tier
+from reknit.papers._frame import Experiment, Result
 from reknit.papers._lab import Extent, Lab
 from reknit.papers._labels import OFFICIAL, SETS
 from reknit.papers._statistics import Interval
@@ -97,7 +97,8 @@ def write(
         blocks=blocks,
         pictures=Markup(pictures.packed()),
         versions=versions(),
-        command=command(lab.tier),
+        command=command(lab),
+        more_seeds=more_seeds(lab),
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, "utf-8")
@@ -120,9 +121,21 @@ def versions() -> dict[str, str]:
     return found
 
 
-def command(tier: Tier) -> str:
+def command(lab: Lab) -> str:
     """Write the command that reproduces this report."""
-    return "reknit papers" + ("" if tier.name == "default" else f" --{tier.name}")
+    tier = "" if lab.tier.name == "default" else f" --{lab.tier.name}"
+    more = "" if lab.more_seeds is None else f" --more-seeds {','.join(lab.more_seeds) or 'none'}"
+    return f"reknit papers{tier}{more}"
+
+
+def more_seeds(lab: Lab) -> str:
+    """Say which claims got more seeds."""
+    if lab.tier.name == "quick" or (lab.more_seeds is not None and not lab.more_seeds):
+        return "No claim got more seeds where its outcome depends on the choice of seeds."
+    told = "Claims whose outcome depends on the choice of seeds get 20 seeds, those about medians of F-RTO 300"
+    if lab.more_seeds is None:
+        return f"{told}."
+    return f"{told}, in these papers and experiments only: {', '.join(lab.more_seeds)}."
 
 
 def percent(share: float) -> str:

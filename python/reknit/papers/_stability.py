@@ -24,8 +24,8 @@ def decided(lab: Lab, ids: Sequence[str]) -> list[Verdict]:
         id
         for verdict in verdicts
         if verdict.depends_on_seeds
-        for id in verdict.claim.named & set(lab.experiments)
-        if verdict.seeds < lab.experiments[id].enough_seeds
+        for id in verdict.claim.named
+        if lab.may_deepen(id) and verdict.seeds < lab.experiments[id].enough_seeds
     }
     if not deeper:
         return verdicts

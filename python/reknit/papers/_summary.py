@@ -38,10 +38,11 @@ def write(
     """
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     parts = [
-        f"<!-- Written by `{_report.command(lab.tier)} --summary docs/papers`; do not edit. -->",
+        f"<!-- Written by `{_report.command(lab)} --summary docs/papers`; do not edit. -->",
         f"# Results of the {lab.tier.name} tier",
         "\n".join(f"* {sentence}" for sentence in _scores.scores(verdicts).sentences),
         _board(verdicts),
+        f"{_report.more_seeds(lab)} [README.md](README.md#claims) explains the outcomes.",
     ]
     if overview is not None:
         parts += ["## Which cure works on which path, and what it costs", " ".join(overview.answers), _table(overview)]
@@ -112,9 +113,10 @@ def _claims(verdicts: Sequence[Verdict]) -> list[str]:
     for verdict in verdicts:
         claim = verdict.claim
         number = f", published number {verdict.number}" if verdict.number else ""
+        seeds = f", {verdict.seeds} seeds" if verdict.seeds > 1 else ""
         measured = "; ".join(_report.measured(one) for one in verdict.measured)
         lines = [
-            f"**{claim.id}** ({verdict.outcome}{number}): {claim.statement}",
+            f"**{claim.id}** ({verdict.outcome}{number}{seeds}): {claim.statement}",
             f"Published: {claim.published}." + (f" Measured: {measured}." if measured else ""),
             *([claim.explanation] if claim.explanation else []),
         ]
