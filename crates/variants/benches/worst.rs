@@ -7,7 +7,7 @@
 
 mod common;
 
-use reknit_tcp::segment::{Flags, SackBlock, SackBlocks};
+use reknit_tcp::segment::{Flags, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Config, Connection, Segment, SeqNum};
 use reknit_units::{Duration, Instant};
 use reknit_variants::Composition;
@@ -40,19 +40,25 @@ fn ack(cum: u32, blocks: &[(u32, u32)]) -> Segment {
 struct Sender {
     connection: Connection,
     now: Instant,
+    /// The timestamp of the first data segment.
+    stamp: u32,
 }
 
 impl Sender {
     /// With the whole flight outstanding.
     fn new() -> Sender {
-        let config = Config { mss: MSS, ..common::config(FLIGHT) };
-        let composition = Composition::default();
-        let mut connection = common::sender(&composition, config.clone());
-        let mut receiver = common::receiver(&composition, config);
+        Sender::of(&Composition::default(), false)
+    }
+
+    fn of(composition: &Composition, timestamps: bool) -> Sender {
+        let config = Config { mss: MSS, timestamps, ..common::config(FLIGHT) };
+        let mut connection = common::sender(composition, config.clone());
+        let mut receiver = common::receiver(composition, config);
         let now = Instant::ZERO + RTT;
         let sent = common::open(&mut connection, &mut receiver, now);
         assert_eq!(sent.len(), FLIGHT as usize, "the whole flight is sent");
-        Sender { connection, now: now + RTT }
+        let stamp = sent[0].options.timestamps.map_or(0, |timestamps| timestamps.val);
+        Sender { connection, now: now + RTT, stamp }
     }
 
     /// Microseconds that `event` takes, or the longest of the events at the same time that finish its work.
@@ -124,6 +130,19 @@ fn timeout_after_reneging() -> f64 {
     sender.timer()
 }
 
+/// A timeout has marked everything lost; then an echoed timestamp shows that it was spurious.
+fn undo_of_a_timeout() -> f64 {
+    let eifel = (reknit_variants::find("eifel").expect("a known variant").compose)();
+    let mut sender = Sender::of(&eifel, true);
+    sender.timer();
+    sender.now = sender.now + RTT;
+    let mut ack = ack(1, &[]);
+    ack.options.timestamps = Some(Timestamps { val: 1000, ecr: sender.stamp });
+    let took = sender.on(&ack);
+    assert_eq!(sender.connection.send_stats().undos, 1, "the timeout is undone");
+    took
+}
+
 /// One byte at every other position, in descending order: the mean of the last hundred of 200,000.
 fn pieces() -> f64 {
     let mut receiver = common::receiver(&Composition::default(), common::config(1000));
@@ -157,7 +176,7 @@ fn pieces() -> f64 {
 
 #[expect(clippy::print_stdout, reason = "a benchmark prints")]
 fn main() {
-    let events: [Event; 8] = [
+    let events: [Event; 9] = [
         ("an ACK of everything", ack_of_everything),
         ("a first SACK of the last segment", sack_of_the_last),
         ("a first SACK of all but the first segment", sack_of_all_but_the_first),
@@ -165,6 +184,7 @@ fn main() {
         ("a repeated claim that everything is a duplicate", claim_of_duplicates),
         ("a retransmission timeout", timeout),
         ("a retransmission timeout after reneging", timeout_after_reneging),
+        ("an undo of a retransmission timeout", undo_of_a_timeout),
         ("a piece of one byte, after 200,000 of them", pieces),
     ];
     println!("Microseconds, with {FLIGHT} segments in flight\n\n| event | µs |\n|---|---|");

@@ -206,9 +206,9 @@ impl World {
         let other = 1 - end;
         let first = segment.seq.0.wrapping_sub(self.ends[other].isn.wrapping_add(1));
         let first = first.wrapping_add(u32::from(segment.flags.has(Flags::SYN)));
-        let payload: Vec<u8> =
-            (0..u32::from(segment.len)).map(|i| content(other, u64::from(first.wrapping_add(i)))).collect();
-        self.arrive(end, &segment, &payload);
+        let payload = content(other, i64::from(first.cast_signed()), usize::from(segment.len.min(9000)));
+        let segment = Segment { len: payload.len() as u16, ..segment };
+        self.arrive(end, &segment, payload);
     }
 
     /// Fires the timers of `end` that are due.

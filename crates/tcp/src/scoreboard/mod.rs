@@ -41,8 +41,9 @@ pub use self::record::{Cause, Record, SegId, Tally};
 use self::transmissions::Ends;
 use crate::seq::Offset;
 
-/// The most segments that one event acknowledges, SACKs or marks. With more, several events follow each other.
-pub(crate) const AT_ONCE: usize = 4096;
+/// The most segments that one event acknowledges, SACKs, marks or sends. With more, several events follow each other.
+/// Fuzzers, whose windows are small, use a small number.
+pub(crate) const AT_ONCE: usize = if cfg!(fuzzing) { 8 } else { 2048 };
 
 /// The records of all outstanding segments. Plug-ins read it; only the sender changes it.
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,5 @@
-//! Work that would take too long for one event: an acknowledgment of more segments than [`AT_ONCE`], or marks on more.
+//! Work that would take too long for one event: an acknowledgment of more segments than [`AT_ONCE`], marks on more, or
+//! sending more.
 //!
 //! It is done in parts, each of them an event of its own at the same time: the deadline of the sender is now, until
 //! nothing is left. So an owner of many connections can serve the others in between. An ACK of a hundred thousand
@@ -21,13 +22,15 @@ pub(super) struct Backlog {
     forget_from: Option<SegId>,
     /// The retransmission timer expired: segments from here on may be marked lost.
     give_up_from: Option<SegId>,
+    /// How many segments more may be sent.
+    to_send: u32,
 }
 
 impl Backlog {
     /// When to go on: at once if anything is left.
     pub(super) fn due(&self) -> Instant {
-        let is_empty = self.ack.is_none() && self.forget_from.is_none() && self.give_up_from.is_none();
-        if is_empty { Instant::NEVER } else { self.since }
+        let has_marks = self.forget_from.is_some() || self.give_up_from.is_some();
+        if has_marks || self.ack.is_some() || self.to_send > 0 { self.since } else { Instant::NEVER }
     }
 }
 
@@ -46,6 +49,9 @@ impl Sender {
             self.transmit(now);
         } else if let Some(ack) = self.backlog.ack.take() {
             self.process_ack(now, &ack);
+        } else {
+            let burst = self.backlog.to_send;
+            self.send_rest(now, burst);
         }
         true
     }
@@ -83,6 +89,14 @@ impl Sender {
     fn leave_ack(&mut self, now: Instant, rest: AckInput) {
         self.backlog.ack = Some(rest);
         self.backlog.since = now;
+    }
+
+    /// So many segments more may be sent.
+    pub(super) fn leave_sending(&mut self, now: Instant, to_send: u32) {
+        self.backlog.to_send = to_send;
+        if to_send > 0 {
+            self.backlog.since = now;
+        }
     }
 
     pub(super) fn leave_forgetting(&mut self, now: Instant, from: SegId) {

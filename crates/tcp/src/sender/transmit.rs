@@ -6,7 +6,7 @@ use super::reaction::{Loss, Reaction, Recovery};
 use super::{Burst, Outgoing, Sender, context};
 use crate::config::{MaxWindowCaps, Retransmit};
 use crate::facts::Phase;
-use crate::scoreboard::{Cause, New, SegId};
+use crate::scoreboard::{AT_ONCE, Cause, New, SegId};
 
 /// New data that could be sent now.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,14 @@ impl Sender {
         }
     }
 
-    /// True if `burst` segments were sent and more could be.
+    /// Goes on with what one event could not send.
+    pub(super) fn send_rest(&mut self, now: Instant, burst: u32) {
+        if self.send_up_to(now, burst) {
+            self.burst = Burst::HeldBack;
+        }
+    }
+
+    /// True if `burst` segments were sent and more could be. What one event may not send is left for the next.
     fn send_up_to(&mut self, now: Instant, burst: u32) -> bool {
         self.restart_after_idle(now);
         self.set_pace(now);
@@ -55,7 +62,8 @@ impl Sender {
         if stop.is_none() {
             self.gate = Instant::ZERO;
         }
-        for _ in 0..burst {
+        let part = burst.min(AT_ONCE as u32);
+        for _ in 0..part {
             stop = if self.is_paced(now) { Some(Stop::Paced) } else { self.send_one(now).err() };
             if stop.is_some() {
                 break;
@@ -64,7 +72,13 @@ impl Sender {
         self.note_use_of_window(now, stop);
         self.note_app_limited(now);
         self.arm_timers(now);
-        stop.is_none()
+        let left = match burst {
+            _ if stop.is_some() => 0,
+            u32::MAX => u32::MAX,
+            _ => burst - part,
+        };
+        self.leave_sending(now, left);
+        stop.is_none() && left == 0
     }
 
     /// Notes whether the window was the reason to stop, or is full anyway. A stop because of pacing says nothing.

@@ -71,6 +71,7 @@ impl Part<dyn LossDetector> for Config {
             look_again: Instant::NEVER,
             silence: Silence::new(),
             newest: Newest { sent: Instant::ZERO, acked: Instant::NEVER },
+            gives_up: false,
         })
     }
 }
@@ -88,6 +89,8 @@ struct LearnedLateness {
     look_again: Instant,
     silence: Silence,
     newest: Newest,
+    /// Everything outstanding is being marked lost, in parts.
+    gives_up: bool,
 }
 
 /// The latest retransmission known to have arrived.
@@ -213,6 +216,10 @@ impl LearnedLateness {
                 self.look_again = self.look_again.min(overdue);
                 return;
             }
+            if verdicts.is_full() {
+                self.look_again = cx.now;
+                return;
+            }
             verdicts.repair(id);
             if is_first {
                 self.remember(cx, id, missed);
@@ -275,7 +282,12 @@ impl LearnedLateness {
 
     /// The probes were not answered: marks everything lost.
     fn give_up(&mut self, cx: &Context<'_>, is_first: bool, verdicts: &mut Verdicts) {
+        self.gives_up = false;
         for (id, _) in cx.board.in_send_order() {
+            if verdicts.is_full() {
+                (self.gives_up, self.look_again) = (true, cx.now);
+                break;
+            }
             verdicts.lost(id, Why::Deadline);
         }
         if is_first {
@@ -301,6 +313,7 @@ impl Plugin for LearnedLateness {
 impl LossDetector for LearnedLateness {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
         self.rounds.on_ack(cx, ack);
+        self.gives_up &= ack.newly.is_empty();
         self.learn(cx, ack);
         let silence = self.silence(cx);
         self.silence.on_ack(cx, !ack.newly.is_empty(), silence);
@@ -313,6 +326,7 @@ impl LossDetector for LearnedLateness {
         match self.silence.on_timer(cx, silence) {
             Some(probes) if probes > MAX_PROBES => self.give_up(cx, probes == MAX_PROBES + 1, verdicts),
             Some(_) => verdicts.probe(),
+            None if self.gives_up => self.give_up(cx, false, verdicts),
             None => {}
         }
     }

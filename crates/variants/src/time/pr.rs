@@ -188,6 +188,10 @@ impl SegmentClocks {
                 self.deadline = self.deadline.min(expires);
                 break;
             }
+            if verdicts.is_full() {
+                self.deadline = cx.now;
+                break;
+            }
             self.lose(cx, id, record, verdicts);
         }
     }
