@@ -58,9 +58,8 @@ impl Confusion {
             (Some(Label::Spurious), "spurious retransmission"),
             (None, "nothing"),
         ];
-        let names: Vec<String> = labels.iter().map(|(_, name)| format!(" {name} |")).collect();
-        let names = names.concat();
-        let mut text = format!("| happened, said |{names} cannot tell |\n|---|---|---|---|---|---|---|\n");
+        let names = labels.map(|(_, name)| name).join(" | ");
+        let mut text = format!("| happened, said | {names} | cannot tell |\n|---|---|---|---|---|---|---|\n");
         for (truth, name) in labels {
             let _ = write!(text, "| {name} |");
             for (said, _) in labels {
