@@ -297,7 +297,7 @@ def _six_flows(kind: str, later: Variant, delays: bool, seed: int) -> dict[str, 
     early, late = "uniform(0 s, 0.1 s)", "uniform(3 s, 3.1 s)"
     first = [{"name": f"set1 {i}", "start": early, "variant": conventional, "workload": transfer} for i in range(3)]
     then = [{"name": f"set2 {i}", "start": late, "workload": transfer} for i in range(3)]
-    scenario = {**FIXED, "path": path(*ways), "duration": f"{LONGEST_S} s", "flows": first + then}
+    scenario = {**FIXED, "path": path(*ways), "duration": f"{LONGEST_S} s", "flows": [*first, *then]}
     flows = reknit.simulate(None, later, scenario=scenario, seed=seed).groups
     return {
         name: (1000 * flows.filter(pl.col("group").str.starts_with(name))["goodput_mbit_s"]).to_list()
