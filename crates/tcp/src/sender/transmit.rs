@@ -8,6 +8,10 @@ use crate::config::{MaxWindowCaps, Retransmit};
 use crate::facts::Phase;
 use crate::scoreboard::{AT_ONCE, Cause, New, SegId};
 
+/// A segment keeps its first timestamp for so many transmissions, if at all. A newer one makes the receiver discard
+/// originals that are still on their way, so one or two lost retransmissions are no reason for it.
+const MAX_STAMPED_ALIKE: u16 = 4;
+
 /// New data that could be sent now.
 #[derive(Clone, Copy, Debug)]
 struct NewData {
@@ -290,8 +294,8 @@ impl Sender {
         }
         let Some(record) = self.board.get(id) else { return };
         let (start, end) = (record.start, record.end());
-        // Should the receiver have taken a later timestamp after all, it discards the first retransmission, too.
-        let repeats = self.repeats_timestamps() && record.transmissions == 2;
+        // Should the receiver have taken a later timestamp after all, it discards these retransmissions, too.
+        let repeats = self.repeats_timestamps() && record.transmissions <= MAX_STAMPED_ALIKE;
         let stamped = if repeats { record.first_sent } else { now };
         if let Some(snapshot) = &mut self.state.snapshot {
             snapshot.retransmitted += 1;

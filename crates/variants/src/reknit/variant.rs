@@ -45,7 +45,7 @@
 //!   window grows as in Linux, not by RFC 9438 §4.3. So neither `reknit` nor Linux gets more of a queue that they share.
 //! - *Probe.* There is no retransmission timer. If no ACK arrives for 1.5 round trips plus the wait, the sender sends a
 //!   probe. If two probes are not answered, everything outstanding is marked lost, as after a timeout.
-//! - *Timestamps.* If they were negotiated, the first retransmission of a segment carries the timestamp of the first
+//! - *Timestamps.* If they were negotiated, the first three retransmissions of a segment carry the timestamp of the first
 //!   transmission, so that the receiver does not discard the originals of later segments (PAWS, RFC 7323 §5). ACKs that
 //!   others have overtaken are read if they are at most 8 s late. Echoed timestamps are not used.
 //!
