@@ -19,7 +19,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::batches;
-use crate::base::early_exit::is_late;
 use crate::part::{Algorithm, Part};
 
 /// Which rule, with its parameters.
@@ -65,7 +64,7 @@ impl Part<dyn LimitedTransmit> for Config {
             Config::PerSack { windows } => Box::new(PerSack { windows, sacked: Segments::ZERO }),
             Config::EverySack => Box::new(EverySack { sacked: Segments::ZERO }),
             Config::Pipe => Box::new(Pipe),
-            Config::Pairs => Box::new(Pairs { late: Instant::ZERO }),
+            Config::Pairs => Box::new(Pairs { disorder: Instant::ZERO }),
         }
     }
 }
@@ -172,29 +171,27 @@ impl LimitedTransmit for Pipe {
     }
 }
 
-/// Pairs are sent again after this many round trips without a late segment.
-const CALM: u64 = 100;
+/// Pairs are sent again after this many round trips in order.
+const CALM: u64 = 10;
 
 /// A queue that is nearly full drops more of the segments that arrive in pairs. Where it is short, a sender of single
 /// segments takes more than its share from one of pairs.
 #[derive(Debug)]
 struct Pairs {
-    /// When a segment last arrived late.
-    late: Instant,
+    /// When something was last missing.
+    disorder: Instant,
 }
 
 impl Plugin for Pairs {}
 
 impl LimitedTransmit for Pairs {
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
-        if is_late(cx, ack) {
-            self.late = cx.now;
-        }
+        self.disorder = cx.now;
         Pipe.flight_limit(cx, ack)
     }
 
     fn batch(&self, cx: &Context<'_>, since: Duration) -> Option<Batch> {
-        let in_order = self.late == Instant::ZERO || cx.now.since(self.late) > cx.snd.srtt? * CALM;
+        let in_order = self.disorder == Instant::ZERO || cx.now.since(self.disorder) > cx.snd.srtt? * CALM;
         in_order.then(|| batches::of_linux(cx, since)).flatten()
     }
 }
