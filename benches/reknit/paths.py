@@ -2,13 +2,12 @@
 
 import json
 import statistics
-import subprocess
 import tempfile
 from pathlib import Path
 
 import captures
 
-from tools import DEVELOPMENT, PATHS, REKNIT, REPORT, capped, goal, matrix, percent, run, table
+from tools import DEVELOPMENT, PATHS, REPORT, capped, goal, matrix, percent, run, table
 
 COMPARED = ["reknit", "reknit-reno", "linux", "bbr", "bbr1", "pr", "rack", "rr-taes", "dsack-r", "sack"]
 # They reduce the window after a loss, and grow like CUBIC or Reno.
@@ -84,7 +83,7 @@ def comparison_goals(shares: dict[tuple[str, bool], dict[str, float]]) -> None:
 
 def published() -> None:
     """Count the lossless paths on which `reknit` is faster than each published variant."""
-    known = json.loads(subprocess.run([REKNIT, "variants", "--json"], check=True, capture_output=True).stdout)
+    known = json.loads(run("variants", "--json"))
     others = [one["name"] for one in known["variants"] if one["name"] not in OWN]
     shares = matrix("--seed", REPORT, *PATHS, "--lossless", "--variants", ",".join(["reknit", *others]), seeds=1)
     ours = shares["reknit", False]

@@ -59,7 +59,7 @@ def goal(what: str, asked: str, measured: str, *, holds: bool) -> None:
 
 def run(*arguments: str) -> str:
     """Return what the command prints."""
-    quiet = [] if arguments[0] == "simulate" else ["--quiet"]
+    quiet = [] if arguments[0] in ("simulate", "variants") else ["--quiet"]
     return subprocess.run([str(REKNIT), *arguments, *quiet], check=True, capture_output=True, text=True).stdout
 
 

@@ -67,7 +67,7 @@ pub extern "C" fn reknit_error() -> *const c_char {
     LAST.with(|last| last.borrow().as_ptr())
 }
 
-/// Runs `act`; a failure or a panic is remembered and becomes what `fail` makes of its code.
+/// Runs `act`. If it fails or panics, keeps the reason for `reknit_error`, and returns `fail` of the code.
 pub(crate) fn guarded<R>(fail: impl Fn(i32) -> R, act: impl FnOnce() -> Result<R, Failure>) -> R {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(result)) => result,
@@ -98,6 +98,11 @@ pub(crate) fn on_host<R>(
         host.is_broken = false; // not reached after a panic
         result
     })
+}
+
+/// The same for a function that returns only a code.
+pub(crate) fn run(host: *mut Host, act: impl FnOnce(&mut Host) -> Result<(), Failure>) -> i32 {
+    on_host(host, |code| code, |host| act(host).map(|()| OK))
 }
 
 /// A text from C.

@@ -9,7 +9,7 @@ use reknit_tcp::Config;
 use reknit_units::Instant;
 use reknit_variants::{Composition, Custom};
 
-use crate::call::{Failure, Host, OK, on_host, text};
+use crate::call::{Failure, Host, run, text};
 
 fn named(name: *const c_char) -> Result<Composition, Failure> {
     let variant = reknit_variants::find(text(name, "name")?).map_err(|error| Failure::invalid(error.to_string()))?;
@@ -38,88 +38,66 @@ fn changed(config: &Config, text: &str) -> Result<Config, Failure> {
     Ok(config)
 }
 
+/// The sockets to come use the variant.
+fn use_variant(stack: *mut Host, variant: impl FnOnce() -> Result<Composition, Failure>) -> i32 {
+    run(stack, |host| {
+        host.options.variant = Arc::new(variant()?);
+        Ok(())
+    })
+}
+
+/// An open socket uses the variant.
+fn set_variant(stack: *mut Host, now: u64, socket: u64, variant: impl FnOnce() -> Result<Composition, Failure>) -> i32 {
+    run(stack, |host| {
+        let composition = variant()?;
+        Ok(host.stack.set_variant(Instant::from_nanos(now), SocketId::from_bits(socket), &composition)?)
+    })
+}
+
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_use_variant(stack: *mut Host, name: *const c_char) -> i32 {
-    on_host(
-        stack,
-        |code| code,
-        |host| {
-            host.options.variant = Arc::new(named(name)?);
-            Ok(OK)
-        },
-    )
+    use_variant(stack, || named(name))
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_use_variant_toml(stack: *mut Host, toml: *const c_char) -> i32 {
-    on_host(
-        stack,
-        |code| code,
-        |host| {
-            host.options.variant = Arc::new(written(toml)?);
-            Ok(OK)
-        },
-    )
+    use_variant(stack, || written(toml))
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_use_options(stack: *mut Host, toml: *const c_char) -> i32 {
-    on_host(
-        stack,
-        |code| code,
-        |host| {
-            host.options.config = changed(&host.options.config, text(toml, "text")?)?;
-            Ok(OK)
-        },
-    )
+    run(stack, |host| {
+        host.options.config = changed(&host.options.config, text(toml, "text")?)?;
+        Ok(())
+    })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_set_variant(stack: *mut Host, now: u64, socket: u64, name: *const c_char) -> i32 {
-    on_host(
-        stack,
-        |code| code,
-        |host| {
-            let composition = named(name)?;
-            host.stack.set_variant(Instant::from_nanos(now), SocketId::from_bits(socket), &composition)?;
-            Ok(OK)
-        },
-    )
+    set_variant(stack, now, socket, || named(name))
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_set_variant_toml(stack: *mut Host, now: u64, socket: u64, toml: *const c_char) -> i32 {
-    on_host(
-        stack,
-        |code| code,
-        |host| {
-            let composition = written(toml)?;
-            host.stack.set_variant(Instant::from_nanos(now), SocketId::from_bits(socket), &composition)?;
-            Ok(OK)
-        },
-    )
+    set_variant(stack, now, socket, || written(toml))
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_set_options(stack: *mut Host, now: u64, socket: u64, toml: *const c_char) -> i32 {
-    on_host(
-        stack,
-        |code| code,
-        |host| {
-            let text = text(toml, "text")?;
-            let id = SocketId::from_bits(socket);
-            let mut parsed = Ok(());
-            host.stack.set_config(Instant::from_nanos(now), id, |config| match changed(config, text) {
-                Ok(new) => *config = new,
-                Err(failure) => parsed = Err(failure),
-            })?;
-            parsed.map(|()| OK)
-        },
-    )
+    run(stack, |host| {
+        let text = text(toml, "text")?;
+        let id = SocketId::from_bits(socket);
+        let mut parsed = Ok(());
+        host.stack.set_config(Instant::from_nanos(now), id, |config| match changed(config, text) {
+            Ok(new) => *config = new,
+            Err(failure) => parsed = Err(failure),
+        })?;
+        parsed
+    })
 }

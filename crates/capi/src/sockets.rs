@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use reknit_stack::{Error, ListenerId, Shutdown, SocketId};
 use reknit_units::{Duration, Instant};
 
-use crate::call::{Failure, Host, OK, buffer, bytes, on_host, store, text};
+use crate::call::{Failure, Host, buffer, bytes, on_host, run, store, text};
 
 /// `reknit_info` of the header.
 #[repr(C)]
@@ -56,14 +56,10 @@ pub extern "C" fn reknit_listen(stack: *mut Host, local: *const c_char, backlog:
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_unlisten(stack: *mut Host, now: u64, listener: u64) -> i32 {
-    on_host(
-        stack,
-        |code| code,
-        |host| {
-            host.stack.unlisten(Instant::from_nanos(now), ListenerId::from_bits(listener));
-            Ok(OK)
-        },
-    )
+    run(stack, |host| {
+        host.stack.unlisten(Instant::from_nanos(now), ListenerId::from_bits(listener));
+        Ok(())
+    })
 }
 
 /// See the header.
@@ -121,76 +117,60 @@ pub extern "C" fn reknit_write(stack: *mut Host, socket: u64, from: *const u8, l
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_finish(stack: *mut Host, now: u64, socket: u64) -> i32 {
-    on_host(
-        stack,
-        |code| code,
-        |host| {
-            host.stack.shutdown(Instant::from_nanos(now), SocketId::from_bits(socket), Shutdown::Write)?;
-            Ok(OK)
-        },
-    )
+    run(stack, |host| {
+        host.stack.shutdown(Instant::from_nanos(now), SocketId::from_bits(socket), Shutdown::Write)?;
+        Ok(())
+    })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_close(stack: *mut Host, now: u64, socket: u64) -> i32 {
-    on_host(
-        stack,
-        |code| code,
-        |host| {
-            host.stack.close(Instant::from_nanos(now), SocketId::from_bits(socket));
-            Ok(OK)
-        },
-    )
+    run(stack, |host| {
+        host.stack.close(Instant::from_nanos(now), SocketId::from_bits(socket));
+        Ok(())
+    })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_abort(stack: *mut Host, now: u64, socket: u64) -> i32 {
-    on_host(
-        stack,
-        |code| code,
-        |host| {
-            host.stack.abort(Instant::from_nanos(now), SocketId::from_bits(socket));
-            Ok(OK)
-        },
-    )
+    run(stack, |host| {
+        host.stack.abort(Instant::from_nanos(now), SocketId::from_bits(socket));
+        Ok(())
+    })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_get_info(stack: *mut Host, now: u64, socket: u64, into: *mut CInfo) -> i32 {
-    on_host(
-        stack,
-        |code| code,
-        |host| {
-            let now = Instant::from_nanos(now);
-            let found = host.stack.info(now, SocketId::from_bits(socket)).ok_or(Error::NoSocket)?;
-            let nanos = |time: Option<Duration>| time.map_or(0, Duration::as_nanos);
-            store(
-                into,
-                CInfo {
-                    acknowledged: found.tcp.acknowledged,
-                    unacknowledged: found.unacknowledged.0,
-                    readable: found.readable.0,
-                    cwnd: found.tcp.cwnd.0,
-                    ssthresh: found.tcp.ssthresh.map_or(u64::MAX, |ssthresh| ssthresh.0),
-                    flight_size: found.tcp.flight_size.0,
-                    snd_wnd: found.tcp.snd_wnd.0,
-                    srtt: nanos(found.tcp.srtt),
-                    min_rtt: nanos(found.tcp.min_rtt),
-                    rto: found.tcp.rto.as_nanos(),
-                    segments_sent: found.sent.sent.total(),
-                    retransmissions: found.sent.sent.retransmissions(),
-                    spurious_retransmissions: found.sent.spurious_retransmissions,
-                    timeouts: found.sent.timeouts,
-                    sacked: found.tcp.sacked.0,
-                    lost: found.tcp.lost.0,
-                    backoff: found.tcp.backoff,
-                    segment_size: u32::from(found.segment_size),
-                },
-            )?;
-            Ok(OK)
-        },
-    )
+    run(stack, |host| {
+        let now = Instant::from_nanos(now);
+        let found = host.stack.info(now, SocketId::from_bits(socket)).ok_or(Error::NoSocket)?;
+        let nanos = |time: Option<Duration>| time.map_or(0, Duration::as_nanos);
+        store(
+            into,
+            CInfo {
+                acknowledged: found.tcp.acknowledged,
+                unacknowledged: found.unacknowledged.0,
+                readable: found.readable.0,
+                cwnd: found.tcp.cwnd.0,
+                ssthresh: found.tcp.ssthresh.map_or(u64::MAX, |ssthresh| ssthresh.0),
+                flight_size: found.tcp.flight_size.0,
+                snd_wnd: found.tcp.snd_wnd.0,
+                srtt: nanos(found.tcp.srtt),
+                min_rtt: nanos(found.tcp.min_rtt),
+                rto: found.tcp.rto.as_nanos(),
+                segments_sent: found.sent.sent.total(),
+                retransmissions: found.sent.sent.retransmissions(),
+                spurious_retransmissions: found.sent.spurious_retransmissions,
+                timeouts: found.sent.timeouts,
+                sacked: found.tcp.sacked.0,
+                lost: found.tcp.lost.0,
+                backoff: found.tcp.backoff,
+                segment_size: u32::from(found.segment_size),
+            },
+        )?;
+        Ok(())
+    })
 }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use reknit_stack::{Event, Options, SocketOptions, Stack};
 use reknit_units::Instant;
 
-use crate::call::{Failure, Host, OK, buffer, bytes, free, guarded, list, on_host, store, text};
+use crate::call::{Failure, Host, buffer, bytes, free, guarded, list, on_host, run, store, text};
 
 /// `reknit_event` of the header.
 #[repr(C)]
@@ -66,14 +66,10 @@ pub extern "C" fn reknit_stack_free(stack: *mut Host) {
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_input(stack: *mut Host, now: u64, packet: *const u8, len: usize) -> i32 {
-    on_host(
-        stack,
-        |code| code,
-        |host| {
-            host.stack.on_packet(Instant::from_nanos(now), bytes(packet, len)?);
-            Ok(OK)
-        },
-    )
+    run(stack, |host| {
+        host.stack.on_packet(Instant::from_nanos(now), bytes(packet, len)?);
+        Ok(())
+    })
 }
 
 /// See the header.
@@ -104,14 +100,10 @@ pub extern "C" fn reknit_deadline(stack: *mut Host) -> u64 {
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_timer(stack: *mut Host, now: u64) -> i32 {
-    on_host(
-        stack,
-        |code| code,
-        |host| {
-            host.stack.on_timer(Instant::from_nanos(now));
-            Ok(OK)
-        },
-    )
+    run(stack, |host| {
+        host.stack.on_timer(Instant::from_nanos(now));
+        Ok(())
+    })
 }
 
 /// See the header.

@@ -65,9 +65,7 @@ impl TcpListener {
                 *state.waiting(id) = crate::network::Waiting::default();
                 return Poll::Ready(Ok((TcpStream::new(self.shared.clone(), id), peer)));
             }
-            if let Some(failure) = &state.failure {
-                return Poll::Ready(Err(io::Error::other(failure.clone())));
-            }
+            state.check_device()?;
             state.accepting.insert(self.id, cx.waker().clone());
             Poll::Pending
         })

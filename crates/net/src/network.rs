@@ -1,4 +1,4 @@
-//! A host on its own TCP: addresses, a device, and the state that its sockets share.
+//! A user-space host: addresses, a device, and the state that its sockets share.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -34,6 +34,11 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// The error of calls that would wait for a device that has failed.
+    pub(crate) fn check_device(&self) -> io::Result<()> {
+        self.failure.as_ref().map_or(Ok(()), |failure| Err(io::Error::other(failure.clone())))
+    }
+
     pub(crate) fn waiting(&mut self, id: SocketId) -> &mut Waiting {
         let index = id.index();
         if index >= self.waiting.len() {
@@ -108,7 +113,8 @@ impl Drop for Handle {
     }
 }
 
-/// A host with its own TCP. Copies are the same host; it ends when all of them and all of its sockets are gone.
+/// A host in user space, with its own TCP and addresses. Clones refer to the same host; it ends when all clones and all
+/// of its sockets are dropped.
 #[derive(Clone)]
 pub struct Network {
     pub(crate) shared: Arc<Handle>,

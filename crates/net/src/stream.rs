@@ -52,9 +52,7 @@ impl TcpStream {
 
     fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.shared.lock();
-        if let Some(failure) = &state.failure {
-            return Poll::Ready(Err(io::Error::other(failure.clone())));
-        }
+        state.check_device()?;
         match state.stack.state(self.id) {
             Some(State::SynSent | State::SynReceived) => {
                 state.waiting(self.id).write = Some(cx.waker().clone());
@@ -170,9 +168,7 @@ impl TcpStream {
         self.shared.with(|state, now| match act(&mut state.stack, now, self.id) {
             Ok(n) => Poll::Ready(Ok(n)),
             Err(Error::WouldBlock) => {
-                if let Some(failure) = &state.failure {
-                    return Poll::Ready(Err(io::Error::other(failure.clone())));
-                }
+                state.check_device()?;
                 waker(state.waiting(self.id)).replace(cx.waker().clone());
                 Poll::Pending
             }

@@ -7,6 +7,7 @@
 //! Each kind of stage is a file in `stages/`. To add one, add a file and a line in the list of stages.
 
 mod builtin;
+pub mod causes;
 pub mod error;
 mod flow;
 mod pipe;

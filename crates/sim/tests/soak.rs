@@ -6,34 +6,11 @@
 
 use std::sync::Arc;
 
+use reknit_path::causes::CAUSES;
 use reknit_path::{Direction, Phases, Profile, Variate};
 use reknit_sim::{Datagram, FlowSpec, Scenario, TraceEvent, Tracer, Transactions, Workload, run_traced};
 use reknit_units::{Bytes, Duration, Instant};
 use reknit_variants::{Family, VARIANTS, Variant};
-
-/// The paths of docs/causes.md.
-const CAUSES: [&str; 20] = [
-    "two-paths-50ms",
-    "survey",
-    "striping",
-    "switch-planes",
-    "route-cache",
-    "forwarding-lull",
-    "wireless-arq",
-    "satellite-arq",
-    "sudden-delays",
-    "outages",
-    "shared-slow-link",
-    "diffserv",
-    "manet",
-    "wlan-chain",
-    "ack-reordering",
-    "displaced",
-    "random-delay",
-    "reordering-in-series",
-    "drop-bursts",
-    "late-duplicates",
-];
 
 /// Pages, small requests and files. On average a flow sends about 6 packets per second, and less on a slow path.
 fn traffic(profile: &Profile) -> [Workload; 3] {
@@ -107,8 +84,8 @@ fn every_family_gets_on_for_long_over_every_cause_of_reordering() {
     let hours: Option<u64> = std::env::var("SOAK_HOURS").ok().map(|hours| hours.parse().expect("hours"));
     let only = std::env::var("SOAK_PATH").ok();
     let duration = Duration::from_secs(hours.map_or(120, |hours| hours * 3600));
-    for (turn, path) in CAUSES.into_iter().enumerate().filter(|(_, path)| only.as_ref().is_none_or(|only| only == path))
-    {
+    let paths = CAUSES.iter().map(|cause| cause.path).enumerate();
+    for (turn, path) in paths.filter(|(_, path)| only.as_ref().is_none_or(|only| only == path)) {
         let (result, watch) = run_traced(&scenario(path, turn, duration), Watch::default());
         let completed: Vec<u64> = result.transactions.iter().map(reknit_sim::TransactionStats::completed).collect();
         // The first two kinds of each family, in the second half of the run; a short one may be too short for some.

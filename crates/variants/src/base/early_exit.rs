@@ -2,6 +2,7 @@
 //! say nothing, and RTTs vary without a queue.
 
 use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::scoreboard::Record;
 use reknit_units::Duration;
 
 use super::hystart::HyStart;
@@ -20,22 +21,21 @@ impl Default for EarlyExit {
 }
 
 impl EarlyExit {
-    /// Takes the RTT sample of an ACK. Returns true if the ACK shows that a segment was late.
+    /// Takes the RTT sample of an ACK. Returns true if the ACK shows that a segment was late: it arrived twice, after later
+    /// ones without a retransmission, or sooner after its retransmission than any round trip took.
     pub(crate) fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         self.min_rtt = self.min_rtt.min(ack.rtt.unwrap_or(Duration::MAX));
         let mut records = ack.newly.iter().filter_map(|&id| cx.board.get(id));
-        is_late(cx, ack)
-            || records.any(|record| record.transmissions == 2 && cx.now.since(record.last_sent) < self.min_rtt)
+        let is_late = |record: &Record| match record.transmissions {
+            1 => record.first_above < cx.now,
+            2 => cx.now.since(record.last_sent) < self.min_rtt,
+            _ => false,
+        };
+        ack.dsack.is_some() || records.any(is_late)
     }
 
     /// Returns true if slow start ends.
     pub(crate) fn is_due(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         ack.rtt.is_some_and(|rtt| self.hystart.ends(cx, rtt, self.min_rtt))
     }
-}
-
-/// Returns true if the ACK reports a segment that arrived twice, or after later ones without a retransmission.
-pub(crate) fn is_late(cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
-    let mut records = ack.newly.iter().filter_map(|&id| cx.board.get(id));
-    ack.dsack.is_some() || records.any(|record| record.transmissions == 1 && record.first_above < cx.now)
 }

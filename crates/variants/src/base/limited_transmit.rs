@@ -64,7 +64,7 @@ impl Part<dyn LimitedTransmit> for Config {
             Config::PerSack { windows } => Box::new(PerSack { windows, sacked: Segments::ZERO }),
             Config::EverySack => Box::new(EverySack { sacked: Segments::ZERO }),
             Config::Pipe => Box::new(Pipe),
-            Config::Pairs => Box::new(Pairs { disorder: Instant::ZERO }),
+            Config::Pairs => Box::new(Pairs { disorder: None }),
         }
     }
 }
@@ -179,19 +179,20 @@ const CALM: u64 = 10;
 #[derive(Debug)]
 struct Pairs {
     /// When something was last missing.
-    disorder: Instant,
+    disorder: Option<Instant>,
 }
 
 impl Plugin for Pairs {}
 
 impl LimitedTransmit for Pairs {
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
-        self.disorder = cx.now;
+        self.disorder = Some(cx.now);
         Pipe.flight_limit(cx, ack)
     }
 
     fn batch(&self, cx: &Context<'_>, since: Duration) -> Option<Batch> {
-        let in_order = self.disorder == Instant::ZERO || cx.now.since(self.disorder) > cx.snd.srtt? * CALM;
+        let calm = cx.snd.srtt? * CALM;
+        let in_order = self.disorder.is_none_or(|disorder| cx.now.since(disorder) > calm);
         in_order.then(|| batches::of_linux(cx, since)).flatten()
     }
 }
