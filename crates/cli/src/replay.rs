@@ -17,9 +17,10 @@ use crate::{Failure, input, output};
 
 /// Compare variants on the path that a capture shows, in simulation.
 ///
-/// The bottleneck's rate and queue, and what happened to each packet behind it, are measured in the capture. Another sender
-/// meets what happened at the same time. The first line says whether the replay of the sender that was at work reproduces
-/// the captured throughput: if it does not, do not trust the rest. docs/replay.md describes how it works.
+/// The bottleneck's rate and queue, and what happened to each packet behind it, are measured in the capture. In the
+/// simulation, packets sent at the same time get the same delays and losses. The first line says whether the replay of
+/// the captured sender reproduces the captured throughput: if it does not, do not trust the rest. docs/replay.md
+/// describes how it works.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit replay slow.pcap
@@ -48,7 +49,7 @@ pub(crate) struct Args {
     /// The rate of the bottleneck, such as `100 Mbit/s` [default: measured]
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
-    /// How often to draw the fates of packets from those that were sent at about the same time
+    /// Runs of each variant, each with another draw of the recorded delays and losses
     #[arg(long, value_name = "N", default_value = "5", value_parser = input::whole::<1, MOST_SEEDS>)]
     draws: u32,
     /// Replay this much of the transfer, from its beginning [default: all, but at most 60 s]
@@ -177,7 +178,7 @@ fn path(replay: &Replay) -> String {
     )
 }
 
-/// The best variant, compared with the sender at work and with what is possible.
+/// The best variant, compared with the captured sender and with what is possible.
 fn best(replay: &Replay) -> String {
     let mean = |row: &&Row| row.goodput_mbit_s.mean;
     let rows = &replay.comparison.variants;

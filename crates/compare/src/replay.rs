@@ -15,13 +15,13 @@ use crate::{CompareOptions, Comparison, Error, Estimate, Experiment, Row, Scenar
 const KERNELS: [&str; 2] = ["linux", "bbr1"];
 /// The variants that are compared if none are named.
 pub const REPLAYED: [&str; 5] = ["linux", "bbr", "reknit", "rack", "pr"];
-/// The replay of the sender at work must come this close to the captured throughput.
+/// The replay of the captured sender must come this close to the captured throughput.
 pub const CLOSE: f64 = 0.15;
 /// The longest time that is replayed if none is given.
 const LONGEST: Duration = Duration::from_secs(60);
 /// The share of the time without data above which the application has limited the transfer.
 const MOST_IDLE: f64 = 0.1;
-/// So few lost and retransmitted packets, as a share, that senders do not differ in them.
+/// Below this share of lost and retransmitted packets, differences between senders mean nothing.
 const FEW: f64 = 0.002;
 
 /// What to replay.
@@ -33,7 +33,7 @@ pub struct ReplayOptions {
     pub variants: Vec<String>,
     /// Files with the user's own variants.
     pub variant_files: Vec<PathBuf>,
-    /// How often the fates of packets are drawn from those of packets sent at about the same time.
+    /// Runs of each variant, each with another draw of the recorded delays and losses.
     pub draws: u32,
     /// How much of the transfer is replayed, from its beginning; none: all, but at most a minute.
     pub duration: Option<Duration>,
@@ -75,11 +75,11 @@ pub struct Replay {
     pub path: ReplayedPath,
     /// What may make the replay wrong.
     pub warnings: Vec<String>,
-    /// The variants on that path, as in `reknit compare --json`. The seeds are draws of the packets' fates.
+    /// The variants on that path, as in `reknit compare --json`. Each seed draws the recorded delays and losses anew.
     pub comparison: Comparison,
 }
 
-/// Whether the replay of the sender that was at work reproduces the captured throughput.
+/// Whether the replay of the captured sender reproduces the captured throughput.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct ReplayCheck {
     /// The variant that stands for that sender.
@@ -108,7 +108,7 @@ pub struct ReplayedPath {
     pub queue_overflowed: bool,
     /// The shortest round trip, ms.
     pub round_trip_ms: f64,
-    /// Packets whose fate is known, retransmissions included.
+    /// Packets of which the capture shows whether they arrived, retransmissions included.
     pub packets: u64,
     /// Packets that were late behind the bottleneck.
     pub late: u64,
@@ -116,7 +116,7 @@ pub struct ReplayedPath {
     pub lost: u64,
     /// Packets that the queue dropped.
     pub queue_drops: u64,
-    /// The share of the time in which no data was on its way; null if the capture does not tell.
+    /// The share of the time in which no data was in flight; null if the capture does not show it.
     pub idle: Option<f64>,
 }
 
@@ -219,7 +219,7 @@ impl Replayer {
         let mut warnings = Vec::new();
         if let Some(idle) = path.idle.filter(|idle| *idle > MOST_IDLE) {
             warnings.push(format!(
-                "nothing was on its way {:.0} % of the time: the application paused, the replay does not",
+                "no data was in flight {:.0} % of the time: the application paused, the replay does not",
                 100.0 * idle
             ));
         }

@@ -1,4 +1,4 @@
-//! Capture files: whatever they contain, there is a result, and the path that it gives can be read.
+//! Capture files: any content gives a result, and the path file that is written can be read.
 
 use reknit_path::Profile;
 use reknit_trace::{Analyzer, MeasuredPath, Options, Place};

@@ -1,6 +1,6 @@
 //! A host with many sockets, whose network and applications do what the input says.
 //!
-//! Whatever happens, it keeps to its limits, every segment that it sends can be read, and when its applications have
+//! Checks: it keeps to its limits, every segment that it sends can be parsed, and when its applications have
 //! closed everything, nothing is left after the longest timeout.
 
 use std::collections::BTreeMap;

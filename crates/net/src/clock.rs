@@ -9,7 +9,7 @@ pub(crate) struct Clock {
     origin: Tokio,
 }
 
-/// Runtimes cannot wait for ever.
+/// The longest time that the runtime is asked to wait.
 const DAY: std::time::Duration = std::time::Duration::from_hours(24);
 const HEAD_START: std::time::Duration = std::time::Duration::from_hours(1);
 

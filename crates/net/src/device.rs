@@ -14,7 +14,7 @@ const EBUSY: i32 = 16;
 const ENODEV: i32 = 19;
 const EINVAL: i32 = 22;
 
-/// A TUN device that leads to the kernel. It vanishes when it is dropped.
+/// A TUN device to the kernel. It is removed when it is dropped.
 pub struct Device {
     fd: AsyncFd<SyncDevice>,
     /// Packets have a virtio header, and may be up to 64 KiB long.

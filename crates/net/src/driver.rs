@@ -16,10 +16,10 @@ const BATCH: usize = 32;
 const LARGEST: usize = (64 << 10) + 16;
 /// After this many batches in a row, other tasks of the thread run.
 const TURN: u32 = 8;
-/// How long connections that nobody uses any more may take to end, when the network ends.
+/// When the network is dropped, open connections have this long to send what is left and close.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Runs until nobody uses the network any more.
+/// Runs until the network and all of its sockets are dropped.
 pub(crate) async fn run(shared: Arc<Shared>, device: Device) {
     let mut end = End { shared, reason: "the runtime in which the network was started has ended".to_owned() };
     if let Err(error) = drive(&end.shared, &device).await {
@@ -27,7 +27,7 @@ pub(crate) async fn run(shared: Arc<Shared>, device: Device) {
     }
 }
 
-/// Tells everybody who still waits when the driver ends, also if its runtime drops it.
+/// Wakes all waiting tasks when the driver ends, even if its runtime drops it.
 struct End {
     shared: Arc<Shared>,
     reason: String,

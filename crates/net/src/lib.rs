@@ -1,7 +1,7 @@
 //! TCP sockets for tokio on reknit's own TCP, over a TUN device.
 //!
-//! [`Network`] is a host of its own: it has addresses, a TUN device that leads to the kernel, and one driver task that moves
-//! packets between the device and a [`reknit_stack::Stack`]. [`TcpListener`] and [`TcpStream`] are used like those of tokio.
+//! A [`Network`] has IP addresses of its own, a TUN device to the kernel, and one driver task that moves packets between
+//! the device and a [`reknit_stack::Stack`]. [`TcpListener`] and [`TcpStream`] are used like those of tokio.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {

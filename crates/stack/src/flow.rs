@@ -38,7 +38,8 @@ pub(crate) enum Purpose {
     Cookie(u64),
 }
 
-/// The secret of a stack. Without it, an attacker cannot choose flows that collide in the table, nor guess ports and cookies.
+/// The secret of a stack. Without it, an attacker cannot choose flows that collide in the table, or guess ports and
+/// cookies.
 #[derive(Clone, Copy)]
 pub(crate) struct Secret([u8; 16]);
 

@@ -1,9 +1,9 @@
 //! Two engines, their applications, a network that does what the input says, and possibly an attacker who sees every
 //! segment and sends its own to both.
 //!
-//! Whatever happens, every byte that is read is the one that was written at its position, no timer is missing, the work
-//! of each event is bounded, and nothing goes on for ever. Without an attacker, both streams arrive whole as soon as the
-//! network works, or an end says why not.
+//! Checks: the bytes read are those written, a timer runs while data is outstanding, the work per event is bounded, and
+//! the connection ends. Without an attacker, both streams arrive complete once the network works, or an end reports why
+//! not.
 
 mod end;
 mod options;

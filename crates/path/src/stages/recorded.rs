@@ -1,7 +1,7 @@
 //! A recorded path: each packet gets the delay or loss of a packet in a measurement, in order, or by time.
 //!
-//! By number, another sender than the measured one would meet an outage as many packets into the transfer, not as many
-//! seconds. By time, each packet gets what happened to one that was sent at about that time. The measured packets are
+//! By number, a faster or slower sender would meet an outage after as many packets, not after as many seconds. By time,
+//! each packet gets the delay or loss of one that was sent at about that time. The measured packets are
 //! used one after the other, because losses come in runs, and paths alternate. Once the next one is too far from the
 //! present (the sender is faster or slower than the measured one), another place near the present is drawn.
 
@@ -24,8 +24,8 @@ pub struct Recorded {
     pub packets: Vec<String>,
     /// A file with the same, one per line; `#` begins a comment.
     pub file: Option<PathBuf>,
-    /// When each of `packets` was sent, in order of time. A packet then gets the fate of one that was sent as long after
-    /// the beginning, instead of the one with its number.
+    /// When each of `packets` was sent, in order of time. A packet then gets the delay or loss of one that was sent at the
+    /// same time since the beginning, instead of the one with its number.
     #[serde(default)]
     pub at: Vec<Duration>,
     /// With `at`: how far in time that packet may be from its own time, if at least 32 are that close. With `0 ms`, it
@@ -213,7 +213,7 @@ mod tests {
         spec.checked().unwrap()
     }
 
-    /// The fates of packets that are sent at this interval.
+    /// The delays and losses of packets that are sent at this interval.
     fn fates(spec: &Recorded, interval: Duration, count: u64, seed: u64) -> Vec<(Duration, Option<Duration>)> {
         let mut stage = spec.build(StreamId { seed, stage: 0, phases: Phases::Drawn });
         let mut exits = Exits::default();

@@ -22,7 +22,7 @@ pub(super) struct Backlog {
     forget_from: Option<SegId>,
     /// The retransmission timer expired: segments from here on may be marked lost.
     give_up_from: Option<SegId>,
-    /// How many segments more may be sent.
+    /// How many more segments may be sent.
     to_send: u32,
 }
 
@@ -91,7 +91,7 @@ impl Sender {
         self.backlog.since = now;
     }
 
-    /// So many segments more may be sent.
+    /// `to_send` more segments may be sent in the next event.
     pub(super) fn leave_sending(&mut self, now: Instant, to_send: u32) {
         self.backlog.to_send = to_send;
         if to_send > 0 {

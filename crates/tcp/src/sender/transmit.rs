@@ -8,8 +8,8 @@ use crate::config::{MaxWindowCaps, Retransmit};
 use crate::facts::Phase;
 use crate::scoreboard::{AT_ONCE, Cause, New, SegId};
 
-/// A segment keeps its first timestamp for so many transmissions, if at all. A newer one makes the receiver discard
-/// originals that are still on their way, so one or two lost retransmissions are no reason for it.
+/// If retransmissions repeat the first timestamp, a segment carries it for this many transmissions. A newer one makes the
+/// receiver discard originals that are still in flight, so it is used only after several lost retransmissions.
 const MAX_STAMPED_ALIKE: u16 = 4;
 
 /// New data that could be sent now.

@@ -2,8 +2,8 @@
 //!
 //! Another sender fills the queue of the bottleneck differently, so its waits and drops must be simulated, and only what
 //! the rest of the path does can be taken from the capture. So the rate of the bottleneck is estimated (`rate.rs`), the
-//! measured packets are sent through a link with that rate (`link.rs`), and what the link does not explain is the fate of
-//! the packet (`fates.rs`): how much longer the whole path has become, how late it is, or that it was lost.
+//! measured packets are sent through a link with that rate (`link.rs`), and what the link does not explain happened
+//! behind it (`fates.rs`): the whole path became longer, or the packet was late or lost.
 
 mod fates;
 mod file;
@@ -26,7 +26,7 @@ const LEAST_PACKETS: usize = 10;
 /// More are left out.
 const MOST_PACKETS: usize = 300_000;
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Travelled {
     sent: Nanos,
@@ -61,7 +61,7 @@ pub struct MeasuredPath {
     pub overflowed: bool,
     /// The shortest round trip.
     pub round_trip: Duration,
-    /// Packets whose fate is known, retransmissions included.
+    /// Packets of which the capture shows whether they arrived, retransmissions included.
     pub packets: u64,
     /// Those that the bottleneck dropped.
     pub queue_drops: u64,
@@ -71,7 +71,7 @@ pub struct MeasuredPath {
     pub late: u64,
     /// From the first packet, and the handshake before it, to the last.
     pub duration: Duration,
-    /// The share of that time in which nothing was on its way: the application paused. None for captures at the
+    /// The share of that time in which no data was in flight: the application paused. None for captures at the
     /// receiver, which do not tell.
     pub idle: Option<f64>,
     /// By when how many bytes of data had arrived, in the order of time.
@@ -225,7 +225,7 @@ fn tick(journeys: &[Journey]) -> Option<f64> {
     Some(USUAL.into_iter().find(|usual| (tick / usual - 1.0).abs() < 0.1).unwrap_or(tick))
 }
 
-/// The share of the time in which no data was on its way, if the capture tells.
+/// The share of the time in which no data was in flight, if the capture shows it.
 fn idle(packets: &[Travelled], journeys: &[Journey]) -> Option<f64> {
     matches!(journeys.first()?.sent, Departure::At(_)).then(|| {
         let (first, mut busy_until) = (packets[0].sent, packets[0].sent);

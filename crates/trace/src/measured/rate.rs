@@ -1,8 +1,8 @@
 //! The rate of the bottleneck.
 //!
-//! Packets that were sent faster than the link can carry arrive one transmission time apart, whatever their sender does
-//! on average (Keshav's packet pairs). So the most frequent rate of such packets is that of the link. Jitter hides it; then
-//! the highest rate at which data arrived for a round trip remains, which is a lower limit.
+//! Packets that are sent faster than the rate of the link arrive one transmission time apart, even if the sender is slower
+//! on average (packet pairs, Keshav). So the most frequent rate of such packets is that of the link. If jitter hides it, the
+//! highest rate at which data arrived during a round trip is a lower limit.
 
 use reknit_units::Duration;
 
@@ -10,14 +10,14 @@ use super::{Nanos, Travelled};
 
 /// Rates whose ratio is at most this count as equal.
 const EQUAL: f64 = 1.1;
-/// How fast packets must have been sent compared with their arrival: first those that the link has spread. If there are none,
-/// those whose ACK clock keeps the distance that the link gave to earlier ones.
+/// The spacing at the sender must be below this share of the spacing at the receiver: first packets that the link has spread
+/// out, and if there are none, those that the ACK clock sends with the spacing of earlier ones.
 const SPREAD: [f64; 2] = [0.8, 1.05];
 const LEAST_RATE: f64 = 8_000.0;
 /// Pairs that are needed, and the share of them that must be equal.
 const LEAST_PAIRS: usize = 20;
 const LEAST_SHARE: f64 = 0.08;
-/// How far apart in the order of sending such packets may be.
+/// The largest distance of such packets in the order of sending.
 const MOST_APART: usize = 3;
 /// Below this share of the highest throughput, the most frequent rate is not that of the whole path.
 const LEAST_OF_THROUGHPUT: f64 = 0.7;
@@ -88,8 +88,8 @@ struct Group {
     bytes: u64,
 }
 
-/// The most frequent rate of packets that were sent faster than they arrived; none if no rate is frequent. Where packets take
-/// several paths in turn, it shows not between neighbours, but between the next but one or two.
+/// The most frequent rate of packets that were sent faster than they arrived; none if no rate is frequent. If packets take
+/// several paths alternately, every second or third packet shows it, not adjacent ones.
 fn pairs(packets: &[Travelled], spread: f64) -> Option<f64> {
     let runs = runs(packets);
     let rates = |apart: usize| -> Vec<f64> {
