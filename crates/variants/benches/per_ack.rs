@@ -18,6 +18,8 @@ use reknit_variants::{Composition, time::rack};
 
 /// One segment in this many is late.
 const PERIOD: u64 = 50;
+/// The time between two arrivals.
+const SPACING: Duration = Duration::from_micros(10);
 /// ACKs measured in each round.
 const TIMED: usize = 20_000;
 const ROUNDS: usize = 5;
@@ -27,9 +29,7 @@ fn sender(name: &str, flight: u32) -> Connection {
     let mut variant = (reknit_variants::find(name).expect("a known variant").compose)();
     if name == "rack" {
         // A reordering window of a whole round trip.
-        let min_rtt_window = Duration::from_millis(2); // the RTT of the first flight is almost zero
-        variant.loss_detector =
-            Arc::new(rack::Config { reo_wnd_divisor: 1, min_rtt_window, ..rack::Config::default() });
+        variant.loss_detector = Arc::new(rack::Config { reo_wnd_divisor: 1, ..rack::Config::default() });
     }
     let composition = Composition {
         dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(u32::MAX / 2) }),
@@ -45,6 +45,8 @@ fn measure(name: &str, flight: u32, holes: u64) -> f64 {
     let mut receiver = common::receiver(&Composition::default(), common::config(flight));
     let mut now = Instant::ZERO + Duration::from_millis(10);
     let first = common::open(&mut sender, &mut receiver, now);
+    // All of the first flight was sent at once. It arrives a round trip of the later ones after that.
+    now = now + SPACING * u64::from(flight);
     // Segments travel in a queue; one in each period waits until `holes` periods have passed.
     let mut queue: VecDeque<Segment> = first.into();
     let mut late: VecDeque<(u64, Segment)> = VecDeque::new();
@@ -54,7 +56,7 @@ fn measure(name: &str, flight: u32, holes: u64) -> f64 {
     let in_order = u64::from(flight) * 2;
     let warm_up = in_order + holes * PERIOD * 2;
     while timed < TIMED {
-        now = now + Duration::from_micros(10);
+        now = now + SPACING;
         let Some(segment) = queue.pop_front() else { break };
         arrivals += 1;
         let due = late.front().is_some_and(|(at, _)| *at <= arrivals);
