@@ -6,10 +6,13 @@ mod checksums;
 mod engine;
 mod files;
 mod input;
+mod inputs;
 mod packets;
 mod scripts;
 mod segments;
 mod stack;
+
+pub use inputs::Changes;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -48,10 +51,16 @@ pub fn run(name: &str, data: &[u8]) {
 /// Segments that connections have got from targets so far.
 static SEGMENTS: AtomicU64 = AtomicU64::new(0);
 
+/// The segments that connections have got from targets so far.
+#[must_use]
+pub fn segments() -> u64 {
+    SEGMENTS.load(Ordering::Relaxed)
+}
+
 /// Prints this number when it has passed the next million.
 pub fn report_segments() {
     static NEXT: AtomicU64 = AtomicU64::new(1_000_000);
-    let segments = SEGMENTS.load(Ordering::Relaxed);
+    let segments = segments();
     if segments >= NEXT.load(Ordering::Relaxed) {
         NEXT.store(segments + 1_000_000, Ordering::Relaxed);
         eprintln!("segments so far: {segments}");

@@ -48,6 +48,12 @@ pub fn update(file: &str, text: &str) -> Result<String, ScriptError> {
     if let Some(last) = script.lines.last() {
         writer.flush(&mut engine, last.at).map_err(|error| refuse(last.number, error))?;
     }
+    if writer.now.is_none() {
+        return Err(refuse(
+            1,
+            "every line is a segment that the connection sends, and it sends none; add a call".to_owned(),
+        ));
+    }
     writer.lines.append(&mut comments);
     Ok(writer.lines.join("\n") + "\n")
 }

@@ -7,13 +7,15 @@
 //! acknowledgment would have arrived: one smoothed round-trip time after it was sent. Duplicate ACKs and time since
 //! transmission do not mark segments lost, and there is no retransmission timer.
 //!
-//! **State.** When to probe if no ACKs arrive, and how many probes have not been answered.
+//! **State.** When to probe if no ACKs arrive, how many probes have not been answered, and when recovery began.
 //!
 //! **Rules.**
 //! - A loss outside recovery reduces the window and begins recovery with PRR. Recovery ends, and growth resumes, when
 //!   everything that was outstanding at that time has been acknowledged, so each window of data causes at most one
 //!   reduction.
-//! - A loss in recovery is retransmitted.
+//! - A loss in recovery is retransmitted. If the segment was sent more than a round trip after the reduction, that was
+//!   not enough, and the loss causes another. Otherwise a window that the path cannot hold would stay as it is while
+//!   every retransmission of the first hole meets a full queue.
 //! - The window grows by the bytes delivered, including SACKed ones, and limits the pipe.
 //! - Growth and reduction are those of CUBIC (`oracle`) or Reno (`oracle-reno`). With `oracle-bbr`, a model of the path
 //!   sets the window and the rate (`bbr`), and is told about each loss.
@@ -29,7 +31,7 @@
 
 use std::sync::Arc;
 
-use reknit_tcp::facts::{AckFacts, Context};
+use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::scoreboard::{Cause, SegId};
 use reknit_tcp::seams::{LossDetector, Plugin, Verdicts, Why};
 use reknit_units::{Duration, Instant};
@@ -101,13 +103,14 @@ impl Algorithm for Config {
 
 impl Part<dyn LossDetector> for Config {
     fn build(&self) -> Box<dyn LossDetector> {
-        Box::new(Oracle { silence: Silence::new() })
+        Box::new(Oracle { silence: Silence::new(), recovery_began: Instant::NEVER })
     }
 }
 
 #[derive(Debug)]
 struct Oracle {
     silence: Silence,
+    recovery_began: Instant,
 }
 
 /// How long to wait before a probe.
@@ -115,7 +118,13 @@ fn silence(cx: &Context<'_>) -> Duration {
     cx.snd.srtt.unwrap_or(cx.config.initial_rto) * 2
 }
 
-impl Plugin for Oracle {}
+impl Plugin for Oracle {
+    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        if turn == Turn::EnterRecovery {
+            self.recovery_began = cx.now;
+        }
+    }
+}
 
 impl LossDetector for Oracle {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, _verdicts: &mut Verdicts) {
@@ -140,7 +149,12 @@ impl LossDetector for Oracle {
         true
     }
 
-    fn on_told(&mut self, _cx: &Context<'_>, id: SegId, verdicts: &mut Verdicts) {
+    fn on_told(&mut self, cx: &Context<'_>, id: SegId, verdicts: &mut Verdicts) {
+        let answered_until = self.recovery_began + cx.snd.srtt.unwrap_or_default();
+        let is_new = cx.board.get(id).is_some_and(|record| record.last_sent > answered_until);
+        if cx.snd.phase == Phase::Recovery && is_new {
+            verdicts.event(id);
+        }
         verdicts.lost(id, Why::Told);
     }
 }
