@@ -44,6 +44,7 @@ impl Sender {
         self.state.phase = fresh.state.phase;
         self.state.snapshot = None;
         self.state.frozen_until = fresh.state.frozen_until;
+        self.state.rto = fresh.state.rto;
         if let Some(srtt) = self.state.srtt {
             self.plugins.rto_estimator.on_sample(&self.config, srtt);
         }
