@@ -32,7 +32,7 @@ def read(path: Path, variant: str, loss: float, seed: int, duration: str = "20 s
     """Trace a bulk transfer."""
     import reknit
 
-    run, acked, last = Run(), {}, None
+    run, acked, last, threshold = Run(), {}, 0, None
     for row in reknit.trace(str(path), variant, seed=seed, loss=loss, duration=duration).iter_rows(named=True):
         now, key = row["time_s"], (row["segment"], row["transmission"])
         data = row["direction"] == "forward" and row["length_bytes"] > 0
@@ -47,9 +47,11 @@ def read(path: Path, variant: str, loss: float, seed: int, duration: str = "20 s
         elif row["event"] == "deliver" and row["packet"] in acked:
             run.acks.append((acked[row["packet"]], now))
         if row["end"] == "sender" and row["cwnd_bytes"] is not None:
-            if last is not None and row["cwnd_bytes"] < 0.95 * last:
+            # PRR lowers cwnd step by step, so ssthresh shows when the window is reduced.
+            ssthresh = row["ssthresh_bytes"]
+            if ssthresh != threshold and ssthresh is not None and ssthresh < 0.95 * last:
                 run.reductions.append(now)
-            last = row["cwnd_bytes"]
+            threshold, last = ssthresh, row["cwnd_bytes"]
             run.waits.append((now, row.get("loss_detector.wait_ms") or 0.0))
     run.lost.sort()
     run.arrivals.sort()
