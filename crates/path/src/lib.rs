@@ -8,6 +8,7 @@
 
 mod builtin;
 pub mod causes;
+mod density;
 pub mod error;
 mod flow;
 mod pipe;
@@ -22,12 +23,13 @@ pub mod stages;
 mod train;
 
 pub use builtin::{NAMES, builtin};
+pub use density::Density;
 pub use flow::flow_hash;
 pub use pipe::{Lost, Packet, Pipe};
 pub use population::RandomPath;
 pub use profile::{Direction, Named, Profile, is_file_name, set};
 pub use random::{Phases, Stream, StreamId, Variate};
-pub use reordering::{Density, FreeRuns, Late, Reordering};
+pub use reordering::{FreeRuns, Late, Reordering};
 pub use router::{DropRange, Notice};
 pub use run_length::RunLengths;
 pub use schema::schema;

@@ -1,6 +1,6 @@
-//! Measures of reordering for packets that arrive one after the other, in bounded memory: RFC 4737 and RFC 5236.
+//! Measures of reordering for packets that arrive one after the other, in bounded memory: RFC 4737.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use reknit_units::{Duration, Instant};
 
@@ -8,8 +8,6 @@ use reknit_units::{Duration, Instant};
 const HORIZON: usize = 1 << 16;
 /// Degrees of `n`-reordering that are counted.
 const DEGREES: usize = 64;
-/// RFC 5236 §3.1: packets that arrive this much too late count as lost.
-const MOST_DISPLACEMENT: u64 = 1 << 12;
 
 /// A packet that arrived after a packet that was sent later (RFC 4737 §3.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,9 +53,16 @@ pub struct Reordering {
     reordered: u64,
     degrees: Vec<u64>,
     runs: FreeRuns,
+    /// Arrivals that are remembered, if they are limited more than usual.
+    limit: Option<usize>,
 }
 
 impl Reordering {
+    /// Remembers only this many arrivals, at least one: larger extents are reported as this one.
+    pub fn limit(&mut self, arrivals: usize) {
+        self.limit = Some(arrivals.clamp(1, HORIZON));
+    }
+
     /// Packet `number` arrives at `now`. Returns how late it is if it is reordered.
     pub fn on_arrival(&mut self, number: u64, now: Instant) -> Option<Late> {
         let position = self.arrived;
@@ -66,7 +71,7 @@ impl Reordering {
             Some((highest, ..)) if *highest > number => Some(self.lateness(number, position, now)),
             _ => {
                 self.maxima.push_back((number, position, now));
-                if self.maxima.len() > HORIZON {
+                if self.maxima.len() > self.limit.unwrap_or(HORIZON) {
                     self.maxima.pop_front();
                 }
                 None
@@ -131,79 +136,6 @@ impl Reordering {
     }
 }
 
-/// Reorder density and reorder buffer-occupancy density (RFC 5236 §§3.3, 3.4). Packets are numbered without gaps, and
-/// copies must be left out.
-#[derive(Clone, Debug, Default)]
-pub struct Density {
-    /// The next packet in order.
-    expected: u64,
-    /// Packets that arrived early, with the number of packets that arrived before them.
-    early: BTreeMap<u64, u64>,
-    /// Packets that will not arrive.
-    lost: BTreeSet<u64>,
-    /// What to add to a number of arrivals to get a receive index: lost packets have no index, so it is skipped (§3.2).
-    shift: u64,
-    arrived: u64,
-    displacements: BTreeMap<i64, u64>,
-    occupancy: BTreeMap<u64, u64>,
-}
-
-impl Density {
-    /// A measurement that begins with packet `first`.
-    pub fn starting_at(first: u64) -> Density {
-        Density { expected: first, shift: first, ..Density::default() }
-    }
-
-    /// Packet `number` arrives. Packets that arrive after they have been given up count as lost.
-    pub fn on_arrival(&mut self, number: u64) {
-        if number < self.expected || self.early.contains_key(&number) {
-            return;
-        }
-        self.early.insert(number, self.arrived);
-        self.arrived += 1;
-        self.release();
-        while self.early.first_key_value().is_some_and(|(_, before)| self.arrived > before + MOST_DISPLACEMENT) {
-            let next = self.expected;
-            self.on_lost(next);
-        }
-        *self.occupancy.entry(self.early.len() as u64).or_default() += 1;
-    }
-
-    /// Packet `number` will not arrive.
-    pub fn on_lost(&mut self, number: u64) {
-        if number >= self.expected && !self.early.contains_key(&number) && self.lost.len() < HORIZON {
-            self.lost.insert(number);
-            self.release();
-        }
-    }
-
-    /// Packets that are now in order leave the buffer.
-    fn release(&mut self) {
-        loop {
-            if let Some(before) = self.early.remove(&self.expected) {
-                let index = before + self.shift;
-                let displacement = index.cast_signed() - self.expected.cast_signed();
-                *self.displacements.entry(displacement).or_default() += 1;
-            } else if self.lost.remove(&self.expected) {
-                self.shift += 1;
-            } else {
-                return;
-            }
-            self.expected += 1;
-        }
-    }
-
-    /// How many packets had each displacement: negative is early, positive late.
-    pub fn displacements(&self) -> impl Iterator<Item = (i64, u64)> {
-        self.displacements.iter().map(|(displacement, count)| (*displacement, *count))
-    }
-
-    /// After how many arrivals the buffer that restores the order held each number of packets.
-    pub fn occupancy(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.occupancy.iter().map(|(packets, count)| (*packets, *count))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,40 +148,48 @@ mod tests {
         (reordering, late)
     }
 
+    /// Extent and degree of each reordered packet.
+    fn extents(order: &[u64]) -> Vec<(u32, u32)> {
+        arrivals(order).1.iter().map(|late| (late.extent, late.degree)).collect()
+    }
+
     #[test]
-    fn examples_of_rfc_4737() {
-        // §10.1: 7 and 8 overtaken by 9 and 10.
-        let (reordering, late) = arrivals(&[1, 2, 3, 4, 5, 6, 9, 10, 7, 8, 11]);
-        assert_eq!(late.iter().map(|l| (l.extent, l.degree)).collect::<Vec<_>>(), [(2, 2), (3, 0)]);
-        assert_eq!(late[1].late, Duration::from_millis(3 * 68));
-        assert_eq!((reordering.arrived(), reordering.reordered()), (11, 2));
-        // §4.6: runs of 8 and 0 packets, and one that has not ended.
+    fn one_packet_is_reordered() {
+        // RFC 4737 §7.1.
+        let mut reordering = Reordering::default();
+        let numbers = [1, 2, 3, 5, 6, 7, 8, 4, 9, 10];
+        let times = [68, 88, 108, 148, 168, 188, 208, 210, 228, 248];
+        let late: Vec<Late> = numbers
+            .iter()
+            .zip(times)
+            .filter_map(|(number, at)| reordering.on_arrival(*number, Instant::ZERO + Duration::from_millis(at)))
+            .collect();
+        assert_eq!(late, [Late { extent: 4, late: Duration::from_millis(62), degree: 4 }]);
+        assert_eq!((reordering.arrived(), reordering.reordered()), (10, 1));
+    }
+
+    #[test]
+    fn two_packets_are_reordered() {
+        // §7.2: packet 5 is 1-reordered, and packet 6 is not n-reordered.
+        assert_eq!(extents(&[1, 2, 3, 4, 7, 5, 6, 8, 9, 10]), [(1, 1), (2, 0)]);
+    }
+
+    #[test]
+    fn three_packets_are_reordered() {
+        // §7.3.
+        let order = [1, 2, 3, 7, 8, 9, 10, 4, 5, 6, 11];
+        assert_eq!(extents(&order), [(4, 4), (5, 0), (6, 0)]);
+        let (reordering, _) = arrivals(&order);
+        assert_eq!([1, 3, 4, 5].map(|n| reordering.n_reordered(n)), [1, 1, 1, 0]);
+    }
+
+    #[test]
+    fn runs_between_reordered_packets() {
+        // §7.4: runs of 5, 0 and 5 packets, and one that has not ended.
+        let order = [1, 2, 3, 6, 7, 4, 5, 8, 9, 10, 12, 13, 11, 14, 15, 16];
+        let (reordering, late) = arrivals(&order);
+        assert_eq!(late.iter().map(|late| late.extent).collect::<Vec<_>>(), [2, 3, 2]);
         let runs = reordering.free_runs();
-        assert_eq!((runs.runs, runs.packets, runs.squares, runs.current), (2, 8, 64, 1));
-        // §5.4: 3-reordering of 1 after 2, 3, 4, and of nothing else.
-        let (reordering, _) = arrivals(&[2, 3, 4, 1, 5]);
-        assert_eq!([1, 3, 4].map(|n| reordering.n_reordered(n)), [1, 1, 0]);
-    }
-
-    #[test]
-    fn example_of_rfc_5236() {
-        let mut density = Density::starting_at(1);
-        for number in [1, 4, 2, 5, 3, 6, 7, 8] {
-            density.on_arrival(number);
-        }
-        assert_eq!(density.displacements().collect::<Vec<_>>(), [(-2, 1), (-1, 1), (0, 4), (1, 1), (2, 1)]);
-        assert_eq!(density.occupancy().collect::<Vec<_>>(), [(0, 5), (1, 2), (2, 1)]);
-    }
-
-    #[test]
-    fn a_lost_packet_displaces_nothing() {
-        let mut density = Density::starting_at(1);
-        for number in [1, 2, 4, 5] {
-            density.on_arrival(number);
-        }
-        density.on_lost(3);
-        density.on_arrival(3); // too late: it has been given up
-        density.on_arrival(6);
-        assert_eq!(density.displacements().collect::<Vec<_>>(), [(0, 5)]);
+        assert_eq!((runs.runs, runs.packets, runs.squares, runs.current), (3, 10, 50, 3));
     }
 }

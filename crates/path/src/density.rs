@@ -1,0 +1,152 @@
+//! Reorder density and reorder buffer-occupancy density (RFC 5236).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lost packets that are remembered until the measures have passed them.
+const MOST_LOST: usize = 1 << 16;
+
+/// Both densities over a stream of arrivals. Packets are numbered without gaps in the order of sending, and copies must be
+/// left out. Losses that are known are reported before the arrival of packets that were sent later.
+#[derive(Clone, Debug, Default)]
+pub struct Density {
+    /// The displacement threshold, and the buffer-occupancy threshold (§§3.4, 3.9).
+    threshold: u64,
+    /// The receive index of the next arrival, if it is not that of a lost packet (§3.1).
+    index: u64,
+    /// The next packet in order (§3.7).
+    expected: u64,
+    /// Packets that arrived early, and wait in the buffer (§3.8).
+    early: BTreeSet<u64>,
+    /// Packets that will not arrive.
+    lost: BTreeSet<u64>,
+    displacements: BTreeMap<i64, u64>,
+    occupancy: BTreeMap<u64, u64>,
+}
+
+impl Density {
+    /// A measurement that begins with packet `first`.
+    pub fn starting_at(first: u64, threshold: u64) -> Density {
+        Density { threshold, index: first, expected: first, ..Density::default() }
+    }
+
+    /// Packet `number` arrives. Beyond the threshold it counts as lost.
+    pub fn on_arrival(&mut self, number: u64) {
+        if number < self.expected || self.early.contains(&number) {
+            return;
+        }
+        while self.lost.contains(&self.index) {
+            self.index += 1;
+        }
+        let displacement = self.index.cast_signed() - number.cast_signed();
+        if displacement.unsigned_abs() > self.threshold {
+            self.on_lost(number);
+            return;
+        }
+        self.index += 1;
+        *self.displacements.entry(displacement).or_default() += 1;
+        self.store(number);
+        *self.occupancy.entry(self.early.len() as u64).or_default() += 1;
+        let passed = self.index.min(self.expected);
+        while self.lost.first().is_some_and(|lost| *lost < passed) {
+            self.lost.pop_first();
+        }
+    }
+
+    /// The buffer of §7.2.
+    fn store(&mut self, number: u64) {
+        let is_full = self.early.len() as u64 >= self.threshold;
+        self.early.insert(number);
+        if is_full && let Some(first) = self.early.first() {
+            self.expected = self.expected.max(*first);
+        }
+        self.release();
+    }
+
+    /// Packets that are now in order leave the buffer.
+    fn release(&mut self) {
+        while self.early.remove(&self.expected) || self.lost.contains(&self.expected) {
+            self.expected += 1;
+        }
+    }
+
+    /// Packet `number` will not arrive.
+    pub fn on_lost(&mut self, number: u64) {
+        if number >= self.expected.min(self.index) && self.lost.len() < MOST_LOST {
+            self.lost.insert(number);
+            self.release();
+        }
+    }
+
+    /// How many packets had each displacement: negative is early, positive late.
+    pub fn displacements(&self) -> impl Iterator<Item = (i64, u64)> {
+        self.displacements.iter().map(|(displacement, count)| (*displacement, *count))
+    }
+
+    /// After how many arrivals the buffer that restores the order held each number of packets.
+    pub fn occupancy(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.occupancy.iter().map(|(packets, count)| (*packets, *count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Counts<K> = Vec<(K, u64)>;
+
+    fn density(threshold: u64, lost: &[u64], arrivals: &[u64]) -> (Counts<i64>, Counts<u64>) {
+        let mut density = Density::starting_at(1, threshold);
+        for number in lost {
+            density.on_lost(*number);
+        }
+        for number in arrivals {
+            density.on_arrival(*number);
+        }
+        (density.displacements().collect(), density.occupancy().collect())
+    }
+
+    #[test]
+    fn receive_indices_skip_lost_packets() {
+        // RFC 5236 §3.1, example 1; §3.3, example 3; §4, examples 4 and 5.
+        let displacements = |lost: &[u64], arrivals: &[u64]| density(8, lost, arrivals).0;
+        assert_eq!(displacements(&[], &[2, 1, 4, 5, 3]), [(-1, 3), (1, 1), (2, 1)]);
+        assert_eq!(displacements(&[2], &[1, 4, 3, 5, 3, 8, 7, 6]), [(-2, 1), (-1, 1), (0, 3), (1, 1), (2, 1)]);
+        assert_eq!(displacements(&[], &[1, 2, 3, 5, 4, 6]), [(-1, 1), (0, 4), (1, 1)]);
+        assert_eq!(displacements(&[4], &[1, 2, 5, 3, 6, 2]), [(-2, 1), (0, 3), (2, 1)]);
+    }
+
+    #[test]
+    fn early_packets_wait_in_the_buffer() {
+        // §3.8.
+        assert_eq!(density(8, &[], &[1, 2, 4, 5, 3]).1, [(0, 3), (1, 1), (2, 1)]);
+    }
+
+    #[test]
+    fn no_loss() {
+        // §8 a, tables 2 and 4.
+        let (displacements, occupancy) = density(4, &[], &[1, 4, 2, 5, 3, 6, 7, 8]);
+        assert_eq!(displacements, [(-2, 1), (-1, 1), (0, 4), (1, 1), (2, 1)]);
+        assert_eq!(occupancy, [(0, 5), (1, 2), (2, 1)]);
+    }
+
+    #[test]
+    fn a_loss() {
+        // §8 b: table 5 knows that packet 3 is lost, table 6 waits for it until the buffer is full.
+        assert_eq!(density(3, &[3], &[1, 2, 4, 5, 6, 7]).0, [(0, 6)]);
+        assert_eq!(density(3, &[], &[1, 2, 4, 5, 6, 7]).1, [(0, 3), (1, 1), (2, 1), (3, 1)]);
+    }
+
+    #[test]
+    fn a_copy() {
+        // §8 c, tables 7 and 8.
+        let (displacements, occupancy) = density(2, &[], &[1, 3, 2, 3, 4, 5]);
+        assert_eq!(displacements, [(-1, 1), (0, 3), (1, 1)]);
+        assert_eq!(occupancy, [(0, 4), (1, 1)]);
+    }
+
+    #[test]
+    fn packets_beyond_the_threshold_count_as_lost() {
+        let (displacements, occupancy) = density(2, &[], &[1, 9, 2, 3, 4]);
+        assert_eq!((displacements, occupancy), (vec![(0, 4)], vec![(0, 4)]));
+    }
+}
