@@ -81,6 +81,15 @@ impl Column {
         Column { folds_to: Some(width), ..Column::new(title, rank, Align::Left) }
     }
 
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// True for words, false for numbers.
+    pub(crate) fn is_text(&self) -> bool {
+        self.align == Align::Left
+    }
+
     /// The width of the column without folding.
     fn width(&self) -> usize {
         length(&self.title).max(self.widest_cell())

@@ -13,7 +13,7 @@ pub(crate) fn run(data: &[u8]) {
         return;
     }
     let at = [None, Some(Place::Sender), Some(Place::Middle), Some(Place::Receiver)][usize::from(how % 4)];
-    let mut analyzer = Analyzer::new(Options { at, journeys: true });
+    let mut analyzer = Analyzer::new(Options { at, journeys: true, marks: true });
     if let Err(error) = analyzer.read(file, &mut |_| {}) {
         assert!(!error.to_string().contains('\n'), "{error}");
     }

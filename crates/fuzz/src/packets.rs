@@ -23,7 +23,14 @@ pub(crate) fn run(data: &[u8]) {
     let _ = Decoded::read(&packet);
     let _ = Icmp::read(&packet);
     let link = LINKS[usize::from(how >> 1) % LINKS.len()];
-    let frame = Frame { number: 1, at: None, link, bytes: &packet, original_len: packet.len() + usize::from(how >> 7) };
+    let frame = Frame {
+        number: 1,
+        at: None,
+        interface: 0,
+        link,
+        bytes: &packet,
+        original_len: packet.len() + usize::from(how >> 7),
+    };
     let _ = packet::read(&frame);
     let mut changed = packet.clone();
     set_congested(&mut changed);

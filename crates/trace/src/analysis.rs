@@ -7,11 +7,12 @@ use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::densities::DensityReport;
 use crate::packet::Skipped;
 use crate::spread::Spread;
 use crate::stream::{Bill, Half, Stream};
 use crate::tally::Tally;
-use crate::{Analyzer, Confidence, Place, Reason, Side, Why};
+use crate::{Analyzer, Confidence, Place, Reason, SIDES, Why};
 
 /// The `n` for which `n`-reordered packets are counted.
 pub const N: [u32; 6] = [1, 2, 3, 5, 10, 20];
@@ -74,6 +75,8 @@ pub struct DirectionReport {
     pub verdicts: Verdicts,
     /// The reordering of the packets (RFC 4737), retransmissions left out.
     pub reordering: ReorderingReport,
+    /// The same in the measures of RFC 5236.
+    pub density: DensityReport,
     /// Runs of lost packets.
     pub loss_runs: LossRuns,
     /// How long data waited at the receiver behind missing data, seconds.
@@ -228,6 +231,20 @@ impl Analysis {
     }
 }
 
+impl Analysis {
+    /// Refuses a capture without TCP.
+    ///
+    /// # Errors
+    /// One line with the file's name.
+    pub fn refuse_without_tcp(&self) -> Result<(), String> {
+        if self.tcp_packets > 0 {
+            return Ok(());
+        }
+        let why = self.warnings.first().map_or(String::new(), |warning| format!("; {warning}"));
+        Err(format!("{}: none of its {} packets is TCP{why}", self.file, self.packets))
+    }
+}
+
 /// What is missing or odd.
 fn warnings(analyzer: &Analyzer) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -266,24 +283,26 @@ fn warnings(analyzer: &Analyzer) -> Vec<String> {
 }
 
 impl DirectionReport {
-    fn of(stream: &Stream, end: usize, (place, confidence): (Place, Confidence), tallies: &[Tally; 3]) -> Self {
+    pub(crate) fn of(
+        stream: &Stream,
+        end: usize,
+        (place, confidence): (Place, Confidence),
+        tallies: &[Tally; 3],
+    ) -> Self {
         let half = &stream.halves[end];
         let (first, last) = half.active.unwrap_or((stream.first, stream.first));
         let duration_s = last.since(first).as_secs_f64();
         let acknowledged_bytes = half.acknowledged();
         let per_second = |bytes: f64| if duration_s > 0.0 { bytes * 8e-6 / duration_s } else { 0.0 };
         let bill = half.rounds.bill();
-        let sides = [Side::Before, Side::Here, Side::After];
         let counted: Vec<&Tally> =
-            sides.into_iter().filter(|side| place.sees(*side)).map(|side| &tallies[side as usize]).collect();
-        let (reordering, waited) = match place {
-            Place::Receiver => (&half.before.reordering, half.before.waited),
-            // The worse of the two sides.
-            Place::Middle if half.before.reordering.ratio() > half.after.reordering.ratio() => {
-                (&half.before.reordering, half.after.waited)
-            }
-            Place::Sender | Place::Middle => (&half.after.reordering, half.after.waited),
-        };
+            SIDES.into_iter().filter(|side| place.sees(*side)).map(|side| &tallies[side as usize]).collect();
+        let waited = if place == Place::Receiver { half.before.waited } else { half.after.waited };
+        let (before, after) = (&half.before.reordering, &half.after.reordering);
+        // Between the hosts, the worse of the two sides.
+        let is_before = place == Place::Receiver || place == Place::Middle && before.ratio() > after.ratio();
+        let (reordering, disorder) =
+            if is_before { (before, &half.before.disorder) } else { (after, &half.after.disorder) };
         let mut report = DirectionReport {
             stream: stream.number,
             from: stream.ends[end].socket().to_string(),
@@ -300,6 +319,7 @@ impl DirectionReport {
             round_trip: round_trip(half),
             verdicts: Verdicts::of(&counted),
             reordering: ReorderingReport::of(reordering, &counted),
+            density: DensityReport::of(disorder),
             loss_runs: LossRuns::of(&counted),
             waited_s: waited.as_secs_f64(),
             cost: Cost::of(&bill, per_second),
@@ -317,7 +337,7 @@ impl DirectionReport {
     }
 
     /// Orders directions: the time that was lost, then what happened.
-    fn badness(&self) -> f64 {
+    pub(crate) fn badness(&self) -> f64 {
         let Verdicts { lost, reordered, spurious, cannot_tell, duplicated, .. } = &self.verdicts;
         let events = lost + reordered + 4 * spurious + cannot_tell + duplicated;
         self.waited_s * 100.0 + self.cost.lost_most_mbit_s * self.duration_s + events as f64

@@ -10,7 +10,7 @@ use crate::packet::{self, Skipped};
 use crate::stream::Log;
 use crate::streams::Streams;
 use crate::tally::Tally;
-use crate::{Analysis, Damage, Error, Event, Frame, Frames, Place, Side, Verdict};
+use crate::{Analysis, Damage, Error, Event, Frame, Frames, Mark, Place, Side, Verdict};
 
 /// What the user says about a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -19,6 +19,8 @@ pub struct Options {
     pub at: Option<Place>,
     /// Whether to keep when each packet was sent and when it arrived.
     pub journeys: bool,
+    /// Whether to tell what passed, for pictures ([`Analyzer::marks`]).
+    pub marks: bool,
 }
 
 /// The verdicts on both directions of a stream, by the side of the point of capture.
@@ -47,7 +49,8 @@ pub struct Analyzer {
 impl Analyzer {
     /// An analysis with `options`.
     pub fn new(options: Options) -> Analyzer {
-        let log = Log { journeys: options.journeys.then(Vec::new), ..Log::default() };
+        let log =
+            Log { journeys: options.journeys.then(Vec::new), marks: options.marks.then(Vec::new), ..Log::default() };
         Analyzer { options, log, ..Analyzer::default() }
     }
 
@@ -68,6 +71,7 @@ impl Analyzer {
     /// The next frame.
     pub fn on_frame(&mut self, frame: &Frame<'_>, observer: &mut dyn FnMut(&Event)) {
         self.frames += 1;
+        self.log.marks.iter_mut().for_each(Vec::clear);
         let (first, last) = self.span.unwrap_or_else(|| frame.at.map_or((0, 0), |at| (at, at)));
         let at = frame.at.unwrap_or(last);
         self.timeless += u64::from(frame.at.is_none());
@@ -103,6 +107,11 @@ impl Analyzer {
                 self.journeys.add(journey);
             }
         }
+    }
+
+    /// What passed with the last frame. Empty if the options do not ask for it.
+    pub fn marks(&self) -> &[Mark] {
+        self.log.marks.as_deref().unwrap_or_default()
     }
 
     /// The capture ends.

@@ -35,6 +35,52 @@ pub enum Reason {
     CaptureEnds,
 }
 
+impl Why {
+    /// As in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Why::FastRetransmit => "fast_retransmit",
+            Why::Timeout => "timeout",
+            Why::Probe => "probe",
+            Why::Unknown => "unknown",
+        }
+    }
+
+    /// In words, after "retransmitted".
+    pub const fn text(self) -> &'static str {
+        match self {
+            Why::FastRetransmit => "after duplicate ACKs or SACK blocks",
+            Why::Timeout => "after a timeout",
+            Why::Probe => "as a probe of the tail",
+            Why::Unknown => "for an unknown reason",
+        }
+    }
+}
+
+impl Reason {
+    /// As in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reason::SameHeaders => "same_headers",
+            Reason::NoDuplicateReports => "no_duplicate_reports",
+            Reason::SeveralTransmissions => "several_transmissions",
+            Reason::Forgotten => "forgotten",
+            Reason::CaptureEnds => "capture_ends",
+        }
+    }
+
+    /// In words, after "because".
+    pub const fn text(self) -> &'static str {
+        match self {
+            Reason::SameHeaders => "the original and its retransmission look the same",
+            Reason::NoDuplicateReports => "the receiver does not report duplicates",
+            Reason::SeveralTransmissions => "the data was sent more than twice",
+            Reason::Forgotten => "the data was acknowledged long ago",
+            Reason::CaptureEnds => "the capture ends",
+        }
+    }
+}
+
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
@@ -66,6 +112,9 @@ pub enum Side {
     /// After it: seen in the acknowledgments.
     After,
 }
+
+/// All sides, in their order.
+pub(crate) const SIDES: [Side; 3] = [Side::Before, Side::Here, Side::After];
 
 /// A verdict on one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,25 +12,34 @@
 mod advice;
 mod analysis;
 mod analyzer;
+mod densities;
 mod error;
 mod event;
 mod input;
 mod journey;
+mod mark;
 mod measured;
 pub mod packet;
 mod spread;
 mod stream;
 mod streams;
 mod tally;
+mod verdicts;
+mod watcher;
 
 pub use analysis::{
     Analysis, Cost, DirectionReport, LossRuns, N, OptionsReport, ReorderingReport, RoundTripReport, Verdicts,
 };
 pub use analyzer::{Analyzer, Options};
+pub use densities::DensityReport;
 pub use error::{Damage, Error};
+pub(crate) use event::SIDES;
 pub use event::{Event, Reason, Side, Verdict, Why};
 pub use input::{Frame, Frames};
 pub use journey::{Departure, Journey, Journeys};
+pub use mark::{Mark, Passed};
 pub use measured::MeasuredPath;
 pub use stream::{Confidence, Place};
 pub use streams::MOST_STREAMS;
+pub use verdicts::Events;
+pub use watcher::{MOST_FLOWS, Totals, Watcher};

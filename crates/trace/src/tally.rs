@@ -53,6 +53,11 @@ impl Tally {
         }
     }
 
+    /// Verdicts of all kinds.
+    pub(crate) fn all(&self) -> u64 {
+        self.lost + self.reordered + self.duplicated + self.spurious() + self.unknown.values().sum::<u64>()
+    }
+
     pub(crate) fn spurious(&self) -> u64 {
         self.spurious.values().sum()
     }

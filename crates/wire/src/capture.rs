@@ -14,6 +14,7 @@ const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const SECTION_LENGTH_UNKNOWN: u64 = u64::MAX;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
+const COMMENT: u16 = 1;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const END_OF_OPTIONS: [u8; 4] = [0; 4];
@@ -51,9 +52,24 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// Errors of the writer.
     pub fn interface(&mut self, name: &str) -> io::Result<Interface> {
-        let mut body = LINKTYPE_RAW.to_le_bytes().to_vec();
+        self.describe(LINKTYPE_RAW, Some(name))
+    }
+
+    /// Adds a point of observation whose packets begin with the header of this link layer: a LINKTYPE number of the pcap
+    /// registry.
+    ///
+    /// # Errors
+    /// Errors of the writer.
+    pub fn interface_with_link(&mut self, link: u16) -> io::Result<Interface> {
+        self.describe(link, None)
+    }
+
+    fn describe(&mut self, link: u16, name: Option<&str>) -> io::Result<Interface> {
+        let mut body = link.to_le_bytes().to_vec();
         body.extend([0; 6]); // reserved; packets are not truncated
-        option(&mut body, IF_NAME, name.as_bytes());
+        if let Some(name) = name {
+            option(&mut body, IF_NAME, name.as_bytes());
+        }
         option(&mut body, IF_TSRESOL, &[NANOSECONDS]);
         body.extend(END_OF_OPTIONS);
         self.block(INTERFACE_DESCRIPTION, &[&body])?;
@@ -66,6 +82,21 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// Errors of the writer.
     pub fn packet(&mut self, interface: Interface, at: Instant, packet: &[u8], original_len: usize) -> io::Result<()> {
+        self.commented(interface, at, packet, original_len, &[])
+    }
+
+    /// The same, with comments.
+    ///
+    /// # Errors
+    /// Errors of the writer.
+    pub fn commented(
+        &mut self,
+        interface: Interface,
+        at: Instant,
+        packet: &[u8],
+        original_len: usize,
+        comments: &[String],
+    ) -> io::Result<()> {
         let nanos = at.as_nanos();
         let fields = [
             interface.0,
@@ -74,7 +105,16 @@ impl<W: Write> Capture<W> {
             packet.len() as u32,
             original_len.max(packet.len()) as u32,
         ];
-        self.block(ENHANCED_PACKET, &[fields.map(u32::to_le_bytes).as_flattened(), packet])
+        let fields = fields.map(u32::to_le_bytes);
+        if comments.is_empty() {
+            return self.block(ENHANCED_PACKET, &[fields.as_flattened(), packet]);
+        }
+        let mut options = Vec::new();
+        for comment in comments {
+            option(&mut options, COMMENT, comment.as_bytes());
+        }
+        options.extend(END_OF_OPTIONS);
+        self.block(ENHANCED_PACKET, &[fields.as_flattened(), packet, padding(packet.len()), &options])
     }
 
     /// Ends the file.

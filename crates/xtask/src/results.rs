@@ -11,7 +11,7 @@ use reknit_compare::{
     Comparison, Completions, Cuts, Estimate, GroupSummary, Measured, Packets, Replay, ReplayCheck, ReplayedPath,
     Retransmissions, Row, RunSummary, Series,
 };
-use reknit_trace::{Analysis, Cost, DirectionReport, ReorderingReport, Verdicts};
+use reknit_trace::{Analysis, Cost, DensityReport, DirectionReport, ReorderingReport, Verdicts};
 use serde_json::Value;
 
 const PAGE: &str = "docs/json.md";
@@ -64,6 +64,7 @@ fn schema_of(name: &str) -> Option<Value> {
         "DirectionReport" => schema::of::<DirectionReport>(),
         "Verdicts" => schema::of::<Verdicts>(),
         "ReorderingReport" => schema::of::<ReorderingReport>(),
+        "DensityReport" => schema::of::<DensityReport>(),
         "Cost" => schema::of::<Cost>(),
         "Replay" => schema::of::<Replay>(),
         "ReplayCheck" => schema::of::<ReplayCheck>(),

@@ -1,5 +1,7 @@
 //! `reknit analyze`: what happened to the packets in a capture, what it cost, and what to do.
 
+mod annotate;
+mod html;
 mod show;
 
 use std::fs::File;
@@ -7,7 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use reknit_trace::{Analysis, Analyzer, DirectionReport, Journeys, MeasuredPath, Options, Place};
+use reknit_trace::{Analysis, Analyzer, DirectionReport, Frame, Frames, Journeys, MeasuredPath, Options, Place};
 use reknit_units::Rate;
 
 use crate::table::Screen;
@@ -21,6 +23,7 @@ use crate::{Failure, output};
 #[command(after_help = "Examples:
   reknit analyze slow.pcapng
   reknit analyze slow.pcap.gz --stream 3 --path slow.toml
+  reknit analyze slow.pcapng --html slow.html --annotate verdicts.pcapng
   tcpdump -i eth0 -s 128 -w - tcp | reknit analyze -")]
 pub(crate) struct Args {
     /// Captures; `-` is standard input
@@ -35,6 +38,12 @@ pub(crate) struct Args {
     /// Write the path of the worst connection as measured, for `reknit compare --path`
     #[arg(long, value_name = "FILE.toml")]
     path: Option<PathBuf>,
+    /// Write a page with plots, for any browser; it needs no network
+    #[arg(long, value_name = "FILE.html")]
+    html: Option<PathBuf>,
+    /// Copy the capture, with a comment at each packet to which something happened, for Wireshark
+    #[arg(long, value_name = "FILE.pcapng")]
+    annotate: Option<PathBuf>,
     /// Print JSON (docs/json.md; `reknit schema analysis`)
     #[arg(long)]
     json: bool,
@@ -62,9 +71,7 @@ impl From<At> for Place {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    if args.path.is_some() && args.files.len() > 1 {
-        return Err(Failure::Usage("--path writes one path; give it a single file".to_owned()));
-    }
+    check(args)?;
     let mut results = Vec::new();
     for file in &args.files {
         let (mut analysis, journeys) = read(file, args.at, args.path.is_some())?;
@@ -73,6 +80,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             let (_, measured) = measured_path(&analysis, &journeys, None)?;
             let failed = |error| Failure::Failed(format!("{}: {error}", path.display()));
             std::fs::write(path, measured.toml()).map_err(failed)?;
+        }
+        let options = Options { at: args.at.map(Place::from), ..Options::default() };
+        if let Some(to) = &args.html {
+            html::write(to, file, &analysis, options)?;
+        }
+        if let Some(to) = &args.annotate {
+            annotate::write(to, file, &analysis, options)?;
         }
         results.push(analysis);
     }
@@ -86,24 +100,55 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     output::print(&texts.join("\n"))
 }
 
+/// Files that are written are about one capture, and pages and annotated captures need to read it twice.
+fn check(args: &Args) -> Result<(), Failure> {
+    let written = [("--path", &args.path), ("--html", &args.html), ("--annotate", &args.annotate)];
+    for (name, _) in written.iter().filter(|(_, file)| file.is_some()) {
+        let refuse = |why: &str| Err(Failure::Usage(format!("{name} {why}")));
+        if args.files.len() > 1 {
+            return refuse("is about one capture; give it a single file");
+        }
+        if *name != "--path" && args.files.iter().any(|file| file.as_os_str() == "-") {
+            return refuse("reads the capture twice, and standard input cannot be; write it to a file first");
+        }
+    }
+    if let (Some(copy), [file]) = (&args.annotate, &args.files[..])
+        && std::fs::canonicalize(copy).ok().is_some_and(|copy| std::fs::canonicalize(file).ok() == Some(copy))
+    {
+        return Err(Failure::Usage(format!(
+            "--annotate {}: this is the capture itself; name another file",
+            copy.display()
+        )));
+    }
+    Ok(())
+}
+
 /// Reads one capture, and prints its warnings. The journeys of packets are kept if they are wanted.
 pub(crate) fn read(file: &Path, at: Option<At>, journeys: bool) -> Result<(Analysis, Journeys), Failure> {
     let name = file.display().to_string();
     let refuse = |error: &dyn std::fmt::Display| Failure::Failed(format!("{name}: {error}"));
     let reader: Box<dyn Read> =
         if name == "-" { Box::new(io::stdin().lock()) } else { Box::new(File::open(file).map_err(|e| refuse(&e))?) };
-    let mut analyzer = Analyzer::new(Options { at: at.map(Place::from), journeys });
+    let mut analyzer = Analyzer::new(Options { at: at.map(Place::from), journeys, ..Options::default() });
     analyzer.read(reader, &mut |_| {}).map_err(|error| refuse(&error))?;
     let (mut analysis, journeys) = analyzer.finish_with_journeys(&mut |_| {});
     analysis.file.clone_from(&name);
-    if analysis.tcp_packets == 0 {
-        let why = analysis.warnings.first().map_or(String::new(), |warning| format!("; {warning}"));
-        return Err(refuse(&format!("none of its {} packets is TCP{why}", analysis.packets)));
-    }
+    analysis.refuse_without_tcp().map_err(Failure::Failed)?;
     for warning in &analysis.warnings {
         eprintln!("warning: {}: {warning}", analysis.file);
     }
     Ok((analysis, journeys))
+}
+
+/// Calls `each` with every frame of a capture that has been read once.
+fn frames(file: &Path, each: &mut dyn FnMut(&Frame<'_>)) -> Result<(), Failure> {
+    let refuse = |error: &dyn std::fmt::Display| Failure::Failed(format!("{}: {error}", file.display()));
+    let reader = File::open(file).map_err(|error| refuse(&error))?;
+    let mut frames = Frames::new(reader).map_err(|error| refuse(&error))?;
+    while let Some(frame) = frames.next_frame() {
+        each(&frame);
+    }
+    Ok(())
 }
 
 /// Keeps only the connection with this number, if one is given.

@@ -12,15 +12,7 @@ const MOST_ROWS: usize = 20;
 
 pub(super) fn text(analysis: &Analysis, screen: Screen) -> String {
     let width = screen.text_width();
-    let title = format!(
-        "{}: {} packets in {} s, {} TCP connection{}",
-        analysis.file,
-        whole(analysis.packets),
-        number(analysis.duration_s),
-        whole(analysis.streams),
-        if analysis.streams == 1 { "" } else { "s" },
-    );
-    let mut text = screen.heading(&title) + "\n\n";
+    let mut text = screen.heading(&title(analysis)) + "\n\n";
     let Some(worst) = analysis.directions.first() else {
         return text + "No connection carried data.\n";
     };
@@ -29,7 +21,7 @@ pub(super) fn text(analysis: &Analysis, screen: Screen) -> String {
         let _ = writeln!(text, "{}", table::wrap(&format!("- also: {more}"), width, 2));
     }
     text.push('\n');
-    text.push_str(&table::render(&columns(&analysis.directions), screen));
+    text.push_str(&table::render(&columns(&analysis.directions, MOST_ROWS), screen));
     let left_out = analysis.directions.len().saturating_sub(MOST_ROWS);
     if left_out > 0 {
         let _ = writeln!(text, "{left_out} more, to which less happened: --json.");
@@ -38,8 +30,19 @@ pub(super) fn text(analysis: &Analysis, screen: Screen) -> String {
     text
 }
 
+pub(super) fn title(analysis: &Analysis) -> String {
+    format!(
+        "{}: {} packets in {} s, {} TCP connection{}",
+        analysis.file,
+        whole(analysis.packets),
+        number(analysis.duration_s),
+        whole(analysis.streams),
+        if analysis.streams == 1 { "" } else { "s" },
+    )
+}
+
 /// The answer: what happened, on what path, what it cost, what to do, and how sure that is.
-fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
+pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
     let do_this = worst.advice.first().cloned().unwrap_or_else(|| "nothing: no packet was lost or late".to_owned());
     let lines =
         [("what", what(worst)), ("path", path(worst)), ("cost", cost(worst)), ("do", do_this), ("sure", sure(worst))];
@@ -83,6 +86,9 @@ fn path(worst: &DirectionReport) -> String {
         ),
         _ => "no packet was reordered".to_owned(),
     };
+    if let Some(packets) = worst.density.buffer_p99.filter(|packets| *packets > 0) {
+        let _ = write!(text, "; a buffer of {} packets restores the order (99 %)", whole(packets));
+    }
     let share = worst.verdicts.lost as f64 / worst.packets.max(1) as f64;
     let _ = write!(text, "; {} were lost", per_cent(share));
     if worst.verdicts.duplicated > 0 {
@@ -136,9 +142,9 @@ fn place(place: Place) -> &'static str {
     }
 }
 
-fn columns(directions: &[DirectionReport]) -> Vec<Column> {
+pub(super) fn columns(directions: &[DirectionReport], rows: usize) -> Vec<Column> {
     let of = |title, rank, align, cell: fn(&DirectionReport) -> String| {
-        Column::of(title, rank, align, directions.iter().take(MOST_ROWS), cell)
+        Column::of(title, rank, align, directions.iter().take(rows), cell)
     };
     let left = |title, rank, cell| of(title, rank, Align::Left, cell);
     let column = |title, rank, cell| of(title, rank, Align::Right, cell);
@@ -161,7 +167,7 @@ fn columns(directions: &[DirectionReport]) -> Vec<Column> {
     ]
 }
 
-fn whole(n: u64) -> String {
+pub(super) fn whole(n: u64) -> String {
     count(n as f64)
 }
 

@@ -23,6 +23,8 @@ pub struct Frame<'a> {
     pub number: u64,
     /// When it was captured, nanoseconds since 1970. None if the file does not say.
     pub at: Option<u64>,
+    /// The interface: its number in the file's section; 0 in files that have no interfaces.
+    pub interface: u32,
     /// The link layer: a LINKTYPE number of the pcap registry.
     pub link: u16,
     /// The captured bytes.
@@ -40,7 +42,7 @@ enum Format {
 /// What reading one record of a file gives.
 enum Next {
     /// A frame: its fields, and where its bytes are from the beginning of the buffer. The record has `len` bytes.
-    Frame { at: Option<u64>, link: u16, from: usize, to: usize, original_len: usize, len: usize },
+    Frame { at: Option<u64>, interface: u32, link: u16, from: usize, to: usize, original_len: usize, len: usize },
     /// A record without a frame.
     Other,
     /// The end of the file.
@@ -94,11 +96,11 @@ impl<'r> Frames<'r> {
                 Format::Pcapng(pcapng) => pcapng.next(&mut self.buffer),
             };
             match next {
-                Ok(Next::Frame { at, link, from, to, original_len, len }) => {
+                Ok(Next::Frame { at, interface, link, from, to, original_len, len }) => {
                     self.number += 1;
                     self.used = len;
                     let bytes = &self.buffer.bytes()[from..to];
-                    return Some(Frame { number: self.number, at, link, bytes, original_len });
+                    return Some(Frame { number: self.number, at, interface, link, bytes, original_len });
                 }
                 Ok(Next::Other) => {}
                 Ok(Next::End) => return None,

@@ -58,6 +58,14 @@ impl Pcap {
         }
         let at = u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * self.nanos_per_tick;
         let original_len = (original as usize).max(captured);
-        Ok(Next::Frame { at: Some(at), link: self.link, from: self.record_len, to: len, original_len, len })
+        Ok(Next::Frame {
+            at: Some(at),
+            interface: 0,
+            link: self.link,
+            from: self.record_len,
+            to: len,
+            original_len,
+            len,
+        })
     }
 }

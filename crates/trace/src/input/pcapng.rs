@@ -139,7 +139,15 @@ impl Pcapng {
         let at = interface.nanos(u64::from(high) << 32 | u64::from(low));
         let from = HEAD + FIELDS;
         let original_len = (original as usize).max(captured);
-        Next::Frame { at: Some(at), link: interface.link, from, to: from + captured, original_len, len }
+        Next::Frame {
+            at: Some(at),
+            interface: number,
+            link: interface.link,
+            from,
+            to: from + captured,
+            original_len,
+            len,
+        }
     }
 
     /// A simple packet block, which has no time.
@@ -152,7 +160,15 @@ impl Pcapng {
         let limit = if interface.snaplen == 0 { usize::MAX } else { interface.snaplen as usize };
         let captured = original.min(limit).min(body.len() - FIELDS);
         let from = HEAD + FIELDS;
-        Next::Frame { at: None, link: interface.link, from, to: from + captured, original_len: original, len }
+        Next::Frame {
+            at: None,
+            interface: 0,
+            link: interface.link,
+            from,
+            to: from + captured,
+            original_len: original,
+            len,
+        }
     }
 }
 

@@ -35,7 +35,7 @@ fn packet(endpoints: Endpoints) -> Vec<u8> {
 }
 
 fn read_bytes(link: u16, bytes: &[u8], original_len: usize) -> Result<Packet, Skipped> {
-    read(&Frame { number: 1, at: Some(0), link, bytes, original_len })
+    read(&Frame { number: 1, at: Some(0), interface: 0, link, bytes, original_len })
 }
 
 fn v4() -> Vec<u8> {

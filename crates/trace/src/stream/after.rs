@@ -4,6 +4,7 @@
 use reknit_path::Reordering;
 use reknit_units::{Duration, Instant};
 
+use super::disorder::Disorder;
 use super::half::Out;
 use super::ranges::{Delivery, Range, Ranges};
 use super::round_trip::RoundTrip;
@@ -53,6 +54,7 @@ pub(crate) struct After {
     pub(crate) waited: Duration,
     /// Packets in their order of arrival at the receiver, without retransmissions.
     pub(crate) reordering: Reordering,
+    pub(crate) disorder: Disorder,
     latest: Duration,
     /// Reports of duplicates.
     pub(crate) duplicates: u64,
@@ -171,7 +173,8 @@ impl After {
     }
 
     /// The first transmission of a range has arrived. True if it was late.
-    fn tell_arrival(&mut self, range: &Range, now: Instant, out: &mut Out<'_>) -> bool {
+    fn tell_arrival(&mut self, range: &mut Range, now: Instant, out: &mut Out<'_>) -> bool {
+        range.place_there = self.reordering.arrived() as u32;
         let Some(late) = self.reordering.on_arrival(range.order(), now) else { return false };
         self.latest = self.latest.max(late.late);
         let verdict = Verdict::Reordered { packets: late.extent, late: late.late };
@@ -212,8 +215,7 @@ impl After {
                 if by == 0 {
                     range.delivery = Delivery::Clear;
                     range.delivered_at = arrival_of_first(range, view.now, view.round_trip.smoothed());
-                    let range = range.clone();
-                    self.tell_arrival(&range, view.now, out);
+                    self.tell_arrival(range, view.now, out);
                 }
             }
             Delivery::Clear if usize::from(range.duplicates) > sent_again => {
@@ -278,6 +280,9 @@ impl After {
     /// A range is about to be forgotten: reports of its transmissions have had their time.
     pub(super) fn settle(&mut self, range: &Range, may_report: bool, out: &mut Out<'_>) {
         tell_journeys(range, out);
+        if range.is_delivered() {
+            self.disorder.on_settled(range.place_there);
+        }
         let bytes = (range.start, range.end);
         match range.delivery {
             Delivery::Open if !range.again.is_empty() => {
@@ -303,6 +308,7 @@ impl After {
     }
 
     pub(super) fn finish(&mut self, now: Instant) {
+        self.disorder.finish();
         if let Some(since) = self.waiting_since.take() {
             self.waited += now.since(since);
         }
@@ -320,7 +326,7 @@ fn clocked_by_acks(round_trip: &RoundTrip) -> Duration {
 }
 
 /// True if the first block reports a duplicate (RFC 2883 §4): it is acknowledged, or inside the second block.
-fn reports_duplicate(ack: u64, blocks: &[(u64, u64)]) -> bool {
+pub(super) fn reports_duplicate(ack: u64, blocks: &[(u64, u64)]) -> bool {
     match blocks {
         [first, ..] if first.1 <= ack => true,
         [first, second, ..] => second.0 <= first.0 && first.1 <= second.1,

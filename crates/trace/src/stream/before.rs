@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use reknit_path::Reordering;
 use reknit_units::{Duration, Instant};
 
+use super::disorder::{self, Disorder};
 use super::half::Out;
 use super::order::Clock;
 use super::ranges::{Origin, Range, Ranges, Sighting};
@@ -28,6 +29,7 @@ pub(crate) struct Before {
     pub(crate) waited: Duration,
     /// Packets in their order of arrival, without retransmissions.
     pub(crate) reordering: Reordering,
+    pub(crate) disorder: Disorder,
     latest: Duration,
 }
 
@@ -151,10 +153,17 @@ impl Before {
         out.tell(Side::Before, range.first, bytes, Verdict::Spurious(why));
         if is_original {
             range.origin = Origin::Settled;
+            range.place_here = self.reordering.arrived() as u32;
             self.tell_late(bytes, seen, out);
         } else {
             range.first = seen; // a retransmission too, and now the earliest
         }
+    }
+
+    /// The place of the packet that has just passed in the order of arrival.
+    pub(super) fn place(&self, origin: Origin) -> u32 {
+        let is_counted = origin == Origin::Original;
+        if is_counted { (self.reordering.arrived() as u32).wrapping_sub(1) } else { disorder::NONE }
     }
 
     /// The frontier after new data.
@@ -181,7 +190,8 @@ impl Before {
     }
 
     /// A range is about to be forgotten: if its original has not come by now, it was lost.
-    pub(super) fn settle(range: &Range, clock: &Clock, out: &mut Out<'_>) {
+    pub(super) fn settle(&mut self, range: &Range, clock: &Clock, out: &mut Out<'_>) {
+        self.disorder.on_settled(range.place_here);
         let stamp = |seen: &Sighting| seen.tsval.map_or(Departure::Unknown, Departure::Stamp);
         match range.origin {
             Origin::Original => out.travelled(Side::Before, range, stamp(&range.first), Some(range.first.at)),
@@ -201,6 +211,7 @@ impl Before {
     }
 
     pub(super) fn finish(&mut self, now: Instant) {
+        self.disorder.finish();
         if let Some(since) = self.waiting_since.take() {
             self.waited += now.since(since);
         }

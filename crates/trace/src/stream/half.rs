@@ -4,15 +4,16 @@ use std::cmp::Ordering;
 
 use reknit_units::{Duration, Instant};
 
-use super::after::After;
+use super::after::{After, reports_duplicate};
 use super::before::{Before, Marks};
 use super::bill::Rounds;
+use super::disorder;
 use super::order::Clock;
 use super::ranges::{Again, Delivery, Origin, Range, Ranges, Sighting};
 use super::round_trip::RoundTrip;
 use crate::journey::Departure;
 use crate::packet::{Flags, Packet, Segment};
-use crate::{Event, Journey, Reason, Side, Verdict, Why};
+use crate::{Event, Journey, Mark, Passed, Reason, Side, Verdict, Why};
 
 /// Where offsets begin, so that data from before the first captured packet has one too.
 const ORIGIN: u64 = 1 << 32;
@@ -27,6 +28,8 @@ pub(super) struct Arrival<'a> {
     pub(super) now: Instant,
     pub(super) frame: u64,
     pub(super) packet: &'a Packet,
+    /// The window that it allows, bytes; none if its scale is not known.
+    pub(super) window: Option<u32>,
     /// Ranges that one direction may remember.
     pub(super) most_ranges: usize,
 }
@@ -37,6 +40,8 @@ pub(crate) struct Log {
     pub(crate) events: Vec<Event>,
     /// None if nobody needs them.
     pub(crate) journeys: Option<Vec<Journey>>,
+    /// The same.
+    pub(crate) marks: Option<Vec<Mark>>,
 }
 
 /// Where the verdicts of one direction go.
@@ -54,6 +59,15 @@ impl Out<'_> {
         let settled = range.delivered_at.max(arrived.unwrap_or(range.delivered_at));
         if let Some(journeys) = &mut self.log.journeys {
             journeys.push(Journey { stream, end, side, sent, arrived, settled, len });
+        }
+    }
+
+    /// Reports what passes now.
+    pub(super) fn mark(&mut self, frame: u64, (from, to): (u64, u64), what: Passed) {
+        let (stream, end, at) = (self.stream, self.end, self.now);
+        if let Some(marks) = &mut self.log.marks {
+            let [from, to] = [from, to].map(|offset| offset.saturating_sub(ORIGIN));
+            marks.push(Mark { stream, end, frame, at, from, to, what });
         }
     }
 
@@ -182,9 +196,11 @@ impl Half {
         let origin = self.before.on_data((start, end), seen, &mut self.ranges, marks, out);
         self.rounds.on_data(segment.len, arrival.now, self.whole_round_trip());
         let is_again = self.note(start.max(self.ranges.floor), end, seen, origin, out);
-        if is_again || origin == Origin::Repair {
+        let is_retransmission = is_again || origin == Origin::Repair;
+        if is_retransmission {
             self.rounds.on_retransmission(arrival.frame);
         }
+        out.mark(arrival.frame, (start, end), if is_retransmission { Passed::Retransmission } else { Passed::Data });
         self.before.advance(&self.ranges, self.highest.max(end), arrival.now);
         self.highest = self.highest.max(end);
         self.after.on_sent(arrival.now);
@@ -229,6 +245,8 @@ impl Half {
                         delivery: if is_acked { Delivery::Clear } else { Delivery::Open },
                         delivered_at: seen.at,
                         duplicates: 0,
+                        place_here: self.before.place(origin),
+                        place_there: disorder::NONE,
                         again: Vec::new(),
                     };
                     self.ranges.insert(index, range);
@@ -284,6 +302,7 @@ impl Half {
         }
         let blocks = &blocks[..segment.blocks().len()];
         self.before.on_ack(ack.min(beyond), &self.ranges, arrival.now);
+        mark_ack(arrival, ack, blocks, out);
         let echo = segment.timestamps.map(|(_, echo)| echo);
         let mut view = super::after::View {
             ranges: &mut self.ranges,
@@ -308,9 +327,20 @@ impl Half {
         }
     }
 
+    /// Time passes without packets.
+    pub(super) fn on_tick(&mut self, now: Instant, out: &mut Out<'_>) {
+        self.forget(now, out);
+    }
+
+    /// Remembers fewer arrivals.
+    pub(super) fn limit(&mut self, arrivals: usize) {
+        self.before.reordering.limit(arrivals);
+        self.after.reordering.limit(arrivals);
+    }
+
     fn forget_one(&mut self, out: &mut Out<'_>) {
         if let Some(range) = self.ranges.pop_front() {
-            Before::settle(&range, &self.clock, out);
+            self.before.settle(&range, &self.clock, out);
             self.after.settle(&range, self.syn.is_some_and(|syn| syn.sack_permitted), out);
         }
     }
@@ -336,5 +366,15 @@ impl Half {
 
     pub(super) fn memory(&self) -> usize {
         self.ranges.len()
+    }
+}
+
+/// Reports an acknowledgment.
+fn mark_ack(arrival: &Arrival<'_>, ack: u64, blocks: &[(u64, u64)], out: &mut Out<'_>) {
+    let edge = arrival.window.map(|window| (ack + u64::from(window)).saturating_sub(ORIGIN));
+    out.mark(arrival.frame, (ack, ack), Passed::Ack { edge });
+    if let Some(first) = blocks.first() {
+        let what = if reports_duplicate(ack, blocks) { Passed::Duplicate } else { Passed::Sack };
+        out.mark(arrival.frame, *first, what);
     }
 }

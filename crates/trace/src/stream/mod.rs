@@ -3,6 +3,7 @@
 mod after;
 mod before;
 mod bill;
+mod disorder;
 mod half;
 mod order;
 mod place;
@@ -13,6 +14,7 @@ use reknit_units::Instant;
 
 use crate::packet::{Endpoint, Flags, Packet};
 pub(crate) use bill::Bill;
+pub(crate) use disorder::Disorder;
 use half::{Arrival, Out};
 pub(crate) use half::{Half, Log};
 pub use place::{Confidence, Place};
@@ -91,7 +93,8 @@ impl Stream {
         self.is_closing |= flags.has(Flags::FIN) || flags.has(Flags::RST);
         self.on_handshake(end, flags, now);
         self.on_timestamps(end, packet, now);
-        let arrival = Arrival { now, frame, packet, most_ranges };
+        let window = self.window(end, packet);
+        let arrival = Arrival { now, frame, packet, window, most_ranges };
         let stream = self.number;
         if flags.has(Flags::ACK) && !flags.has(Flags::RST) {
             let mut out = Out { stream, end: 1 - end as u8, now, log };
@@ -99,6 +102,18 @@ impl Stream {
         }
         let mut out = Out { stream, end: end as u8, now, log };
         self.halves[end].on_packet(&arrival, &mut out);
+    }
+
+    /// The window that `packet` allows, bytes; none if the handshake, which scales it (RFC 7323 §2.2), was not captured.
+    fn window(&self, end: usize, packet: &Packet) -> Option<u32> {
+        let scales = [end, 1 - end].map(|end| self.halves[end].syn.map(|syn| syn.window_scale));
+        let window = u32::from(packet.segment.window);
+        match scales {
+            _ if packet.segment.flags.has(Flags::SYN) => Some(window),
+            [Some(Some(own)), Some(Some(_))] => Some(window << own),
+            [Some(_), Some(_)] => Some(window),
+            _ => None,
+        }
     }
 
     /// The handshake gives the distance to each end.
@@ -140,6 +155,24 @@ impl Stream {
     pub(crate) fn place(&self, end: usize) -> (Place, Confidence) {
         let half = &self.halves[end];
         place::infer(half.near.least(), half.far.least(), [self.ttl[end], self.ttl[1 - end]])
+    }
+
+    /// Time passes without packets: decides what can be decided by now.
+    pub(crate) fn on_tick(&mut self, now: Instant, log: &mut Log) {
+        for end in 0..2 {
+            let mut out = Out { stream: self.number, end: end as u8, now, log };
+            self.halves[end].on_tick(now, &mut out);
+        }
+    }
+
+    /// Remembers at most this many arrivals of each direction.
+    pub(crate) fn limit(&mut self, arrivals: usize) {
+        self.halves.iter_mut().for_each(|half| half.limit(arrivals));
+    }
+
+    /// A FIN or RST passed.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.is_closing
     }
 
     /// The capture ends: decides what can be decided.

@@ -64,6 +64,9 @@ pub(super) struct Range {
     pub(super) delivered_at: Instant,
     /// Reports of duplicates (RFC 2883).
     pub(super) duplicates: u8,
+    /// The place of the first transmission in the order of arrival at the point of capture, and at the receiver.
+    pub(super) place_here: u32,
+    pub(super) place_there: u32,
     pub(super) again: Vec<Again>,
 }
 

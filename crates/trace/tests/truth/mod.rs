@@ -133,7 +133,7 @@ struct Tap {
 impl Tap {
     fn new(place: Place) -> Tap {
         Tap {
-            analyzer: Analyzer::new(Options { at: Some(place), journeys: false }),
+            analyzer: Analyzer::new(Options { at: Some(place), ..Options::default() }),
             packets: Vec::new(),
             events: Vec::new(),
         }
@@ -183,6 +183,7 @@ impl Tracer for Recorder {
         let frame = Frame {
             number: tap.packets.len() as u64,
             at: Some(now.as_nanos()),
+            interface: 0,
             link: 101,
             bytes: &self.packet[..self.packet.len() - len],
             original_len: self.packet.len(),

@@ -1,0 +1,88 @@
+//! `reknit analyze --annotate`: the capture with a comment at each packet to which something happened.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+use reknit_trace::{Analysis, Analyzer, Event, Events, Frame, Options, Side, Verdict};
+use reknit_units::Instant;
+use reknit_wire::{Capture, Interface};
+
+use crate::Failure;
+use crate::output::number;
+
+/// Writes the copy. The capture is read twice more: once for the verdicts, which come later than the packets that they are
+/// about, and once to copy it.
+pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, options: Options) -> Result<(), Failure> {
+    let mut analyzer = Analyzer::new(options);
+    let mut events = Events::default();
+    super::frames(capture, &mut |frame| analyzer.on_frame(frame, &mut |event| events.add(event)))?;
+    analyzer.finish(&mut |event| events.add(event));
+    let (events, left_out) = events.counted(analysis);
+    if left_out > 0 {
+        eprintln!("warning: {}: {left_out} verdicts have no comment: there are too many", to.display());
+    }
+    let failed = |error: io::Error| Failure::Failed(format!("{}: {error}", to.display()));
+    let mut copy = Copy::create(to).map_err(failed)?;
+    let mut events = events.into_iter().peekable();
+    let mut result = Ok(());
+    super::frames(capture, &mut |frame| {
+        let mut comments: Vec<String> = Vec::new();
+        while let Some(event) = events.next_if(|event| event.frame <= frame.number) {
+            let comment = comment(&event);
+            if event.frame == frame.number && !comments.contains(&comment) {
+                comments.push(comment);
+            }
+        }
+        if result.is_ok() {
+            result = copy.frame(frame, &comments);
+        }
+    })?;
+    result.and_then(|()| copy.capture.finish()).map_err(failed)
+}
+
+/// The copy.
+struct Copy {
+    capture: Capture<BufWriter<File>>,
+    /// By the number of the interface in the original, and its link layer.
+    interfaces: BTreeMap<(u32, u16), Interface>,
+    last: u64,
+}
+
+impl Copy {
+    fn create(to: &Path) -> io::Result<Copy> {
+        let capture = Capture::new(BufWriter::new(File::create(to)?))?;
+        Ok(Copy { capture, interfaces: BTreeMap::new(), last: 0 })
+    }
+
+    fn frame(&mut self, frame: &Frame<'_>, comments: &[String]) -> io::Result<()> {
+        let key = (frame.interface, frame.link);
+        let interface = if let Some(known) = self.interfaces.get(&key) {
+            *known
+        } else {
+            let new = self.capture.interface_with_link(frame.link)?;
+            *self.interfaces.entry(key).or_insert(new)
+        };
+        // A packet without a time gets that of the packet before.
+        self.last = frame.at.unwrap_or(self.last);
+        let at = Instant::from_nanos(self.last);
+        self.capture.commented(interface, at, frame.bytes, frame.original_len, comments)
+    }
+}
+
+/// What Wireshark shows.
+fn comment(event: &Event) -> String {
+    let text = match event.verdict {
+        Verdict::Lost if event.side == Side::After => "lost".to_owned(),
+        Verdict::Lost => "replaces a lost packet".to_owned(),
+        Verdict::Reordered { packets, late } => {
+            format!("late, not lost: overtaken by {packets} packets, {} ms late", number(late.as_secs_f64() * 1e3))
+        }
+        Verdict::Duplicated if event.side == Side::After => "the network copied this packet".to_owned(),
+        Verdict::Duplicated => "a copy that the network made".to_owned(),
+        Verdict::Spurious(why) => format!("spurious retransmission {}: the data was not lost", why.text()),
+        Verdict::Unknown(reason) => format!("cannot tell what happened: {}", reason.text()),
+    };
+    format!("reknit: {text}")
+}

@@ -1,0 +1,222 @@
+//! The points of the plots of one direction, thinned out to what a screen can show.
+
+use std::collections::BTreeMap;
+
+use reknit_trace::{DirectionReport, Event, Mark, Passed, Verdict};
+use reknit_units::Instant;
+use serde::Serialize;
+
+/// Strips of the offsets: points of one kind in the same time step and strip become one.
+const STRIPS: u64 = 400;
+/// Points of one kind for each time step, on average. Beyond, points are left out, and the page says so.
+const MOST_PER_STEP: usize = 3;
+
+/// A point, or several that are close together.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    /// Microseconds from the beginning of the plots.
+    at: u64,
+    /// The first packet's number in the file.
+    frame: u64,
+    from: u64,
+    to: u64,
+    /// Packets.
+    count: u64,
+    /// How late they were at most, microseconds, and by how many packets.
+    late: u64,
+    places: u64,
+}
+
+/// Points of one kind.
+#[derive(Debug, Default)]
+struct Series {
+    points: BTreeMap<(u64, u64), Point>,
+    left_out: u64,
+}
+
+/// The points in columns; times, numbers and offsets as differences to the point before, which are short.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Columns {
+    at: Vec<i64>,
+    frame: Vec<i64>,
+    from: Vec<i64>,
+    len: Vec<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    count: Vec<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    late: Vec<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    places: Vec<u64>,
+}
+
+/// What the page draws of one direction.
+#[derive(Debug, Serialize)]
+pub(super) struct Drawing {
+    /// Seconds from the beginning of the capture to that of the plots, and how long they are, microseconds.
+    starts_s: f64,
+    lasts_us: u64,
+    /// Microseconds that became one point.
+    step_us: u64,
+    left_out: u64,
+    data: Columns,
+    again: Columns,
+    ack: Columns,
+    edge: Columns,
+    sack: Columns,
+    duplicate: Columns,
+    lost: Columns,
+    reordered: Columns,
+    copied: Columns,
+    spurious: Columns,
+    unknown: Columns,
+}
+
+/// Collects the points of one direction.
+#[derive(Debug)]
+pub(super) struct Sketch {
+    first: Instant,
+    starts_s: f64,
+    lasts_us: u64,
+    step_us: u64,
+    strip: u64,
+    most: usize,
+    kinds: [Series; 11],
+}
+
+const DATA: usize = 0;
+const AGAIN: usize = 1;
+const ACK: usize = 2;
+const EDGE: usize = 3;
+const SACK: usize = 4;
+const DUPLICATE: usize = 5;
+const LOST: usize = 6;
+const REORDERED: usize = 7;
+const COPIED: usize = 8;
+const SPURIOUS: usize = 9;
+const UNKNOWN: usize = 10;
+
+impl Sketch {
+    /// For a direction whose marks begin at `first`, `starts_s` after the beginning of the capture, with about `steps`
+    /// points of each kind.
+    pub(super) fn new(direction: &DirectionReport, first: Instant, starts_s: f64, steps: u64) -> Sketch {
+        let whole = direction.packets <= steps;
+        #[expect(clippy::cast_sign_loss, reason = "durations are not negative")]
+        let lasts_us = (direction.duration_s * 1e6) as u64;
+        let step_us = if whole { 0 } else { lasts_us.div_ceil(steps).max(1) };
+        let strip = if whole { 0 } else { (direction.bytes / STRIPS).max(1) };
+        let most = if whole { usize::MAX } else { steps as usize * MOST_PER_STEP };
+        Sketch { first, starts_s, lasts_us, step_us, strip, most, kinds: <[Series; 11]>::default() }
+    }
+
+    /// Something passes.
+    pub(super) fn mark(&mut self, mark: &Mark) {
+        let point = self.point(mark.at, mark.frame, (mark.from, mark.to));
+        match mark.what {
+            Passed::Data => self.add(DATA, point),
+            Passed::Retransmission => self.add(AGAIN, point),
+            Passed::Ack { edge } => {
+                self.replace(ACK, point);
+                if let Some(edge) = edge {
+                    self.replace(EDGE, Point { from: edge, to: edge, ..point });
+                }
+            }
+            Passed::Sack => self.add(SACK, point),
+            Passed::Duplicate => self.add(DUPLICATE, point),
+        }
+    }
+
+    /// A verdict that counts.
+    pub(super) fn verdict(&mut self, event: &Event) {
+        let point = self.point(event.at, event.frame, (event.offset, event.offset + u64::from(event.len)));
+        match event.verdict {
+            Verdict::Lost => self.add(LOST, point),
+            Verdict::Reordered { packets, late } => {
+                self.add(REORDERED, Point { late: late.as_nanos() / 1_000, places: packets.into(), ..point });
+            }
+            Verdict::Duplicated => self.add(COPIED, point),
+            Verdict::Spurious(_) => self.add(SPURIOUS, point),
+            Verdict::Unknown(_) => self.add(UNKNOWN, point),
+        }
+    }
+
+    fn point(&self, at: Instant, frame: u64, (from, to): (u64, u64)) -> Point {
+        let at = at.since(self.first).as_nanos() / 1_000;
+        Point { at, frame, from, to: to.max(from), count: 1, late: 0, places: 0 }
+    }
+
+    fn add(&mut self, kind: usize, point: Point) {
+        // Points that are not thinned out are told apart by their number in the file.
+        let key = match self.step_us {
+            0 => (point.frame, point.from),
+            step => (point.at / step, point.from / self.strip),
+        };
+        let series = &mut self.kinds[kind];
+        if series.points.len() >= self.most && !series.points.contains_key(&key) {
+            series.left_out += 1;
+            return;
+        }
+        let known = series.points.entry(key).or_insert(Point { count: 0, ..point });
+        known.from = known.from.min(point.from);
+        known.to = known.to.max(point.to);
+        known.count += 1;
+        known.late = known.late.max(point.late);
+        known.places = known.places.max(point.places);
+    }
+
+    /// Of each time step the last point remains: of a line.
+    fn replace(&mut self, kind: usize, point: Point) {
+        let key = point.at.checked_div(self.step_us).unwrap_or(point.frame);
+        let series = &mut self.kinds[kind];
+        let highest = series.points.get(&(key, 0)).map_or(0, |known| known.to);
+        let to = point.to.max(if kind == ACK { highest } else { 0 });
+        series.points.insert((key, 0), Point { from: to, to, ..point });
+    }
+
+    pub(super) fn finish(self) -> Drawing {
+        let Sketch { starts_s, lasts_us, step_us, kinds, .. } = self;
+        let left_out = kinds.iter().map(|series| series.left_out).sum();
+        let mut all = kinds.map(Series::columns).into_iter();
+        let mut next = || all.next().unwrap_or_default();
+        Drawing {
+            starts_s,
+            lasts_us,
+            step_us,
+            left_out,
+            data: next(),
+            again: next(),
+            ack: next(),
+            edge: next(),
+            sack: next(),
+            duplicate: next(),
+            lost: next(),
+            reordered: next(),
+            copied: next(),
+            spurious: next(),
+            unknown: next(),
+        }
+    }
+}
+
+impl Series {
+    fn columns(self) -> Columns {
+        let mut points: Vec<Point> = self.points.into_values().collect();
+        points.sort_by_key(|point| (point.at, point.frame));
+        let mut columns = Columns::default();
+        let mut last = (0, 0, 0);
+        for point in &points {
+            columns.at.push(point.at.wrapping_sub(last.0).cast_signed());
+            columns.frame.push(point.frame.wrapping_sub(last.1).cast_signed());
+            columns.from.push(point.from.wrapping_sub(last.2).cast_signed());
+            columns.len.push(point.to - point.from);
+            last = (point.at, point.frame, point.from);
+        }
+        if points.iter().any(|point| point.count > 1) {
+            columns.count = points.iter().map(|point| point.count).collect();
+        }
+        if points.iter().any(|point| point.places > 0) {
+            columns.late = points.iter().map(|point| point.late).collect();
+            columns.places = points.iter().map(|point| point.places).collect();
+        }
+        columns
+    }
+}

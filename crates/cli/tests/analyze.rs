@@ -1,0 +1,155 @@
+//! `reknit analyze` on captures of simulated connections: the page, the annotated copy, and the measures.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn reknit(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_reknit")).args(arguments).env("COLUMNS", "110").output().expect("the command runs")
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = reknit(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A file that is removed at the end of the test.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(name: &str) -> Temporary {
+        Temporary(std::env::temp_dir().join(format!("reknit-analyze-{}-{name}", std::process::id())))
+    }
+
+    /// A capture of `sack` on a path with two delays, where every other packet is late.
+    fn capture(name: &str, side: &str) -> Temporary {
+        let file = Temporary::new(name);
+        let arguments = ["compare", "--path", "two-paths-50ms", "--variants", "sack", "--duration", "4 s"];
+        let options = ["--seeds", "1", "--no-oracle", "--pcap", file.name(), "--pcap-side", side];
+        stdout(&[&arguments[..], &options].concat());
+        file
+    }
+
+    fn name(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0); // the test is over
+    }
+}
+
+fn json(capture: &str) -> Value {
+    serde_json::from_str(&stdout(&["analyze", capture, "--json"])).unwrap()
+}
+
+fn count(value: &Value) -> usize {
+    value.as_u64().unwrap() as usize
+}
+
+#[test]
+fn the_page_has_the_answer_and_the_points_and_refers_to_nothing() {
+    let capture = Temporary::capture("page.pcapng", "sender");
+    let page = Temporary::new("page.html");
+    let text = stdout(&["analyze", capture.name(), "--html", page.name()]);
+    let html = std::fs::read_to_string(&page.0).unwrap();
+    assert!(html.len() < 2_000_000, "{} bytes", html.len());
+    for outside in ["http:", "https:", "//", "src=", "@import", "url("] {
+        let body = html.replace("// ", ""); // comments of the script
+        assert!(!body.contains(outside), "the page contains {outside}");
+    }
+    for line in ["what", "path", "cost", "do", "sure"] {
+        assert!(html.contains(&format!("<dt>{line}</dt><dd>")), "{line} is missing");
+        assert!(text.lines().any(|text| text.starts_with(line)), "{line} is missing in the terminal");
+    }
+    let (_, data) = html.split_once("id=\"data\">").unwrap();
+    let drawings: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    let direction = &json(capture.name())["directions"][0];
+    let points = |kind: &str| drawings[0][kind]["at"].as_array().unwrap().len();
+    for (kind, verdict) in [("lost", "lost"), ("reordered", "reordered"), ("spurious", "spurious")] {
+        assert_eq!(points(kind), count(&direction["verdicts"][verdict]), "{kind}");
+    }
+    assert!(points("reordered") > 0 && points("spurious") > 0 && points("sack") > 0);
+    assert_eq!(points("data") + points("again"), count(&direction["packets"]));
+    // The handshake was captured, so the window is known.
+    assert_eq!(points("edge"), points("ack"));
+}
+
+#[test]
+fn a_large_capture_is_thinned_out() {
+    let capture = Temporary::new("large.pcapng");
+    let arguments =
+        ["compare", "--path", "two-paths-50ms", "--variants", "linux", "--duration", "60 s", "--seeds", "1"];
+    stdout(&[&arguments[..], &["--no-oracle", "--pcap", capture.name(), "--pcap-side", "sender"]].concat());
+    let page = Temporary::new("large.html");
+    stdout(&["analyze", capture.name(), "--html", page.name()]);
+    let html = std::fs::read_to_string(&page.0).unwrap();
+    assert!(html.len() < 3_000_000, "{} bytes", html.len());
+    assert!(!html.contains("\"step_us\":0,"), "nothing was thinned out");
+}
+
+#[test]
+fn comments_are_where_the_verdicts_are() {
+    let capture = Temporary::capture("comments.pcapng", "sender");
+    let copy = Temporary::new("annotated.pcapng");
+    stdout(&["analyze", capture.name(), "--annotate", copy.name()]);
+    let (mut before, mut after) = (json(capture.name()), json(copy.name()));
+    before["file"] = Value::Null;
+    after["file"] = Value::Null;
+    assert_eq!(before, after, "the copy gives another analysis");
+    let tshark = Command::new("tshark")
+        .args(["-r", copy.name(), "-Y", "frame.comment", "-T", "fields", "-e", "frame.number", "-e", "frame.comment"])
+        .output();
+    let Ok(tshark) = tshark else {
+        assert!(std::env::var_os("CI").is_none(), "CI needs tshark");
+        return eprintln!("no tshark: comments were not checked");
+    };
+    let comments = String::from_utf8(tshark.stdout).unwrap();
+    let with = |what: &str| comments.lines().filter(|line| line.contains(what)).count();
+    let verdicts = &before["directions"][0]["verdicts"];
+    assert_eq!(with("late, not lost: overtaken by"), count(&verdicts["reordered"]), "{comments}");
+    assert_eq!(with("spurious retransmission"), count(&verdicts["spurious"]), "{comments}");
+    assert!(with("spurious retransmission after duplicate ACKs or SACK blocks: the data was not lost") > 0);
+}
+
+#[test]
+fn densities_count_all_packets_that_arrived() {
+    for side in ["sender", "receiver"] {
+        let capture = Temporary::capture(&format!("density-{side}.pcapng"), side);
+        let analysis = json(capture.name());
+        let direction = &analysis["directions"][0];
+        let sum = |counts: &Value| counts.as_array().unwrap().iter().map(|pair| count(&pair[1])).sum::<usize>();
+        let density = &direction["density"];
+        let arrived = count(&direction["reordering"]["arrived"]);
+        let counted = sum(&density["displacements"]);
+        assert!(arrived > 100 && arrived - counted < arrived / 20, "{side}: {counted} of {arrived}");
+        assert_eq!(sum(&density["occupancy"]), counted, "{side}");
+        // Every other packet is overtaken.
+        let displaced = density["displaced"].as_f64().unwrap();
+        assert!(displaced > 0.3, "{side}: {displaced}");
+        let text = stdout(&["analyze", capture.name()]);
+        assert!(text.contains("restores the order (99 %)"), "{text}");
+    }
+}
+
+#[test]
+fn wrong_input_is_refused_in_one_line() {
+    let capture = Temporary::capture("refused.pcapng", "sender");
+    let file = capture.name();
+    for (arguments, says) in [
+        (&["analyze", "-", "--html", "a.html"][..], "--html reads the capture twice"),
+        (&["analyze", file, file, "--annotate", "a.pcapng"], "--annotate is about one capture"),
+        (&["analyze", file, "--annotate", file], "this is the capture itself"),
+        (&["analyze", file, "--html", "/nowhere/a.html"], "/nowhere/a.html: No such file"),
+        (&["analyze", file, "--annotate", "/nowhere/a.pcapng"], "/nowhere/a.pcapng: No such file"),
+    ] {
+        let output = reknit(arguments);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && error.contains(says), "{arguments:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}

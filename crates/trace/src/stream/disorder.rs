@@ -1,0 +1,136 @@
+//! Reorder density and reorder buffer-occupancy density (RFC 5236) of one direction.
+//!
+//! Both need packets that are numbered without gaps, and the lost ones. These are known only when data is settled, in the
+//! order of its bytes, which is that of sending. So each packet keeps its place in the order of arrival until then, and
+//! packets that arrived out of order wait here until all that arrived before them are settled.
+
+use std::collections::BTreeMap;
+
+use reknit_path::Density;
+
+/// Displacements up to this are counted; packets beyond count as lost (§5: no useful TCP window is larger).
+const THRESHOLD: u64 = 1 << 12;
+
+/// The place of a packet that did not arrive, or whose arrival was not seen.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The densities of one direction, on one side of the point of capture.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Disorder {
+    /// The place of the next arrival.
+    next: u32,
+    /// The place that was settled last: further pieces of the same packet have it too.
+    last: Option<u32>,
+    /// Packets that arrived in order before the first that did not.
+    in_order: u64,
+    out: Option<Box<Out>>,
+}
+
+/// The state from the first packet that was out of order.
+#[derive(Clone, Debug, Default)]
+struct Out {
+    density: Density,
+    /// Numbers of the packets that wait, by their place.
+    waiting: BTreeMap<u32, u64>,
+    /// Packets that were settled, lost ones included.
+    settled: u64,
+}
+
+impl Disorder {
+    /// The next packet in the order of sending is settled. `place`: its place in the order of arrival, or [`NONE`].
+    pub(super) fn on_settled(&mut self, place: u32) {
+        if self.last.replace(place) == Some(place) && place != NONE {
+            return;
+        }
+        if self.out.is_none() && place == NONE {
+            return; // as long as everything is in order, a loss displaces nothing
+        }
+        if self.out.is_none() && place == self.next {
+            self.next += 1;
+            self.in_order += 1;
+            return;
+        }
+        let new = || Box::new(Out { density: Density::starting_at(0, THRESHOLD), ..Out::default() });
+        let out = self.out.get_or_insert_with(new);
+        let number = out.settled;
+        out.settled += 1;
+        if place == NONE || place < self.next {
+            out.density.on_lost(number);
+            return;
+        }
+        out.waiting.insert(place, number);
+        while let Some((place, number)) = out.waiting.first_key_value().map(|(place, number)| (*place, *number)) {
+            if place != self.next && out.waiting.len() as u64 <= THRESHOLD {
+                break;
+            }
+            out.waiting.pop_first();
+            out.density.on_arrival(number);
+            self.next = place + 1;
+        }
+    }
+
+    /// The capture ends: nothing more arrives.
+    pub(super) fn finish(&mut self) {
+        let Some(out) = &mut self.out else { return };
+        while let Some((_, number)) = out.waiting.pop_first() {
+            out.density.on_arrival(number);
+        }
+    }
+
+    /// How many packets had each displacement (RD).
+    pub(crate) fn displacements(&self) -> Vec<(i64, u64)> {
+        self.with_in_order(0, |density| density.displacements().collect())
+    }
+
+    /// After how many arrivals the buffer that restores the order held each number of packets (RBD).
+    pub(crate) fn occupancy(&self) -> Vec<(u64, u64)> {
+        self.with_in_order(0, |density| density.occupancy().collect())
+    }
+
+    /// Counts from the density, and the packets before it, which have the value `zero`.
+    fn with_in_order<K: Ord + Copy>(&self, zero: K, counts: impl Fn(&Density) -> Vec<(K, u64)>) -> Vec<(K, u64)> {
+        let counted = self.out.iter().flat_map(|out| counts(&out.density));
+        let mut all: BTreeMap<K, u64> = counted.collect();
+        if self.in_order > 0 {
+            *all.entry(zero).or_default() += self.in_order;
+        }
+        all.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets in the order of sending, with their places in the order of arrival; none is a lost one.
+    fn disorder(places: &[Option<u32>]) -> Disorder {
+        let mut disorder = Disorder::default();
+        for place in places {
+            disorder.on_settled(place.unwrap_or(NONE));
+        }
+        disorder.finish();
+        disorder
+    }
+
+    #[test]
+    fn the_example_of_the_rfc_in_the_order_of_sending() {
+        // RFC 5236 §8 a: 1, 4, 2, 5, 3, 6, 7, 8 arrive.
+        let disorder = disorder(&[0, 2, 4, 1, 3, 5, 6, 7].map(Some));
+        assert_eq!(disorder.displacements(), [(-2, 1), (-1, 1), (0, 4), (1, 1), (2, 1)]);
+        assert_eq!(disorder.occupancy(), [(0, 5), (1, 2), (2, 1)]);
+    }
+
+    #[test]
+    fn a_lost_packet_between_reordered_ones() {
+        // §4, example 5: 4 is lost, and 1, 2, 5, 3, 6 arrive.
+        let disorder = disorder(&[Some(0), Some(1), Some(3), None, Some(2), Some(4)]);
+        assert_eq!(disorder.displacements(), [(-2, 1), (0, 3), (2, 1)]);
+    }
+
+    #[test]
+    fn pieces_of_one_packet_count_once_and_losses_alone_not_at_all() {
+        let disorder = disorder(&[Some(0), Some(1), Some(1), None, None, Some(2)]);
+        assert_eq!(disorder.displacements(), [(0, 3)]);
+        assert_eq!(disorder.occupancy(), [(0, 3)]);
+    }
+}

@@ -1,0 +1,213 @@
+//! Follows connections on running traffic: the same verdicts, in memory that stays bounded however long it runs.
+
+use std::collections::BTreeMap;
+
+use reknit_units::{Duration, Instant};
+
+use crate::packet::{self, Endpoint, Packet};
+use crate::stream::{Log, Stream};
+use crate::tally::Tally;
+use crate::{Confidence, DirectionReport, Frame, Place, Verdict};
+
+/// Flows that are followed. If there are more, those that have been idle longest are forgotten.
+pub const MOST_FLOWS: usize = 4096;
+/// The share of the flows that is forgotten at once.
+const AT_ONCE: usize = 16;
+/// Ranges of data that one direction may remember, and all together; beyond, each keeps few.
+const MOST_RANGES: usize = 1 << 15;
+const BUDGET: usize = 1 << 18;
+const FEW_RANGES: usize = 16;
+/// Arrivals that one direction remembers: larger reordering extents are reported as this one.
+const ARRIVALS: usize = 1024;
+/// How long a flow may be idle.
+const IDLE: Duration = Duration::from_secs(600);
+/// The same after a FIN or RST.
+const CLOSED: Duration = Duration::from_secs(30);
+
+/// The two ends, the smaller first.
+type Key = (Endpoint, Endpoint);
+
+#[derive(Debug)]
+struct Flow {
+    stream: Stream,
+    tallies: [[Tally; 3]; 2],
+    /// Ranges that it remembers.
+    memory: usize,
+}
+
+/// Counts since the beginning, of all flows, forgotten ones included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Packets of all kinds, and those of TCP.
+    pub packets: u64,
+    /// TCP packets.
+    pub tcp_packets: u64,
+    /// Bytes of TCP payload.
+    pub bytes: u64,
+    /// Flows that began.
+    pub flows: u64,
+    /// Flows that were forgotten although they were not over, because there were too many.
+    pub forgotten: u64,
+    /// Packets that were lost.
+    pub lost: u64,
+    /// Packets that were late.
+    pub reordered: u64,
+    /// Copies that the network made.
+    pub duplicated: u64,
+    /// Spurious retransmissions.
+    pub spurious: u64,
+    /// Packets to which something happened, but the traffic does not tell what.
+    pub cannot_tell: u64,
+}
+
+/// Takes packets as they pass.
+#[derive(Debug, Default)]
+pub struct Watcher {
+    at: Option<Place>,
+    flows: BTreeMap<Key, Flow>,
+    log: Log,
+    memory: usize,
+    totals: Totals,
+    last: Instant,
+}
+
+impl Watcher {
+    /// `at`: where the packets are seen, as the data travels; none: inferred for each direction of each flow.
+    pub fn new(at: Option<Place>) -> Watcher {
+        Watcher { at, ..Watcher::default() }
+    }
+
+    /// A packet passes.
+    pub fn on_frame(&mut self, frame: &Frame<'_>) {
+        self.totals.packets += 1;
+        let now = frame.at.map_or(self.last, Instant::from_nanos).max(self.last);
+        self.last = now;
+        let Ok(packet) = packet::read(frame) else { return };
+        self.totals.tcp_packets += 1;
+        self.totals.bytes += u64::from(packet.segment.len);
+        let key = if packet.source <= packet.destination {
+            (packet.source, packet.destination)
+        } else {
+            (packet.destination, packet.source)
+        };
+        if self.flows.get(&key).is_some_and(|flow| flow.stream.is_replaced_by(&packet)) {
+            self.end(key);
+        }
+        if !self.flows.contains_key(&key) {
+            self.add(key, &packet, now);
+        }
+        let Some(flow) = self.flows.get_mut(&key) else { return };
+        let most_ranges = if self.memory < BUDGET { MOST_RANGES } else { FEW_RANGES };
+        flow.stream.on_packet(&packet, frame.number, now, most_ranges, &mut self.log);
+        let memory = flow.stream.memory();
+        self.memory = self.memory + memory - std::mem::replace(&mut flow.memory, memory);
+        Self::count(self.at, flow, &mut self.log, &mut self.totals);
+    }
+
+    /// Time passes. Call it about once a second.
+    pub fn on_tick(&mut self, now: Instant) {
+        let now = now.max(self.last);
+        self.last = now;
+        let mut over = Vec::new();
+        for (key, flow) in &mut self.flows {
+            flow.stream.on_tick(now, &mut self.log);
+            let memory = flow.stream.memory();
+            self.memory = self.memory + memory - std::mem::replace(&mut flow.memory, memory);
+            Self::count(self.at, flow, &mut self.log, &mut self.totals);
+            let most = if flow.stream.is_closing() { CLOSED } else { IDLE };
+            if now.since(flow.stream.last) > most {
+                over.push(*key);
+            }
+        }
+        for key in over {
+            self.end(key);
+        }
+    }
+
+    /// The time of the last packet, or of the last tick if that is later.
+    pub fn now(&self) -> Instant {
+        self.last
+    }
+
+    /// Counts since the beginning.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Flows that are followed now.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// True if no flow is followed.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// The directions to which something happened, the worst first, at most `most`. The number of a stream is unique.
+    pub fn worst(&self, most: usize) -> Vec<DirectionReport> {
+        let mut reports: Vec<DirectionReport> = Vec::new();
+        for flow in self.flows.values() {
+            for end in 0..2 {
+                let (place, confidence) = place(self.at, &flow.stream, end);
+                let counted = flow.tallies[end].iter().zip(crate::SIDES).filter(|(_, side)| place.sees(*side));
+                if counted.map(|(tally, _)| tally.all()).sum::<u64>() > 0 {
+                    reports.push(DirectionReport::of(&flow.stream, end, (place, confidence), &flow.tallies[end]));
+                }
+            }
+        }
+        reports.sort_by(|a, b| b.badness().total_cmp(&a.badness()).then(a.stream.cmp(&b.stream)));
+        reports.truncate(most);
+        reports
+    }
+
+    fn add(&mut self, key: Key, packet: &Packet, now: Instant) {
+        if self.flows.len() >= MOST_FLOWS {
+            let mut by_age: Vec<(Instant, Key)> =
+                self.flows.iter().map(|(key, flow)| (flow.stream.last, *key)).collect();
+            by_age.sort_unstable();
+            for (_, oldest) in by_age.into_iter().take(MOST_FLOWS / AT_ONCE) {
+                self.totals.forgotten += 1;
+                self.end(oldest);
+            }
+        }
+        let mut stream = Stream::new(self.totals.flows as u32, packet, now);
+        stream.limit(ARRIVALS);
+        self.totals.flows += 1;
+        self.flows.insert(key, Flow { stream, tallies: Default::default(), memory: 0 });
+    }
+
+    /// Ends a flow, and counts what could only be decided now.
+    fn end(&mut self, key: Key) {
+        let Some(mut flow) = self.flows.remove(&key) else { return };
+        flow.stream.finish(&mut self.log);
+        self.memory -= flow.memory;
+        Self::count(self.at, &mut flow, &mut self.log, &mut self.totals);
+    }
+
+    fn count(at: Option<Place>, flow: &mut Flow, log: &mut Log, totals: &mut Totals) {
+        for event in log.events.drain(..) {
+            let end = usize::from(event.end);
+            let (place, _) = place(at, &flow.stream, end);
+            let is_spurious = matches!(event.verdict, Verdict::Spurious(_));
+            flow.tallies[end][event.side as usize].add(&event);
+            if !place.sees(event.side) {
+                continue;
+            }
+            if is_spurious {
+                flow.stream.halves[end].rounds.on_spurious(event.frame);
+            }
+            *match event.verdict {
+                Verdict::Lost => &mut totals.lost,
+                Verdict::Reordered { .. } => &mut totals.reordered,
+                Verdict::Duplicated => &mut totals.duplicated,
+                Verdict::Spurious(_) => &mut totals.spurious,
+                Verdict::Unknown(_) => &mut totals.cannot_tell,
+            } += 1;
+        }
+    }
+}
+
+fn place(at: Option<Place>, stream: &Stream, end: usize) -> (Place, Confidence) {
+    at.map_or_else(|| stream.place(end), |place| (place, Confidence::Given))
+}
