@@ -22,6 +22,7 @@ mod sweep;
 mod table;
 mod testbed;
 mod variants;
+mod watch;
 
 use std::ffi::OsString;
 
@@ -55,6 +56,8 @@ enum Command {
     Analyze(analyze::Args),
     /// Compare variants on the path that a capture shows, in simulation
     Replay(replay::Args),
+    /// Tell what happens to the packets of running connections (an interface needs root)
+    Watch(watch::Args),
     /// Compare variants on a path, in simulation
     Compare(compare::Args),
     /// Run one variant once, in simulation, and show its details
@@ -140,6 +143,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let result = match cli.command {
         Command::Analyze(args) => analyze::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),

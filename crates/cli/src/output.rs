@@ -12,9 +12,14 @@ use crate::Failure;
 
 /// Prints to standard output. It is no error if the reader closes it.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_unless_closed(text).map(drop)
+}
+
+/// The same. False if the reader has closed the output.
+pub(crate) fn print_unless_closed(text: &str) -> Result<bool, Failure> {
     match io::stdout().write_all(text.as_bytes()) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Failure::Failed(format!("standard output: {error}"))),
     }
 }

@@ -15,6 +15,7 @@ mod kernel_script;
 mod namespace;
 mod observer;
 mod outcome;
+mod packet_socket;
 mod punctuality;
 #[cfg(test)]
 mod replay;
@@ -25,6 +26,7 @@ mod workload;
 pub use kernel_end::KernelCounters;
 pub use kernel_script::{KernelRun, run_on_kernel};
 pub use outcome::{Ending, Outcome};
+pub use packet_socket::{ANY, PacketSocket, Seen};
 pub use punctuality::{Doubt, Punctuality};
 pub use stack::{KernelTcp, Stack, StackError};
 pub use testbed::{Opener, Spec, TestbedError, run};

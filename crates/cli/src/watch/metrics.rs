@@ -1,0 +1,107 @@
+//! Metrics in the text format of Prometheus, over a small HTTP server: one request at a time, of limited size and time.
+
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use super::{Shared, State, locked};
+
+/// Connections that have metrics of their own: the worst ones.
+const MOST_FLOWS: usize = 20;
+/// The longest request, and how long it may take to come.
+const MOST_BYTES: usize = 8 << 10;
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Serves until the program ends. Returns the address, which has a port even if 0 was given.
+pub(super) fn serve(address: SocketAddr, shared: &Shared) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind(address)?;
+    let bound = listener.local_addr()?;
+    let shared = shared.clone();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let _ = answer(stream, &shared); // a client that goes away is no error
+        }
+    });
+    Ok(bound)
+}
+
+fn answer(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut request = Vec::new();
+    let mut bytes = [0; 1024];
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        let read = stream.read(&mut bytes)?;
+        if read == 0 || request.len() + read > MOST_BYTES {
+            return Ok(());
+        }
+        request.extend(&bytes[..read]);
+    }
+    let (status, body) = if request.starts_with(b"GET /metrics ") {
+        ("200 OK", text(&locked(shared)))
+    } else {
+        ("404 Not Found", "the metrics are at /metrics\n".to_owned())
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
+}
+
+fn text(state: &State) -> String {
+    let totals = state.watcher.totals();
+    let mut text = String::new();
+    let mut metric = |name: &str, kind: &str, help: &str, samples: &[(String, String)]| {
+        let _ = writeln!(text, "# HELP reknit_{name} {help}\n# TYPE reknit_{name} {kind}");
+        for (labels, value) in samples {
+            let _ = writeln!(text, "reknit_{name}{labels} {value}");
+        }
+    };
+    let one = |value: u64| [(String::new(), value.to_string())];
+    metric("packets_total", "counter", "TCP packets seen.", &one(totals.tcp_packets));
+    metric("payload_bytes_total", "counter", "Bytes of TCP payload seen.", &one(totals.bytes));
+    metric("connections_total", "counter", "Connections seen.", &one(totals.flows));
+    metric("connections", "gauge", "Connections that are followed.", &one(state.watcher.len() as u64));
+    metric("connections_forgotten_total", "counter", "Connections beyond the limit.", &one(totals.forgotten));
+    metric(
+        "kernel_drops_total",
+        "counter",
+        "Packets that the kernel dropped before they were seen.",
+        &one(state.drops),
+    );
+    let verdicts = [
+        ("lost", totals.lost),
+        ("reordered", totals.reordered),
+        ("duplicated", totals.duplicated),
+        ("spurious", totals.spurious),
+        ("cannot_tell", totals.cannot_tell),
+    ];
+    let verdicts = verdicts.map(|(verdict, count)| (format!("{{verdict=\"{verdict}\"}}"), count.to_string()));
+    metric("verdicts_total", "counter", "Packets by what happened to them.", &verdicts);
+    let worst = state.watcher.worst(MOST_FLOWS);
+    let mut of_flows = |name: &str, help: &str, value: &dyn Fn(&reknit_trace::DirectionReport) -> String| {
+        let labels = |d: &reknit_trace::DirectionReport| {
+            format!("{{connection=\"{}\",from=\"{}\",to=\"{}\"}}", d.stream, d.from, d.to)
+        };
+        let samples: Vec<(String, String)> = worst.iter().map(|d| (labels(d), value(d))).collect();
+        metric(name, "gauge", help, &samples);
+    };
+    of_flows("flow_acknowledged_bytes", "Bytes acknowledged, of the worst connections.", &|d| {
+        d.acknowledged_bytes.to_string()
+    });
+    of_flows("flow_lost", "Packets that were lost.", &|d| d.verdicts.lost.to_string());
+    of_flows("flow_reordered", "Packets that were late.", &|d| d.verdicts.reordered.to_string());
+    of_flows("flow_spurious", "Spurious retransmissions.", &|d| d.verdicts.spurious.to_string());
+    of_flows("flow_false_reductions", "Times the sender slowed down for nothing.", &|d| {
+        d.cost.false_reductions.to_string()
+    });
+    of_flows("flow_late_p99_seconds", "Lateness of reordered packets, 99th percentile.", &|d| {
+        (d.reordering.late_p99_ms.unwrap_or(0.0) / 1e3).to_string()
+    });
+    text
+}

@@ -1,0 +1,114 @@
+//! `reknit watch`: the verdicts of `reknit analyze` on running traffic.
+
+mod metrics;
+mod show;
+mod source;
+
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use reknit_trace::{Place, Watcher};
+use reknit_units::Duration;
+
+use crate::analyze::At;
+use crate::{Failure, input, output};
+use show::Watch;
+
+/// How often the table is refreshed.
+const TICK: Duration = Duration::from_secs(1);
+/// How often a stop is noticed.
+const STEPS: u32 = 20;
+
+/// Tell what happens to the packets of running connections
+///
+/// Shows a table of the connections whose packets are lost, late or retransmitted spuriously, the worst first, every
+/// second. If the output is not a terminal, it prints a line for each connection to which something has happened.
+/// Ctrl-C ends it. Listening on an interface needs root or the capability `CAP_NET_RAW`. docs/watch.md explains it.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  reknit watch eth0
+  reknit watch any --metrics 127.0.0.1:9435
+  reknit watch growing.pcapng
+  ssh router tcpdump -i wan0 -s 128 -U -w - tcp | reknit watch -")]
+pub(crate) struct Args {
+    /// An interface, `any` for all of them, a capture file that grows, or `-` for a capture on standard input
+    #[arg(value_name = "IFACE|FILE")]
+    source: PathBuf,
+    /// Where the packets are seen, as the data travels [default: inferred for each connection]
+    #[arg(long, value_enum, value_name = "PLACE")]
+    at: Option<At>,
+    /// Serve metrics for Prometheus at this address
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
+    /// End after this time
+    #[arg(long, value_name = "TIME", value_parser = input::duration, allow_negative_numbers = true)]
+    duration: Option<Duration>,
+}
+
+/// What the threads share.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    watcher: Watcher,
+    /// Packets that the kernel dropped.
+    drops: u64,
+    /// Packets have come since the last tick.
+    is_fresh: bool,
+    /// The source has ended, perhaps with an error.
+    ended: Option<Result<(), String>>,
+}
+
+pub(super) type Shared = Arc<Mutex<State>>;
+
+/// The state. A thread that panicked leaves counts, which are still useful.
+pub(super) fn locked(shared: &Shared) -> MutexGuard<'_, State> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let name = args.source.display().to_string();
+    let source = source::open(&args.source).map_err(Failure::Failed)?;
+    let watcher = Watcher::new(args.at.map(Place::from));
+    let shared: Shared = Arc::new(Mutex::new(State { watcher, ..State::default() }));
+    if let Some(address) = args.metrics {
+        let bound = metrics::serve(address, &shared)
+            .map_err(|error| Failure::Failed(format!("--metrics {address}: {error}")))?;
+        eprintln!("note: metrics at http://{bound}/metrics");
+    }
+    let stop = output::on_interrupt();
+    let (theirs, stopped) = (shared.clone(), stop.clone());
+    thread::spawn(move || {
+        let ended = source.run(&theirs, &stopped);
+        locked(&theirs).ended = Some(ended);
+    });
+    let mut watch = Watch::new(name, std::io::stdout().is_terminal());
+    let most = args.duration.map_or(u64::MAX, |duration| duration.as_nanos().div_ceil(TICK.as_nanos()));
+    for _ in 0..most {
+        let is_over = wait(&shared, &stop);
+        let text = watch.tick(&mut locked(&shared));
+        if !output::print_unless_closed(&text)? || is_over {
+            break;
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    let mut state = locked(&shared);
+    output::print(&watch.end(&state))?;
+    match state.ended.take() {
+        Some(Err(error)) => Err(Failure::Failed(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Waits for the next tick. True if the watch is over.
+fn wait(shared: &Shared, stop: &AtomicBool) -> bool {
+    for _ in 0..STEPS {
+        if stop.load(Ordering::Relaxed) || locked(shared).ended.is_some() {
+            return true;
+        }
+        thread::sleep(std::time::Duration::from_nanos(TICK.as_nanos()) / STEPS);
+    }
+    false
+}

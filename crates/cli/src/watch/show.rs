@@ -1,0 +1,209 @@
+//! The table of a terminal, and the lines of everything else.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use reknit_trace::{DirectionReport, MOST_FLOWS, Totals};
+use reknit_units::Duration;
+
+use super::State;
+use crate::output::{count, number, per_cent};
+use crate::table::{self, Align, Column, Screen};
+
+/// Connections in the table and in the lines of one second.
+const MOST_ROWS: usize = 20;
+/// Moves to the upper left corner and clears the screen.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+/// What is shown, second by second.
+pub(super) struct Watch {
+    name: String,
+    is_terminal: bool,
+    seconds: u64,
+    /// Seconds without packets.
+    quiet: u64,
+    last: Totals,
+    drops: u64,
+    /// Counts of the connections at the last tick, by their number and end.
+    before: BTreeMap<(u32, u8), Counts>,
+}
+
+/// What is compared with the last second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Counts {
+    acknowledged: u64,
+    events: u64,
+}
+
+impl Watch {
+    pub(super) fn new(name: String, is_terminal: bool) -> Watch {
+        let (last, before) = (Totals::default(), BTreeMap::new());
+        Watch { name, is_terminal, seconds: 0, quiet: 0, last, drops: 0, before }
+    }
+
+    /// A second has passed: what to print.
+    pub(super) fn tick(&mut self, state: &mut State) -> String {
+        self.seconds += 1;
+        self.quiet = if std::mem::take(&mut state.is_fresh) { 0 } else { self.quiet + 1 };
+        // While no packets come, the time passes too.
+        let now = state.watcher.now() + Duration::from_secs(u64::from(self.quiet > 1));
+        state.watcher.on_tick(now);
+        let worst = state.watcher.worst(MOST_FLOWS);
+        let text = if self.is_terminal {
+            format!("{CLEAR}{}\n\n{}", self.head(state), self.table(&worst, Screen::stdout()))
+        } else {
+            self.lines(&worst, state)
+        };
+        self.before = worst.iter().map(|direction| ((direction.stream, direction.end), counts(direction))).collect();
+        (self.last, self.drops) = (state.watcher.totals(), state.drops);
+        text
+    }
+
+    /// The watch is over: the last table, and what is missing.
+    pub(super) fn end(&self, state: &State) -> String {
+        let worst = state.watcher.worst(MOST_ROWS);
+        let totals = state.watcher.totals();
+        let mut text = format!(
+            "\n{}: {} TCP packets of {} connections in {} s; {} lost, {} late, {} copied, {} retransmitted spuriously, {} \
+             cannot be told\n",
+            self.name,
+            whole(totals.tcp_packets),
+            whole(totals.flows),
+            self.seconds,
+            whole(totals.lost),
+            whole(totals.reordered),
+            whole(totals.duplicated),
+            whole(totals.spurious),
+            whole(totals.cannot_tell),
+        );
+        if state.drops > 0 {
+            let _ = writeln!(
+                text,
+                "The kernel dropped {} packets that this program was too slow for; verdicts on them are missing or wrong.",
+                whole(state.drops)
+            );
+        }
+        if totals.forgotten > 0 {
+            let _ = writeln!(text, "{} connections were forgotten: more than {MOST_FLOWS}.", whole(totals.forgotten));
+        }
+        if !self.is_terminal && !worst.is_empty() {
+            let _ = write!(text, "\n{}", self.table(&worst, Screen::stdout()));
+        }
+        text
+    }
+
+    fn head(&self, state: &State) -> String {
+        let totals = state.watcher.totals();
+        let mut text = format!(
+            "{}: {} connections, {} packets/s, {} Mbit/s",
+            self.name,
+            whole(state.watcher.len() as u64),
+            whole(totals.tcp_packets - self.last.tcp_packets),
+            number((totals.bytes - self.last.bytes) as f64 * 8e-6),
+        );
+        if state.drops > 0 {
+            let _ = write!(text, "; the kernel dropped {} packets", whole(state.drops));
+        }
+        if totals.forgotten > 0 {
+            let _ = write!(text, "; {} connections were forgotten", whole(totals.forgotten));
+        }
+        text
+    }
+
+    fn table(&self, worst: &[DirectionReport], screen: Screen) -> String {
+        if worst.is_empty() {
+            return "No packet was lost, late or retransmitted spuriously.\n".to_owned();
+        }
+        let of = |title, rank, align, cell: &dyn Fn(&DirectionReport) -> String| {
+            Column::of(title, rank, align, worst.iter().take(MOST_ROWS), cell)
+        };
+        let left = |title, rank, cell: &dyn Fn(&DirectionReport) -> String| of(title, rank, Align::Left, cell);
+        let right = |title, rank, cell: &dyn Fn(&DirectionReport) -> String| of(title, rank, Align::Right, cell);
+        let columns = [
+            left("from", 0, &|d| d.from.clone()),
+            left("to", 1, &|d| d.to.clone()),
+            right("Mbit/s", 0, &|d| number(self.rate(d))),
+            right("lost", 0, &|d| whole(d.verdicts.lost)),
+            right("late", 0, &|d| whole(d.verdicts.reordered)),
+            right("places p99", 2, &|d| d.reordering.extent_p99.map_or(String::new(), whole)),
+            right("ms p99", 1, &|d| d.reordering.late_p99_ms.map_or(String::new(), number)),
+            right("spurious", 0, &|d| whole(d.verdicts.spurious)),
+            right("cannot tell", 3, &|d| whole(d.verdicts.cannot_tell)),
+            right("false slow-downs", 1, &|d| whole(d.cost.false_reductions)),
+            right("cost, Mbit/s", 1, &|d| cost(d)),
+            right("waited", 2, &|d| per_cent((d.waited_s / d.duration_s.max(1e-9)).min(1.0))),
+        ];
+        table::render(&columns, screen)
+    }
+
+    /// Mbit/s acknowledged during the last second.
+    fn rate(&self, direction: &DirectionReport) -> f64 {
+        let before = self.before.get(&(direction.stream, direction.end));
+        let before = before.map_or(direction.acknowledged_bytes, |before| before.acknowledged);
+        direction.acknowledged_bytes.saturating_sub(before) as f64 * 8e-6
+    }
+
+    /// A line for each connection to which something has happened in the last second.
+    fn lines(&self, worst: &[DirectionReport], state: &State) -> String {
+        let mut text = String::new();
+        let news = worst.iter().filter(|direction| {
+            let before = self.before.get(&(direction.stream, direction.end)).map_or(0, |before| before.events);
+            direction.verdicts.all() > before
+        });
+        for (i, direction) in news.enumerate() {
+            if i == MOST_ROWS {
+                let _ = writeln!(text, "{} s: more connections suffer; --metrics counts all", self.seconds);
+                break;
+            }
+            let _ = writeln!(text, "{} s: {}", self.seconds, self.line(direction));
+        }
+        if state.drops > self.drops {
+            let _ =
+                writeln!(text, "{} s: the kernel dropped {} packets", self.seconds, whole(state.drops - self.drops));
+        }
+        let forgotten = state.watcher.totals().forgotten;
+        if forgotten > self.last.forgotten {
+            let now = whole(forgotten - self.last.forgotten);
+            let _ = writeln!(text, "{} s: {now} connections were forgotten: more than {MOST_FLOWS}", self.seconds);
+        }
+        text
+    }
+
+    fn line(&self, direction: &DirectionReport) -> String {
+        let verdicts = &direction.verdicts;
+        let mut text = format!(
+            "{} to {}: {} Mbit/s, {} lost, {} late",
+            direction.from,
+            direction.to,
+            number(self.rate(direction)),
+            whole(verdicts.lost),
+            whole(verdicts.reordered),
+        );
+        let reordering = &direction.reordering;
+        if let (Some(places), Some(late)) = (reordering.extent_p99, reordering.late_p99_ms) {
+            let _ = write!(text, " (99 %: {places} places, {} ms)", number(late));
+        }
+        let _ = write!(text, ", {} retransmitted spuriously", whole(verdicts.spurious));
+        if direction.cost.false_reductions > 0 {
+            let slow = whole(direction.cost.false_reductions);
+            let _ = write!(text, ", slowed down {slow} times for nothing (cost {} Mbit/s)", cost(direction));
+        }
+        text
+    }
+}
+
+fn counts(direction: &DirectionReport) -> Counts {
+    Counts { acknowledged: direction.acknowledged_bytes, events: direction.verdicts.all() }
+}
+
+fn cost(direction: &DirectionReport) -> String {
+    let cost = &direction.cost;
+    if cost.false_reductions == 0 {
+        return String::new();
+    }
+    format!("{} to {}", number(cost.lost_least_mbit_s), number(cost.lost_most_mbit_s))
+}
+
+fn whole(n: u64) -> String {
+    count(n as f64)
+}

@@ -1,0 +1,160 @@
+//! `reknit watch` on a file that grows, on standard input, and live on an interface.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+const REKNIT: &str = env!("CARGO_BIN_EXE_reknit");
+
+fn temporary(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("reknit-watch-{}-{name}", std::process::id()))
+}
+
+fn output(arguments: &[&str]) -> String {
+    let output = Command::new(REKNIT).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A capture of `sack` at the receiver, where every other packet is late.
+fn capture(name: &str) -> PathBuf {
+    let file = temporary(name);
+    let arguments = ["compare", "--path", "two-paths-50ms", "--variants", "sack", "--duration", "4 s", "--seeds", "1"];
+    output(&[&arguments[..], &["--no-oracle", "--pcap", file.to_str().unwrap(), "--pcap-side", "receiver"]].concat());
+    file
+}
+
+fn watch(arguments: &[&str]) -> Child {
+    Command::new(REKNIT)
+        .arg("watch")
+        .args(arguments)
+        .env("COLUMNS", "200")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn late(file: &str) -> u64 {
+    let analysis: Value = serde_json::from_str(&output(&["analyze", file, "--json"])).unwrap();
+    analysis["directions"][0]["verdicts"]["reordered"].as_u64().unwrap()
+}
+
+#[test]
+fn standard_input_gives_the_counts_of_an_analysis() {
+    let file = capture("stdin.pcapng");
+    let mut child = watch(&["-"]);
+    child.stdin.take().unwrap().write_all(&std::fs::read(&file).unwrap()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let late = late(file.to_str().unwrap());
+    assert!(late > 50 && text.contains(&format!(" {late} late, 0 copied")), "{late}: {text}");
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_file_that_grows_is_followed_and_metrics_are_served() {
+    let whole = capture("whole.pcapng");
+    let bytes = std::fs::read(&whole).unwrap();
+    let growing = temporary("growing.pcapng");
+    let (first, second) = bytes.split_at(bytes.len() / 2); // in the middle of a packet
+    File::create(&growing).unwrap().write_all(first).unwrap();
+    let mut child = watch(&[growing.to_str().unwrap(), "--metrics", "127.0.0.1:0", "--duration", "60 s"]);
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("note: metrics at http://").unwrap().strip_suffix("/metrics").unwrap();
+    // The first line comes from the first half.
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut said = String::new();
+    stdout.read_line(&mut said).unwrap();
+    assert!(said.contains(" s: 10.") && said.contains(" late (99 %: "), "{said}");
+    let before = metric(address, "reknit_verdicts_total{verdict=\"reordered\"}");
+    OpenOptions::new().append(true).open(&growing).unwrap().write_all(second).unwrap();
+    let late = late(whole.to_str().unwrap());
+    let mut after = before;
+    while after < late {
+        let mut more = String::new();
+        assert!(stdout.read_line(&mut more).unwrap() > 0, "it ended with {after} of {late}");
+        after = metric(address, "reknit_verdicts_total{verdict=\"reordered\"}");
+    }
+    assert!(before > 0 && before < late && after == late, "{before} {after} {late}");
+    assert!(request(address, "GET / HTTP/1.1").starts_with("HTTP/1.1 404 "));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::remove_file(whole).unwrap();
+    std::fs::remove_file(growing).unwrap();
+}
+
+fn request(address: &str, line: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(format!("{line}\r\nHost: here\r\n\r\n").as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+fn metric(address: &str, name: &str) -> u64 {
+    let text = request(address, "GET /metrics HTTP/1.1");
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}: {text}"));
+    line.rsplit_once(' ').unwrap().1.parse().unwrap()
+}
+
+#[test]
+fn wrong_sources_are_refused_in_one_line() {
+    let empty = temporary("text.txt");
+    std::fs::write(&empty, "this is a text, and no capture").unwrap();
+    let name = empty.to_str().unwrap();
+    for (arguments, says) in [
+        (&["nowhere0"][..], "nowhere0: neither a file nor an interface; interfaces: "),
+        (&[name, "--duration", "2 s"], "allowed are pcap and pcapng"),
+        (&[name, "--metrics", "192.0.2.1:1"], "--metrics 192.0.2.1:1: "),
+    ] {
+        let done = watch(arguments).wait_with_output().unwrap();
+        let error = String::from_utf8(done.stderr).unwrap();
+        assert!(!done.status.success() && error.contains(says), "{arguments:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    std::fs::remove_file(empty).unwrap();
+}
+
+/// Needs root and TUN. Without them the test is skipped, except in CI. A busy machine may disturb a transfer, so there are
+/// three attempts.
+#[test]
+fn packets_on_an_interface_that_reorders_are_seen() {
+    let can = Command::new(REKNIT).arg("doctor").output().unwrap().status.success();
+    assert!(can || std::env::var_os("CI").is_none(), "CI must be able to run live transfers");
+    if !can {
+        return eprintln!("skipped: needs root and TUN (see `reknit doctor`)");
+    }
+    // In the namespace of the emulation: watch every interface, and receive 3 MB over the path.
+    let inside = format!(
+        "{REKNIT} watch any --at receiver --duration '8 s' & sleep 1; \
+         python3 -c 'import socket; s = socket.create_connection((\"server\", 5099)); \
+         n = sum(iter(lambda: len(s.recv(1 << 16)), 0))'; wait"
+    );
+    let server = "python3 -c 'import socket; l = socket.create_server((\"\", 5099)); s = l.accept()[0]; \
+                  s.sendall(bytes(3000000)); s.close()'";
+    let mut said = String::new();
+    for _ in 0..3 {
+        let done = Command::new(REKNIT)
+            .args(["emulate", "--down", "two-paths-50ms", "--server", server, "--quiet", "--", "sh", "-c", &inside])
+            .output()
+            .unwrap();
+        said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        let summary = said.lines().find(|line| line.starts_with("any: ")).unwrap_or_default();
+        let late = summary.split("; ").nth(1).and_then(|counts| counts.split(", ").nth(1));
+        let late: u64 = late.and_then(|late| late.strip_suffix(" late")?.replace(',', "").parse().ok()).unwrap_or(0);
+        if late > 20 && said.contains(" s: 10.") {
+            return;
+        }
+    }
+    panic!("no reordering was seen: {said}");
+}
