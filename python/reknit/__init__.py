@@ -10,17 +10,20 @@ The package uses the same Rust code as the command ``reknit``: the same input an
 Tables are polars DataFrames; `reknit.plot` draws them.
 """
 
+from reknit._analyze import Analysis, analyze
 from reknit._compare import Comparison, Run, compare, path, paths, simulate, variants
 from reknit._native import Error, __version__
 from reknit._sweep import Progress, sweep
 from reknit._trace import trace
 
 __all__ = [
+    "Analysis",
     "Comparison",
     "Error",
     "Progress",
     "Run",
     "__version__",
+    "analyze",
     "compare",
     "path",
     "paths",

@@ -1,9 +1,5 @@
 """The report in a browser, and its outcomes when an algorithm is broken."""
 
-import os
-import shutil
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -39,19 +35,6 @@ def report(fig4: dict[str, Result], tmp_path_factory: pytest.TempPathFactory) ->
         patch.setattr(_overview, "VARIANTS", ("sack", "pr"))
         _report.write(out, lab, fig4, _claims.judge(_claims.claims(), fig4), _overview.overview(lab))
     return out
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    """Start headless Chromium; outside CI it may be absent."""
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if program is None and not os.environ.get("CI"):
-        pytest.skip("no chromium: the report was not tested in a browser")
-    assert program, "CI needs chromium"
-    with import_module("playwright.sync_api").sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.mark.parametrize("width", [390, 1280])

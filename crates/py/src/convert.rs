@@ -12,6 +12,7 @@ use reknit_compare::{
 };
 use reknit_path::{Phases, Profile};
 use reknit_sim::{Group, MOST_FLOWS, MOST_SEEDS, PathSource, Plan};
+use reknit_trace::Place;
 use reknit_units::{Duration, Share};
 use toml::{Table, Value};
 
@@ -208,6 +209,16 @@ fn variants(given: Vec<NameOrTable<'_>>) -> Result<(Vec<String>, Vec<Own>), Erro
 /// A mapping as a TOML table; `location` is its name for errors.
 fn table(location: &str, mapping: &Bound<'_, PyDict>) -> Result<Table, Error> {
     Ok(pythonize::depythonize(mapping).map_err(|error| InputError::new(location, error.to_string()))?)
+}
+
+/// Where a capture was made.
+pub(crate) fn place(text: &str) -> Result<Place, String> {
+    match text {
+        "sender" => Ok(Place::Sender),
+        "middle" => Ok(Place::Middle),
+        "receiver" => Ok(Place::Receiver),
+        _ => Err(format!("at {text}: must be `sender`, `middle` or `receiver`")),
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, Error> {

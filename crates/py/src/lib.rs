@@ -1,5 +1,6 @@
 //! The native part of the Python package: it converts values and errors. `reknit-compare` does the computation.
 
+mod captures;
 mod convert;
 mod interrupt;
 
@@ -79,6 +80,19 @@ fn trace<'py>(py: Python<'py>, setup: SetupArgs<'py>, request: RunArgs<'py>, see
     let options = request.simulate_options(setup, seed, None).map_err(raise)?;
     let trace = interrupt::while_running(py, move |stop: &AtomicBool| reknit_compare::trace(&options, stop))?;
     Ok(pythonize::pythonize(py, &trace)?)
+}
+
+/// The JSON document of `reknit analyze --json`, the verdicts in columns, and how many of them were left out.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python's values are converted, not borrowed")]
+fn analyze(
+    py: Python<'_>,
+    path: PathBuf,
+    at: Option<String>,
+) -> PyResult<(Bound<'_, PyAny>, captures::EventColumns, u64)> {
+    let at = at.map(|at| convert::place(&at)).transpose().map_err(raise)?;
+    let (analysis, events, left_out) = py.detach(|| captures::analyze(&path, at)).map_err(raise)?;
+    Ok((pythonize::pythonize(py, &analysis)?, events, left_out))
 }
 
 /// The points of a sweep.
@@ -179,6 +193,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(expand_paths, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
+    module.add_function(wrap_pyfunction!(analyze, module)?)?;
     module.add_function(wrap_pyfunction!(estimate, module)?)?;
     module.add_function(wrap_pyfunction!(grid, module)?)?;
     module.add_function(wrap_pyfunction!(run_point, module)?)?;
