@@ -257,14 +257,18 @@ impl Connection {
             return DROP;
         };
         self.keep_alive.on_segment(now);
-        let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.echoes_are_valid());
+        let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.handshake.timestamps);
+        let echo_age = echo.and_then(|ecr| self.since_timestamp(now, ecr));
+        if let Some(age) = echo_age {
+            self.sender.note_echo(now.floor_to(TIMESTAMP_TICK) - age);
+        }
         let input = AckInput {
             ack,
             seq: start,
             wnd: self.scaled_window(segment),
             pure: segment.is_pure_ack(),
             sack: SackReport::read(&segment.options.sack, ack, self.identity.isn, self.sender.state.snd_nxt),
-            echo_age: echo.and_then(|ecr| self.since_timestamp(now, ecr)),
+            echo_age: echo_age.filter(|_| !self.sender.repeats_timestamps()),
             // On a segment with data, the option describes the data.
             experiment: if segment.is_pure_ack() { segment.options.experiment } else { Experiment::default() },
             ece: self.handshake.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
@@ -276,11 +280,6 @@ impl Connection {
         }
         self.after_ack(now);
         GO_ON
-    }
-
-    /// False if an echoed timestamp does not tell when the segment was sent that caused this ACK.
-    fn echoes_are_valid(&self) -> bool {
-        self.handshake.timestamps && !self.sender.repeats_timestamps()
     }
 
     /// RFC 5961 §5.2: the acknowledgment as an offset, unless it is of something that was never sent, or older than the

@@ -150,8 +150,9 @@ pub trait LossDetector: Plugin {
         false
     }
 
-    /// True if the first retransmissions carry the timestamp of the first transmission, so that a receiver does not discard
-    /// the originals of later segments as old duplicates (PAWS, RFC 7323 §5). Echoed timestamps then measure nothing.
+    /// True if retransmissions carry the timestamp of the first transmission, or the newest that the peer has echoed, so
+    /// that a receiver does not discard the originals of later segments as old duplicates (PAWS, RFC 7323 §5). Echoed
+    /// timestamps then measure nothing.
     fn repeats_timestamps(&self) -> bool {
         false
     }

@@ -143,6 +143,8 @@ pub(crate) struct Sender {
     round_end: Offset,
     backoff: u32,
     last_expiry: Option<Expiry>,
+    /// The newest timestamp of ours that the peer has echoed: it discards segments with older ones (RFC 7323 §5).
+    echoed: Instant,
     persist: Persist,
     /// The current pacing rate and quantum.
     pacing: Option<Pacing>,
@@ -221,6 +223,7 @@ impl Sender {
             round_end: Offset::SYN,
             backoff: 0,
             last_expiry: None,
+            echoed: Instant::ZERO,
             persist: Persist { expires: Instant::NEVER, backoff: 0, probing: false },
             pacing: None,
             pacer: Pacer::default(),
@@ -335,7 +338,12 @@ impl Sender {
         self.backoff
     }
 
-    /// True if retransmissions carry the timestamp of the first transmission.
+    /// The peer has echoed a timestamp of `stamped`.
+    pub(crate) fn note_echo(&mut self, stamped: Instant) {
+        self.echoed = self.echoed.max(stamped);
+    }
+
+    /// True if retransmissions carry the oldest timestamp that the peer takes.
     pub(crate) fn repeats_timestamps(&self) -> bool {
         self.plugins.loss_detector.repeats_timestamps()
     }

@@ -8,10 +8,6 @@ use crate::config::{MaxWindowCaps, Retransmit};
 use crate::facts::Phase;
 use crate::scoreboard::{AT_ONCE, Cause, New, SegId};
 
-/// If retransmissions repeat the first timestamp, a segment carries it for this many transmissions. A newer one makes the
-/// receiver discard originals that are still in flight, so it is used only after several lost retransmissions.
-const MAX_STAMPED_ALIKE: u16 = 4;
-
 /// New data that could be sent now.
 #[derive(Clone, Copy, Debug)]
 struct NewData {
@@ -294,9 +290,7 @@ impl Sender {
         }
         let Some(record) = self.board.get(id) else { return };
         let (start, end) = (record.start, record.end());
-        // Should the receiver have taken a later timestamp after all, it discards these retransmissions, too.
-        let repeats = self.repeats_timestamps() && record.transmissions <= MAX_STAMPED_ALIKE;
-        let stamped = if repeats { record.first_sent } else { now };
+        let stamped = if self.repeats_timestamps() { record.first_sent.max(self.echoed) } else { now };
         if let Some(snapshot) = &mut self.state.snapshot {
             snapshot.retransmitted += 1;
         }

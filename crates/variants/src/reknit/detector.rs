@@ -100,6 +100,18 @@ struct Newest {
     acked: Instant,
 }
 
+/// A receiver that acknowledges too early makes the round-trip time zero. Each of its ACKs must not release a
+/// retransmission.
+const LEAST_PATIENCE: Duration = Duration::from_millis(1);
+/// Transmissions of a segment after which the time to the next doubles.
+const AT_EQUAL_INTERVALS: u16 = 5;
+
+/// How long after a retransmission the next one follows: `patience`, doubled each time once several were lost.
+fn again_after(cx: &Context<'_>, transmissions: u16, patience: Duration) -> Duration {
+    let doublings = transmissions.saturating_sub(AT_EQUAL_INTERVALS).min(10);
+    (patience * (1 << doublings)).min(cx.config.max_rto.max(patience))
+}
+
 impl LearnedLateness {
     /// When a segment was first missing: when data above it was SACKed, or a retransmission that was sent later arrived,
     /// or one and a half round trips after it was sent if either has happened since, whichever was earlier.
@@ -125,7 +137,7 @@ impl LearnedLateness {
     /// How long to wait for the acknowledgment of a retransmission.
     fn patience(&self, cx: &Context<'_>) -> Duration {
         let srtt = cx.snd.srtt.unwrap_or(cx.config.initial_rto);
-        srtt + self.wait(cx).max(srtt / 2)
+        (srtt + self.wait(cx).max(srtt / 2)).max(LEAST_PATIENCE)
     }
 
     /// A segment that has been missing for this long is certainly lost.
@@ -211,10 +223,17 @@ impl LearnedLateness {
             if is_first && !missed.is_set() {
                 return;
             }
-            let overdue = if is_first { missed + wait } else { record.last_sent + patience };
+            let overdue = if is_first {
+                missed + wait
+            } else {
+                record.last_sent + again_after(cx, record.transmissions, patience)
+            };
             if overdue > cx.now {
                 self.look_again = self.look_again.min(overdue);
-                return;
+                if record.transmissions <= AT_EQUAL_INTERVALS {
+                    return; // so are all that were sent later
+                }
+                continue;
             }
             if verdicts.is_full() {
                 self.look_again = cx.now;
@@ -357,5 +376,24 @@ impl LossDetector for LearnedLateness {
 
     fn late_acks(&self) -> LateAcks {
         LateAcks::All
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_tcp::facts::SendState;
+    use reknit_tcp::scoreboard::Scoreboard;
+
+    use super::*;
+    use crate::base::given;
+
+    #[test]
+    fn the_time_to_the_next_retransmission_doubles_at_last() {
+        let (config, board) = (reknit_tcp::Config::default(), Scoreboard::default());
+        let snd = SendState { ..given::state() };
+        let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
+        let millis = |n: u16| again_after(&cx, n, Duration::from_millis(30)).as_millis();
+        assert_eq!([1, 2, 5, 6, 7, 8].map(millis), [30, 30, 30, 60, 120, 240]);
+        assert_eq!(millis(u16::MAX), 30 << 10);
     }
 }

@@ -27,6 +27,8 @@
 //!   reports both copies, the original has arrived: the retransmission was spurious, and the sender learns the
 //!   lateness. If the retransmission has been acknowledged and 1.5 times the wait has passed (1.5 round trips before
 //!   the first late segment), or if it has not been acknowledged in time, the segment was lost.
+//! - *Again.* A retransmission that is not acknowledged within a round trip and the wait (at least half a round trip) is
+//!   lost, and the segment is sent again. From the sixth transmission on, the time doubles.
 //! - *Reduce.* A loss reduces the window (CUBIC or Reno), and recovery uses PRR. More than ten undecided
 //!   retransmissions reduce it at once; a single one does so if most of the recent ones were needed.
 //! - *Once per congestion event.* Losses of segments that were sent before the sender could have known of the first
@@ -45,9 +47,10 @@
 //!   window grows as in Linux, not by RFC 9438 §4.3. So neither `reknit` nor Linux gets more of a queue that they share.
 //! - *Probe.* There is no retransmission timer. If no ACK arrives for 1.5 round trips plus the wait, the sender sends a
 //!   probe. If two probes are not answered, everything outstanding is marked lost, as after a timeout.
-//! - *Timestamps.* If they were negotiated, the first three retransmissions of a segment carry the timestamp of the first
-//!   transmission, so that the receiver does not discard the originals of later segments (PAWS, RFC 7323 §5). ACKs that
-//!   others have overtaken are read if they are at most 8 s late. Echoed timestamps are not used.
+//! - *Timestamps.* If they were negotiated, a retransmission carries the timestamp of the first transmission, or the
+//!   newest that the receiver has echoed. The receiver discards older ones (PAWS, RFC 7323 §5), and with a newer one it
+//!   would discard the originals of later segments. ACKs that others have overtaken are read if they are at most 8 s
+//!   late. Round-trip times are not measured by echoed timestamps.
 //!
 //! **Departures.** There is no paper. A retransmission with an earlier timestamp departs from RFC 7323 §3.2; reading
 //! overtaken ACKs departs from §5.3.

@@ -256,6 +256,7 @@ impl LossDetector for SegmentClocks {
     }
 
     fn on_sent(&mut self, cx: &Context<'_>, _id: SegId, _cause: Cause) {
+        self.watch_first(cx);
         let first = self.clocks(cx).next();
         let expires = first.map_or(Instant::NEVER, |(_, _, since)| since + self.mxrtt(cx));
         self.deadline = self.receiver_deadline(cx).min(expires);
