@@ -24,8 +24,7 @@ impl Wire {
     fn pass(&mut self, port: u16, ms: u64, end: usize, segment: &Segment, stamp: u32) {
         let ends = [format!("10.0.0.1:{port}"), "10.0.0.2:443".to_owned()].map(|end| end.parse().unwrap());
         let timestamps = Some(Timestamps { val: stamp, ecr: 0 });
-        let segment =
-            Segment { options: SegmentOptions { timestamps, ..SegmentOptions::default() }, ..segment.clone() };
+        let segment = Segment { options: SegmentOptions { timestamps, ..SegmentOptions::default() }, ..*segment };
         let endpoints = Endpoints { source: ends[end], destination: ends[1 - end] };
         encode(endpoints, &segment, &vec![0; segment.len.into()], &mut self.packet);
         self.number += 1;
