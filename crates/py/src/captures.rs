@@ -10,7 +10,7 @@ use reknit_trace::{Analysis, Analyzer, Event, Events, Options, Place, Side, Verd
 #[derive(IntoPyObject, Default)]
 pub(crate) struct EventColumns {
     stream: Vec<u32>,
-    end: Vec<u8>,
+    end: Vec<u32>,
     packet: Vec<u64>,
     /// Nanoseconds since 1970, of the packet and of the one that decided.
     at_ns: Vec<u64>,
@@ -27,7 +27,7 @@ pub(crate) struct EventColumns {
 impl EventColumns {
     fn add(&mut self, event: &Event) {
         self.stream.push(event.stream);
-        self.end.push(event.end);
+        self.end.push(event.end.into());
         self.packet.push(event.frame);
         self.at_ns.push(event.at.as_nanos());
         self.decided_ns.push(event.decided.as_nanos());

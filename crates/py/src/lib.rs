@@ -92,7 +92,9 @@ fn analyze(
 ) -> PyResult<(Bound<'_, PyAny>, captures::EventColumns, u64)> {
     let at = at.map(|at| convert::place(&at)).transpose().map_err(raise)?;
     let (analysis, events, left_out) = py.detach(|| captures::analyze(&path, at)).map_err(raise)?;
-    Ok((pythonize::pythonize(py, &analysis)?, events, left_out))
+    // By way of JSON, whose arrays become lists and not tuples.
+    let document = serde_json::to_value(&analysis).map_err(raise)?;
+    Ok((pythonize::pythonize(py, &document)?, events, left_out))
 }
 
 /// The points of a sweep.
