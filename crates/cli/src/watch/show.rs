@@ -64,11 +64,11 @@ impl Watch {
         let worst = state.watcher.worst(MOST_ROWS);
         let totals = state.watcher.totals();
         let mut text = format!(
-            "\n{}: {} TCP packets of {} connections in {} s; {} lost, {} late, {} copied, {} retransmitted spuriously, {} \
-             cannot be told\n",
+            "\n{}: {} TCP packets of {} in {} s; {} lost, {} late, {} copied, {} retransmitted spuriously, {} cannot be \
+             told\n",
             self.name,
             whole(totals.tcp_packets),
-            whole(totals.flows),
+            connections(totals.flows),
             self.seconds,
             whole(totals.lost),
             whole(totals.reordered),
@@ -84,7 +84,11 @@ impl Watch {
             );
         }
         if totals.forgotten > 0 {
-            let _ = writeln!(text, "{} connections were forgotten: more than {MOST_FLOWS}.", whole(totals.forgotten));
+            let _ = writeln!(
+                text,
+                "Forgotten, because there were more than {MOST_FLOWS}: {}.",
+                connections(totals.forgotten)
+            );
         }
         if !self.is_terminal && !worst.is_empty() {
             let _ = write!(text, "\n{}", self.table(&worst, Screen::stdout()));
@@ -95,9 +99,9 @@ impl Watch {
     fn head(&self, state: &State) -> String {
         let totals = state.watcher.totals();
         let mut text = format!(
-            "{}: {} connections, {} packets/s, {} Mbit/s",
+            "{}: {}, {} packets/s, {} Mbit/s",
             self.name,
-            whole(state.watcher.len() as u64),
+            connections(state.watcher.len() as u64),
             whole(totals.tcp_packets - self.last.tcp_packets),
             number((totals.bytes - self.last.bytes) as f64 * 8e-6),
         );
@@ -105,7 +109,7 @@ impl Watch {
             let _ = write!(text, "; the kernel dropped {} packets", whole(state.drops));
         }
         if totals.forgotten > 0 {
-            let _ = write!(text, "; {} connections were forgotten", whole(totals.forgotten));
+            let _ = write!(text, "; forgotten: {}", connections(totals.forgotten));
         }
         text
     }
@@ -163,8 +167,8 @@ impl Watch {
         }
         let forgotten = state.watcher.totals().forgotten;
         if forgotten > self.last.forgotten {
-            let now = whole(forgotten - self.last.forgotten);
-            let _ = writeln!(text, "{} s: {now} connections were forgotten: more than {MOST_FLOWS}", self.seconds);
+            let now = connections(forgotten - self.last.forgotten);
+            let _ = writeln!(text, "{} s: forgotten, because there are more than {MOST_FLOWS}: {now}", self.seconds);
         }
         text
     }
@@ -202,6 +206,10 @@ fn cost(direction: &DirectionReport) -> String {
         return String::new();
     }
     format!("{} to {}", number(cost.lost_least_mbit_s), number(cost.lost_most_mbit_s))
+}
+
+fn connections(n: u64) -> String {
+    format!("{} connection{}", whole(n), if n == 1 { "" } else { "s" })
 }
 
 fn whole(n: u64) -> String {

@@ -93,7 +93,7 @@ impl Stream {
         self.is_closing |= flags.has(Flags::FIN) || flags.has(Flags::RST);
         self.on_handshake(end, flags, now);
         self.on_timestamps(end, packet, now);
-        let window = self.window(end, packet);
+        let window = if log.marks.is_some() { self.window(end, packet) } else { None };
         let arrival = Arrival { now, frame, packet, window, most_ranges };
         let stream = self.number;
         if flags.has(Flags::ACK) && !flags.has(Flags::RST) {

@@ -60,14 +60,16 @@ function flight(kinds) {
   events.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   const line = { at: [], flight: [], window: [] };
   let [sent, acked, limit] = [0, data.from.length ? data.from[0] : 0, 0];
-  for (const [at, what, value] of events) {
+  events.forEach(([at, what, value], i) => {
     if (what === 0) sent = Math.max(sent, value);
     if (what === 1) acked = Math.max(acked, value);
     if (what === 2) limit = value;
+    // Of what happens at the same time, only the outcome counts.
+    if (i + 1 < events.length && events[i + 1][0] === at) return;
     line.at.push(at);
     line.flight.push(Math.max(0, sent - acked));
     line.window.push(limit > 0 ? Math.max(0, limit - acked) : NaN);
-  }
+  });
   return line;
 }
 

@@ -1,5 +1,6 @@
 //! The text of the page. It refers to nothing outside, and without scripts it has everything but the plots.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use reknit_trace::{Analysis, DirectionReport, N};
@@ -14,6 +15,8 @@ const CSS: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// Rows of the table of connections.
 const MOST_ROWS: usize = 200;
+/// Displacements that are listed one by one.
+const MOST_DISPLACEMENTS: usize = 24;
 
 pub(super) fn page(analysis: &Analysis, drawn: &[DirectionReport], drawings: &[Drawing]) -> Result<String, Failure> {
     let failed = |error: serde_json::Error| Failure::Failed(error.to_string());
@@ -181,7 +184,6 @@ fn reordering(direction: &DirectionReport) -> Rows {
 }
 
 fn density(direction: &DirectionReport) -> Rows {
-    const MOST: usize = 40;
     let d = &direction.density;
     let maybe = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
     let mut rows = vec![
@@ -190,20 +192,57 @@ fn density(direction: &DirectionReport) -> Rows {
         ("buffer that restores the order, packets: mean".to_owned(), maybe(d.buffer_mean)),
         ("99 %".to_owned(), maybe(d.buffer_p99.map(|packets| packets as f64))),
     ];
-    let all: u64 = d.displacements.iter().map(|(_, packets)| packets).sum();
-    let mut most: Vec<&(i64, u64)> = d.displacements.iter().collect();
-    most.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
-    most.truncate(MOST);
-    most.sort();
-    let share = |packets: u64| per_cent(packets as f64 / all.max(1) as f64);
-    rows.extend(most.into_iter().map(|(by, packets)| (format!("displacement {by}"), share(*packets))));
-    if d.displacements.len() > MOST {
-        rows.push(("other displacements".to_owned(), format!("{} more: --json", d.displacements.len() - MOST)));
-    }
+    rows.extend(displacements(&d.displacements));
     rows
+}
+
+/// The share of packets by their displacement; if there are many, in intervals that double in width.
+fn displacements(counts: &[(i64, u64)]) -> Rows {
+    let all: u64 = counts.iter().map(|(_, packets)| packets).sum();
+    let interval = |by: i64| {
+        let size = by.unsigned_abs();
+        if counts.len() <= MOST_DISPLACEMENTS || size <= 2 {
+            return (by, by);
+        }
+        let upper = size.next_power_of_two().cast_signed();
+        let (near, far) = (upper / 2 + 1, upper);
+        if by < 0 { (-far, -near) } else { (near, far) }
+    };
+    let mut grouped: BTreeMap<(i64, i64), u64> = BTreeMap::new();
+    for (by, packets) in counts {
+        *grouped.entry(interval(*by)).or_default() += packets;
+    }
+    let name = |(from, to): (i64, i64)| if from == to { from.to_string() } else { format!("{from} to {to}") };
+    let row = |(interval, packets)| {
+        (format!("displacement {}", name(interval)), per_cent(packets as f64 / all.max(1) as f64))
+    };
+    grouped.into_iter().map(row).collect()
 }
 
 /// `text` as HTML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_displacements_are_grouped() {
+        assert_eq!(
+            displacements(&[(-1, 1), (0, 3)]),
+            [("displacement -1".to_owned(), "25 %".to_owned()), ("displacement 0".to_owned(), "75 %".to_owned())]
+        );
+        let many: Vec<(i64, u64)> = (-20..20).map(|by| (by, 1)).collect();
+        let names: Vec<String> =
+            displacements(&many).into_iter().map(|(name, _)| name.replace("displacement ", "")).collect();
+        let all = ["-32 to -17", "-16 to -9", "-8 to -5", "-4 to -3", "-2", "-1", "0", "1", "2", "3 to 4", "5 to 8"];
+        assert_eq!(names, [&all[..], &["9 to 16", "17 to 32"]].concat());
+    }
+
+    #[test]
+    fn text_cannot_become_markup() {
+        assert_eq!(escaped("<b> & \"c\""), "&lt;b&gt; &amp; &quot;c&quot;");
+    }
 }
