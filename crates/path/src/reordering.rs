@@ -47,8 +47,8 @@ pub struct Reordering {
     /// First arrivals with a larger number than all before: number, position and time, all increasing. The first
     /// arrival with a number larger than n is always one of them.
     maxima: VecDeque<(u64, u64, Instant)>,
-    /// The numbers of the packets that arrived last.
-    last: VecDeque<u64>,
+    /// The latest of the other arrivals: number and position.
+    others: VecDeque<(u64, u64)>,
     arrived: u64,
     reordered: u64,
     degrees: Vec<u64>,
@@ -77,19 +77,47 @@ impl Reordering {
                 None
             }
         };
-        self.last.push_back(number);
-        if self.last.len() > DEGREES {
-            self.last.pop_front();
+        if late.is_some() {
+            self.others.push_back((number, position));
+            if self.others.len() > DEGREES {
+                self.others.pop_front();
+            }
         }
         self.count(late);
         late
     }
 
+    /// No packet with this number or a smaller one arrives any more: frees the memory that only they need.
+    pub fn forget(&mut self, number: u64) {
+        while self.maxima.len() > 1 && self.maxima.front().is_some_and(|(first, ..)| *first <= number) {
+            self.maxima.pop_front();
+        }
+        if self.maxima.capacity() > 64 && self.maxima.capacity() / 4 > self.maxima.len() {
+            self.maxima.shrink_to(self.maxima.len() * 2);
+        }
+    }
+
     fn lateness(&self, number: u64, position: u64, now: Instant) -> Late {
         let first = self.maxima.partition_point(|(other, ..)| *other < number);
         let (_, overtaken_at, since) = self.maxima[first];
-        let degree = self.last.iter().rev().take_while(|other| **other > number).count();
-        Late { extent: (position - overtaken_at) as u32, late: now.since(since), degree: degree as u32 }
+        let degree = self.degree(number, position);
+        Late { extent: (position - overtaken_at) as u32, late: now.since(since), degree }
+    }
+
+    /// How many arrivals in a row before `position` have larger numbers. Those that are forgotten have smaller ones.
+    fn degree(&self, number: u64, position: u64) -> u32 {
+        let mut maxima = self.maxima.iter().rev().map(|(number, position, _)| (*number, *position)).peekable();
+        let mut others = self.others.iter().rev().copied().peekable();
+        let mut degree = 0;
+        while degree < DEGREES as u64 {
+            let before = |(_, at): &(u64, u64)| *at + degree + 1 == position;
+            let arrival = maxima.next_if(before).or_else(|| others.next_if(before));
+            if arrival.is_none_or(|(other, _)| other <= number) {
+                break;
+            }
+            degree += 1;
+        }
+        degree as u32
     }
 
     fn count(&mut self, late: Option<Late>) {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::densities::DensityReport;
 use crate::packet::Skipped;
 use crate::spread::Spread;
-use crate::stream::{Bill, Half, Stream};
+use crate::stream::{Bill, Data, Half, Offer, Stream};
 use crate::tally::Tally;
 use crate::{Analyzer, Confidence, Place, Reason, SIDES, Why};
 
@@ -201,18 +201,22 @@ fn us_to_ms(micros: u64) -> f64 {
 }
 
 impl Analysis {
-    pub(crate) fn of(analyzer: &Analyzer) -> Analysis {
-        let streams = &analyzer.streams.all;
-        let nothing = <[[Tally; 3]; 2]>::default();
+    pub(crate) fn of(mut analyzer: Analyzer) -> Analysis {
+        let warnings = warnings(&analyzer);
+        let streams = analyzer.streams.take();
+        let count = streams.len() as u64;
         let mut directions: Vec<DirectionReport> = Vec::new();
-        for stream in streams {
-            let tallies = analyzer.tallies.get(&stream.number).map_or(&nothing, |tallies| tallies);
-            for end in (0..2).filter(|end| stream.halves[*end].packets > 0) {
+        // Each stream is freed once it is reported: there may be many.
+        for mut stream in streams {
+            for end in 0..2 {
                 let (place, confidence) = match analyzer.options.at {
                     Some(place) => (place, Confidence::Given),
                     None => stream.place(end),
                 };
-                directions.push(DirectionReport::of(stream, end, (place, confidence), &tallies[end]));
+                if let Some(data) = &mut stream.halves[end].data {
+                    data.tallies.iter_mut().flatten().for_each(|tally| tally.end_run());
+                }
+                directions.extend(DirectionReport::of(&stream, end, (place, confidence)));
             }
         }
         directions.sort_by(|a, b| b.badness().total_cmp(&a.badness()).then(b.bytes.cmp(&a.bytes)));
@@ -224,8 +228,8 @@ impl Analysis {
             packets: analyzer.frames,
             tcp_packets: analyzer.tcp,
             duration_s: (last - first) as f64 / 1e9,
-            streams: streams.len() as u64,
-            warnings: warnings(analyzer),
+            streams: count,
+            warnings,
             directions,
         }
     }
@@ -283,26 +287,23 @@ fn warnings(analyzer: &Analyzer) -> Vec<String> {
 }
 
 impl DirectionReport {
-    pub(crate) fn of(
-        stream: &Stream,
-        end: usize,
-        (place, confidence): (Place, Confidence),
-        tallies: &[Tally; 3],
-    ) -> Self {
+    /// None if the direction has no data.
+    pub(crate) fn of(stream: &Stream, end: usize, (place, confidence): (Place, Confidence)) -> Option<DirectionReport> {
         let half = &stream.halves[end];
-        let (first, last) = half.active.unwrap_or((stream.first, stream.first));
+        let data = half.data.as_ref()?;
+        let (first, last) = data.active;
         let duration_s = last.since(first).as_secs_f64();
         let acknowledged_bytes = half.acknowledged();
         let per_second = |bytes: f64| if duration_s > 0.0 { bytes * 8e-6 / duration_s } else { 0.0 };
-        let bill = half.rounds.bill();
-        let counted: Vec<&Tally> =
-            SIDES.into_iter().filter(|side| place.sees(*side)).map(|side| &tallies[side as usize]).collect();
-        let waited = if place == Place::Receiver { half.before.waited } else { half.after.waited };
-        let (before, after) = (&half.before.reordering, &half.after.reordering);
+        let bill = data.rounds.bill();
+        let seen = SIDES.into_iter().filter(|side| place.sees(*side));
+        let counted: Vec<&Tally> = seen.filter_map(|side| data.tallies[side as usize].as_deref()).collect();
+        let waited = if place == Place::Receiver { data.before.waited } else { data.after.waited };
+        let (before, after) = (&data.before.reordering, &data.after.reordering);
         // Between the hosts, the worse of the two sides.
         let is_before = place == Place::Receiver || place == Place::Middle && before.ratio() > after.ratio();
         let (reordering, disorder) =
-            if is_before { (before, &half.before.disorder) } else { (after, &half.after.disorder) };
+            if is_before { (before, &data.before.disorder) } else { (after, &data.after.disorder) };
         let mut report = DirectionReport {
             stream: stream.number,
             from: stream.ends[end].socket().to_string(),
@@ -310,24 +311,24 @@ impl DirectionReport {
             end: end as u8,
             captured_at: place,
             confidence,
-            packets: half.packets,
-            bytes: half.bytes,
+            packets: data.packets,
+            bytes: data.bytes,
             acknowledged_bytes,
             duration_s,
             goodput_mbit_s: per_second(acknowledged_bytes as f64),
-            peak_mbit_s: half.rounds.peak() * 8e-6,
-            round_trip: round_trip(half),
+            peak_mbit_s: data.rounds.peak() * 8e-6,
+            round_trip: round_trip(half, data),
             verdicts: Verdicts::of(&counted),
             reordering: ReorderingReport::of(reordering, &counted),
             density: DensityReport::of(disorder),
             loss_runs: LossRuns::of(&counted),
             waited_s: waited.as_secs_f64(),
             cost: Cost::of(&bill, per_second),
-            options: OptionsReport::of(half, &stream.halves[1 - end]),
+            options: OptionsReport::of(half, data, stream.halves[1 - end].syn),
             advice: Vec::new(),
         };
         report.advice = crate::advice::advice(&report);
-        report
+        Some(report)
     }
 
     /// The size of a full segment, bytes.
@@ -344,10 +345,10 @@ impl DirectionReport {
     }
 }
 
-fn round_trip(half: &Half) -> Option<RoundTripReport> {
-    let acks = &half.far.samples;
+fn round_trip(half: &Half, data: &Data) -> Option<RoundTripReport> {
+    let acks = &data.far.samples;
     let quantile = |q| acks.quantile(q).map(us_to_ms);
-    let least_ms = half.whole_round_trip().or(half.far.least()).map(ms)?;
+    let least_ms = half.whole_round_trip().or(data.far.least()).map(ms)?;
     Some(RoundTripReport { least_ms, ack_p50_ms: quantile(0.5), ack_p99_ms: quantile(0.99) })
 }
 
@@ -431,14 +432,14 @@ impl Cost {
 }
 
 impl OptionsReport {
-    fn of(half: &Half, other: &Half) -> OptionsReport {
-        let both = half.syn.zip(other.syn);
+    fn of(half: &Half, data: &Data, other: Option<Offer>) -> OptionsReport {
+        let both = half.syn.zip(other);
         OptionsReport {
-            sack: both.map(|(a, b)| a.sack_permitted && b.sack_permitted),
-            timestamps: both.map(|(a, b)| a.timestamps.is_some() && b.timestamps.is_some()),
-            dsacks: half.after.duplicates,
-            largest_payload: half.largest,
-            mss: other.syn.and_then(|syn| syn.mss),
+            sack: both.map(|(a, b)| a.sack && b.sack),
+            timestamps: both.map(|(a, b)| a.timestamps && b.timestamps),
+            dsacks: data.after.duplicates,
+            largest_payload: data.largest,
+            mss: other.and_then(|syn| syn.mss),
         }
     }
 }

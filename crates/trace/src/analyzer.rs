@@ -9,7 +9,6 @@ use crate::journey::Journeys;
 use crate::packet::{self, Skipped};
 use crate::stream::Log;
 use crate::streams::Streams;
-use crate::tally::Tally;
 use crate::{Analysis, Damage, Error, Event, Frame, Frames, Mark, Place, Side, Verdict};
 
 /// What the user says about a capture.
@@ -23,15 +22,11 @@ pub struct Options {
     pub marks: bool,
 }
 
-/// The verdicts on both directions of a stream, by the side of the point of capture.
-pub(crate) type Tallies = [[Tally; 3]; 2];
-
 /// Takes the packets of a capture in their order.
 #[derive(Debug, Default)]
 pub struct Analyzer {
     pub(crate) options: Options,
     pub(crate) streams: Streams,
-    pub(crate) tallies: BTreeMap<u32, Box<Tallies>>,
     log: Log,
     journeys: Journeys,
     pub(crate) frames: u64,
@@ -93,11 +88,12 @@ impl Analyzer {
             let end = usize::from(event.end);
             let stream = &mut self.streams.all[event.stream as usize];
             let place = self.options.at.unwrap_or_else(|| stream.place(end).0);
-            if matches!(event.verdict, Verdict::Spurious(_)) && place.sees(event.side) {
-                stream.halves[end].rounds.on_spurious(event.frame);
+            if let Some(data) = &mut stream.halves[end].data {
+                if matches!(event.verdict, Verdict::Spurious(_)) && place.sees(event.side) {
+                    data.rounds.on_spurious(event.frame);
+                }
+                data.tallies[event.side as usize].get_or_insert_default().add(&event);
             }
-            let tallies = self.tallies.entry(event.stream).or_default();
-            tallies[end][event.side as usize].add(&event);
             observer(&event);
         }
         for journey in self.log.journeys.iter_mut().flat_map(|journeys| journeys.drain(..)) {
@@ -125,10 +121,8 @@ impl Analyzer {
             self.streams.all[number].finish(&mut self.log);
             self.tell(observer);
         }
-        for tally in self.tallies.values_mut().flat_map(|tallies| tallies.as_flattened_mut()) {
-            tally.end_run();
-        }
-        (Analysis::of(&self), std::mem::take(&mut self.journeys))
+        let journeys = std::mem::take(&mut self.journeys);
+        (Analysis::of(self), journeys)
     }
 }
 

@@ -7,8 +7,9 @@ const OCTAVES: usize = 44;
 /// A histogram with logarithmic steps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spread {
-    /// Counts by size; empty before the first value.
+    /// Counts by size, from the slot `lowest` on; empty before the first value.
     counts: Vec<u32>,
+    lowest: u16,
     pub(crate) values: u64,
     least: u64,
     pub(crate) most: u64,
@@ -16,14 +17,26 @@ pub(crate) struct Spread {
 
 impl Spread {
     pub(crate) fn add(&mut self, value: u64) {
-        let slot = slot(value);
-        if self.counts.len() <= slot {
-            self.counts.resize(slot + 1, 0);
-        }
-        self.counts[slot] = self.counts[slot].saturating_add(1);
+        let count = self.count(slot(value));
+        *count = count.saturating_add(1);
         self.least = if self.values == 0 { value } else { self.least.min(value) };
         self.most = self.most.max(value);
         self.values += 1;
+    }
+
+    /// The count of a slot, which is added if there is none yet. There are many spreads with few slots, so they grow to
+    /// what is needed.
+    fn count(&mut self, slot: usize) -> &mut u32 {
+        let lowest = usize::from(self.lowest);
+        if self.counts.is_empty() || slot < lowest {
+            let more = if self.counts.is_empty() { 1 } else { lowest - slot };
+            self.counts.splice(0..0, std::iter::repeat_n(0, more));
+            self.lowest = slot as u16;
+        } else if lowest + self.counts.len() <= slot {
+            self.counts.reserve_exact(slot + 1 - lowest - self.counts.len());
+            self.counts.resize(slot + 1 - lowest, 0);
+        }
+        &mut self.counts[slot - usize::from(self.lowest)]
     }
 
     /// A quantile; none without values.
@@ -31,7 +44,7 @@ impl Spread {
         #[expect(clippy::cast_sign_loss, reason = "a quantile is not negative")]
         let rank = (quantile * self.values.saturating_sub(1) as f64 + 0.5) as u64;
         let mut before = 0;
-        for (i, count) in self.counts.iter().enumerate() {
+        for (i, count) in (usize::from(self.lowest)..).zip(&self.counts) {
             before += u64::from(*count);
             if before > rank {
                 return Some(middle(i).clamp(self.least, self.most));

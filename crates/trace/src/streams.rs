@@ -1,7 +1,9 @@
 //! All connections of a capture, numbered as Wireshark numbers them.
 
-use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use reknit_units::Instant;
 
 use crate::packet::{Endpoint, Packet};
@@ -14,15 +16,18 @@ const MOST_RANGES: usize = 1 << 17;
 /// Ranges that all directions together may remember. Beyond, each keeps few.
 const BUDGET: usize = 1 << 20;
 const FEW_RANGES: usize = 16;
+/// Packets between two visits of silent connections.
+const BETWEEN_VISITS: u64 = 16;
 
 /// The two ends, the smaller first.
-type Key = (Endpoint, Endpoint);
+pub(crate) type Key = (Endpoint, Endpoint);
 
 /// The connections.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
-    /// The newest connection between two endpoints.
-    numbers: BTreeMap<Key, u32>,
+    /// The newest connection between two endpoints. The order in the table is random and not used.
+    numbers: HashTable<u32>,
+    hasher: RandomState,
     pub(crate) all: Vec<Stream>,
     last: Option<(Key, u32)>,
     /// Ranges that are remembered.
@@ -31,18 +36,19 @@ pub(crate) struct Streams {
     pub(crate) left_out: u64,
     /// The budget was exceeded.
     pub(crate) was_short: bool,
+    packets: u64,
+    /// The connection that was looked at last whether it is silent.
+    visited: usize,
 }
 
 impl Streams {
     pub(crate) fn on_packet(&mut self, packet: &Packet, frame: u64, now: Instant, log: &mut Log) {
-        let key = if packet.source <= packet.destination {
-            (packet.source, packet.destination)
-        } else {
-            (packet.destination, packet.source)
-        };
+        let key = key(packet.source, packet.destination);
         let known = match self.last {
             Some((last, number)) if last == key => Some(number),
-            _ => self.numbers.get(&key).copied(),
+            _ => {
+                self.numbers.find(self.hasher.hash_one(key), |number| self.all[*number as usize].key() == key).copied()
+            }
         };
         let known = known.filter(|number| !self.all[*number as usize].is_replaced_by(packet));
         let Some(number) = known.or_else(|| self.add(key, packet, now)) else {
@@ -56,6 +62,25 @@ impl Streams {
         let before = stream.memory();
         stream.on_packet(packet, frame, now, most_ranges, log);
         self.memory = self.memory + stream.memory() - before;
+        self.packets += 1;
+        if self.packets.is_multiple_of(BETWEEN_VISITS) {
+            self.visit(now, log);
+        }
+    }
+
+    /// Connections that are silent give back memory: looks at one after the other.
+    fn visit(&mut self, now: Instant, log: &mut Log) {
+        self.visited = if self.visited + 1 < self.all.len() { self.visited + 1 } else { 0 };
+        let Some(stream) = self.all.get_mut(self.visited) else { return };
+        let before = stream.memory();
+        stream.rest(now, log);
+        self.memory = self.memory + stream.memory() - before;
+    }
+
+    /// All connections, at the end.
+    pub(crate) fn take(&mut self) -> Vec<Stream> {
+        self.numbers = HashTable::new();
+        std::mem::take(&mut self.all)
     }
 
     fn add(&mut self, key: Key, packet: &Packet, now: Instant) -> Option<u32> {
@@ -64,7 +89,17 @@ impl Streams {
         }
         let number = self.all.len() as u32;
         self.all.push(Stream::new(number, packet, now));
-        self.numbers.insert(key, number);
+        let hash = |number: &u32| self.hasher.hash_one(self.all[*number as usize].key());
+        let is_same = |number: &u32| self.all[*number as usize].key() == key;
+        match self.numbers.entry(self.hasher.hash_one(key), is_same, hash) {
+            Entry::Occupied(mut older) => *older.get_mut() = number,
+            Entry::Vacant(place) => drop(place.insert(number)),
+        }
         Some(number)
     }
+}
+
+/// The two ends of a connection.
+pub(crate) fn key(a: Endpoint, b: Endpoint) -> Key {
+    if a <= b { (a, b) } else { (b, a) }
 }

@@ -6,7 +6,6 @@ use reknit_units::{Duration, Instant};
 
 use crate::packet::{self, Endpoint, Packet};
 use crate::stream::{Log, Stream};
-use crate::tally::Tally;
 use crate::{Confidence, DirectionReport, Frame, Place, Verdict};
 
 /// Flows that are followed. If there are more, those that have been idle longest are forgotten.
@@ -30,7 +29,6 @@ type Key = (Endpoint, Endpoint);
 #[derive(Debug)]
 struct Flow {
     stream: Stream,
-    tallies: [[Tally; 3]; 2],
     /// Ranges that it remembers.
     memory: usize,
 }
@@ -150,9 +148,10 @@ impl Watcher {
         for flow in self.flows.values() {
             for end in 0..2 {
                 let (place, confidence) = place(self.at, &flow.stream, end);
-                let counted = flow.tallies[end].iter().zip(crate::SIDES).filter(|(_, side)| place.sees(*side));
-                if counted.map(|(tally, _)| tally.all()).sum::<u64>() > 0 {
-                    reports.push(DirectionReport::of(&flow.stream, end, (place, confidence), &flow.tallies[end]));
+                let Some(data) = &flow.stream.halves[end].data else { continue };
+                let counted = data.tallies.iter().zip(crate::SIDES).filter(|(_, side)| place.sees(*side));
+                if counted.flat_map(|(tally, _)| tally).map(|tally| tally.all()).sum::<u64>() > 0 {
+                    reports.extend(DirectionReport::of(&flow.stream, end, (place, confidence)));
                 }
             }
         }
@@ -174,7 +173,7 @@ impl Watcher {
         let mut stream = Stream::new(self.totals.flows as u32, packet, now);
         stream.limit(ARRIVALS);
         self.totals.flows += 1;
-        self.flows.insert(key, Flow { stream, tallies: Default::default(), memory: 0 });
+        self.flows.insert(key, Flow { stream, memory: 0 });
     }
 
     /// Ends a flow, and counts what could only be decided now.
@@ -190,12 +189,14 @@ impl Watcher {
             let end = usize::from(event.end);
             let (place, _) = place(at, &flow.stream, end);
             let is_spurious = matches!(event.verdict, Verdict::Spurious(_));
-            flow.tallies[end][event.side as usize].add(&event);
+            if let Some(data) = &mut flow.stream.halves[end].data {
+                data.tallies[event.side as usize].get_or_insert_default().add(&event);
+                if is_spurious && place.sees(event.side) {
+                    data.rounds.on_spurious(event.frame);
+                }
+            }
             if !place.sees(event.side) {
                 continue;
-            }
-            if is_spurious {
-                flow.stream.halves[end].rounds.on_spurious(event.frame);
             }
             *match event.verdict {
                 Verdict::Lost => &mut totals.lost,

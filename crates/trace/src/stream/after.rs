@@ -49,6 +49,8 @@ pub(crate) struct After {
     /// A probe for a lost tail has been sent since the last progress.
     has_probed: bool,
     blocks: [(u64, u64); 4],
+    /// What an ACK newly reports: the order in which the ranges passed, and their indices.
+    arrived: Vec<(u64, usize)>,
     waiting_since: Option<Instant>,
     /// How long data waited behind holes at the receiver.
     pub(crate) waited: Duration,
@@ -88,21 +90,21 @@ impl After {
     ) {
         let before = self.progress;
         if ack > view.acked {
-            self.deliver((view.acked, ack), echo, view, out);
+            self.note_arrived((view.acked, ack), view);
             self.progress = Some(view.now);
         }
         let has_duplicate = reports_duplicate(ack, blocks);
         let mut known = [(0, 0); 4];
         let blocks_of_arrivals = &blocks[usize::from(has_duplicate)..];
         known[..blocks_of_arrivals.len()].copy_from_slice(blocks_of_arrivals);
-        // One ACK does not tell in which order the blocks arrived.
         known.sort_unstable();
         for (left, right) in known.into_iter().filter(|(_, right)| *right > ack) {
             self.has_sack = true;
             self.sacked = self.sacked.max(right.min(view.ranges.end()));
             let unknown = self.unknown_part(left.max(ack), right);
-            self.deliver(unknown, None, view, out);
+            self.note_arrived(unknown, view);
         }
+        self.deliver(echo, view, out);
         self.blocks = known;
         if has_duplicate && let Some(block) = blocks.first() {
             self.on_duplicate(*block, view, out);
@@ -131,20 +133,32 @@ impl After {
     }
 
     /// The receiver has the bytes from `from` to `to`.
-    fn deliver(&mut self, (from, to): (u64, u64), echo: Option<u32>, view: &mut View<'_>, out: &mut Out<'_>) {
+    fn note_arrived(&mut self, (from, to): (u64, u64), view: &mut View<'_>) {
         let mut index = view.ranges.locate(from);
         while let Some(range) = view.ranges.at(index).filter(|range| range.start < to) {
-            if range.is_delivered() {
-                index += 1;
-                continue;
+            if !range.is_delivered() {
+                index = view.ranges.narrow(index, from, to);
+                let order = view.ranges.at(index).map_or(0, Range::order);
+                self.arrived.push((order, index));
             }
-            index = view.ranges.narrow(index, from, to);
+            index += 1;
+        }
+    }
+
+    /// One ACK does not tell in which order its packets arrived: they are taken to have arrived in the order in which they
+    /// passed.
+    fn deliver(&mut self, echo: Option<u32>, view: &mut View<'_>, out: &mut Out<'_>) {
+        let mut arrived = std::mem::take(&mut self.arrived);
+        if !arrived.is_sorted() {
+            arrived.sort_unstable();
+        }
+        for (_, index) in arrived.drain(..) {
             // Only the segment at the left edge is echoed (RFC 7323 §4.3).
             let echo = echo.filter(|_| view.ranges.at(index).is_some_and(|range| range.start <= view.acked));
             self.deliver_range(index, echo, view, out);
             self.progress = Some(view.now);
-            index += 1;
         }
+        self.arrived = arrived;
     }
 
     fn deliver_range(&mut self, index: usize, echo: Option<u32>, view: &mut View<'_>, out: &mut Out<'_>) {

@@ -1,27 +1,16 @@
-//! One direction of a stream: its data, and the acknowledgments that come back for it.
-
-use std::cmp::Ordering;
+//! One direction of a stream: its sequence numbers, and the acknowledgments that come back for it.
 
 use reknit_units::{Duration, Instant};
 
-use super::after::{After, reports_duplicate};
-use super::before::{Before, Marks};
-use super::bill::Rounds;
-use super::disorder;
-use super::order::Clock;
-use super::ranges::{Again, Delivery, Origin, Range, Ranges, Sighting};
-use super::round_trip::RoundTrip;
+use super::after::reports_duplicate;
+use super::data::{Data, Known};
+use super::ranges::{Range, Sighting};
 use crate::journey::Departure;
-use crate::packet::{Flags, Packet, Segment};
-use crate::{Event, Journey, Mark, Passed, Reason, Side, Verdict, Why};
+use crate::packet::{Flags, Packet};
+use crate::{Event, Journey, Mark, Passed, Side, Verdict};
 
 /// Where offsets begin, so that data from before the first captured packet has one too.
 const ORIGIN: u64 = 1 << 32;
-/// How long acknowledged data is remembered at least: reports of duplicates and late originals may still come.
-const LEAST_MEMORY: Duration = Duration::from_secs(1);
-/// And at most.
-const MOST_MEMORY: Duration = Duration::from_secs(30);
-
 /// What is known about a packet when its data is processed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival<'a> {
@@ -112,37 +101,39 @@ impl Offsets {
     }
 }
 
-/// One direction.
+/// What a SYN offers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Offer {
+    pub(crate) sack: bool,
+    pub(crate) timestamps: bool,
+    pub(crate) window_scale: Option<u8>,
+    pub(crate) mss: Option<u16>,
+}
+
+/// One direction. Most directions of most connections have no data, so what is about data is kept apart.
 #[derive(Debug, Default)]
 pub(crate) struct Half {
     offsets: Offsets,
-    pub(super) ranges: Ranges,
     /// The end of the data that has been seen.
-    pub(super) highest: u64,
+    highest: u64,
     /// Everything before it is acknowledged.
-    pub(super) acked: u64,
+    acked: u64,
     /// The sequence number of the SYN, or of the first packet.
     pub(crate) first_seq: Option<u32>,
-    /// The largest payload: a segment, or several if the host combines them.
-    pub(crate) largest: u32,
-    /// Packets with data, and their bytes.
-    pub(crate) packets: u64,
-    pub(crate) bytes: u64,
     /// Acknowledged bytes that were never captured.
     pub(crate) missed: u64,
-    /// When data was seen first and last.
-    pub(crate) active: Option<(Instant, Instant)>,
     /// Where the data began.
     first_offset: u64,
-    pub(crate) clock: Clock,
-    /// Round trips between the point of capture and the receiver, and the sender.
-    pub(crate) far: RoundTrip,
-    pub(crate) near: RoundTrip,
-    pub(crate) before: Before,
-    pub(crate) after: After,
-    pub(crate) rounds: Rounds,
-    /// The SYN's options: none if it was not captured.
-    pub(crate) syn: Option<Segment>,
+    /// The shortest round trips between the point of capture and the receiver, and the sender; the first without those
+    /// that data has shown.
+    far: Option<Duration>,
+    near: Option<Duration>,
+    /// Arrivals that are remembered, if they are limited.
+    most_arrivals: Option<usize>,
+    /// What the SYN offers: none if it was not captured.
+    pub(crate) syn: Option<Offer>,
+    /// None before the first data.
+    pub(crate) data: Option<Box<Data>>,
 }
 
 impl Half {
@@ -152,7 +143,9 @@ impl Half {
         self.first_seq.get_or_insert(segment.seq);
         let mut start = self.offsets.of(segment.seq);
         if segment.flags.has(Flags::SYN) {
-            self.syn = Some(*segment);
+            let (sack, timestamps) = (segment.sack_permitted, segment.timestamps.is_some());
+            let (window_scale, mss) = (segment.window_scale, segment.mss);
+            self.syn = Some(Offer { sack, timestamps, window_scale, mss });
             start += 1;
         }
         let end = start + u64::from(segment.len);
@@ -161,119 +154,20 @@ impl Half {
         }
         if self.highest == 0 {
             (self.highest, self.acked, self.first_offset) = (start, self.acked.max(start), start);
-            self.ranges.floor = start;
-            self.before.begin(start);
         }
         // A keep-alive repeats the last byte, if it has any data.
         let is_keep_alive = segment.len <= 1 && start + 1 == self.acked;
         if segment.len > 0 && !is_keep_alive {
-            self.on_data(start, end, arrival, out);
+            let known = self.known();
+            let new = || Box::new(Data::new(self.first_offset, &known, arrival.now, self.most_arrivals));
+            let data = self.data.get_or_insert_with(new);
+            data.on_data((start, end), arrival, &known, out);
+            self.highest = self.highest.max(end);
         }
         self.offsets.highest = self.offsets.highest.max(end);
         if segment.flags.has(Flags::FIN) {
             self.offsets.highest = self.offsets.highest.max(end + 1);
         }
-    }
-
-    fn on_data(&mut self, start: u64, end: u64, arrival: &Arrival<'_>, out: &mut Out<'_>) {
-        let packet = arrival.packet;
-        let segment = &packet.segment;
-        let tsval = segment.timestamps.map(|(value, _)| value);
-        let seen = Sighting { at: arrival.now, frame: arrival.frame, tsval, ip_id: packet.ip_id };
-        self.packets += 1;
-        self.bytes += u64::from(segment.len);
-        self.largest = self.largest.max(segment.len);
-        let first = self.active.map_or(arrival.now, |(first, _)| first);
-        self.active = Some((first, arrival.now));
-        if start >= self.highest {
-            self.clock.on_new(&seen);
-        }
-        if end <= self.ranges.floor {
-            self.on_forgotten(start, end, seen, out);
-            return;
-        }
-        let marks = Marks { clock: &self.clock, round_trip: self.whole_round_trip() };
-        let origin = self.before.on_data((start, end), seen, &mut self.ranges, marks, out);
-        self.rounds.on_data(segment.len, arrival.now, self.whole_round_trip());
-        let is_again = self.note(start.max(self.ranges.floor), end, seen, origin, out);
-        let is_retransmission = is_again || origin == Origin::Repair;
-        if is_retransmission {
-            self.rounds.on_retransmission(arrival.frame);
-        }
-        out.mark(arrival.frame, (start, end), if is_retransmission { Passed::Retransmission } else { Passed::Data });
-        self.before.advance(&self.ranges, self.highest.max(end), arrival.now);
-        self.highest = self.highest.max(end);
-        self.after.on_sent(arrival.now);
-        // Two at a time: the number of ranges falls if the limit has been lowered.
-        for _ in 0..2 {
-            if self.ranges.len() > arrival.most_ranges {
-                self.forget_one(out);
-            }
-        }
-    }
-
-    /// Data that was acknowledged so long ago that its packets are forgotten.
-    fn on_forgotten(&mut self, start: u64, end: u64, seen: Sighting, out: &mut Out<'_>) {
-        out.tell(Side::Here, seen, (start, end), Verdict::Unknown(Reason::Forgotten));
-        let verdict =
-            if end <= self.acked { Verdict::Spurious(Why::Timeout) } else { Verdict::Unknown(Reason::Forgotten) };
-        out.tell(Side::After, seen, (start, end), verdict);
-    }
-
-    /// Adds the packet to the ranges that it carries. True if it is a retransmission of bytes that have passed.
-    fn note(&mut self, start: u64, end: u64, seen: Sighting, origin: Origin, out: &mut Out<'_>) -> bool {
-        let mut is_again = false;
-        let mut at = start;
-        let mut index = self.ranges.locate(at);
-        while at < end {
-            let existing = self.ranges.at(index).map(|range| (range.start, range.end));
-            match existing {
-                Some((from, to)) if from <= at => {
-                    index = self.ranges.narrow(index, at, end);
-                    is_again |= self.note_again(index, seen, out);
-                    at = to.min(end);
-                }
-                next => {
-                    let to = next.map_or(end, |(from, _)| from.min(end));
-                    let is_acked = to <= self.acked;
-                    let range = Range {
-                        start: at,
-                        end: to,
-                        first: seen,
-                        within: (at - start) as u32,
-                        origin,
-                        delivery: if is_acked { Delivery::Clear } else { Delivery::Open },
-                        delivered_at: seen.at,
-                        duplicates: 0,
-                        place_here: self.before.place(origin),
-                        place_there: disorder::NONE,
-                        again: Vec::new(),
-                    };
-                    self.ranges.insert(index, range);
-                    at = to;
-                }
-            }
-            index += 1;
-        }
-        is_again
-    }
-
-    /// Bytes that had passed already. True if they are retransmitted, and neither a copy nor late.
-    fn note_again(&mut self, index: usize, seen: Sighting, out: &mut Out<'_>) -> bool {
-        const MOST: usize = 64;
-        let why = self.after.why(&self.ranges, index, (self.acked, self.highest), seen.at, &self.far);
-        let Some(range) = self.ranges.at_mut(index) else { return false };
-        let mut again = Again { seen, why, is_told: false };
-        let is_copy = self.clock.is_copy(&range.last_sent(), &seen);
-        let is_late = self.clock.order(&seen, &range.first).is_some_and(Ordering::is_lt);
-        if range.is_delivered() && !is_copy {
-            again.is_told = true;
-            out.tell(Side::After, seen, (range.start, range.end), Verdict::Spurious(why));
-        }
-        if range.again.len() < MOST {
-            range.again.push(again);
-        }
-        !is_copy && !is_late
     }
 
     /// An acknowledgment for this direction's data.
@@ -301,62 +195,71 @@ impl Half {
             *into = (offsets.of(block.0), offsets.of(block.1));
         }
         let blocks = &blocks[..segment.blocks().len()];
-        self.before.on_ack(ack.min(beyond), &self.ranges, arrival.now);
         mark_ack(arrival, ack, blocks, out);
-        let echo = segment.timestamps.map(|(_, echo)| echo);
-        let mut view = super::after::View {
-            ranges: &mut self.ranges,
-            acked: self.acked,
-            round_trip: &mut self.far,
-            now: arrival.now,
-        };
-        self.after.on_ack(ack, blocks, echo, &mut view, out);
-        self.acked = self.acked.max(ack);
-        self.forget(arrival.now, out);
-    }
-
-    /// Forgets data that was acknowledged long ago.
-    fn forget(&mut self, now: Instant, out: &mut Out<'_>) {
-        let memory = ((self.far.smoothed() + self.near.smoothed()) * 8)
-            .max(self.before.latest() * 2)
-            .max(self.after.latest() * 2);
-        let memory = memory.max(LEAST_MEMORY).min(MOST_MEMORY);
-        let is_old = |range: &Range| range.is_delivered() && now.since(range.delivered_at) > memory;
-        while self.ranges.front().is_some_and(is_old) {
-            self.forget_one(out);
+        let known = self.known();
+        if let Some(data) = &mut self.data {
+            data.on_ack((ack, ack.min(beyond)), blocks, arrival, &known, out);
         }
-    }
-
-    /// Time passes without packets.
-    pub(super) fn on_tick(&mut self, now: Instant, out: &mut Out<'_>) {
-        self.forget(now, out);
+        self.acked = self.acked.max(ack);
     }
 
     /// Remembers fewer arrivals.
     pub(super) fn limit(&mut self, arrivals: usize) {
-        self.before.reordering.limit(arrivals);
-        self.after.reordering.limit(arrivals);
-    }
-
-    fn forget_one(&mut self, out: &mut Out<'_>) {
-        if let Some(range) = self.ranges.pop_front() {
-            self.before.settle(&range, &self.clock, out);
-            self.after.settle(&range, self.syn.is_some_and(|syn| syn.sack_permitted), out);
+        self.most_arrivals = Some(arrivals);
+        if let Some(data) = &mut self.data {
+            data.limit(arrivals);
         }
     }
 
     /// The capture ends: decides what can be decided.
     pub(super) fn finish(&mut self, out: &mut Out<'_>) {
-        while self.ranges.len() > 0 {
-            self.forget_one(out);
+        let known = self.known();
+        if let Some(data) = &mut self.data {
+            data.finish(&known, out);
         }
-        self.before.finish(out.now);
-        self.after.finish(out.now);
+    }
+
+    /// Nothing more is expected soon: forgets what is old, and gives back memory.
+    pub(super) fn rest(&mut self, now: Instant, out: &mut Out<'_>) {
+        let known = self.known();
+        if let Some(data) = &mut self.data {
+            data.forget(now, &known, out);
+            data.ranges.shrink();
+        }
+    }
+
+    fn known(&self) -> Known {
+        Known {
+            acked: self.acked,
+            highest: self.highest,
+            far: self.far,
+            near: self.near,
+            may_report: self.syn.is_some_and(|syn| syn.sack),
+        }
+    }
+
+    /// A round trip between the point of capture and the receiver.
+    pub(super) fn note_far(&mut self, span: Duration) {
+        self.far = Some(self.far.map_or(span, |least| least.min(span)));
+        if let Some(data) = &mut self.data {
+            data.far.at_most(span);
+        }
+    }
+
+    /// A round trip between the point of capture and the sender.
+    pub(super) fn note_near(&mut self, span: Duration) {
+        self.near = Some(self.near.map_or(span, |least| least.min(span)));
+    }
+
+    /// The shortest round trips between the point of capture and the sender, and the receiver.
+    pub(crate) fn least(&self) -> [Option<Duration>; 2] {
+        [self.near, self.data.as_ref().map_or(self.far, |data| data.far.least())]
     }
 
     /// The shortest round trip between the two ends.
     pub(crate) fn whole_round_trip(&self) -> Option<Duration> {
-        Some(self.far.least()? + self.near.least()?)
+        let [near, far] = self.least();
+        Some(far? + near?)
     }
 
     /// Bytes that the other end has acknowledged.
@@ -365,7 +268,7 @@ impl Half {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.ranges.len()
+        self.data.as_ref().map_or(0, |data| data.ranges.len())
     }
 }
 

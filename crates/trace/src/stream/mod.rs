@@ -3,6 +3,7 @@
 mod after;
 mod before;
 mod bill;
+mod data;
 mod disorder;
 mod half;
 mod order;
@@ -10,15 +11,20 @@ mod place;
 mod ranges;
 mod round_trip;
 
-use reknit_units::Instant;
+use reknit_units::{Duration, Instant};
 
 use crate::packet::{Endpoint, Flags, Packet};
+use crate::streams::{Key, key};
 pub(crate) use bill::Bill;
+pub(crate) use data::Data;
 pub(crate) use disorder::Disorder;
 use half::{Arrival, Out};
-pub(crate) use half::{Half, Log};
+pub(crate) use half::{Half, Log, Offer};
 pub use place::{Confidence, Place};
 use round_trip::Echoes;
+
+/// A connection without packets for this long is silent.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// The progress of the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +52,6 @@ pub(crate) struct Stream {
     /// A FIN or RST passed.
     is_closing: bool,
     pub(crate) packets: u64,
-    pub(crate) first: Instant,
     pub(crate) last: Instant,
 }
 
@@ -61,9 +66,13 @@ impl Stream {
             ttl: [None; 2],
             is_closing: false,
             packets: 0,
-            first: now,
             last: now,
         }
+    }
+
+    /// What identifies it, together with its number.
+    pub(crate) fn key(&self) -> Key {
+        key(self.ends[0], self.ends[1])
     }
 
     /// True if `packet` begins another connection between the same ports, as Wireshark decides it.
@@ -146,22 +155,33 @@ impl Stream {
     }
 
     /// A round trip between the point of capture and `end`.
-    fn note_distance(&mut self, end: usize, span: reknit_units::Duration) {
-        self.halves[end].near.at_most(span);
-        self.halves[1 - end].far.at_most(span);
+    fn note_distance(&mut self, end: usize, span: Duration) {
+        self.halves[end].note_near(span);
+        self.halves[1 - end].note_far(span);
     }
 
     /// Where the data of `end` was captured.
     pub(crate) fn place(&self, end: usize) -> (Place, Confidence) {
-        let half = &self.halves[end];
-        place::infer(half.near.least(), half.far.least(), [self.ttl[end], self.ttl[1 - end]])
+        let [near, far] = self.halves[end].least();
+        place::infer(near, far, [self.ttl[end], self.ttl[1 - end]])
+    }
+
+    /// If no packet has passed for a while, forgets what is old.
+    pub(crate) fn rest(&mut self, now: Instant, log: &mut Log) {
+        if now.since(self.last) < SILENCE {
+            return;
+        }
+        for end in 0..2 {
+            let mut out = Out { stream: self.number, end: end as u8, now, log };
+            self.halves[end].rest(now, &mut out);
+        }
     }
 
     /// Time passes without packets: decides what can be decided by now.
     pub(crate) fn on_tick(&mut self, now: Instant, log: &mut Log) {
         for end in 0..2 {
             let mut out = Out { stream: self.number, end: end as u8, now, log };
-            self.halves[end].on_tick(now, &mut out);
+            self.halves[end].rest(now, &mut out);
         }
     }
 

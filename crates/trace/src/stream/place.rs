@@ -34,6 +34,8 @@ pub enum Confidence {
 const NEAR: f64 = 0.1;
 /// The share below which there is no doubt.
 const CLEAR: f64 = 0.05;
+/// Within this time a host answers, at its fastest.
+const HOST: Duration = Duration::from_millis(5);
 /// Round trips shorter than this are mostly the hosts' own delays.
 const SHORT: Duration = Duration::from_micros(500);
 /// What hosts put into the field.
@@ -60,12 +62,13 @@ pub(super) fn infer(
     {
         return (place, Confidence::High);
     }
-    let (place, extreme) = match share {
-        share if share < NEAR => (Place::Sender, share),
-        share if share > 1.0 - NEAR => (Place::Receiver, 1.0 - share),
-        _ => (Place::Middle, (share - NEAR).min(1.0 - NEAR - share) - NEAR),
+    let (place, is_clear) = if share < NEAR && to_sender < HOST {
+        (Place::Sender, share < CLEAR)
+    } else if share > 1.0 - NEAR && to_receiver < HOST {
+        (Place::Receiver, share > 1.0 - CLEAR)
+    } else {
+        (Place::Middle, (2.0 * NEAR..1.0 - 2.0 * NEAR).contains(&share) || to_sender.min(to_receiver) > HOST * 2)
     };
-    let is_clear = if place == Place::Middle { extreme > 0.0 } else { extreme < CLEAR };
     let agrees = by_ttl.is_none_or(|by_ttl| by_ttl == place);
     let confidence = if is_clear && agrees && whole >= SHORT { Confidence::High } else { Confidence::Low };
     (place, confidence)

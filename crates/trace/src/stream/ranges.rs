@@ -95,6 +95,11 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
+    /// None yet; they begin at `start`.
+    pub(super) fn starting_at(start: u64) -> Ranges {
+        Ranges { floor: start, ..Ranges::default() }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.ranges.len()
     }
@@ -164,6 +169,13 @@ impl Ranges {
         let index = self.split(index, from);
         self.split(index, to);
         index
+    }
+
+    /// Gives back memory that is not needed now.
+    pub(super) fn shrink(&mut self) {
+        if self.ranges.capacity() > 2 * self.ranges.len() {
+            self.ranges.shrink_to_fit();
+        }
     }
 
     /// The end of the bytes that follow `from` without a gap.
