@@ -119,6 +119,39 @@ def test_page_in_a_browser(
     page.close()
 
 
+def test_two_fingers_zoom(browser: object, command: Command, capture: Path, tmp_path: Path) -> None:
+    """The plot is zoomed, and the page is not; one finger then moves the plot."""
+    file = tmp_path / "page.html"
+    command("analyze", str(capture), "--html", str(file))
+    phone = {"width": 390, "height": 844}
+    context = browser.new_context(viewport=phone, has_touch=True, is_mobile=True)  # type: ignore[attr-defined]
+    page = context.new_page()
+    page.goto(file.as_uri())
+    page.evaluate("document.getElementById('sequence').scrollIntoView()")
+    x, y = _middle(page)
+    devtools = context.new_cdp_session(page)
+
+    def touch(kind: str, *fingers: float) -> None:
+        points = [{"x": at, "y": y, "id": i} for i, at in enumerate(fingers)]
+        devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    whole = page.evaluate("view.to - view.from")
+    touch("touchStart", x - 20)
+    touch("touchStart", x - 20, x + 20)
+    for apart in range(30, 120, 10):
+        touch("touchMove", x - apart, x + apart)
+    touch("touchEnd")
+    page.wait_for_function(f"view.to - view.from < {whole / 2}")
+    assert page.evaluate("visualViewport.scale") == 1
+    before = page.evaluate("view.from")
+    touch("touchStart", x)
+    for by in range(0, 100, 10):
+        touch("touchMove", x - by)
+    touch("touchEnd")
+    page.wait_for_function(f"view.from > {before}")
+    context.close()
+
+
 def _middle(page: object) -> tuple[float, float]:
     box = page.locator("#sequence").bounding_box()  # type: ignore[attr-defined]
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
