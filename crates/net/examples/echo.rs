@@ -5,11 +5,23 @@
 //! nc 10.77.0.2 7          # in another terminal
 //! ```
 
+use std::process::ExitCode;
+
 use reknit_net::{Network, TcpListener};
 
 #[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match echo().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("echo: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 #[expect(clippy::print_stdout, reason = "an example prints")]
-async fn main() -> std::io::Result<()> {
+async fn echo() -> std::io::Result<()> {
     let kernel = [10, 77, 0, 1].into();
     let network = Network::builder([10, 77, 0, 2].into()).device("reknit0", kernel, 24).start()?;
     let listener = TcpListener::bind(&network, "0.0.0.0:7".parse().expect("an address"))?;

@@ -7,6 +7,7 @@
 
 use std::convert::Infallible;
 use std::path::{Component, Path, PathBuf};
+use std::process::ExitCode;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -23,10 +24,23 @@ fn file(folder: &Path, request: &Request<Incoming>) -> Option<Vec<u8>> {
 }
 
 #[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match serve().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("http: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 #[expect(clippy::print_stdout, reason = "an example prints")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn serve() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let folder = PathBuf::from(arguments.next().unwrap_or_else(|| ".".to_owned()));
+    if !folder.is_dir() {
+        return Err(format!("{}: not a folder", folder.display()).into());
+    }
     let mut builder = Network::builder([10, 77, 0, 2].into()).device("reknit0", [10, 77, 0, 1].into(), 24);
     if let Some(variant) = arguments.next() {
         builder = builder.variant(&variant)?;

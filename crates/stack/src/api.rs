@@ -142,6 +142,7 @@ impl Stack {
             socket.wants_read = true;
             return Err(Error::WouldBlock);
         }
+        socket.stream.give_back(&mut self.buffers);
         let connection = socket.stream.connection_mut();
         let (rtt, most) =
             (connection.round_trip().unwrap_or(Duration::ZERO), connection.config().receive_buffer_size());
@@ -168,7 +169,7 @@ impl Stack {
         if socket.stream.connection().is_write_closed() {
             return Err(Error::ShutDown);
         }
-        socket.is_shrunk = false;
+        socket.stream.lend(&mut self.buffers);
         let mut n = socket.stream.write(bytes);
         if n < bytes.len() {
             socket.tune_send_buffer();

@@ -4,7 +4,6 @@ use reknit_tcp::State;
 use reknit_units::{Bytes, Instant};
 use reknit_wire::{Icmp, IcmpKind};
 
-use crate::error::Error;
 use crate::flow::Flow;
 use crate::options::{LEAST_MTU_V4, LEAST_MTU_V6, mss_for};
 use crate::stack::Stack;
@@ -40,7 +39,7 @@ impl Stack {
             // Before the connection is established there is nothing to lose; later it may be a passing failure, or
             // forged (RFC 1122 §4.2.3.9, RFC 5461 §4.1, RFC 5927 §6).
             IcmpKind::PortUnreachable | IcmpKind::HostUnreachable if socket.state() == State::SynSent => {
-                socket.error = Some(Error::Unreachable);
+                socket.is_refused = true;
                 socket.stream.abort(now);
             }
             _ => socket.is_unreachable = true,

@@ -40,8 +40,8 @@ impl Stack {
                     return;
                 }
                 let received = socket.stream.connection().received();
+                socket.stream.lend(&mut self.buffers);
                 socket.stream.on_segment(now, &arrived.segment, arrived.payload);
-                (socket.active_at, socket.is_shrunk) = (now, false);
                 let is_new = socket.stream.connection().received() > received;
                 if is_new && matches!(socket.owner, Owner::Nobody { .. }) {
                     // Nobody will ever read it (RFC 9293 §3.6.1, RFC 2525 §2.17).
@@ -94,21 +94,14 @@ impl Stack {
             socket.stream.abort(now);
         }
         if socket.stream.connection().deadline() <= now {
+            socket.stream.lend(&mut self.buffers);
             socket.stream.on_timer(now);
-            socket.active_at = now;
             self.suspect_path(now, index);
+        } else if socket.shrink_at <= now {
+            socket.stream.shrink(now);
+            socket.shrink_at = now + crate::output::LAST_GHOSTS;
         }
-        self.shrink_if_idle(now, index);
         self.wake(index);
-    }
-
-    /// Releases memory of a connection on which nothing has happened for a while.
-    fn shrink_if_idle(&mut self, now: Instant, index: u32) {
-        let Some(socket) = self.table.live(index) else { return };
-        if !socket.is_shrunk && now.since(socket.active_at) >= crate::output::IDLE {
-            socket.stream.shrink();
-            socket.is_shrunk = true;
-        }
     }
 
     /// Throws away what has arrived for an application that reads no more.

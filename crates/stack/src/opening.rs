@@ -71,8 +71,9 @@ impl Stack {
         }
     }
 
-    /// What is known of the path applies to a new connection too.
+    /// Gives a new connection what it must know from outside: what is known of the path, and secret bits.
     pub(crate) fn start(&mut self, now: Instant, stream: &mut Stream, flow: &Flow) {
+        stream.set_secret(self.isn_key.secret(flow.local, flow.remote));
         if let Some(mtu) = self.paths.mtu(now, flow.remote.ip()) {
             stream.connection_mut().limit_segment_size(now, crate::options::mss_for(mtu, flow.remote.is_ipv6()));
         }

@@ -10,8 +10,10 @@ use crate::table::{Slot, Waiting};
 
 /// The most segments that a socket sends before it is another one's turn: as many as a device joins to 64 KiB.
 const BURST: u32 = 48;
-/// A connection on which nothing has happened for this long releases memory.
-pub(crate) const IDLE: Duration = Duration::from_secs(2);
+/// A connection on which nothing has happened for this long releases memory that it has not given back,
+const IDLE: Duration = Duration::from_secs(2);
+/// and the rest, which late DSACKs may need, after this.
+pub(crate) const LAST_GHOSTS: Duration = Duration::from_secs(70);
 
 impl Stack {
     /// The next segment to send; its payload is appended to `payload`. None if there is nothing to send now.
@@ -88,10 +90,13 @@ impl Stack {
         if let Owner::Nobody { until } = socket.owner {
             deadline = deadline.min(until);
         }
-        if !socket.is_shrunk {
-            deadline = deadline.min(socket.active_at.max(now) + IDLE);
+        socket.stream.give_back(&mut self.buffers);
+        if !socket.stream.holds_memory() {
+            socket.shrink_at = Instant::NEVER;
+        } else if !socket.shrink_at.is_set() || socket.shrink_at < now + IDLE {
+            socket.shrink_at = now + IDLE;
         }
-        self.wheel.set_at_most(index, deadline);
+        self.wheel.set(index, deadline.min(socket.shrink_at));
     }
 
     /// The handshake is complete.
@@ -191,6 +196,6 @@ impl Stack {
         let waiting = Waiting { flow: socket.flow, hop_limit: socket.hop_limit, state };
         self.wheel.clear(index);
         self.table.wait(index, waiting);
-        self.wheel.set_at_most(index, state.expires);
+        self.wheel.set(index, state.expires);
     }
 }

@@ -70,8 +70,8 @@ pub(crate) struct Socket {
     pub(crate) linger: Linger,
     pub(crate) largest_send_buffer: Bytes,
     pub(crate) tuning: WindowTuning,
-    /// Why it failed, if the connection itself does not know.
-    pub(crate) error: Option<Error>,
+    /// An ICMP message has ended the opening.
+    pub(crate) is_refused: bool,
     /// It waits to be asked for segments.
     pub(crate) is_sending: bool,
     /// Its owner was told that the connection is established.
@@ -88,9 +88,8 @@ pub(crate) struct Socket {
     pub(crate) is_unreachable: bool,
     /// Plug-ins to use when nothing is outstanding.
     pub(crate) next_plugins: Option<Box<Plugins>>,
-    /// When something last happened.
-    pub(crate) active_at: Instant,
-    pub(crate) is_shrunk: bool,
+    /// When memory that is not needed any more is released, unless something happens before; set while there is some.
+    pub(crate) shrink_at: Instant,
 }
 
 impl Socket {
@@ -105,7 +104,7 @@ impl Socket {
             linger: options.linger,
             largest_send_buffer: options.largest_send_buffer,
             tuning: WindowTuning::new(now, options.receive_window),
-            error: None,
+            is_refused: false,
             is_sending: false,
             told_connected: false,
             told_closed: false,
@@ -115,8 +114,7 @@ impl Socket {
             claimed_mtu: None,
             is_unreachable: false,
             next_plugins: None,
-            active_at: now,
-            is_shrunk: false,
+            shrink_at: Instant::NEVER,
             prepared,
         };
         let window = socket.tuning.window;
@@ -130,11 +128,8 @@ impl Socket {
 
     /// Why the connection failed; none while it is open, and none if it was closed by both ends.
     pub(crate) fn failure(&self) -> Option<Error> {
-        if self.error.is_some() {
-            return self.error.clone();
-        }
         let reason = self.stream.connection().close_reason()?;
-        if reason == CloseReason::TimedOut && self.is_unreachable {
+        if self.is_refused || (reason == CloseReason::TimedOut && self.is_unreachable) {
             return Some(Error::Unreachable);
         }
         (reason != CloseReason::Finished).then_some(Error::Ended(reason))

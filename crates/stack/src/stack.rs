@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use reknit_tcp::{IsnKey, Segment};
+use reknit_tcp::{Buffers, IsnKey, Segment};
 use reknit_units::Instant;
 use reknit_wire::Endpoints;
 
@@ -101,6 +101,8 @@ pub struct Stack {
     pub(crate) counters: Counters,
     pub(crate) last_prepared: Option<Arc<Prepared>>,
     due: Vec<u32>,
+    /// Buffers for the socket that is busy now.
+    pub(crate) buffers: Buffers,
     /// The buffer of [`Stack::poll_packet`].
     pub(crate) payload: Vec<u8>,
 }
@@ -131,6 +133,7 @@ impl Stack {
             counters: Counters::default(),
             last_prepared: None,
             due: Vec::new(),
+            buffers: Buffers::default(),
             payload: Vec::new(),
             options,
         }
@@ -152,7 +155,7 @@ impl Stack {
                 Slot::TimeWait(waiting) if waiting.state.expires <= now => self.table.remove(index),
                 Slot::TimeWait(waiting) => {
                     let expires = waiting.state.expires;
-                    self.wheel.set_at_most(index, expires);
+                    self.wheel.set(index, expires);
                 }
             }
         }

@@ -2,7 +2,8 @@
 //!
 //! Eight levels of 64 slots; a slot of level 0 is one tick, a slot of each further level as long as all of the level below
 //! it. Setting, moving and removing a timer costs the same however many there are. A timer never fires early, and at most
-//! one tick late.
+//! one tick late. Most deadlines move on with every segment: such a timer stays in its slot, and when that is reached, it
+//! goes to the slot of its last deadline without a look at its socket.
 
 use reknit_units::Instant;
 
@@ -17,14 +18,18 @@ const NIL: u32 = u32::MAX;
 /// The place of one timer. Timers of a slot form a doubly linked list.
 #[derive(Clone, Copy, Debug)]
 struct Node {
+    /// When it fires; [`NOT_SET`] if it does not.
+    due: u64,
+    /// When it is looked at: not after `due`.
     tick: u64,
     next: u32,
     previous: u32,
-    /// Level and slot, or [`UNSET`].
+    /// Level and slot, or [`NOWHERE`].
     place: u16,
 }
 
-const UNSET: u16 = u16::MAX;
+const NOT_SET: u64 = u64::MAX;
+const NOWHERE: u16 = u16::MAX;
 
 /// The timers, each named by the index of its socket.
 #[derive(Debug)]
@@ -46,28 +51,34 @@ impl Wheel {
         }
     }
 
-    /// Lets the timer `index` fire at `at` or earlier: a later time than before changes nothing, and the owner sets the
-    /// timer again when it fires. So moving a deadline on with every segment is free.
-    pub(crate) fn set_at_most(&mut self, index: u32, at: Instant) {
-        if !at.is_set() {
-            return;
-        }
-        let tick = at.as_nanos().div_ceil(1 << TICK_SHIFT).max(self.elapsed + 1);
+    /// The timer `index` fires at `at`, or not at all.
+    pub(crate) fn set(&mut self, index: u32, at: Instant) {
+        let due = if at.is_set() { at.as_nanos().div_ceil(1 << TICK_SHIFT).max(self.elapsed + 1) } else { NOT_SET };
         let i = index as usize;
         if i >= self.nodes.len() {
-            self.nodes.resize(i + 1, Node { tick: 0, next: NIL, previous: NIL, place: UNSET });
+            self.nodes.resize(i + 1, Node { due, tick: 0, next: NIL, previous: NIL, place: NOWHERE });
         }
-        let node = self.nodes[i];
-        if node.place != UNSET && node.tick <= tick {
+        let node = &mut self.nodes[i];
+        node.due = due;
+        if node.place != NOWHERE && node.tick <= due {
             return;
         }
-        self.clear(index);
-        self.link(index, tick);
+        self.unlink(index);
+        if due != NOT_SET {
+            self.link(index, due);
+        }
     }
 
     /// Removes the timer `index`, if it is set.
     pub(crate) fn clear(&mut self, index: u32) {
-        let Some(node) = self.nodes.get(index as usize).copied().filter(|node| node.place != UNSET) else { return };
+        if let Some(node) = self.nodes.get_mut(index as usize) {
+            node.due = NOT_SET;
+            self.unlink(index);
+        }
+    }
+
+    fn unlink(&mut self, index: u32) {
+        let Some(node) = self.nodes.get(index as usize).copied().filter(|node| node.place != NOWHERE) else { return };
         let (level, slot) = (usize::from(node.place) / SLOTS, usize::from(node.place) % SLOTS);
         match node.previous {
             NIL => self.heads[level][slot] = node.next,
@@ -79,7 +90,7 @@ impl Wheel {
         if self.heads[level][slot] == NIL {
             self.occupied[level] &= !(1 << slot);
         }
-        self.nodes[index as usize].place = UNSET;
+        self.nodes[index as usize].place = NOWHERE;
     }
 
     fn link(&mut self, index: u32, tick: u64) {
@@ -91,7 +102,9 @@ impl Wheel {
             self.nodes[head as usize].previous = index;
         }
         self.occupied[level] |= 1 << slot;
-        self.nodes[index as usize] = Node { tick, next: head, previous: NIL, place: (level * SLOTS + slot) as u16 };
+        let node = &mut self.nodes[index as usize];
+        (node.tick, node.next, node.previous) = (tick, head, NIL);
+        node.place = (level * SLOTS + slot) as u16;
     }
 
     /// When [`Wheel::advance`] next has something to do. It may turn out that no timer fires then.
@@ -118,12 +131,12 @@ impl Wheel {
             let mut index = std::mem::replace(&mut self.heads[level][slot], NIL);
             self.occupied[level] &= !(1 << slot);
             while index != NIL {
-                let Node { tick, next, .. } = self.nodes[index as usize];
-                self.nodes[index as usize].place = UNSET;
-                if tick <= self.elapsed {
+                let Node { due: at, next, .. } = self.nodes[index as usize];
+                self.nodes[index as usize].place = NOWHERE;
+                if at <= self.elapsed {
                     due.push(index);
-                } else {
-                    self.link(index, tick);
+                } else if at != NOT_SET {
+                    self.link(index, at);
                 }
                 index = next;
             }
@@ -157,15 +170,19 @@ mod tests {
             let scale = random(&mut state) % 44; // from nanoseconds to hours
             let at = now + Duration::from_nanos(random(&mut state) % (1 << scale).max(1));
             expected.push(at);
-            wheel.set_at_most(index, at);
+            wheel.set(index, at);
         }
         for index in (0..count).step_by(5) {
             wheel.clear(index);
             expected[index as usize] = Instant::NEVER;
         }
         for index in (1..count).step_by(5) {
-            wheel.set_at_most(index, now + Duration::from_millis(3)); // earlier only
-            expected[index as usize] = expected[index as usize].min(now + Duration::from_millis(3));
+            expected[index as usize] = now + Duration::from_millis(3); // earlier or later
+            wheel.set(index, expected[index as usize]);
+        }
+        for index in (2..count).step_by(5) {
+            wheel.set(index, Instant::NEVER);
+            expected[index as usize] = Instant::NEVER;
         }
         let mut due = Vec::new();
         while wheel.next().is_set() {
@@ -186,7 +203,7 @@ mod tests {
     fn a_late_owner_gets_everything_that_is_due() {
         let mut wheel = Wheel::new(Instant::ZERO);
         for index in 0..100 {
-            wheel.set_at_most(index, Instant::ZERO + Duration::from_millis(u64::from(index) * 100));
+            wheel.set(index, Instant::ZERO + Duration::from_millis(u64::from(index) * 100));
         }
         let mut due = Vec::new();
         wheel.advance(Instant::ZERO + Duration::from_millis(4_951), &mut due);

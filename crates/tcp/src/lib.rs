@@ -5,7 +5,8 @@
 //!
 //! * [`Connection`] is the state machine of RFC 9293 around two halves, the sender and the receiver. Its inputs are
 //!   [`Segment`]s and the current time; its results are [`Output`]s.
-//! * [`Stream`] adds buffers to a connection, to write and read bytes. A simulator does not need it.
+//! * [`Stream`] adds buffers to a connection, to write and read bytes. A simulator does not need it. An owner of many streams
+//!   has [`Buffers`] that they use in turn.
 //! * [`scoreboard`] has the state of each outstanding segment. Packet accounting is explained at the top of that module.
 //! * [`facts`] describes one event; [`seams`](mod@seams) are the traits whose implementations make decisions from facts. The
 //!   engine itself does not refer to any algorithm.
@@ -24,6 +25,7 @@
 //! }
 //! ```
 
+mod buffers;
 pub mod config;
 mod connection;
 pub mod experiment;
@@ -38,6 +40,7 @@ pub mod seq;
 pub mod stats;
 mod stream;
 
+pub use buffers::Buffers;
 pub use config::Config;
 pub use connection::{CloseReason, Connection, Identity, Info, Output, State, TimeWait, reset_for};
 pub use isn::IsnKey;

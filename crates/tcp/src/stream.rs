@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use reknit_units::{Bytes, Instant};
 
+use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::connection::{Connection, Identity, Output};
 use crate::seams::Plugins;
@@ -76,14 +77,52 @@ impl Stream {
         self.send.limit = limit.0 as usize;
     }
 
+    /// Lends the stream buffers for the next call, if it has none. It works without them, but then allocates.
+    pub fn lend(&mut self, buffers: &mut Buffers) {
+        self.connection.lend(buffers);
+        buffers.bytes.lend(&mut self.send.bytes);
+        buffers.pages.lend(&mut self.receive.pages);
+    }
+
+    /// Gives back the buffers that are empty.
+    pub fn give_back(&mut self, buffers: &mut Buffers) {
+        self.connection.give_back(buffers);
+        if self.send.bytes.is_empty() {
+            buffers.bytes.take_back(&mut self.send.bytes);
+        }
+        if self.is_drained() {
+            self.receive.pages.truncate(1);
+            buffers.pages.take_back(&mut self.receive.pages);
+        }
+    }
+
+    /// True if nothing has arrived that was not read.
+    fn is_drained(&self) -> bool {
+        self.connection.readable() == Bytes::ZERO && !self.connection.has_gaps()
+    }
+
+    /// True if [`Stream::shrink`] may release memory, at once or later.
+    pub fn holds_memory(&self) -> bool {
+        let own = self.send.bytes.capacity() + self.receive.pages.capacity() + self.receive.spare.capacity();
+        own > 0 || self.connection.holds_memory()
+    }
+
     /// Releases memory that only a busy connection needs.
-    pub fn shrink(&mut self) {
-        self.connection.shrink();
+    pub fn shrink(&mut self, now: Instant) {
+        self.connection.shrink(now);
         if self.send.bytes.is_empty() {
             self.send.bytes = VecDeque::new();
         }
-        if self.connection.readable() == Bytes::ZERO && !self.connection.has_gaps() {
-            self.receive.shrink();
+        self.receive.spare = Vec::new();
+        if self.is_drained() {
+            self.receive.pages = VecDeque::new();
+        }
+    }
+
+    /// Releases what the peer has acknowledged, unless a queued segment may still carry it.
+    fn release_acknowledged(&mut self) {
+        if !self.connection.has_output() {
+            self.send.release(self.connection.acknowledged());
         }
     }
 
@@ -102,7 +141,8 @@ impl Stream {
 
     /// Bytes that [`Stream::write`] would accept.
     pub fn writable(&self) -> usize {
-        self.send.limit.saturating_sub(self.send.bytes.len())
+        // Not what is stored: that also depends on how often the owner polls.
+        self.send.limit.saturating_sub(self.connection.unacknowledged().0 as usize)
     }
 
     /// Reads what has arrived in order into `into`; returns how many bytes.
@@ -139,7 +179,7 @@ impl Stream {
         if let Some(delivery) = self.connection.on_segment(now, segment) {
             self.receive.put(delivery.position, &payload[delivery.skip..delivery.skip + delivery.len]);
         }
-        self.send.release(self.connection.first_needed());
+        self.release_acknowledged();
     }
 
     /// Fires the timers that are due.
@@ -155,8 +195,8 @@ impl Stream {
             && let Some(position) = self.connection.position_sent(segment.seq)
         {
             self.send.copy(position, usize::from(segment.len), payload);
-            self.send.release(self.connection.first_needed());
         }
+        self.release_acknowledged();
         output
     }
 }
@@ -195,7 +235,7 @@ const PAGE: usize = 4096;
 /// The most empty pages that are kept for later use.
 const SPARE_PAGES: usize = 16;
 
-type Page = Box<[u8; PAGE]>;
+pub(crate) type Page = Box<[u8; PAGE]>;
 
 /// A sliding window of the incoming stream: bytes are inserted anywhere in it and removed at its start.
 ///
@@ -242,11 +282,6 @@ impl ReceiveBuffer {
                 self.spare.extend(empty.filter(|_| self.spare.len() < SPARE_PAGES));
             }
         }
-    }
-
-    /// Nothing is stored: releases all pages.
-    fn shrink(&mut self) {
-        (self.pages, self.spare) = (VecDeque::new(), Vec::new());
     }
 
     /// Bytes allocated for the stream.

@@ -178,7 +178,7 @@ impl World {
     fn change(&mut self, input: &mut Input<'_>, end: usize, what: usize) {
         let now = self.now;
         match what {
-            0 | 1 => self.ends[end].stream.shrink(),
+            0 | 1 => self.ends[end].stream.shrink(self.now),
             2 | 3 => {
                 let mss = input.of(&[1000, 536, 64, 9000]);
                 self.ends[end].stream.connection_mut().limit_segment_size(now, mss);

@@ -1,11 +1,13 @@
 //! What the owner of many connections needs besides their segments: options and sizes that change while a connection is
 //! open, a passive open from a SYN cookie, and the little that TIME-WAIT has to keep.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use reknit_units::{Bytes, Duration, Instant};
 
 use super::{Connection, Identity, State};
+use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::scoreboard::Record;
 use crate::seams::Plugins;
@@ -166,12 +168,31 @@ impl Connection {
         })
     }
 
-    /// Releases memory that only a busy connection needs. Does nothing while data is outstanding.
-    pub fn shrink(&mut self) {
+    pub(crate) fn lend(&mut self, buffers: &mut Buffers) {
+        buffers.segments.lend(&mut self.out);
+        self.sender.lend(buffers);
+    }
+
+    pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
         if self.out.is_empty() {
-            self.out.shrink_to_fit();
+            buffers.segments.take_back(&mut self.out);
         }
-        self.sender.shrink();
+        self.sender.give_back(buffers);
+    }
+
+    /// True if [`Connection::shrink`] may release memory, at once or later.
+    pub fn holds_memory(&self) -> bool {
+        self.out.capacity() > 0 || self.sender.holds_memory() || self.receiver.holds_memory()
+    }
+
+    /// Releases memory that only a busy connection needs. Does nothing while data is outstanding. What is remembered of
+    /// retransmissions, for late DSACKs, goes when no DSACK can come any more.
+    pub fn shrink(&mut self, now: Instant) {
+        if self.out.is_empty() {
+            self.out = VecDeque::new();
+        }
+        self.sender.shrink(now);
+        self.receiver.shrink();
     }
 
     /// The positions of the first byte that is not acknowledged, and of the next one to send.

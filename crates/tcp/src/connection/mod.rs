@@ -268,13 +268,6 @@ impl Connection {
         self.sender.state.snd_una.min(self.sender.written()).since(Offset::DATA).0
     }
 
-    /// Stream position of the first byte that may still have to be sent: it is not acknowledged, or in a segment that
-    /// [`Connection::poll`] has not returned yet.
-    pub fn first_needed(&self) -> u64 {
-        let queued = self.out.iter().filter(|segment| segment.len > 0).filter_map(|s| self.position_sent(s.seq));
-        queued.fold(self.acknowledged(), u64::min)
-    }
-
     /// Bytes of the stream that have arrived in order.
     pub fn received(&self) -> u64 {
         let fin = u64::from(self.receiver.fin_received());

@@ -404,6 +404,15 @@ impl Receiver {
         (window >> self.shift).min(u64::from(u16::MAX)) as u16
     }
 
+    pub(crate) fn holds_memory(&self) -> bool {
+        self.sack.holds_memory()
+    }
+
+    /// Releases memory that is not needed now.
+    pub(crate) fn shrink(&mut self) {
+        self.sack.shrink();
+    }
+
     /// The options have changed.
     pub(crate) fn reconfigure(&mut self, config: Arc<Config>) {
         self.config = config;

@@ -8,12 +8,13 @@ use crate::seq::{Offset, SeqNum};
 /// Blocks that an option can hold.
 const MAX_BLOCKS: usize = 4;
 
-/// The blocks above RCV.NXT, the most recently changed first, and a duplicate that has yet to be reported.
+/// The blocks above RCV.NXT, the most recently changed first, and a duplicate that has yet to be reported. Takes little
+/// memory while everything arrives in order.
 #[derive(Clone, Debug)]
 pub(crate) struct SackMemory {
-    recent: [Range<Offset>; MAX_BLOCKS],
-    len: usize,
-    dsack: Option<Dsack>,
+    /// At most [`MAX_BLOCKS`].
+    recent: Vec<Range<Offset>>,
+    dsack: Option<Box<Dsack>>,
     /// The number of ACKs that report each duplicate.
     reports: u32,
 }
@@ -30,7 +31,7 @@ struct Dsack {
 impl Default for SackMemory {
     /// RFC 2883 §4: every duplicate is reported once.
     fn default() -> SackMemory {
-        SackMemory { recent: Default::default(), len: 0, dsack: None, reports: 1 }
+        SackMemory { recent: Vec::new(), dsack: None, reports: 1 }
     }
 }
 
@@ -43,33 +44,17 @@ impl SackMemory {
     /// A segment arrived and is now part of `block`. Older blocks inside it are removed. Returns how many blocks had
     /// changed more recently.
     pub(crate) fn on_block(&mut self, block: Range<Offset>) -> usize {
-        let mut kept = 0;
-        let mut rank = self.len;
-        for i in 0..self.len {
-            let inside = block.start <= self.recent[i].start && self.recent[i].end <= block.end;
-            if inside {
-                rank = rank.min(i);
-            } else {
-                self.recent.swap(kept, i);
-                kept += 1;
-            }
-        }
-        self.len = (kept + 1).min(MAX_BLOCKS);
-        self.recent[..self.len].rotate_right(1);
-        self.recent[0] = block;
+        let inside = |older: &Range<Offset>| block.start <= older.start && older.end <= block.end;
+        let rank = self.recent.iter().position(inside).unwrap_or(self.recent.len());
+        self.recent.retain(|older| !inside(older));
+        self.recent.truncate(MAX_BLOCKS - 1);
+        self.recent.insert(0, block);
         rank
     }
 
     /// RCV.NXT advanced: what lies below needs no report.
     pub(crate) fn on_advance(&mut self, rcv_nxt: Offset) {
-        let mut kept = 0;
-        for i in 0..self.len {
-            if self.recent[i].end > rcv_nxt {
-                self.recent.swap(kept, i);
-                kept += 1;
-            }
-        }
-        self.len = kept;
+        self.recent.retain(|block| block.end > rcv_nxt);
         if let Some(dsack) = &mut self.dsack {
             dsack.enclosing.take_if(|enclosing| enclosing.end <= rcv_nxt);
         }
@@ -77,7 +62,7 @@ impl SackMemory {
 
     /// `duplicate` arrived again. It is reported from the next ACK on.
     pub(crate) fn on_duplicate(&mut self, duplicate: Range<Offset>, enclosing: Option<Range<Offset>>) {
-        self.dsack = Some(Dsack { duplicate, enclosing, reports_left: self.reports });
+        self.dsack = Some(Box::new(Dsack { duplicate, enclosing, reports_left: self.reports }));
     }
 
     /// The option for an ACK with room for `room` blocks. A duplicate comes first, followed by the block that contains
@@ -99,7 +84,7 @@ impl SackMemory {
             dsack.reports_left -= 1;
         }
         self.dsack.take_if(|dsack| dsack.reports_left == 0);
-        for block in self.recent[..self.len].iter().filter(|block| Some(*block) != skip.as_ref()) {
+        for block in self.recent.iter().filter(|block| Some(*block) != skip.as_ref()) {
             push(block);
         }
         blocks
@@ -107,7 +92,18 @@ impl SackMemory {
 
     /// True if the next ACK has something to report.
     pub(crate) fn has_news(&self) -> bool {
-        self.len > 0 || self.dsack.is_some()
+        !self.recent.is_empty() || self.dsack.is_some()
+    }
+
+    pub(crate) fn holds_memory(&self) -> bool {
+        self.recent.capacity() > 0
+    }
+
+    /// Releases memory, if there is nothing to report.
+    pub(crate) fn shrink(&mut self) {
+        if self.recent.is_empty() {
+            self.recent = Vec::new();
+        }
     }
 }
 

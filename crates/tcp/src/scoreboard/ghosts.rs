@@ -71,9 +71,7 @@ impl Scoreboard {
         repeats: bool,
         found: &mut Vec<Duplicate>,
     ) {
-        while self.ghosts.front().is_some_and(|ghost| ghost.expires < now) {
-            self.ghosts.pop_front();
-        }
+        self.forget_ghosts(now);
         let inside = |r: &Record| r.start >= range.start && r.end() <= range.end;
         let first = self.locate(range.start);
         let live = (self.id(first).0..).zip(self.records.range_mut(first..).take(MAX_COVERED));
@@ -102,6 +100,13 @@ impl Scoreboard {
             });
         }
         self.visit(visited);
+    }
+
+    /// Removes the ghosts that have expired.
+    pub(super) fn forget_ghosts(&mut self, now: Instant) {
+        while self.ghosts.front().is_some_and(|ghost| ghost.expires < now) {
+            self.ghosts.pop_front();
+        }
     }
 
     /// How long ghosts are kept: a DSACK arrives at most one backed-off round trip after the retransmission.

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use reknit_units::{Bytes, Instant, Segments};
@@ -25,14 +24,6 @@ pub(crate) struct New {
 }
 
 impl Scoreboard {
-    /// Nothing is outstanding: releases the memory that a full window needed.
-    pub(crate) fn shrink(&mut self) {
-        if self.records.is_empty() {
-            self.records.shrink_to_fit();
-            self.to_retransmit = BinaryHeap::new();
-        }
-    }
-
     /// Adds a new segment.
     pub(crate) fn push(&mut self, now: Instant, new: New) -> SegId {
         let New { start, len, smss, cwnd, cause } = new;

@@ -25,6 +25,7 @@
 mod check;
 mod ghosts;
 mod marks;
+mod memory;
 mod record;
 mod transmissions;
 

@@ -89,17 +89,6 @@ impl Verdicts {
     pub fn marked(&self) -> impl Iterator<Item = SegId> {
         self.lost.iter().map(|(id, _)| *id)
     }
-
-    pub(crate) fn clear(&mut self) {
-        self.lost.clear();
-        self.originals_lost.clear();
-        self.repairs.clear();
-        self.event = None;
-        self.withdrawn.clear();
-        self.collapse = None;
-        self.probe = false;
-        self.probe_repaired_loss = false;
-    }
 }
 
 /// Which pure ACKs are still read although PAWS rejects their older timestamps (RFC 7323 §5): others have overtaken

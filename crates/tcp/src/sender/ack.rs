@@ -54,9 +54,8 @@ impl Sender {
     /// False if a part of the SACK blocks is left for another event.
     pub(super) fn run_pipeline(&mut self, now: Instant, input: &AckInput) -> bool {
         let mut newly = mem::take(&mut self.newly);
-        let mut duplicates = mem::take(&mut self.duplicates);
+        let mut duplicates = Vec::new();
         newly.clear();
-        duplicates.clear();
 
         let window_changed = self.update_window(now, input); // step 2
         let (in_flight_before, lost_before) = (self.board.pipe().bytes, self.board.lost_so_far());
@@ -109,7 +108,6 @@ impl Sender {
         self.count(&ack);
 
         self.newly = newly;
-        self.duplicates = duplicates;
         self.retire(now);
         self.transmit(now); // step 10
         debug_assert_eq!(self.board.check(), Ok(()));
@@ -175,11 +173,12 @@ impl Sender {
         let acked = newly.len();
         if let Some(report) = input.sack.as_ref().filter(|_| self.state.sack) {
             // Most blocks repeat those of the last ACK. A block that was processed once has no further effect.
-            for block in report.blocks().iter().filter(|block| !self.last_sack.blocks().contains(block)) {
+            for block in report.blocks().iter().filter(|block| !self.last_blocks.contains(block)) {
                 is_complete &= self.board.sack(block.clone(), now, AT_ONCE, newly);
             }
             if is_complete {
-                self.last_sack = report.clone();
+                self.last_blocks.clear();
+                self.last_blocks.extend_from_slice(report.blocks());
             }
         }
         (Segments((newly.len() - acked) as u32), is_complete)

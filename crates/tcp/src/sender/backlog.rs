@@ -17,7 +17,7 @@ use crate::scoreboard::{AT_ONCE, SegId};
 pub(super) struct Backlog {
     since: Instant,
     /// An ACK that was processed in part.
-    ack: Option<AckInput>,
+    ack: Option<Box<AckInput>>,
     /// A receiver has reneged: SACK marks from here on are removed.
     forget_from: Option<SegId>,
     /// The retransmission timer expired: segments from here on may be marked lost.
@@ -76,7 +76,7 @@ impl Sender {
     /// reported again, or its data is retransmitted.
     pub(super) fn merge_acks(&mut self, input: &AckInput) -> AckInput {
         match self.backlog.ack.take() {
-            Some(left) if left.ack > input.ack => left,
+            Some(left) if left.ack > input.ack => *left,
             Some(left) => AckInput { sack: input.sack.clone().or(left.sack), ..input.clone() },
             None => input.clone(),
         }
@@ -87,7 +87,7 @@ impl Sender {
     }
 
     fn leave_ack(&mut self, now: Instant, rest: AckInput) {
-        self.backlog.ack = Some(rest);
+        self.backlog.ack = Some(Box::new(rest));
         self.backlog.since = now;
     }
 

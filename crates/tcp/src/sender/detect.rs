@@ -1,7 +1,5 @@
 //! Step 8: loss detection, and the changes of phase.
 
-use std::mem;
-
 use reknit_units::{Bytes, Instant, Segments};
 
 use super::reaction::{Disorder, Reaction, Recovery};
@@ -33,7 +31,7 @@ impl Sender {
     /// Calls the detector because of an ACK, or because its deadline or a postponement has passed. True if fast
     /// recovery begins.
     pub(super) fn ask_detector(&mut self, now: Instant, ack: Option<&AckFacts<'_>>) -> bool {
-        let mut verdicts = mem::take(&mut self.verdicts);
+        let mut verdicts = Verdicts::default();
         self.state.postponed_until = self.postponed.map_or(Instant::ZERO, |(_, until)| until);
         let cx = context!(self, now);
         match ack {
@@ -46,19 +44,14 @@ impl Sender {
         if verdicts.probe {
             self.probe_tail(now);
         }
-        let entered = self.act_on_loss(now, &verdicts, ack);
-        verdicts.clear();
-        self.verdicts = verdicts;
-        entered
+        self.act_on_loss(now, &verdicts, ack)
     }
 
     /// The simulator reports that the latest transmission of `id` was lost.
     pub(crate) fn tell_lost(&mut self, now: Instant, id: SegId) {
-        let mut verdicts = mem::take(&mut self.verdicts);
+        let mut verdicts = Verdicts::default();
         self.plugins.loss_detector.on_told(&context!(self, now), id, &mut verdicts);
         self.act_on_loss(now, &verdicts, None);
-        verdicts.clear();
-        self.verdicts = verdicts;
         self.transmit(now);
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use reknit_units::{Bytes, Instant};
 
 use super::Sender;
+use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::seams::Plugins;
 
@@ -53,13 +54,33 @@ impl Sender {
         self.holds_new_data = false;
     }
 
-    pub(crate) fn shrink(&mut self) {
+    pub(crate) fn lend(&mut self, buffers: &mut Buffers) {
+        buffers.ids.lend(&mut self.newly);
+        buffers.outgoing.lend(&mut self.outbox);
+        self.board.lend(&mut buffers.records);
+    }
+
+    pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
+        self.newly.clear();
+        buffers.ids.take_back(&mut self.newly);
+        if self.outbox.is_empty() {
+            buffers.outgoing.take_back(&mut self.outbox);
+        }
+        self.board.give_back(&mut buffers.records);
+    }
+
+    pub(crate) fn holds_memory(&self) -> bool {
+        let own = self.last_blocks.capacity() + self.newly.capacity() + self.outbox.capacity();
+        own > 0 || self.board.holds_memory()
+    }
+
+    pub(crate) fn shrink(&mut self, now: Instant) {
         if !self.board.is_empty() {
             return;
         }
-        self.board.shrink();
+        self.board.shrink(now);
+        self.last_blocks = Vec::new();
         self.newly = Vec::new();
-        self.duplicates = Vec::new();
         self.outbox = Vec::new();
     }
 }

@@ -22,6 +22,7 @@ mod transmit;
 mod undo;
 mod withhold;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use reknit_units::{Bytes, Duration, Instant, Segments};
@@ -38,8 +39,8 @@ use self::withhold::Withholder;
 use crate::config::Config;
 use crate::experiment::Features;
 use crate::facts::{Context, Phase, SendState, Window};
-use crate::scoreboard::{Cause, Duplicate, Scoreboard, SegId};
-use crate::seams::{Pacing, SenderPlugins, Verdicts};
+use crate::scoreboard::{Cause, Scoreboard, SegId};
+use crate::seams::{Pacing, SenderPlugins};
 use crate::seq::Offset;
 use crate::stats::SendStats;
 
@@ -165,14 +166,12 @@ pub(crate) struct Sender {
     pub(crate) last_progress: Instant,
     /// What the application had written at some time, and when: it must be acknowledged within `drain_timeout`.
     drain: (Offset, Instant),
-    /// The blocks of the last ACK that had any.
-    last_sack: SackReport,
+    /// The SACK blocks of the last ACK that had any.
+    last_blocks: Vec<Range<Offset>>,
     /// (SEG.SEQ, SEG.ACK) of the last window update (RFC 9293 §3.3.1).
     wl: (Offset, Offset),
 
     newly: Vec<SegId>,
-    duplicates: Vec<Duplicate>,
-    verdicts: Verdicts,
     pub(crate) outbox: Vec<Outgoing>,
     /// The longest segment that was acknowledged, as far as the last one of each ACK shows.
     pub(crate) largest_acked: Bytes,
@@ -236,11 +235,9 @@ impl Sender {
             batch_left: 0,
             last_progress: now,
             drain: (Offset::SYN, Instant::NEVER),
-            last_sack: SackReport::default(),
+            last_blocks: Vec::new(),
             wl: (Offset::SYN, Offset::SYN),
             newly: Vec::new(),
-            duplicates: Vec::new(),
-            verdicts: Verdicts::default(),
             outbox: Vec::new(),
             largest_acked: Bytes::ZERO,
             min_rtt: None,

@@ -3,7 +3,7 @@
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use super::reaction::{Loss, Reaction};
-use super::{Expiry, SackReport, Sender, context};
+use super::{Expiry, Sender, context};
 use crate::facts::{AckFacts, Phase, Spurious, Trigger, Turn, Window};
 use crate::scoreboard::{AT_ONCE, Cause, Record, SegId};
 use crate::seams::{AfterTimeout, DisorderEnd, PluginSet, TimeoutStep};
@@ -153,7 +153,7 @@ impl Sender {
     pub(super) fn forget_sacks_if_reneged(&mut self, now: Instant) {
         let first = self.board.first();
         if self.board.get(first).is_some_and(Record::is_sacked) {
-            self.last_sack = SackReport::default();
+            self.last_blocks.clear();
             self.forget_sacks_from(now, first);
         }
     }

@@ -15,6 +15,7 @@ mod reordering;
 mod requirements;
 mod resets_and_challenges;
 mod spurious;
+mod stream;
 mod timestamps;
 mod windows;
 mod withholding;

@@ -5,7 +5,7 @@ use reknit_tcp::{Config, State};
 use reknit_testkit::peer::{
     HANDSHAKE_MS, PEER_TSVAL, Peer, SILENCE, START_MS, ack, data, fin, plain, rst, segment, stamped, syn, syn_ack,
 };
-use reknit_units::Duration;
+use reknit_units::{Duration, Instant};
 
 /// One day in milliseconds, the tick of both clocks.
 const DAY_MS: u64 = 24 * 3600 * 1000;
@@ -332,6 +332,29 @@ fn an_echo_from_the_future_measures_nothing() {
     peer.at(20).write(100);
     peer.at(2000).send(stamped(ack(1, 101), PEER_TSVAL + 2000, START_MS + 3000));
     assert_eq!(peer.info().srtt, Some(Duration::from_millis(HANDSHAKE_MS)));
+}
+
+#[test]
+fn pieces_of_segments_that_were_too_large_are_stamped_as_retransmissions() {
+    // RFC 7323 §4.1 with `sack`; with `reknit` the first retransmissions repeat the first timestamp, and echoes of it measure
+    // nothing.
+    for (name, stamp) in [("sack", OURS + 90), ("reknit", OURS)] {
+        let mut peer = Peer::established_as(&reknit_testkit::variant(name), Config::default());
+        peer.write(2 * 1448);
+        assert_eq!(peer.take().len(), 2);
+        let later = HANDSHAKE_MS + 90;
+        peer.at(later)
+            .connection
+            .limit_segment_size(Instant::ZERO + Duration::from_millis(u64::from(START_MS) + later), 1012);
+        let pieces = peer.take();
+        let sizes: Vec<_> = pieces.iter().map(|piece| (piece.seq.0, piece.len)).collect();
+        assert_eq!(sizes, [(1, 1000), (1001, 448), (1449, 1000), (2449, 448)], "{name}");
+        assert!(pieces.iter().all(|piece| piece.options.timestamps.unwrap().val == stamp), "{name}: {pieces:?}");
+        peer.at(later + HANDSHAKE_MS).send(stamped(ack(1, 2897), PEER_TSVAL + later as u32, stamp));
+        assert_eq!(peer.info().srtt, Some(Duration::from_millis(HANDSHAKE_MS)), "{name}");
+        peer.at(later + LATER_MS);
+        assert_eq!(peer.take(), [], "{name}");
+    }
 }
 
 #[test]

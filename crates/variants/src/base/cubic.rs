@@ -97,7 +97,8 @@ struct State {
 struct Cubic {
     config: Config,
     state: State,
-    saved: Option<State>,
+    /// The state before the last reduction.
+    saved: Option<Box<State>>,
     /// Since when the window has not been fully used.
     unused_since: Option<Instant>,
 }
@@ -188,7 +189,11 @@ impl Cubic {
     }
 }
 
-impl Plugin for Cubic {}
+impl Plugin for Cubic {
+    fn heap_size(&self) -> usize {
+        self.saved.as_deref().map_or(0, size_of_val)
+    }
+}
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
@@ -234,14 +239,14 @@ impl CongestionControl for Cubic {
     }
 
     fn save(&mut self) {
-        self.saved = Some(self.state);
+        self.saved = Some(Box::new(self.state));
     }
 
     /// §4.9.2: only if cwnd is still smaller than before the reduction.
     fn restore(&mut self, cx: &Context<'_>) {
         let cwnd = cx.snd.cwnd.0 as f64 / cx.snd.smss.0 as f64;
         match self.saved.take() {
-            Some(saved) if cwnd < self.state.cwnd_prior => self.state = saved,
+            Some(saved) if cwnd < self.state.cwnd_prior => self.state = *saved,
             Some(_) => {}
             None => self.state.epoch = None,
         }

@@ -319,7 +319,7 @@ impl LearnedLateness {
 
 impl Plugin for LearnedLateness {
     fn heap_size(&self) -> usize {
-        self.repairs.heap_size() + self.reductions.heap_size()
+        self.lateness.heap_size() + self.repairs.heap_size() + self.reductions.heap_size()
     }
 
     fn show(&self, show: &mut dyn FnMut(&'static str, f64)) {

@@ -14,7 +14,8 @@ const LATER: u32 = 1000;
 /// The lateness of late segments: the time from when each was first missing until it was acknowledged.
 #[derive(Debug)]
 pub(super) struct Lateness {
-    counts: [u16; BUCKETS],
+    /// None before the first late segment.
+    counts: Option<Box<[u16; BUCKETS]>>,
     total: u32,
     /// The number of congestion events in the same time.
     lost: u32,
@@ -24,16 +25,17 @@ pub(super) struct Lateness {
 
 impl Lateness {
     pub(super) fn new() -> Lateness {
-        Lateness { counts: [0; BUCKETS], total: 0, lost: 0, wait: None }
+        Lateness { counts: None, total: 0, lost: 0, wait: None }
     }
 
     /// A segment arrived this late.
     pub(super) fn learn(&mut self, lateness: Duration) {
-        self.counts[bucket(lateness)] += 1;
+        let counts = self.counts.get_or_insert_with(|| Box::new([0; BUCKETS]));
+        counts[bucket(lateness)] += 1;
         self.total += 1;
         if self.total >= REMEMBERED {
-            self.counts.iter_mut().for_each(|count| *count /= 2);
-            self.total = self.counts.iter().map(|count| u32::from(*count)).sum();
+            counts.iter_mut().for_each(|count| *count /= 2);
+            self.total = counts.iter().map(|count| u32::from(*count)).sum();
             self.lost /= 2;
         }
         self.update();
@@ -64,13 +66,17 @@ impl Lateness {
     /// that time, a missing segment is more likely lost than late.
     fn longest(&self) -> Option<Duration> {
         let mut later = (self.total / LATER).max(self.lost);
-        for (i, &count) in self.counts.iter().enumerate().rev() {
+        for (i, &count) in self.counts.as_deref()?.iter().enumerate().rev() {
             if u32::from(count) > later {
                 return Some(upper_edge(i));
             }
             later -= u32::from(count);
         }
         None
+    }
+
+    pub(super) fn heap_size(&self) -> usize {
+        self.counts.as_deref().map_or(0, size_of_val)
     }
 
     /// The wait, in eighths of the longest lateness. The fewer segments have been seen, the more the next one may

@@ -75,7 +75,7 @@ pub(super) struct Repairs {
 
 impl Repairs {
     pub(super) fn new() -> Repairs {
-        Repairs { list: Vec::with_capacity(MAX_REPAIRS) }
+        Repairs { list: Vec::new() }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Repair> {

@@ -1,0 +1,34 @@
+//! Memory that only a busy connection needs.
+
+use std::collections::{BinaryHeap, VecDeque};
+
+use reknit_units::Instant;
+
+use super::{Record, Scoreboard};
+use crate::buffers::Pool;
+
+impl Scoreboard {
+    pub(crate) fn lend(&mut self, records: &mut Pool<VecDeque<Record>>) {
+        records.lend(&mut self.records);
+    }
+
+    pub(crate) fn give_back(&mut self, records: &mut Pool<VecDeque<Record>>) {
+        if self.records.is_empty() {
+            records.take_back(&mut self.records);
+        }
+    }
+
+    pub(crate) fn holds_memory(&self) -> bool {
+        self.records.capacity() + self.to_retransmit.capacity() + self.ghosts.capacity() > 0
+    }
+
+    /// Releases what a full window needed, if nothing is outstanding, and ghosts that have expired.
+    pub(crate) fn shrink(&mut self, now: Instant) {
+        if self.records.is_empty() {
+            self.records = VecDeque::new();
+            self.to_retransmit = BinaryHeap::new();
+        }
+        self.forget_ghosts(now);
+        self.ghosts.shrink_to_fit();
+    }
+}
