@@ -1,15 +1,16 @@
-//! An end whose TCP is the engine, with its application.
+//! An end whose TCP is reknit's: a stack with one connection, and its application.
 
 use std::io;
-use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 
-use reknit_tcp::segment::Flags;
-use reknit_tcp::{CloseReason, Config, Identity, Info, IsnKey, Output, State, Stream, reset_for};
+use reknit_stack::{Error, ListenOptions, ListenerId, Options, Shutdown, SocketId, SocketInfo, SocketOptions, Stack};
+use reknit_tcp::{Config, State};
 use reknit_units::{Bytes, Instant};
 use reknit_variants::Composition;
-use reknit_wire::{Decoded, Endpoints, encode};
+use reknit_wire::{Decoded, Endpoints};
 
+use crate::namespace::MTU;
 use crate::workload::{Sink, Source, Tally};
 
 /// Size of the send buffer.
@@ -23,20 +24,19 @@ pub(crate) enum Application {
     Receives(Sink),
 }
 
-/// A connection of the engine, and its application.
+/// A host with one connection, and its application.
 pub(crate) struct EngineEnd {
+    stack: Stack,
     endpoints: Endpoints,
-    listens: bool,
-    composition: Arc<Composition>,
-    config: Arc<Config>,
-    key: IsnKey,
-    stream: Option<Stream>,
+    opens: bool,
+    options: SocketOptions,
+    listener: Option<ListenerId>,
+    socket: Option<SocketId>,
     application: Application,
-    exhausted: bool,
+    /// The part of `chunk` that the send buffer has not taken yet.
+    unsent: Range<usize>,
+    is_closed: bool,
     last_read: Instant,
-    /// Packets to send that are not part of the connection.
-    refusals: Vec<Vec<u8>>,
-    payload: Vec<u8>,
     chunk: Vec<u8>,
 }
 
@@ -44,155 +44,127 @@ impl EngineEnd {
     pub(crate) fn new(
         endpoints: Endpoints,
         opens: bool,
-        composition: Arc<Composition>,
+        variant: Arc<Composition>,
         config: &Config,
         application: Application,
     ) -> io::Result<EngineEnd> {
-        let mut key = [0; 16];
-        io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut key)?;
+        let mut secret = [0; 32];
+        io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut secret)?;
+        let stack = Options {
+            addresses: vec![endpoints.source.ip()],
+            mtu: MTU,
+            detect_black_holes: false, // the paths lose packets, but none for its size
+            ..Options::default()
+        };
+        let options = SocketOptions {
+            config: config.clone(),
+            // Only the options of the engine limit the window.
+            receive_window: config.receive_buffer_size(),
+            send_buffer: SEND_BUFFER,
+            largest_send_buffer: SEND_BUFFER,
+            ..SocketOptions::of(variant)
+        };
         Ok(EngineEnd {
+            stack: Stack::new(Instant::ZERO, stack, secret),
             endpoints,
-            listens: !opens,
-            config: Arc::new(composition.configure(config.clone())),
-            composition,
-            key: IsnKey::new(key),
-            stream: None,
+            opens,
+            options,
+            listener: None,
+            socket: None,
             application,
-            exhausted: false,
+            unsent: 0..0,
+            is_closed: false,
             last_read: Instant::ZERO,
-            refusals: Vec::new(),
-            payload: Vec::new(),
             chunk: vec![0; CHUNK],
         })
     }
 
-    /// Opens the connection, if this end does.
-    pub(crate) fn start(&mut self, now: Instant) {
+    /// Opens the connection, or listens.
+    pub(crate) fn start(&mut self, now: Instant) -> Result<(), Error> {
         self.last_read = now;
-        if !self.listens {
-            let (plugins, identity) = (self.composition.build(), self.identity(now));
-            let stream = Stream::connect(now, &self.config, plugins, identity, SEND_BUFFER);
-            self.stream = Some(self.with_secret(stream));
-        }
-    }
-
-    fn identity(&self, now: Instant) -> Identity {
         let Endpoints { source, destination } = self.endpoints;
-        Identity {
-            isn: self.key.isn(now, source, destination),
-            timestamp_offset: self.key.timestamp_offset(source, destination),
+        if self.opens {
+            self.socket = Some(self.stack.connect(now, Some(source), destination, &self.options)?);
+        } else {
+            let listening = ListenOptions { socket: self.options.clone(), ..ListenOptions::default() };
+            self.listener = Some(self.stack.listen(source, &listening)?);
         }
+        Ok(())
     }
 
-    fn with_secret(&self, mut stream: Stream) -> Stream {
-        stream.set_secret(self.key.secret(self.endpoints.source, self.endpoints.destination));
-        stream
-    }
-
-    /// A packet arrives. If it belongs to no connection, it is answered with a RST, as any host does.
     pub(crate) fn on_packet(&mut self, now: Instant, packet: &Decoded<'_>) {
-        let incoming = packet.endpoints.reversed();
-        if self.stream.is_none() && self.listens && incoming.source == self.endpoints.source {
-            self.accept(now, incoming.destination, packet);
-        }
-        match &mut self.stream {
-            Some(stream) if incoming == self.endpoints => stream.on_segment(now, &packet.segment, packet.payload),
-            _ if packet.segment.flags.has(Flags::RST) => {}
-            _ => {
-                let mut refusal = Vec::new();
-                encode(incoming, &reset_for(&packet.segment), &[], &mut refusal);
-                self.refusals.push(refusal);
-            }
-        }
-    }
-
-    fn accept(&mut self, now: Instant, remote: SocketAddr, packet: &Decoded<'_>) {
-        if packet.segment.flags.has(Flags::SYN) && !packet.segment.flags.has(Flags::ACK) {
-            self.endpoints.destination = remote;
-            let (plugins, identity) = (self.composition.build(), self.identity(now));
-            let stream = Stream::listen(now, &self.config, plugins, identity, SEND_BUFFER);
-            self.stream = Some(self.with_secret(stream));
-        }
+        self.stack.on_segment(now, packet);
     }
 
     /// Runs timers and the application, then returns the next packet to send.
     pub(crate) fn poll(&mut self, now: Instant, packet: &mut Vec<u8>) -> io::Result<bool> {
-        if let Some(refusal) = self.refusals.pop() {
-            *packet = refusal;
-            return Ok(true);
-        }
         self.run_application(now)?;
-        let Some(stream) = &mut self.stream else { return Ok(false) };
-        if stream.connection().deadline() <= now {
-            stream.on_timer(now);
-        }
-        self.payload.clear();
-        match stream.poll(now, &mut self.payload) {
-            Output::Send(segment) => {
-                encode(self.endpoints, &segment, &self.payload, packet);
-                Ok(true)
-            }
-            Output::WakeAt(_) | Output::Idle => Ok(false),
-        }
+        self.stack.on_timer(now);
+        Ok(self.stack.poll_packet(now, packet))
     }
 
     fn run_application(&mut self, now: Instant) -> io::Result<()> {
-        let Some(stream) = &mut self.stream else { return Ok(()) };
-        if stream.connection().state() < State::Established {
-            return Ok(());
+        while self.stack.next_event().is_some() {} // it is asked often enough without them
+        if let Some(socket) = self.listener.and_then(|listener| self.stack.accept(listener)) {
+            self.socket = Some(socket);
+            // There is one connection; others are refused.
+            self.listener.take().into_iter().for_each(|listener| self.stack.unlisten(now, listener));
         }
+        let Some(socket) = self.socket.filter(|socket| self.stack.state(*socket) >= Some(State::Established)) else {
+            return Ok(());
+        };
         match &mut self.application {
             Application::Sends(source) => {
-                while !self.exhausted && stream.writable() >= self.chunk.len() {
-                    let n = source.take(now, &mut self.chunk)?;
-                    if n == 0 {
-                        self.exhausted = true;
-                        stream.close();
+                while !self.is_closed {
+                    if self.unsent.is_empty() {
+                        self.unsent = 0..source.take(now, &mut self.chunk)?;
+                        self.is_closed = self.unsent.is_empty();
                     }
-                    stream.write(&self.chunk[..n]);
+                    let Ok(n) = self.stack.write(socket, &self.chunk[self.unsent.clone()]) else { break };
+                    self.unsent.start += n;
+                    if self.is_closed {
+                        let _ = self.stack.shutdown(now, socket, Shutdown::Write);
+                    }
                 }
             }
-            Application::Receives(sink) => loop {
-                let n = stream.read(now, &mut self.chunk);
-                if n == 0 {
-                    break;
+            Application::Receives(sink) => {
+                while !self.is_closed {
+                    let Ok(n) = self.stack.read(now, socket, &mut self.chunk) else { break };
+                    if n == 0 {
+                        self.is_closed = true;
+                        let _ = self.stack.shutdown(now, socket, Shutdown::Write);
+                    } else {
+                        sink.put(&self.chunk[..n]);
+                        self.last_read = now;
+                    }
                 }
-                sink.put(&self.chunk[..n]);
-                self.last_read = now;
-            },
-        }
-        if matches!(self.application, Application::Receives(_)) && stream.connection().is_read_closed() {
-            stream.close();
+            }
         }
         Ok(())
     }
 
     /// When this end next has something to do without a packet.
     pub(crate) fn deadline(&self) -> Instant {
-        self.stream.as_ref().map_or(Instant::NEVER, |stream| stream.connection().deadline())
+        self.stack.deadline()
     }
 
     /// True once both directions are closed, or the connection has failed.
     pub(crate) fn is_finished(&self) -> bool {
-        self.stream.as_ref().is_some_and(|stream| stream.connection().state() >= State::TimeWait)
+        self.socket.is_some_and(|socket| self.stack.state(socket) >= Some(State::TimeWait))
     }
 
     /// Why the connection failed, if it did.
-    pub(crate) fn failure(&self) -> Option<CloseReason> {
-        let reason = self.stream.as_ref()?.connection().close_reason()?;
-        (reason != CloseReason::Finished).then_some(reason)
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.stack.failure(self.socket?)
     }
 
     pub(crate) fn last_read(&self) -> Instant {
         self.last_read
     }
 
-    pub(crate) fn stream(&self) -> Option<&Stream> {
-        self.stream.as_ref()
-    }
-
-    pub(crate) fn info(&self, now: Instant) -> Option<Info> {
-        self.stream.as_ref().map(|stream| stream.connection().info(now))
+    /// The connection's variables and counters.
+    pub(crate) fn info(&self, now: Instant) -> Option<SocketInfo> {
+        self.stack.info(now, self.socket?)
     }
 
     pub(crate) fn tally(self) -> Tally {

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 
 use reknit_path::{Direction, Phases, Pipe, Profile};
 use reknit_tcp::stats::{ReceiveStats, SendStats};
-use reknit_tcp::{CloseReason, Config, Info, Stream};
+use reknit_tcp::{Config, Info};
 use reknit_units::{Bytes, Duration, Instant};
 use reknit_wire::Endpoints;
 
@@ -91,7 +91,7 @@ pub enum TestbedError {
     Capture(io::Error),
     /// The engine's connection failed.
     #[error("the connection of reknit's TCP failed: {0}")]
-    Closed(CloseReason),
+    Closed(reknit_stack::Error),
     /// It was cancelled.
     #[error("cancelled")]
     Cancelled,
@@ -201,7 +201,7 @@ fn make_side(
         None => None,
     };
     if let End::Engine(engine) = &mut end {
-        engine.start(began);
+        engine.start(began).map_err(TestbedError::Closed)?;
     }
     let pipe = Pipe::new(&spec.profile, direction, spec.seed, Phases::Drawn);
     Ok(Side { end, pipe, tap, observer: Observer::default() })
@@ -231,13 +231,13 @@ struct Rest {
 fn finish_end(end: End, span: Span, what: &'static str) -> Result<Rest, TestbedError> {
     match end {
         End::Engine(end) => {
-            if let Some(reason) = end.failure() {
-                return Err(TestbedError::Closed(reason));
+            if let Some(error) = end.failure() {
+                return Err(TestbedError::Closed(error));
             }
-            let connection = end.stream().map(Stream::connection);
-            let engine = connection.map(|connection| connection.send_stats().clone());
-            let receive = connection.map(|connection| *connection.receive_stats());
-            let (info, last_read) = (end.info(span.now), Some(end.last_read()));
+            let (socket, last_read) = (end.info(span.now), Some(end.last_read()));
+            let engine = socket.as_ref().map(|socket| socket.sent.clone());
+            let receive = socket.as_ref().map(|socket| socket.received);
+            let info = socket.map(|socket| socket.tcp);
             Ok(Rest { engine, receive, info, last_read, tally: end.tally(), ..Rest::default() })
         }
         End::Kernel(end) => {
