@@ -5,9 +5,9 @@ Needs ns-2 (Debian: apt install ns2). Builds reknit. Prints a Markdown table and
 folder. Takes about ten minutes on two processors.
 
 With packets in turn, a transfer depends on which path each packet happens to take, and on which of two packets arrives
-first where they meet, often at exactly the same time. Two programs never agree on that for long. So each row is a mean
-over many runs, each with another distance within 10 % of the nominal one, another on the way back, another first path,
-and another starting time.
+first where they meet. Without the jitter of both programs' first links, that is often at exactly the same time, and
+which is first depends on how a program adds up times. So each row is a mean over many runs, each with another jitter,
+another distance within 10 % of the nominal one, another on the way back, another first path, and another starting time.
 """
 
 import itertools
@@ -27,20 +27,31 @@ ROOT = HERE.parent.parent
 REKNIT = ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target") / "release" / "reknit"
 LONGER = [5, 10, 20, 40, 80, 160]
 # The farther, the more the runs differ.
-RUNS = {5: 8, 10: 16, 20: 32, 40: 64, 80: 192, 160: 256}
+RUNS = {5: 8, 10: 16, 20: 32, 40: 64, 80: 128, 160: 192}
 SECONDS = 100
 # For each variant of ns-2, variants of reknit: the first is built like it, others are for comparison.
-VARIANTS = {"reno": ["reno"], "newreno": ["newreno"], "sack": ["sack-ns2", "sack"]}
-SACK_NS2 = """name = "sack-ns2"
+VARIANTS = {"reno": ["reno"], "newreno": ["newreno-ns2", "newreno"], "sack": ["sack-ns2", "sack"]}
+# What ns-2 does differently: it halves whole segments, and SACK starts recovery after three repeated ACKs.
+FILES = {
+    "newreno-ns2": """name = "newreno-ns2"
+base = "newreno"
+[loss_response]
+whole_segments = true
+""",
+    "sack-ns2": """name = "sack-ns2"
 base = "sack"
 [loss_detector]
 start = "repeated-acks"
-"""
+[loss_response]
+whole_segments = true
+""",
+}
 HEAD = """# reknit and ns-2 under reordering
 
 Written by `benches/ns2/two_paths.py`. The RR-TCP base topology, but with two paths of 3.9 Mbit/s, which packets take in
 turn in both directions: 50 ms, and longer. 1000-byte packets, window 50, minimum RTO 1 s, an ACK for each packet,
-{seconds} s. Packets delivered: mean with its standard error, and median, of 8 (5 ms) to 256 runs (160 ms).
+{seconds} s. In both programs the delay of the first link varies by up to 100 µs. Packets delivered: mean with its
+standard error, and median, of 8 (5 ms) to 192 runs (160 ms).
 [Why they differ](../../docs/fidelity-engine.md#reknit-and-ns-2-under-reordering).
 
 | longer by | ns-2.35 | reknit | mean of ns-2.35 | mean of reknit | ratio | medians | ratio | retransmissions |
@@ -52,6 +63,11 @@ kind = "link"
 rate = "10 Mbit/s"
 delay = "1 ms"
 queue = "50 packets"
+
+[[{name}]]
+kind = "flutter"
+interval = "constant(50 ms)"
+delay = "uniform(0 us, 100 us)"
 
 [[{name}]]
 kind = "multipath"
@@ -74,6 +90,7 @@ initial_window = 2
 max_window = 50
 max_burst = "none"
 timestamps = false
+receive_buffer = "60000 B"   # more than the window, and small enough for a field without scaling, as ns-2 has none
 ack_every = 1
 byte_counting = false
 decrease_of = "cwnd"
@@ -95,12 +112,38 @@ def distances(longer: int) -> list[tuple[float, float]]:
 
 def run_ns2(variant: str, number: int, there: float, back: float) -> Run:
     """Run ns-2."""
-    first = [str(number % 2), str(number // 2 % 2)]
-    start = f"{number % 16 / 160:.3f}"
-    command = ["ns", str(HERE / "two_paths.tcl"), variant, f"{there:.4f}", f"{back:.4f}", start, str(SECONDS), *first]
+    how = [f"{number % 16 / 160:.3f}", str(SECONDS), str(number % 2), str(number // 2 % 2), str(number + 1)]
+    command = ["ns", str(HERE / "two_paths.tcl"), variant, f"{there:.4f}", f"{back:.4f}", *how]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     delivered, _, retransmitted, _ = (int(word) for word in output.split())
     return delivered, retransmitted
+
+
+def trace(variant: str, longer: int, seed: int) -> list[str]:
+    """Return the lines of ns-2's trace of a transfer."""
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name) / "trace"
+        where = [f"{longer:.4f}", f"{longer * 1.037:.4f}", "0", str(SECONDS), "0", "0", str(seed)]
+        command = ["ns", str(HERE / "two_paths.tcl"), variant, *where, str(file)]
+        subprocess.run(command, capture_output=True, check=True)
+        return file.read_text().splitlines()
+
+
+def windows_of_one(longer: int) -> tuple[int, int]:
+    """Count fast retransmits in ns-2's traces of eight NewReno transfers, and those that leave a window of one segment.
+
+    RFC 5681 (3.2, equation 4) leaves two segments at least.
+    """
+    total = ones = 0
+    for seed in range(8):
+        third = False
+        for line in trace("newreno", longer, seed):
+            *_, name, value = line.split()
+            if name == "cwnd_" and third:
+                total += 1
+                ones += float(value) < 2
+            third = (name, value) == ("dupacks_", "3")
+    return total, ones
 
 
 def lost_by_rfc6675(longer: int) -> tuple[int, int]:
@@ -108,17 +151,14 @@ def lost_by_rfc6675(longer: int) -> tuple[int, int]:
 
     The first missing segment is lost when three segments above it are known to have arrived (IsLost).
     """
-    with tempfile.TemporaryDirectory() as name:
-        trace = Path(name) / "trace"
-        where = [f"{longer:.4f}", f"{longer * 1.037:.4f}", "0", str(SECONDS), "0", "0"]
-        subprocess.run(["ns", str(HERE / "two_paths.tcl"), "sack", *where, str(trace)], capture_output=True, check=True)
-        lines = trace.read_text().splitlines()
     arrived: set[int] = set()
     known: set[int] = set()
     reported: dict[str, set[int]] = {}
     acked = highest = -1
     lost, resent = set(), set()
-    for line in lines:
+    for line in trace("sack", longer, 1):
+        if line[0] not in "+-rd":
+            continue  # a variable of the sender
         what, _, begin, end, kind, _, _, _, _, _, number, packet = line.split()
         sequence = int(number)
         if (what, end, kind) == ("r", "5", "tcp"):
@@ -141,13 +181,13 @@ def lost_by_rfc6675(longer: int) -> tuple[int, int]:
 def run_reknit(variant: str, number: int, there: float, back: float) -> Run:
     """Run reknit; the seed draws the first paths and the start."""
     with tempfile.TemporaryDirectory() as name:
-        path, own = Path(name) / "two-paths.toml", Path(name) / "sack-ns2.toml"
+        path, own = Path(name) / "two-paths.toml", Path(name) / "own.toml"
         delays = {"forward": 50 + there, "reverse": 50 + back}
         directions = [DIRECTION.format(name=name, delay=f"{delay:.4f}") for name, delay in delays.items()]
         path.write_text("".join(directions) + TCP)
-        own.write_text(SACK_NS2)
+        own.write_text(FILES.get(variant, ""))
         command = [str(REKNIT), "simulate", "--path", str(path), "--variant", variant, "--seed", str(number + 1)]
-        command += ["--variant-file", str(own)] if variant == "sack-ns2" else []
+        command += ["--variant-file", str(own)] if variant in FILES else []
         command += ["--duration", f"{SECONDS} s", "--json"]
         run = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["run"]
     return run["delivered_packets"], run["retransmissions"]["total"]
@@ -187,6 +227,15 @@ def table() -> str:
     for longer in LONGER:
         lost, resent = lost_by_rfc6675(longer)
         rows.append(f"| {longer} ms | {lost:,} | {resent} |")
+    rows += [
+        "",
+        "In ns-2's traces of eight transfers with NewReno: fast retransmits, and those that leave a window of one",
+    ]
+    rows += ["segment. RFC 5681 leaves two segments at least.", ""]
+    rows += ["| longer by | fast retransmits | window of one segment |", "|---|---|---|"]
+    for longer in LONGER:
+        total, ones = windows_of_one(longer)
+        rows.append(f"| {longer} ms | {total:,} | {ones:,} |")
     return HEAD.format(seconds=SECONDS) + "\n".join(rows) + "\n"
 
 

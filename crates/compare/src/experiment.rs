@@ -89,7 +89,7 @@ pub struct Row {
     pub goodput_mbit_s: Estimate,
     /// Mean goodput as a share of `in_order_mbit_s`; null if that is null or zero.
     pub of_in_order: Option<f64>,
-    /// Goodput of the oracle on the same path, Mbit/s, mean over the seeds: of `oracle-reno` for variants whose window grows like Reno's, else of `oracle`. Null if it did not run (several flows, `--no-oracle`), and without SACK.
+    /// Goodput of the oracle on the same path, Mbit/s, mean over the seeds: of `oracle-reno`, `oracle-bbr` or `oracle-bbr1` for variants that grow like these, else of `oracle`. Null if it did not run (several flows, `--no-oracle`), and without SACK.
     pub possible_mbit_s: Option<f64>,
     /// Mean goodput as a share of `possible_mbit_s`; null if that is null or zero.
     pub of_possible: Option<f64>,
@@ -360,15 +360,18 @@ mod tests {
 
     #[test]
     fn what_is_possible_depends_on_how_a_window_grows() {
-        let (jobs, found) = comparison("two-paths-50ms", &["newreno", "rack", "bbr"], 1, true);
-        assert_eq!(jobs, 1 + 2 * (2 + 3));
+        let (jobs, found) = comparison("two-paths-50ms", &["newreno", "rack", "bbr", "bbr1"], 1, true);
+        assert_eq!(jobs, 1 + 2 * (4 + 4));
         let of = |found: &Comparison, name: &str| {
             let row = found.variants.iter().find(|row| row.variant == name).unwrap();
             (row.goodput_mbit_s.mean, row.possible_mbit_s, row.of_possible)
         };
-        let (_, limits) = comparison("two-paths-50ms", &["oracle", "oracle-reno"], 1, false);
+        let (_, limits) =
+            comparison("two-paths-50ms", &["oracle", "oracle-reno", "oracle-bbr", "oracle-bbr1"], 1, false);
         assert_eq!(of(&limits, "oracle").1, None);
-        for (name, oracle) in [("newreno", "oracle-reno"), ("rack", "oracle"), ("bbr", "oracle")] {
+        for (name, oracle) in
+            [("newreno", "oracle-reno"), ("rack", "oracle"), ("bbr", "oracle-bbr"), ("bbr1", "oracle-bbr1")]
+        {
             let (goodput, possible, share) = of(&found, name);
             assert_eq!(
                 (possible, share),

@@ -39,7 +39,7 @@ pub use matrix::{
 pub use measured::{Measured, OverTime};
 pub use named_variant::NamedVariant;
 pub use point::Point;
-pub use references::share;
+pub use references::{Growth, share};
 pub use replay::{CLOSE, REPLAYED, Replay, ReplayCheck, ReplayOptions, ReplayedPath, Replayer};
 pub use run_summary::{Completions, Cuts, GroupSummary, Retransmissions, RunSummary};
 pub use setup::{ScenarioOptions, warnings};

@@ -9,8 +9,6 @@ use crate::{Error, NamedVariant, named_variant};
 
 /// The variant whose goodput on the in-order path is the reference.
 const IN_ORDER: &str = "sack";
-/// Reno's growth, by its name in variant files.
-const RENO: &str = "reno";
 
 /// The purpose of a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,24 +23,39 @@ pub(crate) enum Purpose {
 
 /// How a window grows without losses; the oracles differ in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Growth {
+pub enum Growth {
+    /// As CUBIC's.
     Cubic,
+    /// As Reno's.
     Reno,
+    /// By the model of BBR version 1.
+    Bbr1,
+    /// By the model of BBR version 3.
+    Bbr,
 }
 
 impl Growth {
     /// The growths for which there is an oracle.
-    pub(crate) const ALL: [Growth; 2] = [Growth::Cubic, Growth::Reno];
+    pub(crate) const ALL: [Growth; 4] = [Growth::Cubic, Growth::Reno, Growth::Bbr1, Growth::Bbr];
 
-    /// The growth of a variant. Any other growth is compared with the faster oracle.
+    /// The growth of a variant, by its algorithm in variant files. An unknown growth is compared with CUBIC's.
     pub(crate) fn of(variant: &NamedVariant) -> Growth {
         let faces = variant.composition.faces(Seam::CongestionControl);
-        if faces.iter().any(|face| face.algorithm == RENO) { Growth::Reno } else { Growth::Cubic }
+        match faces.first().map(|face| face.algorithm.as_str()) {
+            Some("reno") => Growth::Reno,
+            Some("bbr1") => Growth::Bbr1,
+            Some("bbr") => Growth::Bbr,
+            _ => Growth::Cubic,
+        }
     }
 
-    /// The growth of a kernel such as `kernel:cubic`.
-    pub(crate) fn of_kernel(name: &str) -> Growth {
-        if name.starts_with("kernel:reno") { Growth::Reno } else { Growth::Cubic }
+    /// The growth of a kernel such as `kernel:cubic+timestamps=0`. Linux has version 1 of BBR.
+    pub fn of_kernel(name: &str) -> Growth {
+        match name.split('+').next() {
+            Some("kernel:reno") => Growth::Reno,
+            Some("kernel:bbr") => Growth::Bbr1,
+            _ => Growth::Cubic,
+        }
     }
 
     /// The name of the oracle with this growth.
@@ -50,6 +63,8 @@ impl Growth {
         match self {
             Growth::Cubic => "oracle",
             Growth::Reno => "oracle-reno",
+            Growth::Bbr1 => "oracle-bbr1",
+            Growth::Bbr => "oracle-bbr",
         }
     }
 }
@@ -58,26 +73,20 @@ impl Growth {
 #[derive(Clone, Debug)]
 pub(crate) struct References {
     in_order: NamedVariant,
-    cubic: NamedVariant,
-    reno: NamedVariant,
+    /// In the order of [`Growth::ALL`].
+    oracles: [NamedVariant; 4],
 }
 
 impl References {
     pub(crate) fn find() -> Result<References, Error> {
         let find = |name: &str| named_variant::find(name, &[]).map_err(|error| Error::Failed(error.to_string()));
-        Ok(References {
-            in_order: find(IN_ORDER)?,
-            cubic: find(Growth::Cubic.oracle())?,
-            reno: find(Growth::Reno.oracle())?,
-        })
+        let [cubic, reno, bbr1, bbr] = Growth::ALL.map(|growth| find(growth.oracle()));
+        Ok(References { in_order: find(IN_ORDER)?, oracles: [cubic?, reno?, bbr1?, bbr?] })
     }
 
     /// The oracle with this growth.
     pub(crate) fn oracle(&self, growth: Growth) -> &NamedVariant {
-        match growth {
-            Growth::Cubic => &self.cubic,
-            Growth::Reno => &self.reno,
-        }
+        &self.oracles[growth as usize]
     }
 
     /// The variant that runs for a purpose.

@@ -21,7 +21,7 @@ const LOSS: &str = "[[forward]]\nkind = \"loss\"\nprobability = 0.001\n";
 
 #[test]
 fn reordering_costs_an_oracle_nothing() {
-    for variant in ["oracle", "oracle-reno", "oracle-bbr"] {
+    for variant in ["oracle", "oracle-reno", "oracle-bbr", "oracle-bbr1"] {
         let flow = transfer(variant, TWO_PATHS);
         assert_eq!(flow.false_cuts, 0, "{variant}");
         assert_eq!(flow.spurious_retransmissions, 0, "{variant}");

@@ -52,6 +52,20 @@ pub enum DecreaseOf {
     Cwnd,
 }
 
+/// Which segments PAWS discards, and which of them are answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Paws {
+    /// Every segment with a timestamp older than TS.Recent; a limited number of them is answered with an ACK (RFC 7323 §5.3,
+    /// RFC 5961 §7).
+    #[default]
+    Rfc7323,
+    /// A timestamp may be 1 ms older than TS.Recent. Data is always answered; a pure ACK from before RCV.NXT is not (observed
+    /// in Linux 6.18).
+    Linux,
+}
+
 /// Probing of an idle connection (RFC 9293 §3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -95,6 +109,8 @@ pub struct Config {
     pub dsack: bool,
     /// Offer timestamps (RFC 7323).
     pub timestamps: bool,
+    /// What happens to segments with old timestamps.
+    pub paws: Paws,
     /// Offer explicit congestion notification (RFC 3168).
     pub ecn: bool,
     /// Receive buffer; it limits the window that is announced.
@@ -160,6 +176,7 @@ impl Default for Config {
             sack: true,
             dsack: true,
             timestamps: true,
+            paws: Paws::Rfc7323,
             ecn: false,
             receive_buffer: Capacity::Bytes(Bytes(4 << 20)),
             ack_every: Segments(2),

@@ -169,6 +169,7 @@ families! {
         oracle::ORACLE,
         oracle::ORACLE_RENO,
         oracle::ORACLE_BBR,
+        oracle::ORACLE_BBR1,
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{Failure, input, output};
 #[command(
     after_help = "Each variant runs once per seed. For a given seed, every variant sees the same losses and delays. \
 \"Of in-order\" is goodput relative to `sack` on the same path without reordering. \"Of possible\" is goodput relative to \
-`oracle` on the same path with its reordering; the simulator tells the oracle which packets were lost.
+the oracle with the same growth on the same path with its reordering; the simulator tells it which packets were lost.
 
 Examples:
   reknit compare --path two-paths-50ms --variants sack,rack

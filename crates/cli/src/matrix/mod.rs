@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use reknit_compare::{
-    Argument, Error, Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixStore, NamedVariant, named_variant,
+    Argument, Error, Growth, Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixStore, NamedVariant, named_variant,
 };
 use reknit_host::Stack;
 use reknit_path::RandomPath;
@@ -27,7 +27,7 @@ const KERNELS: [&str; 2] = ["kernel:cubic", "kernel:bbr"];
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Draws random paths that reorder packets (docs/matrix.md), and prints each variant's goodput as a \
-share of what `sack` reaches without reordering and of what `oracle` reaches: mean, median and minimum over the paths, \
+share of what `sack` reaches without reordering and of what the oracle with the same growth reaches: mean, median and minimum over the paths, \
 separately for paths that lose packets. With --live, the variants and this machine's kernel also transfer data over the \
 same paths in real time.
 
@@ -94,7 +94,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return write(args, folder);
     }
     let (stacks, variants) = who(args)?;
-    let options = MatrixOptions { paths: paths(args)?, variants, duration: args.duration, seeds: args.seeds };
+    let kernels = stacks.iter().filter(|stack| matches!(stack, Stack::Kernel(_)));
+    let live_growths = kernels.map(|kernel| Growth::of_kernel(&kernel.to_string())).collect();
+    let (duration, seeds) = (args.duration, args.seeds);
+    let options = MatrixOptions { paths: paths(args)?, variants, live_growths, duration, seeds };
     let matrix = Matrix::new(options)?;
     let store = args.store.as_deref().map(MatrixStore::open).transpose()?;
     let stop = output::on_interrupt();

@@ -31,8 +31,8 @@ fn people(report: &MatrixReport) -> String {
         text = text + &format!("{paths} paths {sort}\n") + &table::render(&columns(&rows), screen) + "\n";
     }
     let foot = format!(
-        "Goodput relative to `sack` without reordering (of in-order) and to `oracle` (of possible): mean, median and \
-         minimum over the paths, each with the mean of its runs. {} of {} s per variant and path. reknit {}. All runs: \
+        "Goodput relative to `sack` without reordering (of in-order) and to the oracle with the same growth (of possible): \
+         mean, median and minimum over the paths, each with the mean of its runs. {} of {} s per variant and path. reknit {}. All runs: \
          --csv, --json.",
         if report.seeds == 1 { "1 run".to_owned() } else { format!("{} runs", report.seeds) },
         output::count(report.duration_s),

@@ -79,6 +79,8 @@ pub struct MatrixOptions {
     pub paths: Vec<MatrixPath>,
     /// The variants to simulate.
     pub variants: Vec<NamedVariant>,
+    /// The growths of kernels that run live: their oracles are simulated, too.
+    pub live_growths: Vec<Growth>,
     /// Length of each run in simulated time.
     pub duration: Duration,
     /// Runs on each path, with the seeds from 1 to this number.
@@ -115,8 +117,13 @@ impl Matrix {
             ScenarioOptions { path: source, duration, ..ScenarioOptions::of(Plan::bulk(1)) }.look_up()
         };
         let setups: Vec<Setup> = options.paths.iter().map(look_up).collect::<Result<_, _>>()?;
+        let is_needed = |growth: &Growth| {
+            matches!(growth, Growth::Cubic | Growth::Reno)
+                || options.live_growths.contains(growth)
+                || options.variants.iter().any(|variant| Growth::of(variant) == *growth)
+        };
         let mut purposes = vec![Purpose::InOrder];
-        purposes.extend(Growth::ALL.map(Purpose::Possible));
+        purposes.extend(Growth::ALL.into_iter().filter(is_needed).map(Purpose::Possible));
         purposes.extend((0..options.variants.len()).map(Purpose::Variant));
         let seeds = 1..=u64::from(options.seeds);
         let jobs = (0..setups.len())
@@ -179,6 +186,7 @@ mod tests {
         Matrix::new(MatrixOptions {
             paths: (0..4).map(|number| MatrixPath::draw(2, number).unwrap()).collect(),
             variants: variants.iter().map(find).collect(),
+            live_growths: vec![],
             duration: Duration::from_secs(2),
             seeds: 2,
         })
@@ -200,6 +208,26 @@ mod tests {
         }
         let of_all: usize = report.summary.iter().filter(|shares| shares.variant == "pr").map(|s| s.paths).sum();
         assert_eq!(of_all, 4);
+    }
+
+    #[test]
+    fn each_growth_has_its_own_oracle() {
+        let matrix = matrix(&["newreno", "rack", "bbr1"]);
+        let goodput = |job: &MatrixJob| match job.purpose {
+            Purpose::Possible(Growth::Cubic) => 2.0,
+            Purpose::Possible(Growth::Reno) => 4.0,
+            Purpose::Possible(Growth::Bbr1) => 8.0,
+            _ => 1.0,
+        };
+        let simulated: Vec<_> = matrix.jobs.iter().map(|job| Some(goodput(job))).collect();
+        let live = [("kernel:bbr+timestamps=0", 8.0), ("kernel:cubic", 2.0), ("kernel:reno", 4.0)];
+        let runs: Vec<_> = live.map(|(name, _)| MatrixRun::live(&matrix.paths()[0].name, name, 1, 1.0, None)).into();
+        let report = matrix.report(&simulated, &runs);
+        assert_eq!(report.paths[0].possible_bbr_mbit_s, None);
+        for (name, possible) in [("newreno", 4.0), ("rack", 2.0), ("bbr1", 8.0)].into_iter().chain(live) {
+            let of_possible = report.runs.iter().find(|run| run.variant == name).unwrap().of_possible;
+            assert_eq!(of_possible, Some(1.0 / possible), "{name}");
+        }
     }
 
     #[test]

@@ -42,6 +42,21 @@ pub struct PathReferences {
     pub possible_mbit_s: Option<f64>,
     /// Goodput of `oracle-reno`, which grows like Reno.
     pub possible_reno_mbit_s: Option<f64>,
+    /// Goodput of `oracle-bbr1`; none if no variant or kernel has the model of BBR version 1.
+    pub possible_bbr1_mbit_s: Option<f64>,
+    /// Goodput of `oracle-bbr`; none if no variant has the model of BBR version 3.
+    pub possible_bbr_mbit_s: Option<f64>,
+}
+
+impl PathReferences {
+    fn possible(&self, growth: Growth) -> Option<f64> {
+        match growth {
+            Growth::Cubic => self.possible_mbit_s,
+            Growth::Reno => self.possible_reno_mbit_s,
+            Growth::Bbr1 => self.possible_bbr1_mbit_s,
+            Growth::Bbr => self.possible_bbr_mbit_s,
+        }
+    }
 }
 
 /// One run.
@@ -59,8 +74,7 @@ pub struct MatrixRun {
     pub goodput_mbit_s: f64,
     /// The same as a share of `in_order_mbit_s`.
     pub of_in_order: Option<f64>,
-    /// The same as a share of what is possible with the variant's growth: `possible_reno_mbit_s` for variants that grow
-    /// like Reno, else `possible_mbit_s`.
+    /// The same as a share of what is possible with the variant's growth.
     pub of_possible: Option<f64>,
     /// Why a live result is in doubt; none if it is not.
     pub doubt: Option<String>,
@@ -130,11 +144,8 @@ pub(super) fn report(matrix: &Matrix, simulated: &[Option<f64>], live: &[MatrixR
     for run in &mut runs {
         let path = paths.iter().find(|path| path.path == run.path);
         let variant = matrix.options.variants.iter().find(|variant| variant.name == run.variant);
-        let possible =
-            path.and_then(|path| match variant.map_or_else(|| Growth::of_kernel(&run.variant), Growth::of) {
-                Growth::Cubic => path.possible_mbit_s,
-                Growth::Reno => path.possible_reno_mbit_s,
-            });
+        let growth = variant.map_or_else(|| Growth::of_kernel(&run.variant), Growth::of);
+        let possible = path.and_then(|path| path.possible(growth));
         run.of_in_order = share(run.goodput_mbit_s, path.and_then(|path| path.in_order_mbit_s));
         run.of_possible = share(run.goodput_mbit_s, possible);
     }
@@ -162,6 +173,8 @@ fn references(matrix: &Matrix, simulated: &[Option<f64>]) -> Vec<PathReferences>
         in_order_mbit_s: mean(i, Purpose::InOrder),
         possible_mbit_s: mean(i, Purpose::Possible(Growth::Cubic)),
         possible_reno_mbit_s: mean(i, Purpose::Possible(Growth::Reno)),
+        possible_bbr1_mbit_s: mean(i, Purpose::Possible(Growth::Bbr1)),
+        possible_bbr_mbit_s: mean(i, Purpose::Possible(Growth::Bbr)),
     };
     matrix.options.paths.iter().enumerate().map(one).collect()
 }

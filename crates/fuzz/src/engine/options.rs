@@ -1,7 +1,7 @@
 //! The variants and options of the ends.
 
 use reknit_tcp::Config;
-use reknit_tcp::config::{DecreaseOf, KeepAlive, MaxWindowCaps, Retransmit, RttSamples};
+use reknit_tcp::config::{DecreaseOf, KeepAlive, MaxWindowCaps, Paws, Retransmit, RttSamples};
 use reknit_testkit::recipe::{Recipe, live};
 use reknit_units::{Bytes, Capacity, Duration, Segments};
 use reknit_variants::Composition;
@@ -34,6 +34,7 @@ pub(super) fn config(input: &mut Input<'_>) -> Config {
         sack: !has(2),
         dsack: !has(3),
         timestamps: !has(4),
+        paws: if has(15) { Paws::Linux } else { Paws::Rfc7323 },
         ecn: has(5),
         receive_buffer: Capacity::Bytes(Bytes(buffer.max(u64::from(mss)))),
         ack_every: Segments(1 + u32::from(!has(6))),

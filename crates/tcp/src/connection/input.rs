@@ -3,6 +3,7 @@
 use reknit_units::{Bytes, Duration, Instant};
 
 use super::{CloseReason, Connection, State};
+use crate::config::Paws;
 use crate::experiment::Experiment;
 use crate::facts::TIMESTAMP_TICK;
 use crate::receiver::{Arrived, Delivery};
@@ -118,10 +119,22 @@ impl Connection {
             let _ = self.take_ack(now, segment, start);
         } else if old && end > start && start < self.receiver.rcv_nxt() && self.may_be_retransmission(segment, start) {
             self.receiver.on_discarded(start, end);
+        } else if old && self.config.paws == Paws::Linux {
+            self.answer_as_linux(now, segment, start);
         } else {
             self.challenge(now);
         }
         DROP
+    }
+
+    /// PAWS has discarded the segment, and nothing it carries is a duplicate. Data is always answered; a pure ACK that was
+    /// overtaken is not.
+    fn answer_as_linux(&mut self, now: Instant, segment: &Segment, start: Offset) {
+        if segment.len > 0 {
+            self.receiver.owe_now();
+        } else if start >= self.receiver.rcv_nxt() {
+            self.challenge(now);
+        }
     }
 
     /// True if the peer may have sent this old data again because it does not know that it has arrived. Such a segment
@@ -169,13 +182,17 @@ impl Connection {
     /// RFC 7323 §5.3: a segment with an older timestamp than TS.Recent is an old duplicate, unless TS.Recent itself is
     /// outdated (§5.5).
     fn fails_paws(&self, now: Instant, segment: &Segment) -> bool {
-        match segment.options.timestamps {
-            Some(timestamps) if self.handshake.timestamps => {
-                let outdated = now.since(self.ts_recent_at) > OUTDATED;
-                timestamps.val.wrapping_sub(self.ts_recent).cast_signed() < 0 && !outdated
-            }
-            _ => false,
-        }
+        let tolerated = match self.config.paws {
+            Paws::Rfc7323 => 0,
+            Paws::Linux => 1,
+        };
+        segment.options.timestamps.is_some_and(|timestamps| self.is_older(now, timestamps.val, tolerated))
+    }
+
+    /// True if the timestamp is older than TS.Recent by more than `tolerated` milliseconds.
+    fn is_older(&self, now: Instant, val: u32, tolerated: i32) -> bool {
+        let outdated = now.since(self.ts_recent_at) > OUTDATED;
+        self.handshake.timestamps && val.wrapping_sub(self.ts_recent).cast_signed() < -tolerated && !outdated
     }
 
     /// True if a pure ACK with an older timestamp is only late (see [`LateAcks`]).
@@ -204,6 +221,7 @@ impl Connection {
         if let Some(timestamps) = segment.options.timestamps
             && self.handshake.timestamps
             && start <= self.last_ack_sent
+            && !self.is_older(now, timestamps.val, 0)
         {
             self.ts_recent = timestamps.val;
             self.ts_recent_at = now;

@@ -37,7 +37,7 @@ pub(crate) fn with(
     Composition {
         loss_detector,
         undo_limit: Arc::new(undo_limit::Bounded::default()),
-        loss_response: Arc::new(respond_at_once::Config { of: DecreaseOf::Cwnd }),
+        loss_response: Arc::new(respond_at_once::Config { of: DecreaseOf::Cwnd, ..respond_at_once::Config::default() }),
         fast_recovery: Arc::new(prr::Config::default()),
         rto_estimator: Arc::new(no_timer::Config {}),
         limited_transmit: Arc::new(limited_transmit::Config::Pairs),

@@ -14,6 +14,9 @@ use crate::part::{Algorithm, Part};
 pub struct Config {
     /// What the congestion control multiplies by its factor.
     pub of: DecreaseOf,
+    /// Count in whole segments, as ns-2 does: half of three segments is one. RFC 5681 eq. 4 counts bytes, and cwnd after a
+    /// fast retransmit is at least two segments.
+    pub whole_segments: bool,
 }
 
 /// The quantity that a reduction multiplies.
@@ -35,7 +38,7 @@ impl Algorithm for Config {
 
 impl Part<dyn LossResponse> for Config {
     fn build(&self) -> Box<dyn LossResponse> {
-        Box::new(AtOnce { of: self.of })
+        Box::new(AtOnce { of: self.of, whole_segments: self.whole_segments })
     }
 }
 
@@ -47,6 +50,12 @@ fn window(cx: &Context<'_>) -> Bytes {
 #[derive(Debug)]
 struct AtOnce {
     of: DecreaseOf,
+    whole_segments: bool,
+}
+
+/// The whole segments in `window`.
+fn whole(window: Bytes, smss: Bytes) -> Bytes {
+    smss * (window.0 / smss.0)
 }
 
 impl Plugin for AtOnce {}
@@ -62,13 +71,45 @@ impl LossResponse for AtOnce {
         if self.of == DecreaseOf::Cwnd {
             reduction.flight_size = window(cx);
         }
-        let ssthresh = congestion.ssthresh(cx, &reduction).max(cx.snd.smss * 2);
+        let smss = cx.snd.smss;
+        if self.whole_segments {
+            reduction.flight_size = whole(reduction.flight_size, smss);
+        }
+        let reduced = congestion.ssthresh(cx, &reduction);
+        let ssthresh = reduced.max(smss * 2);
         let cwnd = match reduction.trigger {
-            Trigger::Timeout => cx.snd.smss, // the loss window of RFC 5681 §3.1
+            Trigger::Timeout => smss, // the loss window of RFC 5681 §3.1
+            Trigger::FastRetransmit | Trigger::Probe if self.whole_segments => whole(reduced, smss),
             Trigger::FastRetransmit | Trigger::Probe => ssthresh,
             // The minimum ssthresh of two segments must not raise a cwnd of one segment (RFC 3168 §6.1.2).
             Trigger::Ecn => ssthresh.min(cx.snd.cwnd),
         };
+        let ssthresh = if self.whole_segments { whole(ssthresh, smss) } else { ssthresh };
         Some(Window { cwnd, ssthresh })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_tcp::scoreboard::{Scoreboard, SegId};
+    use reknit_units::Instant;
+
+    use super::*;
+    use crate::base::aimd;
+    use crate::base::given::{self, segments};
+
+    #[test]
+    fn half_of_three_whole_segments_is_one() {
+        let (snd, board, config) = (given::state(), Scoreboard::default(), reknit_tcp::Config::default());
+        let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
+        let reduction = Reduction { trigger: Trigger::FastRetransmit, hole: SegId(0), flight_size: segments(3) };
+        let mut congestion = Part::<dyn CongestionControl>::build(&aimd::Config::default());
+        let mut windows = |whole_segments| {
+            let mut response = Config { whole_segments, ..Config::default() }.build();
+            let window = response.respond(&cx, &reduction, congestion.as_mut()).unwrap();
+            (window.cwnd, window.ssthresh)
+        };
+        assert_eq!(windows(false), (segments(2), segments(2)));
+        assert_eq!(windows(true), (segments(1), segments(2)));
     }
 }

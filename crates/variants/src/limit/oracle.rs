@@ -17,8 +17,8 @@
 //!   not enough, and the loss causes another. Otherwise a window that the path cannot hold would stay as it is while
 //!   every retransmission of the first hole meets a full queue.
 //! - The window grows by the bytes delivered, including SACKed ones, and limits the pipe.
-//! - Growth and reduction are those of CUBIC (`oracle`) or Reno (`oracle-reno`). With `oracle-bbr`, a model of the path
-//!   sets the window and the rate (`bbr`), and is told about each loss.
+//! - Growth and reduction are those of CUBIC (`oracle`) or Reno (`oracle-reno`). With `oracle-bbr` and `oracle-bbr1`, a
+//!   model of the path sets the window and the rate (`bbr`, `bbr1`), and is told about each loss.
 //! - After two round trips without an ACK a probe is sent, like a tail loss probe, because the ACKs may have been lost.
 //!
 //! **Departures.** Timestamps are not offered. With them, a retransmission that fills the first hole makes the receiver
@@ -77,8 +77,21 @@ pub(crate) const ORACLE_BBR: Variant = Variant {
     ..ORACLE
 };
 
+/// The registry entry: the same with version 1.
+pub(crate) const ORACLE_BBR1: Variant = Variant {
+    name: "oracle-bbr1",
+    summary: "bbr1 that the simulator tells about each real loss, in simulation only",
+    aliases: &[],
+    compose: || composition(with_bbr1),
+    ..ORACLE
+};
+
 fn with_bbr(loss_detector: Shared<dyn LossDetector>) -> Composition {
     delivery_clocked::with(loss_detector, Arc::new(bbr::v3::Config::default()))
+}
+
+fn with_bbr1(loss_detector: Shared<dyn LossDetector>) -> Composition {
+    delivery_clocked::with(loss_detector, Arc::new(bbr::v1::Config::default()))
 }
 
 fn composition(with: fn(Shared<dyn LossDetector>) -> Composition) -> Composition {

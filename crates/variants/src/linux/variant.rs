@@ -23,6 +23,7 @@
 use std::sync::Arc;
 
 use reknit_tcp::Config as Tcp;
+use reknit_tcp::config::Paws;
 use reknit_units::Duration;
 
 use super::{acks, cubic, frto, prr, rack, receive_buffer, reduction, reordering, rto, transmit, undo};
@@ -61,4 +62,5 @@ fn options(tcp: &mut Tcp) {
     tcp.min_rto = Duration::from_millis(200);
     tcp.max_rto = Duration::from_secs(120);
     tcp.max_burst = None;
+    tcp.paws = Paws::Linux;
 }
