@@ -114,17 +114,54 @@ fn the_only_way_out_is_the_path() {
     assert!(text.contains("loopback"), "{text}");
 }
 
+/// Runs `reknit emulate` as root, or as an ordinary user with a `/dev/net/tun` that everybody may open, as on most machines.
+/// None if the machine refuses user namespaces.
+fn run_as(is_root: bool, arguments: &[&str]) -> Option<Output> {
+    if is_root {
+        return Some(run(arguments));
+    }
+    // The program is copied to where everybody may run it.
+    let folder = shared_folder("dev");
+    let script = format!(
+        "mount --make-rprivate / && mount -t tmpfs reknit {0} && mknod {0}/tun c 10 200 && chmod 666 {0}/tun && \
+         chmod 755 {0} && cp {1} {0}/reknit && mount --bind {0}/tun /dev/net/tun && \
+         setpriv --reuid 65534 --regid 65534 --clear-groups env REKNIT={0}/reknit {0}/reknit emulate \"$@\"",
+        folder.display(),
+        env!("CARGO_BIN_EXE_reknit"),
+    );
+    let mut command = Command::new("unshare");
+    let output = command.args(["-m", "sh", "-c", &script, "sh"]).args(arguments).output().unwrap();
+    if stderr(&output).contains("user namespace") && std::env::var_os("CI").is_none() {
+        eprintln!("skipped: no user namespaces");
+        return None;
+    }
+    Some(output)
+}
+
+/// A folder in which every user may write.
+fn shared_folder(name: &str) -> PathBuf {
+    let folder = file(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    folder
+}
+
 #[test]
 fn delays_are_those_of_the_path() {
     if !can_run() {
         return;
     }
     let path = delay_path("delays.toml", 20, 35);
-    repeat(|| {
-        let ping = ["--", "ping", "-c", "5", "-i", "0.05", "server"];
-        let output = run(&[&["--path", &path, "--outside", "none", "--quiet"], &ping[..]].concat());
-        close("the round trip", least_round_trip(&output)?, 55.0, 1.0)
-    });
+    for is_root in [true, false] {
+        repeat(|| {
+            let ping = ["--", "sh", "-c", "id -u; ping -c 5 -i 0.05 server"];
+            let arguments = [&["--path", &path, "--server", "iperf3 -s", "--quiet"], &ping[..]].concat();
+            let Some(output) = run_as(is_root, &arguments) else { return Ok(()) };
+            let user = if is_root { "0\n" } else { "65534\n" };
+            assert!(stdout(&output).starts_with(user), "{}{}", stdout(&output), stderr(&output));
+            close("the round trip", least_round_trip(&output)?, 55.0, 1.0)
+        });
+    }
 }
 
 #[test]
@@ -143,21 +180,43 @@ fn nested_paths_are_in_series() {
     });
 }
 
-/// The result of `iperf3 -J` to a server at the other end.
-fn iperf3(path: &str, arguments: &[&str]) -> Result<(Value, Value), String> {
-    let report = file("report.json");
+/// The result of `iperf3 -J` to a server at the other end, and the report of the (outer) emulation. With `within`, a second
+/// path comes first. None if the machine refuses it.
+fn iperf3(
+    is_root: bool,
+    path: &str,
+    within: Option<&str>,
+    arguments: &[&str],
+) -> Result<Option<(Value, Value)>, String> {
+    let report = shared_folder("reports").join(format!("{is_root}-{}.json", within.is_some()));
     let ours = ["--path", path, "--server", "iperf3 -s", "--quiet", "--report", report.to_str().unwrap(), "--"];
-    let client = ["iperf3", "-J", "-c", "server"];
-    let output = run(&[&ours[..], &client, arguments].concat());
+    let nested = within.map(|within| format!("$REKNIT emulate --path {within} --quiet -- ")).unwrap_or_default();
+    let client = format!("{nested}iperf3 -J --get-server-output -c 10.77.0.1 {}", arguments.join(" "));
+    let set = format!("REKNIT=${{REKNIT:-{}}}; {client}", env!("CARGO_BIN_EXE_reknit"));
+    let Some(output) = run_as(is_root, &[&ours[..], &["sh", "-c", &set]].concat()) else { return Ok(None) };
     let read =
         |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).map_err(|error| format!("{error}: {}", stderr(&output)));
     let theirs = read(&output.stdout)?;
     let ours = read(&std::fs::read(&report).map_err(|error| error.to_string())?)?;
-    Ok((theirs, ours))
+    Ok(Some((theirs, ours)))
 }
 
 fn number(value: &Value, pointer: &str) -> Result<f64, String> {
     value.pointer(pointer).and_then(Value::as_f64).ok_or_else(|| format!("no {pointer} in {value}"))
+}
+
+/// How many datagrams the server of iperf3 has received after later ones.
+fn late_datagrams(client: &Value) -> Result<f64, String> {
+    let text = client["server_output_text"].as_str().unwrap_or_default();
+    let count = text.lines().find_map(|line| line.strip_suffix(" datagrams received out-of-order"));
+    let count = count.and_then(|line| line.split_whitespace().last()?.parse().ok());
+    count.ok_or_else(|| format!("no count of late datagrams in {client}"))
+}
+
+/// What `reknit` prints as JSON.
+fn json(arguments: &[&str]) -> Value {
+    let output = reknit().args(arguments).arg("--json").output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)))
 }
 
 /// TCP fills a link: 1448 of 1500 bytes of each packet are data.
@@ -172,11 +231,16 @@ fn the_rate_is_that_of_the_path() {
         )
     };
     let path = path("rate.toml", &(link("forward", 20) + &link("reverse", 100)));
-    repeat(|| {
-        let (theirs, _) = iperf3(&path, &["-t", "2", "-O", "1"])?;
-        let received = number(&theirs, "/end/sum_received/bits_per_second")? / 1e6;
-        close("the rate in Mbit/s", received, 20.0 * 1448.0 / 1500.0, 0.4)
-    });
+    let within = delay_path("rate-within.toml", 5, 5);
+    let expected = 20.0 * 1448.0 / 1500.0;
+    for (is_root, within) in [(true, None), (true, Some(&within)), (false, None)] {
+        repeat(|| {
+            let iperf3 = iperf3(is_root, &path, within.map(String::as_str), &["-t", "2", "-O", "1"])?;
+            let Some((theirs, _)) = iperf3 else { return Ok(()) };
+            let received = number(&theirs, "/end/sum_received/bits_per_second")? / 1e6;
+            close("the rate in Mbit/s", received, expected, expected * 0.02)
+        });
+    }
 }
 
 /// Packets take two paths in turn, as in `two-paths-50ms`; the simulator says how many are reordered.
@@ -185,18 +249,31 @@ fn the_reordered_share_is_that_of_the_simulator() {
     if !can_run() {
         return;
     }
-    let stages = "[[forward]]\nkind = \"multipath\"\nchoice = \"round-robin\"\npaths = [\n    \
-                  { delay = \"10 ms\" },\n    { delay = \"35 ms\" },\n]\n[[reverse]]\nkind = \"link\"\ndelay = \"5 ms\"\n";
-    let path = path("reordering.toml", stages);
-    let simulated = reknit().args(["paths", &path, "--json"]).output().unwrap();
-    let simulated: Value = serde_json::from_slice(&simulated.stdout).unwrap();
-    let expected = simulated[0]["reordered_ratio"].as_f64().unwrap();
-    assert!(expected > 0.4, "{simulated}");
-    repeat(|| {
-        let (theirs, ours) = iperf3(&path, &["-u", "-b", "4M", "-l", "1000", "-t", "2"])?;
-        close("the number of lost packets", number(&theirs, "/end/sum/lost_packets")?, 0.0, 0.0)?;
-        close("the reordered share", number(&ours, "/up/reordered_ratio")?, expected, 0.02)
-    });
+    let two_paths = |slow: u32| {
+        format!(
+            "[[forward]]\nkind = \"multipath\"\nchoice = \"round-robin\"\npaths = [\n    {{ delay = \"10 ms\" }},\n    \
+             {{ delay = \"{slow} ms\" }},\n]\n"
+        )
+    };
+    let around = path("reordering.toml", &two_paths(35));
+    let within = path("reordering-within.toml", &two_paths(15));
+    let both = path("reordering-both.toml", &(two_paths(15) + &two_paths(35)));
+    let share = |path: &str| json(&["paths", path])[0]["reordered_ratio"].as_f64().unwrap();
+    assert!(share(&around) > 0.4);
+    for (is_root, within) in [(true, None), (true, Some(&within)), (false, None)] {
+        let expected = share(if within.is_some() { &both } else { &around });
+        repeat(|| {
+            let load = ["-u", "-b", "4M", "-l", "1000", "-t", "2"];
+            let iperf3 = iperf3(is_root, &around, within.map(String::as_str), &load)?;
+            let Some((theirs, ours)) = iperf3 else { return Ok(()) };
+            close("the number of lost packets", number(&theirs, "/end/sum/lost_packets")?, 0.0, 0.0)?;
+            if within.is_none() {
+                close("our reordered share", number(&ours, "/up/reordered_ratio")?, expected, 0.02)?;
+            }
+            let share = late_datagrams(&theirs)? / number(&theirs, "/end/sum/packets")?;
+            close("iperf3's reordered share", share, expected, 0.02)
+        });
+    }
 }
 
 /// Nothing but the pings is on the path, so the n-th packet of each run is the same ping.
@@ -276,36 +353,6 @@ fn the_next_start_cleans_up_after_a_kill() {
     let (notes, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.contains(": "));
     assert_eq!(rest, ["1", "1", "0", "0", "gone"], "{text}{}", stderr(&output));
     assert!(notes.contains(&"note: removed what a killed emulation had left: firewall rules"), "{text}");
-}
-
-/// As an ordinary user, with a `/dev/net/tun` that everybody may open, as on most machines.
-#[test]
-fn it_runs_without_root() {
-    if !can_run() {
-        return;
-    }
-    let path = delay_path("rootless.toml", 10, 20);
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
-    let folder = file("dev");
-    std::fs::create_dir_all(&folder).unwrap();
-    // The program is copied to where everybody may run it.
-    let script = format!(
-        "mount --make-rprivate / && mount -t tmpfs reknit {0} && mknod {0}/tun c 10 200 && chmod 666 {0}/tun && \
-         chmod 755 {0} && cp {1} {0}/reknit && mount --bind {0}/tun /dev/net/tun && \
-         setpriv --reuid 65534 --regid 65534 --clear-groups {0}/reknit emulate --path {path} --quiet --server \
-         'iperf3 -s' -- sh -c 'id -u; ping -c 3 -i 0.05 server'",
-        folder.display(),
-        env!("CARGO_BIN_EXE_reknit"),
-    );
-    repeat(|| {
-        let output = Command::new("unshare").args(["-m", "sh", "-c", &script]).output().unwrap();
-        if stderr(&output).contains("user namespace") && std::env::var_os("CI").is_none() {
-            eprintln!("skipped: no user namespaces");
-            return Ok(());
-        }
-        assert!(stdout(&output).starts_with("65534\n"), "{}{}", stdout(&output), stderr(&output));
-        close("the round trip", least_round_trip(&output)?, 30.0, 1.0)
-    });
 }
 
 #[test]
