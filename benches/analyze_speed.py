@@ -68,7 +68,8 @@ def write(out: Path, args: argparse.Namespace) -> int:
 
 def timed(command: list[str]) -> tuple[float, float, int]:
     """Return the time of a command, of its processors, and its memory: seconds, seconds, kB."""
-    finished = subprocess.run(["/usr/bin/time", "-v", *command], capture_output=True, text=True, check=True)
+    command = ["/usr/bin/time", "-v", *command]
+    finished = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
     text = finished.stderr
     clock = re.search(r"Elapsed.*: (?:(\d+):)?(\d+):([\d.]+)\n", text)
     user, system = (float(re.search(rf"{name} time \(seconds\): ([\d.]+)", text)[1]) for name in ("User", "System"))

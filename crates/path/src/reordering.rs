@@ -92,9 +92,12 @@ impl Reordering {
         while self.maxima.len() > 1 && self.maxima.front().is_some_and(|(first, ..)| *first <= number) {
             self.maxima.pop_front();
         }
-        if self.maxima.capacity() > 64 && self.maxima.capacity() / 4 > self.maxima.len() {
-            self.maxima.shrink_to(self.maxima.len() * 2);
-        }
+    }
+
+    /// Gives back memory that is not needed as long as nothing arrives.
+    pub fn shrink(&mut self) {
+        self.maxima.shrink_to_fit();
+        self.others.shrink_to_fit();
     }
 
     fn lateness(&self, number: u64, position: u64, now: Instant) -> Late {

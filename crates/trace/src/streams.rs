@@ -17,7 +17,7 @@ const MOST_RANGES: usize = 1 << 17;
 const BUDGET: usize = 1 << 20;
 const FEW_RANGES: usize = 16;
 /// Packets between two visits of silent connections.
-const BETWEEN_VISITS: u64 = 16;
+const BETWEEN_VISITS: u64 = 8;
 
 /// The two ends, the smaller first.
 pub(crate) type Key = (Endpoint, Endpoint);

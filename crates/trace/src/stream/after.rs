@@ -328,6 +328,11 @@ impl After {
         }
     }
 
+    /// Gives back memory that is not needed as long as nothing passes.
+    pub(super) fn shrink(&mut self) {
+        self.arrived = Vec::new();
+    }
+
     /// The longest lateness so far.
     pub(super) fn latest(&self) -> Duration {
         self.latest

@@ -168,8 +168,9 @@ impl Before {
 
     /// The frontier after new data.
     pub(super) fn advance(&mut self, ranges: &Ranges, highest: u64, now: Instant) {
+        let is_next = self.frontier == self.highest && ranges.last_begins_at(self.frontier);
         self.highest = highest;
-        self.frontier = ranges.contiguous_from(self.frontier);
+        self.frontier = if is_next { highest } else { ranges.contiguous_from(self.frontier) };
         self.note_waiting(now);
     }
 

@@ -224,7 +224,7 @@ impl Data {
     }
 
     /// Forgets data that was acknowledged long ago.
-    pub(super) fn forget(&mut self, now: Instant, known: &Known, out: &mut Out<'_>) {
+    fn forget(&mut self, now: Instant, known: &Known, out: &mut Out<'_>) {
         let memory = ((self.far.smoothed() + known.near.unwrap_or_default()) * 8)
             .max(self.before.latest() * 2)
             .max(self.after.latest() * 2);
@@ -235,6 +235,19 @@ impl Data {
         while self.ranges.front().is_some_and(is_old) {
             self.forget_one(known, out);
         }
+    }
+
+    /// Nothing passes for a while: forgets what is old, and gives back memory.
+    pub(super) fn rest(&mut self, now: Instant, known: &Known, out: &mut Out<'_>) {
+        self.forget(now, known, out);
+        self.shrink();
+    }
+
+    fn shrink(&mut self) {
+        self.ranges.shrink();
+        self.before.reordering.shrink();
+        self.after.reordering.shrink();
+        self.after.shrink();
     }
 
     fn forget_one(&mut self, known: &Known, out: &mut Out<'_>) {
@@ -255,5 +268,6 @@ impl Data {
         }
         self.before.finish(out.now);
         self.after.finish(out.now);
+        self.shrink();
     }
 }

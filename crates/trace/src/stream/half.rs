@@ -223,8 +223,7 @@ impl Half {
     pub(super) fn rest(&mut self, now: Instant, out: &mut Out<'_>) {
         let known = self.known();
         if let Some(data) = &mut self.data {
-            data.forget(now, &known, out);
-            data.ranges.shrink();
+            data.rest(now, &known, out);
         }
     }
 

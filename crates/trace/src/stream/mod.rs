@@ -25,6 +25,8 @@ use round_trip::Echoes;
 
 /// A connection without packets for this long is silent.
 const SILENCE: Duration = Duration::from_secs(1);
+/// After this, nothing is left to forget.
+const LONG_SILENCE: Duration = Duration::from_secs(31);
 
 /// The progress of the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +53,8 @@ pub(crate) struct Stream {
     ttl: [Option<u8>; 2],
     /// A FIN or RST passed.
     is_closing: bool,
+    /// It has been silent for long, and has forgotten all it can.
+    is_at_rest: bool,
     pub(crate) packets: u64,
     pub(crate) last: Instant,
 }
@@ -65,6 +69,7 @@ impl Stream {
             handshake: Handshake::None,
             ttl: [None; 2],
             is_closing: false,
+            is_at_rest: false,
             packets: 0,
             last: now,
         }
@@ -97,6 +102,7 @@ impl Stream {
         let now = now.max(self.last); // clocks are set back now and then
         self.last = now;
         self.packets += 1;
+        self.is_at_rest = false;
         self.ttl[end].get_or_insert(packet.ttl);
         let flags = packet.segment.flags;
         self.is_closing |= flags.has(Flags::FIN) || flags.has(Flags::RST);
@@ -168,9 +174,12 @@ impl Stream {
 
     /// If no packet has passed for a while, forgets what is old.
     pub(crate) fn rest(&mut self, now: Instant, log: &mut Log) {
-        if now.since(self.last) < SILENCE {
+        if self.is_at_rest || now.since(self.last) < SILENCE {
             return;
         }
+        // Older data is remembered for longer, so it may take another visit.
+        self.is_at_rest = now.since(self.last) > LONG_SILENCE;
+        self.echoes = Default::default();
         for end in 0..2 {
             let mut out = Out { stream: self.number, end: end as u8, now, log };
             self.halves[end].rest(now, &mut out);

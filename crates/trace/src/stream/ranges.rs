@@ -104,12 +104,34 @@ impl Ranges {
         self.ranges.len()
     }
 
-    /// The index of the first range that ends after `offset`.
+    /// The index of the first range that ends after `offset`. It is searched from the end, because most of what is
+    /// remembered is older than what is looked for.
     pub(super) fn locate(&self, offset: u64) -> usize {
-        match self.ranges.back() {
-            Some(last) if last.end > offset => self.ranges.partition_point(|range| range.end <= offset),
-            _ => self.ranges.len(),
+        let ends_before = |index: usize| self.ranges[index].end <= offset;
+        let (mut low, mut high) = (self.ranges.len(), self.ranges.len());
+        let mut step = 1;
+        while low > 0 {
+            low = low.saturating_sub(step);
+            if ends_before(low) {
+                low += 1;
+                break;
+            }
+            (high, step) = (low, step * 2);
         }
+        while low < high {
+            let middle = low.midpoint(high);
+            if ends_before(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// True if the last range begins at `offset`.
+    pub(super) fn last_begins_at(&self, offset: u64) -> bool {
+        self.ranges.back().is_some_and(|range| range.start == offset)
     }
 
     /// The end of the last range.
@@ -173,9 +195,7 @@ impl Ranges {
 
     /// Gives back memory that is not needed now.
     pub(super) fn shrink(&mut self) {
-        if self.ranges.capacity() > 2 * self.ranges.len() {
-            self.ranges.shrink_to_fit();
-        }
+        self.ranges.shrink_to_fit();
     }
 
     /// The end of the bytes that follow `from` without a gap.
