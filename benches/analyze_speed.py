@@ -43,12 +43,25 @@ def records(capture: Path, most: int) -> list[tuple[int, bytes]]:
     return found
 
 
+def finished(packets: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """Return the packets without data that is not acknowledged at the end: it would count as in flight for ever."""
+
+    def number(record: bytes, at: int) -> int:
+        return int.from_bytes(record[SOURCE + at : SOURCE + at + 4])
+
+    first = packets[0][1]
+    acked = max(number(record, 16) for _, record in packets if record[SOURCE + 3] != first[SOURCE + 3])
+    return [
+        (at, record) for at, record in packets if record[SOURCE + 3] != first[SOURCE + 3] or number(record, 12) < acked
+    ]
+
+
 def write(out: Path, args: argparse.Namespace) -> int:
     """Write the capture; return the number of packets."""
     packets = records(args.capture, 1 << 30)
     share = args.size // args.streams
     total = np.cumsum([len(record) for _, record in packets])
-    packets = packets[: max(int(np.searchsorted(total, share)), 8)]
+    packets = finished(packets[: max(int(np.searchsorted(total, share)), 8)])
     span = packets[-1][0] - packets[0][0] + 1_000_000
     with out.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, SNAPLEN, 1))
