@@ -198,7 +198,7 @@ fn damaged_captures_give_a_result_or_an_error() {
         results += u32::from(analyze(&file).is_ok());
     }
     assert!(results > files / 2, "only {results} files gave a result: the damage is not interesting");
-    println!("{results} of {files} files gave a result, the others an error");
+    eprintln!("{results} of {files} files gave a result, the others an error");
 }
 
 #[test]

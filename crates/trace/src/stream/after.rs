@@ -15,6 +15,9 @@ use crate::{Reason, Side, Verdict, Why};
 /// does not report them.
 const MOST_MISSING: u32 = 3;
 
+/// One missing report for this many reports is too much to rely on them.
+const MOST_UNREPORTED: u64 = 5;
+
 /// Copies after which the network is known to make them.
 const SOME_COPIES: u32 = 3;
 
@@ -304,7 +307,7 @@ impl After {
             }
             Delivery::Open => {}
             Delivery::Likely { by, by_echo } => {
-                let reports = self.duplicates > 0 || (may_report || self.has_sack) && self.missing < MOST_MISSING;
+                let reports = self.reports_duplicates(may_report);
                 if by_echo || reports {
                     out.tell(Side::After, range.first, bytes, Verdict::Lost);
                     for again in range.again.iter().take(usize::from(by) - 1) {
@@ -319,6 +322,15 @@ impl After {
                 self.missing = self.missing.saturating_add(u32::from(is_due));
             }
         }
+    }
+
+    /// True if the receiver reports nearly all duplicates, so that those that it does not report were none. Under much
+    /// reordering some combine acknowledgments, each of which reports one.
+    fn reports_duplicates(&self, may_report: bool) -> bool {
+        if self.duplicates == 0 {
+            return (may_report || self.has_sack) && self.missing < MOST_MISSING;
+        }
+        self.missing < MOST_MISSING || u64::from(self.missing) * MOST_UNREPORTED < self.duplicates
     }
 
     pub(super) fn finish(&mut self, now: Instant) {
