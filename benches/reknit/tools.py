@@ -69,15 +69,21 @@ def compare(*arguments: str) -> list[dict[str, Any]]:
     return variants
 
 
-def matrix(*arguments: str, seeds: int = 2) -> dict[tuple[str, bool], dict[str, float]]:
-    """Run `reknit matrix`: for each variant, on lossless and lossy paths, the share of what is possible by path."""
+Shares = dict[tuple[str, bool], dict[str, float]]
+
+
+def matrix(*arguments: str, seeds: int = 2) -> dict[str, Shares]:
+    """Run `reknit matrix`. Return `of_possible` and `of_in_order` of each variant by path, lossless and lossy apart."""
     result = json.loads(run("matrix", *arguments, "--duration", "30 s", "--seeds", str(seeds), "--json"))
     lossy = {path["path"]: path["lossy"] for path in result["paths"]}
-    shares: dict[tuple[str, bool], dict[str, list[float]]] = {}
-    for one in result["runs"]:
-        by_path = shares.setdefault((one["variant"], lossy[one["path"]]), {})
-        by_path.setdefault(one["path"], []).append(one["of_possible"])
-    return {key: {path: statistics.mean(runs) for path, runs in value.items()} for key, value in shares.items()}
+    shares: dict[str, Shares] = {}
+    for of in ("of_possible", "of_in_order"):
+        runs: dict[tuple[str, bool], dict[str, list[float]]] = {}
+        for one in result["runs"]:
+            by_path = runs.setdefault((one["variant"], lossy[one["path"]]), {})
+            by_path.setdefault(one["path"], []).append(one[of])
+        shares[of] = {key: {path: statistics.mean(v) for path, v in value.items()} for key, value in runs.items()}
+    return shares
 
 
 def percent(share: float) -> str:
