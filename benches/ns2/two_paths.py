@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -211,6 +212,15 @@ def row(longer: int, theirs: str, ours: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def counted(about: str, head: list[str], count: Callable[[int], tuple[int, int]]) -> list[str]:
+    """Make a table of two counts for each distance."""
+    rows = ["", about, "", f"| longer by | {' | '.join(head)} |", "|---|---|---|"]
+    for longer in LONGER:
+        first, second = count(longer)
+        rows.append(f"| {longer} ms | {first:,} | {second:,} |")
+    return rows
+
+
 def table() -> str:
     """Run everything, and make the page."""
     rows = []
@@ -218,24 +228,18 @@ def table() -> str:
         for ours in VARIANTS[theirs]:
             rows.append(row(longer, theirs, ours))
             print(rows[-1], file=sys.stderr, flush=True)
-    rows += [
-        "",
-        "In ns-2's trace of one transfer with SACK: segments that are lost by RFC 6675, because three above them are",
-    ]
-    rows += ["known to have arrived (`IsLost`), and how many of them ns-2 retransmits.", ""]
-    rows += ["| longer by | lost by RFC 6675 | retransmitted by ns-2 |", "|---|---|---|"]
-    for longer in LONGER:
-        lost, resent = lost_by_rfc6675(longer)
-        rows.append(f"| {longer} ms | {lost:,} | {resent} |")
-    rows += [
-        "",
-        "In ns-2's traces of eight transfers with NewReno: fast retransmits, and those that leave a window of one",
-    ]
-    rows += ["segment. RFC 5681 leaves two segments at least.", ""]
-    rows += ["| longer by | fast retransmits | window of one segment |", "|---|---|---|"]
-    for longer in LONGER:
-        total, ones = windows_of_one(longer)
-        rows.append(f"| {longer} ms | {total:,} | {ones:,} |")
+    rows += counted(
+        "In ns-2's trace of one transfer with SACK: segments that are lost by RFC 6675, because three above them are\n"
+        "known to have arrived (`IsLost`), and how many of them ns-2 retransmits.",
+        ["lost by RFC 6675", "retransmitted by ns-2"],
+        lost_by_rfc6675,
+    )
+    rows += counted(
+        "In ns-2's traces of eight transfers with NewReno: fast retransmits, and those that leave a window of one\n"
+        "segment. RFC 5681 leaves two segments at least.",
+        ["fast retransmits", "window of one segment"],
+        windows_of_one,
+    )
     return HEAD.format(seconds=SECONDS) + "\n".join(rows) + "\n"
 
 

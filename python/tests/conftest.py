@@ -5,7 +5,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,3 +38,32 @@ def browser() -> Iterator[object]:
         chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield chromium
         chromium.close()
+
+
+@dataclass
+class Opened:
+    """A page in a browser, what it complained about, and what it fetched."""
+
+    page: Any
+    complaints: list[str]
+    fetched: list[str]
+
+
+OpenPage = Callable[[Path, int, str], Opened]
+
+
+@pytest.fixture
+def open_page(browser: object) -> OpenPage:
+    """Open a file in a window of a width, in a light or dark scheme."""
+
+    def opened(file: Path, width: int, scheme: str) -> Opened:
+        viewport = {"width": width, "height": 844}
+        page = browser.new_page(viewport=viewport, color_scheme=scheme)  # type: ignore[attr-defined]
+        result = Opened(page, [], [])
+        page.on("console", lambda message: result.complaints.append(message.text))
+        page.on("pageerror", lambda error: result.complaints.append(str(error)))
+        page.on("request", lambda request: result.fetched.append(request.url))
+        page.goto(file.as_uri())
+        return result
+
+    return opened

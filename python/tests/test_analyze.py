@@ -8,7 +8,7 @@ import pytest
 
 import reknit
 
-from conftest import Command
+from conftest import Command, OpenPage
 
 
 @pytest.fixture(scope="module")
@@ -78,18 +78,14 @@ def test_wrong_input_is_refused(tmp_path: Path, capture: Path) -> None:
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_page_in_a_browser(
-    browser: object, command: Command, capture: Path, tmp_path: Path, width: int, scheme: str
+    open_page: OpenPage, command: Command, capture: Path, tmp_path: Path, width: int, scheme: str
 ) -> None:
     """Nothing is fetched, there are no errors, the plots are drawn and can be zoomed, and the page fits the screen."""
     file = tmp_path / "page.html"
     done = command("analyze", str(capture), "--html", str(file))
     assert done.returncode == 0, done.stderr
-    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[attr-defined]
-    complaints, fetched = [], []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: fetched.append(request.url))
-    page.goto(file.as_uri())
+    opened = open_page(file, width, scheme)
+    page = opened.page
     ink = """name => {
         const canvas = document.getElementById(name);
         const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
@@ -114,8 +110,8 @@ def test_page_in_a_browser(
     page.mouse.move(*_middle(page))
     page.mouse.wheel(0, -200)
     page.wait_for_function(f"view.to - view.from < {whole / 2}")
-    assert complaints == []
-    assert [url for url in fetched if not url.startswith("data:")] == [file.as_uri()]
+    assert opened.complaints == []
+    assert [url for url in opened.fetched if not url.startswith("data:")] == [file.as_uri()]
     page.close()
 
 

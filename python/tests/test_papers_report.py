@@ -11,6 +11,8 @@ from reknit.papers._statistics import bootstrap, jackknife
 from reknit.papers._vocabulary import Evidence
 from reknit.papers.rr_tcp import avoidance
 
+from conftest import OpenPage
+
 SMALL = Tier("quick", duration=0.015, seeds=2, points=2)
 
 
@@ -39,16 +41,12 @@ def report(fig4: dict[str, Result], tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_report_in_a_browser(browser: object, report: Path, width: int, scheme: str) -> None:
+def test_report_in_a_browser(open_page: OpenPage, report: Path, width: int, scheme: str) -> None:
     """Nothing is fetched, there are no errors, figures and tables have content, and the page fits the screen."""
-    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[attr-defined]
-    complaints, fetched = [], []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: fetched.append(request.url))
-    page.goto(report.as_uri())
-    assert complaints == []
-    assert [url for url in fetched if not url.startswith("data:")] == [report.as_uri()]
+    opened = open_page(report, width, scheme)
+    page = opened.page
+    assert opened.complaints == []
+    assert [url for url in opened.fetched if not url.startswith("data:")] == [report.as_uri()]
     page.wait_for_function("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
     assert page.evaluate("document.images.length") == 1
     assert page.evaluate("[...document.images].every(image => image.alt)")

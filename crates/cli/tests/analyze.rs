@@ -1,46 +1,16 @@
 //! `reknit analyze` on captures of simulated connections: the page, the annotated copy, and the measures.
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+mod common;
+
+use std::process::Command;
 
 use serde_json::Value;
 
-fn reknit(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_reknit")).args(arguments).env("COLUMNS", "110").output().expect("the command runs")
-}
+use common::{Temporary, reknit, stdout};
 
-fn stdout(arguments: &[&str]) -> String {
-    let output = reknit(arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// A file that is removed at the end of the test.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new(name: &str) -> Temporary {
-        Temporary(std::env::temp_dir().join(format!("reknit-analyze-{}-{name}", std::process::id())))
-    }
-
-    /// A capture of `sack` on a path with two delays, where every other packet is late.
-    fn capture(name: &str, side: &str) -> Temporary {
-        let file = Temporary::new(name);
-        let arguments = ["compare", "--path", "two-paths-50ms", "--variants", "sack", "--duration", "4 s"];
-        let options = ["--seeds", "1", "--no-oracle", "--pcap", file.name(), "--pcap-side", side];
-        stdout(&[&arguments[..], &options].concat());
-        file
-    }
-
-    fn name(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0); // the test is over
-    }
+/// Every other packet is late.
+fn capture(side: &str) -> Temporary {
+    Temporary::capture("two-paths-50ms", "sack", side, "4 s")
 }
 
 fn json(capture: &str) -> Value {
@@ -53,7 +23,7 @@ fn count(value: &Value) -> usize {
 
 #[test]
 fn the_page_has_the_answer_and_the_points_and_refers_to_nothing() {
-    let capture = Temporary::capture("page.pcapng", "sender");
+    let capture = capture("sender");
     let page = Temporary::new("page.html");
     let text = stdout(&["analyze", capture.name(), "--html", page.name()]);
     let html = std::fs::read_to_string(&page.0).unwrap();
@@ -94,7 +64,7 @@ fn a_large_capture_is_thinned_out() {
 
 #[test]
 fn comments_are_where_the_verdicts_are() {
-    let capture = Temporary::capture("comments.pcapng", "sender");
+    let capture = capture("sender");
     let copy = Temporary::new("annotated.pcapng");
     stdout(&["analyze", capture.name(), "--annotate", copy.name()]);
     let (mut before, mut after) = (json(capture.name()), json(copy.name()));
@@ -119,7 +89,7 @@ fn comments_are_where_the_verdicts_are() {
 #[test]
 fn densities_count_all_packets_that_arrived() {
     for side in ["sender", "receiver"] {
-        let capture = Temporary::capture(&format!("density-{side}.pcapng"), side);
+        let capture = capture(side);
         let analysis = json(capture.name());
         let direction = &analysis["directions"][0];
         let sum = |counts: &Value| counts.as_array().unwrap().iter().map(|pair| count(&pair[1])).sum::<usize>();
@@ -138,7 +108,7 @@ fn densities_count_all_packets_that_arrived() {
 
 #[test]
 fn wrong_input_is_refused_in_one_line() {
-    let capture = Temporary::capture("refused.pcapng", "sender");
+    let capture = capture("sender");
     let file = capture.name();
     for (arguments, says) in [
         (&["analyze", "-", "--html", "a.html"][..], "--html reads the capture twice"),

@@ -1,48 +1,19 @@
 //! `reknit replay` on captures of simulated connections, whose path is known.
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+mod common;
 
 use serde_json::Value;
 
-fn reknit(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_reknit")).args(arguments).env("COLUMNS", "110").output().expect("the command runs")
-}
+use common::{Temporary, reknit, stdout};
 
-fn stdout(arguments: &[&str]) -> String {
-    let output = reknit(arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// A capture that is removed at the end of the test.
-struct Capture(PathBuf);
-
-impl Capture {
-    fn of(path: &str, variant: &str, side: &str) -> Capture {
-        let name = format!("reknit-replay-{}-{path}-{variant}-{side}.pcapng", std::process::id());
-        let file = std::env::temp_dir().join(name);
-        let capture = file.to_str().unwrap();
-        let arguments = ["compare", "--path", path, "--variants", variant, "--duration", "6 s", "--seeds", "1"];
-        stdout(&[&arguments[..], &["--no-oracle", "--pcap", capture, "--pcap-side", side]].concat());
-        Capture(file)
-    }
-
-    fn name(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for Capture {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0); // the test is over
-    }
+fn capture(path: &str, variant: &str, side: &str) -> Temporary {
+    Temporary::capture(path, variant, side, "6 s")
 }
 
 #[test]
 fn the_path_is_found_and_the_replay_reproduces_the_capture() {
     for side in ["sender", "receiver"] {
-        let capture = Capture::of("two-paths-50ms", "linux", side);
+        let capture = capture("two-paths-50ms", "linux", side);
         let arguments = ["replay", capture.name(), "--variants", "linux,sack", "--draws", "2", "--no-oracle", "--json"];
         let replay: Value = serde_json::from_str(&stdout(&arguments)).unwrap();
         assert_eq!(replay["format"], "reknit-replay-1");
@@ -63,7 +34,7 @@ fn the_path_is_found_and_the_replay_reproduces_the_capture() {
 
 #[test]
 fn a_replay_that_differs_from_the_capture_says_so_first() {
-    let capture = Capture::of("two-paths-50ms", "sack", "sender");
+    let capture = capture("two-paths-50ms", "sack", "sender");
     let arguments = ["replay", capture.name(), "--variants", "reknit", "--draws", "1", "--no-oracle"];
     let text = stdout(&[&arguments[..], &["--sender", "reknit"]].concat());
     assert!(text.starts_with("check  NOT REPRODUCED, so do not trust what follows"), "{text}");
@@ -75,7 +46,7 @@ fn a_replay_that_differs_from_the_capture_says_so_first() {
 
 #[test]
 fn wrong_input_is_refused_in_one_line() {
-    let capture = Capture::of("clean", "sack", "sender");
+    let capture = capture("clean", "sack", "sender");
     let file = capture.name();
     for (arguments, says) in [
         (&["replay", file, "--sender", "linus"][..], "--sender: unknown variant `linus`"),

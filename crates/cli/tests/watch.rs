@@ -1,31 +1,21 @@
 //! `reknit watch` on a file that grows, on standard input, and live on an interface.
 
+mod common;
+
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
+use common::{Temporary, reknit, stdout};
+
 const REKNIT: &str = env!("CARGO_BIN_EXE_reknit");
 
-fn temporary(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("reknit-watch-{}-{name}", std::process::id()))
-}
-
-fn output(arguments: &[&str]) -> String {
-    let output = Command::new(REKNIT).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// A capture of `sack` at the receiver, where every other packet is late.
-fn capture(name: &str) -> PathBuf {
-    let file = temporary(name);
-    let arguments = ["compare", "--path", "two-paths-50ms", "--variants", "sack", "--duration", "4 s", "--seeds", "1"];
-    output(&[&arguments[..], &["--no-oracle", "--pcap", file.to_str().unwrap(), "--pcap-side", "receiver"]].concat());
-    file
+/// Every other packet is late.
+fn capture() -> Temporary {
+    Temporary::capture("two-paths-50ms", "sack", "receiver", "4 s")
 }
 
 fn watch(arguments: &[&str]) -> Child {
@@ -41,31 +31,30 @@ fn watch(arguments: &[&str]) -> Child {
 }
 
 fn late(file: &str) -> u64 {
-    let analysis: Value = serde_json::from_str(&output(&["analyze", file, "--json"])).unwrap();
+    let analysis: Value = serde_json::from_str(&stdout(&["analyze", file, "--json"])).unwrap();
     analysis["directions"][0]["verdicts"]["reordered"].as_u64().unwrap()
 }
 
 #[test]
 fn standard_input_gives_the_counts_of_an_analysis() {
-    let file = capture("stdin.pcapng");
+    let file = capture();
     let mut child = watch(&["-"]);
-    child.stdin.take().unwrap().write_all(&std::fs::read(&file).unwrap()).unwrap();
+    child.stdin.take().unwrap().write_all(&std::fs::read(&file.0).unwrap()).unwrap();
     let done = child.wait_with_output().unwrap();
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let late = late(file.to_str().unwrap());
+    let late = late(file.name());
     assert!(late > 50 && text.contains(&format!(" {late} late, 0 copied")), "{late}: {text}");
-    std::fs::remove_file(file).unwrap();
 }
 
 #[test]
 fn a_file_that_grows_is_followed_and_metrics_are_served() {
-    let whole = capture("whole.pcapng");
-    let bytes = std::fs::read(&whole).unwrap();
-    let growing = temporary("growing.pcapng");
+    let whole = capture();
+    let bytes = std::fs::read(&whole.0).unwrap();
+    let growing = Temporary::new("growing.pcapng");
     let (first, second) = bytes.split_at(bytes.len() / 2); // in the middle of a packet
-    File::create(&growing).unwrap().write_all(first).unwrap();
-    let mut child = watch(&[growing.to_str().unwrap(), "--metrics", "127.0.0.1:0", "--duration", "60 s"]);
+    File::create(&growing.0).unwrap().write_all(first).unwrap();
+    let mut child = watch(&[growing.name(), "--metrics", "127.0.0.1:0", "--duration", "60 s"]);
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     stderr.read_line(&mut line).unwrap();
@@ -76,8 +65,8 @@ fn a_file_that_grows_is_followed_and_metrics_are_served() {
     stdout.read_line(&mut said).unwrap();
     assert!(said.contains(" s: 10.") && said.contains(" late (99 %: "), "{said}");
     let before = metric(address, "reknit_verdicts_total{verdict=\"reordered\"}");
-    OpenOptions::new().append(true).open(&growing).unwrap().write_all(second).unwrap();
-    let late = late(whole.to_str().unwrap());
+    OpenOptions::new().append(true).open(&growing.0).unwrap().write_all(second).unwrap();
+    let late = late(whole.name());
     let mut after = before;
     while after < late {
         let mut more = String::new();
@@ -88,8 +77,6 @@ fn a_file_that_grows_is_followed_and_metrics_are_served() {
     assert!(request(address, "GET / HTTP/1.1").starts_with("HTTP/1.1 404 "));
     child.kill().unwrap();
     child.wait().unwrap();
-    std::fs::remove_file(whole).unwrap();
-    std::fs::remove_file(growing).unwrap();
 }
 
 fn request(address: &str, line: &str) -> String {
@@ -109,9 +96,9 @@ fn metric(address: &str, name: &str) -> u64 {
 
 #[test]
 fn wrong_sources_are_refused_in_one_line() {
-    let empty = temporary("text.txt");
-    std::fs::write(&empty, "this is a text, and no capture").unwrap();
-    let name = empty.to_str().unwrap();
+    let empty = Temporary::new("text.txt");
+    std::fs::write(&empty.0, "this is a text, and no capture").unwrap();
+    let name = empty.name();
     for (arguments, says) in [
         (&["nowhere0"][..], "nowhere0: neither a file nor an interface; interfaces: "),
         (&[name, "--duration", "2 s"], "allowed are pcap and pcapng"),
@@ -122,14 +109,13 @@ fn wrong_sources_are_refused_in_one_line() {
         assert!(!done.status.success() && error.contains(says), "{arguments:?}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
-    std::fs::remove_file(empty).unwrap();
 }
 
 /// Needs root and TUN. Without them the test is skipped, except in CI. A busy machine may disturb a transfer, so there are
 /// three attempts.
 #[test]
 fn packets_on_an_interface_that_reorders_are_seen() {
-    let can = Command::new(REKNIT).arg("doctor").output().unwrap().status.success();
+    let can = reknit(&["doctor"]).status.success();
     assert!(can || std::env::var_os("CI").is_none(), "CI must be able to run live transfers");
     if !can {
         return eprintln!("skipped: needs root and TUN (see `reknit doctor`)");
@@ -144,10 +130,8 @@ fn packets_on_an_interface_that_reorders_are_seen() {
                   s.sendall(bytes(3000000)); s.close()'";
     let mut said = String::new();
     for _ in 0..3 {
-        let done = Command::new(REKNIT)
-            .args(["emulate", "--down", "two-paths-50ms", "--server", server, "--quiet", "--", "sh", "-c", &inside])
-            .output()
-            .unwrap();
+        let emulate = ["emulate", "--down", "two-paths-50ms", "--server", server, "--quiet", "--", "sh", "-c", &inside];
+        let done = reknit(&emulate);
         said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
         let summary = said.lines().find(|line| line.starts_with("any: ")).unwrap_or_default();
         let late = summary.split("; ").nth(1).and_then(|counts| counts.split(", ").nth(1));
