@@ -36,7 +36,7 @@ really happened ([truth.md](truth.md)): 24 simulated paths, with the senders `li
   gap, and right if a packet in it was lost; reknit's verdict is at the packet that replaces the lost one.
 * tshark does not look for losses and reordering behind the point of capture: a capture at the sender shows neither.
   reknit infers both from the acknowledgments.
-* reknit has no verdict of its own for a retransmission that was needed: it is one that is not spurious.
+* reknit has no separate verdict for needed retransmissions: they are those that are not spurious.
 """
 
 

@@ -1,6 +1,6 @@
 //! TCP sockets for tokio on reknit's own TCP, over a TUN device.
 //!
-//! A [`Network`] has IP addresses of its own, a TUN device to the kernel, and one driver task that moves packets between
+//! A [`Network`] has its own IP addresses, a TUN device to the kernel, and one driver task that moves packets between
 //! the device and a [`reknit_stack::Stack`]. [`TcpListener`] and [`TcpStream`] are used like those of tokio.
 //!
 //! ```no_run

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Lost packets that are remembered until the measures have passed them.
 const MOST_LOST: usize = 1 << 16;
 
-/// Both densities over a stream of arrivals. Packets are numbered without gaps in the order of sending, and copies must be
-/// left out. Losses that are known are reported before the arrival of packets that were sent later.
+/// Both densities over a stream of arrivals. Packets are numbered without gaps in the order of sending. Leave out copies,
+/// and report a known loss before any packet that was sent later arrives.
 #[derive(Clone, Debug, Default)]
 pub struct Density {
     /// The displacement threshold, and the buffer-occupancy threshold (§§3.4, 3.9).

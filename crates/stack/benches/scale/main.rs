@@ -1,7 +1,7 @@
 //! What a socket costs when there are many: memory of idle connections, time per segment, and a flood of SYNs. Prints the
 //! tables of `docs/stack.md`.
 //!
-//! Each measurement is a process of its own, so that none finds memory that another has used.
+//! Each measurement runs in a new process, so that memory freed by one does not make the next look smaller.
 
 mod pair;
 

@@ -1,9 +1,9 @@
 //! The path as measured: the link that is its bottleneck, and what happens to packets behind it.
 //!
-//! Another sender fills the queue of the bottleneck differently, so its waits and drops must be simulated, and only what
-//! the rest of the path does can be taken from the capture. So the rate of the bottleneck is estimated (`rate.rs`), the
-//! measured packets are sent through a link with that rate (`link.rs`), and what the link does not explain happened
-//! behind it (`fates.rs`): the whole path became longer, or the packet was late or lost.
+//! Another sender fills the queue of the bottleneck differently, so queueing delays and drops must be simulated. Only the
+//! rest of the path can be taken from the capture. The rate of the bottleneck is estimated (`rate.rs`), and the measured
+//! packets are sent through a link with that rate (`link.rs`). Whatever the link does not explain happened behind it
+//! (`fates.rs`): the path became longer, or the packet was late or lost.
 
 mod fates;
 mod file;

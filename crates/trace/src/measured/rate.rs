@@ -1,8 +1,8 @@
 //! The rate of the bottleneck.
 //!
 //! Packets that are sent faster than the rate of the link arrive one transmission time apart, even if the sender is slower
-//! on average (packet pairs, Keshav). So the most frequent rate of such packets is that of the link. If jitter hides it, the
-//! highest rate at which data arrived during a round trip is a lower limit.
+//! on average (packet pairs, Keshav). So the rate at which most of these packets arrive is the rate of the link. If jitter hides it,
+//! the highest rate at which data arrived during a round trip is a lower limit.
 
 use reknit_units::Duration;
 

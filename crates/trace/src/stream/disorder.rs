@@ -1,8 +1,8 @@
 //! Reorder density and reorder buffer-occupancy density (RFC 5236) of one direction.
 //!
-//! Both need packets that are numbered without gaps, and the lost ones. These are known only when data is settled, in the
-//! order of its bytes, which is that of sending. So each packet keeps its place in the order of arrival until then, and
-//! packets that arrived out of order wait here until all that arrived before them are settled.
+//! Both need packets numbered without gaps, and need to know which were lost. That is known only when data is settled, in
+//! the order of its bytes, which is the order of sending. Until then each packet keeps its place in the order of arrival,
+//! and packets that arrived out of order wait here until all earlier arrivals are settled.
 
 use std::collections::BTreeMap;
 
