@@ -72,6 +72,11 @@ pub(crate) fn count(value: f64) -> String {
     if value.fract() == 0.0 || value.abs() >= 100.0 { thousands(value.round()) } else { format!("{value:.1}") }
 }
 
+/// A whole number.
+pub(crate) fn whole(n: u64) -> String {
+    thousands(n as f64)
+}
+
 fn thousands(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut out = String::new();

@@ -157,7 +157,7 @@ impl Picture<'_> {
             let title = "no packet is reordered; distribution of delays";
             histogram(&lower, unit, &Bars::of_delays(&delays), title, "one-way delay, ms", colours().in_order)?;
         } else {
-            let title = format!("reordering extents of the {} reordered packets", output::count(extents.len() as f64));
+            let title = format!("reordering extents of the {} reordered packets", output::whole(extents.len() as u64));
             let x = "reordering extent (RFC 4737), packets";
             histogram(&lower, unit, &Bars::of_extents(&extents), &title, x, colours().reordered)?;
         }

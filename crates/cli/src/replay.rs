@@ -67,7 +67,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (mut analysis, journeys) = analyze::read(&args.file, args.at, true)?;
+    let (mut analysis, journeys) = analyze::read(&args.file, args.at, true, &mut |_| {})?;
     analyze::keep_stream(&mut analysis, args.stream)?;
     let (direction, path) = analyze::measured_path(&analysis, &journeys, args.rate)?;
     let replayer = Replayer::new(direction, path, &options(args))?;

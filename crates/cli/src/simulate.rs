@@ -121,7 +121,7 @@ fn people(trajectory: &Trajectory, seed: u64, screen: Screen) -> String {
 }
 
 fn facts(run: &RunSummary) -> Vec<(String, String)> {
-    let count = |n: u64| output::count(n as f64);
+    let count = output::whole;
     let share = |part: u64, whole: u64| output::per_cent(if whole == 0 { 0.0 } else { part as f64 / whole as f64 });
     let retransmitted = &run.retransmissions;
     let span = |ms: f64| output::milliseconds(Duration::from_secs_f64(ms / 1e3));

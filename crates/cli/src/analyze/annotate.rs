@@ -5,20 +5,15 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-use reknit_trace::{Analysis, Analyzer, Event, Events, Frame, Options, Side, Verdict};
+use reknit_trace::{Analysis, Event, Events, Frame, Side, Verdict};
 use reknit_units::Instant;
 use reknit_wire::{Capture, Interface};
 
 use crate::Failure;
 use crate::output::number;
 
-/// Writes the copy. The capture is read twice more: once for the verdicts, which come later than the packets that they are
-/// about, and once to copy it.
-pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, options: Options) -> Result<(), Failure> {
-    let mut analyzer = Analyzer::new(options);
-    let mut events = Events::default();
-    super::frames(capture, &mut |frame| analyzer.on_frame(frame, &mut |event| events.add(event)))?;
-    analyzer.finish(&mut |event| events.add(event));
+/// Writes the copy. The capture is read once more, because verdicts come later than the packets that they are about.
+pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, events: Events) -> Result<(), Failure> {
     let (events, left_out) = events.counted(analysis);
     if left_out > 0 {
         eprintln!("warning: {}: {left_out} verdicts have no comment: there are too many", to.display());

@@ -9,7 +9,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use reknit_trace::{Analysis, Analyzer, DirectionReport, Frame, Frames, Journeys, MeasuredPath, Options, Place};
+use reknit_trace::{
+    Analysis, Analyzer, DirectionReport, Event, Events, Frame, Frames, Journeys, MeasuredPath, Options, Place,
+};
 use reknit_units::Rate;
 
 use crate::table::Screen;
@@ -74,19 +76,24 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     check(args)?;
     let mut results = Vec::new();
     for file in &args.files {
-        let (mut analysis, journeys) = read(file, args.at, args.path.is_some())?;
+        let mut events = Events::default();
+        let mut observer = |event: &Event| {
+            if args.annotate.is_some() {
+                events.add(event);
+            }
+        };
+        let (mut analysis, journeys) = read(file, args.at, args.path.is_some(), &mut observer)?;
         keep_stream(&mut analysis, args.stream)?;
         if let Some(path) = &args.path {
             let (_, measured) = measured_path(&analysis, &journeys, None)?;
             let failed = |error| Failure::Failed(format!("{}: {error}", path.display()));
             std::fs::write(path, measured.toml()).map_err(failed)?;
         }
-        let options = Options { at: args.at.map(Place::from), ..Options::default() };
         if let Some(to) = &args.html {
-            html::write(to, file, &analysis, options)?;
+            html::write(to, file, &analysis, args.at)?;
         }
         if let Some(to) = &args.annotate {
-            annotate::write(to, file, &analysis, options)?;
+            annotate::write(to, file, &analysis, events)?;
         }
         results.push(analysis);
     }
@@ -124,14 +131,19 @@ fn check(args: &Args) -> Result<(), Failure> {
 }
 
 /// Reads one capture, and prints its warnings. The journeys of packets are kept if they are wanted.
-pub(crate) fn read(file: &Path, at: Option<At>, journeys: bool) -> Result<(Analysis, Journeys), Failure> {
+pub(crate) fn read(
+    file: &Path,
+    at: Option<At>,
+    journeys: bool,
+    observer: &mut dyn FnMut(&Event),
+) -> Result<(Analysis, Journeys), Failure> {
     let name = file.display().to_string();
     let refuse = |error: &dyn std::fmt::Display| Failure::Failed(format!("{name}: {error}"));
     let reader: Box<dyn Read> =
         if name == "-" { Box::new(io::stdin().lock()) } else { Box::new(File::open(file).map_err(|e| refuse(&e))?) };
     let mut analyzer = Analyzer::new(Options { at: at.map(Place::from), journeys, ..Options::default() });
-    analyzer.read(reader, &mut |_| {}).map_err(|error| refuse(&error))?;
-    let (mut analysis, journeys) = analyzer.finish_with_journeys(&mut |_| {});
+    analyzer.read(reader, observer).map_err(|error| refuse(&error))?;
+    let (mut analysis, journeys) = analyzer.finish_with_journeys(observer);
     analysis.file.clone_from(&name);
     analysis.refuse_without_tcp().map_err(Failure::Failed)?;
     for warning in &analysis.warnings {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use reknit_trace::{Analysis, Confidence, DirectionReport, Place};
 
-use crate::output::{count, number, per_cent};
+use crate::output::{number, per_cent, whole};
 use crate::table::{self, Align, Column, Screen};
 
 /// Rows of the table.
@@ -165,10 +165,6 @@ pub(super) fn columns(directions: &[DirectionReport], rows: usize) -> Vec<Column
         column("false slow-downs", 1, |d| whole(d.cost.false_reductions)),
         column("waited, s", 2, |d| number(d.waited_s)),
     ]
-}
-
-pub(super) fn whole(n: u64) -> String {
-    count(n as f64)
 }
 
 fn maybe(value: Option<f64>) -> String {

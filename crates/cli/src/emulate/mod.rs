@@ -183,11 +183,7 @@ fn write_files(args: &Args, label: &str, report: &Report) -> Result<(), Failure>
         std::fs::write(file, show::recorded_path(label, args.seed, report)).map_err(refuse(file))?;
         let left_out: u64 = report.records.iter().flatten().map(emulate::Record::left_out).sum();
         if left_out > 0 {
-            eprintln!(
-                "warning: {}: the last {} packets are not recorded",
-                file.display(),
-                output::count(left_out as f64)
-            );
+            eprintln!("warning: {}: the last {} packets are not recorded", file.display(), output::whole(left_out));
         }
     }
     if let Some(file) = &args.report {

@@ -52,18 +52,18 @@ pub(super) fn summary(label: &str, seed: u64, report: &Report) -> String {
         let _ = write!(
             text,
             "  {way:<5} {} packets, {} Mbit/s; lost {} ({}), reordered {} ({})",
-            output::count(counts.packets as f64),
+            output::whole(counts.packets),
             output::number(mbit_s(counts, report.spans[i])),
-            output::count(counts.lost as f64),
+            output::whole(counts.lost),
             output::per_cent(counts.lost_share()),
-            output::count(counts.reordered as f64),
+            output::whole(counts.reordered),
             output::per_cent(counts.reordered_share()),
         );
         if counts.reordered > 0 {
             let _ = write!(text, ", overtaken by up to {} packets", output::count(counts.largest_extent.into()));
         }
         if counts.copies > 0 {
-            let _ = write!(text, ", {} copies", output::count(counts.copies as f64));
+            let _ = write!(text, ", {} copies", output::whole(counts.copies));
         }
         text.push('\n');
     }

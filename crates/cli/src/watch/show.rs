@@ -7,7 +7,7 @@ use reknit_trace::{DirectionReport, MOST_FLOWS, Totals};
 use reknit_units::Duration;
 
 use super::State;
-use crate::output::{count, number, per_cent};
+use crate::output::{number, per_cent, whole};
 use crate::table::{self, Align, Column, Screen};
 
 /// Connections in the table and in the lines of one second.
@@ -210,8 +210,4 @@ fn cost(direction: &DirectionReport) -> String {
 
 fn connections(n: u64) -> String {
     format!("{} connection{}", whole(n), if n == 1 { "" } else { "s" })
-}
-
-fn whole(n: u64) -> String {
-    count(n as f64)
 }

@@ -345,6 +345,11 @@ impl Sender {
         self.plugins.loss_detector.repeats_timestamps()
     }
 
+    /// The time of the timestamp on data that is sent again, or that was withheld, `at` first.
+    fn stamp_again(&self, now: Instant, at: Instant) -> Instant {
+        if self.repeats_timestamps() { at.max(self.echoed) } else { now }
+    }
+
     /// The window and the timeout must not change now.
     fn is_frozen(&self, now: Instant) -> bool {
         now < self.state.frozen_until

@@ -290,7 +290,7 @@ impl Sender {
         }
         let Some(record) = self.board.get(id) else { return };
         let (start, end) = (record.start, record.end());
-        let stamped = if self.repeats_timestamps() { record.first_sent.max(self.echoed) } else { now };
+        let stamped = self.stamp_again(now, record.first_sent);
         if let Some(snapshot) = &mut self.state.snapshot {
             snapshot.retransmitted += 1;
         }

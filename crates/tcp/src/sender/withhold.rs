@@ -141,7 +141,7 @@ impl Sender {
         withholder.note_released(id);
         withholder.restart(every);
         let withheld_at = self.board.get(id).map_or(now, |record| record.first_sent);
-        let stamped = if self.repeats_timestamps() { withheld_at.max(self.echoed) } else { now };
+        let stamped = self.stamp_again(now, withheld_at);
         self.board.release(id, now);
         let Some(record) = self.board.get(id) else { return };
         self.outbox.push(Outgoing { start: record.start, len: record.len, again: false, stamped, cause: Cause::New });

@@ -381,7 +381,6 @@ impl LossDetector for LearnedLateness {
 
 #[cfg(test)]
 mod tests {
-    use reknit_tcp::facts::SendState;
     use reknit_tcp::scoreboard::Scoreboard;
 
     use super::*;
@@ -390,7 +389,7 @@ mod tests {
     #[test]
     fn the_time_to_the_next_retransmission_doubles_at_last() {
         let (config, board) = (reknit_tcp::Config::default(), Scoreboard::default());
-        let snd = SendState { ..given::state() };
+        let snd = given::state();
         let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
         let millis = |n: u16| again_after(&cx, n, Duration::from_millis(30)).as_millis();
         assert_eq!([1, 2, 5, 6, 7, 8].map(millis), [30, 30, 30, 60, 120, 240]);

@@ -6,8 +6,9 @@ mod sketch;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use reknit_trace::{Analysis, Analyzer, DirectionReport, Events, Options};
+use reknit_trace::{Analysis, Analyzer, DirectionReport, Event, Events, Options, Place};
 
+use super::At;
 use crate::Failure;
 use sketch::{Drawing, Sketch};
 
@@ -20,9 +21,9 @@ const LEAST_STEPS: u64 = 2_000;
 const MOST_STEPS: u64 = 8_000;
 
 /// Writes the page. The capture is read once more, for the points of the plots.
-pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, options: Options) -> Result<(), Failure> {
+pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, at: Option<At>) -> Result<(), Failure> {
     let drawn = &analysis.directions[..analysis.directions.len().min(MOST_DRAWN)];
-    let drawings = draw(capture, analysis, drawn, options)?;
+    let drawings = draw(capture, analysis, drawn, at)?;
     let text = page::page(analysis, drawn, &drawings)?;
     std::fs::write(to, text).map_err(|error| Failure::Failed(format!("{}: {error}", to.display())))
 }
@@ -32,21 +33,22 @@ fn draw(
     capture: &Path,
     analysis: &Analysis,
     drawn: &[DirectionReport],
-    options: Options,
+    at: Option<At>,
 ) -> Result<Vec<Drawing>, Failure> {
     let steps = (STEPS / drawn.len().max(1) as u64).clamp(LEAST_STEPS, MOST_STEPS);
     let wanted: BTreeMap<(u32, u8), &DirectionReport> = drawn.iter().map(|d| ((d.stream, d.end), d)).collect();
     let mut sketches: BTreeMap<(u32, u8), Sketch> = BTreeMap::new();
-    let mut analyzer = Analyzer::new(Options { marks: true, ..options });
+    let mut analyzer = Analyzer::new(Options { at: at.map(Place::from), marks: true, ..Options::default() });
     let mut events = Events::default();
+    let mut observer = |event: &Event| {
+        if wanted.contains_key(&(event.stream, event.end)) {
+            events.add(event);
+        }
+    };
     let mut began = None;
     super::frames(capture, &mut |frame| {
         began = began.or(frame.at);
-        analyzer.on_frame(frame, &mut |event| {
-            if wanted.contains_key(&(event.stream, event.end)) {
-                events.add(event);
-            }
-        });
+        analyzer.on_frame(frame, &mut observer);
         for mark in analyzer.marks() {
             let key = (mark.stream, mark.end);
             if let Some(direction) = wanted.get(&key) {
@@ -55,11 +57,7 @@ fn draw(
             }
         }
     })?;
-    analyzer.finish(&mut |event| {
-        if wanted.contains_key(&(event.stream, event.end)) {
-            events.add(event);
-        }
-    });
+    analyzer.finish(&mut observer);
     for event in events.counted(analysis).0 {
         if let Some(sketch) = sketches.get_mut(&(event.stream, event.end)) {
             sketch.verdict(&event);

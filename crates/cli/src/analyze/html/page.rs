@@ -8,7 +8,7 @@ use reknit_trace::{Analysis, DirectionReport, N};
 use super::sketch::Drawing;
 use crate::Failure;
 use crate::analyze::show;
-use crate::output::{number, per_cent};
+use crate::output::{number, per_cent, whole};
 use crate::table::Column;
 
 const CSS: &str = include_str!("page.css");
@@ -156,9 +156,9 @@ fn verdicts(direction: &DirectionReport) -> Rows {
         ("of these, as a probe", v.spurious_probe),
         ("cannot tell", v.cannot_tell),
     ]
-    .map(|(what, packets)| (what.to_owned(), show::whole(packets)))
+    .map(|(what, packets)| (what.to_owned(), whole(packets)))
     .to_vec();
-    let reasons = v.reasons.iter().map(|(reason, count)| (format!("because {}", reason.text()), show::whole(*count)));
+    let reasons = v.reasons.iter().map(|(reason, count)| (format!("because {}", reason.text()), whole(*count)));
     rows.extend(reasons);
     rows
 }
@@ -171,14 +171,14 @@ fn reordering(direction: &DirectionReport) -> Rows {
     };
     let extents = [r.extent_p50, r.extent_p99, r.extent_max].map(|extent| extent.map(|extent| extent as f64));
     let mut rows = vec![
-        ("packets that arrived".to_owned(), show::whole(r.arrived)),
+        ("packets that arrived".to_owned(), whole(r.arrived)),
         ("reordered".to_owned(), per_cent(r.ratio)),
         ("extent, packets: median / 99 % / largest".to_owned(), three(extents)),
         ("late, ms: median / 99 % / largest".to_owned(), three([r.late_p50_ms, r.late_p99_ms, r.late_max_ms])),
-        ("runs without reordering: number".to_owned(), show::whole(r.free_runs)),
+        ("runs without reordering: number".to_owned(), whole(r.free_runs)),
         ("mean length, packets".to_owned(), three([r.free_run_mean, None, None]).replace(" / -", "")),
     ];
-    let degrees = N.iter().zip(r.n_reordered).map(|(n, packets)| (format!("{n}-reordered"), show::whole(packets)));
+    let degrees = N.iter().zip(r.n_reordered).map(|(n, packets)| (format!("{n}-reordered"), whole(packets)));
     rows.extend(degrees);
     rows
 }

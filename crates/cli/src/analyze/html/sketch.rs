@@ -49,26 +49,50 @@ pub(super) struct Columns {
     places: Vec<u64>,
 }
 
+/// What the points show; the script has the same names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Data,
+    Again,
+    Ack,
+    Edge,
+    Sack,
+    Duplicate,
+    Lost,
+    Reordered,
+    Copied,
+    Spurious,
+    Unknown,
+}
+
+impl Kind {
+    const ALL: [Kind; 11] = [
+        Kind::Data,
+        Kind::Again,
+        Kind::Ack,
+        Kind::Edge,
+        Kind::Sack,
+        Kind::Duplicate,
+        Kind::Lost,
+        Kind::Reordered,
+        Kind::Copied,
+        Kind::Spurious,
+        Kind::Unknown,
+    ];
+}
+
 /// What the page draws of one direction.
 #[derive(Debug, Serialize)]
 pub(super) struct Drawing {
-    /// Seconds from the beginning of the capture to that of the plots, and how long they are, microseconds.
+    /// Seconds from the beginning of the capture to that of the plots.
     starts_s: f64,
-    lasts_us: u64,
     /// Microseconds that became one point.
     step_us: u64,
     left_out: u64,
-    data: Columns,
-    again: Columns,
-    ack: Columns,
-    edge: Columns,
-    sack: Columns,
-    duplicate: Columns,
-    lost: Columns,
-    reordered: Columns,
-    copied: Columns,
-    spurious: Columns,
-    unknown: Columns,
+    /// All kinds.
+    #[serde(flatten)]
+    kinds: BTreeMap<Kind, Columns>,
 }
 
 /// Collects the points of one direction.
@@ -76,24 +100,11 @@ pub(super) struct Drawing {
 pub(super) struct Sketch {
     first: Instant,
     starts_s: f64,
-    lasts_us: u64,
     step_us: u64,
     strip: u64,
     most: usize,
-    kinds: [Series; 11],
+    kinds: BTreeMap<Kind, Series>,
 }
-
-const DATA: usize = 0;
-const AGAIN: usize = 1;
-const ACK: usize = 2;
-const EDGE: usize = 3;
-const SACK: usize = 4;
-const DUPLICATE: usize = 5;
-const LOST: usize = 6;
-const REORDERED: usize = 7;
-const COPIED: usize = 8;
-const SPURIOUS: usize = 9;
-const UNKNOWN: usize = 10;
 
 impl Sketch {
     /// For a direction whose marks begin at `first`, `starts_s` after the beginning of the capture, with about `steps`
@@ -105,23 +116,24 @@ impl Sketch {
         let step_us = if whole { 0 } else { lasts_us.div_ceil(steps).max(1) };
         let strip = if whole { 0 } else { (direction.bytes / STRIPS).max(1) };
         let most = if whole { usize::MAX } else { steps as usize * MOST_PER_STEP };
-        Sketch { first, starts_s, lasts_us, step_us, strip, most, kinds: <[Series; 11]>::default() }
+        let kinds = Kind::ALL.map(|kind| (kind, Series::default())).into();
+        Sketch { first, starts_s, step_us, strip, most, kinds }
     }
 
     /// Something passes.
     pub(super) fn mark(&mut self, mark: &Mark) {
         let point = self.point(mark.at, mark.frame, (mark.from, mark.to));
         match mark.what {
-            Passed::Data => self.add(DATA, point),
-            Passed::Retransmission => self.add(AGAIN, point),
+            Passed::Data => self.add(Kind::Data, point),
+            Passed::Retransmission => self.add(Kind::Again, point),
             Passed::Ack { edge } => {
-                self.replace(ACK, point);
+                self.replace(Kind::Ack, point);
                 if let Some(edge) = edge {
-                    self.replace(EDGE, Point { from: edge, to: edge, ..point });
+                    self.replace(Kind::Edge, Point { from: edge, to: edge, ..point });
                 }
             }
-            Passed::Sack => self.add(SACK, point),
-            Passed::Duplicate => self.add(DUPLICATE, point),
+            Passed::Sack => self.add(Kind::Sack, point),
+            Passed::Duplicate => self.add(Kind::Duplicate, point),
         }
     }
 
@@ -129,13 +141,13 @@ impl Sketch {
     pub(super) fn verdict(&mut self, event: &Event) {
         let point = self.point(event.at, event.frame, (event.offset, event.offset + u64::from(event.len)));
         match event.verdict {
-            Verdict::Lost => self.add(LOST, point),
+            Verdict::Lost => self.add(Kind::Lost, point),
             Verdict::Reordered { packets, late } => {
-                self.add(REORDERED, Point { late: late.as_nanos() / 1_000, places: packets.into(), ..point });
+                self.add(Kind::Reordered, Point { late: late.as_nanos() / 1_000, places: packets.into(), ..point });
             }
-            Verdict::Duplicated => self.add(COPIED, point),
-            Verdict::Spurious(_) => self.add(SPURIOUS, point),
-            Verdict::Unknown(_) => self.add(UNKNOWN, point),
+            Verdict::Duplicated => self.add(Kind::Copied, point),
+            Verdict::Spurious(_) => self.add(Kind::Spurious, point),
+            Verdict::Unknown(_) => self.add(Kind::Unknown, point),
         }
     }
 
@@ -144,13 +156,13 @@ impl Sketch {
         Point { at, frame, from, to: to.max(from), count: 1, late: 0, places: 0 }
     }
 
-    fn add(&mut self, kind: usize, point: Point) {
+    fn add(&mut self, kind: Kind, point: Point) {
         // Points that are not thinned out are told apart by their number in the file.
         let key = match self.step_us {
             0 => (point.frame, point.from),
             step => (point.at / step, point.from / self.strip),
         };
-        let series = &mut self.kinds[kind];
+        let series = self.kinds.entry(kind).or_default();
         if series.points.len() >= self.most && !series.points.contains_key(&key) {
             series.left_out += 1;
             return;
@@ -164,36 +176,18 @@ impl Sketch {
     }
 
     /// Of each time step the last point remains: of a line.
-    fn replace(&mut self, kind: usize, point: Point) {
+    fn replace(&mut self, kind: Kind, point: Point) {
         let key = point.at.checked_div(self.step_us).unwrap_or(point.frame);
-        let series = &mut self.kinds[kind];
+        let series = self.kinds.entry(kind).or_default();
         let highest = series.points.get(&(key, 0)).map_or(0, |known| known.to);
-        let to = point.to.max(if kind == ACK { highest } else { 0 });
+        let to = point.to.max(if kind == Kind::Ack { highest } else { 0 });
         series.points.insert((key, 0), Point { from: to, to, ..point });
     }
 
     pub(super) fn finish(self) -> Drawing {
-        let Sketch { starts_s, lasts_us, step_us, kinds, .. } = self;
-        let left_out = kinds.iter().map(|series| series.left_out).sum();
-        let mut all = kinds.map(Series::columns).into_iter();
-        let mut next = || all.next().unwrap_or_default();
-        Drawing {
-            starts_s,
-            lasts_us,
-            step_us,
-            left_out,
-            data: next(),
-            again: next(),
-            ack: next(),
-            edge: next(),
-            sack: next(),
-            duplicate: next(),
-            lost: next(),
-            reordered: next(),
-            copied: next(),
-            spurious: next(),
-            unknown: next(),
-        }
+        let left_out = self.kinds.values().map(|series| series.left_out).sum();
+        let kinds = self.kinds.into_iter().map(|(kind, series)| (kind, series.columns())).collect();
+        Drawing { starts_s: self.starts_s, step_us: self.step_us, left_out, kinds }
     }
 }
 
