@@ -36,6 +36,11 @@ def run(command: list[str]) -> dict:
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
+def priority(realtime: bool) -> list[str]:
+    """Return the beginning of a command with real-time priority, which a busy machine needs."""
+    return ["chrt", "-f", "10"] if realtime else []
+
+
 def live(paths: list[str], args: argparse.Namespace) -> Iterator[dict]:
     """Run live transfers, as many at a time as there are jobs. Those that the machine has disturbed are repeated."""
     sender, to = (args.variant, "same") if args.engine else (args.kernel, "kernel:cubic")
@@ -45,7 +50,7 @@ def live(paths: list[str], args: argparse.Namespace) -> Iterator[dict]:
         command = [str(REKNIT), "testbed", "--path", path, "--variants", sender, "--to", to]
         command += ["--duration", args.duration, "--seed", str(seed), "--json"]
         for _ in range(ATTEMPTS):
-            one = run(["chrt", "-f", "10", *command])["transfers"][0]
+            one = run([*priority(args.realtime), *command])["transfers"][0]
             if not one["doubt"]:
                 break
         measures = ["goodput_mbit_s", "retransmissions", "timeouts", "doubt"]
@@ -129,6 +134,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=1, help="of the live transfers")
     parser.add_argument("--jobs", type=int, default=1, help="live transfers at a time")
     parser.add_argument("--duration", default="15s")
+    parser.add_argument("--realtime", action="store_true", help="real-time priority, on a busy machine")
     parser.add_argument("--out", type=Path, help="output file of live and simulate")
     args = parser.parse_args()
     if args.what == "table":

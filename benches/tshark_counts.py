@@ -17,7 +17,7 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from fidelity import REKNIT, run
+from fidelity import REKNIT, priority, run
 
 KERNELS = ("kernel:cubic", "kernel:cubic")
 PAIRS = [KERNELS, ("linux", "kernel:cubic"), ("kernel:cubic", "linux")]
@@ -36,15 +36,15 @@ def analyse(capture: Path) -> dict[str, int]:
     return {name: sum(bool(fields[i]) for fields in marked) for i, name in enumerate(COUNTS)}
 
 
-def transfer(path: str, pair: tuple[str, str], seed: int, duration: str) -> dict:
+def transfer(path: str, pair: tuple[str, str], seed: int, args: argparse.Namespace) -> dict:
     """Run one transfer and count. A transfer that the machine has disturbed is repeated."""
     sender, receiver = pair
     for attempt in range(5):
         with tempfile.TemporaryDirectory() as directory:
             capture = Path(directory) / "sender.pcapng"
             command = [str(REKNIT), "testbed", "--path", path, "--variants", sender, "--to", receiver]
-            command += ["--duration", duration, "--seed", str(seed), "--pcap-sender", str(capture), "--json"]
-            result = run(["chrt", "-f", "10", *command])["transfers"][0]
+            command += ["--duration", args.duration, "--seed", str(seed), "--pcap-sender", str(capture), "--json"]
+            result = run([*priority(args.realtime), *command])["transfers"][0]
             if result["doubt"] and attempt < 4:
                 continue
             return {
@@ -96,6 +96,7 @@ def main() -> None:
     parser.add_argument("files", nargs="+")
     parser.add_argument("--seeds", type=int, default=9)
     parser.add_argument("--duration", default="15s")
+    parser.add_argument("--realtime", action="store_true", help="real-time priority, on a busy machine")
     parser.add_argument("--jobs", type=int, default=1, help="transfers at the same time")
     parser.add_argument("--out", type=Path, help="output file of measure")
     args = parser.parse_args()
@@ -106,7 +107,7 @@ def main() -> None:
         parser.error("measure needs --out")
     jobs = [(path, pair, seed) for seed in range(1, args.seeds + 1) for path in args.files for pair in PAIRS]
     with args.out.open("w") as out, ThreadPoolExecutor(args.jobs) as pool:
-        for one in pool.map(lambda job: transfer(*job, args.duration), jobs):
+        for one in pool.map(lambda job: transfer(*job, args), jobs):
             out.write(json.dumps(one) + "\n")
             out.flush()
 

@@ -32,7 +32,8 @@ RUNS = {5: 8, 10: 16, 20: 32, 40: 64, 80: 128, 160: 192}
 SECONDS = 100
 # For each variant of ns-2, variants of reknit: the first is built like it, others are for comparison.
 VARIANTS = {"reno": ["reno"], "newreno": ["newreno-ns2", "newreno"], "sack": ["sack-ns2", "sack"]}
-# What ns-2 does differently: it halves whole segments, and SACK starts recovery after three repeated ACKs.
+# What ns-2 does differently: it halves whole segments. With SACK, only ACKs that do not advance SND.UNA start recovery,
+# or let new data be sent before it, and recovery counts its pipe by ACKs.
 FILES = {
     "newreno-ns2": """name = "newreno-ns2"
 base = "newreno"
@@ -43,8 +44,12 @@ whole_segments = true
 base = "sack"
 [loss_detector]
 start = "repeated-acks"
+[limited_transmit]
+algorithm = "repeated-acks"
 [loss_response]
 whole_segments = true
+[fast_recovery]
+algorithm = "counted-pipe"
 """,
 }
 HEAD = """# reknit and ns-2 under reordering

@@ -61,8 +61,9 @@ pub enum Paws {
     /// RFC 5961 §7).
     #[default]
     Rfc7323,
-    /// A timestamp may be 1 ms older than TS.Recent. Data is always answered; a pure ACK from before RCV.NXT is not (observed
-    /// in Linux 6.18).
+    /// A timestamp may be 1 ms older than TS.Recent. Data is always answered; a pure ACK from before RCV.NXT is not, and of
+    /// others one in 500 ms (`tcp_invalid_ratelimit`). An ACK that repeats another may open the window, or close it, but
+    /// not shrink it: it may have been overtaken (observed in Linux 6.18).
     Linux,
 }
 

@@ -59,7 +59,11 @@ fn script_of(isn: u32, window: u32, pacing: Option<Pacing>, by_model: bool) -> (
 
 /// One segment every millisecond, in bursts of `quantum` segments.
 fn pace(quantum: u64) -> Pacing {
-    Pacing { rate: Rate::of(Bytes(SMSS), Duration::from_millis(1)), quantum: Bytes(quantum * SMSS) }
+    Pacing {
+        rate: Rate::of(Bytes(SMSS), Duration::from_millis(1)),
+        quantum: Bytes(quantum * SMSS),
+        repairs_alone: false,
+    }
 }
 
 fn last(samples: &Mutex<Vec<RateSample>>) -> RateSample {

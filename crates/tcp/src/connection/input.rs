@@ -202,10 +202,10 @@ impl Connection {
         let limit = match self.sender.plugins.loss_detector.late_acks() {
             LateAcks::Discard => return false,
             LateAcks::Duplicates => {
-                let repeats = start == self.receiver.rcv_nxt()
-                    && segment.ack == sender.snd_una.to_wire(self.identity.isn)
-                    && self.scaled_window(segment) == sender.snd_wnd;
-                if !repeats {
+                let wnd = self.scaled_window(segment);
+                let repeats =
+                    start == self.receiver.rcv_nxt() && segment.ack == sender.snd_una.to_wire(self.identity.isn);
+                if !repeats || wnd > sender.snd_wnd || wnd == Bytes::ZERO {
                     return false;
                 }
                 sender.rto * 6 / 5
@@ -388,7 +388,7 @@ impl Connection {
 
     /// Sends a challenge ACK, with a rate limit (RFC 5961 §7).
     fn challenge(&mut self, now: Instant) {
-        if self.challenges.allow(now) {
+        if self.challenges.allow(now, self.config.paws) {
             self.receiver.owe_now();
         }
     }

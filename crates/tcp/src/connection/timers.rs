@@ -3,6 +3,7 @@
 use reknit_units::{Duration, Instant};
 
 use super::{CloseReason, Connection, State};
+use crate::config::Paws;
 use crate::segment::{Flags, Segment};
 use crate::sender::TimerVerdict;
 use crate::seq::Offset;
@@ -29,25 +30,26 @@ impl KeepAliveState {
 /// Rate limit for the answers to unacceptable segments (RFC 5961 §7).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Challenges {
-    window_starts: Instant,
+    /// When the first answer of the current period was sent.
+    began: Instant,
     sent: u32,
 }
 
 impl Challenges {
-    /// The most answers in [`Challenges::WINDOW`].
-    const MAX: u32 = 10;
-    const WINDOW: Duration = Duration::from_secs(5);
-
     pub(super) fn new(now: Instant) -> Challenges {
-        Challenges { window_starts: now, sent: 0 }
+        Challenges { began: now, sent: 0 }
     }
 
-    pub(super) fn allow(&mut self, now: Instant) -> bool {
-        if now.since(self.window_starts) >= Challenges::WINDOW {
-            *self = Challenges { window_starts: now, sent: 0 };
+    pub(super) fn allow(&mut self, now: Instant, paws: Paws) -> bool {
+        let (most, period) = match paws {
+            Paws::Rfc7323 => (10, Duration::from_secs(5)),
+            Paws::Linux => (1, Duration::from_millis(500)),
+        };
+        if self.sent == 0 || now.since(self.began) >= period {
+            *self = Challenges { began: now, sent: 0 };
         }
         self.sent += 1;
-        self.sent <= Challenges::MAX
+        self.sent <= most
     }
 }
 

@@ -98,7 +98,7 @@ pub enum LateAcks {
     /// None, as RFC 7323 requires.
     #[default]
     Discard,
-    /// Duplicate ACKs that are at most 1.2 RTO late, as in Linux.
+    /// Duplicate ACKs that are at most 1.2 RTO late and do not open the window, as in Linux.
     Duplicates,
     /// Those that are at most 8 s late. Sequence numbers wrap in that time only above 4 Gbit/s.
     All,

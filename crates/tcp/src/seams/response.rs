@@ -188,6 +188,11 @@ pub trait RtoEstimator: Plugin {
     /// The smoothed round-trip time; none before the first sample.
     fn srtt(&self) -> Option<Duration>;
 
+    /// When the timer expires if it is set at `now`. The timers of an operating system may be late.
+    fn expires(&self, now: Instant, timeout: Duration) -> Instant {
+        now + timeout
+    }
+
     /// True if the timer restarts when the first outstanding segment is retransmitted, so that the retransmission gets
     /// a full RTO.
     fn restarts_on_retransmission(&self) -> bool {
@@ -252,6 +257,8 @@ pub struct Pacing {
     pub rate: Rate,
     /// Bytes that may be sent at once; at least one segment.
     pub quantum: Bytes,
+    /// A retransmission ends the burst: segmentation offload sends adjacent segments only.
+    pub repairs_alone: bool,
 }
 
 /// Growth and reduction of the window.

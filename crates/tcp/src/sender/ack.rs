@@ -11,6 +11,7 @@ use std::ops::Range;
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use super::{SackReport, Sender, context};
+use crate::config::Paws;
 use crate::experiment::{Experiment, Features};
 use crate::facts::{AckFacts, Dsack, Phase, TIMESTAMP_TICK};
 use crate::scoreboard::{AT_ONCE, Duplicate, Scoreboard, SegId};
@@ -150,6 +151,10 @@ impl Sender {
     /// Step 2, RFC 9293 §3.10.7.4: only the newest segment updates the window. True if it changed.
     fn update_window(&mut self, now: Instant, input: &AckInput) -> bool {
         if input.ack < self.state.snd_una || (input.seq, input.ack) < self.wl {
+            return false;
+        }
+        let shrinks = input.wnd < self.state.snd_wnd && input.wnd > Bytes::ZERO;
+        if self.config.paws == Paws::Linux && shrinks && (input.seq, input.ack) == self.wl {
             return false;
         }
         self.wl = (input.seq, input.ack);

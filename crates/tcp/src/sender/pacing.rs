@@ -3,7 +3,7 @@
 //! A quantum is sent as one burst. The next burst may be sent when the first has used up its time at the pacing rate.
 //! If a burst is sent late, its time is shortened by up to half, so that a late timer does not reduce the rate. Linux
 //! without fq does the same; its bursts are those of segmentation offload: about 1 ms at the pacing rate, but at least
-//! two segments.
+//! two segments. A retransmission of a single segment is a burst of its own there.
 
 use reknit_units::{Bytes, Duration, Instant, Rate};
 
@@ -35,8 +35,8 @@ impl Pacer {
         self.at == now && self.left > Bytes::ZERO
     }
 
-    /// `len` bytes were sent.
-    fn on_sent(&mut self, now: Instant, len: Bytes, pacing: Pacing) {
+    /// `len` bytes were sent, for the first time or `again`.
+    fn on_sent(&mut self, now: Instant, len: Bytes, again: bool, pacing: Pacing) {
         if !self.has_room(now) {
             self.credit = now.since(self.next);
             self.next = self.next.max(now);
@@ -47,7 +47,7 @@ impl Pacer {
         let credit = self.credit.min(takes / 2);
         self.credit = self.credit - credit;
         self.next = self.next + (takes - credit);
-        self.left -= len;
+        self.left = if again && pacing.repairs_alone { Bytes::ZERO } else { self.left - len };
     }
 }
 
@@ -58,10 +58,10 @@ impl Sender {
         self.pacer.waits
     }
 
-    /// `len` bytes were sent, which delays the data after them.
-    pub(super) fn pace(&mut self, now: Instant, len: Bytes) {
+    /// `len` bytes were sent, for the first time or `again`, which delays the data after them.
+    pub(super) fn pace(&mut self, now: Instant, len: Bytes, again: bool) {
         if let Some(pacing) = self.pacing {
-            self.pacer.on_sent(now, len, pacing);
+            self.pacer.on_sent(now, len, again, pacing);
             self.state.next_send_time = self.pacer.next;
         }
     }
@@ -89,12 +89,13 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
     /// 1000 bytes take 1 ms.
-    const PACING: Pacing = Pacing { rate: Rate::from_bits_per_second(8_000_000), quantum: Bytes(2000) };
+    const PACING: Pacing =
+        Pacing { rate: Rate::from_bits_per_second(8_000_000), quantum: Bytes(2000), repairs_alone: true };
 
     fn send(pacer: &mut Pacer, now: Instant) -> u32 {
         let mut sent = 0;
         while pacer.admits(now) {
-            pacer.on_sent(now, Bytes(1000), PACING);
+            pacer.on_sent(now, Bytes(1000), false, PACING);
             sent += 1;
         }
         sent
@@ -123,9 +124,20 @@ mod tests {
     }
 
     #[test]
+    fn a_retransmission_is_a_burst_of_its_own() {
+        let mut pacer = Pacer::default();
+        pacer.on_sent(Instant::ZERO, Bytes(1000), true, PACING);
+        assert!(!pacer.admits(Instant::ZERO));
+        assert_eq!(pacer.next, Instant::ZERO + MS);
+        let mut pacer = Pacer::default();
+        pacer.on_sent(Instant::ZERO, Bytes(1000), true, Pacing { repairs_alone: false, ..PACING });
+        assert!(pacer.admits(Instant::ZERO));
+    }
+
+    #[test]
     fn the_rest_of_a_burst_expires() {
         let mut pacer = Pacer::default();
-        pacer.on_sent(Instant::ZERO, Bytes(1000), PACING);
+        pacer.on_sent(Instant::ZERO, Bytes(1000), false, PACING);
         assert!(!pacer.admits(Instant::ZERO + MS / 2));
         assert_eq!(pacer.next, Instant::ZERO + MS);
     }

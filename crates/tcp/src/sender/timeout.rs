@@ -246,7 +246,7 @@ impl Sender {
         if timeout != Duration::MAX {
             self.stats.armings.count(timeout);
         }
-        self.state.rto_expires = now + timeout;
+        self.state.rto_expires = self.plugins.rto_estimator.expires(now, timeout);
     }
 
     /// Starts and stops timers: the retransmission timer runs if data is in flight, the persist timer if the peer's

@@ -323,7 +323,7 @@ impl Sender {
         if self.state.phase == Phase::Recovery {
             self.plugins.fast_recovery.on_sent(len);
         }
-        self.pace(now, len);
+        self.pace(now, len, again);
         if let Some(sampler) = &mut self.sampler {
             sampler.on_sent(now, id, &self.board);
         }

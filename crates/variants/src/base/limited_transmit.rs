@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | `off` | none | |
 //! | `rfc3042` | one for each of the first two duplicate ACKs | RFC 3042 §2 |
+//! | `repeated-acks` | as `rfc3042`, but only ACKs that do not advance SND.UNA count | ns-2's `Sack1` |
 //! | `every-second` | as `rfc3042`, then one for every second duplicate ACK | Blanton and Allman, cited from the survey §5.2.2 |
 //! | `per-sack` | one for each newly SACKed segment, fewer than dupthresh and at most k windows | RR-TCP §2.3 |
 //! | `every-sack` | one for each newly SACKed segment; FlightSize at most two windows | TCP-DCR, cited from the survey §6.1.4 |
@@ -29,6 +30,9 @@ pub enum Config {
     Off,
     /// One new segment for each of the first two duplicate ACKs (RFC 3042).
     Rfc3042,
+    /// As RFC 3042, but by RFC 6675 an ACK that advances SND.UNA and reports a hole is a duplicate too; here it is not,
+    /// and the count starts again (ns-2).
+    RepeatedAcks,
     /// As RFC 3042, then one new segment for every second duplicate ACK (Blanton and Allman).
     EverySecond,
     /// One new segment for each newly SACKed one, at most `windows` times cwnd beyond cwnd (RR-TCP).
@@ -60,6 +64,7 @@ impl Part<dyn LimitedTransmit> for Config {
         match *self {
             Config::Off => Box::new(Off),
             Config::Rfc3042 => Box::new(Rfc3042),
+            Config::RepeatedAcks => Box::new(RepeatedAcks { repeated: Segments::ZERO }),
             Config::EverySecond => Box::new(EverySecond),
             Config::PerSack { windows } => Box::new(PerSack { windows, sacked: Segments::ZERO }),
             Config::EverySack => Box::new(EverySack { sacked: Segments::ZERO }),
@@ -89,6 +94,30 @@ impl Plugin for Rfc3042 {}
 impl LimitedTransmit for Rfc3042 {
     fn flight_limit(&mut self, cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
         cx.snd.cwnd + cx.snd.dup_acks.min(Segments(2)).of(cx.snd.smss)
+    }
+}
+
+#[derive(Debug)]
+struct RepeatedAcks {
+    /// Duplicate ACKs since SND.UNA last advanced.
+    repeated: Segments,
+}
+
+impl Plugin for RepeatedAcks {}
+
+impl LimitedTransmit for RepeatedAcks {
+    fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        if ack.advances() {
+            self.repeated = Segments::ZERO;
+        } else if ack.duplicate {
+            self.repeated += Segments(1);
+        }
+        cx.snd.cwnd + self.repeated.min(Segments(2)).of(cx.snd.smss)
+    }
+
+    fn on_disorder_end(&mut self, _cx: &Context<'_>, _end: DisorderEnd) -> Option<Window> {
+        self.repeated = Segments::ZERO;
+        None
     }
 }
 

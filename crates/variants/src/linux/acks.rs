@@ -7,7 +7,8 @@
 //!   acknowledged one by one, but no more than half the receive window in this way. So is each segment that lets the
 //!   window grow ([`super::receive_buffer`]).
 //! - 3, delayed ACKs: otherwise an ACK waits for a smoothed estimate of the time between segments, at least 40 ms. The
-//!   upper limit is the round-trip time, but between 40 and 200 ms (observed: 40 ms in bulk transfers).
+//!   upper limit is the round-trip time, but between 40 and 200 ms (observed: 40 ms in bulk transfers). The timer has the
+//!   ticks of the kernel ([`super::ticks`]).
 //! - 4, compressed SACKs (`tcp_comp_sack_*` in `ip-sysctl`): while there is a gap, the first three ACKs for each
 //!   RCV.NXT are sent at once. Later ones wait for a twentieth of the round-trip time, at most 1 ms, or until 44
 //!   segments have arrived. If a segment extends neither of the two blocks that changed last, an ACK that is delayed is
@@ -21,6 +22,7 @@ use reknit_units::{Bytes, Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ticks::expiry;
 use crate::part::{Algorithm, Part};
 
 /// Parameters.
@@ -129,7 +131,7 @@ impl Acks {
     fn delayed(&self, rx: &RxFacts<'_>) -> AckAction {
         let delay = self.delay.unwrap_or(self.config.min_delay);
         let bound = rx.rtt.unwrap_or(self.config.max_delay).max(self.config.min_delay).min(self.config.max_delay);
-        AckAction::By(rx.now + delay.min(bound))
+        AckAction::By(expiry(rx.now, rx.now + delay.min(bound)))
     }
 
     /// Rule 4.

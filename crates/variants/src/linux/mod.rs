@@ -12,6 +12,7 @@ pub mod receive_buffer;
 pub mod reduction;
 pub mod reordering;
 pub mod rto;
+mod ticks;
 pub mod transmit;
 pub mod undo;
 pub(crate) mod variant;

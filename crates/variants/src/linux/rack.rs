@@ -12,13 +12,14 @@
 //! - 4: a retransmission that is acknowledged cumulatively counts only if the echoed timestamp does not belong to an
 //!   earlier transmission.
 //! - 5: there is one timer. While the reordering timer runs, the retransmission timer does not. The reordering timer
-//!   expires 2 ms later than in RFC 8985 (observed, in ticks of the kernel).
+//!   expires 2 ms later than in RFC 8985 (observed), and it has the ticks of the kernel ([`super::ticks`]), like the
+//!   probe timeout.
 //! - 6: after a timeout, the loss of a retransmission begins a recovery.
 //! - 7: the probe timeout is 2 SRTT plus 2 ms, or plus 200 ms if a single segment is in flight.
 //! - 8: at a timeout, segments are overdue without a reordering window.
 //! - 9: a partial ACK whose timestamp belongs to an original transmission marks nothing lost while retransmissions are
 //!   in flight.
-//! - 10: a duplicate ACK that PAWS rejects is read if it is at most 1.2 RTO late.
+//! - 10: a duplicate ACK that PAWS rejects is read if it is at most 1.2 RTO late, unless it opens the window.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
@@ -29,6 +30,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reordering::lowest_overtaken;
+use super::ticks::expiry;
 use super::undo::{FirstRetransmission, duplicated};
 use crate::part::{Algorithm, Part};
 use crate::rule::{NEEDS_SACK, Rule};
@@ -221,7 +223,7 @@ impl Rack {
     fn detect_loss(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         let patience = self.overtaking.rtt + self.reo_wnd(cx);
         let overdue = self.overtaking.judge(cx, patience, verdicts);
-        self.reo_timer = if overdue.is_set() { overdue + self.config.slack } else { overdue };
+        self.reo_timer = expiry(cx.now, if overdue.is_set() { overdue + self.config.slack } else { overdue });
         if cx.snd.phase == Phase::Loss {
             let again = verdicts.marked().find(|id| cx.board.get(*id).is_some_and(Record::is_retransmitted));
             if let Some(hole) = again {
@@ -248,8 +250,8 @@ impl Rack {
         let single = cx.board.sent().segments == Segments(1);
         let more = if single { self.config.max_ack_delay } else { self.config.slack };
         let pto = cx.snd.srtt.map_or(cx.config.initial_rto, |srtt| srtt * 2 + more);
-        let rto = if cx.snd.rto_expires.is_set() { cx.snd.rto_expires } else { cx.now + cx.snd.rto };
-        self.probe.pto = (cx.now + pto).min(rto);
+        let rto = if cx.snd.rto_expires.is_set() { cx.snd.rto_expires } else { expiry(cx.now, cx.now + cx.snd.rto) };
+        self.probe.pto = expiry(cx.now, cx.now + pto).min(rto);
     }
 
     fn end_probe(&mut self) {
@@ -303,11 +305,12 @@ impl LossDetector for Rack {
         self.reo_timer.min(self.probe.pto)
     }
 
-    /// Rule 5.
+    /// Rule 10.
     fn late_acks(&self) -> LateAcks {
         LateAcks::Duplicates
     }
 
+    /// Rule 5.
     fn holds_rto(&self) -> bool {
         true
     }

@@ -11,6 +11,8 @@
 //! - 4: four deviations are at least `tcp_rto_min_us`, 200 ms, so the timeout is never below SRTT + 200 ms.
 //! - 5: the timer is restarted when the first segment is retransmitted, and on a SACK for data that was sent before
 //!   that.
+//! - 6: the timer has the ticks of the kernel ([`super::ticks`]): it expires up to 8 ms later, from 252 ms on up to 36 ms
+//!   later.
 //!
 //! RFC 6298 §2.4 requires a timeout of at least one second; Linux instead adds at least 200 ms to SRTT.
 
@@ -19,10 +21,11 @@ use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Record, SegId};
 use reknit_tcp::seams::{Plugin, RtoEstimator};
 use reknit_tcp::seq::Offset;
-use reknit_units::Duration;
+use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ticks::expiry;
 use crate::part::{Algorithm, Part};
 
 /// Parameters.
@@ -141,6 +144,11 @@ impl RtoEstimator for Rto {
 
     fn srtt(&self) -> Option<Duration> {
         self.estimate.map(|e| e.srtt)
+    }
+
+    /// Rule 6.
+    fn expires(&self, now: Instant, timeout: Duration) -> Instant {
+        expiry(now, now + timeout)
     }
 
     fn restarts_on_retransmission(&self) -> bool {

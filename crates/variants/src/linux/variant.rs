@@ -13,7 +13,7 @@
 //!
 //! **Rules.** Each file lists its own, with the section of the RFC or with what was observed of the kernel.
 //!
-//! **Departures.** Each file lists its own. Timers are exact; those of the kernel have ticks of 4 ms.
+//! **Departures.** Each file lists its own.
 //!
 //! **Reproduces.** `kernel:cubic` of the testbed. `docs/fidelity.md` shows how closely.
 //!

@@ -184,7 +184,8 @@ impl CongestionControl for Bbr {
 
     fn pacing(&self, cx: &Context<'_>) -> Option<Pacing> {
         let is_first_flight = cx.board.next_id() < SegId(u64::from(INITIAL_CWND.0));
-        (!is_first_flight).then(|| Pacing { rate: self.pacing_rate(cx), quantum: self.quantum(cx) })
+        let (rate, quantum) = (self.pacing_rate(cx), self.quantum(cx));
+        (!is_first_flight).then_some(Pacing { rate, quantum, repairs_alone: true })
     }
 
     fn wants_rate_samples(&self) -> bool {

@@ -15,7 +15,7 @@
 //! **Rules.** There is one file for each part of the model: `bandwidth.rs` (§4.1.1), `aggregation.rs`, `policer.rs`,
 //! `startup.rs` (§4.3.2, §4.3.3), `probe_bw.rs` (§4.3.4), `probe_rtt.rs` (§4.1.2, §4.3.5), `control.rs` (§4.2).
 //! Quantities are in segments, as in Linux. As there, duplicates that a DSACK reports count as delivered: the path has
-//! carried them.
+//! carried them. Each retransmission is paced on its own (observed).
 //!
 //! **Departures.** The phase in which ProbeBW begins is computed from a seed and the bytes delivered. An expired
 //! minimum RTT is replaced even by a sample that a delayed ACK may have lengthened; Linux skips such samples. The other

@@ -208,7 +208,7 @@ impl CongestionControl for Bbr {
     }
 
     fn pacing(&self, cx: &Context<'_>) -> Option<Pacing> {
-        Some(Pacing { rate: self.pacing_rate(cx), quantum: self.send_quantum(cx) })
+        Some(Pacing { rate: self.pacing_rate(cx), quantum: self.send_quantum(cx), repairs_alone: false })
     }
 
     fn wants_rate_samples(&self) -> bool {
