@@ -54,31 +54,31 @@ vector!(three_sacked_segments_mean_a_loss_before_reordering_was_seen, |isn| {
 vector!(fewer_wait_for_a_quarter_of_the_smallest_rtt, |isn| {
     let mut s = sent(isn, 10);
     assert!(!s.at(200).pass_all([2, 3]).contains(&1));
-    // 100 ms and a quarter of it after the transmission, and two ticks of 1 ms.
-    assert_eq!(s.at(226).sent(), NOTHING);
-    assert_eq!(s.at(227).sent(), [1]);
+    // 100 ms and a quarter of it after the transmission, and 2 ms; in the tick after that.
+    assert_eq!(s.at(231).sent(), NOTHING);
+    assert_eq!(s.at(232).sent(), [1]);
 });
 
 vector!(after_reordering_was_seen_the_number_means_nothing, |isn| {
     let mut s = sent(isn, 10);
     s.at(200).pass_all([2, 3, 1]);
     assert!(!s.pass_all([5, 6, 7, 8, 9, 10]).contains(&4));
-    assert_eq!(s.at(227).sent().first(), Some(&4));
+    assert_eq!(s.at(232).sent().first(), Some(&4));
 });
 
 vector!(a_dsack_adds_a_quarter_of_the_smallest_rtt, |isn| {
     let mut s = sent(isn, 10);
     s.at(200).pass_all([2, 3, 1, 5, 6]);
     // The original of 4 arrives after the retransmission; the copy is reported as a duplicate.
-    assert!(s.at(227).sent().contains(&4));
+    assert!(s.at(232).sent().contains(&4));
     s.at(240).pass(4);
-    s.at(327).pass(4);
+    s.at(332).pass(4);
     // No segment has an RTT below 100 ms.
-    let new = s.at(430).pass_the_rest();
-    s.at(530).pass_all(new[1..=3].iter().copied());
+    let new = s.at(435).pass_the_rest();
+    s.at(535).pass_all(new[1..=3].iter().copied());
     // Half of 100 ms instead of a quarter.
-    assert!(!s.at(581).sent().contains(&new[0]));
-    assert!(s.at(582).sent().contains(&new[0]));
+    assert!(!s.at(587).sent().contains(&new[0]));
+    assert!(s.at(588).sent().contains(&new[0]));
 });
 
 // `tcp_reordering` and `tcp_max_reordering`: `linux/reordering.rs`.
@@ -230,23 +230,25 @@ vector!(recovery_ends_with_ssthresh, |isn| {
 
 vector!(a_probe_sends_new_data_after_two_srtt, |isn| {
     let mut s = sent(isn, 10);
-    assert_eq!(s.at(301).sent(), NOTHING);
-    assert_eq!(s.at(302).sent(), [11]);
+    // 100 ms, twice the RTT, and 2 ms; in the tick after that.
+    assert_eq!(s.at(307).sent(), NOTHING);
+    assert_eq!(s.at(308).sent(), [11]);
 });
 
 vector!(without_new_data_a_probe_repeats_the_last_segment, |isn| {
     let mut s = limited(isn, 5, 100);
-    assert_eq!(s.at(301).sent(), NOTHING);
-    assert_eq!(s.at(302).sent(), [5]);
-    // The timer of 300 ms starts again.
-    assert_eq!(s.at(601).sent(), NOTHING);
-    assert_eq!(s.at(602).sent().first(), Some(&1));
+    assert_eq!(s.at(307).sent(), NOTHING);
+    assert_eq!(s.at(308).sent(), [5]);
+    // The timer of 300 ms starts again. It expires at the next multiple of eight ticks.
+    assert_eq!(s.at(639).sent(), NOTHING);
+    assert_eq!(s.at(640).sent().first(), Some(&1));
 });
 
 vector!(a_probe_for_a_single_segment_waits_for_its_delayed_ack, |isn| {
     let mut s = limited(isn, 1, 400);
-    assert_eq!(s.at(400 + 999).sent(), NOTHING);
-    assert_eq!(s.at(400 + 1000).sent(), [1]);
+    // After 1000 ms, at the next multiple of eight ticks.
+    assert_eq!(s.at(1407).sent(), NOTHING);
+    assert_eq!(s.at(1408).sent(), [1]);
 });
 
 // RTO: `tcp_rto_min_us`, `linux/rto.rs`.
