@@ -25,6 +25,8 @@ def kept(store: Path) -> dict[Path, int]:
         (["rr-tcp", "R99"], "R99: no such experiment of rr-tcp; allowed are R"),
         (["list", "nope"], "nope: no such paper; allowed are yang"),
         (["--quick", "--full"], "not allowed with argument"),
+        (["--more-seeds", "R4,nope"], "--more-seeds nope: no such paper or experiment (see `reknit papers list`)"),
+        (["--full-for", "nope"], "--full-for nope: no such paper or experiment (see `reknit papers list`)"),
         (["--fast"], "unrecognized arguments: --fast (see `reknit papers --help`)"),
     ],
 )

@@ -108,6 +108,51 @@ def run_twice(tier: Tier) -> dict[str, tuple[int, int]]:
     return {id: (first[id].table["seed"].n_unique(), then[id].table["seed"].n_unique()) for id in "ABC"}
 
 
+@pytest.mark.parametrize(
+    ("more_seeds", "seeds"), [(None, [20, 20]), (["test"], [20, 20]), (["A"], [20, 2]), ([], [2, 2])]
+)
+def test_more_seeds_only_where_asked(
+    monkeypatch: pytest.MonkeyPatch, more_seeds: list[str] | None, seeds: list[int]
+) -> None:
+    """For all papers and experiments by default, or for some of them, or for none."""
+    paper = Paper("test", "", "")
+    for id in "AB":
+        paper.experiment(id, figure="", title="", reports="")(noisy)
+    about = [
+        replace(CLAIM, id=id, experiments=(id,), gate=CLAIM.gate.replace('"Y"', f'"{id}"'), effect=None, measure=())
+        for id in "AB"
+    ]
+    monkeypatch.setattr(_stability, "claims", lambda: about)
+    lab = Lab([paper], DEFAULT, more_seeds=more_seeds)
+    assert [verdict.seeds for verdict in _stability.decided(lab, ["A", "B"])] == seeds
+
+
+def noisy(lab: Lab) -> Result:
+    """Make a result whose condition is met with every second seed."""
+    rows = [
+        {"variant": variant, "x": "all", "seed": seed, "y": y}
+        for seed in range(1, 1 + lab.enough(2))
+        for variant, y in (("sack", 1.0), ("dsack_r", 0.4 + 1.2 * (seed % 2)))
+    ]
+    return Result(points=("all",), table=pl.DataFrame(rows))
+
+
+def test_some_experiments_at_the_full_tier() -> None:
+    """Those of the papers and experiments that are named, and only those; a figure follows the runs that it shows."""
+    paper = Paper("test", "", "")
+
+    def sweep(lab: Lab) -> Result:
+        return lab.sweep(lambda _: {}, [0, 1, 2, 3, 4, 5], ["sack"], duration_s=1000, seeds=30)
+
+    for id, body in (("A", sweep), ("B", lambda lab: lab.result("A")), ("C", sweep), ("D", lambda _: Result())):
+        paper.experiment(id, figure="", title="", reports="")(body)
+    for full_for, whole in (((), "D"), (["A"], "ABD"), (["test"], "ABCD")):
+        lab = Lab([paper], DEFAULT, dry=True, full_for=full_for)
+        lab.run("ABCD")
+        assert "".join(filter(lab.is_whole, "ABCD")) == whole
+        assert lab.tier == lab.base == DEFAULT
+
+
 def test_sets_of_seeds_are_disjoint() -> None:
     """The first seed of each set is more than any set's number of seeds after that of the one before."""
     assert min(b - a for a, b in pairwise(_stability.FIRST_SEEDS)) >= 1000
@@ -123,6 +168,10 @@ def test_unstable_outcomes_are_named() -> None:
     assert _stability.unstable([{"a": sure}, {"a": sure}]) == []
     assert _stability.unstable([{"a": sure}, {"a": unsure}]) == []
     assert _stability.unstable([{"a": sure}, {"a": other}]) == ["a: reproduced, contradicted"]
+    assert _stability.undecided([{"a": sure, "b": unsure}, {"a": unsure, "b": sure}]) == [
+        "undecided with seeds from 1: 1: b",
+        "undecided only with others: 1: a",
+    ]
 
 
 def test_every_weak_condition_is_marked() -> None:

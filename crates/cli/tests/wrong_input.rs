@@ -66,6 +66,15 @@ fn a_path_without_time() {
 }
 
 #[test]
+fn an_outage_of_a_whole_burst_is_no_path_without_time() {
+    let link = "[[forward]]\nkind = \"link\"\ndelay = \"5 ms\"\n";
+    let outage = "[[forward]]\nkind = \"script\"\nrules = [{ from = \"0 s\", to = \"2 s\", action = \"drop\" }]\n";
+    let path = file("outage", &format!("{link}{outage}"));
+    let output = reknit(&["simulate", "--path", &path, "--duration", "5s"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn a_rate_of_zero() {
     let path = file("zero", "[[forward]]\nkind = \"multipath\"\npaths = [{ rate = \"0 bit/s\" }]\n");
     assert_says(&["compare", "--path", &path], &["forward[0].paths[0].rate: must be more than 0 (multipath stage)"]);

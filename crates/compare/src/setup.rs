@@ -117,13 +117,20 @@ impl ScenarioOptions {
 
 /// Refuses a path on which data arrives without any delay: its simulation would never end.
 fn takes_time(profile: &Profile) -> Result<(), Error> {
-    let train = Train { packets: 1000, size: Bytes(1500), gap: Duration::ZERO };
-    let is_instant = |direction| train.through(profile, direction, 1).delay_quantile(1.0).is_zero();
-    if [Direction::Forward, Direction::Reverse].into_iter().all(is_instant) {
+    if [Direction::Forward, Direction::Reverse].into_iter().all(|direction| is_instant(profile, direction)) {
         let message = "data takes no time on this path, or on the same path without reordering; add a link";
         return Err(InputError::new(&profile.name, format!("{message} with a `rate` or a `delay`")).into());
     }
     Ok(())
+}
+
+/// An outage may lose a whole burst. Then the packets of a slower train show how long the path takes.
+fn is_instant(profile: &Profile, direction: Direction) -> bool {
+    let found = [Duration::ZERO, Duration::from_secs(1)].into_iter().find_map(|gap| {
+        let arrived = Train { packets: 1000, size: Bytes(1500), gap }.through(profile, direction, 1);
+        (arrived.lost() < 1000).then_some(arrived)
+    });
+    found.is_none_or(|arrived| arrived.delay_quantile(1.0).is_zero())
 }
 
 /// Warnings about a path and about the user's own variants.

@@ -93,6 +93,8 @@ class Verdict:
         What was missing, if the claim was not evaluated.
     number : str or None
         Whether the published value is met; None if there is none or it was not evaluated.
+    number_share : float or None
+        The fraction of resamples of the seeds that meet the published value; None if there is one seed only.
     effect : Interval or None
         The effect in the direction of the claim.
     agreement : float or None
@@ -112,6 +114,7 @@ class Verdict:
     outcome: Outcome
     reason: str
     number: Number | None
+    number_share: float | None
     effect: _statistics.Interval | None
     agreement: float | None
     measured: tuple[Measured, ...]
@@ -162,11 +165,13 @@ def _judge(claim: Claim, evidence: Evidence, others: Mapping[str, Evidence], nam
     agreement = lowest = _agreement(claim.gate, met, evidence, seeds)
     effect = _effect(claim, evidence, seeds, named) if met is not None and claim.effect else None
     number: Number | None = None
+    share: float | None = None
     if claim.strict is not None and strict is not None:
         number = "met" if strict else "missed"
         stable = _agreement(claim.strict, strict, evidence, seeds)
         if stable is not None:
             lowest = min(stable, 1.0 if lowest is None else lowest)
+            share = stable if strict else 1 - stable
             number = number if stable >= AGREEMENT else "undecided"
     read = {reading: _is_met(claim.gate, other)[0] for reading, other in others.items()}
     exact = {reading: _is_met(claim.strict, other)[0] for reading, other in others.items()} if claim.strict else {}
@@ -175,6 +180,7 @@ def _judge(claim: Claim, evidence: Evidence, others: Mapping[str, Evidence], nam
         _outcome(claim, met, number == "met", effect, agreement),
         reason,
         number,
+        share,
         effect,
         lowest,
         _measure(claim, evidence, seeds, named) if met is not None else (),

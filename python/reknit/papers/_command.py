@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
+    from reknit._workers import Executor
     from reknit.papers._frame import Experiment, Tier
+    from reknit.papers._lab import Lab
 
 NEEDED = ("polars", "matplotlib", "jinja2", "scipy")
 OK, FAILED, USAGE = 0, 1, 2
@@ -95,14 +97,26 @@ def _parser() -> argparse.ArgumentParser:
         "--summary", type=Path, metavar="DIR", help="also write a summary in Markdown and a few figures here"
     )
     parser.add_argument(
+        "--full-for",
+        type=_names,
+        default=[],
+        metavar="LIST",
+        help="run these papers and experiments, separated by commas, as with --full, and the others not",
+    )
+    parser.add_argument(
         "--more-seeds",
-        type=lambda text: [name for name in text.split(",") if name != "none"],
+        type=_names,
         metavar="LIST",
         help="where an outcome depends on the choice of seeds, add seeds only for these papers and experiments, "
         "separated by commas, or for 'none' [all]",
     )
     parser.add_argument("--first-seed", type=int, default=1, metavar="N", help="seeds are N, N + 1, ... [%(default)s]")
     return parser
+
+
+def _names(text: str) -> list[str]:
+    """Split a list of papers and experiments."""
+    return [name for name in text.split(",") if name not in ("", "none")]
 
 
 def _tier(asked: argparse.Namespace) -> Tier:
@@ -112,30 +126,52 @@ def _tier(asked: argparse.Namespace) -> Tier:
 
 
 def _run(asked: argparse.Namespace) -> int:
-    from reknit.papers import _overview, _report, _scores, _stability, _summary, experiments, papers
-    from reknit.papers._lab import Lab
+    from reknit.papers import _overview, _report, _scores, _stability, _summary
 
     tier = _tier(asked)
     if asked.first_seed < 1:
         raise _WrongError(f"--first-seed {asked.first_seed}: must be at least 1")
-    chosen = _chosen(asked.what, tier)
-    if unknown := set(asked.more_seeds or ()) - {*papers(), *experiments()}:
-        raise _WrongError(f"--more-seeds {min(unknown)}: no such paper or experiment (see `reknit papers list`)")
+    chosen = [experiment.id for experiment in _chosen(asked.what, tier)]
+    _check_names(asked)
     began = time.monotonic()
-    with Lab(
-        papers().values(), tier, asked.store, told=_tell, first_seed=asked.first_seed, more_seeds=asked.more_seeds
-    ) as lab:
-        verdicts = _stability.decided(lab, [experiment.id for experiment in chosen])
-        results = lab.run(experiment.id for experiment in chosen)
+    with _lab(asked, tier, asked.full_for) as lab:
+        verdicts = _stability.decided(lab, chosen)
+        results = lab.run(chosen)
         _tell("overview")
         overview = None if asked.what else _overview.overview(lab)
         shown = _report.write(asked.out, lab, results, verdicts, overview)
         if asked.summary is not None:
-            _summary.write(asked.summary, lab, results, shown, overview)
+            reduced = _stability.decided(_lab(asked, tier, (), lab.executor), chosen) if asked.full_for else []
+            _summary.write(asked.summary, lab, results, shown, overview, reduced)
     _tell(f"{len(chosen)} experiments in {time.monotonic() - began:.0f} s", last=True)
     print(_scores.summary(shown))
     print(f"report: {asked.out}")
     return OK
+
+
+def _lab(asked: argparse.Namespace, tier: Tier, full_for: Sequence[str], executor: Executor | None = None) -> Lab:
+    from reknit.papers import papers
+    from reknit.papers._lab import Lab
+
+    return Lab(
+        papers().values(),
+        tier,
+        asked.store,
+        executor,
+        _tell,
+        first_seed=asked.first_seed,
+        more_seeds=asked.more_seeds,
+        full_for=full_for,
+    )
+
+
+def _check_names(asked: argparse.Namespace) -> None:
+    """Raise `_WrongError` if a list of papers and experiments has an unknown name."""
+    from reknit.papers import experiments, papers
+
+    for option, names in (("--more-seeds", asked.more_seeds), ("--full-for", asked.full_for)):
+        if unknown := set(names or ()) - {*papers(), *experiments()}:
+            raise _WrongError(f"{option} {min(unknown)}: no such paper or experiment (see `reknit papers list`)")
 
 
 def _stability(asked: argparse.Namespace) -> int:
@@ -144,12 +180,13 @@ def _stability(asked: argparse.Namespace) -> int:
 
     tier = _tier(asked)
     chosen = _chosen(asked.what[1:], tier)
-    lines = _stability.compare(tier, [experiment.id for experiment in chosen], asked.store, _tell)
+    _check_names(asked)
+    ids = [experiment.id for experiment in chosen]
+    lines, unstable = _stability.compare(tier, ids, asked.store, _tell, asked.more_seeds)
     _tell("", last=True)
-    print("\n".join(lines))
-    unstable = len(lines) - len(_stability.FIRST_SEEDS)
-    print(f"{unstable} outcomes depend on the choice of seeds without being called undecided")
-    return OK if unstable == 0 else FAILED
+    print("\n".join([*lines, *unstable]))
+    print(f"{len(unstable)} outcomes depend on the choice of seeds without being called undecided")
+    return FAILED if unstable else OK
 
 
 def _chosen(what: Sequence[str], tier: Tier) -> list[Experiment]:

@@ -15,7 +15,7 @@ import polars as pl
 import reknit
 from reknit import _workers
 from reknit.papers import _metrics
-from reknit.papers._frame import DEFAULT, FIXED, Paper, Point, Result, Tier, key
+from reknit.papers._frame import DEFAULT, FIXED, FULL, Paper, Point, Result, Tier, key
 from reknit.papers._labels import Variant, canonical, variant
 
 Scenario = Mapping[str, Any]
@@ -41,6 +41,11 @@ class Extent:
     seeds: tuple[int, int]
     points: tuple[int, int]
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether nothing was left out."""
+        return all(here >= there for here, there in (self.duration or (0, 0), self.seeds, self.points))
+
 
 class Lab:
     """Runs experiments, each once.
@@ -59,9 +64,15 @@ class Lab:
         Called with a line of text for each step.
     more_seeds : collection of str, optional
         Papers and experiments that get more seeds where an outcome depends on the choice of seeds; None: all.
+    full_for : collection of str
+        Papers and experiments that run at the full tier, whatever the tier of the others.
+    interpret : bool
+        Whether `run` also runs other interpretations of the papers.
 
     Attributes
     ----------
+    base : Tier
+        The tier of all experiments that `full_for` does not name.
     reading : str or None
         The interpretation of the paper that the experiment must use; None is the default.
     planned : list of tuple
@@ -81,12 +92,15 @@ class Lab:
         dry: bool = False,
         first_seed: int = 1,
         more_seeds: Collection[str] | None = None,
+        full_for: Collection[str] = (),
+        interpret: bool = True,
     ) -> None:
         """Start without results; with ``dry``, only count the runs."""
         papers = list(papers)
         self.experiments = {id: experiment for paper in papers for id, experiment in paper.experiments.items()}
         self.units = [unit for paper in papers for unit in paper.units.values()]
-        self.tier, self.store = tier, store
+        self.base, self.full_for, self.store = tier, full_for, store
+        self.interpret = interpret and tier.name != "quick"
         self.executor, self.told, self.dry = executor, told, dry
         self.first_seed, self.more_seeds = first_seed, more_seeds
         self.reading: str | None = None
@@ -114,6 +128,18 @@ class Lab:
             for process in at_work:
                 process.terminate()
         self._stack.close()
+
+    @property
+    def tier(self) -> Tier:
+        """The tier of the current experiment; outside of experiments, that of most."""
+        if self._open and self._is_among(self._open[-1].partition("@")[0], self.full_for):
+            return FULL
+        return self.base
+
+    def is_whole(self, id: str) -> bool:
+        """Return whether an experiment ran with the paper's durations, seeds and points."""
+        shown = self._shows.get(id, set()) - {id}
+        return all(extent.is_whole for extent in self.extents.get(id, ())) and all(map(self.is_whole, shown))
 
     def result(self, id: str) -> Result:
         """Run an experiment, or return its result if it has already run; experiments may call this for others."""
@@ -146,7 +172,7 @@ class Lab:
             All results so far, including those of experiments that these needed.
         """
         for id in ids:
-            for reading in [None, *(self.experiments[id].readings if self.tier.name != "quick" else ())]:
+            for reading in [None, *(self.experiments[id].readings if self.interpret else ())]:
                 self.reading = reading
                 self.result(id)
         self.reading = None
@@ -258,8 +284,10 @@ class Lab:
 
     def may_deepen(self, id: str) -> bool:
         """Return whether an experiment may get more seeds."""
-        wanted = self.more_seeds
-        return id in self.experiments and (wanted is None or bool({id, self.experiments[id].paper} & set(wanted)))
+        return id in self.experiments and (self.more_seeds is None or self._is_among(id, self.more_seeds))
+
+    def _is_among(self, id: str, names: Collection[str]) -> bool:
+        return bool({id, self.experiments[id].paper} & set(names))
 
     def enough(self, seeds: int) -> int:
         """Return how many seeds the current experiment gets, if not for its outcomes it would get ``seeds``."""

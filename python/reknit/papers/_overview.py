@@ -40,13 +40,17 @@ UNFAIR = 1.1
 REFERENCE = "two-paths-50ms"
 """The cost under loss is measured on this path without reordering: 10 Mbit/s, 100 ms round trip."""
 
+WORKS = 0.8
+"""A cure works on a path if it keeps at least this share of the goodput without reordering."""
+
 PROPERTIES = {
     "spurious_1000": "spurious retransmissions per 1000 packets",
     "burst_max": "largest burst per ACK, packets",
     "cwnd_mean": "mean window, bytes",
     "rto_over_rtt99": "mean RTO / 99th percentile of the RTT",
+    "reorder_state_bytes": "state for reordering, bytes",
 }
-"""The properties of the survey's Table 2, measured on its path."""
+"""The properties of the survey's Table 2 and the size of the state, measured on the survey's path."""
 
 
 @dataclass(frozen=True)
@@ -79,23 +83,29 @@ class Overview:
         lossless, ranked = self.kept[0.0], _ranked()
         mean = {v: fmean(lossless[path][v] for path in lossless) for v in ranked}
         most = max(mean, key=lambda v: mean[v])
-        worst = min(lossless, key=lambda path: lossless[path][most])
         plain = fmean(lossless[path]["sack"] for path in lossless)
-        priced = self.price[LOSSES[-1]]
-        dearest = min(ranked, key=lambda v: priced[v])
-        safe = max(ranked, key=lambda v: min(lossless[path][v] for path in lossless))
+        cures = {v: sum(self.works(path, v) for path in lossless) for v in ranked}
+        widest = max(cures.values())
         told = [
-            f"On average over these paths, plain SACK keeps {plain:.0%} of its goodput without reordering.",
-            f"{most} keeps the most, {mean[most]:.0%} on average and {lossless[worst][most]:.0%} on its worst path "
-            f"({PATHS[worst][0]}); the best worst case is that of {safe}, "
-            f"{min(lossless[path][safe] for path in lossless):.0%}.",
-            f"At 1% loss without reordering, {most} has {priced[most]:.0%} of SACK's goodput, {dearest} the least, "
-            f"{priced[dearest]:.0%}.",
+            f"On average over these paths, plain SACK keeps {plain:.0%} of its goodput without reordering; {most} "
+            f"keeps the most, {mean[most]:.0%}.",
+            f"Works on the most paths, {widest} of {len(lossless)}: "
+            f"{', '.join(v for v in ranked if cures[v] == widest)}.",
         ]
-        greedy = [v for v in ranked if any(self.is_unfair(loss, v) for loss in LOSSES[1:])]
-        if greedy:
-            told.append(f"Unfair to SACK under loss: {', '.join(greedy)}.")
         return [sentence.replace("%", "\N{NO-BREAK SPACE}%") for sentence in told]
+
+    def cures(self, path: str) -> list[str]:
+        """List the variants that work on a path, best first; if none does, those that none is better than."""
+        ranked = sorted(_ranked(), key=lambda v: -self.kept[0.0][path][v])
+        return [v for v in ranked if self.works(path, v)] or [v for v in ranked if self.is_best(path, v)]
+
+    def works(self, path: str, variant: str) -> bool:
+        """Return whether a variant keeps most of the goodput on a path."""
+        return self.kept[0.0][path][variant] >= WORKS
+
+    def ever_unfair(self, variant: str) -> bool:
+        """Return whether a variant is unfair to SACK at some loss."""
+        return any(self.is_unfair(loss, variant) for loss in LOSSES[1:])
 
     def is_unfair(self, loss: float, variant: str) -> bool:
         """Return whether a variant takes much more than SACK where packets are lost and none is late."""
@@ -116,7 +126,7 @@ def _ranked() -> list[str]:
 
 def overview(lab: Lab) -> Overview:
     """Run short comparisons."""
-    seeds = 1 if lab.tier.name == "quick" else SEEDS
+    seeds = 1 if lab.base.name == "quick" else SEEDS
     kept: dict[float, dict[str, dict[str, float]]] = {loss: {} for loss in LOSSES}
     reach: dict[float, dict[str, dict[str, float]]] = {loss: {} for loss in LOSSES}
     for path, (_, duration) in PATHS.items():

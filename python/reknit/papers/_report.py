@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,7 +17,7 @@ from markupsafe import Markup
 import reknit
 from reknit.papers import _overview, _scores, _svg, papers
 from reknit.papers._claims import CHECKED, JUDGED, Claim, Measured, Verdict
-from reknit.papers._frame import Experiment, Result
+from reknit.papers._frame import ENOUGH_SEEDS, Experiment, Result
 from reknit.papers._lab import Extent, Lab
 from reknit.papers._labels import OFFICIAL, SETS
 from reknit.papers._statistics import Interval
@@ -82,7 +82,8 @@ def write(
     environment.lstrip_blocks = True
     environment.filters.update(measured=measured, interval=_interval, percent=percent, number=number, heat=heat)
     text = environment.get_template("report.html.j2").render(
-        tier=lab.tier,
+        tier=lab.base,
+        ran=ran(lab, results),
         overview=overview,
         o=_overview,
         about=variants(),
@@ -105,9 +106,9 @@ def write(
     return about
 
 
-def variants() -> dict[str, str]:
-    """Look up what each variant of the overview is."""
-    return {row["name"]: row["summary"] for row in reknit.variants().iter_rows(named=True)}
+def variants() -> dict[str, dict[str, Any]]:
+    """Look up what each variant is, where it runs, and what the other end must support."""
+    return {row["name"]: row for row in reknit.variants().iter_rows(named=True)}
 
 
 def versions() -> dict[str, str]:
@@ -123,16 +124,28 @@ def versions() -> dict[str, str]:
 
 def command(lab: Lab) -> str:
     """Write the command that reproduces this report."""
-    tier = "" if lab.tier.name == "default" else f" --{lab.tier.name}"
+    tier = "" if lab.base.name == "default" else f" --{lab.base.name}"
+    full = f" --full-for {','.join(lab.full_for)}" if lab.full_for else ""
     more = "" if lab.more_seeds is None else f" --more-seeds {','.join(lab.more_seeds) or 'none'}"
-    return f"reknit papers{tier}{more}"
+    return f"reknit papers{tier}{full}{more}"
+
+
+def ran(lab: Lab, results: Iterable[str]) -> str:
+    """Say how many experiments ran as published."""
+    ids = [id for id in results if "@" not in id]
+    whole = sum(map(lab.is_whole, ids))
+    return f"{whole} of {len(ids)} experiments ran with the papers' durations, seeds and points."
 
 
 def more_seeds(lab: Lab) -> str:
     """Say which claims got more seeds."""
-    if lab.tier.name == "quick" or (lab.more_seeds is not None and not lab.more_seeds):
+    if lab.base.name == "quick" or (lab.more_seeds is not None and not lab.more_seeds):
         return "No claim got more seeds where its outcome depends on the choice of seeds."
-    told = "Claims whose outcome depends on the choice of seeds get 20 seeds, those about medians of F-RTO 300"
+    most = max(experiment.enough_seeds for experiment in lab.experiments.values())
+    told = (
+        f"Claims whose outcome depends on the choice of seeds get at least {ENOUGH_SEEDS} seeds, "
+        f"those about medians of F-RTO {most}"
+    )
     if lab.more_seeds is None:
         return f"{told}."
     return f"{told}, in these papers and experiments only: {', '.join(lab.more_seeds)}."
@@ -188,8 +201,13 @@ def _block(lab: Lab, name: str, result: Result, verdicts: Sequence[Verdict], pic
         _numbers(result),
         [(_sentence(unit.statement), result.units[unit.name]) for unit in lab.units if unit.name in result.units],
         _curves(result),
-        list(dict.fromkeys(_extent(extent) for extent in lab.extents.get(name, ()))),
+        extents(lab, name),
     )
+
+
+def extents(lab: Lab, name: str) -> list[str]:
+    """Say what an experiment ran, beside what the paper ran."""
+    return list(dict.fromkeys(_extent(extent) for extent in lab.extents.get(name, ())))
 
 
 def _extent(extent: Extent) -> str:

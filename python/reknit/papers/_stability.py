@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from reknit.papers import papers
@@ -18,7 +18,7 @@ FIRST_SEEDS = (1, 1001, 2001, 3001)
 def decided(lab: Lab, ids: Sequence[str]) -> list[Verdict]:
     """Run experiments and judge the claims; those that depend on the choice of seeds get more seeds first."""
     verdicts = judge(claims(), lab.run(ids))
-    if lab.tier.name == "quick":
+    if lab.base.name == "quick":
         return verdicts
     deeper = {
         id
@@ -33,27 +33,45 @@ def decided(lab: Lab, ids: Sequence[str]) -> list[Verdict]:
     return judge(claims(), lab.run(ids))
 
 
-def compare(tier: Tier, ids: Sequence[str], store: Path, told: Callable[[str], object]) -> list[str]:
-    """Judge with four disjoint sets of seeds, and list the claims whose outcomes differ.
+def compare(
+    tier: Tier,
+    ids: Sequence[str],
+    store: Path,
+    told: Callable[[str], object],
+    more_seeds: Collection[str] | None = None,
+) -> tuple[list[str], list[str]]:
+    """Judge with four disjoint sets of seeds.
 
     Returns
     -------
-    list of str
-        A line for each set, and one for each claim that differs without being called undecided in any of the sets.
+    tuple of list of str
+        Lines for each set and for what is called undecided; and a line for each claim whose outcome differs without
+        being called undecided in any of the sets.
     """
     found: list[dict[str, Verdict]] = []
     lines = []
     for first in FIRST_SEEDS:
-        with Lab(papers().values(), tier, store, told=told, first_seed=first) as lab:
+        with Lab(
+            papers().values(), tier, store, told=told, first_seed=first, more_seeds=more_seeds, interpret=False
+        ) as lab:
             verdicts = [verdict for verdict in decided(lab, ids) if verdict.outcome != "not evaluated"]
         found.append({verdict.claim.id: verdict for verdict in verdicts})
         lines.append(f"seeds from {first}: " + "; ".join(scores(verdicts).sentences))
-    return lines + unstable(found)
+    return [*lines, *undecided(found)], unstable(found)
 
 
-def unstable(found: Iterable[dict[str, Verdict]]) -> list[str]:
+def undecided(found: Sequence[Mapping[str, Verdict]]) -> list[str]:
+    """List the claims that are called undecided, with the first set of seeds and with others only."""
+    sets = [[id for id, v in verdicts.items() if "undecided" in (v.outcome, v.number)] for verdicts in found]
+    others = dict.fromkeys(id for ids in sets[1:] for id in ids if id not in sets[0])
+    return [
+        f"undecided with seeds from {FIRST_SEEDS[0]}: {len(sets[0])}: {', '.join(sets[0]) or 'none'}",
+        f"undecided only with others: {len(others)}: {', '.join(others) or 'none'}",
+    ]
+
+
+def unstable(found: Sequence[Mapping[str, Verdict]]) -> list[str]:
     """List the claims whose outcome differs between the sets although each set decides it."""
-    found = list(found)
     lines = []
     for id in found[0]:
         outcomes = [verdicts[id].outcome for verdicts in found if id in verdicts]

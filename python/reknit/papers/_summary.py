@@ -20,6 +20,7 @@ def write(
     results: Mapping[str, Result],
     verdicts: Sequence[Verdict],
     overview: _overview.Overview | None,
+    reduced: Sequence[Verdict] = (),
 ) -> None:
     """Write ``results.md`` and a few figures.
 
@@ -35,23 +36,67 @@ def write(
         The outcomes of the claims.
     overview : Overview, optional
         The overview, if it was run.
+    reduced : sequence of Verdict, optional
+        The outcomes at the tier of the command, if some experiments ran at the full tier.
     """
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     parts = [
         f"<!-- Written by `{_report.command(lab)} --summary docs/papers`; do not edit. -->",
-        f"# Results of the {lab.tier.name} tier",
-        "\n".join(f"* {sentence}" for sentence in _scores.scores(verdicts).sentences),
+        "# Results",
+        _sentences(verdicts),
         _board(verdicts),
+        f"{_report.ran(lab, results)} The others are shorter: see [What was run](#what-was-run). "
         f"{_report.more_seeds(lab)} [README.md](README.md#claims) explains the outcomes.",
     ]
     if overview is not None:
-        parts += ["## Which cure works on which path, and what it costs", " ".join(overview.answers), _table(overview)]
+        parts += _overview_parts(overview)
     parts += _figures(folder, lab, results)
     numbers = [v for v in verdicts if v.number in ("missed", "undecided")]
     parts += ["## Published numbers that are missed", *_claims(numbers)]
     other = [v for v in verdicts if v.outcome in ("failed", *JUDGED[1:]) and v not in numbers]
     parts += ["## Other claims that are not reproduced", *_claims(other)]
+    if reduced:
+        parts += [f"## The full and the {lab.base.name} tier", *_tiers(lab, verdicts, reduced)]
+    parts += ["## What was run", _ran(lab, results)]
     (folder / "results.md").write_text("\n\n".join(parts) + "\n", "utf-8")
+
+
+def _sentences(verdicts: Sequence[Verdict]) -> str:
+    return "\n".join(f"* {sentence}" for sentence in _scores.scores(verdicts).sentences)
+
+
+def _tiers(lab: Lab, verdicts: Sequence[Verdict], reduced: Sequence[Verdict]) -> list[str]:
+    """Compare with the outcomes at the tier of the command."""
+    before = {verdict.claim.id: verdict for verdict in reduced}
+    told = [
+        f"Above, {', '.join(f'`{name}`' for name in lab.full_for)} ran at the full tier, which counts where the tiers "
+        f"differ. All experiments at the {lab.base.name} tier:",
+        _sentences([before[verdict.claim.id] for verdict in verdicts]),
+    ]
+    rows = [["claim", f"{lab.base.name} tier", "full tier"]]
+    for now in verdicts:
+        then = before[now.claim.id]
+        if (now.outcome, now.number) != (then.outcome, then.number):
+            rows.append([now.claim.id, _told(then), _told(now)])
+    return [*told, _markdown(rows) if len(rows) > 1 else "No outcome differs."]
+
+
+def _told(verdict: Verdict) -> str:
+    number = f", published number {verdict.number}" if verdict.number else ""
+    measured = "; ".join(_report.measured(one) for one in verdict.measured)
+    return f"{verdict.outcome}{number}" + (f": {measured}" if measured else "")
+
+
+def _ran(lab: Lab, results: Mapping[str, Result]) -> str:
+    rows = [["paper", "as published", "shorter: what was run"]]
+    for name, paper in papers().items():
+        ids = [id for id in results if id in paper.experiments]
+        whole = [id for id in ids if lab.is_whole(id)]
+        shorter = [f"{id} ({'; '.join(_report.extents(lab, id))})" for id in ids if lab.extents[id] and id not in whole]
+        shown = [id for id in ids if not lab.extents[id] and id not in whole]
+        told = [*shorter, *([f"figures of the same runs: {', '.join(shown)}"] if shown else [])]
+        rows.append([f"`{name}`", ", ".join(whole) or "none", "; ".join(told) or "none"])
+    return _markdown(rows)
 
 
 def _board(verdicts: Sequence[Verdict]) -> str:
@@ -69,28 +114,67 @@ def _board(verdicts: Sequence[Verdict]) -> str:
     return _markdown(rows)
 
 
+def _overview_parts(overview: _overview.Overview) -> list[str]:
+    return [
+        "## Which cure works on which path",
+        " ".join(overview.answers),
+        _cures(overview),
+        f"Goodput relative to plain SACK on the same path without reordering and loss, mean of {overview.seeds} seeds. "
+        "*Italic*: unfair, see the costs.",
+        "## What each cure costs",
+        _costs(overview),
+        "The loss columns show goodput without reordering, relative to SACK with the same loss: more than "
+        f"{_overview.UNFAIR:.0%} is not better but unfair. The state is what a connection keeps because of reordering. "
+        f"`{_overview.LIMIT}` is the limit: the simulator tells it about each loss.",
+        "## All cures on all paths",
+        _table(overview),
+        "Bold: no cure is significantly better on this path.",
+    ]
+
+
+def _cures(overview: _overview.Overview) -> str:
+    rows = [["a path like yours", "SACK", f"cures that keep at least {_overview.WORKS:.0%}, best first"]]
+    for path, (about, _) in _overview.PATHS.items():
+        kept = overview.kept[0.0][path]
+        there = [
+            f"*{v}* {kept[v]:.0%}" if overview.ever_unfair(v) else f"{v} {kept[v]:.0%}" for v in overview.cures(path)
+        ]
+        best = "" if overview.works(path, overview.cures(path)[0]) else "none; best: "
+        rows.append([about, f"{kept['sack']:.0%}", best + ", ".join(there)])
+    return _markdown(rows)
+
+
+def _costs(overview: _overview.Overview) -> str:
+    about = _report.variants()
+    losses = [f"at {100 * loss:g} % loss" for loss in _overview.LOSSES[1:]]
+    rows = [["cure", *losses, "state, bytes", "runs at", "the other end needs"]]
+    for variant in _overview.VARIANTS:
+        state = overview.properties[variant]["reorder_state_bytes"]
+        rows.append(
+            [
+                f"[{variant}](../algorithms/{variant}.md)",
+                *(
+                    f"{overview.price[loss][variant]:.0%}{', unfair' if overview.is_unfair(loss, variant) else ''}"
+                    for loss in _overview.LOSSES[1:]
+                ),
+                "" if state is None else _report.number(state),
+                about[variant]["side"],
+                about[variant]["peer_needs"],
+            ]
+        )
+    return _markdown(rows)
+
+
 def _table(overview: _overview.Overview) -> str:
     lossless = overview.kept[0.0]
-    rows = [
-        ["variant", *(about for about, _ in _overview.PATHS.values())]
-        + [f"no reordering, {100 * loss:g} % loss" for loss in _overview.LOSSES[1:]]
-    ]
+    rows = [["cure", *(about for about, _ in _overview.PATHS.values())]]
     for variant in _overview.VARIANTS:
         cells = []
         for path in _overview.PATHS:
             cell = f"{lossless[path][variant]:.0%}"
             cells.append(f"**{cell}**" if overview.is_best(path, variant) else cell)
-        for loss in _overview.LOSSES[1:]:
-            unfair = ", unfair" if overview.is_unfair(loss, variant) else ""
-            cells.append(f"{overview.price[loss][variant]:.0%}{unfair}")
-        rows.append([f"[{variant}](../algorithms/{variant}.md)", *cells])
-    told = (
-        f"Goodput relative to plain SACK on the same path without reordering and loss, mean of {overview.seeds} seeds. "
-        "Bold: no variant is significantly better. The last columns are the price under loss, relative to SACK with "
-        f"the same loss: more than {_overview.UNFAIR:.0%} is not better but unfair. `{_overview.LIMIT}` is the limit: "
-        "the simulator tells it about each loss."
-    )
-    return _markdown(rows) + "\n\n" + told
+        rows.append([variant, *cells])
+    return _markdown(rows)
 
 
 def _figures(folder: Path, lab: Lab, results: Mapping[str, Result]) -> list[str]:
@@ -112,7 +196,7 @@ def _claims(verdicts: Sequence[Verdict]) -> list[str]:
     found = []
     for verdict in verdicts:
         claim = verdict.claim
-        number = f", published number {verdict.number}" if verdict.number else ""
+        number = _number(verdict)
         seeds = f", {verdict.seeds} seeds" if verdict.seeds > 1 else ""
         measured = "; ".join(_report.measured(one) for one in verdict.measured)
         lines = [
@@ -122,6 +206,15 @@ def _claims(verdicts: Sequence[Verdict]) -> list[str]:
         ]
         found.append(" ".join(lines))
     return found
+
+
+def _number(verdict: Verdict) -> str:
+    """Say whether the published number is met, and if it is not, how often resamples of the seeds meet it."""
+    if verdict.number is None:
+        return ""
+    share = verdict.number_share
+    often = "" if share is None or verdict.number == "met" else f", met in {_report.percent(share)} of resamples"
+    return f", published number {verdict.number}{often}"
 
 
 def _markdown(rows: Sequence[Sequence[str]]) -> str:

@@ -67,6 +67,13 @@ def test_figure_1_is_as_published(lab: Lab) -> None:
     assert found["t_dsack"] == pytest.approx(1.45, abs=0.05)
 
 
+def test_samples_are_most_of_the_state() -> None:
+    """A thousand samples take 8000 bytes, as the explanation of rr-4.1.3-1 says; what else grows is small."""
+    empty = reknit.simulate("rr-tcp", "rr-taes", duration="1 s", in_order=True).totals
+    full = reknit.simulate("rr-tcp", "rr-taes", duration="60 s", set={"forward.delays.probability": 0.3}).totals
+    assert 8000 <= full["reordering_state_bytes"] - empty["reordering_state_bytes"] <= 8192
+
+
 def test_the_network_is_the_built_in_path() -> None:
     """The network of the experiments with P = 50 ms gives the same run as rr-tcp."""
     ours = {**dumbbell(0.05, lost(0), delayed(0.1, normal(0.025, 0.008))), "duration": "20 s"}

@@ -20,9 +20,11 @@ LINUX = {
     "min_rto": "200 ms",
     "rto_tick": "10 ms",
     "rtt_samples": "per-ack",
+    "user_timeout": "20 min",
 }
 """Both ends, as in Linux 2.4 (our choice): initial window of two segments, at most three segments per ACK, minimum RTO
-of 200 ms, an RTT sample from every ACK; no DSACK, which Eifel did not use in 2000."""
+of 200 ms, an RTT sample from every ACK; a connection ends after 15 retransmissions of a segment, about 20 minutes; no
+DSACK, which Eifel did not use in 2000."""
 
 
 def queue(packets: int = 13) -> dict[str, Any]:

@@ -22,7 +22,7 @@ PLAIN = ["rto_sack", "rto_newreno", "frto_sack", "frto_newreno"]
 EIFEL = ["eifel_sack", "eifel_newreno"]
 REPETITIONS = 30
 FAIRNESS_REPETITIONS = 20
-ENOUGH = 300
+ENOUGH = 900
 """Repetitions where the medians of 30 leave it open whether a claim is met: they cost little."""
 LONGEST_S = 20_000
 """Longer than any transfer; each ends by itself."""

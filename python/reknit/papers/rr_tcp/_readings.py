@@ -22,12 +22,14 @@ READINGS = {
     "holes with at least dupthresh segments SACKed above them (RFC 6675)",
     "instant": "after a spurious reduction Blanton and Allman's schemes restore the window at once, as RR-TCP does; by "
     "default they restore it by slow start, as the survey says (5.1.3)",
+    "unrestored": "after a spurious reduction Blanton and Allman's schemes do not restore the window",
 }
 _TCP: dict[str, dict[str, Any]] = {
     "uncapped": {"max_window_caps": "cwnd"},
     "per-ack": {"rtt_samples": "per-ack"},
     "any-hole": {"retransmit": "any-hole"},
 }
+_RESPONSES = {"instant": "instant", "unrestored": "none"}
 ADAPTIVE = ("dsack_ta", "dsack_taes", "dsack_hg")
 
 
@@ -50,6 +52,6 @@ def _curve(label: str, reading: str | None) -> Variant:
     name = f"{label.replace('_', '-')}-{reading}"
     if reading == "bound-only" and label in ADAPTIVE:
         return changed(label, name, dup_thresh={"largest_window_exhausts": False})
-    if reading == "instant" and label.startswith("ba_"):
-        return changed(label, name, spurious_response={"algorithm": "instant"})
+    if reading in _RESPONSES and label.startswith("ba_"):
+        return changed(label, name, spurious_response={"algorithm": _RESPONSES[reading]})
     return variant(label)

@@ -65,12 +65,16 @@ def bounded(label: str, windows: float, **dup_thresh: Any) -> Variant:  # noqa: 
     "SACK (partner_sack) or RR-TCP (partner_rr); x is the fraction of packets delayed. The paper did not measure this.",
     packets=12e6,
     quick=True,
+    readings={
+        "small-windows": "windows of up to 50 packets, as in the paper's other experiments",
+        "short-queues": "queues of 5 packets instead of 100",
+    },
 )
 def fairness(lab: Lab) -> Result:
     """Measure flow A beside each kind of partner."""
     shares = [0, 0.01, 0.05]
     found = lab.sweep(
-        _shared,
+        lambda share: _shared(share, lab.reading),
         shares,
         {"partner_sack": "sack", "partner_rr": "rr-taes"},
         duration_s=1000,
@@ -91,10 +95,11 @@ def _flow_a(label: str, row: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {label: {**rest, "goodput_mbit_s": goodputs.get("A")}}
 
 
-def _shared(share: float) -> dict[str, Any]:
+def _shared(share: float, reading: str | None) -> dict[str, Any]:
     late = delayed(share, normal(0.025, 0.008))
     flows = [
         {"name": "A", "variant": "sack", "workload": "bulk"},
         {"name": "B", "start": "100 ms", "workload": "bulk"},
     ]
-    return {**dumbbell(0.05, late, window=200, queue=100), "flows": flows}
+    window, queue = 50 if reading == "small-windows" else 200, 5 if reading == "short-queues" else 100
+    return {**dumbbell(0.05, late, window=window, queue=queue), "flows": flows}

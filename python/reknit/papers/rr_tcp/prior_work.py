@@ -106,7 +106,7 @@ def _between(found: Result, low: float, high: float) -> Result:
     "probability 0.0002; all packets are lost during a burst of U[300, 400] ms.",
     packets=2e6,
     quick=True,
-    readings=OPEN,
+    readings={**OPEN, **_readings.readings("unrestored")},
 )
 def bursts_of_loss(lab: Lab) -> Result:
     """Compare INC and TA with and without bursts."""

@@ -41,9 +41,9 @@ def link_delay(lab: Lab) -> Result:
     )
 
 
-def late_and_lost(p_s: float, tcp: dict[str, Any] | None = None) -> dict[str, Any]:
+def late_and_lost(p_s: float, tcp: dict[str, Any] | None = None, loss: float = 0.006) -> dict[str, Any]:
     """Delay 1.4 % of packets by up to two round trips of the link, and lose 0.6 %."""
-    return dumbbell(p_s, lost(0.006), delayed(0.014, f"uniform(0 ms, {4000 * p_s:g} ms)"), tcp=tcp)
+    return dumbbell(p_s, lost(loss), delayed(0.014, f"uniform(0 ms, {4000 * p_s:g} ms)"), tcp=tcp)
 
 
 @paper.experiment(

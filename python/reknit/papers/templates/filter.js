@@ -27,4 +27,4 @@ async function unpack() {
 }
 unpack();
 document.querySelectorAll('a[href^="#name-"]').forEach((link) =>
-  link.addEventListener("click", () => { document.querySelector(".names").closest("details").open = true; }));
+  link.addEventListener("click", () => { document.querySelector(".names-of").open = true; }));

@@ -38,6 +38,7 @@ READINGS = {
     "patient": "the initial threshold is 40 instead of 0",
     "two-links": "each of the two paths is a separate link of 1.5 Mbit/s",
     "alternate": "packets take the two paths alternately",
+    "rare": "one of 250 packets takes the path with the longer delay, instead of half of them",
     "tick": "packets leave Dummynet's pipes only every 10 ms, the clock tick of FreeBSD 4.1",
 }
 
@@ -51,6 +52,8 @@ def scenario(delay_ms: int, point: str, loss: float, reading: str | None = None)
         split["choice"] = "round-robin"
     forward = [{"kind": "link", "name": "bottleneck", **server}, {"kind": "loss", "probability": loss}, split]
     back: list[dict[str, Any]] = [{"kind": "link", "delay": f"{delay_ms} ms", **server}]
+    if reading == "rare":
+        split["paths"] = [{**path, "weight": weight} for path, weight in zip(delays, (1, 249), strict=True)]
     if reading == "tick":
         split["tick"] = TICK
         back = [{"kind": "link", **server}, {"kind": "multipath", "paths": delays[:1], "tick": TICK}]
