@@ -282,6 +282,10 @@ class Lab:
         passed = {unit.name: bool(unit.check()) for unit in self.units if unit.experiment == id}
         return replace(found, units=found.units | passed)
 
+    def repeated(self, count: int, published: int) -> None:
+        """Record the repetitions of whole transfers that the current experiment ran one by one."""
+        self.extents[self._open[-1]] = [Extent(None, (count, published), (1, 1))]
+
     def may_deepen(self, id: str) -> bool:
         """Return whether an experiment may get more seeds."""
         return id in self.experiments and (self.more_seeds is None or self._is_among(id, self.more_seeds))

@@ -90,7 +90,7 @@ def write(
         papers=papers(),
         verdicts=shown,
         board=_scores.by_paper(shown, papers()),
-        answers=_scores.scores(shown).sentences,
+        interpreted=_scores.interpreted(shown),
         judged=JUDGED,
         outcomes=OUTCOMES,
         number_outcomes=NUMBERS,

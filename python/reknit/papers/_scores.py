@@ -65,6 +65,13 @@ def scores(verdicts: Iterable[Verdict]) -> Scores:
     return found
 
 
+def interpreted(verdicts: Iterable[Verdict]) -> str:
+    """Say how many of the published numbers that are not met are met under another interpretation of the paper."""
+    other = [verdict for verdict in verdicts if verdict.number in ("missed", "undecided")]
+    met = sum(any(verdict.numbers.values()) for verdict in other)
+    return f"Of the {len(other)} published numbers that are missed or undecided, {met} are met under an interpretation."
+
+
 def by_paper(verdicts: Sequence[Verdict], papers: Iterable[str]) -> Mapping[str, Scores]:
     """Count the verdicts of each paper; ``all`` has those of all papers."""
     return {

@@ -45,8 +45,9 @@ def write(
         "# Results",
         _sentences(verdicts),
         _board(verdicts),
-        f"{_report.ran(lab, results)} The others are shorter: see [What was run](#what-was-run). "
-        f"{_report.more_seeds(lab)} [README.md](README.md#claims) explains the outcomes.",
+        f"{_scores.interpreted(verdicts)} {_report.ran(lab, results)} The others are shorter: see "
+        f"[What was run](#what-was-run). {_report.more_seeds(lab)} [README.md](README.md#claims) explains the "
+        "outcomes.",
     ]
     if overview is not None:
         parts += _overview_parts(overview)
@@ -214,7 +215,9 @@ def _number(verdict: Verdict) -> str:
         return ""
     share = verdict.number_share
     often = "" if share is None or verdict.number == "met" else f", met in {_report.percent(share)} of resamples"
-    return f", published number {verdict.number}{often}"
+    readings = [reading for reading, met in verdict.numbers.items() if met]
+    other = f", met with interpretation {' or '.join(readings)}" if readings else ""
+    return f", published number {verdict.number}{often}{other}"
 
 
 def _markdown(rows: Sequence[Sequence[str]]) -> str:
