@@ -14,8 +14,8 @@ import sys
 
 import losses
 import paths
+import receivers
 import sharing
-import state
 import transfers
 
 from tools import GOALS, table
@@ -29,7 +29,8 @@ SECTIONS = {
     "transfers": transfers.transfers,
     "sharing": sharing.sharing,
     "losses": losses.losses,
-    "state": state.state,
+    "receivers": receivers.receivers,
+    "state": receivers.state,
 }
 
 

@@ -34,6 +34,14 @@ rtt_samples = "per-ack"
 """
 
 
+# `linux` brings the receiver of Linux, which acknowledges each segment at first. Beside it, `reknit` sends to the same.
+TO_LINUX = """name = "reknit-to-linux"
+base = "reknit"
+[ack_policy]
+algorithm = "linux-acks"
+"""
+
+
 def links(rate: str, delay: str, queue: int, more: str = "") -> str:
     """Return a path that does not reorder; `more` are further settings of its bottleneck."""
     return LINKS.format(rate=rate, delay=delay, queue=queue, more=more)

@@ -11,7 +11,7 @@ use super::Args;
 use crate::Failure;
 
 /// The default senders.
-const SENDERS: [&str; 2] = ["kernel:cubic", "rack"];
+const SENDERS: [&str; 2] = ["kernel:cubic", "reknit"];
 
 /// Everything that a transfer needs except its two ends.
 pub(super) struct Live {

@@ -33,8 +33,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     scenario: ScenarioArgs,
     /// Senders, separated by commas: variants, or kernel:cubic, kernel:reno, kernel:bbr. A kernel may have settings
-    /// (`net.ipv4.tcp_NAME` in its namespace): kernel:cubic+timestamps=0,recovery=0 [default: kernel:cubic, and rack or
-    /// the variants of the scenario]
+    /// (`net.ipv4.tcp_NAME` in its namespace): kernel:cubic+timestamps=0,recovery=0 [default: kernel:cubic, and reknit
+    /// or the variants of the scenario]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
     /// Receivers, separated by commas, named like senders; `same` uses the sender's variant or kernel

@@ -32,6 +32,9 @@ pub struct Config {
     /// The window of an AIMD flow grows by a segment in each round trip once it has reached the window before the last
     /// reduction (RFC 9438 §4.3). Linux does not do this.
     pub alpha_one: bool,
+    /// The window becomes that of an AIMD flow with each ACK (RFC 9438 §4.3). In Linux it grows to its whole segments
+    /// within a round trip.
+    pub friendly_at_once: bool,
     /// Until the first reduction, the window grows by at least this share in each round trip. Linux has 0.05.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_growth: f64,
@@ -48,6 +51,7 @@ impl Default for Config {
             hystart: true,
             early_exit: false,
             alpha_one: true,
+            friendly_at_once: true,
             min_growth: 0.0,
             progress: Progress::Acked,
         }
@@ -65,31 +69,43 @@ impl Part<dyn CongestionControl> for Config {
         let early_exit = self.early_exit.then(EarlyExit::default);
         Box::new(Cubic {
             config: self.clone(),
-            state: State { hystart, early_exit, ..State::default() },
+            state: State::default(),
             saved: None,
-            unused_since: None,
+            first: Some(Box::new(FirstSlowStart { hystart, early_exit })).filter(|_| self.hystart || self.early_exit),
+            saved_first: None,
+            unused_since: Instant::NEVER,
         })
     }
 }
 
 /// All windows in segments, as in the RFC.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct State {
     w_max: f64,
     /// The time to grow back to `w_max`, in seconds.
     k: f64,
-    /// Start of the current congestion avoidance; `None` before the first ACK in it.
-    epoch: Option<Instant>,
-    cwnd_epoch: f64,
+    /// Start of the current congestion avoidance; not set before the first ACK in it.
+    epoch: Instant,
     /// `W_est`, the window of an AIMD flow.
     w_est: f64,
     /// The window before the last reduction, for `W_est`.
     cwnd_prior: f64,
     /// Growth that is still due, as a fraction of a segment.
     credit: f64,
-    /// The state of the first slow start; `None` after it.
+}
+
+impl Default for State {
+    fn default() -> State {
+        State { w_max: 0.0, k: 0.0, epoch: Instant::NEVER, w_est: 0.0, cwnd_prior: 0.0, credit: 0.0 }
+    }
+}
+
+/// How the first slow start ends.
+#[derive(Clone, Copy, Debug)]
+struct FirstSlowStart {
+    /// `None` once it has ended slow start.
     hystart: Option<HyStartPlus>,
-    /// `None` once a segment was lost or late.
+    /// `None` once a segment was late.
     early_exit: Option<EarlyExit>,
 }
 
@@ -99,8 +115,35 @@ struct Cubic {
     state: State,
     /// The state before the last reduction.
     saved: Option<Box<State>>,
-    /// Since when the window has not been fully used.
-    unused_since: Option<Instant>,
+    /// `None` after the first reduction.
+    first: Option<Box<FirstSlowStart>>,
+    /// The same before the last reduction.
+    saved_first: Option<Box<FirstSlowStart>>,
+    /// Since when the window has not been fully used; never if it is.
+    unused_since: Instant,
+}
+
+impl FirstSlowStart {
+    /// What this ACK does. `None` without HyStart++.
+    fn growth(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, progress: Progress) -> Option<Growth> {
+        if self.early_exit.as_mut().is_some_and(|exit| exit.is_due(cx, ack)) {
+            return Some(Growth::Leave);
+        }
+        let growth = self.hystart.as_mut()?.on_ack(cx, ack, progress);
+        if growth == Growth::Leave {
+            self.hystart = None;
+        }
+        Some(growth)
+    }
+
+    /// Returns true if slow start resumes: until now everything had arrived in order.
+    fn resumes(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
+        if !self.early_exit.as_mut().is_some_and(|exit| exit.on_ack(cx, ack)) {
+            return false;
+        }
+        self.early_exit = None;
+        self.hystart.is_some()
+    }
 }
 
 impl Cubic {
@@ -113,8 +156,7 @@ impl Cubic {
     /// Eq. 2.
     fn begin_epoch(&mut self, now: Instant, cwnd: f64) {
         let state = &mut self.state;
-        state.epoch = Some(now);
-        state.cwnd_epoch = cwnd;
+        state.epoch = now;
         state.w_est = cwnd;
         state.credit = 0.0;
         if state.w_max < cwnd {
@@ -138,20 +180,22 @@ impl Cubic {
         let t = cx.now.since(epoch).as_secs_f64();
         let rtt = cx.snd.srtt.unwrap_or(Duration::ZERO).as_secs_f64();
         let ahead = self.w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
-        if self.w_cubic(t) < self.state.w_est { self.state.w_est.max(cwnd) } else { ahead }
+        if self.w_cubic(t) >= self.state.w_est {
+            ahead
+        } else if self.config.friendly_at_once {
+            self.state.w_est.max(cwnd)
+        } else {
+            libm::floor(self.state.w_est).max(ahead)
+        }
     }
 
     /// The first slow start follows HyStart++, later ones RFC 3465.
     fn slow_start(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
-        if self.state.early_exit.as_mut().is_some_and(|exit| exit.is_due(cx, ack)) {
-            return Window { cwnd: cx.snd.cwnd, ssthresh: cx.snd.cwnd };
-        }
-        let growth = match self.state.hystart.as_mut().map(|hystart| hystart.on_ack(cx, ack, self.config.progress)) {
+        let leaves = Window { cwnd: cx.snd.cwnd, ssthresh: cx.snd.cwnd };
+        let first = self.first.as_deref_mut();
+        let growth = match first.and_then(|first| first.growth(cx, ack, self.config.progress)) {
             Some(Growth::By(growth)) => growth,
-            Some(Growth::Leave) => {
-                self.state.hystart = None;
-                return Window { cwnd: cx.snd.cwnd, ssthresh: cx.snd.cwnd };
-            }
+            Some(Growth::Leave) => return leaves,
             None => self.config.progress.of(ack).min(if cx.snd.phase == Phase::Loss {
                 cx.snd.smss
             } else {
@@ -163,8 +207,9 @@ impl Cubic {
 
     /// §5.8: time in which the sender did not use the window does not count.
     fn resume(&mut self, now: Instant) {
-        if let (Some(since), Some(epoch)) = (self.unused_since.take(), &mut self.state.epoch) {
-            *epoch = *epoch + now.since(since);
+        let since = std::mem::replace(&mut self.unused_since, Instant::NEVER);
+        if since.is_set() && self.state.epoch.is_set() {
+            self.state.epoch = self.state.epoch + now.since(since);
         }
     }
 
@@ -172,14 +217,15 @@ impl Cubic {
         let smss = cx.snd.smss.0 as f64;
         let cwnd = cx.snd.cwnd.0 as f64 / smss;
         let acked = self.config.progress.of(ack).0 as f64 / smss;
-        if self.state.epoch.is_none() {
+        if !self.state.epoch.is_set() {
             self.begin_epoch(cx.now, cwnd);
         }
-        let epoch = self.state.epoch.unwrap_or(cx.now);
+        let epoch = self.state.epoch;
         self.grow_w_est(acked, cwnd);
         let target = self.target(cx, cwnd, epoch);
         let reno_friendly = self.w_cubic(cx.now.since(epoch).as_secs_f64()) < self.state.w_est;
-        let growth = if reno_friendly { target - cwnd } else { (target - cwnd) / cwnd * acked };
+        let growth =
+            if reno_friendly && self.config.friendly_at_once { target - cwnd } else { (target - cwnd) / cwnd * acked };
         let probing = if self.state.cwnd_prior == 0.0 { acked * self.config.min_growth } else { 0.0 };
         self.state.credit += growth.max(probing);
         #[expect(clippy::cast_sign_loss, reason = "the target is at least cwnd")]
@@ -191,19 +237,17 @@ impl Cubic {
 
 impl Plugin for Cubic {
     fn heap_size(&self) -> usize {
-        self.saved.as_deref().map_or(0, size_of_val)
+        let first = self.first.as_deref().or(self.saved_first.as_deref());
+        self.saved.as_deref().map_or(0, size_of_val) + first.map_or(0, size_of_val)
     }
 }
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
         self.resume(cx.now);
-        if self.state.early_exit.as_mut().is_some_and(|exit| exit.on_ack(cx, ack)) {
-            self.state.early_exit = None;
-            self.state.epoch = None;
-            if self.state.hystart.is_some() {
-                return Window { cwnd: cx.snd.cwnd, ssthresh: Bytes::MAX };
-            }
+        if self.first.as_mut().is_some_and(|first| first.resumes(cx, ack)) {
+            self.state.epoch = Instant::NEVER;
+            return Window { cwnd: cx.snd.cwnd, ssthresh: Bytes::MAX };
         }
         if self.config.progress.of(ack) == Bytes::ZERO {
             cx.snd.window_with(cx.snd.cwnd)
@@ -215,7 +259,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_unused_window(&mut self, now: Instant) {
-        self.unused_since = self.unused_since.or(Some(now));
+        self.unused_since = self.unused_since.min(now);
     }
 
     /// §4.6 to §4.8: after a timeout the curve starts at the window at which congestion avoidance begins.
@@ -230,9 +274,8 @@ impl CongestionControl for Cubic {
             cwnd
         };
         self.state.cwnd_prior = cwnd;
-        self.state.epoch = None;
-        self.state.hystart = None;
-        self.state.early_exit = None;
+        self.state.epoch = Instant::NEVER;
+        self.saved_first = self.first.take().or(self.saved_first.take());
         #[expect(clippy::cast_sign_loss, reason = "a share of a size")]
         let reduced = (reduction.flight_size.0 as f64 * self.config.beta) as u64;
         Bytes(reduced)
@@ -240,15 +283,19 @@ impl CongestionControl for Cubic {
 
     fn save(&mut self) {
         self.saved = Some(Box::new(self.state));
+        self.saved_first = None;
     }
 
     /// §4.9.2: only if cwnd is still smaller than before the reduction.
     fn restore(&mut self, cx: &Context<'_>) {
         let cwnd = cx.snd.cwnd.0 as f64 / cx.snd.smss.0 as f64;
         match self.saved.take() {
-            Some(saved) if cwnd < self.state.cwnd_prior => self.state = *saved,
+            Some(saved) if cwnd < self.state.cwnd_prior => {
+                self.state = *saved;
+                self.first = self.first.take().or(self.saved_first.take());
+            }
             Some(_) => {}
-            None => self.state.epoch = None,
+            None => self.state.epoch = Instant::NEVER,
         }
     }
 
@@ -257,7 +304,7 @@ impl CongestionControl for Cubic {
         let before = before.0 as f64 / cx.snd.smss.0 as f64;
         self.state.w_max = self.state.w_max.max(before);
         self.state.cwnd_prior = self.state.cwnd_prior.max(before);
-        self.state.epoch = None;
+        self.state.epoch = Instant::NEVER;
     }
 }
 
@@ -292,7 +339,14 @@ mod tests {
     }
 
     fn cubic() -> Cubic {
-        Cubic { config: Config::default(), state: State::default(), saved: None, unused_since: None }
+        Cubic {
+            config: Config::default(),
+            state: State::default(),
+            saved: None,
+            first: None,
+            saved_first: None,
+            unused_since: Instant::NEVER,
+        }
     }
 
     #[test]
@@ -331,6 +385,17 @@ mod tests {
         cubic.state.w_est = 50.0;
         cubic.grow_w_est(50.0, 50.0);
         assert!(about(cubic.state.w_est, 50.529), "{}", cubic.state.w_est);
+    }
+
+    #[test]
+    fn as_in_linux_the_window_follows_an_aimd_flow_in_whole_segments() {
+        for (w_est, expected) in [(10.5, 8.5), (9.5, 8.25), (8.5, 8.0)] {
+            let mut cubic = Cubic { config: Config { friendly_at_once: false, ..Config::default() }, ..cubic() };
+            at(0, segments(8), |cx| cubic.congestion_avoidance(cx, &ack_of(segments(0))));
+            (cubic.state.w_max, cubic.state.w_est) = (5.0, w_est);
+            let cwnd = at(0, segments(8), |cx| cubic.congestion_avoidance(cx, &ack_of(segments(2))));
+            assert!(about(cwnd.0 as f64 / SMSS.0 as f64, expected), "{w_est}: {cwnd}");
+        }
     }
 
     #[test]
@@ -400,11 +465,15 @@ mod tests {
     }
 
     #[test]
-    fn the_first_reduction_ends_hystart() {
-        let mut cubic = Cubic { state: State { hystart: Some(HyStartPlus::default()), ..State::default() }, ..cubic() };
+    fn the_first_reduction_ends_hystart_until_it_is_undone() {
+        let first = FirstSlowStart { hystart: Some(HyStartPlus::default()), early_exit: None };
+        let mut cubic = Cubic { first: Some(Box::new(first)), ..cubic() };
         let grown = |cubic: &mut Cubic| at(0, segments(8), |cx| cubic.slow_start(cx, &ack_of(segments(5))).cwnd);
         assert_eq!(grown(&mut cubic), segments(13));
+        cubic.save();
         at(0, segments(8), |cx| cubic.ssthresh(cx, &loss(8)));
         assert_eq!(grown(&mut cubic), segments(10)); // L = 2
+        at(0, segments(5), |cx| cubic.restore(cx));
+        assert_eq!(grown(&mut cubic), segments(13));
     }
 }

@@ -17,6 +17,7 @@ pub(crate) fn with_cubic(loss_detector: Shared<dyn LossDetector>) -> Composition
     let growth = cubic::Config {
         early_exit: true,
         alpha_one: false,
+        friendly_at_once: false,
         min_growth: 0.05,
         progress: Progress::Delivered,
         ..cubic::Config::default()

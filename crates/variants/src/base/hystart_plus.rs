@@ -1,6 +1,8 @@
 //! HyStart++ (Balasubramanian, Huang, Olson; RFC 9406, 2023): leave slow start when the round-trip time rises, before
 //! the queue overflows.
 
+use std::num::NonZeroU32;
+
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Duration};
@@ -27,21 +29,35 @@ pub(crate) enum Growth {
 }
 
 /// The state of one slow start.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct HyStartPlus {
     /// The round ends when data up to here is acknowledged.
     window_end: Offset,
-    last_round_min_rtt: Option<Duration>,
-    current_round_min_rtt: Option<Duration>,
+    /// The longest duration without a sample, as in the RFC.
+    last_round_min_rtt: Duration,
+    current_round_min_rtt: Duration,
     rtt_sample_count: u32,
     css: Option<Css>,
+}
+
+impl Default for HyStartPlus {
+    fn default() -> HyStartPlus {
+        HyStartPlus {
+            window_end: Offset::default(),
+            last_round_min_rtt: Duration::MAX,
+            current_round_min_rtt: Duration::MAX,
+            rtt_sample_count: 0,
+            css: None,
+        }
+    }
 }
 
 /// Conservative slow start: it checks whether the rise of the round-trip time lasts.
 #[derive(Clone, Copy, Debug)]
 struct Css {
     baseline_min_rtt: Duration,
-    rounds: u32,
+    /// The number of the current round, from 1.
+    round: NonZeroU32,
 }
 
 impl HyStartPlus {
@@ -52,7 +68,7 @@ impl HyStartPlus {
         }
         if let Some(rtt) = ack.rtt {
             self.rtt_sample_count += 1;
-            self.current_round_min_rtt = Some(self.current_round_min_rtt.map_or(rtt, |min| min.min(rtt)));
+            self.current_round_min_rtt = self.current_round_min_rtt.min(rtt);
         }
         self.judge_rtt();
         let growth = progress.of(ack).min(cx.snd.smss * L);
@@ -62,12 +78,12 @@ impl HyStartPlus {
     /// Begins a round. Returns true if conservative slow start has lasted long enough.
     fn begin_round(&mut self, cx: &Context<'_>) -> bool {
         self.window_end = cx.snd.snd_nxt;
-        self.last_round_min_rtt = self.current_round_min_rtt.take();
+        self.last_round_min_rtt = std::mem::replace(&mut self.current_round_min_rtt, Duration::MAX);
         self.rtt_sample_count = 0;
         match &mut self.css {
             Some(css) => {
-                css.rounds += 1;
-                css.rounds >= CSS_ROUNDS
+                css.round = css.round.saturating_add(1);
+                css.round.get() > CSS_ROUNDS
             }
             None => false,
         }
@@ -75,15 +91,15 @@ impl HyStartPlus {
 
     /// A rise by an eighth starts conservative slow start; a fall below its baseline ends it.
     fn judge_rtt(&mut self) {
-        let (Some(current), Some(last)) = (self.current_round_min_rtt, self.last_round_min_rtt) else { return };
-        if self.rtt_sample_count < N_RTT_SAMPLE {
+        let (current, last) = (self.current_round_min_rtt, self.last_round_min_rtt);
+        if self.rtt_sample_count < N_RTT_SAMPLE || last == Duration::MAX {
             return;
         }
         match self.css {
             None => {
                 let thresh = (last / MIN_RTT_DIVISOR).max(MIN_RTT_THRESH).min(MAX_RTT_THRESH);
                 if current >= last + thresh {
-                    self.css = Some(Css { baseline_min_rtt: current, rounds: 0 });
+                    self.css = Some(Css { baseline_min_rtt: current, round: NonZeroU32::MIN });
                 }
             }
             Some(css) if current < css.baseline_min_rtt => self.css = None,

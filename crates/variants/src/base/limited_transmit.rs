@@ -13,7 +13,7 @@
 //! | `pipe` | as many as have left the network; `rfc3042` without SACK | the pipe of RFC 6675, used before recovery, as in Linux |
 //! | `pairs` | as `pipe`, and in order two segments leave together (`base/batches.rs`) | Linux |
 
-use reknit_tcp::facts::{AckFacts, Context, Window};
+use reknit_tcp::facts::{AckFacts, Context, Phase, Window};
 use reknit_tcp::seams::{Batch, DisorderEnd, LimitedTransmit, Plugin};
 use reknit_units::{Bytes, Duration, Instant, Segments};
 use schemars::JsonSchema;
@@ -46,7 +46,7 @@ pub enum Config {
     EverySack,
     /// New data for everything that has left the network, until the pipe reaches cwnd.
     Pipe,
-    /// As `pipe`; as long as everything arrives in order, segments leave in pairs as those of Linux do.
+    /// As `pipe`; as long as no segment arrives late, segments leave in pairs as those of Linux do.
     Pairs,
 }
 
@@ -69,7 +69,7 @@ impl Part<dyn LimitedTransmit> for Config {
             Config::PerSack { windows } => Box::new(PerSack { windows, sacked: Segments::ZERO }),
             Config::EverySack => Box::new(EverySack { sacked: Segments::ZERO }),
             Config::Pipe => Box::new(Pipe),
-            Config::Pairs => Box::new(Pairs { disorder: None }),
+            Config::Pairs => Box::new(Pairs { late: None }),
         }
     }
 }
@@ -200,28 +200,34 @@ impl LimitedTransmit for Pipe {
     }
 }
 
-/// Pairs are sent again after this many round trips in order.
+/// Pairs are sent again after this many round trips without a late segment.
 const CALM: u64 = 10;
 
 /// A queue that is nearly full drops more of the segments that arrive in pairs. Where it is short, a sender of single
 /// segments takes more than its share from one of pairs.
 #[derive(Debug)]
 struct Pairs {
-    /// When something was last missing.
-    disorder: Option<Instant>,
+    /// When the last missing segment arrived before it was marked lost.
+    late: Option<Instant>,
 }
 
 impl Plugin for Pairs {}
 
 impl LimitedTransmit for Pairs {
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
-        self.disorder = Some(cx.now);
         Pipe.flight_limit(cx, ack)
+    }
+
+    fn on_disorder_end(&mut self, cx: &Context<'_>, end: DisorderEnd) -> Option<Window> {
+        if end == DisorderEnd::Advance {
+            self.late = Some(cx.now);
+        }
+        None
     }
 
     fn batch(&self, cx: &Context<'_>, since: Duration) -> Option<Batch> {
         let calm = cx.snd.srtt? * CALM;
-        let in_order = self.disorder.is_none_or(|disorder| cx.now.since(disorder) > calm);
-        in_order.then(|| batches::of_linux(cx, since)).flatten()
+        let in_order = self.late.is_none_or(|late| cx.now.since(late) > calm);
+        (in_order && cx.snd.phase != Phase::Disorder).then(|| batches::of_linux(cx, since)).flatten()
     }
 }

@@ -6,15 +6,18 @@
 //!
 //! **Rules of `bounded`.**
 //! - *Queue.* A reduction is final if it is made while a queue stands: all RTTs of the last round trip exceed the
-//!   smallest by more than `queue` percent. Then a loss is more likely due to the queue than to reordering, and a path
-//!   with a queue stays busy with a smaller window too. The smallest RTT is that of the last one to two minutes.
+//!   smallest by more than `queue` percent, and so does the number of bytes that it delivered what the path can hold, which
+//!   is the highest delivery rate times the smallest RTT. Then a loss is more likely due to the queue than to reordering,
+//!   and a path with a queue stays busy with a smaller window too. If the RTT rises and the window was no larger than
+//!   before, the path has become longer. No queue stands while the delivery rate still rises by a quarter in each round
+//!   trip. The smallest RTT is that of the last one to two minutes, the highest rate that of the last 8 to 16 round trips.
 //! - *Budget.* An undo is followed by another one if there are fewer than `rounds` round trips between them. After
 //!   `in_a_row` such undos, the next reduction is final: if losses go on, the window was too large.
 
 use reknit_tcp::facts::{AckFacts, Context, Trigger, Turn};
 use reknit_tcp::seams::{Plugin, UndoLimit};
 use reknit_tcp::seq::Offset;
-use reknit_units::{Duration, Instant};
+use reknit_units::{Bytes, Duration, Instant, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +25,8 @@ use crate::part::{Algorithm, Part};
 
 /// How long the smallest RTT is remembered, at least.
 const MEMORY: Duration = Duration::from_secs(60);
+/// How many round trips the highest delivery rate is remembered, at least.
+const ROUNDS: u8 = 8;
 
 /// No limit, as in the papers. No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -55,7 +60,8 @@ impl UndoLimit for NoLimit {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bounded {
-    /// A queue stands if all RTTs of a round trip exceed the smallest by more than this, in percent.
+    /// A queue stands if all RTTs of a round trip exceed the smallest by more than this, in percent, and the bytes in
+    /// flight what the path can hold.
     #[schemars(range(min = 0, max = 10000))]
     pub queue: u32,
     /// Undos one after the other before a reduction is final.
@@ -88,6 +94,7 @@ impl Part<dyn UndoLimit> for Bounded {
             round_end: Offset::SYN,
             in_a_row: 0,
             calm_rounds: u32::MAX,
+            deliveries: Deliveries::default(),
         })
     }
 }
@@ -107,6 +114,47 @@ struct Bounds {
     in_a_row: u32,
     /// Round trips since the last of them.
     calm_rounds: u32,
+    deliveries: Deliveries,
+}
+
+/// What was delivered in the last round trips.
+#[derive(Debug, Default)]
+struct Deliveries {
+    /// When the current round trip began, and the bytes delivered since.
+    began: Instant,
+    delivered: Bytes,
+    /// The bytes delivered in the last complete round trip.
+    last: Bytes,
+    /// The highest rates of the last eight round trips that are over, and of the current ones.
+    best: [Rate; 2],
+    /// How many the current ones are.
+    rounds: u8,
+    /// The last rate exceeded all before it by a quarter.
+    rises: bool,
+}
+
+impl Deliveries {
+    fn best(&self) -> Rate {
+        self.best[0].max(self.best[1])
+    }
+
+    fn end_round(&mut self, now: Instant) {
+        let rate = Rate::of(self.delivered, now.since(self.began));
+        self.rises = rate > self.best().scaled(5, 4);
+        if self.rounds == ROUNDS {
+            self.best = [self.best[1], Rate::default()];
+            self.rounds = 0;
+        }
+        self.best[1] = self.best[1].max(rate);
+        self.rounds += 1;
+        self.last = self.delivered;
+        (self.began, self.delivered) = (now, Bytes::ZERO);
+    }
+
+    /// True if a round trip of this length explains as many bytes in flight as there were.
+    fn fit(&self, rtt: Duration) -> bool {
+        self.rises || self.last <= self.best().bytes_in(rtt)
+    }
 }
 
 impl Bounds {
@@ -119,7 +167,9 @@ impl Bounds {
             self.rounds = [self.rounds[1], Duration::MAX];
             self.round_end = cx.snd.snd_nxt;
             self.calm_rounds = self.calm_rounds.saturating_add(1);
+            self.deliveries.end_round(cx.now);
         }
+        self.deliveries.delivered += ack.delivered;
         let rtt = ack.rtt.unwrap_or(Duration::MAX);
         self.smallest[1] = self.smallest[1].min(rtt);
         self.rounds[1] = self.rounds[1].min(rtt);
@@ -129,7 +179,11 @@ impl Bounds {
     fn queue_stands(&self) -> bool {
         let base = self.smallest[0].min(self.smallest[1]);
         let least = self.rounds[0].min(self.rounds[1]);
-        least < Duration::MAX && least > base + base * u64::from(self.config.queue) / 100
+        if least == Duration::MAX {
+            return false;
+        }
+        let longest = base + base * u64::from(self.config.queue) / 100;
+        least > longest && !self.deliveries.fit(longest)
     }
 
     /// Rule *Budget*.
@@ -186,16 +240,23 @@ mod tests {
             Path { limit, snd, board: Scoreboard::default(), config: reknit_tcp::Config::default(), now: Instant::ZERO }
         }
 
-        /// A round trip with these RTTs in milliseconds. True if a reduction may be undone at its end.
+        /// A round trip with these RTTs in milliseconds, and always the same window. True if a reduction may be undone at
+        /// its end.
         fn round(&mut self, rtts: &[u64]) -> bool {
+            self.deliver(1000, rtts)
+        }
+
+        /// A round trip that delivers so many bytes.
+        fn deliver(&mut self, bytes: u64, rtts: &[u64]) -> bool {
             let (una, nxt) = (self.snd.snd_una, self.snd.snd_nxt);
             self.snd.snd_una = nxt;
             self.snd.snd_nxt = nxt + Bytes(1000);
             let mut may = false;
             for (i, rtt) in rtts.iter().enumerate() {
-                self.now = self.now + Duration::from_millis(1);
+                self.now = self.now + Duration::from_millis(if i == 0 { *rtt } else { 1 });
                 let una_before = if i == 0 { una } else { nxt };
-                let ack = AckFacts { una_before, ack: nxt, rtt: Some(Duration::from_millis(*rtt)), ..given::ack() };
+                let (delivered, rtt) = (Bytes(bytes / rtts.len() as u64), Some(Duration::from_millis(*rtt)));
+                let ack = AckFacts { una_before, ack: nxt, rtt, delivered, ..given::ack() };
                 let cx = Context { now: self.now, config: &self.config, snd: &self.snd, board: &self.board };
                 may = self.limit.may_undo(&cx, &ack);
             }
@@ -216,10 +277,27 @@ mod tests {
     #[test]
     fn a_reduction_under_a_standing_queue_is_final() {
         let mut path = Path::new();
-        assert!(path.round(&[40, 41]));
-        assert!(path.round(&[60, 80]), "the round before had no queue");
-        assert!(!path.round(&[70, 80]));
-        assert!(path.round(&[80, 45]), "a single late segment is no queue");
+        assert!(path.deliver(1000, &[40, 41]));
+        assert!(path.deliver(1500, &[40, 41]));
+        assert!(path.deliver(2000, &[60, 80]), "the round before had no queue");
+        assert!(!path.deliver(2000, &[80, 90]));
+        assert!(path.deliver(2000, &[80, 45]), "a single late segment is no queue");
+    }
+
+    #[test]
+    fn a_longer_path_is_no_queue() {
+        let mut path = Path::new();
+        for rtt in [40, 40, 60, 60, 60] {
+            assert!(path.deliver(1000, &[rtt, rtt]), "{rtt} ms");
+        }
+    }
+
+    #[test]
+    fn no_queue_stands_while_the_rate_rises() {
+        let mut path = Path::new();
+        for (bytes, rtt) in [(1000, 40), (2000, 40), (4000, 60), (8000, 80)] {
+            assert!(path.deliver(bytes, &[rtt, rtt]), "{bytes} bytes");
+        }
     }
 
     #[test]

@@ -161,7 +161,7 @@ impl LearnedLateness {
                 continue;
             }
             // It may have been marked but not retransmitted, because the window was full.
-            self.on_original(id);
+            self.on_original(cx, id);
             if record.first_above < cx.now {
                 self.lateness.learn(cx.now.since(record.first_above));
             }
@@ -180,14 +180,14 @@ impl LearnedLateness {
             if record.last_sent > self.newest.sent {
                 self.newest = Newest { sent: record.last_sent, acked: cx.now };
             }
-        } else if let Some(opened) = self.on_original(id) {
+        } else if let Some(opened) = self.on_original(cx, id) {
             self.lateness.learn(cx.now.since(opened));
         }
     }
 
     /// All copies of a segment have arrived, so it was late.
     fn on_all_arrived(&mut self, cx: &Context<'_>, segment: &Duplicate) {
-        let Some(opened) = self.on_original(segment.id) else { return };
+        let Some(opened) = self.on_original(cx, segment.id) else { return };
         // If the retransmission can have arrived by now, it was the second copy, and the first acknowledgment was for
         // the original.
         let srtt = cx.snd.srtt.unwrap_or_default();
@@ -197,8 +197,8 @@ impl LearnedLateness {
     }
 
     /// The original of `id` has arrived. Returns since when the segment was missing, if it was marked for repair.
-    fn on_original(&mut self, id: SegId) -> Option<Instant> {
-        let arrival = self.repairs.on_original(id)?;
+    fn on_original(&mut self, cx: &Context<'_>, id: SegId) -> Option<Instant> {
+        let arrival = self.repairs.on_original(cx.now, id)?;
         if let Some(was_lost) = arrival.closed {
             self.outcomes.note_spurious(was_lost);
         }

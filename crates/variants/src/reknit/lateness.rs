@@ -1,11 +1,13 @@
-//! A histogram of how late segments arrive, in 64 counters.
+//! A histogram of how late segments arrive, in 52 counters.
 
 use reknit_units::Duration;
 
-/// Four buckets for each doubling, from 256 µs to 8.4 s.
-const BUCKETS: usize = 64;
+/// Four buckets for each doubling, from 1 ms to 8.4 s.
+const BUCKETS: usize = 52;
 /// The exponent of the first bucket, in microseconds.
-const FIRST: u32 = 8;
+const FIRST: u32 = 10;
+/// One after the last.
+const END: u32 = FIRST + BUCKETS as u32 / 4;
 /// The counts are halved at this total, so that old values fade when the path changes.
 const REMEMBERED: u32 = 4096;
 /// One late segment of this many may arrive after the wait.
@@ -19,13 +21,13 @@ pub(super) struct Lateness {
     total: u32,
     /// The number of congestion events in the same time.
     lost: u32,
-    /// The wait that follows from the counts.
-    wait: Option<Duration>,
+    /// The wait that follows from the counts; the longest duration before the first late segment.
+    wait: Duration,
 }
 
 impl Lateness {
     pub(super) fn new() -> Lateness {
-        Lateness { counts: None, total: 0, lost: 0, wait: None }
+        Lateness { counts: None, total: 0, lost: 0, wait: Duration::MAX }
     }
 
     /// A segment arrived this late.
@@ -54,12 +56,12 @@ impl Lateness {
     }
 
     fn update(&mut self) {
-        self.wait = self.longest().map(|longest| longest.mul_ratio(self.margin()));
+        self.wait = self.longest().map_or(Duration::MAX, |longest| longest.mul_ratio(self.margin()));
     }
 
     /// How long to wait for a late segment; `None` before the first one.
     pub(super) fn wait(&self) -> Option<Duration> {
-        self.wait
+        Some(self.wait).filter(|wait| *wait < Duration::MAX)
     }
 
     /// The lateness that at most one late segment in [`LATER`] exceeds, or at most as many as there were losses: after
@@ -102,7 +104,7 @@ impl Eighths for Duration {
 }
 
 fn bucket(lateness: Duration) -> usize {
-    let micros = (lateness.as_nanos() / 1000).clamp(1 << FIRST, (1 << (FIRST + 16)) - 1);
+    let micros = (lateness.as_nanos() / 1000).clamp(1 << FIRST, (1 << END) - 1);
     let exponent = micros.ilog2();
     let quarter = (micros >> (exponent - 2)) & 3;
     ((exponent - FIRST) * 4) as usize + quarter as usize
@@ -120,7 +122,7 @@ mod tests {
 
     #[test]
     fn every_time_lies_below_the_edge_of_its_bucket_and_not_far_below() {
-        for micros in [256, 300, 1_000, 1_279, 1_280, 50_000, 777_777, 8_000_000] {
+        for micros in [1_024, 1_100, 1_279, 1_280, 50_000, 777_777, 8_000_000] {
             let lateness = Duration::from_micros(micros);
             let edge = upper_edge(bucket(lateness));
             assert!(edge > lateness && edge.as_nanos() * 4 <= lateness.as_nanos() * 5, "{lateness}: {edge}");

@@ -12,10 +12,16 @@ const MAX_REDUCTIONS: usize = 4;
 struct Reduction {
     /// The segment for which it was made.
     hole: SegId,
-    /// Losses of segments below belong to the same congestion event.
-    end: SegId,
+    /// Losses of segments before this one, counted from `hole`, belong to the same congestion event.
+    len: u32,
     /// It can no longer be undone.
     is_final: bool,
+}
+
+impl Reduction {
+    fn end(&self) -> SegId {
+        SegId(self.hole.0 + u64::from(self.len))
+    }
 }
 
 /// The last reductions, oldest first.
@@ -42,12 +48,12 @@ impl Reductions {
             self.list.remove(0);
         }
         self.answered_until = end;
-        self.list.push(Reduction { hole, end, is_final: false });
+        self.list.push(Reduction { hole, len: end.beyond(hole).0, is_final: false });
     }
 
     /// `repair` is dropped: the reduction that it caused becomes final.
     pub(super) fn settle(&mut self, repair: &Repair) {
-        if let Some(reduction) = self.list.iter_mut().find(|reduction| repair.first < reduction.end) {
+        if let Some(reduction) = self.list.iter_mut().find(|reduction| repair.first < reduction.end()) {
             reduction.is_final = true;
         }
     }
@@ -62,8 +68,8 @@ impl Reductions {
     pub(super) fn withdraw_spurious(&mut self, repairs: &Repairs, mut withdraw: impl FnMut(SegId)) {
         let mut start = SegId(0);
         self.list.retain(|reduction| {
-            let segments = start..reduction.end;
-            start = reduction.end;
+            let segments = start..reduction.end();
+            start = reduction.end();
             let stands = reduction.is_final || repairs.iter().any(|repair| segments.contains(&repair.first));
             if !stands {
                 withdraw(reduction.hole);
@@ -104,9 +110,9 @@ mod tests {
         let (mut reductions, mut repairs) = (Reductions::new(), repairs());
         reductions.add(SegId(1), SegId(10));
         reductions.add(SegId(20), SegId(30));
-        repairs.on_original(SegId(1));
+        repairs.on_original(Instant::ZERO, SegId(1));
         assert!(withdrawn(&mut reductions, &repairs).is_empty());
-        repairs.on_original(SegId(5));
+        repairs.on_original(Instant::ZERO, SegId(5));
         assert_eq!(withdrawn(&mut reductions, &repairs), [1]);
         assert!(withdrawn(&mut reductions, &repairs).is_empty());
     }
@@ -117,8 +123,8 @@ mod tests {
         reductions.add(SegId(1), SegId(10));
         let forgotten = *repairs.iter().next().unwrap();
         reductions.settle(&forgotten);
-        repairs.on_original(SegId(1));
-        repairs.on_original(SegId(5));
+        repairs.on_original(Instant::ZERO, SegId(1));
+        repairs.on_original(Instant::ZERO, SegId(5));
         assert!(withdrawn(&mut reductions, &repairs).is_empty());
     }
 

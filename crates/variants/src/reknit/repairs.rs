@@ -4,37 +4,35 @@ use reknit_tcp::scoreboard::SegId;
 use reknit_units::{Duration, Instant};
 
 /// The number of repairs that are kept.
-const MAX_REPAIRS: usize = 12;
+const MAX_REPAIRS: usize = 6;
 /// The maximum number of segments of one repair.
-const SEGMENTS: u64 = u64::BITS as u64;
+const SEGMENTS: u64 = u32::BITS as u64;
 
 /// Retransmissions, made at the same time, of segments close to each other that were missing since the same time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repair {
     pub(super) first: SegId,
     /// One bit for each segment from `first` on: it was retransmitted, and its original is not known to have arrived.
-    open: u64,
+    open: u32,
     /// Those of them that have been acknowledged since.
-    acked: u64,
+    acked: u32,
     /// Since when the segments were missing.
     pub(super) opened: Instant,
-    /// When they were retransmitted, in microseconds since then.
-    retransmitted: u32,
-    /// When the last of `acked` was acknowledged, in the same unit.
-    delivered: u32,
+    /// When they were retransmitted, in microseconds since then; later, when the last open one was acknowledged.
+    since: u32,
     /// Segments up to here, counted from `first`, belong to the same congestion event.
-    window: u32,
+    window: u16,
     /// It was decided to be a loss. Until then it is undecided.
     pub(super) is_lost: bool,
 }
 
 impl Repair {
-    fn bit_at(&self, id: SegId) -> Option<u64> {
+    fn bit_at(&self, id: SegId) -> Option<u32> {
         id.0.checked_sub(self.first.0).filter(|i| *i < SEGMENTS).map(|i| 1 << i)
     }
 
     /// The bit of `id`, if it is open.
-    fn open_bit(&self, id: SegId) -> Option<u64> {
+    fn open_bit(&self, id: SegId) -> Option<u32> {
         self.bit_at(id).filter(|bit| self.open & bit != 0)
     }
 
@@ -50,10 +48,18 @@ impl Repair {
 
     /// When the last open segment was acknowledged, or `patience` after the retransmission while one is not.
     pub(super) fn answered(&self, patience: Duration) -> Instant {
-        if self.acked == self.open {
-            self.opened + Duration::from_micros(u64::from(self.delivered))
-        } else {
-            self.opened + Duration::from_micros(u64::from(self.retransmitted)) + patience
+        let since = self.opened + Duration::from_micros(u64::from(self.since));
+        if self.is_answered() { since } else { since + patience }
+    }
+
+    fn is_answered(&self) -> bool {
+        self.acked == self.open
+    }
+
+    /// One open segment more was acknowledged, or closed, `now`.
+    fn note_answer(&mut self, now: Instant) {
+        if self.is_answered() {
+            self.since = micros(now.since(self.opened));
         }
     }
 }
@@ -89,27 +95,20 @@ impl Repairs {
     /// `id`, missing since `opened`, is retransmitted `now`. Losses of segments below `window_end` belong to the same
     /// congestion event. Returns the repair that is dropped to make room.
     pub(super) fn add(&mut self, now: Instant, id: SegId, opened: Instant, window_end: SegId) -> Option<Repair> {
-        let retransmitted = micros(now.since(opened));
+        let since = micros(now.since(opened));
         if let Some(last) = self.list.last_mut()
             && last.opened == opened
-            && last.retransmitted == retransmitted
+            && last.since == since
+            && last.acked == 0
             && let Some(bit) = last.bit_at(id)
         {
             last.open |= bit;
             return None;
         }
         let forgotten = (self.list.len() == MAX_REPAIRS).then(|| self.list.remove(0));
-        let window = window_end.beyond(id).0;
-        self.list.push(Repair {
-            first: id,
-            open: 1,
-            acked: 0,
-            opened,
-            retransmitted,
-            delivered: 0,
-            window,
-            is_lost: false,
-        });
+        self.list.reserve_exact(MAX_REPAIRS - self.list.len());
+        let window = u16::try_from(window_end.beyond(id).0).unwrap_or(u16::MAX);
+        self.list.push(Repair { first: id, open: 1, acked: 0, opened, since, window, is_lost: false });
         forgotten
     }
 
@@ -118,16 +117,20 @@ impl Repairs {
         let found = self.list.iter_mut().find_map(|repair| Some((repair.open_bit(id)?, repair)));
         if let Some((bit, repair)) = found {
             repair.acked |= bit;
-            repair.delivered = micros(now.since(repair.opened));
+            repair.note_answer(now);
         }
     }
 
     /// The original of `id` has arrived.
-    pub(super) fn on_original(&mut self, id: SegId) -> Option<Arrival> {
+    pub(super) fn on_original(&mut self, now: Instant, id: SegId) -> Option<Arrival> {
         let (i, bit) = self.list.iter().enumerate().find_map(|(i, repair)| Some((i, repair.open_bit(id)?)))?;
         let repair = &mut self.list[i];
+        let was_answered = repair.is_answered();
         repair.open &= !bit;
         repair.acked &= !bit;
+        if !was_answered {
+            repair.note_answer(now);
+        }
         let (opened, is_closed) = (repair.opened, repair.open == 0);
         let closed = is_closed.then(|| self.list.remove(i).is_lost);
         Some(Arrival { opened, closed })
@@ -195,12 +198,12 @@ mod tests {
     #[test]
     fn neighboring_segments_share_a_repair() {
         let mut repairs = Repairs::new();
-        for id in [100, 101, 163] {
+        for id in [100, 101, 131] {
             assert!(added(&mut repairs, 20, id, 10).is_none());
         }
         assert_eq!(repairs.iter().map(Repair::len).collect::<Vec<_>>(), [3]);
-        added(&mut repairs, 20, 164, 10);
-        added(&mut repairs, 20, 165, 11);
+        added(&mut repairs, 20, 132, 10);
+        added(&mut repairs, 20, 133, 11);
         assert_eq!(repairs.iter().map(Repair::len).collect::<Vec<_>>(), [3, 1, 1]);
     }
 
@@ -209,9 +212,9 @@ mod tests {
         let mut repairs = Repairs::new();
         added(&mut repairs, 20, 1, 10);
         added(&mut repairs, 20, 2, 10);
-        assert_eq!(repairs.on_original(SegId(2)).unwrap().closed, None);
-        assert!(repairs.on_original(SegId(2)).is_none());
-        assert_eq!(repairs.on_original(SegId(1)).unwrap().closed, Some(false));
+        assert_eq!(repairs.on_original(at(60), SegId(2)).unwrap().closed, None);
+        assert!(repairs.on_original(at(60), SegId(2)).is_none());
+        assert_eq!(repairs.on_original(at(60), SegId(1)).unwrap().closed, Some(false));
         assert_eq!(repairs.iter().count(), 0);
     }
 

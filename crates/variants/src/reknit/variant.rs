@@ -8,7 +8,7 @@
 //! needed. Otherwise it is reduced once the retransmission has been acknowledged without any sign of the original. Each
 //! reduction can be undone.
 //!
-//! **State.** `lateness`: a histogram of how late segments arrive. `repairs`: the last 12 groups of retransmissions.
+//! **State.** `lateness`: a histogram of how late segments arrive. `repairs`: the last 6 groups of retransmissions.
 //! `reductions`: the last 4 reductions. `outcomes`: how many of the last retransmissions were needed, and how many were
 //! spurious. `rounds`: the smallest RTTs of the last 8 rounds. About 1 kB.
 //!
@@ -43,8 +43,9 @@
 //!   pipe.
 //! - *In order, as Linux.* As long as everything arrives in order, CUBIC leaves slow start by HyStart (ACK train, rise of
 //!   the RTT) and then grows by at least 5 % in each round trip until the first reduction, and segments leave in pairs.
-//!   When a segment arrives late, slow start resumes and ends by HyStart++, and segments leave singly. The Reno-friendly
-//!   window grows as in Linux, not by RFC 9438 §4.3. So neither `reknit` nor Linux gets more of a queue that they share.
+//!   When a segment arrives late, slow start resumes and ends by HyStart++, and segments leave singly for ten round trips.
+//!   The Reno-friendly window grows as in Linux, not by RFC 9438 §4.3. So neither `reknit` nor Linux gets much more of a
+//!   queue that they share.
 //! - *Probe.* There is no retransmission timer. If no ACK arrives for 1.5 round trips plus the wait, the sender sends a
 //!   probe. If two probes are not answered, everything outstanding is marked lost, as after a timeout.
 //! - *Timestamps.* If they were negotiated, a retransmission carries the timestamp of the first transmission, or the
