@@ -57,7 +57,7 @@ security: ## Attack variants with receivers that lie, and write the tables of do
 fuzz: ## Search for defects with coverage-guided fuzzers, 10 minutes each; needs nightly and cargo-fuzz
 	@$(PYTHON) tools/fuzz.py
 
-soak: ## Simulate 24 hours of mixed traffic for every cause of reordering and every family of variants; takes an hour
+soak: ## Simulate 24 hours of mixed traffic for every cause of reordering and every family of variants; takes half an hour
 	SOAK_HOURS=24 $(CARGO) test --locked -p reknit-sim --test soak -- --nocapture
 
 dist: ## Build and test the release files: static program, Debian package, wheel, man pages, completions, crates, SBOM

@@ -178,13 +178,14 @@ impl InputError {
         let alternative = self.alternative.map(|argument| format!(", or give {}", name(argument, "")));
         let message = format!("{}{}", self.error.message, alternative.unwrap_or_default());
         let KeyError { key, value, .. } = &self.error;
+        let at = At(key, value.as_deref(), &message);
         let location = match &self.location {
-            Location::File(file) if file.is_empty() => return At(key, value.as_deref(), &message).to_string(),
+            Location::File(file) if file.is_empty() => return at.to_string(),
             Location::File(file) => file.clone(),
             Location::Line(file, line) => format!("{file}:{line}"),
             Location::Argument(argument, given) => name(*argument, given),
         };
-        format!("{location}: {}", At(key, value.as_deref(), &message))
+        format!("{}: {at}", Printable(&location))
     }
 }
 
@@ -201,12 +202,31 @@ struct At<'a>(&'a str, Option<&'a str>, &'a str);
 
 impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            At("", None, message) => f.write_str(message),
-            At("", Some(value), message) => write!(f, "{value}: {message}"),
-            At(key, None, message) => write!(f, "{key}: {message}"),
-            At(key, Some(value), message) => write!(f, "{key} = {value}: {message}"),
+        let At(key, value, message) = *self;
+        if !key.is_empty() {
+            write!(f, "{}", Printable(key))?;
         }
+        if let Some(value) = value {
+            write!(f, "{}{}", if key.is_empty() { "" } else { " = " }, Printable(value))?;
+        }
+        let colon = if key.is_empty() && value.is_none() { "" } else { ": " };
+        write!(f, "{colon}{}", Printable(message))
+    }
+}
+
+/// Text that may quote a name from a file: control characters, which would break the line, are escaped.
+struct Printable<'a>(&'a str);
+
+impl fmt::Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for part in self.0.split_inclusive(char::is_control) {
+            let control = part.chars().next_back().filter(|last| last.is_control());
+            f.write_str(&part[..part.len() - control.map_or(0, char::len_utf8)])?;
+            if let Some(control) = control {
+                write!(f, "{}", control.escape_default())?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -250,6 +270,14 @@ mod tests {
         assert_eq!(error.inside("s.toml", "path").to_string(), "s.toml: path.forward[0].rate: wrong");
         let error = KeyError::new("forward[0].rate", "wrong").at("p.toml");
         assert_eq!(error.inside("s.toml", "path").to_string(), "s.toml: path: p.toml: forward[0].rate: wrong");
+    }
+
+    #[test]
+    fn an_error_is_one_line_whatever_a_file_calls_things() {
+        let error = KeyError::new("set.a\nb", "a\nb: no such \u{1b}[31mentry").of_value("\r");
+        assert_eq!(error.to_string(), r"set.a\nb = \r: a\nb: no such \u{1b}[31mentry");
+        assert_eq!(error.at("two\nlines.toml").to_string().lines().count(), 1);
+        assert_eq!(KeyError::new("", "größer als 5 µs").to_string(), "größer als 5 µs");
     }
 
     #[test]

@@ -78,3 +78,24 @@ fn a_receiver_that_reneges_again_and_again_is_given_up() {
         assert_eq!(s.connection.close_reason(), Some(CloseReason::TimedOut), "{name}");
     }
 }
+
+#[test]
+fn a_receiver_that_reneges_makes_the_sender_wait_longer_each_time() {
+    for (name, rtt) in names().flat_map(|name| [(name, 0), (name, 100)]) {
+        let composition = variant(name);
+        let mut s = Script::idle(1000, composition.build(), composition.configure(config(3)), rtt);
+        s.connection.write(Bytes(3 * SMSS));
+        s.at(100).take();
+        let claim = Ack { cum: 0, blocks: vec![(1, 3)], ..Ack::default() };
+        s.at(100 + rtt).deliver(&claim);
+        let mut sent = 0;
+        for ms in (200..250_000).step_by(10) {
+            let again = s.at(ms).take().len();
+            if again > 0 {
+                sent += again;
+                s.deliver(&claim);
+            }
+        }
+        assert!((3..100).contains(&sent), "{name}: {sent} segments in 250 s with a round trip of {rtt} ms");
+    }
+}

@@ -4,8 +4,8 @@
 //! decides whether the last reduction was spurious and responds, [`measure`] measures reordering and RTT, [`rate`]
 //! measures the delivery rate, [`detect`] decides what is lost, [`transmit`] sends, and [`pacing`] spreads
 //! transmissions over time. [`timeout`] handles the timers. [`reaction`] has the phases of loss recovery, [`ledger`] the
-//! reductions that can still be undone. [`backlog`] divides work that takes too long for one event, [`withhold`] catches
-//! receivers that lie, and [`live`] changes a connection that is open.
+//! reductions that can still be undone. [`backlog`] divides work that takes too long for one event, [`renege`] notices
+//! receivers that renege, [`withhold`] catches those that lie, and [`live`] changes a connection that is open.
 
 mod ack;
 mod backlog;
@@ -16,6 +16,7 @@ mod measure;
 mod pacing;
 mod rate;
 mod reaction;
+mod renege;
 mod sack;
 mod timeout;
 mod transmit;
@@ -33,6 +34,7 @@ use self::ledger::Ledger;
 use self::pacing::Pacer;
 use self::rate::Sampler;
 use self::reaction::Reaction;
+use self::renege::Reneging;
 pub(crate) use self::sack::SackReport;
 pub(crate) use self::timeout::TimerVerdict;
 use self::withhold::Withholder;
@@ -159,6 +161,7 @@ pub(crate) struct Sender {
     /// The receiver has acknowledged what was never sent.
     caught: bool,
     backlog: Backlog,
+    reneging: Reneging,
     last_activity: Instant,
     /// Segments of the current batch that are still to be sent.
     batch_left: u32,
@@ -231,6 +234,7 @@ impl Sender {
             withholder: None,
             caught: false,
             backlog: Backlog::default(),
+            reneging: Reneging::NEVER,
             last_activity: now,
             batch_left: 0,
             last_progress: now,

@@ -5,7 +5,7 @@ use reknit_units::{Bytes, Duration, Instant, Segments};
 use super::reaction::{Loss, Reaction};
 use super::{Expiry, Sender, context};
 use crate::facts::{AckFacts, Phase, Spurious, Trigger, Turn, Window};
-use crate::scoreboard::{AT_ONCE, Cause, Record, SegId};
+use crate::scoreboard::{AT_ONCE, Cause, SegId};
 use crate::seams::{AfterTimeout, DisorderEnd, PluginSet, TimeoutStep};
 
 /// What the connection has to do after a timer has fired.
@@ -30,6 +30,7 @@ impl Sender {
             .min(self.pacing_deadline())
             .min(self.drain_expires())
             .min(self.backlog.due())
+            .min(self.reneging_expires())
     }
 
     /// The detector's timer replaces the retransmission timer.
@@ -46,13 +47,16 @@ impl Sender {
         if self.work_off(now) {
             return TimerVerdict::Continue;
         }
+        if self.reneging_expires() <= now {
+            if self.is_hopeless(now) {
+                return TimerVerdict::GiveUp;
+            }
+            self.on_reneging(now);
+        }
         let may_enter = self.postponed.is_some_and(|(_, until)| until <= now);
         if may_enter || self.plugins.loss_detector.deadline() <= now {
-            if !self.runs_rto() {
-                if self.is_hopeless(now) {
-                    return TimerVerdict::GiveUp;
-                }
-                self.forget_sacks_if_reneged(now);
+            if !self.runs_rto() && self.is_hopeless(now) {
+                return TimerVerdict::GiveUp;
             }
             self.note_unsent();
             self.ask_detector(now, None);
@@ -145,22 +149,6 @@ impl Sender {
             self.set_window(Window { cwnd: self.state.smss, ssthresh });
         } else {
             self.reduce(now, Trigger::Timeout, head, None);
-        }
-    }
-
-    /// The first segment is SACKed. A receiver that still had it would have acknowledged it, so the receiver has
-    /// reneged (RFC 2018 §8).
-    pub(super) fn forget_sacks_if_reneged(&mut self, now: Instant) {
-        let first = self.board.first();
-        if self.board.get(first).is_some_and(Record::is_sacked) {
-            self.last_blocks.clear();
-            self.forget_sacks_from(now, first);
-        }
-    }
-
-    pub(super) fn forget_sacks_from(&mut self, now: Instant, from: SegId) {
-        if let Some(next) = self.board.forget_sacks(from, AT_ONCE) {
-            self.leave_forgetting(now, next);
         }
     }
 
@@ -281,10 +269,11 @@ impl Sender {
     }
 
     /// A refused probe is retransmitted as the beginning of a full segment; as a separate segment it would shift all
-    /// segments after it.
+    /// segments after it. If the receiver has SACKed it, the bytes that follow are not part of what it claims to have.
     fn complete_probe(&mut self) {
         let last = self.board.first();
-        let Some(record) = self.board.get(last).filter(|_| last.next() == self.board.next_id()) else { return };
+        let is_last = last.next() == self.board.next_id();
+        let Some(record) = self.board.get(last).filter(|record| is_last && !record.is_sacked()) else { return };
         let room = self.state.smss - Bytes(u64::from(record.len));
         let usable = (self.state.snd_una + self.state.snd_wnd).since(self.state.snd_nxt);
         let more = self.written.since(self.state.snd_nxt).min(usable).min(room);
@@ -298,7 +287,7 @@ impl Sender {
     }
 
     /// False if the estimator disables the timer; the loss detector's timer then replaces it everywhere.
-    fn runs_rto(&self) -> bool {
+    pub(super) fn runs_rto(&self) -> bool {
         self.state.rto != Duration::MAX
     }
 
@@ -319,7 +308,7 @@ impl Sender {
         self.patience_backed_off(self.persist.backoff)
     }
 
-    fn patience_backed_off(&self, backoff: u32) -> Duration {
+    pub(super) fn patience_backed_off(&self, backoff: u32) -> Duration {
         (self.patience() * (1 << backoff.min(20))).min(self.config.max_rto)
     }
 }

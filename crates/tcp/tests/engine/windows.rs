@@ -315,6 +315,15 @@ fn a_reneging_peer_that_selectively_acknowledged_a_probe_is_probed_again() {
 }
 
 #[test]
+fn a_probe_that_was_selectively_acknowledged_does_not_grow_when_the_window_opens() {
+    let mut peer = peer_with_window(0);
+    peer.write(100_000);
+    assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 1:2(1) ack 1"]);
+    peer.send(sacking(with_window(ack(1, 1), 0), &[(1, 2)]));
+    assert_eq!(peer.exchange(ack(1, 1))[0], ". 2:1462(1460) ack 1");
+}
+
+#[test]
 fn data_with_sack_blocks_respects_the_peers_segment_size() {
     // RFC 9293 §3.7.1: options count towards the segment size.
     let mut peer = Peer::of_active_open(Config::default());

@@ -181,7 +181,7 @@ impl SegmentClocks {
 
     /// Marks segments lost whose timer has expired.
     fn judge(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
-        self.deadline = self.receiver_deadline(cx);
+        self.deadline = Instant::NEVER;
         for (id, record, since) in self.clocks(cx) {
             let expires = since + self.mxrtt(cx);
             if expires > cx.now {
@@ -194,16 +194,6 @@ impl SegmentClocks {
             }
             self.lose(cx, id, record, verdicts);
         }
-    }
-
-    /// A receiver that has SACKed the first segment but does not acknowledge it has discarded it (RFC 2018 §8).
-    fn receiver_deadline(&self, cx: &Context<'_>) -> Instant {
-        let (first, since) = self.first;
-        let Some(record) = cx.board.get(first).filter(|record| record.is_sacked()) else { return Instant::NEVER };
-        let mxrtt = self.mxrtt(cx);
-        let expires = record.delivered.max(since) + mxrtt;
-        // While something is outstanding some timer must run.
-        if expires > cx.now { expires } else { cx.now + mxrtt }
     }
 
     fn lose(&mut self, cx: &Context<'_>, id: SegId, record: &Record, verdicts: &mut Verdicts) {
@@ -258,8 +248,7 @@ impl LossDetector for SegmentClocks {
     fn on_sent(&mut self, cx: &Context<'_>, _id: SegId, _cause: Cause) {
         self.watch_first(cx);
         let first = self.clocks(cx).next();
-        let expires = first.map_or(Instant::NEVER, |(_, _, since)| since + self.mxrtt(cx));
-        self.deadline = self.receiver_deadline(cx).min(expires);
+        self.deadline = first.map_or(Instant::NEVER, |(_, _, since)| since + self.mxrtt(cx));
     }
 }
 
