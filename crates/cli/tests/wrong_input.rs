@@ -67,10 +67,10 @@ fn a_path_without_time() {
 
 #[test]
 fn an_outage_of_a_whole_burst_is_no_path_without_time() {
-    let link = "[[forward]]\nkind = \"link\"\ndelay = \"5 ms\"\n";
+    let link = "[[forward]]\nkind = \"link\"\nrate = \"1 Mbit/s\"\n";
     let outage = "[[forward]]\nkind = \"script\"\nrules = [{ from = \"0 s\", to = \"2 s\", action = \"drop\" }]\n";
     let path = file("outage", &format!("{link}{outage}"));
-    let output = reknit(&["simulate", "--path", &path, "--duration", "5s"]);
+    let output = reknit(&["simulate", "--path", &path, "--variant", "sack", "--duration", "5s"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 

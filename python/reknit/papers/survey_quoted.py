@@ -83,6 +83,7 @@ def delayed_response(lab: Lab) -> Result:
     "and 4 % displaced by 1, 2, 3 or 4 positions [assumed: the source counts events in traces]. Only the direction of "
     "the effects can be compared.",
     packets=1.3e6,
+    enough_seeds=60,
 )
 def fixed_thresholds(lab: Lab) -> Result:
     """Count the needed fast retransmits, and the losses that they repaired."""
