@@ -239,16 +239,17 @@ vector!(without_new_data_a_probe_repeats_the_last_segment, |isn| {
     let mut s = limited(isn, 5, 100);
     assert_eq!(s.at(307).sent(), NOTHING);
     assert_eq!(s.at(308).sent(), [5]);
-    // The timer of 300 ms starts again. It expires at the next multiple of eight ticks.
-    assert_eq!(s.at(639).sent(), NOTHING);
-    assert_eq!(s.at(640).sent().first(), Some(&1));
+    // The timer of 300 ms starts again. It expires at the next multiple of eight ticks (the clock begins at
+    // 10 s).
+    assert_eq!(s.at(623).sent(), NOTHING);
+    assert_eq!(s.at(624).sent().first(), Some(&1));
 });
 
 vector!(a_probe_for_a_single_segment_waits_for_its_delayed_ack, |isn| {
     let mut s = limited(isn, 1, 400);
     // After 1000 ms, at the next multiple of eight ticks.
-    assert_eq!(s.at(1407).sent(), NOTHING);
-    assert_eq!(s.at(1408).sent(), [1]);
+    assert_eq!(s.at(1423).sent(), NOTHING);
+    assert_eq!(s.at(1424).sent(), [1]);
 });
 
 // RTO: `tcp_rto_min_us`, `linux/rto.rs`.
