@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,7 +39,12 @@ def resamples(seeds: Sequence[int], count: int = 99) -> list[dict[int, int]]:
     """
     draw = random.Random(2)
     picks = [draw.choices(seeds, k=len(seeds)) for _ in range(count)]
-    return [{seed: picked.count(seed) for seed in seeds} for picked in picks]
+    return [_counted(seeds, picked) for picked in picks]
+
+
+def _counted(seeds: Sequence[int], picked: Sequence[int]) -> dict[int, int]:
+    counts = Counter(picked)
+    return {seed: counts[seed] for seed in seeds}
 
 
 def jackknife(of: Callable[[Mapping[int, int] | None], list[float]], seeds: Sequence[int]) -> list[Interval]:
@@ -85,7 +91,7 @@ def bootstrap(of: Callable[[Mapping[int, int] | None], list[float]], seeds: Sequ
     drawn = []
     for _ in range(RESAMPLES):
         picked = draw.choices(seeds, k=len(seeds))
-        drawn.append(of({seed: picked.count(seed) for seed in seeds}))
+        drawn.append(of(_counted(seeds, picked)))
     found = []
     for i, value in enumerate(whole):
         ranked = sorted(values[i] for values in drawn)
