@@ -1,6 +1,6 @@
 //! Prints results, and formats numbers.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,7 +17,12 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// The same. False if the reader has closed the output.
 pub(crate) fn print_unless_closed(text: &str) -> Result<bool, Failure> {
-    match io::stdout().write_all(text.as_bytes()) {
+    unless_closed(io::stdout().write_all(text.as_bytes()))
+}
+
+/// False if the reader has closed the output.
+fn unless_closed(written: io::Result<()>) -> Result<bool, Failure> {
+    match written {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Failure::Failed(format!("standard output: {error}"))),
@@ -153,10 +158,11 @@ pub(crate) fn csv_line<T: AsRef<str>>(cells: impl IntoIterator<Item = T>) -> Str
     cells.into_iter().map(quoted).collect::<Vec<_>>().join(",") + "\n"
 }
 
-/// Prints `value` as JSON.
+/// Prints `value` as JSON, piece by piece: the text of a large analysis needs more memory than the analysis.
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::Failed(error.to_string()))?;
-    print(&format!("{text}\n"))
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);
+    unless_closed(written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush())).map(drop)
 }
 
 #[cfg(test)]

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 /// Lost packets that are remembered until the measures have passed them.
 const MOST_LOST: usize = 1 << 16;
 
 /// Both densities over a stream of arrivals. Packets are numbered without gaps in the order of sending. Leave out copies,
 /// and report a known loss before any packet that was sent later arrives.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Density {
     /// The displacement threshold, and the buffer-occupancy threshold (§§3.4, 3.9).
     threshold: u64,
@@ -55,6 +57,11 @@ impl Density {
     /// The buffer of §7.2.
     fn store(&mut self, number: u64) {
         let is_full = self.early.len() as u64 >= self.threshold;
+        if number == self.expected && !is_full {
+            self.expected += 1;
+            self.release();
+            return;
+        }
         self.early.insert(number);
         if is_full && let Some(first) = self.early.first() {
             self.expected = self.expected.max(*first);
@@ -64,7 +71,9 @@ impl Density {
 
     /// Packets that are now in order leave the buffer.
     fn release(&mut self) {
-        while self.early.remove(&self.expected) || self.lost.contains(&self.expected) {
+        while !(self.early.is_empty() && self.lost.is_empty())
+            && (self.early.remove(&self.expected) || self.lost.contains(&self.expected))
+        {
             self.expected += 1;
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use reknit_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 /// Arrivals that are remembered: larger extents are reported as this one.
 const HORIZON: usize = 1 << 16;
@@ -21,7 +22,7 @@ pub struct Late {
 }
 
 /// Runs of packets without reordering between reordered packets (RFC 4737 §4.6).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FreeRuns {
     /// Runs that ended with a reordered packet.
     pub runs: u64,
@@ -42,7 +43,7 @@ impl FreeRuns {
 
 /// The measures of RFC 4737 over a stream of arrivals. Packets have numbers that grow in the order of sending; lost
 /// packets may leave gaps, and copies of packets must be left out.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Reordering {
     /// First arrivals with a larger number than all before: number, position and time, all increasing. The first
     /// arrival with a number larger than n is always one of them.

@@ -1,72 +1,136 @@
 //! What to do about what happened.
 
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
 use crate::{DirectionReport, Place};
 
+/// What to do. Its text is what `Display` writes and what JSON has.
+#[derive(Clone, Copy, PartialEq, Debug, JsonSchema)]
+#[schemars(with = "String")]
+pub enum Advice {
+    /// A sender that copes with packets that are so late.
+    Tolerate {
+        /// Reordering extent, packets: 99th percentile.
+        extent: u64,
+        /// Lateness, ms: 99th percentile.
+        late_ms: f64,
+    },
+    /// The cause of the reordering.
+    FindReordering,
+    /// F-RTO.
+    DetectSpuriousTimeouts,
+    /// SACK.
+    EnableSack,
+    /// Timestamps.
+    EnableTimestamps,
+    /// The cause of losses.
+    FindLosses {
+        /// Lost packets.
+        lost: u64,
+        /// Packets with data.
+        packets: u64,
+        /// They are lost in runs.
+        in_runs: bool,
+    },
+    /// The cause of copies.
+    FindCopies,
+    /// The sender copes.
+    Nothing,
+    /// A capture at the other end.
+    CaptureAt(Place),
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Advice::Tolerate { extent, late_ms } => write!(
+                f,
+                "use a sender that tolerates packets {extent} places and {late_ms:.0} ms late: Linux with RACK \
+                 (net.ipv4.tcp_recovery=1) and net.ipv4.tcp_max_reordering of at least {}, FreeBSD with its rack stack; \
+                 write the path with --path and compare variants such as reknit, rack and linux on it",
+                (extent + extent / 2).max(300)
+            ),
+            Advice::FindReordering => f.write_str(
+                "find what reorders: load balancing by packet, bonded links, Wi-Fi or a tunnel with several threads; let it \
+                 keep each flow on one path",
+            ),
+            Advice::DetectSpuriousTimeouts => f.write_str(
+                "the sender's timer expired while packets were only delayed: enable F-RTO (Linux: net.ipv4.tcp_frto=2) and \
+                 timestamps, and look for stalls or full queues on the path",
+            ),
+            Advice::EnableSack => f.write_str(
+                "enable SACK at both ends (Linux: net.ipv4.tcp_sack=1): without it no cure works well",
+            ),
+            Advice::EnableTimestamps => f.write_str(
+                "enable timestamps at both ends (Linux: net.ipv4.tcp_timestamps=1): the sender can then undo false \
+                 reductions",
+            ),
+            Advice::FindLosses { lost, packets, in_runs } => write!(
+                f,
+                "{:.2} % of packets were really lost, mostly {}; no cure for reordering helps against that",
+                100.0 * lost as f64 / packets.max(1) as f64,
+                if in_runs {
+                    "in runs: a queue that overflows, or a link that fails for moments"
+                } else {
+                    "one by one: a noisy link, or a policer"
+                }
+            ),
+            Advice::FindCopies => f.write_str(
+                "the network copies packets: look for a mirror port, a loop or a tunnel that sends twice",
+            ),
+            Advice::Nothing => f.write_str("the sender copes with this reordering: nothing to do there"),
+            Advice::CaptureAt(place) => write!(
+                f,
+                "some events cannot be told: capture at the {} too, with the handshake",
+                if place == Place::Sender { "sender" } else { "receiver" }
+            ),
+        }
+    }
+}
+
+impl Serialize for Advice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// Advice for one direction, the most important first.
-pub(crate) fn advice(report: &DirectionReport) -> Vec<String> {
+pub(crate) fn advice(report: &DirectionReport) -> Vec<Advice> {
     let verdicts = &report.verdicts;
     let mut advice = Vec::new();
     if verdicts.all() == 0 {
         return advice;
     }
     if verdicts.spurious > 0 && verdicts.reordered >= verdicts.spurious.div_ceil(2) {
-        advice.push(against_reordering(report));
-        advice.push(
-            "find what reorders: load balancing by packet, bonded links, Wi-Fi or a tunnel with several threads; let it keep \
-             each flow on one path"
-                .to_owned(),
-        );
+        let extent = report.reordering.extent_p99.unwrap_or(0);
+        advice.push(Advice::Tolerate { extent, late_ms: report.reordering.late_p99_ms.unwrap_or(0.0) });
+        advice.push(Advice::FindReordering);
     } else if verdicts.spurious_timeout * 2 > verdicts.spurious && verdicts.spurious > 0 {
-        advice.push(
-            "the sender's timer expired while packets were only delayed: enable F-RTO (Linux: net.ipv4.tcp_frto=2) and \
-             timestamps, and look for stalls or full queues on the path"
-                .to_owned(),
-        );
+        advice.push(Advice::DetectSpuriousTimeouts);
     }
     if report.options.sack == Some(false) {
-        advice.push("enable SACK at both ends (Linux: net.ipv4.tcp_sack=1): without it no cure works well".to_owned());
+        advice.push(Advice::EnableSack);
     }
     if report.options.timestamps == Some(false) && verdicts.spurious > 0 {
-        advice.push(
-            "enable timestamps at both ends (Linux: net.ipv4.tcp_timestamps=1): the sender can then undo false reductions"
-                .to_owned(),
-        );
+        advice.push(Advice::EnableTimestamps);
     }
     if verdicts.lost > verdicts.spurious {
-        advice.push(against_loss(report));
+        let in_runs = report.loss_runs.mean.unwrap_or(1.0) >= 3.0;
+        advice.push(Advice::FindLosses { lost: verdicts.lost, packets: report.packets, in_runs });
     }
     if verdicts.duplicated > verdicts.all() / 4 {
-        advice
-            .push("the network copies packets: look for a mirror port, a loop or a tunnel that sends twice".to_owned());
+        advice.push(Advice::FindCopies);
     }
     if verdicts.reordered > 0 && verdicts.spurious == 0 {
-        advice.push("the sender copes with this reordering: nothing to do there".to_owned());
+        advice.push(Advice::Nothing);
     }
     if verdicts.cannot_tell * 20 > verdicts.all() {
-        let other = if report.captured_at == Place::Sender { "receiver" } else { "sender" };
-        advice.push(format!("some events cannot be told: capture at the {other} too, with the handshake"));
+        let is_sender = report.captured_at == Place::Sender;
+        advice.push(Advice::CaptureAt(if is_sender { Place::Receiver } else { Place::Sender }));
     }
+    advice.shrink_to_fit();
     advice
-}
-
-fn against_reordering(report: &DirectionReport) -> String {
-    let late = report.reordering.late_p99_ms.unwrap_or(0.0);
-    let extent = report.reordering.extent_p99.unwrap_or(0);
-    format!(
-        "use a sender that tolerates packets {extent} places and {late:.0} ms late: Linux with RACK (net.ipv4.tcp_recovery=1) \
-         and net.ipv4.tcp_max_reordering of at least {}, FreeBSD with its rack stack; write the path with --path and \
-         compare variants such as reknit, rack and linux on it",
-        (extent + extent / 2).max(300)
-    )
-}
-
-fn against_loss(report: &DirectionReport) -> String {
-    let share = 100.0 * report.verdicts.lost as f64 / report.packets.max(1) as f64;
-    let runs = report.loss_runs.mean.unwrap_or(1.0);
-    let kind = if runs >= 3.0 {
-        "in runs: a queue that overflows, or a link that fails for moments"
-    } else {
-        "one by one: a noisy link, or a policer"
-    };
-    format!("{share:.2} % of packets were really lost, mostly {kind}; no cure for reordering helps against that")
 }

@@ -12,7 +12,7 @@ use crate::packet::Skipped;
 use crate::spread::Spread;
 use crate::stream::{Bill, Data, Half, Offer, Stream};
 use crate::tally::Tally;
-use crate::{Analyzer, Confidence, Place, Reason, SIDES, Why};
+use crate::{Advice, Analyzer, Confidence, Place, Reason, SIDES, Why};
 
 /// The `n` for which `n`-reordered packets are counted.
 pub const N: [u32; 6] = [1, 2, 3, 5, 10, 20];
@@ -39,7 +39,7 @@ pub struct Analysis {
     /// What is missing or odd in the capture. Empty if it is good.
     pub warnings: Vec<String>,
     /// Each direction of each connection that carried data, the worst first.
-    pub directions: Vec<DirectionReport>,
+    pub directions: Vec<Box<DirectionReport>>,
 }
 
 /// One direction of a connection.
@@ -86,7 +86,7 @@ pub struct DirectionReport {
     /// What the headers say about both ends.
     pub options: OptionsReport,
     /// What to do, the most important first.
-    pub advice: Vec<String>,
+    pub advice: Vec<Advice>,
 }
 
 /// Round trips between the two ends.
@@ -200,25 +200,33 @@ fn us_to_ms(micros: u64) -> f64 {
     micros as f64 / 1e3
 }
 
-impl Analysis {
-    pub(crate) fn of(mut analyzer: Analyzer) -> Analysis {
-        let warnings = warnings(&analyzer);
-        let streams = analyzer.streams.take();
-        let count = streams.len() as u64;
-        let mut directions: Vec<DirectionReport> = Vec::new();
-        // Each stream is freed once it is reported: there may be many.
-        for mut stream in streams {
-            for end in 0..2 {
-                let (place, confidence) = match analyzer.options.at {
-                    Some(place) => (place, Confidence::Given),
-                    None => stream.place(end),
-                };
-                if let Some(data) = &mut stream.halves[end].data {
-                    data.tallies.iter_mut().flatten().for_each(|tally| tally.end_run());
-                }
-                directions.extend(DirectionReport::of(&stream, end, (place, confidence)));
+/// What the connections give.
+#[derive(Debug, Default)]
+pub(crate) struct Results {
+    #[expect(clippy::vec_box, reason = "there may be many, made one by one while the memory of connections is freed")]
+    directions: Vec<Box<DirectionReport>>,
+    /// Bytes that were acknowledged, but never captured.
+    missed: u64,
+}
+
+impl Results {
+    /// Reports a connection that has ended. `at`: where it was captured, if that is given.
+    pub(crate) fn add(&mut self, stream: &mut Stream, at: Option<Place>) {
+        self.missed += stream.missed();
+        for end in 0..2 {
+            let place = at.map_or_else(|| stream.place(end), |place| (place, Confidence::Given));
+            if let Some(data) = &mut stream.halves[end].data {
+                data.tallies.iter_mut().flatten().for_each(|tally| tally.end_run());
             }
+            self.directions.extend(DirectionReport::of(stream, end, place).map(Box::new));
         }
+    }
+}
+
+impl Analysis {
+    pub(crate) fn of(analyzer: &Analyzer, results: Results) -> Analysis {
+        let warnings = warnings(analyzer, results.missed);
+        let mut directions = results.directions;
         directions.sort_by(|a, b| b.badness().total_cmp(&a.badness()).then(b.bytes.cmp(&a.bytes)));
         let (first, last) = analyzer.span.unwrap_or_default();
         Analysis {
@@ -228,7 +236,7 @@ impl Analysis {
             packets: analyzer.frames,
             tcp_packets: analyzer.tcp,
             duration_s: (last - first) as f64 / 1e9,
-            streams: count,
+            streams: analyzer.streams.len().into(),
             warnings,
             directions,
         }
@@ -250,7 +258,7 @@ impl Analysis {
 }
 
 /// What is missing or odd.
-fn warnings(analyzer: &Analyzer) -> Vec<String> {
+fn warnings(analyzer: &Analyzer, missed: u64) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(damage) = &analyzer.damage {
         warnings.push(format!("reading ended early, the result is partial: {damage}"));
@@ -279,7 +287,6 @@ fn warnings(analyzer: &Analyzer) -> Vec<String> {
     if analyzer.streams.was_short {
         warnings.push("too many packets were in flight at once to remember all; some verdicts are missing".to_owned());
     }
-    let missed: u64 = analyzer.streams.all.iter().flat_map(|stream| &stream.halves).map(|half| half.missed).sum();
     if missed > 0 {
         warnings.push(format!("{missed} bytes were acknowledged, but never captured: the capture lost packets"));
     }

@@ -5,8 +5,9 @@ use std::io::Read;
 
 use reknit_units::Instant;
 
+use crate::analysis::Results;
 use crate::journey::Journeys;
-use crate::packet::{self, Skipped};
+use crate::packet::{self, Packet, Skipped};
 use crate::stream::Log;
 use crate::streams::Streams;
 use crate::{Analysis, Damage, Error, Event, Frame, Frames, Mark, Place, Side, Verdict};
@@ -29,6 +30,8 @@ pub struct Analyzer {
     pub(crate) streams: Streams,
     log: Log,
     journeys: Journeys,
+    /// Reused for each frame.
+    packet: Packet,
     pub(crate) frames: u64,
     pub(crate) tcp: u64,
     pub(crate) skipped: BTreeMap<Skipped, u64>,
@@ -72,11 +75,11 @@ impl Analyzer {
         self.timeless += u64::from(frame.at.is_none());
         self.backwards += u64::from(at < last);
         self.span = Some((first, last.max(at)));
-        match packet::read(frame) {
-            Ok(packet) => {
+        match packet::read_into(frame, &mut self.packet) {
+            Ok(()) => {
                 self.tcp += 1;
-                self.cut += u64::from(packet.segment.is_cut);
-                self.streams.on_packet(&packet, frame.number, Instant::from_nanos(at), &mut self.log);
+                self.cut += u64::from(self.packet.segment.is_cut);
+                self.streams.on_packet(&self.packet, frame.number, Instant::from_nanos(at), &mut self.log);
                 self.tell(observer);
             }
             Err(skipped) => *self.skipped.entry(skipped).or_default() += 1,
@@ -86,7 +89,7 @@ impl Analyzer {
     fn tell(&mut self, observer: &mut dyn FnMut(&Event)) {
         for event in self.log.events.drain(..) {
             let end = usize::from(event.end);
-            let stream = &mut self.streams.all[event.stream as usize];
+            let stream = self.streams.get_mut(event.stream);
             let place = self.options.at.unwrap_or_else(|| stream.place(end).0);
             if let Some(data) = &mut stream.halves[end].data {
                 if matches!(event.verdict, Verdict::Spurious(_)) && place.sees(event.side) {
@@ -97,7 +100,7 @@ impl Analyzer {
             observer(&event);
         }
         for journey in self.log.journeys.iter_mut().flat_map(|journeys| journeys.drain(..)) {
-            let stream = &self.streams.all[journey.stream as usize];
+            let stream = self.streams.get_mut(journey.stream);
             let place = self.options.at.unwrap_or_else(|| stream.place(usize::from(journey.end)).0);
             if place.side_of_journeys() == journey.side {
                 self.journeys.add(journey);
@@ -117,12 +120,15 @@ impl Analyzer {
 
     /// The capture ends. The journeys are empty if the options do not ask for them.
     pub fn finish_with_journeys(mut self, observer: &mut dyn FnMut(&Event)) -> (Analysis, Journeys) {
-        for number in 0..self.streams.all.len() {
-            self.streams.all[number].finish(&mut self.log);
+        let mut results = Results::default();
+        // Each connection is freed once it is reported: there may be many.
+        for number in 0..self.streams.len() {
+            self.streams.get_mut(number).finish(&mut self.log);
             self.tell(observer);
+            results.add(&mut self.streams.take(number), self.options.at);
         }
         let journeys = std::mem::take(&mut self.journeys);
-        (Analysis::of(self), journeys)
+        (Analysis::of(&self, results), journeys)
     }
 }
 

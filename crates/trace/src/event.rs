@@ -2,10 +2,10 @@
 
 use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What made the sender retransmit.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     /// Duplicate ACKs or SACK blocks.
@@ -19,7 +19,7 @@ pub enum Why {
 }
 
 /// Why there is no verdict.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// Without timestamps and IP identifications, an original that is later than a round trip looks like its

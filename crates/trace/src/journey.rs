@@ -20,6 +20,18 @@ pub enum Departure {
     Unknown,
 }
 
+/// What became of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It arrived then, or at a sender, it was acknowledged then.
+    Arrived(Instant),
+    /// It was lost.
+    Lost,
+    /// Another transmission brought its data, and the capture does not tell whether this one arrived. It took its time on
+    /// the links, at least on the first ones.
+    Unknown,
+}
+
 /// One packet on the part of the path behind the point of capture, or before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Journey {
@@ -31,8 +43,10 @@ pub struct Journey {
     pub side: Side,
     /// When it was sent.
     pub sent: Departure,
-    /// When it arrived, or at a sender, when it was acknowledged; none if it was lost.
-    pub arrived: Option<Instant>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// It is a retransmission.
+    pub is_again: bool,
     /// When its data was there: by this packet, or by a retransmission.
     pub settled: Instant,
     /// Bytes of data.

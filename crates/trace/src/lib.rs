@@ -27,6 +27,7 @@ mod tally;
 mod verdicts;
 mod watcher;
 
+pub use advice::Advice;
 pub use analysis::{
     Analysis, Cost, DirectionReport, LossRuns, N, OptionsReport, ReorderingReport, RoundTripReport, Verdicts,
 };
@@ -36,7 +37,7 @@ pub use error::{Damage, Error};
 pub(crate) use event::SIDES;
 pub use event::{Event, Reason, Side, Verdict, Why};
 pub use input::{Frame, Frames};
-pub use journey::{Departure, Journey, Journeys};
+pub use journey::{Departure, Journey, Journeys, Outcome};
 pub use mark::{Mark, Passed};
 pub use measured::MeasuredPath;
 pub use stream::{Confidence, Place};

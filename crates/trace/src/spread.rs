@@ -1,11 +1,13 @@
 //! The distribution of positive numbers, in little memory.
 
+use serde::{Deserialize, Serialize};
+
 /// Steps of each octave: values below 16 are exact, others within 12.5 %.
 const STEPS: usize = 8;
 const OCTAVES: usize = 44;
 
 /// A histogram with logarithmic steps.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Spread {
     /// Counts by size, from the slot `lowest` on; empty before the first value.
     counts: Vec<u32>,

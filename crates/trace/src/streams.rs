@@ -1,12 +1,14 @@
 //! All connections of a capture, numbered as Wireshark numbers them.
 
-use std::hash::{BuildHasher, RandomState};
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, Hasher};
 
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use reknit_units::Instant;
+use reknit_units::{Duration, Instant};
 
-use crate::packet::{Endpoint, Packet};
+use crate::packet::{Endpoint, Flags, Packet};
 use crate::stream::{Log, Stream};
 
 /// The most connections that are analysed.
@@ -18,9 +20,31 @@ const BUDGET: usize = 1 << 20;
 const FEW_RANGES: usize = 16;
 /// Packets between two visits of silent connections.
 const BETWEEN_VISITS: u64 = 8;
+/// If more connections than this are open, those that pause are packed too, and visits are more frequent. A pause is this
+/// long.
+const MANY: usize = 1 << 12;
+const BETWEEN_VISITS_OF_MANY: u64 = 2;
+const PAUSE: Duration = Duration::from_millis(100);
+/// When they have been packed for this long, they are visited again to forget what is old.
+const SILENT: Duration = Duration::from_secs(2);
 
 /// The two ends, the smaller first.
 pub(crate) type Key = (Endpoint, Endpoint);
+
+/// A connection and its ends.
+#[derive(Debug)]
+struct Slot {
+    key: Key,
+    kept: Kept,
+}
+
+/// How a connection is kept. Most connections of a large capture are silent most of the time: they are packed, which takes
+/// about a tenth of the memory, until their next packet.
+#[derive(Debug)]
+enum Kept {
+    Open(Box<Stream>),
+    Packed(Box<[u8]>),
+}
 
 /// The connections.
 #[derive(Debug, Default)]
@@ -28,8 +52,14 @@ pub(crate) struct Streams {
     /// The newest connection between two endpoints. The order in the table is random and not used.
     numbers: HashTable<u32>,
     hasher: RandomState,
-    pub(crate) all: Vec<Stream>,
+    all: Vec<Slot>,
     last: Option<(Key, u32)>,
+    /// Connections that are not packed, in no order.
+    open: Vec<u32>,
+    /// The place in `open` of the connection that was looked at last whether it is silent.
+    visited: usize,
+    /// Connections that were packed although they remember data, and when.
+    paused: VecDeque<(Instant, u32)>,
     /// Ranges that are remembered.
     memory: usize,
     /// Packets of connections beyond the limit.
@@ -37,8 +67,8 @@ pub(crate) struct Streams {
     /// The budget was exceeded.
     pub(crate) was_short: bool,
     packets: u64,
-    /// The connection that was looked at last whether it is silent.
-    visited: usize,
+    /// Reused to pack.
+    bytes: Vec<u8>,
 }
 
 impl Streams {
@@ -47,10 +77,12 @@ impl Streams {
         let known = match self.last {
             Some((last, number)) if last == key => Some(number),
             _ => {
-                self.numbers.find(self.hasher.hash_one(key), |number| self.all[*number as usize].key() == key).copied()
+                let is_same = |number: &u32| self.all[*number as usize].key == key;
+                self.numbers.find(hash(&self.hasher, &key), is_same).copied()
             }
         };
-        let known = known.filter(|number| !self.all[*number as usize].is_replaced_by(packet));
+        let is_syn = packet.segment.flags.has(Flags::SYN);
+        let known = known.filter(|number| !(is_syn && self.get_mut(*number).is_replaced_by(packet)));
         let Some(number) = known.or_else(|| self.add(key, packet, now)) else {
             self.left_out += 1;
             return;
@@ -58,29 +90,68 @@ impl Streams {
         self.last = Some((key, number));
         let most_ranges = if self.memory < BUDGET { MOST_RANGES } else { FEW_RANGES };
         self.was_short |= self.memory >= BUDGET;
-        let stream = &mut self.all[number as usize];
+        let stream = self.get_mut(number);
         let before = stream.memory();
         stream.on_packet(packet, frame, now, most_ranges, log);
-        self.memory = self.memory + stream.memory() - before;
+        let after = stream.memory();
+        self.memory = self.memory + after - before;
         self.packets += 1;
-        if self.packets.is_multiple_of(BETWEEN_VISITS) {
+        let between = if self.open.len() > MANY { BETWEEN_VISITS_OF_MANY } else { BETWEEN_VISITS };
+        if self.packets.is_multiple_of(between) {
             self.visit(now, log);
+        }
+    }
+
+    /// A connection, unpacked.
+    pub(crate) fn get_mut(&mut self, number: u32) -> &mut Stream {
+        let slot = &mut self.all[number as usize];
+        if let Kept::Packed(bytes) = &slot.kept {
+            slot.kept = Kept::Open(Box::new(unpack(bytes)));
+            self.open.push(number);
+        }
+        match &mut slot.kept {
+            Kept::Open(stream) => stream,
+            Kept::Packed(_) => unreachable!("it has been unpacked"),
         }
     }
 
     /// Connections that are silent give back memory: looks at one after the other.
     fn visit(&mut self, now: Instant, log: &mut Log) {
-        self.visited = if self.visited + 1 < self.all.len() { self.visited + 1 } else { 0 };
-        let Some(stream) = self.all.get_mut(self.visited) else { return };
+        if let Some((since, number)) = self.paused.front().copied()
+            && now.since(since) > SILENT
+        {
+            self.paused.pop_front();
+            self.get_mut(number); // its turn comes
+        }
+        self.visited = if self.visited + 1 < self.open.len() { self.visited + 1 } else { 0 };
+        let Some(number) = self.open.get(self.visited).copied() else { return };
+        let slot = &mut self.all[number as usize];
+        let Kept::Open(stream) = &mut slot.kept else { return };
         let before = stream.memory();
         stream.rest(now, log);
         self.memory = self.memory + stream.memory() - before;
+        let is_idle = stream.has_nothing_to_do(now) || self.open.len() > MANY && now.since(stream.last) > PAUSE;
+        // What has just been found out is about to be counted.
+        if is_idle && log.events.is_empty() {
+            if !stream.has_nothing_to_do(now) && stream.memory() > 0 {
+                self.paused.push_back((now, number));
+            }
+            slot.kept = Kept::Packed(pack(stream, &mut self.bytes));
+            self.open.swap_remove(self.visited);
+        }
     }
 
-    /// All connections, at the end.
-    pub(crate) fn take(&mut self) -> Vec<Stream> {
-        self.numbers = HashTable::new();
-        std::mem::take(&mut self.all)
+    pub(crate) fn len(&self) -> u32 {
+        self.all.len() as u32
+    }
+
+    /// Removes a connection, at the end.
+    pub(crate) fn take(&mut self, number: u32) -> Box<Stream> {
+        let slot = &mut self.all[number as usize];
+        match std::mem::replace(&mut slot.kept, Kept::Packed(Box::default())) {
+            Kept::Open(stream) => stream,
+            Kept::Packed(bytes) => Box::new(unpack(&bytes)),
+        }
     }
 
     fn add(&mut self, key: Key, packet: &Packet, now: Instant) -> Option<u32> {
@@ -88,10 +159,11 @@ impl Streams {
             return None;
         }
         let number = self.all.len() as u32;
-        self.all.push(Stream::new(number, packet, now));
-        let hash = |number: &u32| self.hasher.hash_one(self.all[*number as usize].key());
-        let is_same = |number: &u32| self.all[*number as usize].key() == key;
-        match self.numbers.entry(self.hasher.hash_one(key), is_same, hash) {
+        self.all.push(Slot { key, kept: Kept::Open(Box::new(Stream::new(number, packet, now))) });
+        self.open.push(number);
+        let hash_of = |number: &u32| hash(&self.hasher, &self.all[*number as usize].key);
+        let is_same = |number: &u32| self.all[*number as usize].key == key;
+        match self.numbers.entry(hash(&self.hasher, &key), is_same, hash_of) {
             Entry::Occupied(mut older) => *older.get_mut() = number,
             Entry::Vacant(place) => drop(place.insert(number)),
         }
@@ -99,7 +171,109 @@ impl Streams {
     }
 }
 
+/// The connection as bytes. `bytes` is reused.
+fn pack(stream: &Stream, bytes: &mut Vec<u8>) -> Box<[u8]> {
+    bytes.clear();
+    *bytes = postcard::to_extend(stream, std::mem::take(bytes)).expect("a vector takes all that is written");
+    Box::from(&bytes[..])
+}
+
+fn unpack(bytes: &[u8]) -> Stream {
+    postcard::from_bytes(bytes).expect("what was packed can be unpacked")
+}
+
+fn hash(state: &RandomState, (a, b): &Key) -> u64 {
+    let mut hasher = state.build_hasher();
+    let ((a, a_port), (b, b_port)) = (a.numbers(), b.numbers());
+    hasher.write_u128(a);
+    hasher.write_u128(b);
+    hasher.write_u32(u32::from(a_port) << 16 | u32::from(b_port));
+    hasher.finish()
+}
+
 /// The two ends of a connection.
 pub(crate) fn key(a: Endpoint, b: Endpoint) -> Key {
     if a <= b { (a, b) } else { (b, a) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(1_700_000_000_000_000_000 + ms * 1_000_000)
+    }
+
+    /// A packet from or to this port.
+    fn packet(port: u16, is_back: bool) -> Packet {
+        let mut packet = Packet { ttl: 64, ..Packet::default() };
+        let mut ends = [Endpoint { address: [1; 16], port }, Endpoint { address: [2; 16], port: 443 }];
+        ends.rotate_left(usize::from(is_back));
+        [packet.source, packet.destination] = ends;
+        packet.segment.flags = Flags::ACK;
+        packet
+    }
+
+    fn data(port: u16, number: u32, stamp: u32) -> Packet {
+        let mut packet = packet(port, false);
+        (packet.segment.seq, packet.segment.len) = (1 + number * 1000, 1000);
+        packet.segment.timestamps = Some((stamp, 1));
+        packet
+    }
+
+    fn ack(port: u16, number: u32, sack: &[(u32, u32)]) -> Packet {
+        let mut packet = packet(port, true);
+        packet.segment.ack = 1 + number * 1000;
+        packet.segment.timestamps = Some((1, 10));
+        for (block, into) in sack.iter().zip(&mut packet.segment.sack) {
+            *into = (1 + block.0 * 1000, 1 + block.1 * 1000);
+        }
+        packet.segment.sack_len = sack.len() as u8;
+        packet
+    }
+
+    #[test]
+    fn a_connection_is_the_same_after_packing() {
+        // One segment is lost, one late and one sent again for nothing.
+        let passing = [
+            data(9, 0, 10),
+            data(9, 1, 10),
+            data(9, 2, 11),
+            data(9, 3, 12),
+            ack(9, 1, &[]),
+            ack(9, 1, &[(3, 4)]),
+            data(9, 1, 60),
+            data(9, 2, 60),
+            ack(9, 1, &[(2, 4)]),
+            ack(9, 4, &[]),
+            ack(9, 4, &[(2, 3)]),
+            data(9, 4, 90),
+        ];
+        let (mut log, mut bytes) = (Log::default(), Vec::new());
+        let mut stream = Stream::new(3, &passing[0], at(0));
+        for (packet, number) in passing.iter().zip(1..) {
+            stream.on_packet(packet, number, at(number * 10), 100, &mut log);
+            let packed = pack(&stream, &mut bytes);
+            assert_eq!(format!("{:?}", unpack(&packed)), format!("{stream:?}"), "after packet {number}");
+            assert!(packed.len() < 1000, "{}", packed.len());
+        }
+        assert!(!log.events.is_empty());
+    }
+
+    #[test]
+    fn silent_connections_are_packed_until_their_next_packet() {
+        let (mut streams, mut log) = (Streams::default(), Log::default());
+        for port in 1..=50 {
+            streams.on_packet(&data(port, 0, 1), port.into(), at(0), &mut log);
+            streams.on_packet(&ack(port, 1, &[]), port.into(), at(1), &mut log);
+        }
+        assert_eq!(streams.open.len(), 50);
+        for i in 0..1000 {
+            streams.on_packet(&data(99, i, i), 1000 + u64::from(i), at(2000 + u64::from(i)), &mut log);
+        }
+        assert_eq!((streams.open.len(), streams.len()), (1, 51));
+        streams.on_packet(&data(7, 1, 5), 3000, at(5000), &mut log);
+        assert_eq!((streams.open.len(), streams.len()), (2, 51));
+        assert_eq!(streams.take(6).packets, 3);
+    }
 }

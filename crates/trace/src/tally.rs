@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::spread::Spread;
 use crate::{Event, Reason, Verdict, Why};
 
 /// The verdicts on one direction's packets on one side of the point of capture.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) lost: u64,
     pub(crate) reordered: u64,

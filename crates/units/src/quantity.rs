@@ -166,13 +166,21 @@ macro_rules! quantity {
 
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(&$syntax.exact(self.0))
+                if serializer.is_human_readable() {
+                    serializer.serialize_str(&$syntax.exact(self.0))
+                } else {
+                    serializer.serialize_u64(self.0)
+                }
             }
         }
 
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::quantity::deserialize(deserializer, &$syntax)
+                if deserializer.is_human_readable() {
+                    $crate::quantity::deserialize(deserializer, &$syntax)
+                } else {
+                    <u64 as serde::Deserialize>::deserialize(deserializer).map(Self)
+                }
             }
         }
     };

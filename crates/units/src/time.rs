@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
+use serde::{Deserialize, Serialize};
+
 use crate::quantity::{Syntax, quantity};
 
 static SYNTAX: Syntax = Syntax {
@@ -138,7 +140,8 @@ impl Div<u64> for Duration {
 }
 
 /// A point in time: nanoseconds since an origin that the caller has chosen.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Instant(u64);
 
 impl Instant {

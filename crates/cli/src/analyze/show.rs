@@ -43,7 +43,8 @@ pub(super) fn title(analysis: &Analysis) -> String {
 
 /// The answer: what happened, on what path, what it cost, what to do, and how sure that is.
 pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
-    let do_this = worst.advice.first().cloned().unwrap_or_else(|| "nothing: no packet was lost or late".to_owned());
+    let nothing = "nothing: no packet was lost or late".to_owned();
+    let do_this = worst.advice.first().map_or(nothing, ToString::to_string);
     let lines =
         [("what", what(worst)), ("path", path(worst)), ("cost", cost(worst)), ("do", do_this), ("sure", sure(worst))];
     lines.map(|(name, line)| (name.to_owned(), line)).to_vec()
@@ -142,9 +143,9 @@ fn place(place: Place) -> &'static str {
     }
 }
 
-pub(super) fn columns(directions: &[DirectionReport], rows: usize) -> Vec<Column> {
+pub(super) fn columns(directions: &[Box<DirectionReport>], rows: usize) -> Vec<Column> {
     let of = |title, rank, align, cell: fn(&DirectionReport) -> String| {
-        Column::of(title, rank, align, directions.iter().take(rows), cell)
+        Column::of(title, rank, align, directions.iter().take(rows).map(|direction| &**direction), cell)
     };
     let left = |title, rank, cell| of(title, rank, Align::Left, cell);
     let column = |title, rank, cell| of(title, rank, Align::Right, cell);

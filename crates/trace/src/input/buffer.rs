@@ -22,7 +22,12 @@ impl<R: Read> Buffer<R> {
     }
 
     /// Makes at least `n` bytes available. False if the input ends before.
+    #[inline]
     pub(super) fn fill(&mut self, n: usize) -> io::Result<bool> {
+        if self.end - self.start >= n { Ok(true) } else { self.read(n) }
+    }
+
+    fn read(&mut self, n: usize) -> io::Result<bool> {
         while self.end - self.start < n {
             if self.is_over {
                 return Ok(false);

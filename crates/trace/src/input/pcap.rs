@@ -41,6 +41,7 @@ impl Pcap {
         Ok(None)
     }
 
+    #[inline]
     pub(super) fn next<R: Read>(&self, buffer: &mut Buffer<R>) -> io::Result<Next> {
         if !buffer.fill(self.record_len)? {
             let rest = buffer.bytes().len();

@@ -60,7 +60,7 @@ fn rest(packets: &[Travelled], passed: &Passed) -> Vec<Rest> {
     for (packet, left) in packets.iter().zip(&passed.left).rev() {
         let is_overtaken = packet.arrived.is_some_and(|arrived| earliest < arrived);
         earliest = earliest.min(packet.arrived.unwrap_or(Nanos::MAX));
-        if let Some(at) = *left {
+        if let Some(at) = left.filter(|_| packet.is_known()) {
             let extra = packet.arrived.map(|arrived| arrived - at - passed.transit);
             rest.push(Rest { at, extra, is_overtaken });
         }
@@ -73,6 +73,7 @@ fn rest(packets: &[Travelled], passed: &Passed) -> Vec<Rest> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::travelled;
     use super::*;
 
     const MS: Nanos = 1_000_000;
@@ -82,7 +83,7 @@ mod tests {
         let packet = |i: Nanos| {
             let transit = transits(i);
             let arrived = (transit >= 0).then_some(i * MS + transit);
-            Travelled { sent: i * MS, arrived, settled: 0, size: 1500, len: 1448 }
+            travelled(i * MS, arrived)
         };
         let packets: Vec<Travelled> = (0..count).map(packet).collect();
         let left = packets.iter().map(|packet| Some(packet.sent)).collect();

@@ -2,8 +2,11 @@
 
 use super::{Nanos, Travelled, rate};
 
-/// A loss belongs to the queue if the wait is at least this share of the longest.
-const FULL: f64 = 0.85;
+/// Lost packets that waited at least this share of the longest wait show how long the queue is when it is full.
+const NEARLY: f64 = 0.8;
+/// A loss belongs to a queue that overflows if the wait is at least this share of that in the full queue: the estimate of
+/// the wait is often too low, because not all that loads the link is known.
+const FULL: f64 = 0.6;
 /// Packets for whose transmission the longest wait must be enough to speak of a full queue.
 const LEAST_QUEUE: f64 = 4.0;
 /// Packets with such a wait must be lost this many times as often as others.
@@ -14,7 +17,7 @@ const MORE_OFTEN: f64 = 3.0;
 pub(super) struct Passed {
     /// When each packet leaves the link; none: its queue drops it.
     pub(super) left: Vec<Option<Nanos>>,
-    /// The longest wait in the queue, of packets that arrived.
+    /// The wait in the full queue if it overflowed, otherwise the longest of packets that arrived.
     pub(super) longest_wait: Nanos,
     pub(super) overflows: bool,
     /// The shortest time from the link to where arrival is seen; the two clocks may differ.
@@ -37,7 +40,8 @@ struct Link {
 impl Link {
     fn new(packets: &[Travelled], rate: f64) -> Link {
         let shortest = |packet: &Travelled| Some(packet.arrived? - packet.sent - time(packet, rate));
-        let transit = packets.iter().filter_map(shortest).min().unwrap_or_default();
+        let once = packets.iter().filter(|packet| !packet.is_again);
+        let transit = once.filter_map(shortest).min().unwrap_or_default();
         Link { rate, transit, free_at: packets[0].sent }
     }
 
@@ -47,7 +51,8 @@ impl Link {
 
     fn pass(&mut self, packet: &Travelled) -> Nanos {
         let leaves = self.free_at.max(packet.sent) + time(packet, self.rate);
-        self.free_at = packet.arrived.map_or(leaves, |arrived| leaves.min(arrived - self.transit));
+        let arrived = packet.arrived.filter(|_| !packet.is_again);
+        self.free_at = arrived.map_or(leaves, |arrived| leaves.min(arrived - self.transit));
         self.free_at
     }
 }
@@ -66,14 +71,16 @@ pub(super) fn pass(packets: &[Travelled], rate: f64) -> Passed {
     }
     let arrived = packets.iter().zip(&waits).filter(|(packet, _)| packet.arrived.is_some());
     let longest_wait = arrived.map(|(_, wait)| *wait).max().unwrap_or_default();
-    let full = (longest_wait as f64 * FULL) as Nanos;
+    let at_full = full_wait(packets, &waits, longest_wait);
+    let full = (at_full as f64 * FULL) as Nanos;
     let is_long = longest_wait as f64 >= LEAST_QUEUE * rate::time_for(packets[0].size, rate);
     let lost_share = |is_full: bool| {
-        let same = packets.iter().zip(&waits).filter(|(_, wait)| (**wait >= full) == is_full);
+        let known = packets.iter().zip(&waits).filter(|(packet, _)| packet.is_known());
+        let same = known.filter(|(_, wait)| (**wait >= full) == is_full);
         let (mut all, mut lost) = (0.0, 0.0);
         for (packet, _) in same {
             all += 1.0;
-            lost += f64::from(u8::from(packet.arrived.is_none()));
+            lost += f64::from(u8::from(packet.is_lost));
         }
         lost / f64::max(all, 1.0)
     };
@@ -81,14 +88,25 @@ pub(super) fn pass(packets: &[Travelled], rate: f64) -> Passed {
     let mut link = Link::new(packets, rate);
     let mut left = Vec::with_capacity(packets.len());
     for (packet, wait) in packets.iter().zip(&waits) {
-        let is_dropped = overflows && packet.arrived.is_none() && *wait >= full;
+        let is_dropped = overflows && packet.is_lost && *wait >= full;
         left.push((!is_dropped).then(|| link.pass(packet)));
     }
+    let longest_wait = if overflows { at_full } else { longest_wait };
     Passed { left, longest_wait, overflows, transit: link.transit }
+}
+
+/// The usual wait of lost packets that waited nearly the longest.
+fn full_wait(packets: &[Travelled], waits: &[Nanos], longest: Nanos) -> Nanos {
+    let near = (longest as f64 * NEARLY) as Nanos;
+    let lost = packets.iter().zip(waits).filter(|(packet, wait)| packet.is_lost && **wait >= near);
+    let mut lost: Vec<Nanos> = lost.map(|(_, wait)| *wait).collect();
+    lost.sort_unstable();
+    lost.get(lost.len() / 2).copied().unwrap_or(longest)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::travelled;
     use super::*;
 
     /// A burst of packets at one per millisecond into a link of one per two milliseconds, 10 ms long, whose queue takes
@@ -102,7 +120,7 @@ mod tests {
                 free_at = free_at.max(sent) + 2_000_000;
             }
             let arrived = (!is_full && !is_lost(i)).then_some(free_at + 10_000_000);
-            packets.push(Travelled { sent, arrived, settled: 0, size: 1500, len: 1448 });
+            packets.push(travelled(sent, arrived));
         }
         packets
     }
@@ -111,7 +129,7 @@ mod tests {
     fn losses_with_a_full_queue_are_its_drops() {
         let packets = burst(|_| false);
         let passed = pass(&packets, 6e6);
-        let lost = packets.iter().filter(|packet| packet.arrived.is_none()).count() as u64;
+        let lost = packets.iter().filter(|packet| packet.is_lost).count() as u64;
         assert!(passed.overflows && lost > 50, "{lost}");
         assert_eq!(passed.drops(), lost);
         assert!((8_000_000..=12_000_000).contains(&passed.longest_wait), "{}", passed.longest_wait);
@@ -122,7 +140,7 @@ mod tests {
     fn losses_with_an_empty_queue_are_not() {
         let mut packets = burst(|_| false);
         packets.truncate(8); // before the queue is full
-        packets[3].arrived = None;
+        packets[3] = travelled(packets[3].sent, None);
         assert_eq!(pass(&packets, 6e6).drops(), 0);
     }
 }

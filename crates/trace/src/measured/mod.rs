@@ -10,9 +10,9 @@ mod file;
 mod link;
 mod rate;
 
-use reknit_units::{Duration, Rate};
+use reknit_units::{Duration, Instant, Rate};
 
-use crate::journey::Departure;
+use crate::journey::{Departure, Outcome};
 use crate::{DirectionReport, Journey};
 
 /// Nanoseconds on the clock of the capture; differences may be negative, because the two ends' clocks differ.
@@ -30,13 +30,23 @@ const MOST_PACKETS: usize = 300_000;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Travelled {
     sent: Nanos,
-    /// None: lost.
+    /// None: lost, or not known.
     arrived: Option<Nanos>,
+    is_lost: bool,
+    /// A retransmission. Which transmission arrived is less sure for it.
+    is_again: bool,
     /// When its data was there.
     settled: Nanos,
     /// Bytes with headers, and without.
     size: u32,
     len: u32,
+}
+
+impl Travelled {
+    /// Whether it arrived is known.
+    fn is_known(&self) -> bool {
+        self.arrived.is_some() || self.is_lost
+    }
 }
 
 /// What happened to a packet behind the bottleneck.
@@ -119,7 +129,7 @@ impl MeasuredPath {
             *bytes = sum;
         }
         let full = rate::time_for(packets[0].size, rate).max(1.0);
-        let longest = (passed.longest_wait as f64 / full).ceil();
+        let longest = (passed.longest_wait as f64 / full).round();
         let product = round_trip.as_nanos() as f64 / full;
         let queue = if passed.overflows { longest } else { (longest * 1.25).max(product) };
         #[expect(clippy::cast_sign_loss, reason = "a number of packets")]
@@ -130,7 +140,7 @@ impl MeasuredPath {
             queue_packets,
             overflowed: passed.overflows,
             round_trip,
-            packets: packets.len() as u64,
+            packets: packets.iter().filter(|packet| packet.is_known()).count() as u64,
             queue_drops: passed.drops(),
             lost: behind.fates.iter().filter(|fate| fate.late.is_none()).count() as u64,
             late: behind.fates.iter().filter(|fate| fate.late.is_some_and(|late| !late.is_zero())).count() as u64,
@@ -163,8 +173,15 @@ fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<Travelled
         while left > 0 {
             let len = left.min(segment);
             left -= len;
-            let arrived = journey.arrived.map(nanos);
-            packets.push(Travelled { sent, arrived, settled: nanos(journey.settled), size: len + headers, len });
+            packets.push(Travelled {
+                sent,
+                arrived: arrival(journey).map(nanos),
+                is_lost: journey.outcome == Outcome::Lost,
+                is_again: journey.is_again,
+                settled: nanos(journey.settled),
+                size: len + headers,
+                len,
+            });
         }
     }
     packets.sort_by_key(|packet| packet.sent);
@@ -172,7 +189,14 @@ fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<Travelled
     packets
 }
 
-fn nanos(at: reknit_units::Instant) -> Nanos {
+fn arrival(journey: &Journey) -> Option<Instant> {
+    match journey.outcome {
+        Outcome::Arrived(at) => Some(at),
+        Outcome::Lost | Outcome::Unknown => None,
+    }
+}
+
+fn nanos(at: Instant) -> Nanos {
     at.as_nanos().cast_signed()
 }
 
@@ -187,7 +211,7 @@ fn departures(journeys: &[Journey]) -> Vec<Nanos> {
     let mut overtaken_at = Nanos::MAX;
     let mut sent: Vec<Option<Nanos>> = Vec::with_capacity(journeys.len());
     for journey in journeys.iter().rev() {
-        let arrived = journey.arrived.map_or(Nanos::MAX, nanos);
+        let arrived = arrival(journey).map_or(Nanos::MAX, nanos);
         overtaken_at = overtaken_at.min(arrived);
         sent.push(match (journey.sent, first_stamp) {
             (Departure::At(at), _) => Some(nanos(at)),
@@ -211,7 +235,7 @@ fn departures(journeys: &[Journey]) -> Vec<Nanos> {
 fn tick(journeys: &[Journey]) -> Option<f64> {
     const USUAL: [f64; 5] = [1e3, 1e6, 4e6, 1e7, 1e8];
     let stamps = || {
-        journeys.iter().filter_map(|journey| match (journey.sent, journey.arrived) {
+        journeys.iter().filter_map(|journey| match (journey.sent, arrival(journey)) {
             (Departure::Stamp(stamp), Some(at)) => Some((stamp, nanos(at))),
             _ => None,
         })
@@ -236,4 +260,14 @@ fn idle(packets: &[Travelled], journeys: &[Journey]) -> Option<f64> {
         }
         idle as f64 / ((busy_until - first) as f64).max(1.0)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet of the usual size; one that does not arrive is lost.
+    pub(super) fn travelled(sent: Nanos, arrived: Option<Nanos>) -> Travelled {
+        Travelled { sent, arrived, is_lost: arrived.is_none(), is_again: false, settled: 0, size: 1500, len: 1448 }
+    }
 }

@@ -16,11 +16,14 @@ const SPREAD: [f64; 2] = [0.8, 1.05];
 const LEAST_RATE: f64 = 8_000.0;
 /// Pairs that are needed, and the share of them that must be equal.
 const LEAST_PAIRS: usize = 20;
-const LEAST_SHARE: f64 = 0.08;
+const LEAST_SHARE: f64 = 0.3;
 /// The largest distance of such packets in the order of sending.
 const MOST_APART: usize = 3;
-/// Below this share of the highest throughput, the most frequent rate is not that of the whole path.
-const LEAST_OF_THROUGHPUT: f64 = 0.7;
+/// Pairs below this share of the highest throughput show something else than the link: packets that took different paths,
+/// or pauses of the sender.
+const LEAST_OF_THROUGHPUT: f64 = 0.85;
+/// Round trips in which the throughput is measured: fewer are not enough to level out jitter.
+const WINDOW: u64 = 4;
 /// The quantile of the throughput of all windows that is taken for the highest: some packets come in bursts after a stall.
 const QUANTILE: f64 = 0.98;
 /// Packets that a window has at least.
@@ -28,9 +31,9 @@ const LEAST_WINDOW: usize = 16;
 
 /// Bits per second, and whether that is only a lower limit.
 pub(super) fn estimate(packets: &[Travelled], round_trip: Duration) -> (f64, bool) {
-    let sustained = throughput(packets, round_trip);
-    let pairs = SPREAD.into_iter().find_map(|spread| pairs(packets, spread));
-    match pairs.filter(|rate| *rate >= LEAST_OF_THROUGHPUT * sustained) {
+    let sustained = [round_trip * WINDOW, round_trip].into_iter().find_map(|window| throughput(packets, window));
+    let sustained = sustained.unwrap_or_else(|| mean(packets));
+    match SPREAD.into_iter().find_map(|spread| pairs(packets, spread, LEAST_OF_THROUGHPUT * sustained)) {
         Some(rate) => (rate.max(LEAST_RATE), false),
         None => (sustained.max(LEAST_RATE), true),
     }
@@ -45,12 +48,25 @@ fn rate_of(bytes: u64, span: Nanos) -> f64 {
     bytes as f64 * 8e9 / span as f64
 }
 
-/// The highest rate of arrival in windows of at least a round trip.
-fn throughput(packets: &[Travelled], round_trip: Duration) -> f64 {
-    let mut arrivals: Vec<(Nanos, u64)> =
-        packets.iter().filter_map(|packet| Some((packet.arrived?, packet.size.into()))).collect();
+fn arrivals(packets: &[Travelled]) -> Vec<(Nanos, u64)> {
+    let arrived = packets.iter().filter_map(|packet| Some((packet.arrived?, packet.size.into())));
+    let mut arrivals: Vec<(Nanos, u64)> = arrived.collect();
     arrivals.sort_unstable();
-    let window = round_trip.as_nanos().cast_signed();
+    arrivals
+}
+
+/// The rate of a short transfer: that of all of it.
+fn mean(packets: &[Travelled]) -> f64 {
+    let arrivals = arrivals(packets);
+    let bytes: u64 = arrivals.iter().skip(1).map(|(_, bytes)| bytes).sum();
+    let span = arrivals.last().map_or(0, |last| last.0) - arrivals.first().map_or(0, |first| first.0);
+    if span > 0 { rate_of(bytes, span) } else { 1e9 }
+}
+
+/// The highest rate of arrival in windows of at least this length; none if the transfer is shorter.
+fn throughput(packets: &[Travelled], window: Duration) -> Option<f64> {
+    let arrivals = arrivals(packets);
+    let window = window.as_nanos().cast_signed();
     let mut rates = Vec::new();
     let (mut end, mut bytes) = (0, 0);
     for start in 0..arrivals.len() {
@@ -68,16 +84,10 @@ fn throughput(packets: &[Travelled], round_trip: Duration) -> f64 {
             rates.push(rate_of(bytes + arrivals[end].1, span));
         }
     }
-    if rates.is_empty() {
-        // A short transfer: all of it.
-        let bytes: u64 = arrivals.iter().skip(1).map(|(_, bytes)| bytes).sum();
-        let span = arrivals.last().map_or(0, |last| last.0) - arrivals.first().map_or(0, |first| first.0);
-        return if span > 0 { rate_of(bytes, span) } else { 1e9 };
-    }
     rates.sort_by(f64::total_cmp);
     #[expect(clippy::cast_sign_loss, reason = "a quantile is not negative")]
-    let index = ((rates.len() - 1) as f64 * QUANTILE) as usize;
-    rates[index]
+    let index = (rates.len().saturating_sub(1) as f64 * QUANTILE) as usize;
+    rates.get(index).copied()
 }
 
 /// Packets that one acknowledgment reports, or a single packet.
@@ -88,13 +98,13 @@ struct Group {
     bytes: u64,
 }
 
-/// The most frequent rate of packets that were sent faster than they arrived; none if no rate is frequent. If packets take
+/// The most frequent rate, from `least` on, of packets that were sent faster than they arrived; none if no rate is frequent. If packets take
 /// several paths alternately, every second or third packet shows it, not adjacent ones.
-fn pairs(packets: &[Travelled], spread: f64) -> Option<f64> {
+fn pairs(packets: &[Travelled], spread: f64, least: f64) -> Option<f64> {
     let runs = runs(packets);
     let rates = |apart: usize| -> Vec<f64> {
         let windows = runs.iter().flat_map(|run| run.windows(apart + 1));
-        windows.filter_map(|groups| rate_between(groups, spread)).collect()
+        windows.filter_map(|groups| rate_between(groups, spread)).filter(|rate| *rate >= least).collect()
     };
     let found = (1..=MOST_APART).filter_map(|apart| most_frequent(rates(apart)));
     found.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, rate)| rate)
@@ -151,6 +161,7 @@ fn most_frequent(mut sorted: Vec<f64>) -> Option<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::travelled;
     use super::*;
 
     /// Bursts of ten packets each round trip of 100 ms, which arrive at one packet per millisecond: 12 Mbit/s.
@@ -158,7 +169,7 @@ mod tests {
         let packet = |i: i64| {
             let sent = i / 10 * 100_000_000;
             let arrived = Some(sent + 50_000_000 + (i % 10 + 1) * 1_000_000 + jitter(i));
-            Travelled { sent, arrived, settled: 0, size: 1500, len: 1448 }
+            travelled(sent, arrived)
         };
         (0..count).map(packet).collect()
     }

@@ -1,6 +1,6 @@
 //! IPv4, IPv6 with extension headers, and tunnels whose headers are simple: IP in IP, GRE, VXLAN.
 
-use super::{Endpoint, Packet, Rest, Skipped, link, mapped, tcp};
+use super::{Packet, Rest, Skipped, link, mapped, tcp};
 
 const HOP_BY_HOP: u8 = 0;
 const IPV4: u8 = 4;
@@ -20,40 +20,30 @@ const MOST_TUNNELS: u32 = 4;
 /// The most IPv6 extension headers.
 const MOST_EXTENSIONS: usize = 8;
 
-/// The fields of an IP header that are needed.
-struct Header {
-    source: [u8; 16],
-    destination: [u8; 16],
-    ip_id: Option<u16>,
-    ttl: u8,
-    protocol: u8,
-}
-
-/// The TCP packet in an IP packet inside `tunnels` tunnels.
-pub(super) fn read(packet: Rest<'_>, tunnels: u32) -> Result<Packet, Skipped> {
+/// Reads the TCP packet in an IP packet inside `tunnels` tunnels.
+pub(super) fn read(packet: Rest<'_>, tunnels: u32, into: &mut Packet) -> Result<(), Skipped> {
     if tunnels > MOST_TUNNELS {
         return Err(Skipped::OtherProtocol);
     }
-    let (header, rest) = match packet.u8(0)? >> 4 {
-        4 => ipv4(packet)?,
-        6 => ipv6(packet)?,
+    let (protocol, rest) = match packet.u8(0)? >> 4 {
+        4 => ipv4(packet, into)?,
+        6 => ipv6(packet, into)?,
         _ => return Err(Skipped::OtherProtocol),
     };
-    match header.protocol {
+    match protocol {
         TCP => {
-            let (ports, segment) = tcp::read(rest)?;
-            let source = Endpoint { address: header.source, port: ports[0] };
-            let destination = Endpoint { address: header.destination, port: ports[1] };
-            Ok(Packet { source, destination, ip_id: header.ip_id, ttl: header.ttl, segment })
+            [into.source.port, into.destination.port] = tcp::read(rest, &mut into.segment)?;
+            Ok(())
         }
-        IPV4 | IPV6 => read(rest, tunnels + 1),
-        GRE => read(gre(rest)?, tunnels + 1),
-        UDP if rest.u16(2)? == VXLAN_PORT => read(link::ethernet(rest.after(16)?)?, tunnels + 1),
+        IPV4 | IPV6 => read(rest, tunnels + 1, into),
+        GRE => read(gre(rest)?, tunnels + 1, into),
+        UDP if rest.u16(2)? == VXLAN_PORT => read(link::ethernet(rest.after(16)?)?, tunnels + 1, into),
         _ => Err(Skipped::OtherProtocol),
     }
 }
 
-fn ipv4(packet: Rest<'_>) -> Result<(Header, Rest<'_>), Skipped> {
+/// The protocol inside, and what follows the header.
+fn ipv4<'a>(packet: Rest<'a>, into: &mut Packet) -> Result<(u8, Rest<'a>), Skipped> {
     let len = usize::from(packet.u8(0)? & 0xf) * 4;
     if len < 20 {
         return Err(Skipped::Malformed);
@@ -69,24 +59,25 @@ fn ipv4(packet: Rest<'_>) -> Result<(Header, Rest<'_>), Skipped> {
     if packet.u16(6)? & 0x3fff != 0 {
         return Err(Skipped::Fragment);
     }
-    let header = Header {
-        source: mapped(packet.array(12)?),
-        destination: mapped(packet.array(16)?),
-        ip_id: Some(packet.u16(4)?),
-        ttl: packet.u8(8)?,
-        protocol: packet.u8(9)?,
-    };
-    Ok((header, packet.limited(total).after(len)?))
+    into.source.address = mapped(packet.array(12)?);
+    into.destination.address = mapped(packet.array(16)?);
+    into.ip_id = Some(packet.u16(4)?);
+    into.ttl = packet.u8(8)?;
+    Ok((packet.u8(9)?, packet.limited(total).after(len)?))
 }
 
-fn ipv6(packet: Rest<'_>) -> Result<(Header, Rest<'_>), Skipped> {
+/// The protocol inside, and what follows all headers.
+fn ipv6<'a>(packet: Rest<'a>, into: &mut Packet) -> Result<(u8, Rest<'a>), Skipped> {
     const LEN: usize = 40;
     // Zero: a jumbogram, or a packet that the network card segments.
     let payload = match packet.u16(4)? {
         0 => packet.original_len.saturating_sub(LEN),
         payload => usize::from(payload),
     };
-    let (source, destination, ttl) = (packet.array(8)?, packet.array(24)?, packet.u8(7)?);
+    into.source.address = packet.array(8)?;
+    into.destination.address = packet.array(24)?;
+    into.ip_id = None;
+    into.ttl = packet.u8(7)?;
     let mut protocol = packet.u8(6)?;
     let mut rest = packet.limited(LEN + payload).after(LEN)?;
     for _ in 0..MOST_EXTENSIONS {
@@ -100,7 +91,7 @@ fn ipv6(packet: Rest<'_>) -> Result<(Header, Rest<'_>), Skipped> {
         protocol = rest.u8(0)?;
         rest = rest.after(len)?;
     }
-    Ok((Header { source, destination, ip_id: None, ttl, protocol }, rest))
+    Ok((protocol, rest))
 }
 
 /// The IP packet in a GRE packet (RFC 2784, RFC 2890).

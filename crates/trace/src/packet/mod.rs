@@ -5,14 +5,16 @@ mod ip;
 mod link;
 mod tcp;
 
+use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use serde::{Deserialize, Serialize};
 pub use tcp::{Flags, Segment};
 
 use crate::Frame;
 
 /// An IP address, and the port. IPv4 addresses are stored as IPv4-mapped IPv6 addresses.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Endpoint {
     /// Address.
     pub address: [u8; 16],
@@ -21,11 +23,28 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// The address and the port as numbers, which are fast to compare and to hash.
+    pub(crate) fn numbers(&self) -> (u128, u16) {
+        (u128::from_be_bytes(self.address), self.port)
+    }
+
     /// As the standard library writes it.
     pub fn socket(&self) -> SocketAddr {
         let v6 = Ipv6Addr::from(self.address);
         let ip = v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4);
         SocketAddr::new(ip, self.port)
+    }
+}
+
+impl Ord for Endpoint {
+    fn cmp(&self, other: &Endpoint) -> Ordering {
+        self.numbers().cmp(&other.numbers())
+    }
+}
+
+impl PartialOrd for Endpoint {
+    fn partial_cmp(&self, other: &Endpoint) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -35,7 +54,7 @@ fn mapped(address: [u8; 4]) -> [u8; 16] {
 }
 
 /// A TCP packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Packet {
     /// Its sender.
     pub source: Endpoint,
@@ -106,8 +125,15 @@ impl<'a> Rest<'a> {
 /// # Errors
 /// If there is none.
 pub fn read(frame: &Frame<'_>) -> Result<Packet, Skipped> {
+    let mut packet = Packet::default();
+    read_into(frame, &mut packet)?;
+    Ok(packet)
+}
+
+/// The same without a copy of the packet. What `into` had before is overwritten, except SACK blocks that do not count.
+pub(crate) fn read_into(frame: &Frame<'_>, into: &mut Packet) -> Result<(), Skipped> {
     let rest = Rest { bytes: frame.bytes, original_len: frame.original_len };
-    ip::read(link::network_layer(frame.link, rest)?, 0)
+    ip::read(link::network_layer(frame.link, rest)?, 0, into)
 }
 
 #[cfg(test)]

@@ -67,25 +67,26 @@ impl Segment {
     }
 }
 
-/// The ports and the segment.
-pub(super) fn read(packet: Rest<'_>) -> Result<([u16; 2], Segment), Skipped> {
+/// Reads the segment, and returns the ports.
+pub(super) fn read(packet: Rest<'_>, segment: &mut Segment) -> Result<[u16; 2], Skipped> {
     let ports = [packet.u16(0)?, packet.u16(2)?];
     let header_len = usize::from(packet.u8(12)? >> 4) * 4;
     if header_len < LEN || header_len > packet.original_len {
         return Err(Skipped::Malformed);
     }
-    let mut segment = Segment {
+    let captured = packet.bytes.len();
+    *segment = Segment {
         seq: packet.u32(4)?,
         ack: packet.u32(8)?,
         flags: Flags(packet.u8(13)?),
         window: packet.u16(14).unwrap_or_default(),
         len: u32::try_from(packet.original_len - header_len).unwrap_or(u32::MAX),
+        is_cut: captured < header_len,
+        sack: segment.sack,
         ..Segment::default()
     };
-    let captured = packet.bytes.len();
-    segment.is_cut = captured < header_len;
-    options(packet.bytes.get(LEN..header_len.min(captured)).unwrap_or_default(), &mut segment);
-    Ok((ports, segment))
+    options(packet.bytes.get(LEN..header_len.min(captured)).unwrap_or_default(), segment);
+    Ok(ports)
 }
 
 fn options(mut rest: &[u8], segment: &mut Segment) {

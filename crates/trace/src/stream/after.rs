@@ -1,14 +1,17 @@
 //! What happened to the data after it was captured: the acknowledgments tell which packets arrived, in which order, and
 //! which arrived twice.
 
+use std::cmp::Ordering;
+
 use reknit_path::Reordering;
 use reknit_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 use super::disorder::Disorder;
 use super::half::Out;
 use super::ranges::{Delivery, Range, Ranges};
 use super::round_trip::RoundTrip;
-use crate::journey::Departure;
+use crate::journey::{Departure, Outcome};
 use crate::{Reason, Side, Verdict, Why};
 
 /// Retransmissions without a report of a duplicate, although one was due, after which the receiver is taken for one that
@@ -22,7 +25,7 @@ const MOST_UNREPORTED: u64 = 5;
 const SOME_COPIES: u32 = 3;
 
 /// A repair of losses that is under way: until everything that had been sent by then is acknowledged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 enum Episode {
     #[default]
     None,
@@ -35,7 +38,7 @@ enum Episode {
 }
 
 /// The state of one direction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct After {
     last_ack: Option<Instant>,
     /// When data was last newly acknowledged or SACKed.
@@ -145,6 +148,9 @@ impl After {
                 self.arrived.push((order, index));
             }
             index += 1;
+        }
+        if from == view.acked {
+            view.ranges.note_edge(index);
         }
     }
 
@@ -296,7 +302,7 @@ impl After {
 
     /// A range is about to be forgotten: reports of its transmissions have had their time.
     pub(super) fn settle(&mut self, range: &Range, may_report: bool, out: &mut Out<'_>) {
-        tell_journeys(range, out);
+        self.tell_journeys(range, may_report, out);
         if range.is_delivered() {
             self.disorder.on_settled(range.place_there);
         }
@@ -307,19 +313,39 @@ impl After {
             }
             Delivery::Open => {}
             Delivery::Likely { by, by_echo } => {
-                let reports = self.reports_duplicates(may_report);
-                if by_echo || reports {
-                    out.tell(Side::After, range.first, bytes, Verdict::Lost);
-                    for again in range.again.iter().take(usize::from(by) - 1) {
-                        out.tell(Side::After, again.seen, bytes, Verdict::Lost);
-                    }
-                } else {
+                if !by_echo && !self.reports_duplicates(may_report) {
                     out.tell(Side::After, range.first, bytes, Verdict::Unknown(Reason::NoDuplicateReports));
+                    return;
+                }
+                out.tell(Side::After, range.first, bytes, Verdict::Lost);
+                for again in range.again.iter().take(usize::from(by) - 1) {
+                    out.tell(Side::After, again.seen, bytes, Verdict::Lost);
                 }
             }
             Delivery::Clear => {
                 let is_due = !range.again.is_empty() && range.duplicates == 0;
                 self.missing = self.missing.saturating_add(u32::from(is_due));
+            }
+        }
+    }
+
+    /// Reports when the transmissions of an acknowledged range were sent and whether they arrived.
+    fn tell_journeys(&self, range: &Range, may_report: bool, out: &mut Out<'_>) {
+        let (by, is_sure) = match range.delivery {
+            Delivery::Open => return,
+            Delivery::Clear => (0, true),
+            Delivery::Likely { by, by_echo } => (usize::from(by), by_echo || self.reports_duplicates(may_report)),
+        };
+        let transmissions = std::iter::once(range.first.at).chain(range.again.iter().map(|again| again.seen.at));
+        for (i, sent) in transmissions.enumerate() {
+            let outcome = match i.cmp(&by) {
+                Ordering::Less if is_sure => Outcome::Lost,
+                Ordering::Equal => Outcome::Arrived(range.delivered_at),
+                Ordering::Less | Ordering::Greater => Outcome::Unknown,
+            };
+            // Data that was acknowledged before it was captured has no journey behind the point of capture.
+            if range.delivered_at > sent || i > by {
+                out.travelled(Side::After, range, Departure::At(sent), outcome, i > 0);
             }
         }
     }
@@ -397,23 +423,6 @@ fn arrival_of_first(range: &Range, now: Instant, usual: Duration) -> Instant {
     let sent = range.last_sent().at;
     let is_usual = |arrival: Instant| arrival.since(sent).abs_diff(usual);
     if is_usual(now) < is_usual(range.delivered_at) { range.delivered_at } else { now }
-}
-
-/// Reports when the transmissions of an acknowledged range were sent and whether they arrived.
-fn tell_journeys(range: &Range, out: &mut Out<'_>) {
-    let by = match range.delivery {
-        Delivery::Open => return,
-        Delivery::Clear => 0,
-        Delivery::Likely { by, .. } => usize::from(by),
-    };
-    let transmissions = std::iter::once(range.first.at).chain(range.again.iter().map(|again| again.seen.at));
-    for (i, sent) in transmissions.enumerate().take(by + 1) {
-        let arrived = (i == by).then_some(range.delivered_at);
-        // Data that was acknowledged before it was captured has no journey behind the point of capture.
-        if range.delivered_at > sent {
-            out.travelled(Side::After, range, Departure::At(sent), arrived);
-        }
-    }
 }
 
 /// All retransmissions after transmission `by`, which arrived, were not needed.

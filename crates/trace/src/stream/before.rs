@@ -5,12 +5,13 @@ use std::cmp::Ordering;
 
 use reknit_path::Reordering;
 use reknit_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 use super::disorder::{self, Disorder};
 use super::half::Out;
 use super::order::Clock;
 use super::ranges::{Origin, Range, Ranges, Sighting};
-use crate::journey::Departure;
+use crate::journey::{Departure, Outcome};
 use crate::{Reason, Side, Verdict, Why};
 
 /// Ranges above a hole among which an original is looked for.
@@ -19,7 +20,7 @@ const MOST_NEIGHBOURS: usize = 256;
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(190);
 
 /// The state of one direction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Before {
     /// The end of the data without holes.
     frontier: u64,
@@ -195,16 +196,18 @@ impl Before {
         self.disorder.on_settled(range.place_here);
         let stamp = |seen: &Sighting| seen.tsval.map_or(Departure::Unknown, Departure::Stamp);
         match range.origin {
-            Origin::Original => out.travelled(Side::Before, range, stamp(&range.first), Some(range.first.at)),
+            Origin::Original => {
+                out.travelled(Side::Before, range, stamp(&range.first), Outcome::Arrived(range.first.at), false);
+            }
             Origin::Repair => {
                 out.tell(Side::Before, range.first, (range.start, range.end), Verdict::Lost);
-                out.travelled(Side::Before, range, Departure::Unknown, None);
+                out.travelled(Side::Before, range, Departure::Unknown, Outcome::Lost, false);
             }
             Origin::Settled => {
                 let sightings = range.again.iter().map(|again| &again.seen);
                 let first = sightings.min_by(|a, b| clock.order(a, b).unwrap_or(Ordering::Equal));
                 if let Some(first) = first {
-                    out.travelled(Side::Before, range, stamp(first), Some(first.at));
+                    out.travelled(Side::Before, range, stamp(first), Outcome::Arrived(first.at), false);
                 }
             }
             Origin::Unclear => {}

@@ -6,6 +6,7 @@
 //! the best round so far.
 
 use reknit_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 /// Rounds before an episode from which the rate of before is taken.
 const ROUNDS_BEFORE: usize = 8;
@@ -19,7 +20,7 @@ const SHORTEST_ROUND: Duration = Duration::from_millis(1);
 const REDUCED: f64 = 0.85;
 
 /// Retransmissions that belong together, and what they cost.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Episode {
     first_frame: u64,
     last_frame: u64,
@@ -39,7 +40,7 @@ struct Episode {
 }
 
 /// The cost of all episodes of one direction.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Bill {
     /// Episodes after which the rate fell, and those of them whose retransmissions were all spurious.
     pub(crate) reductions: u64,
@@ -51,7 +52,7 @@ pub(crate) struct Bill {
 }
 
 /// Rates and episodes of one direction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Rounds {
     began: Option<Instant>,
     bytes: u64,

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use reknit_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 use super::after::{After, View};
 use super::before::{Before, Marks};
@@ -35,7 +36,7 @@ pub(super) struct Known {
 }
 
 /// The data of one direction.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Data {
     pub(super) ranges: Ranges,
     /// The largest payload: a segment, or several if the host combines them.

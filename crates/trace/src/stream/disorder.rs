@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use reknit_path::Density;
+use serde::{Deserialize, Serialize};
 
 /// Displacements up to this are counted; packets beyond count as lost (§5: no useful TCP window is larger).
 const THRESHOLD: u64 = 1 << 12;
@@ -15,7 +16,7 @@ const THRESHOLD: u64 = 1 << 12;
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The densities of one direction, on one side of the point of capture.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Disorder {
     /// The place of the next arrival.
     next: u32,
@@ -27,7 +28,7 @@ pub(crate) struct Disorder {
 }
 
 /// The state from the first packet that was out of order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Out {
     density: Density,
     /// Numbers of the packets that wait, by their place.
@@ -56,6 +57,11 @@ impl Disorder {
         out.settled += 1;
         if place == NONE || place < self.next {
             out.density.on_lost(number);
+            return;
+        }
+        if place == self.next && out.waiting.is_empty() {
+            out.density.on_arrival(number);
+            self.next += 1;
             return;
         }
         out.waiting.insert(place, number);
@@ -94,7 +100,9 @@ impl Disorder {
         if self.in_order > 0 {
             *all.entry(zero).or_default() += self.in_order;
         }
-        all.into_iter().collect()
+        let mut counts: Vec<(K, u64)> = all.into_iter().collect();
+        counts.shrink_to_fit(); // there may be many directions with one count each
+        counts
     }
 }
 

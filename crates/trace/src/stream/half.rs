@@ -1,11 +1,12 @@
 //! One direction of a stream: its sequence numbers, and the acknowledgments that come back for it.
 
 use reknit_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 use super::after::reports_duplicate;
 use super::data::{Data, Known};
 use super::ranges::{Range, Sighting};
-use crate::journey::Departure;
+use crate::journey::{Departure, Outcome};
 use crate::packet::{Flags, Packet};
 use crate::{Event, Journey, Mark, Passed, Side, Verdict};
 
@@ -42,12 +43,15 @@ pub(super) struct Out<'a> {
 }
 
 impl Out<'_> {
-    /// Reports when the data of `range` was sent and when it arrived.
-    pub(super) fn travelled(&mut self, side: Side, range: &Range, sent: Departure, arrived: Option<Instant>) {
+    /// Reports when the data of `range` was sent, for the first time or again, and what became of that packet.
+    pub(super) fn travelled(&mut self, side: Side, range: &Range, sent: Departure, outcome: Outcome, is_again: bool) {
         let (stream, end, len) = (self.stream, self.end, (range.end - range.start) as u32);
-        let settled = range.delivered_at.max(arrived.unwrap_or(range.delivered_at));
+        let settled = match outcome {
+            Outcome::Arrived(at) => range.delivered_at.max(at),
+            Outcome::Lost | Outcome::Unknown => range.delivered_at,
+        };
         if let Some(journeys) = &mut self.log.journeys {
-            journeys.push(Journey { stream, end, side, sent, arrived, settled, len });
+            journeys.push(Journey { stream, end, side, sent, outcome, is_again, settled, len });
         }
     }
 
@@ -85,7 +89,7 @@ impl Out<'_> {
 }
 
 /// Converts sequence numbers, which wrap, to offsets.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Offsets {
     /// The sequence number at [`ORIGIN`].
     base: Option<u32>,
@@ -102,7 +106,7 @@ impl Offsets {
 }
 
 /// What a SYN offers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Offer {
     pub(crate) sack: bool,
     pub(crate) timestamps: bool,
@@ -111,7 +115,7 @@ pub(crate) struct Offer {
 }
 
 /// One direction. Most directions of most connections have no data, so what is about data is kept apart.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Half {
     offsets: Offsets,
     /// The end of the data that has been seen.

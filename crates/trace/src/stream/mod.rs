@@ -12,9 +12,9 @@ mod ranges;
 mod round_trip;
 
 use reknit_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 use crate::packet::{Endpoint, Flags, Packet};
-use crate::streams::{Key, key};
 pub(crate) use bill::Bill;
 pub(crate) use data::Data;
 pub(crate) use disorder::Disorder;
@@ -29,7 +29,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 const LONG_SILENCE: Duration = Duration::from_secs(31);
 
 /// The progress of the handshake.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum Handshake {
     None,
     /// A SYN passed; its sender.
@@ -39,7 +39,7 @@ enum Handshake {
 }
 
 /// A connection.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Stream {
     /// As `tcp.stream` in Wireshark.
     pub(crate) number: u32,
@@ -73,11 +73,6 @@ impl Stream {
             packets: 0,
             last: now,
         }
-    }
-
-    /// What identifies it, together with its number.
-    pub(crate) fn key(&self) -> Key {
-        key(self.ends[0], self.ends[1])
     }
 
     /// True if `packet` begins another connection between the same ports, as Wireshark decides it.
@@ -184,6 +179,17 @@ impl Stream {
             let mut out = Out { stream: self.number, end: end as u8, now, log };
             self.halves[end].rest(now, &mut out);
         }
+    }
+
+    /// True if it has been silent, and nothing is left to forget.
+    pub(crate) fn has_nothing_to_do(&self, now: Instant) -> bool {
+        let silent = now.since(self.last);
+        silent > LONG_SILENCE || silent > SILENCE && self.memory() == 0
+    }
+
+    /// Bytes that were acknowledged, but never captured.
+    pub(crate) fn missed(&self) -> u64 {
+        self.halves.iter().map(|half| half.missed).sum()
     }
 
     /// Time passes without packets: decides what can be decided by now.

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use reknit_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 use super::ranges::Sighting;
 
@@ -14,7 +15,7 @@ const NEAR: u64 = 1 << 14;
 const LARGEST_STEP: u16 = 1_000;
 
 /// What is known about the clocks and counters with which a sender marks its packets.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Clock {
     last_id: Option<u16>,
     /// Steps of the IP identification that look like a counter, and all steps.

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use reknit_units::Instant;
+use serde::{Deserialize, Serialize};
 
 /// A packet that carried some bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Sighting {
     pub(super) at: Instant,
     /// The packet's number in the file.
@@ -15,7 +16,7 @@ pub(super) struct Sighting {
 }
 
 /// A further sighting of bytes that had been seen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Again {
     pub(super) seen: Sighting,
     pub(super) why: crate::Why,
@@ -24,7 +25,7 @@ pub(super) struct Again {
 }
 
 /// What the packet that brought the bytes first was, seen from the point of capture.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Origin {
     /// Their first transmission.
     Original,
@@ -37,7 +38,7 @@ pub(super) enum Origin {
 }
 
 /// What is known about the arrival of the bytes at the receiver.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Delivery {
     /// Not acknowledged.
     Open,
@@ -52,7 +53,7 @@ pub(super) enum Delivery {
 }
 
 /// Consecutive bytes that have the same history.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Range {
     pub(super) start: u64,
     pub(super) end: u64,
@@ -87,11 +88,13 @@ impl Range {
 }
 
 /// Ranges that do not overlap, in the order of their bytes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ranges {
-    ranges: VecDeque<Range>,
+    all: VecDeque<Range>,
     /// What came before this has been forgotten.
     pub(super) floor: u64,
+    /// About where the data begins that is not acknowledged.
+    edge: usize,
 }
 
 impl Ranges {
@@ -101,22 +104,36 @@ impl Ranges {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.ranges.len()
+        self.all.len()
     }
 
-    /// The index of the first range that ends after `offset`. It is searched from the end, because most of what is
-    /// remembered is older than what is looked for.
+    /// The index of the first range that ends after `offset`. It is searched from the edge of what is acknowledged, or from
+    /// the end: most of what is remembered is older than what is looked for.
     pub(super) fn locate(&self, offset: u64) -> usize {
-        let ends_before = |index: usize| self.ranges[index].end <= offset;
-        let (mut low, mut high) = (self.ranges.len(), self.ranges.len());
+        let ends_before = |index: usize| self.all[index].end <= offset;
+        let len = self.all.len();
+        if len == 0 || ends_before(len - 1) {
+            return len;
+        }
+        let edge = self.edge.min(len - 1);
+        let is_near_end = self.end() - offset < offset.saturating_sub(self.all[edge].end);
+        let start = if is_near_end { len - 1 } else { edge };
+        let (mut low, mut high) = (start, start);
         let mut step = 1;
-        while low > 0 {
-            low = low.saturating_sub(step);
-            if ends_before(low) {
-                low += 1;
-                break;
+        if ends_before(start) {
+            while high < len && ends_before(high) {
+                (low, high, step) = (high + 1, high + step, step * 2);
             }
-            (high, step) = (low, step * 2);
+            high = high.min(len);
+        } else {
+            while low > 0 {
+                low = low.saturating_sub(step);
+                if ends_before(low) {
+                    low += 1;
+                    break;
+                }
+                (high, step) = (low, step * 2);
+            }
         }
         while low < high {
             let middle = low.midpoint(high);
@@ -129,49 +146,55 @@ impl Ranges {
         low
     }
 
+    /// Everything before the range at `index` is acknowledged.
+    pub(super) fn note_edge(&mut self, index: usize) {
+        self.edge = index;
+    }
+
     /// True if the last range begins at `offset`.
     pub(super) fn last_begins_at(&self, offset: u64) -> bool {
-        self.ranges.back().is_some_and(|range| range.start == offset)
+        self.all.back().is_some_and(|range| range.start == offset)
     }
 
     /// The end of the last range.
     pub(super) fn end(&self) -> u64 {
-        self.ranges.back().map_or(self.floor, |range| range.end)
+        self.all.back().map_or(self.floor, |range| range.end)
     }
 
     pub(super) fn at(&self, index: usize) -> Option<&Range> {
-        self.ranges.get(index)
+        self.all.get(index)
     }
 
     pub(super) fn at_mut(&mut self, index: usize) -> Option<&mut Range> {
-        self.ranges.get_mut(index)
+        self.all.get_mut(index)
     }
 
     pub(super) fn front(&self) -> Option<&Range> {
-        self.ranges.front()
+        self.all.front()
     }
 
     pub(super) fn insert(&mut self, index: usize, range: Range) {
-        if index == self.ranges.len() {
-            self.ranges.push_back(range);
+        if index == self.all.len() {
+            self.all.push_back(range);
         } else {
-            self.ranges.insert(index, range);
+            self.all.insert(index, range);
         }
     }
 
     /// Forgets the first range.
     pub(super) fn pop_front(&mut self) -> Option<Range> {
-        let range = self.ranges.pop_front()?;
+        let range = self.all.pop_front()?;
         self.floor = self.floor.max(range.end);
-        if self.ranges.is_empty() && self.ranges.capacity() > 64 {
-            self.ranges.shrink_to(16);
+        self.edge = self.edge.saturating_sub(1);
+        if self.all.is_empty() && self.all.capacity() > 64 {
+            self.all.shrink_to(16);
         }
         Some(range)
     }
 
     /// Splits the range at `index` so that one begins at `offset`; returns that one's index.
     pub(super) fn split(&mut self, index: usize, offset: u64) -> usize {
-        let Some(range) = self.ranges.get_mut(index) else { return index };
+        let Some(range) = self.all.get_mut(index) else { return index };
         if offset <= range.start {
             return index;
         }
@@ -182,7 +205,7 @@ impl Ranges {
         second.within = range.within.saturating_add((offset - range.start) as u32);
         second.start = offset;
         range.end = offset;
-        self.ranges.insert(index + 1, second);
+        self.all.insert(index + 1, second);
         index + 1
     }
 
@@ -195,13 +218,13 @@ impl Ranges {
 
     /// Gives back memory that is not needed now.
     pub(super) fn shrink(&mut self) {
-        self.ranges.shrink_to_fit();
+        self.all.shrink_to_fit();
     }
 
     /// The end of the bytes that follow `from` without a gap.
     pub(super) fn contiguous_from(&self, from: u64) -> u64 {
         let mut end = from;
-        for range in self.ranges.range(self.locate(from)..) {
+        for range in self.all.range(self.locate(from)..) {
             if range.start > end {
                 break;
             }

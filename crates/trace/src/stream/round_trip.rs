@@ -1,11 +1,12 @@
 //! Round-trip times between the point of capture and an end.
 
 use reknit_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 use crate::spread::Spread;
 
 /// The samples of a round trip: smoothed as in RFC 6298, the smallest, and their distribution.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RoundTrip {
     least: Option<Duration>,
     smoothed: Duration,
@@ -52,10 +53,13 @@ impl RoundTrip {
 }
 
 /// Matches the timestamps that one end sends with their echoes: how long the other end takes, as seen here.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Echoes {
-    sent: Vec<(u32, Instant)>,
+    /// The newest values, which grow, and when they passed: the place of the oldest is `next` once there are many.
+    values: Vec<u32>,
+    sent: Vec<Instant>,
     next: usize,
+    newest: u32,
 }
 
 impl Echoes {
@@ -63,21 +67,35 @@ impl Echoes {
 
     /// A packet with this TSval passes; only the first with each value counts.
     pub(super) fn on_value(&mut self, value: u32, now: Instant) {
-        let newest = self.sent.get(self.next.wrapping_sub(1) % Self::MOST);
-        if newest.is_some_and(|(newest, _)| value.wrapping_sub(*newest).cast_signed() <= 0) {
+        if !self.values.is_empty() && value.wrapping_sub(self.newest).cast_signed() <= 0 {
             return;
         }
-        if self.sent.len() < Self::MOST {
-            self.sent.push((value, now));
+        self.newest = value;
+        if self.values.len() < Self::MOST {
+            self.values.push(value);
+            self.sent.push(now);
         } else {
-            self.sent[self.next % Self::MOST] = (value, now);
+            self.values[self.next] = value;
+            self.sent[self.next] = now;
         }
         self.next = (self.next + 1) % Self::MOST;
     }
 
     /// The time since the packet with the echoed value passed.
     pub(super) fn since(&self, echo: u32, now: Instant) -> Option<Duration> {
-        let (_, sent) = self.sent.iter().find(|(value, _)| *value == echo)?;
-        Some(now.since(*sent))
+        let oldest = if self.values.len() < Self::MOST { 0 } else { self.next };
+        let place = |nth: usize| (oldest + nth) % Self::MOST;
+        let age = |nth: usize| self.newest.wrapping_sub(self.values[place(nth)]);
+        let wanted = self.newest.wrapping_sub(echo);
+        let (mut low, mut high) = (0, self.values.len());
+        if high == 0 || age(0) < wanted {
+            return None; // as mostly if the round trip is long
+        }
+        while low < high {
+            let middle = low.midpoint(high);
+            (low, high) = if age(middle) > wanted { (middle + 1, high) } else { (low, middle) };
+        }
+        let is_found = low < self.values.len() && age(low) == wanted;
+        is_found.then(|| now.since(self.sent[place(low)]))
     }
 }

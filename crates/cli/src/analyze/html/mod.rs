@@ -32,11 +32,11 @@ pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, at: Option<A
 fn draw(
     capture: &Path,
     analysis: &Analysis,
-    drawn: &[DirectionReport],
+    drawn: &[Box<DirectionReport>],
     at: Option<At>,
 ) -> Result<Vec<Drawing>, Failure> {
     let steps = (STEPS / drawn.len().max(1) as u64).clamp(LEAST_STEPS, MOST_STEPS);
-    let wanted: BTreeMap<(u32, u8), &DirectionReport> = drawn.iter().map(|d| ((d.stream, d.end), d)).collect();
+    let wanted: BTreeMap<(u32, u8), &DirectionReport> = drawn.iter().map(|d| ((d.stream, d.end), &**d)).collect();
     let mut sketches: BTreeMap<(u32, u8), Sketch> = BTreeMap::new();
     let mut analyzer = Analyzer::new(Options { at: at.map(Place::from), marks: true, ..Options::default() });
     let mut events = Events::default();

@@ -18,7 +18,11 @@ const MOST_ROWS: usize = 200;
 /// Displacements that are listed one by one.
 const MOST_DISPLACEMENTS: usize = 24;
 
-pub(super) fn page(analysis: &Analysis, drawn: &[DirectionReport], drawings: &[Drawing]) -> Result<String, Failure> {
+pub(super) fn page(
+    analysis: &Analysis,
+    drawn: &[Box<DirectionReport>],
+    drawings: &[Drawing],
+) -> Result<String, Failure> {
     let failed = |error: serde_json::Error| Failure::Failed(error.to_string());
     let mut body = format!("<h1>{}</h1>\n", escaped(&show::title(analysis)));
     match drawn.first() {
@@ -31,7 +35,7 @@ pub(super) fn page(analysis: &Analysis, drawn: &[DirectionReport], drawings: &[D
     if !drawn.is_empty() {
         body.push_str(&plots(drawn));
         body.push_str(&connections(analysis));
-        body.extend(drawn.iter().map(details));
+        body.extend(drawn.iter().map(|direction| details(direction)));
     }
     // `<` would end the script.
     let data = serde_json::to_string(drawings).map_err(failed)?.replace('<', "\\u003c");
@@ -57,7 +61,7 @@ fn answer(direction: &DirectionReport) -> String {
     if direction.advice.len() > 1 {
         text.push_str("<ul>\n");
         for more in direction.advice.iter().skip(1) {
-            let _ = writeln!(text, "<li>Also: {}</li>", escaped(more));
+            let _ = writeln!(text, "<li>Also: {}</li>", escaped(&more.to_string()));
         }
         text.push_str("</ul>\n");
     }
@@ -65,7 +69,7 @@ fn answer(direction: &DirectionReport) -> String {
 }
 
 /// The frame of the plots; the script fills it.
-fn plots(drawn: &[DirectionReport]) -> String {
+fn plots(drawn: &[Box<DirectionReport>]) -> String {
     let mut text =
         "<section id=\"plots\" hidden>\n<h2>Plots</h2>\n<p><label>Connection: <select id=\"which\">\n".to_owned();
     for (i, direction) in drawn.iter().enumerate() {
