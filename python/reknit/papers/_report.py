@@ -141,7 +141,7 @@ def more_seeds(lab: Lab) -> str:
     """Say which claims got more seeds."""
     if lab.base.name == "quick" or (lab.more_seeds is not None and not lab.more_seeds):
         return "No claim got more seeds where its outcome depends on the choice of seeds."
-    more = sorted({e.enough_seeds for id, e in lab.experiments.items() if id.startswith("F")})
+    more = sorted({e.enough_seeds for id, e in lab.experiments.items() if id.startswith("F")} - {ENOUGH_SEEDS})
     told = (
         f"Claims whose outcome depends on the choice of seeds get at least {ENOUGH_SEEDS} seeds, "
         f"those about medians of F-RTO {more[0]} or {more[-1]}"
