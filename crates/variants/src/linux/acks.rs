@@ -8,7 +8,7 @@
 //!   window grow ([`super::receive_buffer`]).
 //! - 3, delayed ACKs: otherwise an ACK waits for a smoothed estimate of the time between segments, at least 40 ms. The
 //!   upper limit is the round-trip time, but between 40 and 200 ms (observed: 40 ms in bulk transfers). The timer has the
-//!   ticks of the kernel ([`super::ticks`]).
+//!   ticks of the kernel (`linux/ticks.rs`).
 //! - 4, compressed SACKs (`tcp_comp_sack_*` in `ip-sysctl`): while there is a gap, the first three ACKs for each
 //!   RCV.NXT are sent at once. Later ones wait for a twentieth of the round-trip time, at most 1 ms, or until 44
 //!   segments have arrived. If a segment extends neither of the two blocks that changed last, an ACK that is delayed is

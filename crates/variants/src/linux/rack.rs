@@ -12,7 +12,7 @@
 //! - 4: a retransmission that is acknowledged cumulatively counts only if the echoed timestamp does not belong to an
 //!   earlier transmission.
 //! - 5: there is one timer. While the reordering timer runs, the retransmission timer does not. The reordering timer
-//!   expires 2 ms later than in RFC 8985 (observed), and it has the ticks of the kernel ([`super::ticks`]), like the
+//!   expires 2 ms later than in RFC 8985 (observed), and it has the ticks of the kernel (`linux/ticks.rs`), like the
 //!   probe timeout.
 //! - 6: after a timeout, the loss of a retransmission begins a recovery.
 //! - 7: the probe timeout is 2 SRTT plus 2 ms, or plus 200 ms if a single segment is in flight.

@@ -11,7 +11,7 @@
 //! - 4: four deviations are at least `tcp_rto_min_us`, 200 ms, so the timeout is never below SRTT + 200 ms.
 //! - 5: the timer is restarted when the first segment is retransmitted, and on a SACK for data that was sent before
 //!   that.
-//! - 6: the timer has the ticks of the kernel ([`super::ticks`]): it expires up to 8 ms later, from 252 ms on up to 36 ms
+//! - 6: the timer has the ticks of the kernel (`linux/ticks.rs`): it expires up to 8 ms later, from 252 ms on up to 36 ms
 //!   later.
 //!
 //! RFC 6298 §2.4 requires a timeout of at least one second; Linux instead adds at least 200 ms to SRTT.
