@@ -4,7 +4,7 @@ use reknit_tcp::scoreboard::SegId;
 use reknit_units::{Duration, Instant};
 
 /// The number of repairs that are kept.
-const MAX_REPAIRS: usize = 6;
+const MAX_REPAIRS: usize = 12;
 /// The maximum number of segments of one repair.
 const SEGMENTS: u64 = u32::BITS as u64;
 

@@ -8,9 +8,9 @@
 //! needed. Otherwise it is reduced once the retransmission has been acknowledged without any sign of the original. Each
 //! reduction can be undone.
 //!
-//! **State.** `lateness`: a histogram of how late segments arrive. `repairs`: the last 6 groups of retransmissions.
+//! **State.** `lateness`: a histogram of how late segments arrive. `repairs`: the last 12 groups of retransmissions.
 //! `reductions`: the last 4 reductions. `outcomes`: how many of the last retransmissions were needed, and how many were
-//! spurious. `rounds`: the smallest RTTs of the last 8 rounds. About 1 kB.
+//! spurious. `rounds`: the smallest RTTs of the last 8 rounds. About 1.2 kB.
 //!
 //! **Rules.**
 //! - *Learn.* A segment is missing from the time when the first segment above it is SACKed, or a retransmission that was
