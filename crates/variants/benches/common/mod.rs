@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant as Watch;
 
-use reknit_tcp::segment::Flags;
+use reknit_tcp::segment::{Flags, Timestamps};
 use reknit_tcp::{Config, Connection, Identity, Output, Segment, SeqNum};
 use reknit_units::{Bytes, Instant, Segments};
 use reknit_variants::Composition;
@@ -65,6 +65,7 @@ pub(crate) fn open(sender: &mut Connection, receiver: &mut Connection, now: Inst
         if sent.is_empty() {
             return data;
         }
+        let stamps = sent[0].options.timestamps.map(|stamps| Timestamps { val: stamps.ecr, ecr: stamps.val });
         for segment in sent {
             if segment.len == 0 {
                 receiver.on_segment(now, &segment);
@@ -76,6 +77,7 @@ pub(crate) fn open(sender: &mut Connection, receiver: &mut Connection, now: Inst
         update.seq = RECEIVER_ISN.plus(1);
         update.ack = SeqNum(1);
         update.flags = Flags::ACK;
+        update.options.timestamps = stamps;
         sender.on_segment(now, &update);
     }
 }
