@@ -496,8 +496,14 @@ fn papers_without_the_package_say_how_to_get_it() {
     std::fs::create_dir_all(&folder).unwrap();
     let program = folder.join("reknit");
     std::fs::copy(env!("CARGO_BIN_EXE_reknit"), &program).unwrap();
-    let output = Command::new(&program).args(["papers", "--quick"]).env("PATH", "").output().unwrap();
-    let help = Command::new(&program).args(["papers", "--help"]).env("PATH", "").output().unwrap();
+    let run = |option| loop {
+        match Command::new(&program).args(["papers", option]).env("PATH", "").output() {
+            // Another test has started a program while the copy was open for writing.
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => break output.unwrap(),
+        }
+    };
+    let (output, help) = (run("--quick"), run("--help"));
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(help.status.success());
     let usage = String::from_utf8(help.stdout).unwrap();
