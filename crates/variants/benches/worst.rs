@@ -37,11 +37,15 @@ fn ack(cum: u32, blocks: &[(u32, u32)]) -> Segment {
     ack
 }
 
+fn variant(name: &str) -> Composition {
+    (reknit_variants::find(name).expect("a known variant").compose)()
+}
+
 struct Sender {
     connection: Connection,
     now: Instant,
-    /// The timestamp of the first data segment.
-    stamp: u32,
+    /// The timestamp of the first data, if there are timestamps.
+    stamp: Option<u32>,
 }
 
 impl Sender {
@@ -57,7 +61,7 @@ impl Sender {
         let now = Instant::ZERO + RTT;
         let sent = common::open(&mut connection, &mut receiver, now);
         assert_eq!(sent.len(), FLIGHT as usize, "the whole flight is sent");
-        let stamp = sent[0].options.timestamps.map_or(0, |timestamps| timestamps.val);
+        let stamp = sent[0].options.timestamps.map(|timestamps| timestamps.val);
         Sender { connection, now: now + RTT, stamp }
     }
 
@@ -76,6 +80,23 @@ impl Sender {
             longest = longest.max(timed(self, &mut |sender| sender.connection.on_timer(sender.now)));
         }
         longest
+    }
+
+    /// Every other segment is SACKed, and the others are retransmitted; then everything is SACKed, and nothing
+    /// acknowledged.
+    fn renege(&mut self) {
+        for first in (1..FLIGHT / 16).map(|i| 16 * i) {
+            let block = |i| (first - i, first - i + 1);
+            self.on(&self.echo(RTT, ack(0, &[block(2), block(4), block(6), block(8)])));
+            self.on(&self.echo(RTT, ack(0, &[block(10), block(12), block(14), block(16)])));
+        }
+        self.on(&self.echo(RTT, ack(0, &[(0, FLIGHT)])));
+    }
+
+    /// `ack` with the timestamp of what was sent `after` the first data.
+    fn echo(&self, after: Duration, mut ack: Segment) -> Segment {
+        ack.options.timestamps = self.stamp.map(|stamp| Timestamps { val: 1000, ecr: stamp + after.as_millis() as u32 });
+        ack
     }
 
     /// Microseconds that `segment` takes.
@@ -118,29 +139,30 @@ fn timeout() -> f64 {
     Sender::new().timer()
 }
 
-/// Every other segment is SACKed, and the others are retransmitted; then everything is SACKed, and nothing acknowledged.
 fn timeout_after_reneging() -> f64 {
     let mut sender = Sender::new();
-    for first in (1..FLIGHT / 16).map(|i| 16 * i) {
-        let block = |i| (first - i, first - i + 1);
-        sender.on(&ack(0, &[block(2), block(4), block(6), block(8)]));
-        sender.on(&ack(0, &[block(10), block(12), block(14), block(16)]));
-    }
-    sender.on(&ack(0, &[(0, FLIGHT)]));
+    sender.renege();
     sender.timer()
 }
 
 /// A timeout has marked everything lost; then an echoed timestamp shows that it was spurious.
-fn undo_of_a_timeout() -> f64 {
-    let eifel = (reknit_variants::find("eifel").expect("a known variant").compose)();
-    let mut sender = Sender::of(&eifel, true);
+fn undo_of_a_timeout(reneges: bool) -> f64 {
+    let mut sender = Sender::of(&variant("eifel"), true);
+    if reneges {
+        sender.renege();
+    }
     sender.timer();
     sender.now = sender.now + RTT;
-    let mut ack = ack(1, &[]);
-    ack.options.timestamps = Some(Timestamps { val: 1000, ecr: sender.stamp });
-    let took = sender.on(&ack);
+    let took = sender.on(&sender.echo(Duration::ZERO, ack(1, &[])));
     assert_eq!(sender.connection.send_stats().undos, 1, "the timeout is undone");
     took
+}
+
+/// Everything below the last three segments is marked lost, and almost nothing retransmitted, when the timer expires.
+fn timeout_during_recovery() -> f64 {
+    let mut sender = Sender::of(&variant("frto"), false);
+    sender.on(&ack(0, &[(FLIGHT - 3, FLIGHT)]));
+    sender.timer()
 }
 
 /// One byte at every other position, in descending order: the mean of the last hundred of 200,000.
@@ -176,7 +198,7 @@ fn pieces() -> f64 {
 
 #[expect(clippy::print_stdout, reason = "a benchmark prints")]
 fn main() {
-    let events: [Event; 9] = [
+    let events: [Event; 11] = [
         ("an ACK of everything", ack_of_everything),
         ("a first SACK of the last segment", sack_of_the_last),
         ("a first SACK of all but the first segment", sack_of_all_but_the_first),
@@ -184,7 +206,9 @@ fn main() {
         ("a repeated claim that everything is a duplicate", claim_of_duplicates),
         ("a retransmission timeout", timeout),
         ("a retransmission timeout after reneging", timeout_after_reneging),
-        ("an undo of a retransmission timeout", undo_of_a_timeout),
+        ("an undo of a retransmission timeout", || undo_of_a_timeout(false)),
+        ("the same after reneging", || undo_of_a_timeout(true)),
+        ("a retransmission timeout of F-RTO, with everything marked lost", timeout_during_recovery),
         ("a piece of one byte, after 200,000 of them", pieces),
     ];
     println!("Microseconds, with {FLIGHT} segments in flight\n\n| event | µs |\n|---|---|");

@@ -224,30 +224,6 @@ impl Scoreboard {
         }
     }
 
-    /// Removes the marks of lost segments that have not been retransmitted yet; they count as in flight again.
-    pub(crate) fn clear_lost(&mut self) {
-        let entries = std::mem::take(&mut self.to_retransmit).into_vec();
-        let mut waiting: Vec<SegId> = entries.into_iter().map(|Reverse(id)| SegId(id)).collect();
-        waiting.sort_unstable();
-        waiting.dedup();
-        waiting.retain(|id| self.waits(*id));
-        for id in &waiting {
-            let i = (id.0 - self.front) as usize;
-            self.lost = self.lost - Tally::one(&self.records[i]);
-            self.records[i].marks.clear(Marks::LOST);
-        }
-        self.link_again(waiting);
-    }
-
-    /// Removes all loss marks. Segments that were retransmitted count as in flight twice.
-    pub(crate) fn clear_all_lost(&mut self) {
-        self.clear_lost();
-        for record in self.records.iter_mut().skip(self.acked).filter(|record| record.is_lost()) {
-            self.lost = self.lost - Tally::one(record);
-            record.marks.clear(Marks::LOST);
-        }
-    }
-
     /// The lowest segment that is marked lost and has not been retransmitted yet.
     pub(crate) fn lowest_to_retransmit(&mut self) -> Option<SegId> {
         while let Some(&Reverse(id)) = self.to_retransmit.peek() {

@@ -27,6 +27,7 @@ impl Scoreboard {
         if self.records.is_empty() {
             self.records = VecDeque::new();
             self.to_retransmit = BinaryHeap::new();
+            self.reopening = None;
         }
         self.forget_ghosts(now);
         self.ghosts.shrink_to_fit();

@@ -27,6 +27,7 @@ mod ghosts;
 mod marks;
 mod memory;
 mod record;
+mod reopening;
 mod transmissions;
 
 use std::cell::Cell;
@@ -39,6 +40,7 @@ pub use self::ghosts::Duplicate;
 use self::ghosts::Ghosts;
 pub(crate) use self::marks::New;
 pub use self::record::{Cause, Record, SegId, Tally};
+use self::reopening::Reopening;
 use self::transmissions::Ends;
 use crate::seq::Offset;
 
@@ -66,6 +68,8 @@ pub struct Scoreboard {
     transmissions: Ends,
     /// Marked lost and not yet retransmitted, lowest first. Outdated entries are skipped when they are reached.
     to_retransmit: BinaryHeap<Reverse<u64>>,
+    /// Loss marks that are being removed.
+    reopening: Option<Box<Reopening>>,
     ghosts: Ghosts,
     lost_so_far: Bytes,
     /// Counts the work, for tests of its limits.

@@ -58,9 +58,16 @@ impl Scoreboard {
 
     /// `id` has just been sent.
     pub(super) fn link_newest(&mut self, id: SegId) {
+        self.link_below(id, None);
+    }
+
+    /// Puts `id` into the list, at the position of its last transmission. The list is walked from `newer`, if that is
+    /// in the list and was sent later, or else from its newest end.
+    pub(super) fn link_below(&mut self, id: SegId, newer: Option<SegId>) {
         let sent = self.key(id);
-        let mut newer = None;
-        let mut older = self.transmissions.newest;
+        let is_newer = |near: &SegId| self.get(*near).is_some_and(Record::is_open) && self.key(*near) > sent;
+        let mut newer = newer.filter(is_newer);
+        let mut older = newer.map_or(self.transmissions.newest, |newer| self.expand(self.at(newer).older));
         while let Some(next) = older.filter(|next| self.key(*next) > sent) {
             newer = older;
             older = self.expand(self.at(next).older);
@@ -68,25 +75,8 @@ impl Scoreboard {
         self.link(id, older, newer);
     }
 
-    /// Puts segments that are open again back into the list, each at the position of its last transmission. The list is
-    /// walked once, however the transmissions are mixed.
-    pub(super) fn link_again(&mut self, mut ids: Vec<SegId>) {
-        ids.sort_by_key(|id| self.key(*id)); // a merge sort: originals and retransmissions are sorted runs
-        let mut older = None;
-        let mut newer = self.transmissions.oldest;
-        for id in ids {
-            let sent = self.key(id);
-            while let Some(next) = newer.filter(|next| self.key(*next) < sent) {
-                older = newer;
-                newer = self.expand(self.at(next).newer);
-            }
-            self.link(id, older, newer);
-            older = Some(id);
-        }
-    }
-
     /// The sort key of the list.
-    fn key(&self, id: SegId) -> (Instant, SegId) {
+    pub(super) fn key(&self, id: SegId) -> (Instant, SegId) {
         (self.at(id).last_sent, id)
     }
 
@@ -117,7 +107,7 @@ impl Scoreboard {
         }
     }
 
-    fn at(&self, id: SegId) -> &Record {
+    pub(super) fn at(&self, id: SegId) -> &Record {
         self.visit(1);
         &self.records[(id.0 - self.front) as usize]
     }

@@ -22,6 +22,8 @@ pub(super) struct Backlog {
     forget_from: Option<SegId>,
     /// The retransmission timer expired: segments from here on may be marked lost.
     give_up_from: Option<SegId>,
+    /// Loss marks are being removed. Nothing is sent meanwhile, because the pipe seems too small.
+    reopens: bool,
     /// How many more segments may be sent.
     to_send: u32,
 }
@@ -29,7 +31,7 @@ pub(super) struct Backlog {
 impl Backlog {
     /// When to go on: at once if anything is left.
     pub(super) fn due(&self) -> Instant {
-        let has_marks = self.forget_from.is_some() || self.give_up_from.is_some();
+        let has_marks = self.reopens || self.forget_from.is_some() || self.give_up_from.is_some();
         if has_marks || self.ack.is_some() || self.to_send > 0 { self.since } else { Instant::NEVER }
     }
 }
@@ -40,7 +42,10 @@ impl Sender {
         if !self.backlog.due().is_set() {
             return false;
         }
-        if let Some(from) = self.backlog.forget_from.take() {
+        if self.backlog.reopens {
+            self.reopen(now);
+            self.transmit(now);
+        } else if let Some(from) = self.backlog.forget_from.take() {
             self.forget_sacks_from(now, from);
         } else if let Some(from) = self.backlog.give_up_from.take() {
             if matches!(self.reaction, Reaction::Loss(Loss { probing: None })) {
@@ -58,6 +63,10 @@ impl Sender {
 
     /// Processes as much of an ACK as one event may; the rest is left.
     pub(super) fn process_ack(&mut self, now: Instant, input: &AckInput) {
+        if self.reopens() {
+            self.leave_ack(now, input.clone());
+            return;
+        }
         let part = self.board.end_of_first(AT_ONCE).filter(|end| input.ack > *end);
         if let Some(end) = part {
             let part = AckInput { ack: end, sack: None, experiment: Experiment::default(), ..input.clone() };
@@ -97,6 +106,16 @@ impl Sender {
         if to_send > 0 {
             self.backlog.since = now;
         }
+    }
+
+    /// Opens the next part of what an undo has cleared of loss marks.
+    pub(super) fn reopen(&mut self, now: Instant) {
+        self.backlog.reopens = self.board.reopen(AT_ONCE);
+        self.backlog.since = now;
+    }
+
+    pub(super) fn reopens(&self) -> bool {
+        self.backlog.reopens
     }
 
     pub(super) fn leave_forgetting(&mut self, now: Instant, from: SegId) {

@@ -157,6 +157,8 @@ impl Sender {
         match self.plugins.timeout_recovery.on_timeout(&context!(self, now)) {
             AfterTimeout::Probe => {
                 self.board.clear_lost(); // what an earlier recovery has not retransmitted yet
+                self.board.open_now(head); // it is marked again
+                self.reopen(now);
                 self.mark_lost(now, head);
                 Loss { probing: Some(Segments::ZERO) }
             }

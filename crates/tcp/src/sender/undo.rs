@@ -58,6 +58,7 @@ impl Sender {
                 LossMarks::ClearAll => self.board.clear_all_lost(),
                 LossMarks::Keep => {}
             }
+            self.reopen(now);
             // The verdict may come after the episode, during a later disorder, which continues.
             if self.in_episode() {
                 self.leave_episode();

@@ -133,6 +133,41 @@ vector!(blocks_and_timeouts_are_processed_in_parts, |isn| {
     assert!(most < MOST_VISITS && events > 4, "{most} in {events}");
 });
 
+vector!(an_undone_timeout_is_processed_in_parts, |isn| {
+    // Originals and retransmissions alternate. Nothing is sent while a part of them still counts as lost.
+    let n = 6000;
+    let mut s = mixed_flight(isn, &declared("dsack-r", Spurious::LateTimeout), n);
+    parts(&mut s, |s| s.deliver(&Ack { cum: 0, blocks: vec![(1, n)], ..Ack::default() }));
+    let expires = s.connection.deadline();
+    parts(&mut s, |s| s.on_timer(expires));
+    assert_eq!(s.info().pipe, Bytes(SMSS));
+    let next = s.arrive(1);
+    let (mut events, mut sent) = (1, Vec::new());
+    let mut most = work(&mut s, |s| s.deliver(&next));
+    while s.connection.deadline() <= s.now() {
+        sent.push(s.sent().len());
+        most = most.max(work(&mut s, |s| s.on_timer(s.now())));
+        events += 1;
+    }
+    assert_eq!(s.connection.send_stats().undos, 1);
+    assert!(most < MOST_VISITS && events > 2, "{most} in {events}");
+    assert!(sent.iter().all(|sent| *sent == 0), "{sent:?}");
+    assert!(s.info().pipe >= Bytes(u64::from(n - 1) * SMSS), "{}", s.info().pipe);
+});
+
+vector!(what_a_recovery_has_marked_lost_is_cleared_in_parts_by_a_timeout, |isn| {
+    // F-RTO retransmits the first segment only; the others are open again until it knows more.
+    let n = 6000;
+    let mut s = Script::new(isn, &variant("frto"), config(n), 100);
+    s.at(200);
+    sent_in_parts(&mut s);
+    parts(&mut s, |s| s.deliver(&Ack { cum: 0, blocks: vec![(n - 2, n)], ..Ack::default() }));
+    let expires = s.connection.deadline();
+    let (most, events) = parts(&mut s, |s| s.on_timer(expires));
+    assert_eq!(s.connection.send_stats().timeouts, 1);
+    assert!(most < MOST_VISITS && events > 2, "{most} in {events}");
+});
+
 #[test]
 fn a_buffer_takes_a_limited_number_of_pieces() {
     let buffer = Capacity::Bytes(Bytes(60_000));
