@@ -9,7 +9,8 @@
 //!   smallest by more than `queue` percent, and so does the number of bytes that it delivered what the path can hold, which
 //!   is the highest delivery rate times the smallest RTT. Then a loss is more likely due to the queue than to reordering,
 //!   and a path with a queue stays busy with a smaller window too. If the RTT rises and the window was no larger than
-//!   before, the path has become longer. No queue stands while the delivery rate still rises by a quarter in each round
+//!   before, the path has become longer; so it has if the delivery rate has fallen below three quarters of the highest,
+//!   because a link with a queue is busy. No queue stands while the delivery rate still rises by a quarter in each round
 //!   trip. The smallest RTT is that of the last one to two minutes, the highest rate that of the last 8 to 16 round trips.
 //! - *Budget.* An undo is followed by another one if there are fewer than `rounds` round trips between them. After
 //!   `in_a_row` such undos, the next reduction is final: if losses go on, the window was too large.
@@ -131,6 +132,8 @@ struct Deliveries {
     rounds: u8,
     /// The last rate exceeded all before it by a quarter.
     rises: bool,
+    /// It was less than three quarters of the highest.
+    fell: bool,
 }
 
 impl Deliveries {
@@ -141,6 +144,7 @@ impl Deliveries {
     fn end_round(&mut self, now: Instant) {
         let rate = Rate::of(self.delivered, now.since(self.began));
         self.rises = rate > self.best().scaled(5, 4);
+        self.fell = rate < self.best().scaled(3, 4);
         if self.rounds == ROUNDS {
             self.best = [self.best[1], Rate::default()];
             self.rounds = 0;
@@ -151,9 +155,9 @@ impl Deliveries {
         (self.began, self.delivered) = (now, Bytes::ZERO);
     }
 
-    /// True if a round trip of this length explains as many bytes in flight as there were.
+    /// True if a round trip of this length explains as many bytes in flight as there were, or if the path is longer.
     fn fit(&self, rtt: Duration) -> bool {
-        self.rises || self.last <= self.best().bytes_in(rtt)
+        self.rises || self.fell || self.last <= self.best().bytes_in(rtt)
     }
 }
 
