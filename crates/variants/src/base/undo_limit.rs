@@ -12,8 +12,9 @@
 //!   before, the path has become longer; so it has if the delivery rate has fallen below three quarters of the highest,
 //!   because a link with a queue is busy. No queue stands while the delivery rate still rises by a quarter in each round
 //!   trip. The smallest RTT is that of the last one to two minutes, the highest rate that of the last 8 to 16 round trips.
-//! - *Budget.* An undo is followed by another one if there are fewer than `rounds` round trips between them. After
-//!   `in_a_row` such undos, the next reduction is final: if losses go on, the window was too large.
+//! - *Budget.* An undo is followed by another one if there are fewer than `rounds` round trips between them. Undos in the
+//!   same round trip count as one. After `in_a_row` such undos, the next reduction is final: if losses go on, the window
+//!   was too large.
 
 use reknit_tcp::facts::{AckFacts, Context, Trigger, Turn};
 use reknit_tcp::seams::{Plugin, UndoLimit};
@@ -213,7 +214,8 @@ impl Plugin for Bounds {
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
         if let Turn::Spurious(_) = turn {
             let follows = self.calm_rounds <= self.config.rounds;
-            self.in_a_row = if follows { self.in_a_row + 1 } else { 1 };
+            let is_same = self.calm_rounds == 0;
+            self.in_a_row = if follows { self.in_a_row + u32::from(!is_same) } else { 1 };
             self.calm_rounds = 0;
         }
     }
@@ -313,6 +315,24 @@ mod tests {
             path.now = path.now + Duration::from_secs(61);
         }
         assert!(path.round(&[80]));
+    }
+
+    #[test]
+    fn a_path_with_a_lower_rate_and_a_longer_round_trip_is_longer() {
+        let mut path = Path::new();
+        for (bytes, rtt) in [(1000, 40), (3000, 40), (3000, 60), (3500, 80)] {
+            assert!(path.deliver(bytes, &[rtt, rtt]), "{bytes} bytes in {rtt} ms");
+        }
+        path.deliver(5000, &[80, 80]);
+        assert!(!path.deliver(5000, &[80, 80]), "at almost the highest rate, the link is busy");
+    }
+
+    #[test]
+    fn undos_in_the_same_round_trip_count_as_one() {
+        let mut path = Path::new();
+        path.round(&[40]);
+        (0..5).for_each(|_| path.undo());
+        assert!(path.round(&[40]));
     }
 
     #[test]
