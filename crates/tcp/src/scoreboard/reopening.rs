@@ -1,6 +1,7 @@
 //! Removes loss marks in parts: an undo may open a whole flight again.
 
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use super::record::Marks;
 use super::{Scoreboard, SegId, Tally};
@@ -8,13 +9,12 @@ use super::{Scoreboard, SegId, Tally};
 /// What is left to open.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reopening {
-    /// Marked lost and not retransmitted, mostly lowest first. The last ones are opened first; entries of segments that
-    /// do not wait any more are skipped.
-    waiting: Vec<Reverse<u64>>,
+    /// Marked lost and not retransmitted, lowest first. Entries of segments that do not wait any more are skipped.
+    waiting: BinaryHeap<Reverse<u64>>,
     /// The loss marks of retransmitted segments are removed, too, from this one on.
     retransmitted_from: Option<SegId>,
     /// The last segment that was opened, of those sent once and of those sent again. The next one was mostly sent
-    /// shortly before, so the list is searched from there.
+    /// shortly after, so the list is searched from there.
     near: [Option<SegId>; 2],
 }
 
@@ -22,7 +22,7 @@ impl Scoreboard {
     /// Segments that are marked lost and have not been retransmitted count as in flight again, once
     /// [`Scoreboard::reopen`] has opened them.
     pub(crate) fn clear_lost(&mut self) {
-        let mut waiting = std::mem::take(&mut self.to_retransmit).into_vec();
+        let mut waiting = std::mem::take(&mut self.to_retransmit);
         self.reopening.get_or_insert_default().waiting.append(&mut waiting);
     }
 
@@ -44,34 +44,33 @@ impl Scoreboard {
     /// Opens up to `most` segments. False if nothing is left.
     pub(crate) fn reopen(&mut self, most: usize) -> bool {
         let Some(mut reopening) = self.reopening.take() else { return false };
-        let left = reopening.waiting.len().saturating_sub(most);
-        let part = reopening.waiting.split_off(left);
-        self.open(part.into_iter().map(|Reverse(id)| SegId(id)).collect(), &mut reopening.near);
-        if left == 0 {
+        let mut part = Vec::new();
+        while part.len() < most
+            && let Some(Reverse(id)) = reopening.waiting.pop()
+        {
+            part.push(SegId(id));
+        }
+        self.open(part, &mut reopening.near);
+        if reopening.waiting.is_empty() {
             reopening.retransmitted_from = reopening.retransmitted_from.and_then(|from| self.unmark(from, most));
         }
-        if left > 0 || reopening.retransmitted_from.is_some() {
+        if !reopening.waiting.is_empty() || reopening.retransmitted_from.is_some() {
             self.reopening = Some(reopening);
         }
         self.reopening.is_some()
     }
 
     /// Puts the segments of `ids` that wait back into the list of open ones, each at the position of its last
-    /// transmission, the newest first.
+    /// transmission.
     fn open(&mut self, mut ids: Vec<SegId>, near: &mut [Option<SegId>; 2]) {
-        ids.sort_unstable();
         ids.dedup();
         ids.retain(|id| self.waits(*id));
-        for id in &ids {
-            let i = (id.0 - self.front) as usize;
-            self.lost = self.lost - Tally::one(&self.records[i]);
-            self.records[i].marks.clear(Marks::LOST);
-        }
-        let mut keys: Vec<_> = ids.into_iter().map(|id| self.key(id)).collect();
-        keys.sort_unstable();
-        for (_, id) in keys.into_iter().rev() {
-            let near = &mut near[usize::from(self.at(id).transmissions > 1)];
-            self.link_below(id, *near);
+        for id in ids {
+            let record = &mut self.records[(id.0 - self.front) as usize];
+            self.lost = self.lost - Tally::one(record);
+            record.marks.clear(Marks::LOST);
+            let near = &mut near[usize::from(record.transmissions > 1)];
+            self.link_near(id, *near);
             *near = Some(id);
         }
     }

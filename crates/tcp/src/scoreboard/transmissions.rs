@@ -58,25 +58,30 @@ impl Scoreboard {
 
     /// `id` has just been sent.
     pub(super) fn link_newest(&mut self, id: SegId) {
-        self.link_below(id, None);
+        self.link_near(id, self.transmissions.newest);
     }
 
-    /// Puts `id` into the list, at the position of its last transmission. The list is walked from `newer`, if that is
-    /// in the list and was sent later, or else from its newest end.
-    pub(super) fn link_below(&mut self, id: SegId, newer: Option<SegId>) {
+    /// Puts `id` into the list, at the position of its last transmission. The list is searched in both directions from
+    /// `near`; if that is not in the list, from the end where an original or a retransmission is more likely to belong.
+    pub(super) fn link_near(&mut self, id: SegId, near: Option<SegId>) {
         let sent = self.key(id);
-        let is_newer = |near: &SegId| self.get(*near).is_some_and(Record::is_open) && self.key(*near) > sent;
-        let mut newer = newer.filter(is_newer);
-        let mut older = newer.map_or(self.transmissions.newest, |newer| self.expand(self.at(newer).older));
+        let near = near.filter(|near| self.get(*near).is_some_and(Record::is_open));
+        let ends = &self.transmissions;
+        let end = if self.at(id).transmissions > 1 { ends.newest } else { ends.oldest };
+        let mut older = near.or(end);
         while let Some(next) = older.filter(|next| self.key(*next) > sent) {
-            newer = older;
             older = self.expand(self.at(next).older);
+        }
+        let after = |older: Option<SegId>| older.map_or(self.transmissions.oldest, |id| self.expand(self.at(id).newer));
+        let mut newer = after(older);
+        while newer.is_some_and(|next| self.key(next) < sent) {
+            (older, newer) = (newer, after(newer));
         }
         self.link(id, older, newer);
     }
 
     /// The sort key of the list.
-    pub(super) fn key(&self, id: SegId) -> (Instant, SegId) {
+    fn key(&self, id: SegId) -> (Instant, SegId) {
         (self.at(id).last_sent, id)
     }
 
@@ -107,7 +112,7 @@ impl Scoreboard {
         }
     }
 
-    pub(super) fn at(&self, id: SegId) -> &Record {
+    fn at(&self, id: SegId) -> &Record {
         self.visit(1);
         &self.records[(id.0 - self.front) as usize]
     }
