@@ -8,13 +8,18 @@
 Without --engine, the kernel transfers live, and `linux` in simulation. With --engine, reknit with --variant at both
 ends transfers live and in simulation.
 
-Each line of the files is one transfer: path, variant, seed, goodput in Mbit/s, retransmissions, timeouts; if live, also
-why the result is in doubt (null if it is not).
+Each line of the files is one transfer: path, its cause of reordering, variant, seed, goodput in Mbit/s,
+retransmissions, timeouts; if live, also why the result is in doubt (null if it is not).
+
+The table compares transfers with the same seeds. Further simulations show how much chance decides: how often the
+medians of two sets of simulations, each as many as there are live transfers, differ by more than the limit.
 """
 
 import argparse
 import json
 import os
+import random
+import re
 import statistics
 import subprocess
 from collections import defaultdict
@@ -29,6 +34,10 @@ WITHIN_KERNEL = 0.15
 WITHIN_ENGINE = 0.05
 # How often a live transfer is tried if the machine disturbs it.
 ATTEMPTS = 5
+# Pairs of sets of simulations that are drawn.
+DRAWS = 2000
+# A transfer is named by its seed; a file has one for each seed of a path.
+Runs = dict[int, dict]
 
 
 def run(command: list[str]) -> dict:
@@ -39,6 +48,14 @@ def run(command: list[str]) -> dict:
 def priority(realtime: bool) -> list[str]:
     """Return the beginning of a command with real-time priority, which a busy machine needs."""
     return ["chrt", "-f", "10"] if realtime else []
+
+
+def about(path: str) -> dict:
+    """Return the name of the path and its cause of reordering; `loss` means that packets are also lost at random."""
+    text = Path(path).read_text()
+    description = re.search(r'^description = ".*: (.*)"', text, re.MULTILINE)
+    cause = description[1] if description else ""
+    return {"path": Path(path).stem, "cause": f"{cause}, loss" if 'kind = "loss"' in text else cause}
 
 
 def live(paths: list[str], args: argparse.Namespace) -> Iterator[dict]:
@@ -54,7 +71,7 @@ def live(paths: list[str], args: argparse.Namespace) -> Iterator[dict]:
             if not one["doubt"]:
                 break
         measures = ["goodput_mbit_s", "retransmissions", "timeouts", "doubt"]
-        return {"path": Path(path).stem, "variant": sender, "seed": seed} | {key: one[key] for key in measures}
+        return about(path) | {"variant": sender, "seed": seed} | {key: one[key] for key in measures}
 
     with ThreadPoolExecutor(args.jobs) as threads:
         yield from threads.map(transfer, [(seed, path) for seed in seeds(args) for path in paths])
@@ -71,8 +88,7 @@ def simulate(paths: list[str], args: argparse.Namespace) -> Iterator[dict]:
         command = [str(REKNIT), "compare", "--path", path, "--variants", args.variant, "--seeds", str(args.seeds)]
         result = run([*command, "--duration", args.duration, "--no-oracle", "--json"])
         for one in result["variants"][0]["runs"]:
-            yield {
-                "path": Path(path).stem,
+            yield about(path) | {
                 "variant": args.variant,
                 "seed": one["seed"],
                 "goodput_mbit_s": one["goodput_mbit_s"],
@@ -81,13 +97,13 @@ def simulate(paths: list[str], args: argparse.Namespace) -> Iterator[dict]:
             }
 
 
-def read(file: str, variant: str) -> dict[str, list[dict]]:
-    """Read the transfers of a variant, by path."""
-    runs = defaultdict(list)
+def read(file: str, variant: str) -> dict[str, Runs]:
+    """Read the transfers of a variant, by path and seed."""
+    runs: dict[str, Runs] = defaultdict(dict)
     for line in Path(file).read_text().splitlines():
         one = json.loads(line)
-        if one["variant"] == variant and "goodput_mbit_s" in one:
-            runs[one["path"]].append(one)
+        if one["variant"] == variant:
+            runs[one["path"]][one["seed"]] = one
     return runs
 
 
@@ -102,23 +118,34 @@ def median(runs: list[dict], key: str) -> float:
     return statistics.median(one[key] for one in runs)
 
 
+def chance(runs: Runs, count: int, within: float) -> float:
+    """Return how often the medians of two sets of `count` simulations differ by more than the limit."""
+    rates = [one["goodput_mbit_s"] for one in runs.values()]
+    draw = random.Random(0)
+    drawn = [draw.sample(rates, 2 * count) for _ in range(DRAWS)]
+    ratios = [statistics.median(sets[:count]) / statistics.median(sets[count:]) for sets in drawn]
+    return statistics.mean(abs(ratio - 1) > within for ratio in ratios)
+
+
 def table(live_file: str, simulated_file: str, args: argparse.Namespace) -> None:
     """Print the table in Markdown."""
     there = read(live_file, args.variant if args.engine else args.kernel)
     here = read(simulated_file, args.variant)
     within = WITHIN_ENGINE if args.engine else WITHIN_KERNEL
-    print("| path | live, Mbit/s | simulated, Mbit/s | simulated / live | retransmissions, live / simulated |")
-    print("|---|---|---|---|---|")
+    print("| path | cause | seeds | live | simulated | simulated / live | chance | retransmissions, live / simulated |")
+    print("|---|---|---|---|---|---|---|---|")
     close = 0
-    for path in sorted(there):
-        if path not in here:
-            continue
-        ratio = median(here[path], "goodput_mbit_s") / median(there[path], "goodput_mbit_s")
-        close += abs(ratio - 1) <= within
-        repairs = f"{median(there[path], 'retransmissions'):.0f} / {median(here[path], 'retransmissions'):.0f}"
-        mark = "" if abs(ratio - 1) <= within else " *"
-        print(f"| {path} | {spread(there[path])} | {spread(here[path])} | {ratio:.2f}{mark} | {repairs} |")
-    doubtful = sum(one.get("doubt") is not None for runs in there.values() for one in runs)
+    for path, runs in sorted(there.items()):
+        measured = [runs[seed] for seed in sorted(runs)]
+        simulated = [here[path][seed] for seed in sorted(runs)]
+        ratio = median(simulated, "goodput_mbit_s") / median(measured, "goodput_mbit_s")
+        is_close = abs(ratio - 1) <= within
+        close += is_close
+        cells = [path, measured[0]["cause"], str(len(runs)), spread(measured), spread(simulated)]
+        cells += [f"{ratio:.2f}{'' if is_close else ' *'}", f"{chance(here[path], len(runs), within):.0%}"]
+        cells += [" / ".join(f"{median(side, 'retransmissions'):.0f}" for side in (measured, simulated))]
+        print(f"| {' | '.join(cells)} |")
+    doubtful = sum(one["doubt"] is not None for runs in there.values() for one in runs.values())
     print(f"\n{close} of {len(there)} medians within {within:.0%}; {doubtful} live transfers in doubt.")
 
 
