@@ -33,7 +33,7 @@ SECONDS = 100
 # For each variant of ns-2, variants of reknit: the first is built like it, others are for comparison.
 VARIANTS = {"reno": ["reno"], "newreno": ["newreno-ns2", "newreno"], "sack": ["sack-ns2", "sack"]}
 # What ns-2 does differently: it halves whole segments. With SACK, only ACKs that do not advance SND.UNA start recovery,
-# or let new data be sent before it, and recovery counts its pipe by ACKs.
+# or let new data be sent before it.
 FILES = {
     "newreno-ns2": """name = "newreno-ns2"
 base = "newreno"
@@ -48,8 +48,6 @@ start = "repeated-acks"
 algorithm = "repeated-acks"
 [loss_response]
 whole_segments = true
-[fast_recovery]
-algorithm = "counted-pipe"
 """,
 }
 HEAD = """# reknit and ns-2 under reordering
@@ -199,12 +197,15 @@ def run_reknit(variant: str, number: int, there: float, back: float) -> Run:
     return run["delivered_packets"], run["retransmissions"]["total"]
 
 
-def row(longer: int, theirs: str, ours: str) -> str:
-    """Make a row of the table."""
+def all_runs(program: Callable[..., Run], variant: str, longer: int) -> list[Run]:
+    """Run a program as often as this distance asks for."""
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         runs = [(number, *at) for number, at in enumerate(distances(longer))]
-        ns2 = list(threads.map(lambda run: run_ns2(theirs, *run), runs))
-        reknit = list(threads.map(lambda run: run_reknit(ours, *run), runs))
+        return list(threads.map(lambda run: program(variant, *run), runs))
+
+
+def row(longer: int, theirs: str, ns2: list[Run], ours: str, reknit: list[Run]) -> str:
+    """Make a row of the table."""
     delivered = [[run[0] for run in runs] for runs in (ns2, reknit)]
     means = [statistics.mean(counts) for counts in delivered]
     errors = [statistics.stdev(counts) / len(counts) ** 0.5 for counts in delivered]
@@ -230,8 +231,9 @@ def table() -> str:
     """Run everything, and make the page."""
     rows = []
     for theirs, longer in itertools.product(VARIANTS, LONGER):
+        ns2 = all_runs(run_ns2, theirs, longer)
         for ours in VARIANTS[theirs]:
-            rows.append(row(longer, theirs, ours))
+            rows.append(row(longer, theirs, ns2, ours, all_runs(run_reknit, ours, longer)))
             print(rows[-1], file=sys.stderr, flush=True)
     rows += counted(
         "In ns-2's trace of one transfer with SACK: segments that are lost by RFC 6675, because three above them are\n"
