@@ -1,5 +1,6 @@
 """The report in a browser, and its outcomes when an algorithm is broken."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,23 @@ def test_report_works_without_scripts(browser: object, report: Path) -> None:
 def test_a_report_is_small(report: Path) -> None:
     """Figures are compressed, so that the page loads fast."""
     assert report.stat().st_size < 1_000_000
+
+
+def test_interpretations_that_change_nothing_take_no_space(fig4: dict[str, Result], tmp_path: Path) -> None:
+    """They are named, without figures and values; one that changes an outcome is shown."""
+    lab = Lab(papers().values(), SMALL, dry=True)
+    results = {**fig4, "R4@uncapped": fig4["R4"]}
+
+    def written(judged: list[_claims.Verdict]) -> str:
+        _report.write(tmp_path / "report.html", lab, results, judged, None)
+        return (tmp_path / "report.html").read_text("utf-8")
+
+    verdicts = _claims.judge(_claims.claims(), results)
+    alike = written(verdicts)
+    assert 'id="R4@uncapped"' not in alike
+    assert "Other interpretations change no outcome: uncapped" in alike
+    differing = [replace(v, readings={"uncapped": "met"}) if v.claim.id == "rr-fig4-1" else v for v in verdicts]
+    assert 'id="R4@uncapped"' in written(differing)
 
 
 def outcomes(results: dict[str, Result]) -> dict[str, str]:

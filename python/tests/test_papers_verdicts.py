@@ -86,6 +86,19 @@ def test_published_numbers_are_a_score_of_their_own() -> None:
     assert not verdict(exact, STEADY).depends_on_seeds
 
 
+def test_missed_numbers_are_counted_by_their_reason() -> None:
+    """Met under an interpretation, out of reach whatever the paper leaves open, or neither."""
+    exact = replace(CLAIM, strict='m("Y","dsack_r","all","y") >= 2')
+    missed = verdict(exact, STEADY)
+    read = replace(missed, numbers={"other": True, "third": False})
+    beyond = replace(missed, claim=replace(exact, out_of_reach=True))
+    assert _scores.interpreted([verdict(CLAIM, STEADY), read, beyond, beyond, missed]) == (
+        "Of the 4 published numbers that are missed or undecided, 1 are met under an interpretation, 2 cannot be met "
+        "by any value of what the papers leave open and 1 are unexplained."
+    )
+    assert _scores.interpreted([read]).endswith("1 are met under an interpretation.")
+
+
 def test_more_seeds_for_what_depends_on_them() -> None:
     """Experiments that are asked to go deeper get 20 seeds, and so do those that show their runs."""
     found = run_twice(Tier("default", duration=0.1, seeds=2, points=None))

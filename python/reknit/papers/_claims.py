@@ -49,6 +49,8 @@ class Claim:
     effect: str | None = None
     measure: tuple[str, ...] = ()
     explanation: str | None = None
+    out_of_reach: bool = False
+    """Whether no value of what the paper leaves open gives the published number; the explanation says why."""
 
     @property
     def named(self) -> set[str]:
@@ -132,13 +134,15 @@ def claims() -> list[Claim]:
     """Read all claims, with their explanations."""
     folder = files("reknit.papers")
     document = tomllib.loads((folder / "claims.toml").read_text("utf-8"))
-    why = tomllib.loads((folder / "explanations.toml").read_text("utf-8"))["explanations"]
+    why = tomllib.loads((folder / "explanations.toml").read_text("utf-8"))
+    explanations, out_of_reach = why["explanations"], why["out_of_reach"]
     lists = ("experiments", "measure")
     found = []
     for entry in document["claim"]:
         fields: dict[str, Any] = {name: tuple(value) if name in lists else value for name, value in entry.items()}
-        found.append(Claim(**fields, explanation=why.get(entry["id"])))
-    if unknown := sorted(set(why) - {claim.id for claim in found}):
+        id = entry["id"]
+        found.append(Claim(**fields, explanation=explanations.get(id), out_of_reach=id in out_of_reach))
+    if unknown := sorted({*explanations, *out_of_reach} - {claim.id for claim in found}):
         raise ValueError(f"explanations.toml: {', '.join(unknown)}: no such claim")
     return found
 

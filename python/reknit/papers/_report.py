@@ -29,7 +29,7 @@ CONFIDENCES = ("high", "medium", "low")
 
 @dataclass(frozen=True)
 class Block:
-    """An experiment in the report."""
+    """An experiment in the report, or another interpretation of it; ``idle`` are those that change no outcome."""
 
     experiment: Experiment
     reading: str | None
@@ -40,6 +40,7 @@ class Block:
     units: list[tuple[str, bool]]
     curves: str
     ran: list[str]
+    idle: list[str]
 
 
 def write(
@@ -72,7 +73,7 @@ def write(
     about = [verdict for verdict in verdicts if _concerns(verdict.claim, results)]
     shown = list(verdicts) if overview else about
     pictures = _svg.Pictures()
-    blocks = [_block(lab, name, result, shown, pictures) for name, result in results.items()]
+    blocks = [_block(lab, name, results, shown, pictures) for name in results if _is_shown(name, shown)]
     environment = Environment(
         loader=PackageLoader("reknit.papers"),
         undefined=StrictUndefined,
@@ -187,21 +188,31 @@ def _concerns(claim: Claim, results: Mapping[str, Result]) -> bool:
     return any(id in results for id in claim.experiments)
 
 
-def _block(lab: Lab, name: str, result: Result, verdicts: Sequence[Verdict], pictures: _svg.Pictures) -> Block:
+def _is_shown(name: str, verdicts: Sequence[Verdict]) -> bool:
+    """Return whether an experiment has its own place: other interpretations only if they change an outcome."""
     id, _, reading = name.partition("@")
-    experiment = lab.experiments[id]
+    mine = (verdict for verdict in verdicts if id in verdict.claim.experiments)
+    return not reading or any(reading in verdict.readings or reading in verdict.numbers for verdict in mine)
+
+
+def _block(
+    lab: Lab, name: str, results: Mapping[str, Result], verdicts: Sequence[Verdict], pictures: _svg.Pictures
+) -> Block:
+    id, _, reading = name.partition("@")
+    experiment, result = lab.experiments[id], results[name]
     mine = [] if reading else [verdict for verdict in verdicts if id in verdict.claim.experiments]
-    figures = result.figures if not reading or _decides(id, reading, verdicts) else ()
+    others = [] if reading else [f"{id}@{other}" for other in experiment.readings]
     return Block(
         experiment,
         reading or None,
         result,
-        [(pictures.add(figure.svg(result)), _alternative(experiment, figure.title)) for figure in figures],
+        [(pictures.add(figure.svg(result)), _alternative(experiment, figure.title)) for figure in result.figures],
         mine,
         _numbers(result),
         [(_sentence(unit.statement), result.units[unit.name]) for unit in lab.units if unit.name in result.units],
         _curves(result),
         extents(lab, name),
+        [other.partition("@")[2] for other in others if other in results and not _is_shown(other, verdicts)],
     )
 
 
@@ -220,12 +231,6 @@ def _extent(extent: Extent) -> str:
     told.append(f"{count} seed{'s' if count > 1 else ''}" + (f" (paper or plan: {seeds})" if count != seeds else ""))
     told.append(f"{run} of {points} points" if run != points else f"all {points} points" if points > 1 else "one point")
     return ", ".join(told)
-
-
-def _decides(id: str, reading: str, verdicts: Sequence[Verdict]) -> bool:
-    """Return whether another interpretation changes the outcome of a claim."""
-    mine = (verdict for verdict in verdicts if id in verdict.claim.experiments)
-    return any(reading in verdict.readings or reading in verdict.numbers for verdict in mine)
 
 
 def _sentence(statement: str) -> str:

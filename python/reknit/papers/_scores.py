@@ -66,10 +66,17 @@ def scores(verdicts: Iterable[Verdict]) -> Scores:
 
 
 def interpreted(verdicts: Iterable[Verdict]) -> str:
-    """Say how many of the published numbers that are not met are met under another interpretation of the paper."""
+    """Say why published numbers are not met: another interpretation of the paper meets them, or none can."""
     other = [verdict for verdict in verdicts if verdict.number in ("missed", "undecided")]
     met = sum(any(verdict.numbers.values()) for verdict in other)
-    return f"Of the {len(other)} published numbers that are missed or undecided, {met} are met under an interpretation."
+    beyond = sum(verdict.claim.out_of_reach and not any(verdict.numbers.values()) for verdict in other)
+    told = [
+        f"{met} are met under an interpretation",
+        *([f"{beyond} cannot be met by any value of what the papers leave open"] if beyond else []),
+        *([f"{rest} are unexplained"] if (rest := len(other) - met - beyond) else []),
+    ]
+    listed = ", ".join(told[:-1]) + " and " * (len(told) > 1) + told[-1]
+    return f"Of the {len(other)} published numbers that are missed or undecided, {listed}."
 
 
 def by_paper(verdicts: Sequence[Verdict], papers: Iterable[str]) -> Mapping[str, Scores]:

@@ -216,7 +216,11 @@ def _number(verdict: Verdict) -> str:
     share = verdict.number_share
     often = "" if share is None or verdict.number == "met" else f", met in {_report.percent(share)} of resamples"
     readings = [reading for reading, met in verdict.numbers.items() if met]
-    other = f", met with interpretation {' or '.join(readings)}" if readings else ""
+    other = ""
+    if readings:
+        other = f", met with interpretation {' or '.join(readings)}"
+    elif verdict.number != "met" and verdict.claim.out_of_reach:
+        other = ", out of reach"
     return f", published number {verdict.number}{often}{other}"
 
 
