@@ -83,7 +83,17 @@ def test_published_numbers_are_a_score_of_their_own() -> None:
     unsure = verdict(exact, [1.2, 1.2, 1.7, 1.75, 1.3])
     assert (unsure.outcome, unsure.number) == ("reproduced", "undecided")
     assert unsure.depends_on_seeds
-    assert not verdict(exact, STEADY).depends_on_seeds
+
+
+def test_a_narrow_miss_with_few_seeds_depends_on_them() -> None:
+    """All seeds agree, but the condition is 1.1 times SACK: runs may be of two kinds, and these all of one."""
+    narrow, clear = verdict(CLAIM, [1.05, 1.06, 1.05]), verdict(CLAIM, [0.9, 0.91, 0.9])
+    assert (narrow.agreement, clear.agreement) == (1, 1)
+    assert narrow.depends_on_seeds
+    assert not clear.depends_on_seeds
+    number = replace(CLAIM, strict='m("Y","dsack_r","all","y") >= 1.6*m("Y","sack","all","y")')
+    assert verdict(number, STEADY).depends_on_seeds
+    assert not verdict(CLAIM, STEADY).depends_on_seeds
 
 
 def test_missed_numbers_are_counted_by_their_reason() -> None:

@@ -27,6 +27,9 @@ JUDGED: tuple[Outcome, ...] = ("reproduced", "not contradicted", "undecided", "n
 Number = Literal["met", "missed", "undecided"]
 AGREEMENT = 0.95
 """The fraction of resamples of the seeds that must give the same outcome."""
+CLOSE = 0.1
+"""If a curve that is this fraction higher or lower changes an answer, few seeds do not decide it: runs may be of
+several kinds, and all of a few of the same kind."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,9 @@ class Verdict:
     agreement : float or None
         The fraction of resamples of the seeds that give the same answer to the condition, and to whether the published
         value is met; the smaller of both.
+    is_close : bool
+        Whether the answer to the condition, or to whether the published value is met, changes if a curve is 10 % higher
+        or lower.
     measured : tuple of Measured
         A value for each measure; empty if the claim was not evaluated.
     seeds : int
@@ -119,6 +125,7 @@ class Verdict:
     number_share: float | None
     effect: _statistics.Interval | None
     agreement: float | None
+    is_close: bool
     measured: tuple[Measured, ...]
     seeds: int
     readings: dict[str, str]
@@ -126,8 +133,8 @@ class Verdict:
 
     @property
     def depends_on_seeds(self) -> bool:
-        """Whether some resample of the seeds gives another answer."""
-        return self.agreement is not None and self.agreement < 1
+        """Whether some resample of the seeds gives another answer, or other seeds are likely to."""
+        return self.agreement is not None and (self.agreement < 1 or self.is_close)
 
 
 def claims() -> list[Claim]:
@@ -187,6 +194,7 @@ def _judge(claim: Claim, evidence: Evidence, others: Mapping[str, Evidence], nam
         share,
         effect,
         lowest,
+        any(_is_close(text, is_met, evidence) for text, is_met in ((claim.gate, met), (claim.strict, strict))),
         _measure(claim, evidence, seeds, named) if met is not None else (),
         len(seeds),
         {reading: "met" if it else "not met" for reading, it in read.items() if it is not None and it != met},
@@ -232,6 +240,15 @@ def _agreement(predicate: str, met: bool | None, evidence: Evidence, seeds: Sequ
         except NotEvaluatedError:
             same += not met
     return same / len(draws)
+
+
+def _is_close(predicate: str | None, met: bool | None, evidence: Evidence) -> bool:
+    """Return whether the condition has another answer if a curve is a little higher or lower."""
+    if predicate is None or met is None:
+        return False
+    variants = looked_up(predicate)["variant"]
+    nearby = [evidence.scaled(variant, factor) for variant in variants for factor in (1 - CLOSE, 1 + CLOSE)]
+    return any(_is_met(predicate, other)[0] != met for other in nearby)
 
 
 def _effect(claim: Claim, evidence: Evidence, seeds: Sequence[int], named: set[str]) -> _statistics.Interval | None:

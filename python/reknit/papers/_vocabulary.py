@@ -134,6 +134,7 @@ class Evidence:
         self._results = results
         self._units = {name: passed for result in results.values() for name, passed in result.units.items()}
         self._weights: Mapping[int, int] | None = None
+        self._factors: Mapping[str, float] = {}
         self._samples: Samples = {}
         self._there: set[tuple[str, str]] = set()
         self._at: set[tuple[str, str]] = set()
@@ -156,6 +157,12 @@ class Evidence:
         other.__dict__.update(self.__dict__, _weights=weights)
         return other
 
+    def scaled(self, variant: str, factor: float) -> Evidence:
+        """Multiply all values of a variant by a factor, to see whether a condition depends on so much."""
+        other = object.__new__(Evidence)
+        other.__dict__.update(self.__dict__, _factors={canonical(variant): factor})
+        return other
+
     def judge(self, expression: str) -> Any:  # noqa: ANN401
         """Evaluate an expression.
 
@@ -174,7 +181,8 @@ class Evidence:
         """Aggregate over the seeds at a point: the mean, or the median for experiments of F-RTO."""
         if not isinstance(x, str) and not self._published(exp, x):
             return self._interpolated(exp, variant, float(x), metric)
-        return self._aggregate(exp, self._values(exp, variant, x, metric))
+        value = self._aggregate(exp, self._values(exp, variant, x, metric))
+        return value * self._factors.get(canonical(variant), 1.0)
 
     def S(self, exp: str, variant: str, metric: str) -> list[float]:
         """List the values of a curve at the points that were run, in the paper's order."""
