@@ -32,9 +32,11 @@ READINGS = {
     "limit-64": "the thresholds of RR-TCP and Leung-Ma are at most 64, as in Table 2 of the RR-TCP paper, whose "
     "windows are 50 packets",
     "dcr-before-timeout": "TCP-DCR's wait ends a round trip before the retransmission timer expires",
+    "slow-link": "the link has 1 Mbit/s instead of 10; the survey gives no rates",
     "rn-125": "RN-TCP waits for k = 125 more duplicate ACKs, half a window at tau = 1, instead of 3 (the survey gives "
     "no value)",
 }
+FAST_LINK = {"fast-link": "the link has 20 Mbit/s instead of 10; only the schemes for state reconciliation are run"}
 SETUP = (
     "One flow of 1100 s, of which the first 100 s are not counted, over 10 Mbit/s, with queues of 300 packets and "
     "cwnd up to 500 packets. The delay of the {way} path changes at exponentially distributed intervals with a mean "
@@ -58,6 +60,8 @@ OTHER_VARIANTS: dict[str, dict[str, Variant]] = {
     "rn-125": {"rntcp": changed("rntcp", "rn-125", dup_thresh={"k": 125})},
 }
 """Interpretations that change some curves only."""
+RATES = {"slow-link": "1 Mbit/s", "fast-link": "20 Mbit/s"}
+"""The rate of the link by interpretation; 10 Mbit/s by default."""
 
 
 def curves(labels: Sequence[str]) -> dict[str, Variant]:
@@ -107,7 +111,8 @@ def fluttering(
     }
 
     def scenario(tau: float) -> dict[str, object]:
-        bottleneck = {"kind": "link", "name": "bottleneck", "rate": "10 Mbit/s", "queue": queue}
+        rate = RATES.get(lab.reading or "", "10 Mbit/s")
+        bottleneck = {"kind": "link", "name": "bottleneck", "rate": rate, "queue": queue}
         late = [bottleneck, route(tau, delta_ms)]
         steady = [{**bottleneck, "delay": "50 ms"}]
         path = {
@@ -138,7 +143,7 @@ def _times(lab: Lab) -> dict[str, str]:
     setup=SETUP.format(way="forward", delta=50),
     packets=1.9e9,
     quick=True,
-    readings=READINGS,
+    readings=READINGS | FAST_LINK,
     delta_ms=50,
     way="forward",
 )
@@ -149,7 +154,7 @@ def _times(lab: Lab) -> dict[str, str]:
     reports="As with route changes every 50 ms, but goodput is usually higher.",
     setup=SETUP.format(way="forward", delta=250),
     packets=2.6e9,
-    readings=READINGS,
+    readings=READINGS | FAST_LINK,
     delta_ms=250,
     way="forward",
 )
@@ -183,7 +188,8 @@ def goodput_over_tau(lab: Lab, delta_ms: float, way: str) -> Result:
         scenario, duration_s = fluttering(lab, delta_ms, way), WARM_UP_S + MEASURED_S
         return lab.sweep(scenario, TAUS, curves, duration_s=duration_s, seeds=30, keep=[0, 0.2, 1.0, 1.4, 2.0])
 
-    found = sweep_as_read(lab, f"S{7 if way == 'forward' else 8}/{delta_ms}", [*MARKED, "dsack_r"], sweep)
+    labels = RECONCILING if lab.reading == "fast-link" else [*MARKED, "dsack_r"]
+    found = sweep_as_read(lab, f"S{7 if way == 'forward' else 8}/{delta_ms}", labels, sweep)
     # TCP-PR has a timer per segment instead of a single one: three times its envelope of round-trip times.
     timer = pl.coalesce("rto_mean_ms", 3 * pl.col("srtt_mean_ms"))
     return found.with_metric("rto_over_rtt99", timer / pl.col("rtt_p99_ms")).drawn(_goodput(MARKED))
@@ -203,7 +209,7 @@ def _panel(letter: str, runs: str, labels: list[str], what: str, reports: str) -
         title=f"{what}, {way} route changes every {delta} ms",
         reports=reports,
         setup=f"The runs of {runs}; only the curves of this panel.",
-        readings=READINGS,
+        readings=READINGS | FAST_LINK if what == "State reconciliation" and way == "forward" else READINGS,
     )
     def panel(lab: Lab) -> Result:
         return lab.result(runs).only(*labels).drawn(_goodput(labels))

@@ -21,7 +21,7 @@ QUOTED_THRESHOLDS = ("sack", "sack_t2", "sack_t4", "sack_t2_wait20")
     setup="As in Fig. 7 at tau = 1, 1.5 and 2, with route changes every 50 ms, or every 250 ms where the point says "
     "so.",
     packets=0.34e9,
-    readings={name: READINGS[name] for name in ("min-rto-1s", "leung-ma-port", "limit-64")},
+    readings={name: READINGS[name] for name in ("min-rto-1s", "leung-ma-port", "limit-64", "slow-link")},
 )
 def leung_ma_against_others(lab: Lab) -> Result:
     """Sweep tau for both intervals of route changes."""

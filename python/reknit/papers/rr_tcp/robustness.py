@@ -79,6 +79,7 @@ def distributions(lab: Lab) -> Result:
     quick=True,
     readings={
         "alternating": "packets take the two paths alternately; by default the path of each is random",
+        "short-queue": "queues of 10 packets instead of 50, the default of ns-2; the paper does not give them",
         **readings("uncapped", "bound-only"),
     },
 )
@@ -100,4 +101,5 @@ def _two_paths(lab: Lab, x: float) -> dict[str, Any]:
     if lab.reading == "alternating":
         paths = [{"delay": "0 ms"}, {"delay": f"{1000 * x:g} ms"}]
         return dumbbell(0.05, {"kind": "multipath", "choice": "round-robin", "paths": paths})
-    return dumbbell(0.05, delayed(0.5, f"constant({1000 * x:g} ms)"), tcp=tcp(lab))
+    queue = 10 if lab.reading == "short-queue" else 50
+    return dumbbell(0.05, delayed(0.5, f"constant({1000 * x:g} ms)"), queue=queue, tcp=tcp(lab))

@@ -24,7 +24,7 @@ from reknit.papers.rr_tcp._scripted import (
     trace,
 )
 from reknit.papers.rr_tcp.prior_work import bursty
-from reknit.papers.rr_tcp.timeouts import late_and_lost
+from reknit.papers.rr_tcp.timeouts import late_and_lost, loss
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,8 +106,7 @@ def ratio_over_time(lab: Lab) -> Result:
     """Run DSACK-TA for 1000 s."""
     if lab.dry:
         return Result()
-    loss = 0.003 if lab.reading == "fewer-losses" else 0.006
-    scenario = {**FIXED, **late_and_lost(0.1, loss=loss), "duration": "1000 s", "warm_up": WARM_UP}
+    scenario = {**FIXED, **late_and_lost(0.1, loss(lab)), "duration": "1000 s", "warm_up": WARM_UP}
     run = reknit.simulate(None, "rr-ta", scenario=scenario, sample_every="1 s", seed=lab.first_seed)
     return (
         Result()

@@ -40,7 +40,13 @@ READINGS = {
     "alternate": "packets take the two paths alternately",
     "rare": "one of 250 packets takes the path with the longer delay, instead of half of them",
     "tick": "packets leave Dummynet's pipes only every 10 ms, the clock tick of FreeBSD 4.1",
+    "one-way": "Dummynet delays data packets only, so round trips are half as long; two of 25 packets take the path "
+    "with the longer delay, and the receiver acknowledges every packet",
+    "in-order": "one of 2000 packets takes the path with the longer delay, and the initial threshold is 20",
 }
+LONGER = {"rare": (1, 249), "one-way": (2, 23), "in-order": (1, 1999)}
+"""The weights of the path with the longer delay and of the other one, by interpretation."""
+INITIAL_THRESHOLDS = {"patient": 40, "in-order": 20}
 
 
 def scenario(delay_ms: int, point: str, loss: float, reading: str | None = None) -> dict[str, Any]:
@@ -52,15 +58,17 @@ def scenario(delay_ms: int, point: str, loss: float, reading: str | None = None)
         split["choice"] = "round-robin"
     forward = [{"kind": "link", "name": "bottleneck", **server}, {"kind": "loss", "probability": loss}, split]
     back: list[dict[str, Any]] = [{"kind": "link", "delay": f"{delay_ms} ms", **server}]
-    if reading == "rare":
-        split["paths"] = [{**path, "weight": weight} for path, weight in zip(delays, (1, 249), strict=True)]
+    if reading == "one-way":
+        back = [{"kind": "link", **server}]
+    if reading in LONGER:
+        split["paths"] = [{**path, "weight": weight} for path, weight in zip(delays, LONGER[reading], strict=True)]
     if reading == "tick":
         split["tick"] = TICK
         back = [{"kind": "link", **server}, {"kind": "multipath", "paths": delays[:1], "tick": TICK}]
     if reading == "two-links":
         links = [{**server, **path} for path in (delays if point != "ref" else delays[:1])]
         forward = [{"kind": "loss", "probability": loss}, {"kind": "multipath", "paths": links}]
-    tcp = {
+    tcp: dict[str, Any] = {
         "mss": 500,
         "initial_window": 1,
         "max_window": WINDOW[delay_ms],
@@ -72,6 +80,8 @@ def scenario(delay_ms: int, point: str, loss: float, reading: str | None = None)
         "min_rto": "1 s",
         "rto_tick": "10 ms",
     }
+    if reading == "one-way":
+        tcp["ack_every"] = 1
     path = {"description": "Yang's Dummynet box", "forward": forward, "reverse": back, "tcp": tcp}
     return {"path": path, "flows": [{"name": "ttcp", "workload": TRANSFER}]}
 
@@ -79,8 +89,8 @@ def scenario(delay_ms: int, point: str, loss: float, reading: str | None = None)
 def _curves(reading: str | None) -> dict[str, Variant]:
     base = "newreno" if reading == "newreno" else "reno"
     stock, modified = (changed(label, f"{label.replace('_', '-')}-{base}", base=base) for label in CURVES)
-    if reading == "patient":
-        modified["ack_policy"] = {**modified["ack_policy"], "thr0": 40}
+    if reading in INITIAL_THRESHOLDS:
+        modified["ack_policy"] = {**modified["ack_policy"], "thr0": INITIAL_THRESHOLDS[reading]}
     return dict(zip(CURVES, (stock, modified), strict=True))
 
 
