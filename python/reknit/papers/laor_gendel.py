@@ -26,7 +26,7 @@ INHERENT_MS = 0.3
 """The delay of each way that is not added: the paper says that the round trip is less than 1 ms without added delay."""
 READINGS = {
     "periodic": "every n-th packet is displaced, instead of random packets",
-    "ack-each": "clients acknowledge every packet; by default they delay ACKs, as most systems do",
+    "smaller-window": "the window is 48 instead of 64 KiB (33 segments); the paper does not give it",
 }
 LONGEST_RTT = {
     "longest-rtt": "without added delay the round trip is 0.9 instead of 0.6 ms; the paper says less than 1 ms"
@@ -78,7 +78,7 @@ def backbone(
     each = {"kind": "multipath", "choice": "per-flow", "paths": [link] * clients}
     last = {"kind": "link", "name": "clients", **link} if clients == 1 else each
     delay = f"{delay_ms + (0.45 if lab.reading == 'longest-rtt' else INHERENT_MS):g} ms"
-    tcp = {**TCP, "ack_every": 1} if lab.reading == "ack-each" else dict(TCP)
+    window = {"receive_buffer": "33 segments"} if lab.reading == "smaller-window" else {}
     path = {
         "forward": [
             {"kind": "link", "name": "server", "rate": "1 Gbit/s", "queue": "10000 packets"},
@@ -89,7 +89,7 @@ def backbone(
             last,
         ],
         "reverse": [last, {"kind": "link", "delay": delay}],
-        "tcp": tcp,
+        "tcp": {**TCP, **window},
     }
     return {"path": path, "warm_up": f"{WARM_UP_S} s" if whole else lab.scaled(WARM_UP_S)}
 

@@ -16,6 +16,8 @@ from reknit.papers.rr_tcp._network import BA, as_published, delayed, dumbbell, l
 
 KS = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 2.5, 3, 3.5, 4]
 NAMED = [0.1, 0.5, 1, 2, 3, 4]
+BURSTS = 0.0002
+"""The probability that a packet starts a burst of losses, in Table 4."""
 OPEN = _readings.readings("instant", "uncapped", "bound-only")
 
 
@@ -106,12 +108,18 @@ def _between(found: Result, low: float, high: float) -> Result:
     "probability 0.0002; all packets are lost during a burst of U[300, 400] ms.",
     packets=2e6,
     quick=True,
-    readings={**OPEN, **_readings.readings("unrestored")},
+    readings={
+        **OPEN,
+        **_readings.readings("unrestored"),
+        "more-bursts": "each packet starts a burst with probability 0.0004 instead of 0.0002, as if ACKs could start "
+        "bursts, too",
+    },
 )
 def bursts_of_loss(lab: Lab) -> Result:
     """Compare INC and TA with and without bursts."""
+    bursts = 0.0004 if lab.reading == "more-bursts" else BURSTS
     found = lab.sweep(
-        lambda x: bursty(x == "drop", _readings.tcp(lab)),
+        lambda x: bursty({"nodrop": 0, "drop": bursts}[x], _readings.tcp(lab)),
         ["nodrop", "drop"],
         _readings.curves(lab, ["ba_inc", "dsack_ta"]),
         duration_s=1000,
@@ -127,11 +135,11 @@ def bursts_of_loss(lab: Lab) -> Result:
     )
 
 
-def bursty(with_bursts: bool, tcp: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Describe the network of Table 4."""
+def bursty(bursts: float, tcp: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Describe the network of Table 4, in which a packet may start a burst of losses."""
     late = delayed(0.02, normal(0.1, 0.033))
-    burst = {"kind": "outage", "name": "bursts", "probability": 0.0002, "down": "uniform(300 ms, 400 ms)"}
-    return dumbbell(0.2, *([burst] if with_bursts else []), late, tcp=tcp)
+    burst = {"kind": "outage", "name": "bursts", "probability": bursts, "down": "uniform(300 ms, 400 ms)"}
+    return dumbbell(0.2, *([burst] if bursts else []), late, tcp=tcp)
 
 
 CELLS = 200

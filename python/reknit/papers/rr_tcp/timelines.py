@@ -23,7 +23,7 @@ from reknit.papers.rr_tcp._scripted import (
     silence,
     trace,
 )
-from reknit.papers.rr_tcp.prior_work import bursty
+from reknit.papers.rr_tcp.prior_work import BURSTS, bursty
 from reknit.papers.rr_tcp.timeouts import late_and_lost, loss
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def thresholds_over_time(lab: Lab) -> Result:
     """Run INC and TA for 1000 s."""
     if lab.dry:
         return Result()
-    scenario = {**FIXED, **bursty(True), "duration": "1000 s", "warm_up": WARM_UP}
+    scenario = {**FIXED, **bursty(BURSTS), "duration": "1000 s", "warm_up": WARM_UP}
     found, curves = Result(), {}
     for label, variant in (("ba_inc", "ba-inc"), ("dsack_ta", "rr-ta")):
         run = reknit.simulate(None, variant, scenario=scenario, sample_every="1 s", seed=lab.first_seed)
