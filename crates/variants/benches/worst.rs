@@ -95,7 +95,8 @@ impl Sender {
 
     /// `ack` with the timestamp of what was sent `after` the first data.
     fn echo(&self, after: Duration, mut ack: Segment) -> Segment {
-        ack.options.timestamps = self.stamp.map(|stamp| Timestamps { val: 1000, ecr: stamp + after.as_millis() as u32 });
+        ack.options.timestamps =
+            self.stamp.map(|stamp| Timestamps { val: 1000, ecr: stamp + after.as_millis() as u32 });
         ack
     }
 

@@ -60,6 +60,7 @@ impl Scoreboard {
             }
         }
         self.acked = 0;
+        self.forget_rises();
     }
 
     /// Matches a DSACK with the segments that `range` covers completely, and counts the report for each of them. If the

@@ -37,7 +37,6 @@ impl Scoreboard {
             len,
             first_sent: now,
             last_sent: now,
-            first_above: Instant::NEVER,
             delivered: Instant::NEVER,
             cwnd_at_sent: cwnd.0 as u32,
             first_length: None,
@@ -153,12 +152,7 @@ impl Scoreboard {
         record.delivered = record.delivered.min(now);
         self.sacked = self.sacked + Tally::one(record);
         self.short_sacked += u32::from(record.marks.has(Marks::SHORT));
-        let from = self.highest_sacked.map_or(self.acked, |highest| (highest.0 - self.front) as usize + 1);
-        self.visit(i - from.min(i));
-        for hole in from..i {
-            let hole = &mut self.records[hole];
-            hole.first_above = hole.first_above.min(now);
-        }
+        self.note_rise(id, now);
         self.highest_sacked = self.highest_sacked.max(Some(id));
     }
 

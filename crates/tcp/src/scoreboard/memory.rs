@@ -19,7 +19,11 @@ impl Scoreboard {
     }
 
     pub(crate) fn holds_memory(&self) -> bool {
-        self.records.capacity() + self.to_retransmit.capacity() + self.ghosts.capacity() > 0
+        self.records.capacity()
+            + self.to_retransmit.capacity()
+            + usize::from(self.rises.is_some())
+            + self.ghosts.capacity()
+            > 0
     }
 
     /// Releases what a full window needed, if nothing is outstanding, and ghosts that have expired.
@@ -28,6 +32,7 @@ impl Scoreboard {
             self.records = VecDeque::new();
             self.to_retransmit = BinaryHeap::new();
             self.reopening = None;
+            self.rises = None;
         }
         self.forget_ghosts(now);
         self.ghosts.shrink_to_fit();

@@ -26,6 +26,7 @@ mod check;
 mod ghosts;
 mod marks;
 mod memory;
+mod overtaken;
 mod record;
 mod reopening;
 mod transmissions;
@@ -39,6 +40,7 @@ use reknit_units::{Bytes, Instant, Segments};
 pub use self::ghosts::Duplicate;
 use self::ghosts::Ghosts;
 pub(crate) use self::marks::New;
+use self::overtaken::Rises;
 pub use self::record::{Cause, Record, SegId, Tally};
 use self::reopening::Reopening;
 use self::transmissions::Ends;
@@ -63,6 +65,8 @@ pub struct Scoreboard {
     /// Discontiguous runs of sacked records.
     runs: u32,
     highest_sacked: Option<SegId>,
+    /// None before the first SACK.
+    rises: Option<Box<Rises>>,
     /// Of the sacked records, those shorter than a full segment.
     short_sacked: u32,
     transmissions: Ends,

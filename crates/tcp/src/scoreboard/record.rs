@@ -54,8 +54,6 @@ pub struct Record {
     pub first_sent: Instant,
     /// When it was last sent.
     pub last_sent: Instant,
-    /// When data above it was first found to be SACKed.
-    pub first_above: Instant,
     /// When it was first ACKed or SACKed.
     pub delivered: Instant,
     /// cwnd at its last transmission, in bytes.

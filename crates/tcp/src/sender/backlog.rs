@@ -18,21 +18,30 @@ pub(super) struct Backlog {
     since: Instant,
     /// An ACK that was processed in part.
     ack: Option<Box<AckInput>>,
-    /// A receiver has reneged: SACK marks from here on are removed.
-    forget_from: Option<SegId>,
-    /// The retransmission timer expired: segments from here on may be marked lost.
-    give_up_from: Option<SegId>,
+    marks: Option<Box<Marks>>,
     /// Loss marks are being removed. Nothing is sent meanwhile, because the pipe seems too small.
     reopens: bool,
     /// How many more segments may be sent.
     to_send: u32,
 }
 
+/// Segments that are still to be marked.
+#[derive(Debug, Default)]
+struct Marks {
+    /// A receiver has reneged: SACK marks from here on are removed.
+    forget_from: Option<SegId>,
+    /// The retransmission timer expired: segments from here on may be marked lost.
+    give_up_from: Option<SegId>,
+}
+
 impl Backlog {
     /// When to go on: at once if anything is left.
     pub(super) fn due(&self) -> Instant {
-        let has_marks = self.reopens || self.forget_from.is_some() || self.give_up_from.is_some();
-        if has_marks || self.ack.is_some() || self.to_send > 0 { self.since } else { Instant::NEVER }
+        if self.reopens || self.marks.is_some() || self.ack.is_some() || self.to_send > 0 {
+            self.since
+        } else {
+            Instant::NEVER
+        }
     }
 }
 
@@ -45,13 +54,8 @@ impl Sender {
         if self.backlog.reopens {
             self.reopen(now);
             self.transmit(now);
-        } else if let Some(from) = self.backlog.forget_from.take() {
-            self.forget_sacks_from(now, from);
-        } else if let Some(from) = self.backlog.give_up_from.take() {
-            if matches!(self.reaction, Reaction::Loss(Loss { probing: None })) {
-                self.give_up(now, from);
-            }
-            self.transmit(now);
+        } else if let Some(marks) = self.backlog.marks.take() {
+            self.go_on_marking(now, *marks);
         } else if let Some(ack) = self.backlog.ack.take() {
             self.process_ack(now, &ack);
         } else {
@@ -59,6 +63,18 @@ impl Sender {
             self.send_rest(now, burst);
         }
         true
+    }
+
+    fn go_on_marking(&mut self, now: Instant, marks: Marks) {
+        if let Some(from) = marks.forget_from {
+            self.backlog.marks = marks.give_up_from.map(|_| Box::new(Marks { forget_from: None, ..marks }));
+            self.forget_sacks_from(now, from);
+        } else if let Some(from) = marks.give_up_from {
+            if matches!(self.reaction, Reaction::Loss(Loss { probing: None })) {
+                self.give_up(now, from);
+            }
+            self.transmit(now);
+        }
     }
 
     /// Processes as much of an ACK as one event may; the rest is left.
@@ -119,12 +135,12 @@ impl Sender {
     }
 
     pub(super) fn leave_forgetting(&mut self, now: Instant, from: SegId) {
-        self.backlog.forget_from = Some(from);
+        self.backlog.marks.get_or_insert_default().forget_from = Some(from);
         self.backlog.since = now;
     }
 
     pub(super) fn leave_giving_up(&mut self, now: Instant, from: SegId) {
-        self.backlog.give_up_from = Some(from);
+        self.backlog.marks.get_or_insert_default().give_up_from = Some(from);
         self.backlog.since = now;
     }
 }

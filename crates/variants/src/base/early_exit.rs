@@ -2,7 +2,7 @@
 //! say nothing, and RTTs vary without a queue.
 
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::scoreboard::Record;
+use reknit_tcp::scoreboard::{Record, SegId};
 use reknit_units::Duration;
 
 use super::hystart::HyStart;
@@ -25,9 +25,9 @@ impl EarlyExit {
     /// ones without a retransmission, or sooner after its retransmission than any round trip took.
     pub(crate) fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         self.min_rtt = self.min_rtt.min(ack.rtt.unwrap_or(Duration::MAX));
-        let mut records = ack.newly.iter().filter_map(|&id| cx.board.get(id));
-        let is_late = |record: &Record| match record.transmissions {
-            1 => record.first_above < cx.now,
+        let mut records = ack.newly.iter().filter_map(|&id| Some((id, cx.board.get(id)?)));
+        let is_late = |(id, record): (SegId, &Record)| match record.transmissions {
+            1 => cx.board.first_above(id) < cx.now,
             2 => cx.now.since(record.last_sent) < self.min_rtt,
             _ => false,
         };

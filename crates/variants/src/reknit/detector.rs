@@ -115,9 +115,9 @@ fn again_after(cx: &Context<'_>, transmissions: u16, patience: Duration) -> Dura
 impl LearnedLateness {
     /// When a segment was first missing: when data above it was SACKed, or a retransmission that was sent later arrived,
     /// or one and a half round trips after it was sent if either has happened since, whichever was earlier.
-    fn missed(&self, cx: &Context<'_>, record: &Record) -> Instant {
+    fn missed(&self, cx: &Context<'_>, id: SegId, record: &Record) -> Instant {
         let overtaken = if record.first_sent < self.newest.sent { self.newest.acked } else { Instant::NEVER };
-        let first = record.first_above.min(overtaken);
+        let first = cx.board.first_above(id).min(overtaken);
         if !first.is_set() {
             return Instant::NEVER;
         }
@@ -162,8 +162,9 @@ impl LearnedLateness {
             }
             // It may have been marked but not retransmitted, because the window was full.
             self.on_original(cx, id);
-            if record.first_above < cx.now {
-                self.lateness.learn(cx.now.since(record.first_above));
+            let first_above = cx.board.first_above(id);
+            if first_above < cx.now {
+                self.lateness.learn(cx.now.since(first_above));
             }
         }
         for segment in ack.dsack.iter().flat_map(|dsack| dsack.segments) {
@@ -219,7 +220,7 @@ impl LearnedLateness {
         let (wait, patience) = (self.wait(cx), self.patience(cx));
         for (id, record) in cx.board.in_send_order() {
             let is_first = record.transmissions == 1;
-            let missed = self.missed(cx, record);
+            let missed = self.missed(cx, id, record);
             if is_first && !missed.is_set() {
                 return;
             }

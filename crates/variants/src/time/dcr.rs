@@ -34,7 +34,7 @@
 use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
-use reknit_tcp::scoreboard::{Record, SegId};
+use reknit_tcp::scoreboard::SegId;
 use reknit_tcp::seams::{LossDetector, Plugin, Verdicts, Why};
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
@@ -117,9 +117,8 @@ impl DelayedResponse {
     /// Rules 1 and 3: the first hole waits, whichever it is.
     fn watch_first_hole(&mut self, cx: &Context<'_>, srtt: Duration) {
         let hole = cx.board.first();
-        let Some(since) =
-            cx.board.get(hole).filter(|_| cx.board.sacked().segments > Segments::ZERO).and_then(overtaken)
-        else {
+        let has_sacked = cx.board.sacked().segments > Segments::ZERO;
+        let Some(since) = overtaken(cx, hole).filter(|_| has_sacked) else {
             self.wait = None;
             return;
         };
@@ -151,8 +150,10 @@ impl DelayedResponse {
 }
 
 /// When the first duplicate ACK showed that the latest transmission of a hole was overtaken.
-fn overtaken(hole: &Record) -> Option<Instant> {
-    (hole.is_open() && hole.first_above.is_set()).then(|| hole.first_above.max(hole.last_sent))
+fn overtaken(cx: &Context<'_>, hole: SegId) -> Option<Instant> {
+    let record = cx.board.get(hole).filter(|record| record.is_open())?;
+    let above = cx.board.first_above(hole);
+    above.is_set().then(|| above.max(record.last_sent))
 }
 
 impl LossDetector for DelayedResponse {

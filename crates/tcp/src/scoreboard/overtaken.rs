@@ -1,0 +1,63 @@
+//! Since when it is known that data above a segment has arrived.
+//!
+//! The highest SACKed segment only rises, and each rise concerns all segments below it that were above the last one. So
+//! the rises are kept, not a time in each record: one SACK far ahead is one rise.
+
+use std::collections::VecDeque;
+
+use reknit_units::Instant;
+
+use super::{Scoreboard, SegId};
+
+/// The rises of the highest SACKed segment, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rises(VecDeque<Rise>);
+
+/// The highest SACKed segment became `top`.
+#[derive(Clone, Copy, Debug)]
+struct Rise {
+    top: SegId,
+    at: Instant,
+}
+
+impl Rises {
+    fn add(&mut self, top: SegId, now: Instant) {
+        match self.0.back_mut() {
+            Some(last) if top <= last.top => {}
+            Some(last) if last.at == now => last.top = top,
+            _ => self.0.push_back(Rise { top, at: now }),
+        }
+    }
+
+    fn first_above(&self, id: SegId) -> Option<Instant> {
+        let rise = self.0.partition_point(|rise| rise.top <= id);
+        self.0.get(rise).map(|rise| rise.at)
+    }
+
+    /// Forgets what concerns only segments below `first`.
+    fn forget_below(&mut self, first: SegId) {
+        while self.0.front().is_some_and(|rise| rise.top <= first) {
+            self.0.pop_front();
+        }
+    }
+}
+
+impl Scoreboard {
+    /// When data above `id` was first found to be SACKed; never if none was. `id` is outstanding, or covered by the
+    /// current ACK.
+    pub fn first_above(&self, id: SegId) -> Instant {
+        self.rises.as_ref().and_then(|rises| rises.first_above(id)).unwrap_or(Instant::NEVER)
+    }
+
+    /// `top` has been SACKed.
+    pub(super) fn note_rise(&mut self, top: SegId, now: Instant) {
+        self.rises.get_or_insert_default().add(top, now);
+    }
+
+    /// Forgets what concerns only segments that are not outstanding any more.
+    pub(super) fn forget_rises(&mut self) {
+        if let Some(rises) = &mut self.rises {
+            rises.forget_below(SegId(self.front));
+        }
+    }
+}
