@@ -49,10 +49,10 @@ static int open_tun(void) {
     strcpy(request.ifr_name, "reknit-c");
     int tun = open("/dev/net/tun", O_RDWR | O_NONBLOCK);
     if (tun < 0)
-        fail("/dev/net/tun", strerror(errno));
+        fail("/dev/net/tun (it needs root; `modprobe tun` loads it)", strerror(errno));
     request.ifr_flags = IFF_TUN | IFF_NO_PI;
     if (ioctl(tun, TUNSETIFF, &request) < 0)
-        fail("reknit-c", strerror(errno));
+        fail("device reknit-c (it needs root, and no other program may use it)", strerror(errno));
     int sock = socket(AF_INET, SOCK_DGRAM, 0);
     set_address(sock, &request, SIOCSIFADDR, "10.78.0.1");
     set_address(sock, &request, SIOCSIFNETMASK, "255.255.255.0");

@@ -83,6 +83,15 @@ fn a_file_goes_to_the_kernel_and_back() {
         assert!(std::fs::read(&returned).unwrap() == got);
         let refused = Command::new(&program).arg("send").arg(&sent).arg("10.78.0.1:7001").output().unwrap();
         assert_eq!(String::from_utf8_lossy(&refused.stderr), "10.78.0.1:7001: connection refused\n");
+
+        let first = Command::new(&program).arg("send").arg(&sent).arg("10.78.0.1:7000").spawn();
+        let (_stream, _) = listener.accept().unwrap(); // while it sends, it has the device
+        let second = Command::new(&program).arg("send").arg(&sent).arg("10.78.0.1:7000").output().unwrap();
+        let why = String::from_utf8_lossy(&second.stderr);
+        assert!(why.contains("no other program may use it") && why.lines().count() == 1, "{why}");
+        let mut first = first.unwrap();
+        first.kill().unwrap();
+        first.wait().unwrap();
     });
     if let Err(panic) = thread.join() {
         std::panic::resume_unwind(panic);
