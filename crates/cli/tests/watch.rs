@@ -99,10 +99,13 @@ fn wrong_sources_are_refused_in_one_line() {
     let empty = Temporary::new("text.txt");
     std::fs::write(&empty.0, "this is a text, and no capture").unwrap();
     let name = empty.name();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let in_use = taken.local_addr().unwrap().to_string();
     for (arguments, says) in [
         (&["nowhere0"][..], "nowhere0: neither a file nor an interface; interfaces: "),
         (&[name, "--duration", "2 s"], "allowed are pcap and pcapng"),
-        (&[name, "--metrics", "192.0.2.1:1"], "--metrics 192.0.2.1:1: "),
+        (&[name, "--metrics", "192.0.2.1:1"], "no interface has this address"),
+        (&[name, "--metrics", &in_use], "another program uses the port"),
     ] {
         let done = watch(arguments).wait_with_output().unwrap();
         let error = String::from_utf8(done.stderr).unwrap();

@@ -14,6 +14,16 @@ const MOST_FLOWS: usize = 20;
 const MOST_BYTES: usize = 8 << 10;
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// What to do about an address that cannot be used.
+pub(super) fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "; another program uses the port: choose another one, or 0 for a free one",
+        io::ErrorKind::AddrNotAvailable => "; no interface has this address: 127.0.0.1 or 0.0.0.0 always works",
+        io::ErrorKind::PermissionDenied => "; ports below 1024 are for root: choose another one",
+        _ => "",
+    }
+}
+
 /// Serves until the program ends. Returns the address, which has a port even if 0 was given.
 pub(super) fn serve(address: SocketAddr, shared: &Shared) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;

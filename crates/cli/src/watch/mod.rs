@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let shared: Shared = Arc::new(Mutex::new(State { watcher, ..State::default() }));
     if let Some(address) = args.metrics {
         let bound = metrics::serve(address, &shared)
-            .map_err(|error| Failure::Failed(format!("--metrics {address}: {error}")))?;
+            .map_err(|error| Failure::Failed(format!("--metrics {address}: {error}{}", metrics::advice(&error))))?;
         eprintln!("note: metrics at http://{bound}/metrics");
     }
     let stop = output::on_interrupt();
