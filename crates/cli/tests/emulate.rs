@@ -120,22 +120,46 @@ fn run_as(is_root: bool, arguments: &[&str]) -> Option<Output> {
     if is_root {
         return Some(run(arguments));
     }
-    // The program is copied to where everybody may run it.
-    let folder = shared_folder("dev");
-    let script = format!(
-        "mount --make-rprivate / && mount -t tmpfs reknit {0} && mknod {0}/tun c 10 200 && chmod 666 {0}/tun && \
-         chmod 755 {0} && cp {1} {0}/reknit && mount --bind {0}/tun /dev/net/tun && \
-         setpriv --reuid 65534 --regid 65534 --clear-groups env REKNIT={0}/reknit {0}/reknit emulate \"$@\"",
-        folder.display(),
-        env!("CARGO_BIN_EXE_reknit"),
-    );
-    let mut command = Command::new("unshare");
-    let output = command.args(["-m", "sh", "-c", &script, "sh"]).args(arguments).output().unwrap();
+    let output = as_user(0o666, &[&["emulate"][..], arguments].concat());
     if stderr(&output).contains("user namespace") && std::env::var_os("CI").is_none() {
         eprintln!("skipped: no user namespaces");
         return None;
     }
     Some(output)
+}
+
+/// Runs `reknit` as an ordinary user, with this mode of `/dev/net/tun`.
+fn as_user(mode: u32, arguments: &[&str]) -> Output {
+    // The program is copied to where everybody may run it.
+    let folder = shared_folder("dev");
+    let script = format!(
+        "mount --make-rprivate / && mount -t tmpfs reknit {0} && mknod {0}/tun c 10 200 && chmod {mode:o} {0}/tun && \
+         chmod 755 {0} && cp {1} {0}/reknit && mount --bind {0}/tun /dev/net/tun && \
+         setpriv --reuid 65534 --regid 65534 --clear-groups env REKNIT={0}/reknit {0}/reknit \"$@\"",
+        folder.display(),
+        env!("CARGO_BIN_EXE_reknit"),
+    );
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", &script, "sh"]).args(arguments).output().unwrap()
+}
+
+#[test]
+fn the_doctor_says_what_an_ordinary_user_can_run() {
+    if !can_run() {
+        return;
+    }
+    let note = |mode, name: &str| {
+        let text = stdout(&as_user(mode, &["doctor"])).split_whitespace().collect::<Vec<_>>().join(" ");
+        text.split_once(name).unwrap_or_else(|| panic!("{name} in {text}")).1.to_owned()
+    };
+    assert!(note(0o666, "/dev/net/tun").starts_with(" ok: "));
+    assert!(
+        note(0o600, "/dev/net/tun").starts_with(" missing: ") && note(0o600, "tun").contains("chmod 666 /dev/net/tun")
+    );
+    assert!(note(0o666, "network namespaces").starts_with(" missing: "));
+    assert!(note(0o666, "packet sockets").starts_with(" not available: reknit watch needs root"));
+    let runs = as_user(0o666, &["emulate", "--path", "clean", "--quiet", "--", "true"]).status.success();
+    assert_eq!(note(0o666, "user namespaces").starts_with(" ok: "), runs);
 }
 
 /// A folder in which every user may write.

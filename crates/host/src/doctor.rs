@@ -1,10 +1,17 @@
 //! Checks what this machine can run, and how to enable the rest.
 
+use std::fs::File;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path;
 
-use crate::emulate::leftovers;
+use nix::libc::_exit;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Uid, fork, geteuid, setuid};
+
+use crate::emulate::{self, leftovers};
 use crate::namespace;
+use crate::packet_socket::{ANY, PacketSocket};
 
 /// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,30 +53,74 @@ pub fn can_run_testbed() -> bool {
 
 /// Runs all checks.
 pub fn examine() -> Vec<Check> {
-    let tun = Path::new("/dev/net/tun").exists();
-    let namespace = namespace_error();
-    let note = match &namespace {
-        None => "needed by reknit testbed and emulate".to_owned(),
-        Some(error) => format!("{error}; run as root, or with CAP_SYS_ADMIN and CAP_NET_ADMIN"),
-    };
     let algorithms = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     let algorithms = algorithms.unwrap_or_default().trim().to_owned();
     let have_cubic = algorithms.split_whitespace().any(|name| name == "cubic");
+    let network_namespaces = network_namespaces(); // first: as root, it makes /dev/net/tun
     vec![
         check("simulator", true, true, "simulations need nothing else"),
-        check(
-            "/dev/net/tun",
-            tun,
-            true,
-            if tun { "needed by reknit testbed and emulate" } else { "load the module: modprobe tun" },
-        ),
-        check("network namespaces", namespace.is_none(), true, note),
+        tun(),
+        network_namespaces,
+        user_namespaces(),
+        packet_sockets(),
         check("kernel:cubic", have_cubic, true, format!("congestion controls of this kernel: {algorithms}")),
-        extra("nft", "nft", "connects reknit emulate to the outside", "apt install nftables"),
+        translation(),
         leftovers(),
         extra("tshark", "tshark", "reads captures in tests", "apt install tshark"),
         extra("ns-2", "ns", "an independent simulator, for `make bench`", "apt install ns2"),
     ]
+}
+
+/// The device that makes TUN devices: everything live goes through one.
+fn tun() -> Check {
+    let opened = File::options().read(true).write(true).open(emulate::TUN);
+    let note = match opened.as_ref().map_err(io::Error::kind) {
+        Ok(_) => "needed by reknit testbed and emulate, and by reknit-net",
+        Err(io::ErrorKind::PermissionDenied) => {
+            "needed by reknit testbed and emulate; only root may open it: run as root, or `chmod 666 /dev/net/tun`"
+        }
+        Err(_) => "needed by reknit testbed and emulate; `modprobe tun`, or give the container the device",
+    };
+    check("/dev/net/tun", opened.is_ok(), true, note)
+}
+
+fn network_namespaces() -> Check {
+    let users = "needed by reknit testbed, matrix --live and script --kernel, and by emulate as root";
+    let error = namespace_error();
+    let note = error.as_ref().map_or_else(
+        || users.to_owned(),
+        |error| format!("{users}: {error}; run as root, or with CAP_SYS_ADMIN and CAP_NET_ADMIN"),
+    );
+    check("network namespaces", error.is_none(), true, note)
+}
+
+fn user_namespaces() -> Check {
+    let error = user_namespace_error();
+    let note = error.map_or_else(
+        || "reknit emulate runs without root, if /dev/net/tun may be opened".to_owned(),
+        |error| {
+            format!("reknit emulate needs root: {}; to allow it without: docs/emulate.md#without-root", error.desc())
+        },
+    );
+    check("user namespaces", error.is_none(), false, note)
+}
+
+fn packet_sockets() -> Check {
+    let found = PacketSocket::open(ANY).is_ok();
+    let note = if found { "needed by reknit watch" } else { "reknit watch needs root, or the capability CAP_NET_RAW" };
+    check("packet sockets", found, false, note)
+}
+
+/// The program that translates addresses.
+fn translation() -> Check {
+    let found = ["nft", "iptables"].into_iter().find(|program| is_installed(program));
+    let note = match found {
+        Some(program) => format!("{program} connects reknit emulate to the outside, as root"),
+        None => {
+            "reknit emulate relays connections to the outside; to translate addresses: apt install nftables".to_owned()
+        }
+    };
+    check("nft or iptables", found.is_some(), false, note)
 }
 
 /// What killed emulations have left behind.
@@ -96,6 +147,36 @@ fn namespace_error() -> Option<String> {
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(error.to_string()),
         Err(_) => Some("the attempt panicked".to_owned()),
+    }
+}
+
+/// An ordinary user.
+const NOBODY: Uid = Uid::from_raw(65534);
+
+/// Tries to create a user namespace and a network namespace in it, as an ordinary user, in a process with which they end. Some
+/// machines refuse only the second.
+fn user_namespace_error() -> Option<nix::Error> {
+    #[expect(unsafe_code, reason = "a user namespace needs a process of its own")]
+    // SAFETY: the child makes only system calls, so it does not matter what other threads hold.
+    let forked = unsafe { fork() };
+    match forked {
+        Err(error) => Some(error),
+        Ok(ForkResult::Child) => {
+            let ordinary = if geteuid().is_root() { setuid(NOBODY) } else { Ok(()) };
+            let made = ordinary.and_then(|()| unshare(CloneFlags::CLONE_NEWUSER));
+            let made = made.and_then(|()| unshare(CloneFlags::CLONE_NEWNET));
+            #[expect(unsafe_code, reason = "no destructor of the parent may run")]
+            // SAFETY: ends the process.
+            unsafe {
+                _exit(made.map_or_else(|error| error as i32, |()| 0))
+            }
+        }
+        Ok(ForkResult::Parent { child }) => match waitpid(child, None) {
+            Ok(WaitStatus::Exited(_, 0)) => None,
+            Ok(WaitStatus::Exited(_, error)) => Some(nix::Error::from_raw(error)),
+            Ok(_) => Some(nix::Error::UnknownErrno),
+            Err(error) => Some(error),
+        },
     }
 }
 

@@ -67,7 +67,7 @@ const NEEDED: [u32; 2] = [12, 21];
 /// The real-time priority of the bridge, from 1 to 99.
 const PRIORITY: i32 = 10;
 /// The device that makes TUN devices.
-const TUN: &str = "/dev/net/tun";
+pub(crate) const TUN: &str = "/dev/net/tun";
 
 /// How the path leads on at its outer end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
