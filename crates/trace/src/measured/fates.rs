@@ -1,4 +1,10 @@
 //! What happens to packets behind the bottleneck.
+//!
+//! A receiver discards a packet whose timestamp is older than that of data which came before it (PAWS, RFC 7323 §5). Once a
+//! retransmission has arrived, this happens to all earlier packets that are late. At the sender they look lost, but another
+//! sender might have waited for them. So such a packet counts as late, if packets near it were late enough.
+
+use std::ops::Range;
 
 use reknit_units::Duration;
 
@@ -9,12 +15,17 @@ use super::{Fate, Nanos, Travelled};
 const NEIGHBOURS: usize = 8;
 /// Changes of the path's delay below this are noise of the hosts.
 const LEAST_CHANGE: Duration = Duration::from_millis(2);
+/// Packets on either side among which a late one is looked for.
+const NEAR: usize = 64;
 
 /// The part of the path behind its bottleneck.
 #[derive(Clone, Debug)]
 pub(super) struct Behind {
     /// How much longer than at its shortest the path was, from when on.
     pub(super) delays: Vec<(Duration, Duration)>,
+    /// From when until when all packets were lost.
+    pub(super) outages: Vec<(Duration, Duration)>,
+    /// Of the packets outside of outages.
     pub(super) fates: Vec<Fate>,
 }
 
@@ -26,6 +37,8 @@ struct Rest {
     extra: Option<Nanos>,
     /// A packet that was sent later arrived before it.
     is_overtaken: bool,
+    /// If it was at least this much later than usual, the receiver discarded it, because a retransmission had arrived.
+    discarded_from: Option<Nanos>,
 }
 
 /// Takes apart what all packets of a time have in common and what is different for each. A packet that nobody overtook is
@@ -33,13 +46,15 @@ struct Rest {
 pub(super) fn behind(
     packets: &[Travelled],
     passed: &Passed,
+    outages: &[Range<usize>],
     round_trip: Duration,
     since: impl Fn(Nanos) -> Duration,
 ) -> Behind {
-    let rest = rest(packets, passed);
+    let rest = rest(packets, passed, outages);
     let least_change = LEAST_CHANGE.max(round_trip / 20);
     let mut delays: Vec<(Duration, Duration)> = vec![(Duration::ZERO, Duration::ZERO)];
     let mut fates = Vec::with_capacity(rest.len());
+    let mut discarded = Vec::with_capacity(rest.len());
     for (i, packet) in rest.iter().enumerate() {
         let near = i.saturating_sub(NEIGHBOURS)..(i + NEIGHBOURS + 1).min(rest.len());
         let common = rest[near].iter().filter_map(|near| near.extra).min().unwrap_or_default();
@@ -50,19 +65,47 @@ pub(super) fn behind(
         }
         let late = packet.extra.map(|extra| if packet.is_overtaken { span(extra - common) } else { Duration::ZERO });
         fates.push(Fate { at, late });
+        discarded.push(packet.discarded_from.filter(|_| late.is_none()).map(|from| span(from - common)));
     }
-    Behind { delays, fates }
+    let taken_for_lost = late_instead(&fates, &discarded);
+    for (i, late) in taken_for_lost {
+        fates[i].late = Some(late);
+    }
+    let left = |index: usize| passed.left.get(index).copied().flatten();
+    let until = |end: usize| left(end).or_else(|| left(end - 1)).map(&since);
+    let outages = outages.iter().filter_map(|outage| Some((since(left(outage.start)?), until(outage.end)?)));
+    let outages = outages.collect();
+    Behind { delays, outages, fates }
 }
 
-fn rest(packets: &[Travelled], passed: &Passed) -> Vec<Rest> {
-    let mut earliest = Nanos::MAX;
+/// The packets that the receiver discarded because they were late, rather than lost: how late the nearest packet was that
+/// was as late as this.
+fn late_instead(fates: &[Fate], discarded: &[Option<Duration>]) -> Vec<(usize, Duration)> {
+    let near = |i: usize, least: Duration| {
+        let is_late = |late: &Duration| !late.is_zero() && *late >= least;
+        let at = |place: Option<usize>| place.and_then(|place| fates.get(place)?.late).filter(is_late);
+        (1..=NEAR).find_map(|apart| at(i.checked_sub(apart)).or_else(|| at(Some(i + apart))))
+    };
+    let discarded = discarded.iter().enumerate().filter_map(|(i, least)| Some((i, (*least)?)));
+    discarded.filter_map(|(i, least)| Some((i, near(i, least)?))).collect()
+}
+
+fn rest(packets: &[Travelled], passed: &Passed, outages: &[Range<usize>]) -> Vec<Rest> {
+    let mut is_up = vec![true; packets.len()];
+    outages.iter().for_each(|outage| is_up[outage.clone()].fill(false));
+    let (mut earliest, mut earliest_again) = (Nanos::MAX, Nanos::MAX);
     let mut rest = Vec::with_capacity(packets.len());
-    for (packet, left) in packets.iter().zip(&passed.left).rev() {
+    for ((packet, left), is_up) in packets.iter().zip(&passed.left).zip(is_up).rev() {
         let is_overtaken = packet.arrived.is_some_and(|arrived| earliest < arrived);
         earliest = earliest.min(packet.arrived.unwrap_or(Nanos::MAX));
-        if let Some(at) = left.filter(|_| packet.is_known()) {
+        if let Some(at) = left.filter(|_| packet.is_known() && is_up) {
             let extra = packet.arrived.map(|arrived| arrived - at - passed.transit);
-            rest.push(Rest { at, extra, is_overtaken });
+            let has_passed = packet.may_be_discarded && earliest_again < Nanos::MAX;
+            let discarded_from = has_passed.then(|| earliest_again - at - passed.transit);
+            rest.push(Rest { at, extra, is_overtaken, discarded_from });
+        }
+        if packet.is_again {
+            earliest_again = earliest_again.min(packet.arrived.unwrap_or(Nanos::MAX));
         }
     }
     rest.reverse();
@@ -88,7 +131,7 @@ mod tests {
         let packets: Vec<Travelled> = (0..count).map(packet).collect();
         let left = packets.iter().map(|packet| Some(packet.sent)).collect();
         let passed = Passed { left, longest_wait: 0, overflows: false, transit: 20 * MS };
-        behind(&packets, &passed, Duration::from_millis(40), |at| Duration::from_nanos(at.cast_unsigned()))
+        behind(&packets, &passed, &[], Duration::from_millis(40), |at| Duration::from_nanos(at.cast_unsigned()))
     }
 
     #[test]
@@ -103,6 +146,25 @@ mod tests {
         let late: Vec<_> = behind.fates.iter().map(|fate| fate.late).collect();
         assert_eq!(late[..4], [Some(0), Some(0), Some(0), Some(30)].map(|late| late.map(Duration::from_millis)));
         assert_eq!(late[7], None);
+    }
+
+    #[test]
+    fn a_late_packet_that_is_discarded_is_not_lost() {
+        // Every second packet is late by 30 ms. One of them is retransmitted after 5 ms, so it is discarded when it comes.
+        let of = |i: Nanos| travelled(i * MS, Some(i * MS + if i % 2 == 1 { 50 * MS } else { 20 * MS }));
+        let mut packets: Vec<Travelled> = (0..100).map(of).collect();
+        packets[51] = Travelled { may_be_discarded: true, ..travelled(51 * MS, None) };
+        packets[56] = Travelled { is_again: true, ..of(56) };
+        let fate = |packets: &[Travelled]| {
+            let left = packets.iter().map(|packet| Some(packet.sent)).collect();
+            let passed = Passed { left, longest_wait: 0, overflows: false, transit: 20 * MS };
+            let since = |at: Nanos| Duration::from_nanos(at.cast_unsigned());
+            behind(packets, &passed, &[], Duration::from_millis(40), since).fates[51].late
+        };
+        assert_eq!(fate(&packets), Some(Duration::from_millis(30)));
+        // If the retransmission comes only later than late packets do, it was lost.
+        packets[56].arrived = Some(110 * MS);
+        assert_eq!(fate(&packets), None);
     }
 
     #[test]

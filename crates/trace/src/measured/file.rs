@@ -31,7 +31,13 @@ impl MeasuredPath {
         );
         if self.delays.len() > 1 {
             text.push_str("\n# How much longer the path became for all packets.\n");
-            stage(&mut text, "route", "0 ms", self.delays.iter().map(|(at, delay)| (*at, micros(*delay))));
+            self.changes(&mut text, "route", self.delays.iter().map(|(at, delay)| (*at, micros(*delay))).collect());
+        }
+        if !self.outages.is_empty() {
+            text.push_str("\n# When all packets were lost.\n");
+            let changes = self.outages.iter().flat_map(|(from, until)| [(*from, "lost"), (*until, "0 ms")]);
+            let changes = std::iter::once((Duration::ZERO, "0 ms")).chain(changes);
+            self.changes(&mut text, "outages", changes.map(|(at, fate)| (at, fate.to_owned())).collect());
         }
         if self.fates.iter().any(|fate| fate.late != Some(Duration::ZERO)) {
             text.push_str("\n# How late each packet was, or that it was lost.\n");
@@ -45,6 +51,15 @@ impl MeasuredPath {
             self.tcp
         );
         text
+    }
+
+    /// A `recorded` stage that does the same to all packets from one time to the next. A recording starts over after its
+    /// last time, so this must be the end of the capture.
+    fn changes(&self, text: &mut String, name: &str, mut changes: Vec<(Duration, String)>) {
+        if let Some((at, last)) = changes.last().cloned() {
+            changes.push((at.max(self.duration), last));
+        }
+        stage(text, name, "0 ms", changes.into_iter());
     }
 }
 
@@ -92,4 +107,39 @@ pub(super) fn source(direction: &DirectionReport) -> String {
         Place::Receiver => "at the receiver",
     };
     format!("a capture {place}, stream {}, {} to {}", direction.stream, direction.from, direction.to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_change_lasts_until_the_end_of_the_capture() {
+        let ms = Duration::from_millis;
+        let path = MeasuredPath {
+            rate_mbit_s: 10.0,
+            rate_is_least: false,
+            queue_packets: 50,
+            overflowed: true,
+            round_trip: ms(40),
+            packets: 100,
+            queue_drops: 0,
+            lost: 10,
+            late: 0,
+            duration: ms(9000),
+            idle: None,
+            progress: Vec::new(),
+            delays: vec![(ms(0), ms(0)), (ms(1000), ms(20))],
+            outages: vec![(ms(2000), ms(2300))],
+            fates: Vec::new(),
+            tcp: String::new(),
+            source: "a test".to_owned(),
+        };
+        let text = path.toml();
+        let has =
+            |at: &str, packets: &str| text.contains(&format!("at = [\n    {at},\n]\npackets = [\n    {packets},\n]\n"));
+        assert!(has(r#""0 ms", "1000000 us", "9000000 us""#, r#""0 ms", "20000 us", "20000 us""#), "{text}");
+        let outage = r#""0 ms", "2000000 us", "2300000 us", "9000000 us""#;
+        assert!(has(outage, r#""0 ms", "lost", "0 ms", "0 ms""#), "{text}");
+    }
 }

@@ -1,5 +1,7 @@
 //! The measured packets on a link with the estimated rate: how long each waits, and which ones its queue drops.
 
+use std::ops::Range;
+
 use super::{Nanos, Travelled, rate};
 
 /// Lost packets that waited at least this share of the longest wait show how long the queue is when it is full.
@@ -61,44 +63,51 @@ fn time(packet: &Travelled, rate: f64) -> Nanos {
     rate::time_for(packet.size, rate) as Nanos
 }
 
-/// Sends `packets`, which are in the order of sending, through a link with this rate.
-pub(super) fn pass(packets: &[Travelled], rate: f64) -> Passed {
+/// Sends `packets`, which are in the order of sending, through a link with this rate. Those in `outages` have not met a full
+/// queue.
+pub(super) fn pass(packets: &[Travelled], outages: &[Range<usize>], rate: f64) -> Passed {
     let mut link = Link::new(packets, rate);
     let mut waits = Vec::with_capacity(packets.len());
     for packet in packets {
         waits.push(link.wait(packet));
         link.pass(packet);
     }
-    let arrived = packets.iter().zip(&waits).filter(|(packet, _)| packet.arrived.is_some());
-    let longest_wait = arrived.map(|(_, wait)| *wait).max().unwrap_or_default();
-    let at_full = full_wait(packets, &waits, longest_wait);
+    let mut is_up = vec![true; packets.len()];
+    outages.iter().for_each(|outage| is_up[outage.clone()].fill(false));
+    let waited: Vec<(&Travelled, Nanos)> =
+        packets.iter().zip(waits).zip(is_up).filter_map(|(waited, is_up)| is_up.then_some(waited)).collect();
+    let longest_wait = waited.iter().filter(|(packet, _)| packet.arrived.is_some()).map(|(_, wait)| *wait).max();
+    let longest_wait = longest_wait.unwrap_or_default();
+    let at_full = full_wait(&waited, longest_wait);
     let full = (at_full as f64 * FULL) as Nanos;
     let is_long = longest_wait as f64 >= LEAST_QUEUE * rate::time_for(packets[0].size, rate);
-    let lost_share = |is_full: bool| {
-        let known = packets.iter().zip(&waits).filter(|(packet, _)| packet.is_known());
-        let same = known.filter(|(_, wait)| (**wait >= full) == is_full);
-        let (mut all, mut lost) = (0.0, 0.0);
-        for (packet, _) in same {
-            all += 1.0;
-            lost += f64::from(u8::from(packet.is_lost));
-        }
-        lost / f64::max(all, 1.0)
-    };
-    let overflows = is_long && lost_share(true) > MORE_OFTEN * lost_share(false);
+    let overflows = is_long && lost_share(&waited, full, true) > MORE_OFTEN * lost_share(&waited, full, false);
+    let mut dropped = waited.iter().filter(|(packet, wait)| overflows && packet.is_lost && *wait >= full).peekable();
     let mut link = Link::new(packets, rate);
     let mut left = Vec::with_capacity(packets.len());
-    for (packet, wait) in packets.iter().zip(&waits) {
-        let is_dropped = overflows && packet.is_lost && *wait >= full;
+    for packet in packets {
+        let is_dropped = dropped.next_if(|(dropped, _)| std::ptr::eq(*dropped, packet)).is_some();
         left.push((!is_dropped).then(|| link.pass(packet)));
     }
     let longest_wait = if overflows { at_full } else { longest_wait };
     Passed { left, longest_wait, overflows, transit: link.transit }
 }
 
+/// The share of lost packets among those that met a full queue, or among the others.
+fn lost_share(waited: &[(&Travelled, Nanos)], full: Nanos, is_full: bool) -> f64 {
+    let same = waited.iter().filter(|(packet, wait)| packet.is_known() && (*wait >= full) == is_full);
+    let (mut all, mut lost) = (0.0, 0.0);
+    for (packet, _) in same {
+        all += 1.0;
+        lost += f64::from(u8::from(packet.is_lost));
+    }
+    lost / f64::max(all, 1.0)
+}
+
 /// The usual wait of lost packets that waited nearly the longest.
-fn full_wait(packets: &[Travelled], waits: &[Nanos], longest: Nanos) -> Nanos {
+fn full_wait(waited: &[(&Travelled, Nanos)], longest: Nanos) -> Nanos {
     let near = (longest as f64 * NEARLY) as Nanos;
-    let lost = packets.iter().zip(waits).filter(|(packet, wait)| packet.is_lost && **wait >= near);
+    let lost = waited.iter().filter(|(packet, wait)| packet.is_lost && *wait >= near);
     let mut lost: Vec<Nanos> = lost.map(|(_, wait)| *wait).collect();
     lost.sort_unstable();
     lost.get(lost.len() / 2).copied().unwrap_or(longest)
@@ -128,7 +137,7 @@ mod tests {
     #[test]
     fn losses_with_a_full_queue_are_its_drops() {
         let packets = burst(|_| false);
-        let passed = pass(&packets, 6e6);
+        let passed = pass(&packets, &[], 6e6);
         let lost = packets.iter().filter(|packet| packet.is_lost).count() as u64;
         assert!(passed.overflows && lost > 50, "{lost}");
         assert_eq!(passed.drops(), lost);
@@ -137,10 +146,22 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_that_overflows_before_an_outage_is_recognised() {
+        let mut packets = burst(|_| false);
+        let began = packets[199].sent + 500_000_000;
+        let down =
+            (0..120).map(|i| travelled(began + i * 3_000_000, (i < 20).then_some(began + i * 3_000_000 + 12_000_000)));
+        packets.extend(down);
+        let drops = packets[..200].iter().filter(|packet| packet.is_lost).count() as u64;
+        assert_eq!(pass(&packets, &[220..320], 6e6).drops(), drops);
+        assert_eq!(pass(&packets, &[], 6e6).drops(), 0);
+    }
+
+    #[test]
     fn losses_with_an_empty_queue_are_not() {
         let mut packets = burst(|_| false);
         packets.truncate(8); // before the queue is full
         packets[3] = travelled(packets[3].sent, None);
-        assert_eq!(pass(&packets, 6e6).drops(), 0);
+        assert_eq!(pass(&packets, &[], 6e6).drops(), 0);
     }
 }

@@ -8,6 +8,7 @@
 mod fates;
 mod file;
 mod link;
+mod outages;
 mod rate;
 
 use reknit_units::{Duration, Instant, Rate};
@@ -35,6 +36,8 @@ pub(crate) struct Travelled {
     is_lost: bool,
     /// A retransmission. Which transmission arrived is less sure for it.
     is_again: bool,
+    /// It looks lost at the sender, but has a timestamp: the receiver may have discarded it (PAWS).
+    may_be_discarded: bool,
     /// When its data was there.
     settled: Nanos,
     /// Bytes with headers, and without.
@@ -88,6 +91,8 @@ pub struct MeasuredPath {
     progress: Vec<(Duration, u64)>,
     /// How much longer the path was, from when on.
     delays: Vec<(Duration, Duration)>,
+    /// From when until when all packets were lost.
+    outages: Vec<(Duration, Duration)>,
     fates: Vec<Fate>,
     /// The `[tcp]` table of a path file.
     tcp: String,
@@ -113,10 +118,11 @@ impl MeasuredPath {
             Some(rate) => (rate.bits_per_second() as f64, false),
             None => rate::estimate(&packets, round_trip),
         };
-        let passed = link::pass(&packets, rate);
+        let outages = outages::outages(&packets, rate);
+        let passed = link::pass(&packets, &outages, rate);
         let began = packets[0].sent - round_trip.as_nanos().cast_signed();
         let since = |at: Nanos| Duration::from_nanos((at - began).max(0).cast_unsigned());
-        let behind = fates::behind(&packets, &passed, round_trip, since);
+        let behind = fates::behind(&packets, &passed, &outages, round_trip, since);
         let arrivals = || packets.iter().filter_map(|packet| Some((packet.arrived?, packet.len)));
         // At the receiver, the two clocks differ: the time of arrival is that of the link, as if the path took no time.
         let offset = passed.transit;
@@ -142,12 +148,14 @@ impl MeasuredPath {
             round_trip,
             packets: packets.iter().filter(|packet| packet.is_known()).count() as u64,
             queue_drops: passed.drops(),
-            lost: behind.fates.iter().filter(|fate| fate.late.is_none()).count() as u64,
+            lost: behind.fates.iter().filter(|fate| fate.late.is_none()).count() as u64
+                + outages.iter().map(|outage| outage.len() as u64).sum::<u64>(),
             late: behind.fates.iter().filter(|fate| fate.late.is_some_and(|late| !late.is_zero())).count() as u64,
             duration: progress.last().map_or(Duration::ZERO, |(at, _)| *at),
             idle: idle(&packets, journeys),
             progress,
             delays: behind.delays,
+            outages: behind.outages,
             fates: behind.fates,
             tcp: file::tcp(direction),
             source: file::source(direction),
@@ -164,11 +172,13 @@ impl MeasuredPath {
 
 /// The packets in the order in which they were sent; segments that the host combines are taken apart.
 fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<Travelled> {
-    let headers = HEADERS + if direction.options.timestamps == Some(false) { 0 } else { TIMESTAMPS };
+    let has_timestamps = direction.options.timestamps != Some(false);
+    let headers = HEADERS + if has_timestamps { TIMESTAMPS } else { 0 };
     let segment = (direction.segment() as u32).max(1);
     let departures = departures(journeys);
     let mut packets = Vec::with_capacity(journeys.len());
     for (journey, sent) in journeys.iter().zip(departures) {
+        let is_lost = journey.outcome == Outcome::Lost;
         let mut left = journey.len;
         while left > 0 {
             let len = left.min(segment);
@@ -176,8 +186,9 @@ fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<Travelled
             packets.push(Travelled {
                 sent,
                 arrived: arrival(journey).map(nanos),
-                is_lost: journey.outcome == Outcome::Lost,
+                is_lost,
                 is_again: journey.is_again,
+                may_be_discarded: is_lost && has_timestamps && matches!(journey.sent, Departure::At(_)),
                 settled: nanos(journey.settled),
                 size: len + headers,
                 len,
@@ -268,6 +279,15 @@ mod tests {
 
     /// A packet of the usual size; one that does not arrive is lost.
     pub(super) fn travelled(sent: Nanos, arrived: Option<Nanos>) -> Travelled {
-        Travelled { sent, arrived, is_lost: arrived.is_none(), is_again: false, settled: 0, size: 1500, len: 1448 }
+        Travelled {
+            sent,
+            arrived,
+            is_lost: arrived.is_none(),
+            is_again: false,
+            may_be_discarded: false,
+            settled: 0,
+            size: 1500,
+            len: 1448,
+        }
     }
 }
