@@ -86,7 +86,14 @@ impl Analyzer {
         }
     }
 
+    #[inline]
     fn tell(&mut self, observer: &mut dyn FnMut(&Event)) {
+        if !self.log.is_empty() {
+            self.tell_all(observer);
+        }
+    }
+
+    fn tell_all(&mut self, observer: &mut dyn FnMut(&Event)) {
         for event in self.log.events.drain(..) {
             let end = usize::from(event.end);
             let stream = self.streams.get_mut(event.stream);

@@ -141,8 +141,15 @@ impl Order {
         if self == Order::Big { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
     }
 
+    #[inline]
     fn u32(self, bytes: &[u8], at: usize) -> u32 {
         let bytes = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
         if self == Order::Big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+    }
+
+    /// Four numbers.
+    #[inline]
+    fn numbers(self, header: &[u8; 16]) -> [u32; 4] {
+        std::array::from_fn(|i| self.u32(header, 4 * i))
     }
 }

@@ -47,7 +47,8 @@ impl Pcap {
             let rest = buffer.bytes().len();
             return Ok(if rest == 0 { Next::End } else { Next::Damaged(format!("cut off after {rest} bytes")) });
         }
-        let [seconds, ticks, len, original] = [0, 4, 8, 12].map(|at| self.order.u32(buffer.bytes(), at));
+        let header = buffer.bytes().first_chunk().expect("a record begins with 16 bytes at least");
+        let [seconds, ticks, len, original] = self.order.numbers(header);
         let captured = len as usize;
         if captured > MOST_BYTES {
             return Ok(Next::Damaged(format!("its length is {captured} bytes, more than the {MOST_BYTES} allowed")));

@@ -1,6 +1,6 @@
 //! IPv4, IPv6 with extension headers, and tunnels whose headers are simple: IP in IP, GRE, VXLAN.
 
-use super::{Packet, Rest, Skipped, link, mapped, tcp};
+use super::{Packet, Rest, Skipped, link, mapped, tcp, u16_at};
 
 const HOP_BY_HOP: u8 = 0;
 const IPV4: u8 = 4;
@@ -43,27 +43,28 @@ pub(super) fn read(packet: Rest<'_>, tunnels: u32, into: &mut Packet) -> Result<
 }
 
 /// The protocol inside, and what follows the header.
+#[inline]
 fn ipv4<'a>(packet: Rest<'a>, into: &mut Packet) -> Result<(u8, Rest<'a>), Skipped> {
-    let len = usize::from(packet.u8(0)? & 0xf) * 4;
-    if len < 20 {
-        return Err(Skipped::Malformed);
-    }
+    const LEN: usize = 20;
+    let header: [u8; LEN] = packet.head(LEN)?;
+    let len = usize::from(header[0] & 0xf) * 4;
     // A network card that segments the packet fills the length in; the capture then has zero.
-    let total = match packet.u16(2)? {
+    let total = match u16_at(&header, 2) {
         0 => packet.original_len,
         total => usize::from(total),
     };
-    if total < len {
+    if len < LEN || total < len {
         return Err(Skipped::Malformed);
     }
-    if packet.u16(6)? & 0x3fff != 0 {
+    if u16_at(&header, 6) & 0x3fff != 0 {
         return Err(Skipped::Fragment);
     }
-    into.source.address = mapped(packet.array(12)?);
-    into.destination.address = mapped(packet.array(16)?);
-    into.ip_id = Some(packet.u16(4)?);
-    into.ttl = packet.u8(8)?;
-    Ok((packet.u8(9)?, packet.limited(total).after(len)?))
+    let [.., s0, s1, s2, s3, d0, d1, d2, d3] = header;
+    into.source.address = mapped([s0, s1, s2, s3]);
+    into.destination.address = mapped([d0, d1, d2, d3]);
+    into.ip_id = Some(u16_at(&header, 4));
+    into.ttl = header[8];
+    Ok((header[9], packet.limited(total).after(len)?))
 }
 
 /// The protocol inside, and what follows all headers.

@@ -23,6 +23,7 @@ const ETHERTYPE_PPPOE: u16 = 0x8864;
 const MOST_TAGS: usize = 4;
 
 /// The IP packet in a frame.
+#[inline]
 pub(super) fn network_layer(link: u16, frame: Rest<'_>) -> Result<Rest<'_>, Skipped> {
     match link {
         ETHERNET => ethernet(frame),
@@ -37,12 +38,19 @@ pub(super) fn network_layer(link: u16, frame: Rest<'_>) -> Result<Rest<'_>, Skip
 }
 
 /// An Ethernet frame, also inside a tunnel.
+#[inline]
 pub(super) fn ethernet(frame: Rest<'_>) -> Result<Rest<'_>, Skipped> {
     typed(frame.u16(12)?, frame.after(14)?)
 }
 
 /// What follows an `EtherType`.
-pub(super) fn typed(mut ethertype: u16, mut rest: Rest<'_>) -> Result<Rest<'_>, Skipped> {
+#[inline]
+pub(super) fn typed(ethertype: u16, rest: Rest<'_>) -> Result<Rest<'_>, Skipped> {
+    if ethertype == ETHERTYPE_IPV4 { Ok(rest) } else { tagged(ethertype, rest) }
+}
+
+/// The same behind VLAN tags.
+fn tagged(mut ethertype: u16, mut rest: Rest<'_>) -> Result<Rest<'_>, Skipped> {
     for _ in 0..MOST_TAGS {
         if !ETHERTYPE_VLAN.contains(&ethertype) {
             break;

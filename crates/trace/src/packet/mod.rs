@@ -49,6 +49,7 @@ impl PartialOrd for Endpoint {
 }
 
 /// The address of an IPv4 packet.
+#[inline]
 fn mapped(address: [u8; 4]) -> [u8; 16] {
     Ipv4Addr::from(address).to_ipv6_mapped().octets()
 }
@@ -93,12 +94,14 @@ struct Rest<'a> {
 
 impl<'a> Rest<'a> {
     /// Without the first `n` bytes.
+    #[inline]
     fn after(self, n: usize) -> Result<Rest<'a>, Skipped> {
         let bytes = self.bytes.get(n..).ok_or(Skipped::TooShort)?;
         Ok(Rest { bytes, original_len: self.original_len.saturating_sub(n) })
     }
 
     /// Only the first `n` bytes on the wire; the rest is padding.
+    #[inline]
     fn limited(self, n: usize) -> Rest<'a> {
         Rest { bytes: &self.bytes[..self.bytes.len().min(n)], original_len: self.original_len.min(n) }
     }
@@ -111,13 +114,36 @@ impl<'a> Rest<'a> {
         self.array(at).map(u16::from_be_bytes)
     }
 
-    fn u32(self, at: usize) -> Result<u32, Skipped> {
-        self.array(at).map(u32::from_be_bytes)
+    /// The first `N` bytes, if at least `least` of them were captured; the others are zero.
+    #[inline]
+    fn head<const N: usize>(self, least: usize) -> Result<[u8; N], Skipped> {
+        if let Some(whole) = self.bytes.first_chunk() {
+            return Ok(*whole);
+        }
+        if self.bytes.len() < least {
+            return Err(Skipped::TooShort);
+        }
+        let mut head = [0; N];
+        head[..self.bytes.len()].copy_from_slice(self.bytes);
+        Ok(head)
     }
 
+    #[inline]
     fn array<const N: usize>(self, at: usize) -> Result<[u8; N], Skipped> {
         self.bytes.get(at..at + N).and_then(|bytes| bytes.try_into().ok()).ok_or(Skipped::TooShort)
     }
+}
+
+/// A number in a header.
+#[inline]
+fn u16_at(header: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([header[at], header[at + 1]])
+}
+
+/// A number in a header.
+#[inline]
+fn u32_at(header: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
 }
 
 /// Reads the TCP packet in `frame`.

@@ -1,8 +1,10 @@
 //! The TCP header (RFC 9293 §3.1) with the options that tell about loss and reordering.
 
-use super::{Rest, Skipped};
+use super::{Rest, Skipped, u16_at, u32_at};
 
 const LEN: usize = 20;
+/// Bytes of the header without which nothing can be said.
+const UP_TO_FLAGS: usize = 14;
 const END: u8 = 0;
 const NOP: u8 = 1;
 const MSS: u8 = 2;
@@ -68,35 +70,43 @@ impl Segment {
 }
 
 /// Reads the segment, and returns the ports.
+#[inline]
 pub(super) fn read(packet: Rest<'_>, segment: &mut Segment) -> Result<[u16; 2], Skipped> {
-    let ports = [packet.u16(0)?, packet.u16(2)?];
-    let header_len = usize::from(packet.u8(12)? >> 4) * 4;
+    let header: [u8; LEN] = packet.head(UP_TO_FLAGS)?;
+    let header_len = usize::from(header[12] >> 4) * 4;
     if header_len < LEN || header_len > packet.original_len {
         return Err(Skipped::Malformed);
     }
     let captured = packet.bytes.len();
     *segment = Segment {
-        seq: packet.u32(4)?,
-        ack: packet.u32(8)?,
-        flags: Flags(packet.u8(13)?),
-        window: packet.u16(14).unwrap_or_default(),
+        seq: u32_at(&header, 4),
+        ack: u32_at(&header, 8),
+        flags: Flags(header[13]),
+        window: u16_at(&header, 14),
         len: u32::try_from(packet.original_len - header_len).unwrap_or(u32::MAX),
         is_cut: captured < header_len,
         sack: segment.sack,
         ..Segment::default()
     };
     options(packet.bytes.get(LEN..header_len.min(captured)).unwrap_or_default(), segment);
-    Ok(ports)
+    Ok([u16_at(&header, 0), u16_at(&header, 2)])
 }
 
-fn options(mut rest: &[u8], segment: &mut Segment) {
-    // What nearly all segments have: NOP, NOP, timestamps.
-    if let [NOP, NOP, TIMESTAMPS, 10, value @ ..] = rest
-        && let (Some(value), Some(echo)) = (number(value, 0), number(value, 4))
-    {
-        segment.timestamps = Some((value, echo));
-        rest = &rest[12..];
+#[inline]
+fn options(rest: &[u8], segment: &mut Segment) {
+    // What nearly all segments have, and most of them nothing else: NOP, NOP, timestamps.
+    match rest.split_first_chunk::<12>() {
+        Some(([NOP, NOP, TIMESTAMPS, 10, value @ ..], rest)) => {
+            segment.timestamps = Some((u32_at(value, 0), u32_at(value, 4)));
+            if !rest.is_empty() {
+                other_options(rest, segment);
+            }
+        }
+        _ => other_options(rest, segment),
     }
+}
+
+fn other_options(mut rest: &[u8], segment: &mut Segment) {
     while let [kind, after @ ..] = rest {
         match *kind {
             END => return,
@@ -119,20 +129,14 @@ fn option(kind: u8, value: &[u8], segment: &mut Segment) {
         (WINDOW_SCALE, [shift]) => segment.window_scale = Some((*shift).min(14)),
         (SACK_PERMITTED, []) => segment.sack_permitted = true,
         (TIMESTAMPS, value) if value.len() == 8 => {
-            segment.timestamps = number(value, 0).zip(number(value, 4));
+            segment.timestamps = Some((u32_at(value, 0), u32_at(value, 4)));
         }
         (SACK, value) => {
             for (block, into) in value.chunks_exact(8).zip(&mut segment.sack) {
-                if let Some(block) = number(block, 0).zip(number(block, 4)) {
-                    *into = block;
-                    segment.sack_len += 1;
-                }
+                *into = (u32_at(block, 0), u32_at(block, 4));
+                segment.sack_len += 1;
             }
         }
         _ => {}
     }
-}
-
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes)
 }

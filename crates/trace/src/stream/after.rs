@@ -100,16 +100,7 @@ impl After {
             self.progress = Some(view.now);
         }
         let has_duplicate = reports_duplicate(ack, blocks);
-        let mut known = [(0, 0); 4];
-        let blocks_of_arrivals = &blocks[usize::from(has_duplicate)..];
-        known[..blocks_of_arrivals.len()].copy_from_slice(blocks_of_arrivals);
-        known.sort_unstable();
-        for (left, right) in known.into_iter().filter(|(_, right)| *right > ack) {
-            self.has_sack = true;
-            self.sacked = self.sacked.max(right.min(view.ranges.end()));
-            let unknown = self.unknown_part(left.max(ack), right);
-            self.note_arrived(unknown, view);
-        }
+        let known = self.note_blocks(ack, &blocks[usize::from(has_duplicate)..], view);
         self.deliver(echo, view, out);
         self.blocks = known;
         if has_duplicate && let Some(block) = blocks.first() {
@@ -123,6 +114,24 @@ impl After {
             self.has_probed = false;
         }
         self.note_waiting(ack.max(view.acked), view.now);
+    }
+
+    /// The receiver has the bytes of these SACK blocks. Returns them in the order of their bytes.
+    #[inline]
+    fn note_blocks(&mut self, ack: u64, blocks: &[(u64, u64)], view: &mut View<'_>) -> [(u64, u64); 4] {
+        let mut known = [(0, 0); 4];
+        if blocks.is_empty() {
+            return known;
+        }
+        known[..blocks.len()].copy_from_slice(blocks);
+        known.sort_unstable();
+        for (left, right) in known.into_iter().filter(|(_, right)| *right > ack) {
+            self.has_sack = true;
+            self.sacked = self.sacked.max(right.min(view.ranges.end()));
+            let unknown = self.unknown_part(left.max(ack), right);
+            self.note_arrived(unknown, view);
+        }
+        known
     }
 
     /// The part of a SACK block that the last ACK did not have.
@@ -157,6 +166,9 @@ impl After {
     /// One ACK does not tell in which order its packets arrived: they are taken to have arrived in the order in which they
     /// passed.
     fn deliver(&mut self, echo: Option<u32>, view: &mut View<'_>, out: &mut Out<'_>) {
+        if self.arrived.is_empty() {
+            return;
+        }
         let mut arrived = std::mem::take(&mut self.arrived);
         if !arrived.is_sorted() {
             arrived.sort_unstable();
@@ -302,7 +314,9 @@ impl After {
 
     /// A range is about to be forgotten: reports of its transmissions have had their time.
     pub(super) fn settle(&mut self, range: &Range, may_report: bool, out: &mut Out<'_>) {
-        self.tell_journeys(range, may_report, out);
+        if out.log.journeys.is_some() {
+            self.tell_journeys(range, may_report, out);
+        }
         if range.is_delivered() {
             self.disorder.on_settled(range.place_there);
         }

@@ -34,6 +34,13 @@ pub(crate) struct Log {
     pub(crate) marks: Option<Vec<Mark>>,
 }
 
+impl Log {
+    /// True if there is nothing to pass on.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.journeys.as_ref().is_none_or(Vec::is_empty)
+    }
+}
+
 /// Where the verdicts of one direction go.
 pub(super) struct Out<'a> {
     pub(super) stream: u32,
@@ -97,6 +104,7 @@ struct Offsets {
 }
 
 impl Offsets {
+    #[inline]
     fn of(&mut self, seq: u32) -> u64 {
         let base = *self.base.get_or_insert(seq);
         let highest = self.highest.max(ORIGIN);
@@ -194,12 +202,13 @@ impl Half {
             self.offsets.highest = ack;
         }
         let mut blocks = [(0, 0); 4];
-        let mut offsets = self.offsets;
         for (block, into) in segment.blocks().iter().zip(&mut blocks) {
-            *into = (offsets.of(block.0), offsets.of(block.1));
+            *into = (self.offsets.of(block.0), self.offsets.of(block.1));
         }
         let blocks = &blocks[..segment.blocks().len()];
-        mark_ack(arrival, ack, blocks, out);
+        if out.log.marks.is_some() {
+            mark_ack(arrival, ack, blocks, out);
+        }
         let known = self.known();
         if let Some(data) = &mut self.data {
             data.on_ack((ack, ack.min(beyond)), blocks, arrival, &known, out);

@@ -210,7 +210,11 @@ impl Ranges {
     }
 
     /// Splits the range at `index`, part of which is in `from..to`, so that this part is a range; returns its index.
+    #[inline]
     pub(super) fn narrow(&mut self, index: usize, from: u64, to: u64) -> usize {
+        if self.all.get(index).is_some_and(|range| from <= range.start && range.end <= to) {
+            return index;
+        }
         let index = self.split(index, from);
         self.split(index, to);
         index
