@@ -26,7 +26,7 @@ pub(super) struct Backlog {
 }
 
 /// Segments that are still to be marked.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Marks {
     /// A receiver has reneged: SACK marks from here on are removed.
     forget_from: Option<SegId>,

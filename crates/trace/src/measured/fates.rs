@@ -9,7 +9,7 @@ use std::ops::Range;
 use reknit_units::Duration;
 
 use super::link::Passed;
-use super::{Fate, Nanos, Travelled};
+use super::{Fate, Nanos, Travelled, outages};
 
 /// Packets on either side among which the fastest shows how long the path is.
 const NEIGHBOURS: usize = 8;
@@ -91,8 +91,7 @@ fn late_instead(fates: &[Fate], discarded: &[Option<Duration>]) -> Vec<(usize, D
 }
 
 fn rest(packets: &[Travelled], passed: &Passed, outages: &[Range<usize>]) -> Vec<Rest> {
-    let mut is_up = vec![true; packets.len()];
-    outages.iter().for_each(|outage| is_up[outage.clone()].fill(false));
+    let is_up = outages::outside(packets, outages);
     let (mut earliest, mut earliest_again) = (Nanos::MAX, Nanos::MAX);
     let mut rest = Vec::with_capacity(packets.len());
     for ((packet, left), is_up) in packets.iter().zip(&passed.left).zip(is_up).rev() {

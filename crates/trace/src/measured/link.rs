@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Nanos, Travelled, rate};
+use super::{Nanos, Travelled, outages, rate};
 
 /// Lost packets that waited at least this share of the longest wait show how long the queue is when it is full.
 const NEARLY: f64 = 0.8;
@@ -72,8 +72,7 @@ pub(super) fn pass(packets: &[Travelled], outages: &[Range<usize>], rate: f64) -
         waits.push(link.wait(packet));
         link.pass(packet);
     }
-    let mut is_up = vec![true; packets.len()];
-    outages.iter().for_each(|outage| is_up[outage.clone()].fill(false));
+    let is_up = outages::outside(packets, outages);
     let waited: Vec<(&Travelled, Nanos)> =
         packets.iter().zip(waits).zip(is_up).filter_map(|(waited, is_up)| is_up.then_some(waited)).collect();
     let longest_wait = waited.iter().filter(|(packet, _)| packet.arrived.is_some()).map(|(_, wait)| *wait).max();
@@ -153,7 +152,7 @@ mod tests {
             (0..120).map(|i| travelled(began + i * 3_000_000, (i < 20).then_some(began + i * 3_000_000 + 12_000_000)));
         packets.extend(down);
         let drops = packets[..200].iter().filter(|packet| packet.is_lost).count() as u64;
-        assert_eq!(pass(&packets, &[220..320], 6e6).drops(), drops);
+        assert_eq!(pass(&packets, std::slice::from_ref(&(220..320)), 6e6).drops(), drops);
         assert_eq!(pass(&packets, &[], 6e6).drops(), 0);
     }
 

@@ -25,6 +25,15 @@ pub(super) fn outages(packets: &[Travelled], rate: f64) -> Vec<Range<usize>> {
     outages
 }
 
+/// Whether each packet was sent outside of the outages.
+pub(super) fn outside(packets: &[Travelled], outages: &[Range<usize>]) -> Vec<bool> {
+    let mut is_up = vec![true; packets.len()];
+    for outage in outages {
+        is_up[outage.clone()].fill(false);
+    }
+    is_up
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::travelled;
