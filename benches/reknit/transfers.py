@@ -16,7 +16,7 @@ SIZES = {"10 kB": 200, "100 kB": 100, "1 MB": 30, "10 MB": 4}
 
 def goodputs(path: Path, loss: str) -> dict[str, float]:
     """Mean goodput of bulk transfers by variant."""
-    arguments = ["--path", str(path), "--loss", loss, "--duration", "60 s", "--seeds", "10"]
+    arguments = ["--path", str(path), "--loss", loss, "--duration", "60 s", "--seeds", "60"]
     results = compare(*arguments, "--variants", "reknit,linux,oracle")
     return {one["variant"]: statistics.mean(r["goodput_mbit_s"] for r in one["runs"]) for one in results}
 
@@ -46,7 +46,7 @@ def completions(path: Path, size: str, count: int, loss: str) -> dict[str, dict[
     """Completion times of transfers, each on its own connection, by variant: from one run with all of them."""
     flows = f'kind = "files", size = "{size}", count = {count}, think = "exponential(200 ms)"'
     scenario = path.with_name("transfers.toml")
-    scenario.write_text(f'path = "path.toml"\nduration = "1000 s"\nseeds = 5\n[[flows]]\nworkload = {{ {flows} }}\n')
+    scenario.write_text(f'path = "path.toml"\nduration = "1000 s"\nseeds = 20\n[[flows]]\nworkload = {{ {flows} }}\n')
     ours = path.with_name("ours.toml")
     ours.write_text(TO_LINUX)
     results = compare("--scenario", str(scenario), "--loss", loss, "--variants", "linux", "--variant-file", str(ours))

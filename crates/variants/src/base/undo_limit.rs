@@ -320,11 +320,10 @@ mod tests {
     #[test]
     fn a_path_with_a_lower_rate_and_a_longer_round_trip_is_longer() {
         let mut path = Path::new();
-        for (bytes, rtt) in [(1000, 40), (3000, 40), (3000, 60), (3500, 80)] {
+        for (bytes, rtt) in [(1000, 40), (3000, 40), (3000, 40), (4000, 60), (4000, 80), (6500, 80)] {
             assert!(path.deliver(bytes, &[rtt, rtt]), "{bytes} bytes in {rtt} ms");
         }
-        path.deliver(5000, &[80, 80]);
-        assert!(!path.deliver(5000, &[80, 80]), "at almost the highest rate, the link is busy");
+        assert!(!path.deliver(6500, &[80, 80]), "at the highest rate, the link is busy");
     }
 
     #[test]
