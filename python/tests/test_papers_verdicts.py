@@ -97,7 +97,7 @@ def test_a_narrow_miss_with_few_seeds_depends_on_them() -> None:
 
 
 def test_missed_numbers_are_counted_by_their_reason() -> None:
-    """Met under an interpretation, out of reach whatever the paper leaves open, or neither."""
+    """Each missed number is met under an interpretation, out of reach, or unexplained."""
     exact = replace(CLAIM, strict='m("Y","dsack_r","all","y") >= 2')
     missed = verdict(exact, STEADY)
     read = replace(missed, numbers={"other": True, "third": False})

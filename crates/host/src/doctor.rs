@@ -156,7 +156,7 @@ const NOBODY: Uid = Uid::from_raw(65534);
 /// Tries to create a user namespace and a network namespace in it, as an ordinary user, in a process with which they end. Some
 /// machines refuse only the second.
 fn user_namespace_error() -> Option<nix::Error> {
-    #[expect(unsafe_code, reason = "a user namespace needs a process of its own")]
+    #[expect(unsafe_code, reason = "only a process with one thread may enter a user namespace")]
     // SAFETY: the child makes only system calls, so it does not matter what other threads hold.
     let forked = unsafe { fork() };
     match forked {

@@ -19,11 +19,8 @@ impl Scoreboard {
     }
 
     pub(crate) fn holds_memory(&self) -> bool {
-        self.records.capacity()
-            + self.to_retransmit.capacity()
-            + usize::from(self.rises.is_some())
-            + self.ghosts.capacity()
-            > 0
+        let queues = self.records.capacity() + self.to_retransmit.capacity() + self.ghosts.capacity();
+        queues > 0 || self.rises.is_some()
     }
 
     /// Releases what a full window needed, if nothing is outstanding, and ghosts that have expired.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::record::Marks;
-use super::{Scoreboard, SegId, Tally};
+use super::{Record, Scoreboard, SegId, Tally};
 
 /// What is left to open.
 #[derive(Clone, Debug, Default)]
@@ -37,42 +37,45 @@ impl Scoreboard {
     pub(crate) fn open_now(&mut self, id: SegId) {
         let Some(mut reopening) = self.reopening.take() else { return };
         reopening.waiting.retain(|entry| *entry != Reverse(id.0));
-        self.open(vec![id], &mut reopening.near);
+        self.open(id, &mut reopening.near);
         self.reopening = Some(reopening);
     }
 
-    /// Opens up to `most` segments. False if nothing is left.
-    pub(crate) fn reopen(&mut self, most: usize) -> bool {
-        let Some(mut reopening) = self.reopening.take() else { return false };
-        let mut part = Vec::new();
-        while part.len() < most
-            && let Some(Reverse(id)) = reopening.waiting.pop()
-        {
-            part.push(SegId(id));
+    /// True if loss marks are still to be removed.
+    pub(crate) fn reopens(&self) -> bool {
+        self.reopening.is_some()
+    }
+
+    /// Opens up to `most` segments.
+    pub(crate) fn reopen(&mut self, most: usize) {
+        let Some(mut reopening) = self.reopening.take() else { return };
+        for _ in 0..most {
+            let Some(Reverse(id)) = reopening.waiting.pop() else { break };
+            self.open(SegId(id), &mut reopening.near);
         }
-        self.open(part, &mut reopening.near);
         if reopening.waiting.is_empty() {
             reopening.retransmitted_from = reopening.retransmitted_from.and_then(|from| self.unmark(from, most));
         }
         if !reopening.waiting.is_empty() || reopening.retransmitted_from.is_some() {
             self.reopening = Some(reopening);
         }
-        self.reopening.is_some()
     }
 
-    /// Puts the segments of `ids` that wait back into the list of open ones, each at the position of its last
-    /// transmission.
-    fn open(&mut self, mut ids: Vec<SegId>, near: &mut [Option<SegId>; 2]) {
-        ids.dedup();
-        ids.retain(|id| self.waits(*id));
-        for id in ids {
-            let record = &mut self.records[(id.0 - self.front) as usize];
-            self.lost = self.lost - Tally::one(record);
-            record.marks.clear(Marks::LOST);
-            let near = &mut near[usize::from(record.transmissions > 1)];
-            self.link_near(id, *near);
-            *near = Some(id);
+    /// Removes the loss mark of `id`, if it waits to be retransmitted, and puts it into the list at the position of its
+    /// last transmission.
+    fn open(&mut self, id: SegId, near: &mut [Option<SegId>; 2]) {
+        if !self.waits(id) {
+            return;
         }
+        let record = &mut self.records[(id.0 - self.front) as usize];
+        self.lost = self.lost - Tally::one(record);
+        record.marks.clear(Marks::LOST);
+        let is_again = record.transmissions > 1;
+        let near = &mut near[usize::from(is_again)];
+        let listed = near.filter(|near| self.get(*near).is_some_and(Record::is_open));
+        let end = if is_again { self.transmissions.newest } else { self.transmissions.oldest };
+        self.link_from(id, listed.or(end));
+        *near = Some(id);
     }
 
     /// Removes the loss marks of retransmitted segments, of up to `most` segments from `from` on. The next one, none if

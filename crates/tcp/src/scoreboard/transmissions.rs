@@ -19,8 +19,8 @@ fn low(id: Option<SegId>) -> u32 {
 /// The ends of the list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ends {
-    newest: Option<SegId>,
-    oldest: Option<SegId>,
+    pub(super) newest: Option<SegId>,
+    pub(super) oldest: Option<SegId>,
 }
 
 impl Scoreboard {
@@ -58,17 +58,14 @@ impl Scoreboard {
 
     /// `id` has just been sent.
     pub(super) fn link_newest(&mut self, id: SegId) {
-        self.link_near(id, self.transmissions.newest);
+        self.link_from(id, self.transmissions.newest);
     }
 
-    /// Puts `id` into the list, at the position of its last transmission. The list is searched in both directions from
-    /// `near`; if that is not in the list, from the end where an original or a retransmission is more likely to belong.
-    pub(super) fn link_near(&mut self, id: SegId, near: Option<SegId>) {
+    /// Puts `id` into the list, at the position of its last transmission, which is searched in both directions from
+    /// `start`, a segment of the list.
+    pub(super) fn link_from(&mut self, id: SegId, start: Option<SegId>) {
         let sent = self.key(id);
-        let near = near.filter(|near| self.get(*near).is_some_and(Record::is_open));
-        let ends = &self.transmissions;
-        let end = if self.at(id).transmissions > 1 { ends.newest } else { ends.oldest };
-        let mut older = near.or(end);
+        let mut older = start;
         while let Some(next) = older.filter(|next| self.key(*next) > sent) {
             older = self.expand(self.at(next).older);
         }

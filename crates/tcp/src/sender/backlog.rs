@@ -18,44 +18,38 @@ pub(super) struct Backlog {
     since: Instant,
     /// An ACK that was processed in part.
     ack: Option<Box<AckInput>>,
-    marks: Option<Box<Marks>>,
-    /// Loss marks are being removed. Nothing is sent meanwhile, because the pipe seems too small.
-    reopens: bool,
+    marking: Option<Box<Marking>>,
     /// How many more segments may be sent.
     to_send: u32,
 }
 
 /// Segments that are still to be marked.
 #[derive(Clone, Copy, Debug, Default)]
-struct Marks {
+struct Marking {
     /// A receiver has reneged: SACK marks from here on are removed.
     forget_from: Option<SegId>,
     /// The retransmission timer expired: segments from here on may be marked lost.
     give_up_from: Option<SegId>,
 }
 
-impl Backlog {
-    /// When to go on: at once if anything is left.
-    pub(super) fn due(&self) -> Instant {
-        if self.reopens || self.marks.is_some() || self.ack.is_some() || self.to_send > 0 {
-            self.since
-        } else {
-            Instant::NEVER
-        }
-    }
-}
-
 impl Sender {
+    /// When to go on: at once if anything is left.
+    pub(super) fn backlog_due(&self) -> Instant {
+        let Backlog { since, ack, marking, to_send } = &self.backlog;
+        let is_left = self.board.reopens() || marking.is_some() || ack.is_some() || *to_send > 0;
+        if is_left { *since } else { Instant::NEVER }
+    }
+
     /// Does the next part. False if there was nothing to do.
     pub(super) fn work_off(&mut self, now: Instant) -> bool {
-        if !self.backlog.due().is_set() {
+        if !self.backlog_due().is_set() {
             return false;
         }
-        if self.backlog.reopens {
+        if self.board.reopens() {
             self.reopen(now);
             self.transmit(now);
-        } else if let Some(marks) = self.backlog.marks.take() {
-            self.go_on_marking(now, *marks);
+        } else if let Some(marking) = self.backlog.marking.take() {
+            self.go_on_marking(now, *marking);
         } else if let Some(ack) = self.backlog.ack.take() {
             self.process_ack(now, &ack);
         } else {
@@ -65,11 +59,11 @@ impl Sender {
         true
     }
 
-    fn go_on_marking(&mut self, now: Instant, marks: Marks) {
-        if let Some(from) = marks.forget_from {
-            self.backlog.marks = marks.give_up_from.map(|_| Box::new(Marks { forget_from: None, ..marks }));
+    fn go_on_marking(&mut self, now: Instant, marking: Marking) {
+        if let Some(from) = marking.forget_from {
+            self.backlog.marking = marking.give_up_from.map(|_| Box::new(Marking { forget_from: None, ..marking }));
             self.forget_sacks_from(now, from);
-        } else if let Some(from) = marks.give_up_from {
+        } else if let Some(from) = marking.give_up_from {
             if matches!(self.reaction, Reaction::Loss(Loss { probing: None })) {
                 self.give_up(now, from);
             }
@@ -79,7 +73,7 @@ impl Sender {
 
     /// Processes as much of an ACK as one event may; the rest is left.
     pub(super) fn process_ack(&mut self, now: Instant, input: &AckInput) {
-        if self.reopens() {
+        if self.board.reopens() {
             self.leave_ack(now, input.clone());
             return;
         }
@@ -124,23 +118,20 @@ impl Sender {
         }
     }
 
-    /// Opens the next part of what an undo has cleared of loss marks.
+    /// Removes the next part of the loss marks that are to be removed. Until all are, nothing is sent, because the pipe
+    /// seems too small.
     pub(super) fn reopen(&mut self, now: Instant) {
-        self.backlog.reopens = self.board.reopen(AT_ONCE);
+        self.board.reopen(AT_ONCE);
         self.backlog.since = now;
     }
 
-    pub(super) fn reopens(&self) -> bool {
-        self.backlog.reopens
-    }
-
     pub(super) fn leave_forgetting(&mut self, now: Instant, from: SegId) {
-        self.backlog.marks.get_or_insert_default().forget_from = Some(from);
+        self.backlog.marking.get_or_insert_default().forget_from = Some(from);
         self.backlog.since = now;
     }
 
     pub(super) fn leave_giving_up(&mut self, now: Instant, from: SegId) {
-        self.backlog.marks.get_or_insert_default().give_up_from = Some(from);
+        self.backlog.marking.get_or_insert_default().give_up_from = Some(from);
         self.backlog.since = now;
     }
 }

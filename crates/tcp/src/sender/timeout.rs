@@ -29,7 +29,7 @@ impl Sender {
             .min(self.gate_opens())
             .min(self.pacing_deadline())
             .min(self.drain_expires())
-            .min(self.backlog.due())
+            .min(self.backlog_due())
             .min(self.reneging_expires())
     }
 

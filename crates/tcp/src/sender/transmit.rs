@@ -30,7 +30,7 @@ impl Sender {
     /// At most one burst is sent per ACK or timer; the rest follows with the next one. If a congestion control paces,
     /// pacing limits bursts instead.
     pub(super) fn transmit(&mut self, now: Instant) {
-        if self.reopens() {
+        if self.board.reopens() {
             return;
         }
         let burst = self.config.max_burst.filter(|_| self.pacing.is_none()).map_or(u32::MAX, |max| max.0);
@@ -43,7 +43,7 @@ impl Sender {
     /// The application has written, read or closed. The burst limit applies here too.
     pub(crate) fn transmit_written(&mut self, now: Instant) {
         self.note_drained(now);
-        if self.burst != Burst::HeldBack && !self.reopens() {
+        if self.burst != Burst::HeldBack && !self.board.reopens() {
             self.send_up_to(now, u32::MAX);
         }
     }

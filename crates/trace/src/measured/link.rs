@@ -67,25 +67,24 @@ fn time(packet: &Travelled, rate: f64) -> Nanos {
 /// queue.
 pub(super) fn pass(packets: &[Travelled], outages: &[Range<usize>], rate: f64) -> Passed {
     let mut link = Link::new(packets, rate);
-    let mut waits = Vec::with_capacity(packets.len());
-    for packet in packets {
-        waits.push(link.wait(packet));
+    let wait = |(packet, is_up): (&Travelled, bool)| {
+        let wait = link.wait(packet);
         link.pass(packet);
-    }
-    let is_up = outages::outside(packets, outages);
+        is_up.then_some(wait)
+    };
+    let waits: Vec<Option<Nanos>> = packets.iter().zip(outages::outside(packets, outages)).map(wait).collect();
     let waited: Vec<(&Travelled, Nanos)> =
-        packets.iter().zip(waits).zip(is_up).filter_map(|(waited, is_up)| is_up.then_some(waited)).collect();
+        packets.iter().zip(&waits).filter_map(|(packet, wait)| Some((packet, (*wait)?))).collect();
     let longest_wait = waited.iter().filter(|(packet, _)| packet.arrived.is_some()).map(|(_, wait)| *wait).max();
     let longest_wait = longest_wait.unwrap_or_default();
     let at_full = full_wait(&waited, longest_wait);
     let full = (at_full as f64 * FULL) as Nanos;
     let is_long = longest_wait as f64 >= LEAST_QUEUE * rate::time_for(packets[0].size, rate);
     let overflows = is_long && lost_share(&waited, full, true) > MORE_OFTEN * lost_share(&waited, full, false);
-    let mut dropped = waited.iter().filter(|(packet, wait)| overflows && packet.is_lost && *wait >= full).peekable();
     let mut link = Link::new(packets, rate);
     let mut left = Vec::with_capacity(packets.len());
-    for packet in packets {
-        let is_dropped = dropped.next_if(|(dropped, _)| std::ptr::eq(*dropped, packet)).is_some();
+    for (packet, wait) in packets.iter().zip(&waits) {
+        let is_dropped = overflows && packet.is_lost && wait.is_some_and(|wait| wait >= full);
         left.push((!is_dropped).then(|| link.pass(packet)));
     }
     let longest_wait = if overflows { at_full } else { longest_wait };

@@ -213,9 +213,11 @@ impl UndoLimit for Bounds {
 impl Plugin for Bounds {
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
         if let Turn::Spurious(_) = turn {
-            let follows = self.calm_rounds <= self.config.rounds;
-            let is_same = self.calm_rounds == 0;
-            self.in_a_row = if follows { self.in_a_row + u32::from(!is_same) } else { 1 };
+            self.in_a_row = match self.calm_rounds {
+                0 => self.in_a_row, // in the same round trip
+                rounds if rounds <= self.config.rounds => self.in_a_row + 1,
+                _ => 1,
+            };
             self.calm_rounds = 0;
         }
     }
