@@ -23,8 +23,8 @@
 //!
 //! **Departures.** Only whole segments of cwnd are used for sending, as everywhere in this project. While data is
 //! SACKed, the growth of cwnd by one ACK is used on the next one. The segments outstanding at an extreme loss stay
-//! memorized, so that the rest of the same burst does not raise the window again. A retransmission that was sent with a
-//! window of one segment doubles `mxrtt` even without an extreme loss. Without SACK only the first segment has a timer,
+//! memorized, so that the rest of the same burst does not raise the window again. A retransmission doubles `mxrtt` even
+//! without an extreme loss if it was sent with a window of one segment, or if there was no RTT sample since. Without SACK only the first segment has a timer,
 //! which starts when it becomes the first. Each duplicate ACK stands for a segment that is no longer outstanding, and
 //! lost segments are retransmitted at once. `mxrtt` is at most the largest RTO of the connection, or else a peer
 //! that delays its ACKs could delay every retransmission further.
@@ -117,6 +117,7 @@ impl Part<dyn LossDetector> for Config {
             cburst: 0,
             collapsed: false,
             back_off: 1,
+            back_off_changed: Instant::ZERO,
             first: (SegId::default(), Instant::ZERO),
             deadline: Instant::NEVER,
         })
@@ -149,6 +150,8 @@ struct SegmentClocks {
     /// An extreme loss has occurred, and there has been no RTT sample since.
     collapsed: bool,
     back_off: u64,
+    /// When there was last an RTT sample, or a back-off.
+    back_off_changed: Instant,
     /// The first outstanding segment, and since when it has been the first.
     first: (SegId, Instant),
     deadline: Instant,
@@ -198,8 +201,11 @@ impl SegmentClocks {
 
     fn lose(&mut self, cx: &Context<'_>, id: SegId, record: &Record, verdicts: &mut Verdicts) {
         let smallest = u64::from(record.cwnd_at_sent) <= cx.snd.smss.0;
-        if record.transmissions > 1 && (self.collapsed || smallest) {
+        // Segments that were retransmitted together double it once.
+        let silence = record.last_sent >= self.back_off_changed;
+        if record.transmissions > 1 && (self.collapsed || smallest || silence) {
             self.back_off = (self.back_off * 2).min(self.config.max_back_off);
+            self.back_off_changed = cx.now;
         }
         if self.memorize.is_some_and(|memorize| memorize.has(id, record)) {
             verdicts.repair(id);
@@ -232,6 +238,7 @@ impl LossDetector for SegmentClocks {
         if samples(cx, ack).next().is_some() {
             self.collapsed = false;
             self.back_off = 1;
+            self.back_off_changed = cx.now;
         }
         self.watch_first(cx);
         self.judge(cx, verdicts);
