@@ -2,10 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use reknit_tcp::Config;
 use reknit_tcp::facts::{AckFacts, Context, RateSample, Window};
 use reknit_tcp::seams::{CongestionControl, Pacing, Plugin, Reduction};
-use reknit_testkit::{NOTHING, SMSS, Script, config, variant, vector};
-use reknit_units::{Bytes, Duration, Rate};
+use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
+use reknit_units::{Bytes, Duration, Rate, Segments};
+use reknit_variants::Composition;
+use reknit_variants::base::limited_transmit;
 
 /// A window that never changes, optional pacing, and a record of the samples.
 #[derive(Debug)]
@@ -97,6 +100,21 @@ vector!(retransmissions_are_paced_too, |isn| {
     // 1 and 2 are lost.
     assert_eq!(s.at(200).pass_all([3, 4, 5, 6]), [1]);
     assert_eq!(s.at(201).sent(), [2]);
+});
+
+vector!(what_the_burst_limit_holds_back_follows_at_the_rate_of_the_window, |isn| {
+    for spreads_bursts in [false, true] {
+        let limited_transmit = Arc::new(limited_transmit::Config::Pipe { spreads_bursts });
+        let config = Config { max_burst: Some(Segments(4)), ..config(20) };
+        let mut s = Script::new(isn, &Composition { limited_transmit, ..variant("sack") }, config, 100);
+        assert_eq!(s.at(100).sent().len(), 20);
+        s.at(200).deliver(&Ack { cum: 20, ..Ack::default() });
+        assert_eq!(s.sent(), [21, 22, 23, 24]);
+        // A window of 22 segments, and a round trip of 100 ms: a burst each 18 ms.
+        assert_eq!(s.cwnd(), 22.0);
+        assert_eq!(s.at(218).sent(), NOTHING);
+        assert_eq!(s.at(219).sent().len(), if spreads_bursts { 4 } else { 0 });
+    }
 });
 
 vector!(a_sample_is_the_delivered_data_over_the_longer_of_two_times, |isn| {

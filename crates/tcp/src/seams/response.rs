@@ -223,6 +223,12 @@ pub trait LimitedTransmit: Plugin {
         None
     }
 
+    /// True if segments that the burst limit holds back follow at the rate of one window for each round trip, when no ACK
+    /// comes before.
+    fn spreads_bursts(&self) -> bool {
+        false
+    }
+
     /// Disorder ended for the given reason, or SND.UNA advanced during it. None leaves the window unchanged; a window
     /// that is set here does not grow on the same ACK.
     fn on_disorder_end(&mut self, _cx: &Context<'_>, _end: DisorderEnd) -> Option<Window> {

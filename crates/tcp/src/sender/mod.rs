@@ -95,7 +95,7 @@ enum Burst {
     Done,
     /// The detector's probe was sent as the first.
     Begun,
-    /// The burst limit holds some segments back; they are sent with the next ACK or timer.
+    /// The burst limit holds some segments back; they are sent with the next ACK or timer, or at [`Sender::resumes`].
     HeldBack,
 }
 
@@ -132,6 +132,8 @@ pub(crate) struct Sender {
     /// New data goes before retransmissions in the answer to the current ACK.
     new_first: bool,
     burst: Burst,
+    /// When segments that are held back are sent if no ACK comes before.
+    resumes: Instant,
     /// Nothing is sent before this time.
     gate: Instant,
     /// SND.NXT when the window was last full.
@@ -217,6 +219,7 @@ impl Sender {
             forced: false,
             new_first: false,
             burst: Burst::Done,
+            resumes: Instant::NEVER,
             gate: Instant::ZERO,
             full_until: Offset::SYN,
             ecn_recover: Offset::SYN,

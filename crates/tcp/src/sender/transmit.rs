@@ -1,6 +1,6 @@
 //! Step 10: what to send next, and whether it may be sent now.
 
-use reknit_units::{Bytes, Instant, Segments};
+use reknit_units::{Bytes, Instant, Rate, Segments};
 
 use super::reaction::{Loss, Reaction, Recovery};
 use super::{Burst, Outgoing, Sender, context};
@@ -37,7 +37,25 @@ impl Sender {
         let sent = u32::from(self.burst == Burst::Begun);
         let more = self.send_up_to(now, burst - sent);
         self.new_first = false;
-        self.burst = if more { Burst::HeldBack } else { Burst::Done };
+        self.burst = Burst::Done;
+        if more {
+            self.hold_back(now, burst);
+        }
+    }
+
+    /// The next burst follows with the next ACK, or at the rate of one window for each round trip: after a stall there are
+    /// too few ACKs to fill a large window.
+    fn hold_back(&mut self, now: Instant, burst: u32) {
+        self.burst = Burst::HeldBack;
+        let spreads = self.plugins.limited_transmit.spreads_bursts();
+        let round_trip = self.state.srtt.filter(|_| spreads);
+        let burst = Segments(burst).of(self.state.smss);
+        self.resumes = round_trip.map_or(Instant::NEVER, |rtt| now + Rate::of(self.state.cwnd, rtt).time_for(burst));
+    }
+
+    /// When segments that are held back are sent if no ACK comes before.
+    pub(super) fn burst_resumes(&self) -> Instant {
+        if self.burst == Burst::HeldBack && !self.is_quiet() { self.resumes } else { Instant::NEVER }
     }
 
     /// The application has written, read or closed. The burst limit applies here too.
@@ -51,7 +69,7 @@ impl Sender {
     /// Goes on with what one event could not send.
     pub(super) fn send_rest(&mut self, now: Instant, burst: u32) {
         if self.send_up_to(now, burst) {
-            self.burst = Burst::HeldBack;
+            self.hold_back(now, burst);
         }
     }
 

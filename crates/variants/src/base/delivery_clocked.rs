@@ -41,7 +41,7 @@ pub(crate) fn with(
         loss_response: Arc::new(respond_at_once::Config { of: DecreaseOf::Cwnd, ..respond_at_once::Config::default() }),
         fast_recovery: Arc::new(prr::Config::default()),
         rto_estimator: Arc::new(no_timer::Config {}),
-        limited_transmit: Arc::new(limited_transmit::Config::Pairs),
+        limited_transmit: Arc::new(limited_transmit::Config::Pairs { spreads_bursts: true }),
         congestion_control,
         ..Composition::default()
     }

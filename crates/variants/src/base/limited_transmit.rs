@@ -12,6 +12,10 @@
 //! | `every-sack` | one for each newly SACKed segment; FlightSize at most two windows | TCP-DCR, cited from the survey §6.1.4 |
 //! | `pipe` | as many as have left the network; `rfc3042` without SACK | the pipe of RFC 6675, used before recovery, as in Linux |
 //! | `pairs` | as `pipe`, and in order two segments leave together (`base/batches.rs`) | Linux |
+//!
+//! `spreads_bursts`: what the limit of a burst holds back is sent at the rate of one window for each round trip, and does
+//! not wait for ACKs. When a hole that has stopped the sender is filled, so few segments are in flight that their ACKs take
+//! several round trips to fill a large window.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Window};
 use reknit_tcp::seams::{Batch, DisorderEnd, LimitedTransmit, Plugin};
@@ -45,9 +49,17 @@ pub enum Config {
     /// One new segment for each newly SACKed one, at most one window beyond cwnd (TCP-DCR).
     EverySack,
     /// New data for everything that has left the network, until the pipe reaches cwnd.
-    Pipe,
+    Pipe {
+        /// Segments that the burst limit holds back do not wait for ACKs.
+        #[serde(default)]
+        spreads_bursts: bool,
+    },
     /// As `pipe`; as long as no segment arrives late, segments leave in pairs as those of Linux do.
-    Pairs,
+    Pairs {
+        /// Segments that the burst limit holds back do not wait for ACKs.
+        #[serde(default)]
+        spreads_bursts: bool,
+    },
 }
 
 fn one_window() -> f64 {
@@ -68,8 +80,8 @@ impl Part<dyn LimitedTransmit> for Config {
             Config::EverySecond => Box::new(EverySecond),
             Config::PerSack { windows } => Box::new(PerSack { windows, sacked: Segments::ZERO }),
             Config::EverySack => Box::new(EverySack { sacked: Segments::ZERO }),
-            Config::Pipe => Box::new(Pipe),
-            Config::Pairs => Box::new(Pairs { late: None }),
+            Config::Pipe { spreads_bursts } => Box::new(Pipe { spreads_bursts }),
+            Config::Pairs { spreads_bursts } => Box::new(Pairs { late: None, pipe: Pipe { spreads_bursts } }),
         }
     }
 }
@@ -186,7 +198,9 @@ impl LimitedTransmit for EverySack {
 
 /// Without SACK the pipe is unknown, and RFC 3042 applies.
 #[derive(Debug)]
-struct Pipe;
+struct Pipe {
+    spreads_bursts: bool,
+}
 
 impl Plugin for Pipe {}
 
@@ -197,6 +211,10 @@ impl LimitedTransmit for Pipe {
             return Rfc3042.flight_limit(cx, ack);
         }
         cx.snd.cwnd + board.sacked().bytes + board.lost().bytes - board.retransmitted().bytes
+    }
+
+    fn spreads_bursts(&self) -> bool {
+        self.spreads_bursts
     }
 }
 
@@ -209,13 +227,18 @@ const CALM: u64 = 10;
 struct Pairs {
     /// When the last missing segment arrived before it was marked lost.
     late: Option<Instant>,
+    pipe: Pipe,
 }
 
 impl Plugin for Pairs {}
 
 impl LimitedTransmit for Pairs {
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
-        Pipe.flight_limit(cx, ack)
+        self.pipe.flight_limit(cx, ack)
+    }
+
+    fn spreads_bursts(&self) -> bool {
+        self.pipe.spreads_bursts
     }
 
     fn on_disorder_end(&mut self, cx: &Context<'_>, end: DisorderEnd) -> Option<Window> {

@@ -27,6 +27,8 @@ pub struct Config {
     /// The window is reduced at once if there are more undecided retransmissions than this.
     #[schemars(range(min = 0, max = 1000))]
     pub max_undecided: u32,
+    /// Then losses of everything sent before the reduction belong to the same congestion event.
+    pub bursts_are_one_event: bool,
     /// Reduce the window at once if most of the recent retransmissions were needed.
     pub learns_outcomes: bool,
     /// Slow start pauses while a repair is undecided.
@@ -42,6 +44,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             max_undecided: 10,
+            bursts_are_one_event: true,
             learns_outcomes: true,
             holds_slow_start: true,
             hold_above: 32,
@@ -259,7 +262,8 @@ impl LearnedLateness {
     /// Decides repairs, and reduces the window for the first that was needed.
     fn decide(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         let (patience, sure) = (self.patience(cx), self.sure(cx));
-        let at_once = self.reduces_at_once() || !cx.snd.may_undo;
+        let is_burst = self.is_burst();
+        let at_once = is_burst || self.outcomes_show_loss() || !cx.snd.may_undo;
         let mut cause: Option<Repair> = None;
         for repair in self.repairs.iter_mut().filter(|repair| !repair.is_lost) {
             let due = repair.answered(patience).max(repair.opened + sure);
@@ -274,14 +278,20 @@ impl LearnedLateness {
             }
         }
         if let Some(repair) = cause {
-            self.reduce(repair.first, repair.window_end(), verdicts);
+            let one_event = is_burst && self.config.bursts_are_one_event;
+            let window_end = if one_event { cx.board.next_id() } else { repair.window_end() };
+            self.reduce(repair.first, window_end, verdicts);
         }
     }
 
-    fn reduces_at_once(&self) -> bool {
+    /// Many retransmissions are undecided: a queue overflows, rather than that all these segments are late.
+    fn is_burst(&self) -> bool {
         let undecided = self.repairs.iter().filter(|repair| !repair.is_lost && self.reductions.is_unanswered(repair));
         undecided.map(Repair::len).sum::<u32>() > self.config.max_undecided
-            || (self.config.learns_outcomes && self.outcomes.are_mostly_needed())
+    }
+
+    fn outcomes_show_loss(&self) -> bool {
+        self.config.learns_outcomes && self.outcomes.are_mostly_needed()
     }
 
     fn reduce(&mut self, hole: SegId, window_end: SegId, verdicts: &mut Verdicts) {

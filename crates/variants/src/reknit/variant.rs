@@ -33,7 +33,8 @@
 //!   retransmissions reduce it at once; a single one does so if most of the recent ones were needed.
 //! - *Once per congestion event.* Losses of segments that were sent before the sender could have known of the first
 //!   loss belong to the same event. If all RTTs of that round show a queue, so do losses in the next round trip: the
-//!   queue overflows until the sender responds.
+//!   queue overflows until the sender responds. If the window is reduced because more than ten retransmissions are
+//!   undecided, so do losses of everything sent before the reduction: so many are the overflow of a queue.
 //! - *Trust.* The evidence comes from the receiver, which may lie. While an undo would do harm (`base/undo_limit.rs`), each
 //!   loss reduces the window at once, and for good.
 //! - *Undo.* A reduction is undone when all retransmissions of its event turn out to be spurious. The window becomes
@@ -46,6 +47,9 @@
 //!   When a segment arrives late, slow start resumes and ends by HyStart++, and segments leave singly for ten round trips.
 //!   The Reno-friendly window grows as in Linux, not by RFC 9438 §4.3. So neither `reknit` nor Linux gets much more of a
 //!   queue that they share.
+//! - *Resume.* What the limit of a burst (`max_burst`) holds back follows at the rate of one window for each round trip.
+//!   When a hole is filled that had stopped the sender at the end of the receive window, hardly anything is in flight, and
+//!   bursts released by ACKs alone take several round trips to fill a large window.
 //! - *Probe.* There is no retransmission timer. If no ACK arrives for 1.5 round trips plus the wait, the sender sends a
 //!   probe. If two probes are not answered, everything outstanding is marked lost, as after a timeout.
 //! - *Timestamps.* If they were negotiated, a retransmission carries the timestamp of the first transmission, or the

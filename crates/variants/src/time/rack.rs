@@ -55,7 +55,7 @@ pub(crate) const VARIANT: Variant = Variant {
         undo_limit: Arc::new(undo_limit::Bounded::default()),
         spurious_response: Arc::new(spurious_response::Config::Instant),
         fast_recovery: Arc::new(prr::Config::default()),
-        limited_transmit: Arc::new(limited_transmit::Config::Pipe),
+        limited_transmit: Arc::new(limited_transmit::Config::Pipe { spreads_bursts: false }),
         congestion_control: Arc::new(cubic::Config::default()),
         ..Composition::default()
     },

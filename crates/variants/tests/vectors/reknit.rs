@@ -84,6 +84,23 @@ vector!(a_loss_reduces_the_window_once_its_repair_is_certain, |isn| {
     assert!(s.ssthresh() < 20.0, "{}", s.ssthresh());
 });
 
+vector!(losses_of_what_was_sent_before_a_burst_was_found_belong_to_it, |isn| {
+    let mut s = Script::new(isn, &variant("reknit"), config(40), 100);
+    s.at(100).sent();
+    // The first twelve are lost. This is known at 200 ms, and the window is reduced at 210 ms.
+    s.at(200).pass(13);
+    let sent_before = s.at(205).pass(14);
+    assert!(s.at(210).pass(15).contains(&1));
+    let reduced = s.ssthresh();
+    assert!(reduced < 40.0);
+    s.at(220).pass_all(16..sent_before[0]);
+    // The first that was sent at 205 ms is lost too: retransmissions that were sent later arrive.
+    assert!(s.at(310).pass_all(1..=12).contains(&sent_before[0]));
+    s.at(410).pass_the_rest();
+    s.at(500).pass_the_rest();
+    assert_eq!(s.ssthresh(), reduced);
+});
+
 vector!(a_reduction_is_undone_when_the_original_arrives_after_all, |isn| {
     let mut s = ten_segments(isn);
     assert!(s.at(200).pass_all(2..=10).contains(&1));
