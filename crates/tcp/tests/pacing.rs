@@ -111,7 +111,7 @@ vector!(what_the_burst_limit_holds_back_follows_at_the_rate_of_the_window, |isn|
         s.at(200).deliver(&Ack { cum: 20, ..Ack::default() });
         assert_eq!(s.sent(), [21, 22, 23, 24]);
         // A window of 22 segments, and a round trip of 100 ms: a burst each 18 ms.
-        assert_eq!(s.cwnd(), 22.0);
+        assert!((s.cwnd() - 22.0).abs() < 0.1);
         assert_eq!(s.at(218).sent(), NOTHING);
         assert_eq!(s.at(219).sent().len(), if spreads_bursts { 4 } else { 0 });
     }

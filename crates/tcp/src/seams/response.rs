@@ -223,8 +223,8 @@ pub trait LimitedTransmit: Plugin {
         None
     }
 
-    /// True if segments that the burst limit holds back follow at the rate of one window for each round trip, when no ACK
-    /// comes before.
+    /// True if segments that the burst limit holds back follow at the rate of one window for each round trip when no ACK
+    /// comes before, as long as no more is SACKed than is in the pipe.
     fn spreads_bursts(&self) -> bool {
         false
     }

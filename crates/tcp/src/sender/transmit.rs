@@ -44,10 +44,12 @@ impl Sender {
     }
 
     /// The next burst follows with the next ACK, or at the rate of one window for each round trip: after a stall there are
-    /// too few ACKs to fill a large window.
+    /// too few ACKs to fill a large window. Not if most of the flight is SACKed: a receiver that SACKs what it has not
+    /// received makes the pipe seem empty.
     fn hold_back(&mut self, now: Instant, burst: u32) {
         self.burst = Burst::HeldBack;
-        let spreads = self.plugins.limited_transmit.spreads_bursts();
+        let is_stalled = self.board.sacked().bytes <= self.board.pipe().bytes;
+        let spreads = is_stalled && self.plugins.limited_transmit.spreads_bursts();
         let round_trip = self.state.srtt.filter(|_| spreads);
         let burst = Segments(burst).of(self.state.smss);
         self.resumes = round_trip.map_or(Instant::NEVER, |rtt| now + Rate::of(self.state.cwnd, rtt).time_for(burst));

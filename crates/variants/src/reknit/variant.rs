@@ -47,7 +47,8 @@
 //!   When a segment arrives late, slow start resumes and ends by HyStart++, and segments leave singly for ten round trips.
 //!   The Reno-friendly window grows as in Linux, not by RFC 9438 §4.3. So neither `reknit` nor Linux gets much more of a
 //!   queue that they share.
-//! - *Resume.* What the limit of a burst (`max_burst`) holds back follows at the rate of one window for each round trip.
+//! - *Resume.* What the limit of a burst (`max_burst`) holds back follows at the rate of one window for each round trip,
+//!   as long as no more is SACKed than is in the pipe.
 //!   When a hole is filled that had stopped the sender at the end of the receive window, hardly anything is in flight, and
 //!   bursts released by ACKs alone take several round trips to fill a large window.
 //! - *Probe.* There is no retransmission timer. If no ACK arrives for 1.5 round trips plus the wait, the sender sends a
