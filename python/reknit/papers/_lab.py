@@ -296,7 +296,7 @@ class Lab:
     def enough(self, seeds: int) -> int:
         """Return how many seeds the current experiment gets, if not for its outcomes it would get ``seeds``."""
         name = self._open[-1] if self._open else ""
-        return max(seeds, self.experiments[name].enough_seeds) if name in self._thorough else seeds
+        return max(seeds, self.experiments[name.partition("@")[0]].enough_seeds) if name in self._thorough else seeds
 
     def kept(self, *names: str) -> Path | None:
         """Return the directory of the store for some runs; small directories are faster to read."""

@@ -16,21 +16,31 @@ FIRST_SEEDS = (1, 1001, 2001, 3001)
 
 
 def decided(lab: Lab, ids: Sequence[str]) -> list[Verdict]:
-    """Run experiments and judge the claims; those that depend on the choice of seeds get more seeds first."""
+    """Run experiments and judge the claims.
+
+    Experiments get more seeds where a claim depends on the choice of seeds, and interpretations where they meet a
+    published number.
+    """
     verdicts = judge(claims(), lab.run(ids))
     if lab.base.name == "quick":
         return verdicts
     deeper = {
-        id
+        name
         for verdict in verdicts
-        if verdict.depends_on_seeds
         for id in verdict.claim.named
         if lab.may_deepen(id) and verdict.seeds < lab.experiments[id].enough_seeds
+        for name in _with_more_seeds(verdict, id, lab)
     }
     if not deeper:
         return verdicts
     lab.deepen(deeper)
     return judge(claims(), lab.run(ids))
+
+
+def _with_more_seeds(verdict: Verdict, id: str, lab: Lab) -> list[str]:
+    """List an experiment, if the verdict depends on its seeds, and the interpretations of it that meet the number."""
+    meets = [name for name, met in verdict.numbers.items() if met and name in lab.experiments[id].readings]
+    return [id] * verdict.depends_on_seeds + [f"{id}@{reading}" for reading in meets]
 
 
 def compare(

@@ -37,6 +37,12 @@ READINGS = {
     "no value)",
 }
 FAST_LINK = {"fast-link": "the link has 20 Mbit/s instead of 10; only the schemes for state reconciliation are run"}
+PAPERS_AVERAGE = {
+    "rr-tcp-avg": "BA-AVG averages the threshold with the number of duplicate ACKs that caused a false fast "
+    "retransmit, as the RR-TCP paper says; that number is the threshold itself, which therefore never rises. Leung-Ma "
+    "adds eight mean deviations instead of four, and the minimum RTO is 1 s. Only the schemes that adjust the "
+    "threshold and TCP-DCR are run"
+}
 SETUP = (
     "One flow of 1100 s, of which the first 100 s are not counted, over 10 Mbit/s, with queues of 300 packets and "
     "cwnd up to 500 packets. The delay of the {way} path changes at exponentially distributed intervals with a mean "
@@ -64,15 +70,25 @@ RATES = {"slow-link": "1 Mbit/s", "fast-link": "20 Mbit/s"}
 """The rate of the link by interpretation; 10 Mbit/s by default."""
 
 
-def curves(labels: Sequence[str]) -> dict[str, Variant]:
+CONSTANT_AVERAGE: dict[str, Variant] = {
+    "ba_avg": changed("ba_avg", "ba-avg-constant", dup_thresh={"rule": "inc", "step": 0}),
+    "leungma": changed("leungma", "leung-ma-500-8", dup_thresh={**LARGEST, "lambda": 8.0}),
+}
+"""BA-AVG with a threshold that never rises, and Leung-Ma with more room above the mean."""
+SOME_CURVES = {"fast-link": RECONCILING, "rr-tcp-avg": [*ADJUSTING, "dcr"]}
+"""Interpretations under which only some curves are run."""
+
+
+def curves(labels: Sequence[str], reading: str | None = None) -> dict[str, Variant]:
     """Look up the variants of the survey's curves."""
-    return {label: LIFTED.get(label) or variant(label) for label in labels}
+    special = {**LIFTED, **CONSTANT_AVERAGE} if reading == "rr-tcp-avg" else LIFTED
+    return {label: special.get(label) or variant(label) for label in labels}
 
 
 def sweep_as_read(lab: Lab, id: str, labels: list[str], sweep: Callable[[Curves], Result]) -> Result:
     """Sweep curves; if an interpretation changes some of them, the others are taken from the default."""
     if lab.reading not in OTHER_VARIANTS:
-        return sweep(curves(labels))
+        return sweep(curves(labels, lab.reading))
     reading, lab.reading = lab.reading, None
     try:
         default = lab.result(id)
@@ -106,7 +122,7 @@ def fluttering(
         "ack_every": 1,
         "byte_counting": False,
         "initial_rto": "3 s",
-        "min_rto": "1 s" if lab.reading == "min-rto-1s" else "200 ms",
+        "min_rto": "1 s" if lab.reading in ("min-rto-1s", "rr-tcp-avg") else "200 ms",
         "rto_tick": "10 ms",
     }
 
@@ -143,7 +159,7 @@ def _times(lab: Lab) -> dict[str, str]:
     setup=SETUP.format(way="forward", delta=50),
     packets=1.9e9,
     quick=True,
-    readings=READINGS | FAST_LINK,
+    readings=READINGS | FAST_LINK | PAPERS_AVERAGE,
     delta_ms=50,
     way="forward",
 )
@@ -154,7 +170,7 @@ def _times(lab: Lab) -> dict[str, str]:
     reports="As with route changes every 50 ms, but goodput is usually higher.",
     setup=SETUP.format(way="forward", delta=250),
     packets=2.6e9,
-    readings=READINGS | FAST_LINK,
+    readings=READINGS | FAST_LINK | PAPERS_AVERAGE,
     delta_ms=250,
     way="forward",
 )
@@ -188,7 +204,7 @@ def goodput_over_tau(lab: Lab, delta_ms: float, way: str) -> Result:
         scenario, duration_s = fluttering(lab, delta_ms, way), WARM_UP_S + MEASURED_S
         return lab.sweep(scenario, TAUS, curves, duration_s=duration_s, seeds=30, keep=[0, 0.2, 1.0, 1.4, 2.0])
 
-    labels = RECONCILING if lab.reading == "fast-link" else [*MARKED, "dsack_r"]
+    labels = SOME_CURVES.get(lab.reading or "", [*MARKED, "dsack_r"])
     found = sweep_as_read(lab, f"S{7 if way == 'forward' else 8}/{delta_ms}", labels, sweep)
     # TCP-PR has a timer per segment instead of a single one: three times its envelope of round-trip times.
     timer = pl.coalesce("rto_mean_ms", 3 * pl.col("srtt_mean_ms"))

@@ -32,7 +32,7 @@ def queue(packets: int = 13) -> dict[str, Any]:
     return {"kind": "link", "name": "radio", "rate": RATE, "queue": f"{packets} packets"}
 
 
-def stalling(header: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def stalling(header: int = 0, payload: int = MSS) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Make both directions of a link that stalls now and then, with ``header`` bytes of options in each segment.
 
     Packets in the queue must wait until the stall is over, and then leave one by one. With a stall before the link, the
@@ -40,7 +40,7 @@ def stalling(header: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, Any]
     serialised before the stall and again after it, and the propagation delay is reduced accordingly.
     """
     stall = {"kind": "stall", "probability": 0.02, "length": "exponential(3.5 s)"}
-    segment, ack = MSS + 40 + header, 40 + header
+    segment, ack = payload + 40 + header, 40 + header
     forward, reverse = (
         [queue(), stall, {**queue(), "name": "again"}, {"kind": "link", "delay": f"{200 - bytes * 8 / 28.8:.3f} ms"}]
         for bytes in (segment, ack)
@@ -49,12 +49,17 @@ def stalling(header: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, Any]
 
 
 def path(
-    forward: list[dict[str, Any]], reverse: list[dict[str, Any]], *, header: int = 0, **tcp: object
+    forward: list[dict[str, Any]],
+    reverse: list[dict[str, Any]],
+    *,
+    header: int = 0,
+    payload: int = MSS,
+    **tcp: object,
 ) -> dict[str, Any]:
     """Make the path, with ``header`` bytes of options in each segment."""
     return {
         "description": "the wireless link of F-RTO's experiments",
         "forward": forward,
         "reverse": reverse,
-        "tcp": {"mss": MSS + header, **LINUX, **tcp},
+        "tcp": {"mss": payload + header, **LINUX, **tcp},
     }

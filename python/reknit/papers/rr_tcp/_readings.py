@@ -23,12 +23,16 @@ READINGS = {
     "instant": "after a spurious reduction Blanton and Allman's schemes restore the window at once, as RR-TCP does; by "
     "default they restore it by slow start, as the survey says (5.1.3)",
     "unrestored": "after a spurious reduction Blanton and Allman's schemes do not restore the window",
+    "seldom-restored": "Blanton and Allman's schemes do not restore the window again within four round trips; the "
+    "paper does not say which reductions they undo",
 }
 _TCP: dict[str, dict[str, Any]] = {
     "uncapped": {"max_window_caps": "cwnd"},
     "per-ack": {"rtt_samples": "per-ack"},
     "any-hole": {"retransmit": "any-hole"},
 }
+_SELDOM = {"algorithm": "bounded", "in_a_row": 1, "rounds": 4, "queue": 10_000}
+"""At most one undo in four round trips; queues do not matter."""
 _RESPONSES = {"instant": "instant", "unrestored": "none"}
 ADAPTIVE = ("dsack_ta", "dsack_taes", "dsack_hg")
 
@@ -54,4 +58,6 @@ def _curve(label: str, reading: str | None) -> Variant:
         return changed(label, name, dup_thresh={"largest_window_exhausts": False})
     if reading in _RESPONSES and label.startswith("ba_"):
         return changed(label, name, spurious_response={"algorithm": _RESPONSES[reading]})
+    if reading == "seldom-restored" and label.startswith("ba_"):
+        return changed(label, name, undo_limit=_SELDOM)
     return variant(label)

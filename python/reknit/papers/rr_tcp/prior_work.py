@@ -110,7 +110,7 @@ def _between(found: Result, low: float, high: float) -> Result:
     quick=True,
     readings={
         **OPEN,
-        **_readings.readings("unrestored"),
+        **_readings.readings("unrestored", "seldom-restored"),
         "more-bursts": "each packet starts a burst with probability 0.0004 instead of 0.0002, as if ACKs could start "
         "bursts, too",
     },

@@ -32,14 +32,14 @@ def fixed(label: str, ratio: float) -> Variant:
     "per 2P.",
     packets=20e6,
     quick=True,
-    readings=FEWER_LOSSES,
+    readings=_readings.readings("any-hole") | FEWER_LOSSES,
 )
 def link_delay(lab: Lab) -> Result:
     """Sweep the propagation delay."""
     delays = [0.04, 0.06, 0.08, 0.10, 0.12, 0.14, 0.16, 0.18, 0.20]
     curves = ["sack", "dsack_r", "dsack_fa_mean", "dsack_fa_rtx", "dsack_ta_mean", "dsack_ta_rtx"]
     found = lab.sweep(
-        lambda p_s: late_and_lost(p_s, loss(lab)),
+        lambda p_s: late_and_lost(p_s, loss(lab), _readings.tcp(lab)),
         delays,
         curves,
         duration_s=1000,
