@@ -116,6 +116,8 @@ class Verdict:
         Other interpretations of the paper that change the answer to the condition: met or not met.
     numbers : dict of str to bool
         Other interpretations that change whether the published value is met.
+    near : tuple of str
+        Other interpretations that meet the published value, or would with a curve that is 10 % higher or lower.
     """
 
     claim: Claim
@@ -130,6 +132,7 @@ class Verdict:
     seeds: int
     readings: dict[str, str]
     numbers: dict[str, bool]
+    near: tuple[str, ...] = ()
 
     @property
     def depends_on_seeds(self) -> bool:
@@ -199,6 +202,7 @@ def _judge(claim: Claim, evidence: Evidence, others: Mapping[str, Evidence], nam
         len(seeds),
         {reading: "met" if it else "not met" for reading, it in read.items() if it is not None and it != met},
         {reading: it for reading, it in exact.items() if it is not None and it != strict},
+        tuple(reading for reading, it in exact.items() if it or _is_close(claim.strict, it, others[reading])),
     )
 
 

@@ -18,8 +18,8 @@ FIRST_SEEDS = (1, 1001, 2001, 3001)
 def decided(lab: Lab, ids: Sequence[str]) -> list[Verdict]:
     """Run experiments and judge the claims.
 
-    Experiments get more seeds where a claim depends on the choice of seeds, and interpretations where they meet a
-    published number.
+    Experiments get more seeds where a claim depends on the choice of seeds, and interpretations where they may meet a
+    published number that is missed.
     """
     verdicts = judge(claims(), lab.run(ids))
     if lab.base.name == "quick":
@@ -38,9 +38,10 @@ def decided(lab: Lab, ids: Sequence[str]) -> list[Verdict]:
 
 
 def _with_more_seeds(verdict: Verdict, id: str, lab: Lab) -> list[str]:
-    """List an experiment, if the verdict depends on its seeds, and the interpretations of it that meet the number."""
-    meets = [name for name, met in verdict.numbers.items() if met and name in lab.experiments[id].readings]
-    return [id] * verdict.depends_on_seeds + [f"{id}@{reading}" for reading in meets]
+    """List an experiment, if the verdict depends on its seeds, and the interpretations that may meet the number."""
+    read = verdict.near if verdict.number in ("missed", "undecided") else ()
+    readings = [f"{id}@{reading}" for reading in read if reading in lab.experiments[id].readings]
+    return [id] * verdict.depends_on_seeds + readings
 
 
 def compare(

@@ -48,6 +48,10 @@ SHORT_DELAY = {
     "short-delay": "the receiver delays ACKs by at most 40 ms instead of 200; packets are 82 ms apart, so each is "
     "acknowledged. Timestamps take 12 of the 256 bytes of a segment instead of making it longer"
 }
+RFC6675_SHORT_DELAY = {
+    "rfc6675-short-delay": "as rfc6675, and the receiver delays ACKs by at most 40 ms instead of 200, so each packet "
+    "is acknowledged"
+}
 Ways = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 """The stages of both directions."""
 
@@ -59,7 +63,10 @@ def scenario(ways: Ways, header: int, reading: str | None) -> dict[str, Any]:
     return {"path": made, "flows": [{"name": "transfer", "workload": transfer}]}
 
 
-TCP: dict[str, dict[str, Any]] = {"timed": {"rtt_samples": "per-round"}, "short-delay": {"ack_delay": "40 ms"}}
+TCP: dict[str, dict[str, Any]] = {
+    "timed": {"rtt_samples": "per-round"},
+    **{reading: {"ack_delay": "40 ms"} for reading in (*SHORT_DELAY, *RFC6675_SHORT_DELAY)},
+}
 """The TCP options that an interpretation changes."""
 
 
@@ -72,7 +79,7 @@ def _curve(label: str, reading: str | None) -> Variant:
     changes: dict[str, Any] = {}
     if reading != "rfc2988":
         changes["rto_estimator"] = {"algorithm": "rfc6298", "restart_on_retransmission": True}
-    if reading != "rfc6675" and label.endswith("_sack"):
+    if reading not in ("rfc6675", *RFC6675_SHORT_DELAY) and label.endswith("_sack"):
         changes["fast_recovery"] = {"algorithm": "counted-pipe"}
     return changed(label, f"{label.replace('_', '-')}-{reading or 'linux'}", **changes)
 
@@ -143,7 +150,7 @@ def sudden_delays(lab: Lab) -> Result:
     setup=f"{SETUP} 5 % of packets are lost in both directions.",
     packets=75e3,
     quick=True,
-    readings=READINGS,
+    readings=READINGS | RFC6675_SHORT_DELAY,
     loss=0.05,
     published={
         "eifel_sack": (80.68, 39, 26),

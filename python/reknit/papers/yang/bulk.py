@@ -44,7 +44,9 @@ READINGS = {
     "with the longer delay, and the receiver acknowledges every packet",
     "in-order": "one of 2000 packets takes the path with the longer delay, and the initial threshold is 20",
 }
-LONGER = {"rare": (1, 249), "one-way": (2, 23), "in-order": (1, 1999)}
+RARER = {"one-way-rarer": "as one-way, but one of 18 packets takes the path with the longer delay"}
+ONE_WAY = ("one-way", *RARER)
+LONGER = {"rare": (1, 249), "one-way": (2, 23), "one-way-rarer": (1, 17), "in-order": (1, 1999)}
 """The weights of the path with the longer delay and of the other one, by interpretation."""
 INITIAL_THRESHOLDS = {"patient": 40, "in-order": 20}
 
@@ -58,7 +60,7 @@ def scenario(delay_ms: int, point: str, loss: float, reading: str | None = None)
         split["choice"] = "round-robin"
     forward = [{"kind": "link", "name": "bottleneck", **server}, {"kind": "loss", "probability": loss}, split]
     back: list[dict[str, Any]] = [{"kind": "link", "delay": f"{delay_ms} ms", **server}]
-    if reading == "one-way":
+    if reading in ONE_WAY:
         back = [{"kind": "link", **server}]
     if reading in LONGER:
         split["paths"] = [{**path, "weight": weight} for path, weight in zip(delays, LONGER[reading], strict=True)]
@@ -80,7 +82,7 @@ def scenario(delay_ms: int, point: str, loss: float, reading: str | None = None)
         "min_rto": "1 s",
         "rto_tick": "10 ms",
     }
-    if reading == "one-way":
+    if reading in ONE_WAY:
         tcp["ack_every"] = 1
     path = {"description": "Yang's Dummynet box", "forward": forward, "reverse": back, "tcp": tcp}
     return {"path": path, "flows": [{"name": "ttcp", "workload": TRANSFER}]}
@@ -189,7 +191,7 @@ def no_loss(lab: Lab, delay_ms: int, published: dict[str, list[tuple[Any, float]
     setup=f"{SETUP} 0.5 % of data packets are lost at random.",
     packets=0.3e6,
     quick=True,
-    readings=READINGS,
+    readings=READINGS | RARER,
     delay_ms=200,
     loss=0.005,
     published={"yang_unmod": [("50%", 165.52)], "yang_mod": [("50%", 379.17)]},
