@@ -66,7 +66,8 @@ def bounded(label: str, windows: float, **dup_thresh: Any) -> Variant:  # noqa: 
     packets=12e6,
     quick=True,
     readings={
-        "small-windows": "windows of up to 50 packets, as in the paper's other experiments",
+        "small-windows": "windows of up to 25 packets, two of which fill the link as one of 50 does in the paper's "
+        "other experiments",
         "short-queues": "queues of 5 packets instead of 100",
     },
 )
@@ -101,5 +102,5 @@ def _shared(share: float, reading: str | None) -> dict[str, Any]:
         {"name": "A", "variant": "sack", "workload": "bulk"},
         {"name": "B", "start": "100 ms", "workload": "bulk"},
     ]
-    window, queue = 50 if reading == "small-windows" else 200, 5 if reading == "short-queues" else 100
+    window, queue = 25 if reading == "small-windows" else 200, 5 if reading == "short-queues" else 100
     return {**dumbbell(0.05, late, window=window, queue=queue), "flows": flows}
