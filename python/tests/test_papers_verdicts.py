@@ -107,6 +107,7 @@ def test_missed_numbers_are_counted_by_their_reason() -> None:
         "by any value of what the papers leave open and 1 are unexplained."
     )
     assert _scores.interpreted([read]).endswith("1 are met under an interpretation.")
+    assert "under one interpretation" in _scores.interpreted([missed], were_run=False)
 
 
 def test_more_seeds_for_what_depends_on_them() -> None:

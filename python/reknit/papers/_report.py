@@ -91,7 +91,7 @@ def write(
         papers=papers(),
         verdicts=shown,
         board=_scores.by_paper(shown, papers()),
-        interpreted=_scores.interpreted(shown),
+        interpreted=_scores.interpreted(shown, were_run=lab.interpret),
         judged=JUDGED,
         outcomes=OUTCOMES,
         number_outcomes=NUMBERS,

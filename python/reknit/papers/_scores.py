@@ -65,15 +65,20 @@ def scores(verdicts: Iterable[Verdict]) -> Scores:
     return found
 
 
-def interpreted(verdicts: Iterable[Verdict]) -> str:
+def interpreted(verdicts: Iterable[Verdict], *, were_run: bool = True) -> str:
     """Say why published numbers are not met: another interpretation of the paper meets them, or none can."""
     other = [verdict for verdict in verdicts if verdict.number in ("missed", "undecided")]
-    met = sum(any(verdict.numbers.values()) for verdict in other)
-    beyond = sum(verdict.claim.out_of_reach and not any(verdict.numbers.values()) for verdict in other)
+    if not were_run:
+        return f"The {len(other)} that are missed or undecided were run under one interpretation of the papers only."
+    read = [verdict for verdict in other if any(verdict.numbers.values())]
+    rest = [verdict for verdict in other if verdict not in read]
+    beyond = sum(verdict.claim.out_of_reach for verdict in rest)
+    mostly = sum(not verdict.claim.out_of_reach and (verdict.number_share or 0) >= 0.5 for verdict in rest)
     told = [
-        f"{met} are met under an interpretation",
+        f"{len(read)} are met under an interpretation",
+        *([f"{mostly} are met in most resamples of the seeds"] if mostly else []),
         *([f"{beyond} cannot be met by any value of what the papers leave open"] if beyond else []),
-        *([f"{rest} are unexplained"] if (rest := len(other) - met - beyond) else []),
+        *([f"{left} are unexplained"] if (left := len(rest) - beyond - mostly) else []),
     ]
     listed = ", ".join(told[:-1]) + " and " * (len(told) > 1) + told[-1]
     return f"Of the {len(other)} published numbers that are missed or undecided, {listed}."

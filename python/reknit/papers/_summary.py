@@ -45,8 +45,8 @@ def write(
         "# Results",
         _sentences(verdicts),
         _board(verdicts),
-        f"{_scores.interpreted(verdicts)} {_report.ran(lab, results)} The others are shorter: see "
-        f"[What was run](#what-was-run). {_report.more_seeds(lab)} [README.md](README.md#claims) explains the "
+        f"{_scores.interpreted(verdicts, were_run=lab.interpret)} {_report.ran(lab, results)} The others are shorter: "
+        f"see [What was run](#what-was-run). {_report.more_seeds(lab)} [README.md](README.md#claims) explains the "
         "outcomes.",
     ]
     if overview is not None:

@@ -43,6 +43,10 @@ PAPERS_AVERAGE = {
     "adds eight mean deviations instead of four, and the minimum RTO is 1 s. Only the schemes that adjust the "
     "threshold and TCP-DCR are run"
 }
+SLOW_LINK_1S = {
+    "slow-link-1s": "as slow-link, with a minimum RTO of 1 s, and Leung-Ma adds eight mean deviations instead of four; "
+    "only Leung-Ma, RR-TCP and TCP-DCR are run"
+}
 SETUP = (
     "One flow of 1100 s, of which the first 100 s are not counted, over 10 Mbit/s, with queues of 300 packets and "
     "cwnd up to 500 packets. The delay of the {way} path changes at exponentially distributed intervals with a mean "
@@ -66,22 +70,32 @@ OTHER_VARIANTS: dict[str, dict[str, Variant]] = {
     "rn-125": {"rntcp": changed("rntcp", "rn-125", dup_thresh={"k": 125})},
 }
 """Interpretations that change some curves only."""
-RATES = {"slow-link": "1 Mbit/s", "fast-link": "20 Mbit/s"}
+RATES = {"slow-link": "1 Mbit/s", "slow-link-1s": "1 Mbit/s", "fast-link": "20 Mbit/s"}
 """The rate of the link by interpretation; 10 Mbit/s by default."""
+AT_LEAST_1S = ("min-rto-1s", "rr-tcp-avg", "slow-link-1s")
+"""The interpretations with a minimum RTO of 1 s."""
 
 
-CONSTANT_AVERAGE: dict[str, Variant] = {
-    "ba_avg": changed("ba_avg", "ba-avg-constant", dup_thresh={"rule": "inc", "step": 0}),
-    "leungma": changed("leungma", "leung-ma-500-8", dup_thresh={**LARGEST, "lambda": 8.0}),
+EIGHT_DEVIATIONS: dict[str, Variant] = {
+    "leungma": changed("leungma", "leung-ma-500-8", dup_thresh={**LARGEST, "lambda": 8.0})
 }
-"""BA-AVG with a threshold that never rises, and Leung-Ma with more room above the mean."""
-SOME_CURVES = {"fast-link": RECONCILING, "rr-tcp-avg": [*ADJUSTING, "dcr"]}
+CONSTANT_AVERAGE: dict[str, Variant] = {
+    "ba_avg": changed("ba_avg", "ba-avg-constant", dup_thresh={"rule": "inc", "step": 0})
+}
+"""BA-AVG with a threshold that never rises."""
+SPECIAL = {"rr-tcp-avg": {**EIGHT_DEVIATIONS, **CONSTANT_AVERAGE}, "slow-link-1s": EIGHT_DEVIATIONS}
+"""The variants that an interpretation changes, if all curves are run again."""
+SOME_CURVES = {
+    "fast-link": RECONCILING,
+    "rr-tcp-avg": [*ADJUSTING, "dcr"],
+    "slow-link-1s": ["leungma", "rr", "dcr"],
+}
 """Interpretations under which only some curves are run."""
 
 
 def curves(labels: Sequence[str], reading: str | None = None) -> dict[str, Variant]:
     """Look up the variants of the survey's curves."""
-    special = {**LIFTED, **CONSTANT_AVERAGE} if reading == "rr-tcp-avg" else LIFTED
+    special = {**LIFTED, **SPECIAL.get(reading or "", {})}
     return {label: special.get(label) or variant(label) for label in labels}
 
 
@@ -122,7 +136,7 @@ def fluttering(
         "ack_every": 1,
         "byte_counting": False,
         "initial_rto": "3 s",
-        "min_rto": "1 s" if lab.reading in ("min-rto-1s", "rr-tcp-avg") else "200 ms",
+        "min_rto": "1 s" if lab.reading in AT_LEAST_1S else "200 ms",
         "rto_tick": "10 ms",
     }
 
@@ -159,7 +173,7 @@ def _times(lab: Lab) -> dict[str, str]:
     setup=SETUP.format(way="forward", delta=50),
     packets=1.9e9,
     quick=True,
-    readings=READINGS | FAST_LINK | PAPERS_AVERAGE,
+    readings=READINGS | FAST_LINK | PAPERS_AVERAGE | SLOW_LINK_1S,
     delta_ms=50,
     way="forward",
 )
@@ -170,7 +184,7 @@ def _times(lab: Lab) -> dict[str, str]:
     reports="As with route changes every 50 ms, but goodput is usually higher.",
     setup=SETUP.format(way="forward", delta=250),
     packets=2.6e9,
-    readings=READINGS | FAST_LINK | PAPERS_AVERAGE,
+    readings=READINGS | FAST_LINK | PAPERS_AVERAGE | SLOW_LINK_1S,
     delta_ms=250,
     way="forward",
 )
