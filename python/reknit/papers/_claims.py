@@ -117,7 +117,8 @@ class Verdict:
     numbers : dict of str to bool
         Other interpretations that change whether the published value is met.
     near : tuple of str
-        Other interpretations that meet the published value, or would with a curve that is 10 % higher or lower.
+        Other interpretations that meet the published value; if none does, those that would with a curve that is 10 %
+        higher or lower.
     """
 
     claim: Claim
@@ -202,7 +203,8 @@ def _judge(claim: Claim, evidence: Evidence, others: Mapping[str, Evidence], nam
         len(seeds),
         {reading: "met" if it else "not met" for reading, it in read.items() if it is not None and it != met},
         {reading: it for reading, it in exact.items() if it is not None and it != strict},
-        tuple(reading for reading, it in exact.items() if it or _is_close(claim.strict, it, others[reading])),
+        tuple(reading for reading, it in exact.items() if it)
+        or tuple(reading for reading, it in exact.items() if _is_close(claim.strict, it, others[reading])),
     )
 
 
