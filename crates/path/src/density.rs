@@ -1,6 +1,6 @@
 //! Reorder density and reorder buffer-occupancy density (RFC 5236).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,10 +17,13 @@ pub struct Density {
     index: u64,
     /// The next packet in order (§3.7).
     expected: u64,
-    /// Packets that arrived early, and wait in the buffer (§3.8).
-    early: BTreeSet<u64>,
+    /// Packets that arrived early, and wait in the buffer (§3.8), in order.
+    early: VecDeque<u64>,
     /// Packets that will not arrive.
     lost: BTreeSet<u64>,
+    /// Arrivals that were not displaced and found the buffer empty. They are the usual ones, and counted apart.
+    in_order: u64,
+    /// The other arrivals.
     displacements: BTreeMap<i64, u64>,
     occupancy: BTreeMap<u64, u64>,
 }
@@ -32,8 +35,22 @@ impl Density {
     }
 
     /// Packet `number` arrives. Beyond the threshold it counts as lost.
+    #[inline]
     pub fn on_arrival(&mut self, number: u64) {
-        if number < self.expected || self.early.contains(&number) {
+        let is_next = number == self.expected && number == self.index;
+        if is_next && self.early.is_empty() && self.lost.is_empty() {
+            self.in_order += 1;
+            self.index += 1;
+            self.expected += 1;
+        } else {
+            self.on_displacement(number);
+        }
+    }
+
+    /// The same if the packet, or one before it, is not in order.
+    fn on_displacement(&mut self, number: u64) {
+        let Err(place) = self.early.binary_search(&number) else { return };
+        if number < self.expected {
             return;
         }
         while self.lost.contains(&self.index) {
@@ -46,7 +63,7 @@ impl Density {
         }
         self.index += 1;
         *self.displacements.entry(displacement).or_default() += 1;
-        self.store(number);
+        self.store(number, place);
         *self.occupancy.entry(self.early.len() as u64).or_default() += 1;
         let passed = self.index.min(self.expected);
         while self.lost.first().is_some_and(|lost| *lost < passed) {
@@ -54,16 +71,16 @@ impl Density {
         }
     }
 
-    /// The buffer of §7.2.
-    fn store(&mut self, number: u64) {
+    /// The buffer of §7.2. `place`: where the packet belongs among those that wait.
+    fn store(&mut self, number: u64, place: usize) {
         let is_full = self.early.len() as u64 >= self.threshold;
         if number == self.expected && !is_full {
             self.expected += 1;
             self.release();
             return;
         }
-        self.early.insert(number);
-        if is_full && let Some(first) = self.early.first() {
+        self.early.insert(place, number);
+        if is_full && let Some(first) = self.early.front() {
             self.expected = self.expected.max(*first);
         }
         self.release();
@@ -71,9 +88,12 @@ impl Density {
 
     /// Packets that are now in order leave the buffer.
     fn release(&mut self) {
-        while !(self.early.is_empty() && self.lost.is_empty())
-            && (self.early.remove(&self.expected) || self.lost.contains(&self.expected))
-        {
+        loop {
+            if self.early.front() == Some(&self.expected) {
+                self.early.pop_front();
+            } else if !self.lost.contains(&self.expected) {
+                break;
+            }
             self.expected += 1;
         }
     }
@@ -88,13 +108,22 @@ impl Density {
 
     /// How many packets had each displacement: negative is early, positive late.
     pub fn displacements(&self) -> impl Iterator<Item = (i64, u64)> {
-        self.displacements.iter().map(|(displacement, count)| (*displacement, *count))
+        with_zeros(&self.displacements, self.in_order)
     }
 
     /// After how many arrivals the buffer that restores the order held each number of packets.
     pub fn occupancy(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.occupancy.iter().map(|(packets, count)| (*packets, *count))
+        with_zeros(&self.occupancy, self.in_order)
     }
+}
+
+/// Counts of values, with so many zeros more.
+fn with_zeros<K: Copy + Default + Ord>(counts: &BTreeMap<K, u64>, zeros: u64) -> impl Iterator<Item = (K, u64)> {
+    let mut counts = counts.clone();
+    if zeros > 0 {
+        *counts.entry(K::default()).or_default() += zeros;
+    }
+    counts.into_iter()
 }
 
 #[cfg(test)]

@@ -48,6 +48,8 @@ pub struct Reordering {
     /// First arrivals with a larger number than all before: number, position and time, all increasing. The first
     /// arrival with a number larger than n is always one of them.
     maxima: VecDeque<(u64, u64, Instant)>,
+    /// The number of the last of them.
+    highest: u64,
     /// The latest of the other arrivals: number and position.
     others: VecDeque<(u64, u64)>,
     arrived: u64,
@@ -65,30 +67,34 @@ impl Reordering {
     }
 
     /// Packet `number` arrives at `now`. Returns how late it is if it is reordered.
+    #[inline]
     pub fn on_arrival(&mut self, number: u64, now: Instant) -> Option<Late> {
         let position = self.arrived;
         self.arrived += 1;
-        let late = match self.maxima.back() {
-            Some((highest, ..)) if *highest > number => Some(self.lateness(number, position, now)),
-            _ => {
-                self.maxima.push_back((number, position, now));
-                if self.maxima.len() > self.limit.unwrap_or(HORIZON) {
-                    self.maxima.pop_front();
-                }
-                None
-            }
-        };
-        if late.is_some() {
-            self.others.push_back((number, position));
-            if self.others.len() > DEGREES {
-                self.others.pop_front();
-            }
+        if self.highest > number {
+            return Some(self.on_late(number, position, now));
+        }
+        self.highest = number;
+        if self.maxima.len() >= self.limit.unwrap_or(HORIZON) {
+            self.maxima.pop_front();
+        }
+        self.maxima.push_back((number, position, now));
+        self.runs.current += 1;
+        None
+    }
+
+    fn on_late(&mut self, number: u64, position: u64, now: Instant) -> Late {
+        let late = self.lateness(number, position, now);
+        self.others.push_back((number, position));
+        if self.others.len() > DEGREES {
+            self.others.pop_front();
         }
         self.count(late);
         late
     }
 
     /// No packet with this number or a smaller one arrives any more: frees the memory that only they need.
+    #[inline]
     pub fn forget(&mut self, number: u64) {
         while self.maxima.len() > 1 && self.maxima.front().is_some_and(|(first, ..)| *first <= number) {
             self.maxima.pop_front();
@@ -124,11 +130,7 @@ impl Reordering {
         degree as u32
     }
 
-    fn count(&mut self, late: Option<Late>) {
-        let Some(late) = late else {
-            self.runs.current += 1;
-            return;
-        };
+    fn count(&mut self, late: Late) {
         self.reordered += 1;
         let degree = late.degree as usize;
         if self.degrees.len() <= degree {
