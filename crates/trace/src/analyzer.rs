@@ -59,11 +59,15 @@ impl Analyzer {
     /// If nothing can be read. A capture that is damaged later on gives a partial result, which says so.
     pub fn read(&mut self, reader: impl Read, observer: &mut dyn FnMut(&Event)) -> Result<(), Error> {
         let mut frames = Frames::new(reader)?;
+        self.on_frames(&mut frames, observer);
+        self.damage = frames.damage().cloned();
+        Ok(())
+    }
+
+    fn on_frames(&mut self, frames: &mut Frames<'_>, observer: &mut dyn FnMut(&Event)) {
         while let Some(frame) = frames.next_frame() {
             self.on_frame(&frame, observer);
         }
-        self.damage = frames.damage().cloned();
-        Ok(())
     }
 
     /// The next frame.
@@ -80,20 +84,17 @@ impl Analyzer {
                 self.tcp += 1;
                 self.cut += u64::from(self.packet.segment.is_cut);
                 self.streams.on_packet(&self.packet, frame.number, Instant::from_nanos(at), &mut self.log);
-                self.tell(observer);
+                if !self.log.is_empty() {
+                    self.tell(observer);
+                }
             }
             Err(skipped) => *self.skipped.entry(skipped).or_default() += 1,
         }
     }
 
-    #[inline]
+    /// Counts what has been found out, and passes it on.
+    #[cold]
     fn tell(&mut self, observer: &mut dyn FnMut(&Event)) {
-        if !self.log.is_empty() {
-            self.tell_all(observer);
-        }
-    }
-
-    fn tell_all(&mut self, observer: &mut dyn FnMut(&Event)) {
         for event in self.log.events.drain(..) {
             let end = usize::from(event.end);
             let stream = self.streams.get_mut(event.stream);

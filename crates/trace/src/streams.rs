@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use reknit_units::{Duration, Instant};
 
-use crate::packet::{Endpoint, Flags, Packet};
+use crate::packet::{Flags, Packet};
 use crate::stream::{Log, Stream};
 
 /// The most connections that are analysed.
@@ -28,8 +28,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// When they have been packed for this long, they are visited again to forget what is old.
 const SILENT: Duration = Duration::from_secs(2);
 
-/// The two ends, the smaller first.
-pub(crate) type Key = (Endpoint, Endpoint);
+/// The two ends of a connection as numbers, the smaller first.
+type Key = [(u64, u64, u16); 2];
 
 /// A connection and its ends.
 #[derive(Debug)]
@@ -53,7 +53,8 @@ pub(crate) struct Streams {
     numbers: HashTable<u32>,
     hasher: RandomState,
     all: Vec<Slot>,
-    last: Option<(Key, u32)>,
+    /// The connection of the last packet.
+    last: Option<u32>,
     /// Connections that are not packed, in no order.
     open: Vec<u32>,
     /// The place in `open` of the connection that was looked at last whether it is silent.
@@ -73,21 +74,13 @@ pub(crate) struct Streams {
 
 impl Streams {
     pub(crate) fn on_packet(&mut self, packet: &Packet, frame: u64, now: Instant, log: &mut Log) {
-        let key = key(packet.source, packet.destination);
-        let known = match self.last {
-            Some((last, number)) if last == key => Some(number),
-            _ => {
-                let is_same = |number: &u32| self.all[*number as usize].key == key;
-                self.numbers.find(hash(&self.hasher, &key), is_same).copied()
-            }
-        };
         let is_syn = packet.segment.flags.has(Flags::SYN);
-        let known = known.filter(|number| !(is_syn && self.get_mut(*number).is_replaced_by(packet)));
-        let Some(number) = known.or_else(|| self.add(key, packet, now)) else {
+        let known = self.find(packet).filter(|number| !(is_syn && self.get_mut(*number).is_replaced_by(packet)));
+        let Some(number) = known.or_else(|| self.add(packet, now)) else {
             self.left_out += 1;
             return;
         };
-        self.last = Some((key, number));
+        self.last = Some(number);
         let most_ranges = if self.memory < BUDGET { MOST_RANGES } else { FEW_RANGES };
         self.was_short |= self.memory >= BUDGET;
         let stream = self.get_mut(number);
@@ -96,22 +89,38 @@ impl Streams {
         let after = stream.memory();
         self.memory = self.memory + after - before;
         self.packets += 1;
-        let between = if self.open.len() > MANY { BETWEEN_VISITS_OF_MANY } else { BETWEEN_VISITS };
-        if self.packets.is_multiple_of(between) {
+        let are_many = self.open.len() > MANY && self.packets.is_multiple_of(BETWEEN_VISITS_OF_MANY);
+        if are_many || self.packets.is_multiple_of(BETWEEN_VISITS) {
             self.visit(now, log);
         }
     }
 
+    /// The newest connection between the ends of the packet.
+    #[inline]
+    fn find(&self, packet: &Packet) -> Option<u32> {
+        let key = key(packet);
+        let is_same = |number: &u32| self.all[*number as usize].key == key;
+        self.last.filter(is_same).or_else(|| self.numbers.find(hash(&self.hasher, &key), is_same).copied())
+    }
+
     /// A connection, unpacked.
+    #[inline]
     pub(crate) fn get_mut(&mut self, number: u32) -> &mut Stream {
-        let slot = &mut self.all[number as usize];
-        if let Kept::Packed(bytes) = &slot.kept {
-            slot.kept = Kept::Open(Box::new(unpack(bytes)));
-            self.open.push(number);
+        if matches!(self.all[number as usize].kept, Kept::Packed(_)) {
+            self.open(number);
         }
-        match &mut slot.kept {
+        match &mut self.all[number as usize].kept {
             Kept::Open(stream) => stream,
             Kept::Packed(_) => unreachable!("it has been unpacked"),
+        }
+    }
+
+    #[cold]
+    fn open(&mut self, number: u32) {
+        let kept = &mut self.all[number as usize].kept;
+        if let Kept::Packed(bytes) = kept {
+            *kept = Kept::Open(Box::new(unpack(bytes)));
+            self.open.push(number);
         }
     }
 
@@ -154,11 +163,13 @@ impl Streams {
         }
     }
 
-    fn add(&mut self, key: Key, packet: &Packet, now: Instant) -> Option<u32> {
+    #[cold]
+    fn add(&mut self, packet: &Packet, now: Instant) -> Option<u32> {
         if self.all.len() >= MOST_STREAMS {
             return None;
         }
         let number = self.all.len() as u32;
+        let key = key(packet);
         self.all.push(Slot { key, kept: Kept::Open(Box::new(Stream::new(number, packet, now))) });
         self.open.push(number);
         let hash_of = |number: &u32| hash(&self.hasher, &self.all[*number as usize].key);
@@ -182,23 +193,27 @@ fn unpack(bytes: &[u8]) -> Stream {
     postcard::from_bytes(bytes).expect("what was packed can be unpacked")
 }
 
-fn hash(state: &RandomState, (a, b): &Key) -> u64 {
+#[inline]
+fn hash(state: &RandomState, [a, b]: &Key) -> u64 {
     let mut hasher = state.build_hasher();
-    let ((a, a_port), (b, b_port)) = (a.numbers(), b.numbers());
-    hasher.write_u128(a);
-    hasher.write_u128(b);
-    hasher.write_u32(u32::from(a_port) << 16 | u32::from(b_port));
+    for part in [a.0, a.1, b.0, b.1] {
+        hasher.write_u64(part);
+    }
+    hasher.write_u32(u32::from(a.2) << 16 | u32::from(b.2));
     hasher.finish()
 }
 
-/// The two ends of a connection.
-pub(crate) fn key(a: Endpoint, b: Endpoint) -> Key {
-    if a <= b { (a, b) } else { (b, a) }
+/// The ends of the packet's connection.
+#[inline]
+fn key(packet: &Packet) -> Key {
+    let (a, b) = (packet.source.numbers(), packet.destination.numbers());
+    if a <= b { [a, b] } else { [b, a] }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Endpoint;
 
     fn at(ms: u64) -> Instant {
         Instant::from_nanos(1_700_000_000_000_000_000 + ms * 1_000_000)

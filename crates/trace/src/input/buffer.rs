@@ -21,12 +21,19 @@ impl<R: Read> Buffer<R> {
         Buffer { reader, bytes: vec![0; CHUNK], start: 0, end: 0, offset: 0, is_over: false }
     }
 
+    /// The next `n` bytes; none if the input ends before.
+    #[inline]
+    pub(super) fn next(&mut self, n: usize) -> io::Result<Option<&[u8]>> {
+        Ok(if self.fill(n)? { self.bytes.get(self.start..self.start + n) } else { None })
+    }
+
     /// Makes at least `n` bytes available. False if the input ends before.
     #[inline]
     pub(super) fn fill(&mut self, n: usize) -> io::Result<bool> {
         if self.end - self.start >= n { Ok(true) } else { self.read(n) }
     }
 
+    #[cold]
     fn read(&mut self, n: usize) -> io::Result<bool> {
         while self.end - self.start < n {
             if self.is_over {
@@ -51,11 +58,13 @@ impl<R: Read> Buffer<R> {
     }
 
     /// What is available.
+    #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
 
     /// Drops `n` available bytes.
+    #[inline]
     pub(super) fn consume(&mut self, n: usize) {
         self.start += n;
         self.offset += n as u64;

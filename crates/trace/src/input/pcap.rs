@@ -43,11 +43,10 @@ impl Pcap {
 
     #[inline]
     pub(super) fn next<R: Read>(&self, buffer: &mut Buffer<R>) -> io::Result<Next> {
-        if !buffer.fill(self.record_len)? {
+        let Some(header) = buffer.next(self.record_len)?.and_then(|record| record.first_chunk()) else {
             let rest = buffer.bytes().len();
             return Ok(if rest == 0 { Next::End } else { Next::Damaged(format!("cut off after {rest} bytes")) });
-        }
-        let header = buffer.bytes().first_chunk().expect("a record begins with 16 bytes at least");
+        };
         let [seconds, ticks, len, original] = self.order.numbers(header);
         let captured = len as usize;
         if captured > MOST_BYTES {

@@ -20,26 +20,35 @@ const MOST_TUNNELS: u32 = 4;
 /// The most IPv6 extension headers.
 const MOST_EXTENSIONS: usize = 8;
 
-/// Reads the TCP packet in an IP packet inside `tunnels` tunnels.
-pub(super) fn read(packet: Rest<'_>, tunnels: u32, into: &mut Packet) -> Result<(), Skipped> {
-    if tunnels > MOST_TUNNELS {
-        return Err(Skipped::OtherProtocol);
-    }
+/// Reads the TCP packet in an IP packet.
+#[inline]
+pub(super) fn read(packet: Rest<'_>, into: &mut Packet) -> Result<(), Skipped> {
+    read_in(packet, 0, into)
+}
+
+/// The same inside `tunnels` tunnels.
+#[inline]
+fn read_in(packet: Rest<'_>, tunnels: u32, into: &mut Packet) -> Result<(), Skipped> {
     let (protocol, rest) = match packet.u8(0)? >> 4 {
         4 => ipv4(packet, into)?,
         6 => ipv6(packet, into)?,
         _ => return Err(Skipped::OtherProtocol),
     };
-    match protocol {
-        TCP => {
-            [into.source.port, into.destination.port] = tcp::read(rest, &mut into.segment)?;
-            Ok(())
-        }
-        IPV4 | IPV6 => read(rest, tunnels + 1, into),
-        GRE => read(gre(rest)?, tunnels + 1, into),
-        UDP if rest.u16(2)? == VXLAN_PORT => read(link::ethernet(rest.after(16)?)?, tunnels + 1, into),
-        _ => Err(Skipped::OtherProtocol),
+    if protocol != TCP {
+        return tunnelled(protocol, rest, tunnels + 1, into);
     }
+    [into.source.port, into.destination.port] = tcp::read(rest, &mut into.segment)?;
+    Ok(())
+}
+
+fn tunnelled(protocol: u8, rest: Rest<'_>, tunnels: u32, into: &mut Packet) -> Result<(), Skipped> {
+    let packet = match protocol {
+        IPV4 | IPV6 => rest,
+        GRE => gre(rest)?,
+        UDP if rest.u16(2)? == VXLAN_PORT => link::ethernet(rest.after(16)?)?,
+        _ => return Err(Skipped::OtherProtocol),
+    };
+    if tunnels > MOST_TUNNELS { Err(Skipped::OtherProtocol) } else { read_in(packet, tunnels, into) }
 }
 
 /// The protocol inside, and what follows the header.

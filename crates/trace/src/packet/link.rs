@@ -22,6 +22,14 @@ const ETHERTYPE_PPPOE: u16 = 0x8864;
 /// The most VLAN tags.
 const MOST_TAGS: usize = 4;
 
+/// The packet in a frame if the frame is what most captures have: Ethernet without tags, and IPv4.
+#[inline]
+pub(super) fn plain_ipv4(link: u16, frame: Rest<'_>) -> Option<Rest<'_>> {
+    let ([.., high, low], bytes) = frame.bytes.split_first_chunk::<14>()?;
+    let is_plain = link == ETHERNET && u16::from_be_bytes([*high, *low]) == ETHERTYPE_IPV4;
+    is_plain.then_some(Rest { bytes, original_len: frame.original_len.saturating_sub(14) })
+}
+
 /// The IP packet in a frame.
 #[inline]
 pub(super) fn network_layer(link: u16, frame: Rest<'_>) -> Result<Rest<'_>, Skipped> {

@@ -124,12 +124,14 @@ impl After {
             return known;
         }
         known[..blocks.len()].copy_from_slice(blocks);
-        known.sort_unstable();
+        known[..blocks.len()].sort_unstable();
         for (left, right) in known.into_iter().filter(|(_, right)| *right > ack) {
             self.has_sack = true;
             self.sacked = self.sacked.max(right.min(view.ranges.end()));
-            let unknown = self.unknown_part(left.max(ack), right);
-            self.note_arrived(unknown, view);
+            let (left, right) = self.unknown_part(left.max(ack), right);
+            if left < right {
+                self.note_arrived((left, right), view);
+            }
         }
         known
     }
@@ -152,8 +154,11 @@ impl After {
         let mut index = view.ranges.locate(from);
         while let Some(range) = view.ranges.at(index).filter(|range| range.start < to) {
             if !range.is_delivered() {
-                index = view.ranges.narrow(index, from, to);
-                let order = view.ranges.at(index).map_or(0, Range::order);
+                let mut order = range.order();
+                if !range.is_within(from, to) {
+                    index = view.ranges.narrow(index, from, to);
+                    order = view.ranges.at(index).map_or(0, Range::order);
+                }
                 self.arrived.push((order, index));
             }
             index += 1;
@@ -174,8 +179,6 @@ impl After {
             arrived.sort_unstable();
         }
         for (_, index) in arrived.drain(..) {
-            // Only the segment at the left edge is echoed (RFC 7323 §4.3).
-            let echo = echo.filter(|_| view.ranges.at(index).is_some_and(|range| range.start <= view.acked));
             self.deliver_range(index, echo, view, out);
             self.progress = Some(view.now);
         }
@@ -194,6 +197,8 @@ impl After {
             }
             return;
         }
+        // Only the segment at the left edge is echoed (RFC 7323 §4.3).
+        let echo = echo.filter(|_| range.start <= view.acked);
         let by_echo = echo.and_then(|echo| by_echo(range, echo));
         let by_time = by_time(range, now, view.round_trip.least());
         let by = by_echo.unwrap_or(usize::MAX).min(by_time);

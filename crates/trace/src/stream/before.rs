@@ -167,9 +167,10 @@ impl Before {
         if is_counted { (self.reordering.arrived() as u32).wrapping_sub(1) } else { disorder::NONE }
     }
 
-    /// The frontier after new data.
-    pub(super) fn advance(&mut self, ranges: &Ranges, highest: u64, now: Instant) {
-        let is_next = self.frontier == self.highest && ranges.last_begins_at(self.frontier);
+    /// The frontier after new data, in a packet whose first byte is `start`.
+    pub(super) fn advance(&mut self, start: u64, ranges: &Ranges, highest: u64, now: Instant) {
+        let is_complete = self.frontier == self.highest;
+        let is_next = is_complete && (start == self.frontier || ranges.last_begins_at(self.frontier));
         self.highest = highest;
         self.frontier = if is_next { highest } else { ranges.contiguous_from(self.frontier) };
         self.note_waiting(now);

@@ -127,7 +127,7 @@ impl Data {
             self.rounds.on_retransmission(arrival.frame);
         }
         out.mark(arrival.frame, (start, end), if is_retransmission { Passed::Retransmission } else { Passed::Data });
-        self.before.advance(&self.ranges, known.highest.max(end), arrival.now);
+        self.before.advance(start, &self.ranges, known.highest.max(end), arrival.now);
         self.after.on_sent(arrival.now);
         // Two at a time: the number of ranges falls if the limit has been lowered.
         for _ in 0..2 {
@@ -168,7 +168,8 @@ impl Data {
                 next => {
                     let to = next.map_or(end, |(from, _)| from.min(end));
                     let is_acked = to <= known.acked;
-                    let range = Range {
+                    let place_here = self.before.place(origin);
+                    let range = || Range {
                         start: at,
                         end: to,
                         first: seen,
@@ -177,7 +178,7 @@ impl Data {
                         delivery: if is_acked { Delivery::Clear } else { Delivery::Open },
                         delivered_at: seen.at,
                         duplicates: 0,
-                        place_here: self.before.place(origin),
+                        place_here,
                         place_there: disorder::NONE,
                         again: Vec::new(),
                     };
@@ -252,14 +253,14 @@ impl Data {
     }
 
     fn forget_one(&mut self, known: &Known, out: &mut Out<'_>) {
-        if let Some(range) = self.ranges.pop_front() {
-            if range.origin == Origin::Original {
-                self.before.reordering.forget(range.start);
-                self.after.reordering.forget(range.order());
-            }
-            self.before.settle(&range, &self.clock, out);
-            self.after.settle(&range, known.may_report, out);
+        let Some(range) = self.ranges.front() else { return };
+        if range.origin == Origin::Original {
+            self.before.reordering.forget(range.start);
+            self.after.reordering.forget(range.order());
         }
+        self.before.settle(range, &self.clock, out);
+        self.after.settle(range, known.may_report, out);
+        self.ranges.pop_front();
     }
 
     /// The capture ends.

@@ -4,7 +4,7 @@
 //! the order of its bytes, which is the order of sending. Until then each packet keeps its place in the order of arrival,
 //! and packets that arrived out of order wait here until all earlier arrivals are settled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use reknit_path::Density;
 use serde::{Deserialize, Serialize};
@@ -31,8 +31,8 @@ pub(crate) struct Disorder {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Out {
     density: Density,
-    /// Numbers of the packets that wait, by their place.
-    waiting: BTreeMap<u32, u64>,
+    /// The packets that wait: their places, which grow, and their numbers.
+    waiting: VecDeque<(u32, u64)>,
     /// Packets that were settled, lost ones included.
     settled: u64,
 }
@@ -64,12 +64,12 @@ impl Disorder {
             self.next += 1;
             return;
         }
-        out.waiting.insert(place, number);
-        while let Some((place, number)) = out.waiting.first_key_value().map(|(place, number)| (*place, *number)) {
+        out.wait(place, number);
+        while let Some((place, number)) = out.waiting.front().copied() {
             if place != self.next && out.waiting.len() as u64 <= THRESHOLD {
                 break;
             }
-            out.waiting.pop_first();
+            out.waiting.pop_front();
             out.density.on_arrival(number);
             self.next = place + 1;
         }
@@ -78,7 +78,7 @@ impl Disorder {
     /// The capture ends: nothing more arrives.
     pub(super) fn finish(&mut self) {
         let Some(out) = &mut self.out else { return };
-        while let Some((_, number)) = out.waiting.pop_first() {
+        while let Some((_, number)) = out.waiting.pop_front() {
             out.density.on_arrival(number);
         }
     }
@@ -103,6 +103,17 @@ impl Disorder {
         let mut counts: Vec<(K, u64)> = all.into_iter().collect();
         counts.shrink_to_fit(); // there may be many directions with one count each
         counts
+    }
+}
+
+impl Out {
+    /// The packet with this place waits. If other packets' data lies between its pieces, it comes several times, and its last
+    /// number counts.
+    fn wait(&mut self, place: u32, number: u64) {
+        match self.waiting.binary_search_by_key(&place, |(place, _)| *place) {
+            Ok(known) => self.waiting[known].1 = number,
+            Err(at) => self.waiting.insert(at, (place, number)),
+        }
     }
 }
 

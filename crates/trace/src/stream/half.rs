@@ -201,6 +201,15 @@ impl Half {
             self.missed += ack - beyond;
             self.offsets.highest = ack;
         }
+        if self.data.is_some() || out.log.marks.is_some() {
+            self.on_ack_of_data((ack, beyond), arrival, out);
+        }
+        self.acked = self.acked.max(ack);
+    }
+
+    /// The same if there is data, or somebody wants to know. `beyond`: the end of the data.
+    fn on_ack_of_data(&mut self, (ack, beyond): (u64, u64), arrival: &Arrival<'_>, out: &mut Out<'_>) {
+        let segment = &arrival.packet.segment;
         let mut blocks = [(0, 0); 4];
         for (block, into) in segment.blocks().iter().zip(&mut blocks) {
             *into = (self.offsets.of(block.0), self.offsets.of(block.1));
@@ -213,7 +222,6 @@ impl Half {
         if let Some(data) = &mut self.data {
             data.on_ack((ack, ack.min(beyond)), blocks, arrival, &known, out);
         }
-        self.acked = self.acked.max(ack);
     }
 
     /// Remembers fewer arrivals.

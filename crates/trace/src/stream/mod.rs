@@ -86,9 +86,11 @@ impl Stream {
         is_other || !flags.has(Flags::ACK) && known.is_some() && self.is_closing
     }
 
-    /// The index of the packet's sender.
+    /// The index of the packet's sender. The ports tell, unless they are equal.
+    #[inline]
     fn end(&self, packet: &Packet) -> usize {
-        usize::from(packet.source != self.ends[0])
+        let ([a, b], source) = (&self.ends, &packet.source);
+        usize::from(if a.port == b.port { source != a } else { source.port != a.port })
     }
 
     /// A packet of this connection. `most_ranges`: ranges of data that each direction may remember.

@@ -82,6 +82,11 @@ impl Range {
         self.again.last().map_or(self.first, |again| again.seen)
     }
 
+    /// True if it begins and ends between `from` and `to`.
+    pub(super) fn is_within(&self, from: u64, to: u64) -> bool {
+        from <= self.start && self.end <= to
+    }
+
     pub(super) fn is_delivered(&self) -> bool {
         self.delivery != Delivery::Open
     }
@@ -116,6 +121,9 @@ impl Ranges {
             return len;
         }
         let edge = self.edge.min(len - 1);
+        if !ends_before(edge) && self.all[edge].start <= offset {
+            return edge;
+        }
         let is_near_end = self.end() - offset < offset.saturating_sub(self.all[edge].end);
         let start = if is_near_end { len - 1 } else { edge };
         let (mut low, mut high) = (start, start);
@@ -173,23 +181,24 @@ impl Ranges {
         self.all.front()
     }
 
-    pub(super) fn insert(&mut self, index: usize, range: Range) {
+    /// Adds a range before the one at `index`. It is made where it stays: copies of what has just been written are slow.
+    #[inline]
+    pub(super) fn insert(&mut self, index: usize, range: impl FnOnce() -> Range) {
         if index == self.all.len() {
-            self.all.push_back(range);
+            self.all.push_back(range());
         } else {
-            self.all.insert(index, range);
+            self.all.insert(index, range());
         }
     }
 
     /// Forgets the first range.
-    pub(super) fn pop_front(&mut self) -> Option<Range> {
-        let range = self.all.pop_front()?;
+    pub(super) fn pop_front(&mut self) {
+        let Some(range) = self.all.pop_front() else { return };
         self.floor = self.floor.max(range.end);
         self.edge = self.edge.saturating_sub(1);
         if self.all.is_empty() && self.all.capacity() > 64 {
             self.all.shrink_to(16);
         }
-        Some(range)
     }
 
     /// Splits the range at `index` so that one begins at `offset`; returns that one's index.
@@ -212,7 +221,7 @@ impl Ranges {
     /// Splits the range at `index`, part of which is in `from..to`, so that this part is a range; returns its index.
     #[inline]
     pub(super) fn narrow(&mut self, index: usize, from: u64, to: u64) -> usize {
-        if self.all.get(index).is_some_and(|range| from <= range.start && range.end <= to) {
+        if self.all.get(index).is_some_and(|range| range.is_within(from, to)) {
             return index;
         }
         let index = self.split(index, from);

@@ -1,5 +1,7 @@
 //! Round-trip times between the point of capture and an end.
 
+use std::collections::VecDeque;
+
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
@@ -55,11 +57,9 @@ impl RoundTrip {
 /// Matches the timestamps that one end sends with their echoes: how long the other end takes, as seen here.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Echoes {
-    /// The newest values, which grow, and when they passed: the place of the oldest is `next` once there are many.
-    values: Vec<u32>,
-    sent: Vec<Instant>,
-    next: usize,
-    newest: u32,
+    /// The newest values, which grow, and when they passed.
+    passed: VecDeque<(u32, Instant)>,
+    newest: Option<u32>,
 }
 
 impl Echoes {
@@ -67,35 +67,30 @@ impl Echoes {
 
     /// A packet with this TSval passes; only the first with each value counts.
     pub(super) fn on_value(&mut self, value: u32, now: Instant) {
-        if !self.values.is_empty() && value.wrapping_sub(self.newest).cast_signed() <= 0 {
+        if self.newest.is_some_and(|newest| value.wrapping_sub(newest).cast_signed() <= 0) {
             return;
         }
-        self.newest = value;
-        if self.values.len() < Self::MOST {
-            self.values.push(value);
-            self.sent.push(now);
-        } else {
-            self.values[self.next] = value;
-            self.sent[self.next] = now;
+        self.newest = Some(value);
+        if self.passed.len() == Self::MOST {
+            self.passed.pop_front();
         }
-        self.next = (self.next + 1) % Self::MOST;
+        self.passed.push_back((value, now));
     }
 
-    /// The time since the packet with the echoed value passed.
-    pub(super) fn since(&self, echo: u32, now: Instant) -> Option<Duration> {
-        let oldest = if self.values.len() < Self::MOST { 0 } else { self.next };
-        let place = |nth: usize| (oldest + nth) % Self::MOST;
-        let age = |nth: usize| self.newest.wrapping_sub(self.values[place(nth)]);
-        let wanted = self.newest.wrapping_sub(echo);
-        let (mut low, mut high) = (0, self.values.len());
-        if high == 0 || age(0) < wanted {
-            return None; // as mostly if the round trip is long
+    /// The time since the packet with the echoed value passed; none if that is not known, or longer than it has been. A
+    /// further echo of the same value or of an older one can only take longer, so these are forgotten.
+    pub(super) fn since(&mut self, echo: u32, now: Instant) -> Option<Duration> {
+        let newest = self.newest?;
+        let age = |value: u32| newest.wrapping_sub(value);
+        if self.passed.front().is_none_or(|(value, _)| age(*value) < age(echo)) {
+            return None; // as mostly, if the value has been echoed or the round trip is long
         }
-        while low < high {
-            let middle = low.midpoint(high);
-            (low, high) = if age(middle) > wanted { (middle + 1, high) } else { (low, middle) };
+        let place = self.passed.iter().position(|(value, _)| age(*value) <= age(echo))?;
+        if self.passed[place].0 != echo {
+            return None;
         }
-        let is_found = low < self.values.len() && age(low) == wanted;
-        is_found.then(|| now.since(self.sent[place(low)]))
+        let sent = self.passed[place].1;
+        (0..=place).for_each(|_| _ = self.passed.pop_front());
+        Some(now.since(sent))
     }
 }
