@@ -122,6 +122,7 @@ struct Kernel {
     isn: Option<u32>,
     /// Its timestamp clock minus that of the script.
     clock_offset: Option<u32>,
+    /// No quick ACKs, or those of the script's variant.
     delays_acks: bool,
 }
 
@@ -146,7 +147,7 @@ impl Kernel {
             listens: false,
             isn: None,
             clock_offset: None,
-            delays_acks: false,
+            delays_acks: script.variant == "linux",
         })
     }
 
@@ -224,7 +225,8 @@ impl Kernel {
         relative
     }
 
-    /// Acknowledges as later in a connection: at the beginning the kernel acknowledges every segment at once.
+    /// Acknowledges as later in a connection: at the beginning the kernel acknowledges every segment at once. So does the
+    /// variant `linux`.
     fn delay_acks(&mut self) {
         let is_open = self.info().is_some_and(|info| info.tcpi_state == ESTABLISHED);
         if let Some(socket) = self.socket.as_ref().filter(|_| is_open && !self.delays_acks) {

@@ -40,7 +40,7 @@ pub(crate) use self::timeout::TimerVerdict;
 use self::withhold::Withholder;
 use crate::config::Config;
 use crate::experiment::Features;
-use crate::facts::{Context, Phase, SendState, Window};
+use crate::facts::{Context, Phase, RoundTrip, SendState, Window};
 use crate::scoreboard::{Cause, Scoreboard, SegId};
 use crate::seams::{Pacing, SenderPlugins};
 use crate::seq::Offset;
@@ -270,6 +270,7 @@ impl Sender {
         self.state.snd_wnd = agreed.wnd;
         self.state.max_snd_wnd = agreed.wnd;
         self.state.recover = Offset::SYN;
+        self.state.handshake = agreed.rtt.map(|rtt| RoundTrip { at: now, rtt });
         self.min_rtt = agreed.rtt;
         self.round_end = Offset::DATA;
         self.wl = agreed.wl;

@@ -5,10 +5,12 @@
 //!   for a duplicate, and for a segment that closes the last gap.
 //! - 2, quick ACKs: the first 16 segments of a connection, and 16 segments after a duplicate (observed), are
 //!   acknowledged one by one, but no more than half the receive window in this way. So is each segment that lets the
-//!   window grow ([`super::receive_buffer`]).
+//!   window grow ([`super::receive_buffer`]). If the very first segment arrives out of order, there are no other quick
+//!   ACKs at the start: it lets the window grow, and its ACK ends them (observed).
 //! - 3, delayed ACKs: otherwise an ACK waits for a smoothed estimate of the time between segments, at least 40 ms. The
-//!   upper limit is the round-trip time, but between 40 and 200 ms (observed: 40 ms in bulk transfers). The timer has the
-//!   ticks of the kernel (`linux/ticks.rs`).
+//!   upper limit is the round-trip time, but between 40 and 200 ms (observed: 40 ms in bulk transfers). The estimate is of
+//!   segments in order, and it is 40 ms again when quick ACKs end. The timer has the ticks of the kernel
+//!   (`linux/ticks.rs`).
 //! - 4, compressed SACKs (`tcp_comp_sack_*` in `ip-sysctl`): while there is a gap, the first three ACKs for each
 //!   RCV.NXT are sent at once. Later ones wait for a twentieth of the round-trip time, at most 1 ms, or until 44
 //!   segments have arrived. If a segment extends neither of the two blocks that changed last, an ACK that is delayed is
@@ -108,7 +110,7 @@ impl Acks {
         self.quick = self.quick.max(half.min(self.config.quick));
     }
 
-    /// Rule 3: updates the time between segments.
+    /// Rule 3: updates the time between segments that arrive in order.
     fn note_arrival(&mut self, rx: &RxFacts<'_>) {
         let min = self.config.min_delay;
         let since = rx.now.since(self.last_data);
@@ -168,11 +170,16 @@ impl AckPolicy for Acks {
             return AckAction::Now;
         }
         self.follows = false;
-        self.note_arrival(rx);
+        let in_order = matches!(rx.arrival, Arrival::InOrder | Arrival::FillsGap);
+        if in_order {
+            self.note_arrival(rx);
+        } else if self.delay.is_none() {
+            self.last_data = rx.now; // the first gap is not a pause of the sender
+        }
         if rx.buffer_grew {
             self.quick |= 1;
         }
-        if matches!(rx.arrival, Arrival::InOrder | Arrival::FillsGap) {
+        if in_order {
             self.unacknowledged += rx.end.since(rx.start);
         }
         let closes = rx.arrival == Arrival::FillsGap && !rx.gaps;
@@ -188,6 +195,9 @@ impl AckPolicy for Acks {
     fn on_ack_sent(&mut self) {
         self.unacknowledged = Bytes::ZERO;
         self.compressed = u32::from(std::mem::take(&mut self.follows));
+        if self.quick == 1 {
+            self.delay = Some(self.config.min_delay);
+        }
         self.quick = self.quick.saturating_sub(1);
     }
 }

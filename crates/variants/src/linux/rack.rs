@@ -20,6 +20,15 @@
 //! - 9: a partial ACK whose timestamp belongs to an original transmission marks nothing lost while retransmissions are
 //!   in flight.
 //! - 10: a duplicate ACK that PAWS rejects is read if it is at most 1.2 RTO late, unless it opens the window.
+//! - 11: an ACK marks segments lost only if something has been delivered since the last look that is not ambiguous (rule
+//!   4, and step 2 of RFC 8985 §6.2), or if it undoes a reduction. If it advances SND.UNA and marks nothing, the
+//!   retransmission timer replaces the reordering timer.
+//! - 12: a partial ACK whose timestamp belongs to an original transmission shows reordering, also if it undoes the
+//!   reduction ([`super::undo`]).
+//! - 13: a segment that was marked lost is not looked at again before it is retransmitted, even if an undo removes the
+//!   mark: then only the retransmission timer finds it (observed). Departure: this holds for the 256 lowest such
+//!   segments, so that the work for each ACK is bounded.
+//! - 14: the RTT of the handshake is a sample of the minimum RTT, often the lowest, because a SYN is small.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
@@ -85,6 +94,8 @@ impl Part<dyn LossDetector> for Config {
             reordering_seen: false,
             reo_timer: Instant::NEVER,
             may_begin: false,
+            advanced: false,
+            undone_partly: false,
             first: FirstRetransmission::default(),
             probe: Probe { pto: Instant::NEVER, end_seq: None, is_retrans: false },
             config: self.clone(),
@@ -138,6 +149,11 @@ impl Steps {
     }
 }
 
+/// In recovery, the ACK does not end it.
+fn is_partial(cx: &Context<'_>) -> bool {
+    cx.snd.phase == Phase::Recovery && cx.snd.snd_una < cx.snd.recover
+}
+
 #[derive(Debug)]
 struct Probe {
     /// When the probe timeout expires.
@@ -159,18 +175,26 @@ struct Rack {
     reo_timer: Instant,
     /// An episode has just ended: segments that are still marked lost begin the next.
     may_begin: bool,
+    /// Rule 11: there is a reason to look for losses.
+    advanced: bool,
+    /// The current ACK is partial, and undoes the reduction.
+    undone_partly: bool,
     first: FirstRetransmission,
     probe: Probe,
 }
 
 impl Rack {
-    /// Rules 3 and 4.
+    /// Rules 3, 4 and 14.
     fn update_latest(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        if let (None, Some(handshake)) = (self.min_rtt.get(), cx.snd.handshake) {
+            self.min_rtt.update(handshake.at, handshake.rtt);
+        }
         let first = cx.board.first();
         let (sacked, acked) = (ack.newly.iter().filter(|id| **id >= first), ack.newly.iter().filter(|id| **id < first));
         // The kernel reads the SACK blocks before the cumulative field.
         for &id in sacked.chain(acked) {
             if let Some(record) = cx.board.get(id).filter(|record| !self.is_ambiguous(cx, ack, id, record)) {
+                self.advanced = true;
                 self.overtaking.rtt = cx.now.since(record.last_sent);
                 self.overtaking.deliver(id, record);
             }
@@ -187,8 +211,8 @@ impl Rack {
         record.transmissions > 1 && ((covered && answers_earlier) || too_early)
     }
 
-    /// Rule 2.
-    fn adapt_steps(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+    /// Rules 2 and 12.
+    fn adapt_steps(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, answers_original: bool) {
         if let Some(dsack) = &ack.dsack {
             let of_probe = self.probe.end_seq == Some(dsack.right);
             self.steps.on_dsack(duplicated(cx, dsack), self.reordering_seen && !of_probe);
@@ -196,7 +220,7 @@ impl Rack {
                 self.steps.persist = (self.steps.persist + 1).min(self.config.persist);
             }
         }
-        self.reordering_seen |= self.answers_original(cx, ack) || lowest_overtaken(cx, ack, self.highest).is_some();
+        self.reordering_seen |= answers_original || lowest_overtaken(cx, ack, self.highest).is_some();
         self.highest = self.highest.max(ack.highest);
         let newest = ack.newly.iter().filter_map(|id| cx.board.get(*id)).map(|record| record.last_sent).max();
         if let Some(sent) = newest {
@@ -206,8 +230,7 @@ impl Rack {
 
     /// A partial ACK whose timestamp belongs to an original transmission.
     fn answers_original(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
-        let partial = cx.snd.phase == Phase::Recovery && ack.advances() && cx.snd.snd_una < cx.snd.recover;
-        partial && self.first.is_later_than(ack)
+        (self.undone_partly || is_partial(cx)) && ack.advances() && self.first.is_later_than(ack)
     }
 
     /// Rule 1.
@@ -221,8 +244,10 @@ impl Rack {
     }
 
     fn detect_loss(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        self.advanced = false;
         let patience = self.overtaking.rtt + self.reo_wnd(cx);
         let overdue = self.overtaking.judge(cx, patience, verdicts);
+        self.overtaking.set_aside(verdicts.marked()); // rule 13
         self.reo_timer = expiry(cx.now, if overdue.is_set() { overdue + self.config.slack } else { overdue });
         if cx.snd.phase == Phase::Loss {
             let again = verdicts.marked().find(|id| cx.board.get(*id).is_some_and(Record::is_retransmitted));
@@ -276,14 +301,19 @@ impl Rack {
 
 impl LossDetector for Rack {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
+        let answers_original = self.answers_original(cx, ack);
+        self.undone_partly = false;
         self.first.on_ack(cx);
+        self.overtaking.retire(cx.board.first());
         self.update_latest(cx, ack);
-        self.adapt_steps(cx, ack);
+        self.adapt_steps(cx, ack, answers_original);
         self.begin_next_episode(cx, verdicts);
         // Rule 9: while retransmissions are in flight, such an ACK neither undoes a reduction nor marks segments lost.
-        let waits = self.answers_original(cx, ack) && cx.board.retransmitted().segments > Segments::ZERO;
-        if !waits {
+        let waits = answers_original && cx.board.retransmitted().segments > Segments::ZERO;
+        if self.advanced && !waits {
             self.detect_loss(cx, verdicts);
+        } else if ack.advances() {
+            self.reo_timer = Instant::NEVER; // rule 11
         }
         self.process_probe_ack(ack, verdicts);
         if ack.advances() || !ack.newly.is_empty() {
@@ -318,6 +348,7 @@ impl LossDetector for Rack {
     fn on_sent(&mut self, cx: &Context<'_>, id: SegId, cause: Cause) {
         let again = cx.board.get(id).is_some_and(|record| record.transmissions > 1);
         self.steps.retransmitted += u64::from(again);
+        self.overtaking.take_back(id);
         if again && !matches!(cause, Cause::Probe | Cause::WindowProbe) {
             self.first.note(cx.now);
         }
@@ -354,6 +385,8 @@ impl Plugin for Rack {
                 self.may_begin = true;
             }
             Turn::Spurious(_) => {
+                self.undone_partly = is_partial(cx);
+                self.advanced = true; // rule 11
                 self.steps.undone = true;
                 self.overtaking.look_again();
                 self.may_begin = true;

@@ -1,6 +1,8 @@
 //! The deliveries that RACK keeps track of (RFC 8985 §6.2): the delivered segment that was sent last, and the segments
 //! sent before it that are still open.
 
+use std::collections::BTreeSet;
+
 use reknit_tcp::facts::Context;
 use reknit_tcp::scoreboard::{Record, SegId};
 use reknit_tcp::seams::{Verdicts, Why};
@@ -20,6 +22,9 @@ impl Transmission {
     }
 }
 
+/// Each ACK may have to skip all segments that are set aside.
+const MOST_SET_ASIDE: usize = 256;
+
 /// The last of the open segments that were sent before `latest`.
 #[derive(Clone, Copy, Debug)]
 enum Suspects {
@@ -36,13 +41,15 @@ enum Suspects {
 pub(crate) struct Overtaking {
     latest: Option<Transmission>,
     suspects_until: Suspects,
+    /// Segments that are not judged, although they may be open.
+    set_aside: BTreeSet<SegId>,
     /// `RACK.rtt`.
     pub(crate) rtt: Duration,
 }
 
 impl Default for Overtaking {
     fn default() -> Overtaking {
-        Overtaking { latest: None, suspects_until: Suspects::None, rtt: Duration::ZERO }
+        Overtaking { latest: None, suspects_until: Suspects::None, set_aside: BTreeSet::new(), rtt: Duration::ZERO }
     }
 }
 
@@ -60,11 +67,38 @@ impl Overtaking {
         self.suspects_until = Suspects::Unknown;
     }
 
+    /// Do not judge these, or only the lowest of them if they are too many.
+    pub(crate) fn set_aside(&mut self, ids: impl Iterator<Item = SegId>) {
+        for id in ids {
+            self.set_aside.insert(id);
+            if self.set_aside.len() > MOST_SET_ASIDE {
+                self.set_aside.pop_last();
+            }
+        }
+    }
+
+    /// `id` was retransmitted: it is judged again.
+    pub(crate) fn take_back(&mut self, id: SegId) {
+        self.set_aside.remove(&id);
+    }
+
+    /// Segments below `first` have been acknowledged.
+    pub(crate) fn retire(&mut self, first: SegId) {
+        while self.set_aside.first().is_some_and(|id| *id < first) {
+            self.set_aside.pop_first();
+        }
+    }
+
+    /// The open segments that are judged, in the order of their last transmissions.
+    fn judged<'a>(&self, cx: &Context<'a>) -> impl Iterator<Item = (SegId, &'a Record)> {
+        cx.board.in_send_order().filter(|(id, _)| !self.set_aside.contains(id))
+    }
+
     /// §6.2 step 5: segments sent before the latest delivered one, and at least `patience` ago, are lost. Returns when
     /// to check again: when the last of the others is overdue.
     pub(crate) fn judge(&mut self, cx: &Context<'_>, patience: Duration, verdicts: &mut Verdicts) -> Instant {
         let Some(latest) = self.latest else { return Instant::NEVER };
-        for (id, record) in cx.board.in_send_order() {
+        for (id, record) in self.judged(cx) {
             if Transmission::of(record) >= latest || record.last_sent + patience > cx.now {
                 break;
             }
@@ -79,21 +113,22 @@ impl Overtaking {
 
     /// The open segment that was sent last of those sent before `latest`.
     fn newest_suspect<'a>(&mut self, cx: &Context<'a>, latest: Transmission) -> Option<&'a Record> {
-        let is_suspect = |r: &Record| r.is_open() && Transmission::of(r) < latest;
+        let is_earlier = |r: &Record| r.is_open() && Transmission::of(r) < latest;
+        let is_suspect = |id: SegId| !self.set_aside.contains(&id) && cx.board.get(id).is_some_and(is_earlier);
         let known = match self.suspects_until {
             Suspects::None => return None,
             Suspects::Unknown => None,
-            Suspects::UpTo(id) if cx.board.get(id).is_some_and(is_suspect) => Some(id),
+            Suspects::UpTo(id) if is_suspect(id) => Some(id),
             Suspects::UpTo(id) => match cx.board.newest_open_before(id) {
                 None => {
                     self.suspects_until = Suspects::None;
                     return None;
                 }
                 // A segment that has been retransmitted meanwhile is in another place.
-                before => before.filter(|id| cx.board.get(*id).is_some_and(is_suspect)),
+                before => before.filter(|id| is_suspect(*id)),
             },
         };
-        let scan = || cx.board.in_send_order().take_while(|(_, r)| is_suspect(r)).last().map(|(id, _)| id);
+        let scan = || self.judged(cx).take_while(|(_, r)| is_earlier(r)).last().map(|(id, _)| id);
         let newest = known.or_else(scan);
         self.suspects_until = newest.map_or(Suspects::None, Suspects::UpTo);
         cx.board.get(newest?)

@@ -26,6 +26,13 @@ impl MinRtt {
         self.rtt
     }
 
+    /// The handshake gives the first sample, as in Linux.
+    fn begin(&mut self, cx: &Context<'_>) {
+        if let (None, Some(handshake)) = (self.rtt, cx.snd.handshake) {
+            self.update(handshake.at, Some(handshake.rtt));
+        }
+    }
+
     /// True if the minimum is older than the window.
     fn update(&mut self, now: Instant, rtt: Option<Duration>) -> bool {
         let expired = self.rtt.is_some() && now > self.stamp + MIN_RTT_WINDOW;
@@ -42,6 +49,7 @@ impl MinRtt {
 impl Bbr {
     /// `BBRUpdateRTprop` and `BBRCheckProbeRTT`. Returns the new cwnd if ProbeRTT ends.
     pub(super) fn update_min_rtt(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, sample: &Sample) -> Option<Segments> {
+        self.min_rtt.begin(cx);
         let expired = self.min_rtt.update(cx.now, ack.rtt);
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.save_cwnd(cx);
