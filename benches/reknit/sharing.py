@@ -61,7 +61,7 @@ def measure(rate: int, delay: int, queue: int, count: int, red: str) -> tuple[fl
 # One of twenty segments of the first two flows is up to 100 ms late.
 HALF = """path = "path.toml"
 duration = "60 s"
-seeds = 6
+seeds = 24
 [[flows]]
 name = "first"
 count = 2
