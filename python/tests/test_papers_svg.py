@@ -33,9 +33,13 @@ def test_the_drawing_is_the_same() -> None:
 
 
 def test_pictures_are_packed() -> None:
-    """Unpacked, they are the figures; packed, they are the same every time and need no escapes."""
+    """Unpacked, they are the figures and tables; packed, they are the same every time and need no escapes."""
     pictures = _svg.Pictures()
-    assert [pictures.add(SVG), pictures.add("<svg/>")] == [0, 1]
+    assert [pictures.add(SVG), pictures.add("<svg/>"), pictures.add_table([["x", "1"], ["y", "2"]])] == [0, 1, 2]
     assert re.fullmatch(r"[A-Za-z0-9+/=]+", pictures.packed())
     assert pictures.packed() == pictures.packed()
-    assert json.loads(gzip.decompress(base64.b64decode(pictures.packed()))) == [_svg.compact(SVG), "<svg/>"]
+    assert json.loads(gzip.decompress(base64.b64decode(pictures.packed()))) == [
+        _svg.compact(SVG),
+        "<svg/>",
+        "x\t1\ny\t2",
+    ]

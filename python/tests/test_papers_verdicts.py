@@ -103,10 +103,10 @@ def test_missed_numbers_are_counted_by_their_reason() -> None:
     read = replace(missed, numbers={"other": True, "third": False})
     beyond = replace(missed, claim=replace(exact, out_of_reach=True))
     assert _scores.interpreted([verdict(CLAIM, STEADY), read, beyond, beyond, missed]) == (
-        "Of the 4 published numbers that are missed or undecided, 1 are met under an interpretation, 2 cannot be met "
-        "by any value of what the papers leave open and 1 are unexplained."
+        "Of the 4 published numbers that are missed or undecided, 1 is met under an interpretation, 2 cannot be met "
+        "by any value of what the papers leave open and 1 is unexplained."
     )
-    assert _scores.interpreted([read]).endswith("1 are met under an interpretation.")
+    assert _scores.interpreted([read]).endswith("1 is met under an interpretation.")
     assert "under one interpretation" in _scores.interpreted([missed], were_run=False)
 
 

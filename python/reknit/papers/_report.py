@@ -36,7 +36,7 @@ class Block:
     result: Result
     figures: list[tuple[int, str]]
     verdicts: list[Verdict]
-    table: list[list[str]]
+    table: int | None
     units: list[tuple[str, bool]]
     curves: str
     ran: list[str]
@@ -189,9 +189,12 @@ def _concerns(claim: Claim, results: Mapping[str, Result]) -> bool:
 
 
 def _is_shown(name: str, verdicts: Sequence[Verdict]) -> bool:
-    """Return whether an experiment has its own place: other interpretations only if they change an outcome."""
+    """Return whether an experiment has its own place.
+
+    Other interpretations have one only if they change an outcome, and not for figures of the same runs.
+    """
     id, _, reading = name.partition("@")
-    mine = (verdict for verdict in verdicts if id in verdict.claim.experiments)
+    mine = (verdict for verdict in verdicts if id in verdict.claim.named)
     return not reading or any(reading in verdict.readings or reading in verdict.numbers for verdict in mine)
 
 
@@ -200,6 +203,7 @@ def _block(
 ) -> Block:
     id, _, reading = name.partition("@")
     experiment, result = lab.experiments[id], results[name]
+    values = _numbers(result)
     mine = [] if reading else [verdict for verdict in verdicts if id in verdict.claim.experiments]
     others = [] if reading else [f"{id}@{other}" for other in experiment.readings]
     return Block(
@@ -208,7 +212,7 @@ def _block(
         result,
         [(pictures.add(figure.svg(result)), _alternative(experiment, figure.title)) for figure in result.figures],
         mine,
-        _numbers(result),
+        pictures.add_table(values) if values else None,
         [(_sentence(unit.statement), result.units[unit.name]) for unit in lab.units if unit.name in result.units],
         _curves(result),
         extents(lab, name),

@@ -75,13 +75,17 @@ def interpreted(verdicts: Iterable[Verdict], *, were_run: bool = True) -> str:
     beyond = sum(verdict.claim.out_of_reach for verdict in rest)
     mostly = sum(not verdict.claim.out_of_reach and (verdict.number_share or 0) >= 0.5 for verdict in rest)
     told = [
-        f"{len(read)} are met under an interpretation",
-        *([f"{mostly} are met in most resamples of the seeds"] if mostly else []),
+        f"{_are(len(read))} met under an interpretation",
+        *([f"{_are(mostly)} met in most resamples of the seeds"] if mostly else []),
         *([f"{beyond} cannot be met by any value of what the papers leave open"] if beyond else []),
-        *([f"{left} are unexplained"] if (left := len(rest) - beyond - mostly) else []),
+        *([f"{_are(left)} unexplained"] if (left := len(rest) - beyond - mostly) else []),
     ]
     listed = ", ".join(told[:-1]) + " and " * (len(told) > 1) + told[-1]
     return f"Of the {len(other)} published numbers that are missed or undecided, {listed}."
+
+
+def _are(count: int) -> str:
+    return f"{count} is" if count == 1 else f"{count} are"
 
 
 def by_paper(verdicts: Sequence[Verdict], papers: Iterable[str]) -> Mapping[str, Scores]:

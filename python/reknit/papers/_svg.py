@@ -1,4 +1,4 @@
-"""Figures within a page: a report has hundreds, so each is written as short as possible."""
+"""Figures and tables within a page: a report has hundreds, so each is written as short as possible."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import re
+from collections.abc import Sequence
 
 _ATTRIBUTE = re.compile(r"=\"[^\"]*\"")
 _NUMBER = re.compile(r"-?\d+\.\d+")
@@ -38,10 +39,10 @@ def _tenths(number: re.Match[str]) -> str:
 
 
 class Pictures:
-    """The figures of a page: one compressed block, which the page's script unpacks."""
+    """The figures and tables of a page: one compressed block, which the page's script unpacks."""
 
     def __init__(self) -> None:
-        """Start without figures."""
+        """Start without figures and tables."""
         self._all: list[str] = []
 
     def add(self, svg: str) -> int:
@@ -49,7 +50,12 @@ class Pictures:
         self._all.append(compact(svg))
         return len(self._all) - 1
 
+    def add_table(self, rows: Sequence[Sequence[str]]) -> int:
+        """Add a table, as lines of cells that are separated by tabs; returns its number."""
+        self._all.append("\n".join("\t".join(row) for row in rows))
+        return len(self._all) - 1
+
     def packed(self) -> str:
-        """Pack all figures: a JSON list, compressed with gzip, in base 64."""
+        """Pack all figures and tables: a JSON list, compressed with gzip, in base 64."""
         text = json.dumps(self._all, ensure_ascii=False).encode()
         return base64.b64encode(gzip.compress(text, 9, mtime=0)).decode()

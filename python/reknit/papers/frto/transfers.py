@@ -48,6 +48,7 @@ SHORT_DELAY = {
     "short-delay": "the receiver delays ACKs by at most 40 ms instead of 200; packets are 82 ms apart, so each is "
     "acknowledged. Timestamps take 12 of the 256 bytes of a segment instead of making it longer"
 }
+DECIMAL = {"decimal": "a transfer of 100 KB has 100,000 bytes instead of 102,400"}
 RFC6675_SHORT_DELAY = {
     "rfc6675-short-delay": "as rfc6675, and the receiver delays ACKs by at most 40 ms instead of 200, so each packet "
     "is acknowledged"
@@ -58,7 +59,7 @@ Ways = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 def scenario(ways: Ways, header: int, reading: str | None) -> dict[str, Any]:
     """Make one transfer."""
-    transfer = {"kind": "transfer", "size": "102400 B"}
+    transfer = {"kind": "transfer", "size": "100000 B" if reading in DECIMAL else "102400 B"}
     made = path(*ways, header=header, payload=_payload(header, reading), **TCP.get(reading or "", {}))
     return {"path": made, "flows": [{"name": "transfer", "workload": transfer}]}
 
@@ -122,7 +123,7 @@ def _boxes(published: Mapping[str, tuple[float, float, float]]) -> list[Boxes]:
     "exponentially distributed time of 3.5 s on average.",
     packets=81e3,
     quick=True,
-    readings=READINGS | SHORT_DELAY,
+    readings=READINGS | SHORT_DELAY | DECIMAL,
 )
 def sudden_delays(lab: Lab) -> Result:
     """Run all variants with stalls."""

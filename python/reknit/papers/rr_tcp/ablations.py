@@ -68,7 +68,6 @@ def bounded(label: str, windows: float, **dup_thresh: Any) -> Variant:  # noqa: 
     readings={
         "small-windows": "windows of up to 25 packets, two of which fill the link as one of 50 does in the paper's "
         "other experiments",
-        "short-queues": "queues of 5 packets instead of 100",
     },
 )
 def fairness(lab: Lab) -> Result:
@@ -102,5 +101,5 @@ def _shared(share: float, reading: str | None) -> dict[str, Any]:
         {"name": "A", "variant": "sack", "workload": "bulk"},
         {"name": "B", "start": "100 ms", "workload": "bulk"},
     ]
-    window, queue = 25 if reading == "small-windows" else 200, 5 if reading == "short-queues" else 100
-    return {**dumbbell(0.05, late, window=window, queue=queue), "flows": flows}
+    window = 25 if reading == "small-windows" else 200
+    return {**dumbbell(0.05, late, window=window, queue=100), "flows": flows}

@@ -24,6 +24,17 @@ async function unpack() {
   for (const image of document.querySelectorAll("img[data-picture]")) {
     image.src = "data:image/svg+xml," + encodeURIComponent(pictures[image.dataset.picture]);
   }
+  for (const table of document.querySelectorAll("table[data-values]")) {
+    pictures[table.dataset.values].split("\n").forEach((line, row) => fill(table.insertRow(), line.split("\t"), row));
+  }
+}
+function fill(into, cells, row) {
+  cells.forEach((text, column) => {
+    const cell = document.createElement(column < 2 ? "th" : "td");
+    if (column < 2) cell.scope = row ? "row" : "col";
+    cell.textContent = text;
+    into.append(cell);
+  });
 }
 unpack();
 document.querySelectorAll('a[href^="#name-"]').forEach((link) =>
