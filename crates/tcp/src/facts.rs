@@ -30,15 +30,6 @@ pub struct Window {
     pub ssthresh: Bytes,
 }
 
-/// A measured round trip.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RoundTrip {
-    /// When it ended.
-    pub at: Instant,
-    /// How long it took.
-    pub rtt: Duration,
-}
-
 /// The state variables of the sending side, with their RFC names.
 #[derive(Clone, Debug)]
 pub struct SendState {
@@ -78,8 +69,8 @@ pub struct SendState {
     pub postponed_until: Instant,
     /// Until this time neither the window nor the timeout changes, whatever happens.
     pub frozen_until: Instant,
-    /// The round trip of the handshake; none if a SYN was retransmitted.
-    pub handshake: Option<RoundTrip>,
+    /// The RTT of the handshake. The largest duration if a SYN was retransmitted.
+    pub handshake_rtt: Duration,
     /// Smoothed round-trip time (RFC 6298); none before the first sample.
     pub srtt: Option<Duration>,
     /// The retransmission timeout, clamped, without back-off.
@@ -123,7 +114,7 @@ impl SendState {
             flight_before_disorder: Bytes::ZERO,
             postponed_until: Instant::ZERO,
             frozen_until: Instant::ZERO,
-            handshake: None,
+            handshake_rtt: Duration::MAX,
             srtt: None,
             rto: config.initial_rto,
             rto_expires: Instant::NEVER,

@@ -40,7 +40,7 @@ pub(crate) use self::timeout::TimerVerdict;
 use self::withhold::Withholder;
 use crate::config::Config;
 use crate::experiment::Features;
-use crate::facts::{Context, Phase, RoundTrip, SendState, Window};
+use crate::facts::{Context, Phase, SendState, Window};
 use crate::scoreboard::{Cause, Scoreboard, SegId};
 use crate::seams::{Pacing, SenderPlugins};
 use crate::seq::Offset;
@@ -95,7 +95,8 @@ enum Burst {
     Done,
     /// The detector's probe was sent as the first.
     Begun,
-    /// The burst limit holds some segments back; they are sent with the next ACK or timer, or at [`Sender::resumes`].
+    /// The burst limit holds some segments back; they are sent with the next ACK or timer, or when the pacer
+    /// says so.
     HeldBack,
 }
 
@@ -132,8 +133,6 @@ pub(crate) struct Sender {
     /// New data goes before retransmissions in the answer to the current ACK.
     new_first: bool,
     burst: Burst,
-    /// When segments that are held back are sent if no ACK comes before.
-    resumes: Instant,
     /// Nothing is sent before this time.
     gate: Instant,
     /// SND.NXT when the window was last full.
@@ -219,7 +218,6 @@ impl Sender {
             forced: false,
             new_first: false,
             burst: Burst::Done,
-            resumes: Instant::NEVER,
             gate: Instant::ZERO,
             full_until: Offset::SYN,
             ecn_recover: Offset::SYN,
@@ -270,7 +268,7 @@ impl Sender {
         self.state.snd_wnd = agreed.wnd;
         self.state.max_snd_wnd = agreed.wnd;
         self.state.recover = Offset::SYN;
-        self.state.handshake = agreed.rtt.map(|rtt| RoundTrip { at: now, rtt });
+        self.state.handshake_rtt = agreed.rtt.unwrap_or(Duration::MAX);
         self.min_rtt = agreed.rtt;
         self.round_end = Offset::DATA;
         self.wl = agreed.wl;

@@ -35,6 +35,12 @@ impl Pacer {
         self.at == now && self.left > Bytes::ZERO
     }
 
+    /// The next burst may be sent at `time`, although no rate is set.
+    pub(super) fn wait_until(&mut self, time: Instant) {
+        self.next = time;
+        self.waits = true;
+    }
+
     /// `len` bytes were sent, for the first time or `again`.
     fn on_sent(&mut self, now: Instant, len: Bytes, again: bool, pacing: Pacing) {
         if !self.has_room(now) {

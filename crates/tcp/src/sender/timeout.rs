@@ -28,7 +28,6 @@ impl Sender {
             .min(detector)
             .min(self.gate_opens())
             .min(self.pacing_deadline())
-            .min(self.burst_resumes())
             .min(self.drain_expires())
             .min(self.backlog_due())
             .min(self.reneging_expires())
@@ -70,7 +69,7 @@ impl Sender {
             self.gate = Instant::ZERO;
             self.transmit(now);
         }
-        if self.pacing_deadline().min(self.burst_resumes()) <= now {
+        if self.pacing_deadline() <= now {
             self.transmit(now);
         }
         if self.state.rto_expires <= now && !self.detector_holds_rto() {

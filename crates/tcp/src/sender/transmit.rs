@@ -50,14 +50,10 @@ impl Sender {
         self.burst = Burst::HeldBack;
         let is_stalled = self.board.sacked().bytes <= self.board.pipe().bytes;
         let spreads = is_stalled && self.plugins.limited_transmit.spreads_bursts();
-        let round_trip = self.state.srtt.filter(|_| spreads);
-        let burst = Segments(burst).of(self.state.smss);
-        self.resumes = round_trip.map_or(Instant::NEVER, |rtt| now + Rate::of(self.state.cwnd, rtt).time_for(burst));
-    }
-
-    /// When segments that are held back are sent if no ACK comes before.
-    pub(super) fn burst_resumes(&self) -> Instant {
-        if self.burst == Burst::HeldBack && !self.is_quiet() { self.resumes } else { Instant::NEVER }
+        if let Some(srtt) = self.state.srtt.filter(|_| spreads) {
+            let burst = Segments(burst).of(self.state.smss);
+            self.pacer.wait_until(now + Rate::of(self.state.cwnd, srtt).time_for(burst));
+        }
     }
 
     /// The application has written, read or closed. The burst limit applies here too.

@@ -41,15 +41,15 @@ enum Suspects {
 pub(crate) struct Overtaking {
     latest: Option<Transmission>,
     suspects_until: Suspects,
-    /// Segments that are not judged, although they may be open.
-    set_aside: BTreeSet<SegId>,
+    /// Segments that are not judged, although they may be open. Most connections have none.
+    set_aside: Option<Box<BTreeSet<SegId>>>,
     /// `RACK.rtt`.
     pub(crate) rtt: Duration,
 }
 
 impl Default for Overtaking {
     fn default() -> Overtaking {
-        Overtaking { latest: None, suspects_until: Suspects::None, set_aside: BTreeSet::new(), rtt: Duration::ZERO }
+        Overtaking { latest: None, suspects_until: Suspects::None, set_aside: None, rtt: Duration::ZERO }
     }
 }
 
@@ -70,28 +70,39 @@ impl Overtaking {
     /// Do not judge these, or only the lowest of them if they are too many.
     pub(crate) fn set_aside(&mut self, ids: impl Iterator<Item = SegId>) {
         for id in ids {
-            self.set_aside.insert(id);
-            if self.set_aside.len() > MOST_SET_ASIDE {
-                self.set_aside.pop_last();
+            let set_aside = self.set_aside.get_or_insert_default();
+            set_aside.insert(id);
+            if set_aside.len() > MOST_SET_ASIDE {
+                set_aside.pop_last();
             }
         }
     }
 
     /// `id` was retransmitted: it is judged again.
     pub(crate) fn take_back(&mut self, id: SegId) {
-        self.set_aside.remove(&id);
+        if let Some(set_aside) = &mut self.set_aside {
+            set_aside.remove(&id);
+        }
     }
 
     /// Segments below `first` have been acknowledged.
     pub(crate) fn retire(&mut self, first: SegId) {
-        while self.set_aside.first().is_some_and(|id| *id < first) {
-            self.set_aside.pop_first();
+        let Some(set_aside) = &mut self.set_aside else { return };
+        while set_aside.first().is_some_and(|id| *id < first) {
+            set_aside.pop_first();
         }
+        if set_aside.is_empty() {
+            self.set_aside = None;
+        }
+    }
+
+    fn is_set_aside(&self, id: SegId) -> bool {
+        self.set_aside.as_ref().is_some_and(|set_aside| set_aside.contains(&id))
     }
 
     /// The open segments that are judged, in the order of their last transmissions.
     fn judged<'a>(&self, cx: &Context<'a>) -> impl Iterator<Item = (SegId, &'a Record)> {
-        cx.board.in_send_order().filter(|(id, _)| !self.set_aside.contains(id))
+        cx.board.in_send_order().filter(|(id, _)| !self.is_set_aside(*id))
     }
 
     /// §6.2 step 5: segments sent before the latest delivered one, and at least `patience` ago, are lost. Returns when
@@ -114,7 +125,7 @@ impl Overtaking {
     /// The open segment that was sent last of those sent before `latest`.
     fn newest_suspect<'a>(&mut self, cx: &Context<'a>, latest: Transmission) -> Option<&'a Record> {
         let is_earlier = |r: &Record| r.is_open() && Transmission::of(r) < latest;
-        let is_suspect = |id: SegId| !self.set_aside.contains(&id) && cx.board.get(id).is_some_and(is_earlier);
+        let is_suspect = |id: SegId| !self.is_set_aside(id) && cx.board.get(id).is_some_and(is_earlier);
         let known = match self.suspects_until {
             Suspects::None => return None,
             Suspects::Unknown => None,

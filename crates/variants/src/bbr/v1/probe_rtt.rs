@@ -26,10 +26,10 @@ impl MinRtt {
         self.rtt
     }
 
-    /// The handshake gives the first sample, as in Linux.
-    fn begin(&mut self, cx: &Context<'_>) {
-        if let (None, Some(handshake)) = (self.rtt, cx.snd.handshake) {
-            self.update(handshake.at, Some(handshake.rtt));
+    /// The handshake gives the first sample, as in Linux. It ended when the first segment was sent.
+    fn begin(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
+        if self.rtt.is_none() && cx.snd.handshake_rtt < Duration::MAX {
+            self.update(cx.now - ack.rtt.unwrap_or_default(), Some(cx.snd.handshake_rtt));
         }
     }
 
@@ -49,7 +49,7 @@ impl MinRtt {
 impl Bbr {
     /// `BBRUpdateRTprop` and `BBRCheckProbeRTT`. Returns the new cwnd if ProbeRTT ends.
     pub(super) fn update_min_rtt(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, sample: &Sample) -> Option<Segments> {
-        self.min_rtt.begin(cx);
+        self.min_rtt.begin(cx, ack);
         let expired = self.min_rtt.update(cx.now, ack.rtt);
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.save_cwnd(cx);
