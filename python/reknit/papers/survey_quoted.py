@@ -9,7 +9,7 @@ from reknit.papers._labels import changed
 from reknit.papers.rr_tcp._network import delayed, dumbbell, normal
 from reknit.papers.survey import MEASURED_S, READINGS, WARM_UP_S, fluttering, paper, sweep_as_read
 
-TAUS: list[Point] = [1.0, 1.5, 2.0]
+TAUS = [1.0, 1.5, 2.0]
 FEW_LATE = {
     "few-late": "2 % of packets are late, by N(200 x, 200 x / 3) ms, where x is tau, in the network of Fig. 17 of the "
     "RR-TCP paper: 4 Mbit/s, 50 ms, and windows of at most 50 packets. The survey does not describe the network of the "
@@ -32,15 +32,16 @@ QUOTED_THRESHOLDS = ("sack", "sack_t2", "sack_t4", "sack_t2_wait20")
 def leung_ma_against_others(lab: Lab) -> Result:
     """Sweep tau for both intervals of route changes."""
     labels = ["ba_inc", "ba_avg", "ba_ewma", "ba_timedel", "ba_timeinc", "rr", "leungma"]
-    slow: list[Point] = [f"{tau:g} at 250 ms" for tau in TAUS]
-    at = {**{tau: (50, tau) for tau in TAUS}, **dict(zip(slow, [(250, tau) for tau in TAUS], strict=True))}
+    slow = [f"{tau:g} at 250 ms" for tau in TAUS]
+    at: dict[Point, tuple[float, float]] = {tau: (50, tau) for tau in TAUS}
+    at |= {name: (250, tau) for name, tau in zip(slow, TAUS, strict=True)}
 
     def scenario(point: Point) -> dict[str, object]:
         delta_ms, tau = at[point]
         few = dumbbell(0.05, delayed(0.02, normal(0.2 * tau, 0.2 * tau / 3))) if lab.reading == "few-late" else {}
         return {**fluttering(lab, delta_ms)(tau), **few}
 
-    points = [*TAUS, *slow]
+    points: list[Point] = [*TAUS, *slow]
 
     def sweep(curves: Curves) -> Result:
         return lab.sweep(scenario, points, curves, duration_s=WARM_UP_S + MEASURED_S, seeds=30, keep=points)
