@@ -166,6 +166,11 @@ pub trait LossDetector: Plugin {
         false
     }
 
+    /// True if nothing may be retransmitted before the next ACK or timer, only new data sent.
+    fn holds_retransmissions(&self) -> bool {
+        false
+    }
+
     /// True if the retransmission timeout that just fired means that `id` is lost too. RFC 6298 §5.4 mentions only the
     /// first segment; classic TCP marks everything lost.
     fn lost_at_timeout(&self, _cx: &Context<'_>, _id: SegId) -> bool {

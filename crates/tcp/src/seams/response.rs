@@ -243,6 +243,8 @@ pub struct Batch {
     pub least: Segments,
     /// With more room than this, the question is asked again for the rest.
     pub most: Segments,
+    /// The last segment has PSH, if there are two or more.
+    pub push: bool,
 }
 
 /// Why disorder ended.

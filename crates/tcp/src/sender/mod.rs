@@ -57,6 +57,8 @@ pub(crate) struct Outgoing {
     /// When the timestamp option says they were sent.
     pub(crate) stamped: Instant,
     pub(crate) cause: Cause,
+    /// The last segment of a batch has PSH.
+    pub(crate) push: bool,
 }
 
 /// What the handshake has negotiated.
@@ -166,6 +168,8 @@ pub(crate) struct Sender {
     last_activity: Instant,
     /// Segments of the current batch that are still to be sent.
     batch_left: u32,
+    /// The last segment of the current batch has PSH.
+    batch_pushes: bool,
     /// When the peer last made progress, or when data was first sent after an idle time.
     pub(crate) last_progress: Instant,
     /// What the application had written at some time, and when: it must be acknowledged within `drain_timeout`.
@@ -238,6 +242,7 @@ impl Sender {
             reneging: Reneging::NEVER,
             last_activity: now,
             batch_left: 0,
+            batch_pushes: false,
             last_progress: now,
             drain: (Offset::SYN, Instant::NEVER),
             last_blocks: Vec::new(),

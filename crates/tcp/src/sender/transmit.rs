@@ -122,7 +122,8 @@ impl Sender {
         {
             return self.send_if_room(now, new);
         }
-        if let Some(id) = self.board.lowest_to_retransmit() {
+        let holds = self.plugins.loss_detector.holds_retransmissions();
+        if let Some(id) = self.board.lowest_to_retransmit().filter(|_| !holds) {
             if !forced && !self.has_room_to_retransmit(now, id) {
                 return Err(Stop::NoRoom);
             }
@@ -147,10 +148,17 @@ impl Sender {
     }
 
     fn send_if_room(&mut self, now: Instant, new: NewData) -> Result<(), Stop> {
+        let continues_batch = self.batch_left > 0;
         if !self.has_room_for_new(now, new) || self.waits_for_batch(now) {
             return Err(Stop::NoRoom);
         }
         self.send_new(now, new);
+        if continues_batch
+            && self.batch_pushes
+            && let [.., before, last] = &mut self.outbox[..]
+        {
+            (before.push, last.push) = (false, true);
+        }
         Ok(())
     }
 
@@ -242,17 +250,19 @@ impl Sender {
             return false;
         }
         let unsent = self.end().since(self.state.snd_nxt);
-        if self.by_model || unsent <= self.state.smss {
+        if unsent <= self.state.smss {
             return false;
         }
         let since = now.since(self.last_activity);
         let Some(batch) = self.plugins.limited_transmit.batch(&context!(self, now), since) else { return false };
         let in_window = (self.state.snd_una + self.state.snd_wnd).since(self.state.snd_nxt);
         let room = (self.state.cwnd - self.board.pipe().bytes).min(in_window);
-        if room < batch.least.of(self.state.smss) {
+        if room < batch.least.of(self.state.smss) && !self.by_model {
             return true;
         }
-        self.batch_left = batch.most.0.saturating_sub(1);
+        let quantum = self.pacing.map(|pacing| (pacing.quantum.0 / self.state.smss.0) as u32);
+        self.batch_left = quantum.unwrap_or(batch.most.0).saturating_sub(1);
+        self.batch_pushes = batch.push;
         false
     }
 
@@ -299,7 +309,7 @@ impl Sender {
         if withheld {
             self.withhold(id);
         } else {
-            self.outbox.push(Outgoing { start, len: new.len, again: false, stamped: now, cause });
+            self.outbox.push(Outgoing { start, len: new.len, again: false, stamped: now, cause, push: false });
         }
     }
 
@@ -330,7 +340,7 @@ impl Sender {
         while start < end {
             let rest = end.since(start);
             let len = if rest <= self.state.smss + Bytes(1) { rest } else { self.state.smss };
-            self.outbox.push(Outgoing { start, len: len.0 as u32, again: true, stamped, cause });
+            self.outbox.push(Outgoing { start, len: len.0 as u32, again: true, stamped, cause, push: false });
             start += len;
         }
     }

@@ -144,7 +144,14 @@ impl Sender {
         let stamped = self.stamp_again(now, withheld_at);
         self.board.release(id, now);
         let Some(record) = self.board.get(id) else { return };
-        self.outbox.push(Outgoing { start: record.start, len: record.len, again: false, stamped, cause: Cause::New });
+        self.outbox.push(Outgoing {
+            start: record.start,
+            len: record.len,
+            again: false,
+            stamped,
+            cause: Cause::New,
+            push: false,
+        });
         if let Some(sampler) = &mut self.sampler {
             sampler.on_sent(now, id, &self.board);
         }

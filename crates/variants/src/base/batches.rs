@@ -4,7 +4,8 @@
 //! `tcp_pacing_ca_ratio`). With room for fewer, and for less than a third of the window (`tcp_tso_win_divisor`), nothing
 //! is sent until the next ACK; but not in recovery, if the last transmission is a millisecond ago, or if the first
 //! segment in flight was sent less than half a round trip ago (observed: where ACKs are less than a millisecond apart,
-//! every second one of them lets two segments be sent).
+//! every second one of them lets two segments be sent). The last segment has PSH, so that the receiver does not wait for
+//! more to join to it.
 
 use reknit_tcp::facts::{Context, Phase};
 use reknit_tcp::seams::Batch;
@@ -28,13 +29,11 @@ fn batch_size(cx: &Context<'_>, srtt: Duration) -> u64 {
 /// How many segments leave together; `since` is the time since the last transmission.
 pub(crate) fn of_linux(cx: &Context<'_>, since: Duration) -> Option<Batch> {
     let srtt = cx.snd.srtt?;
-    let head = cx.board.get(cx.board.first())?;
-    if matches!(cx.snd.phase, Phase::Recovery | Phase::Loss) {
-        return None;
-    }
     let most = batch_size(cx, srtt);
-    let at_once = since > RECENT || cx.now.since(head.last_sent) < srtt / 2;
+    let head = cx.board.get(cx.board.first());
+    let in_episode = matches!(cx.snd.phase, Phase::Recovery | Phase::Loss);
+    let at_once = in_episode || since > RECENT || head.is_none_or(|head| cx.now.since(head.last_sent) < srtt / 2);
     let third = cx.snd.cwnd.0 / cx.snd.smss.0 / 3;
-    let least = if at_once { 1 } else { most.min(third).max(1) };
-    Some(Batch { least: Segments(least as u32), most: Segments(most as u32) })
+    let least = if at_once { 0 } else { most.min(third).max(1) };
+    Some(Batch { least: Segments(least as u32), most: Segments(most as u32), push: true })
 }

@@ -251,6 +251,7 @@ impl LimitedTransmit for Pairs {
     fn batch(&self, cx: &Context<'_>, since: Duration) -> Option<Batch> {
         let calm = cx.snd.srtt? * CALM;
         let in_order = self.late.is_none_or(|late| cx.now.since(late) > calm);
-        (in_order && cx.snd.phase != Phase::Disorder).then(|| batches::of_linux(cx, since)).flatten()
+        let batch = (in_order && cx.snd.phase != Phase::Disorder).then(|| batches::of_linux(cx, since)).flatten()?;
+        Some(Batch { push: false, ..batch })
     }
 }

@@ -18,7 +18,7 @@
 //! - 7: the probe timeout is 2 SRTT plus 2 ms, or plus 200 ms if a single segment is in flight.
 //! - 8: at a timeout, segments are overdue without a reordering window.
 //! - 9: a partial ACK whose timestamp belongs to an original transmission marks nothing lost while retransmissions are
-//!   in flight.
+//!   in flight, and retransmits nothing: only new data is sent (observed).
 //! - 10: a duplicate ACK that PAWS rejects is read if it is at most 1.2 RTO late, unless it opens the window.
 //! - 11: an ACK marks segments lost only if something has been delivered since the last look that is not ambiguous (rule
 //!   4, and step 2 of RFC 8985 §6.2), or if it undoes a reduction. If it advances SND.UNA and marks nothing, the
@@ -94,6 +94,7 @@ impl Part<dyn LossDetector> for Config {
             reordering_seen: false,
             reo_timer: Instant::NEVER,
             may_begin: false,
+            waits: false,
             advanced: false,
             undone_partly: false,
             first: FirstRetransmission::default(),
@@ -175,6 +176,8 @@ struct Rack {
     reo_timer: Instant,
     /// An episode has just ended: segments that are still marked lost begin the next.
     may_begin: bool,
+    /// Rule 9: the last ACK lets only new data be sent.
+    waits: bool,
     /// Rule 11: there is a reason to look for losses.
     advanced: bool,
     /// The current ACK is partial, and undoes the reduction.
@@ -309,8 +312,8 @@ impl LossDetector for Rack {
         self.adapt_steps(cx, ack, answers_original);
         self.begin_next_episode(cx, verdicts);
         // Rule 9: while retransmissions are in flight, such an ACK neither undoes a reduction nor marks segments lost.
-        let waits = answers_original && cx.board.retransmitted().segments > Segments::ZERO;
-        if self.advanced && !waits {
+        self.waits = answers_original && cx.board.retransmitted().segments > Segments::ZERO;
+        if self.advanced && !self.waits {
             self.detect_loss(cx, verdicts);
         } else if ack.advances() {
             self.reo_timer = Instant::NEVER; // rule 11
@@ -322,6 +325,7 @@ impl LossDetector for Rack {
     }
 
     fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        self.waits = false;
         if self.probe.pto <= cx.now {
             self.probe.pto = Instant::NEVER;
             if self.probe.end_seq.is_none() {
@@ -338,6 +342,11 @@ impl LossDetector for Rack {
     /// Rule 10.
     fn late_acks(&self) -> LateAcks {
         LateAcks::Duplicates
+    }
+
+    /// Rule 9.
+    fn holds_retransmissions(&self) -> bool {
+        self.waits
     }
 
     /// Rule 5.
@@ -371,6 +380,7 @@ impl LossDetector for Rack {
 
 impl Plugin for Rack {
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+        self.waits = false;
         match turn {
             Turn::EnterRecovery => {
                 self.end_probe();
