@@ -7,7 +7,7 @@ use super::{Connection, State};
 use crate::config::Config;
 use crate::experiment::{Experiment, Features};
 use crate::facts::TIMESTAMP_TICK;
-use crate::segment::{Flags, Options, Segment, Timestamps};
+use crate::segment::{Flags, Options, Segment, TIMESTAMPS_LEN, Timestamps};
 use crate::sender::Agreed;
 use crate::seq::{Offset, SeqNum};
 
@@ -105,7 +105,7 @@ impl Connection {
             ..Options::default()
         };
         let ack = if answering { self.receiver.rcv_nxt().to_wire(self.receiver.irs()) } else { SeqNum(0) };
-        let window = self.receiver.announce_on_syn();
+        let window = self.receiver.announce_on_syn(self.expected_len(answering));
         self.out.push_back(Segment { seq: self.identity.isn, ack, window, flags, options, ..Segment::default() });
         if !self.handshake.first_sent.is_set() {
             self.handshake.first_sent = now;
@@ -189,6 +189,13 @@ impl Connection {
         }
     }
 
+    /// How much data a segment of the peer can have. Before its SYN has arrived, it is not known whether it will send
+    /// timestamps.
+    fn expected_len(&self, answering: bool) -> Bytes {
+        let options = if answering && self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
+        Bytes(u64::from(self.config.mss).saturating_sub(options as u64))
+    }
+
     /// The SYN was answered before the connection existed.
     pub(super) fn take_answered_syn(&mut self, now: Instant, syn: &Segment) {
         self.take_peers_syn(now, syn);
@@ -197,7 +204,7 @@ impl Connection {
         self.handshake.ambiguous = true;
         self.handshake.first_sent = now;
         self.handshake.expires = now + self.config.initial_rto;
-        self.receiver.announce_on_syn();
+        self.receiver.announce_on_syn(self.expected_len(true));
         self.last_ack_sent = self.receiver.rcv_nxt();
     }
 

@@ -361,6 +361,7 @@ impl Connection {
             start,
             end,
             fin: segment.flags.has(Flags::FIN),
+            push: segment.flags.has(Flags::PSH),
             timestamp: segment.options.timestamps.map(|t| t.val).filter(|_| self.handshake.timestamps),
             experiment: &segment.options.experiment,
             rtt: self.receiver_rtt,

@@ -165,7 +165,7 @@ impl Connection {
 
     /// The application has read `n` bytes of [`Connection::readable`].
     pub fn read(&mut self, now: Instant, n: Bytes) {
-        if self.receiver.on_read(n) && self.is_synchronised() {
+        if self.receiver.on_read(now, n, self.receiver_rtt) && self.is_synchronised() {
             self.receiver.owe_now();
             self.flush(now);
         }

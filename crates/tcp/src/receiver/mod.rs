@@ -11,7 +11,7 @@ use self::reassembly::Reassembly;
 use self::sack::SackMemory;
 use crate::config::Config;
 use crate::experiment::Experiment;
-use crate::seams::{AckAction, Arrival, Disclosure, ReceiverPlugins, RxFacts, Space, TimedAck};
+use crate::seams::{AckAction, Arrival, Disclosure, Reading, ReceiverPlugins, RxFacts, Space, TimedAck};
 use crate::segment::SackBlocks;
 use crate::seq::{Offset, SeqNum};
 use crate::stats::ReceiveStats;
@@ -42,6 +42,7 @@ pub(crate) struct Arrived<'a> {
     pub(crate) end: Offset,
     /// The last byte of the sequence range is a FIN.
     pub(crate) fin: bool,
+    pub(crate) push: bool,
     pub(crate) timestamp: Option<u32>,
     pub(crate) experiment: &'a Experiment,
     /// The smoothed round-trip time so far.
@@ -94,6 +95,8 @@ pub(crate) struct Receiver {
     reads_at_once: bool,
     /// The part of the receive buffer that is used.
     buffer: Bytes,
+    /// The most that the window may be.
+    largest_window: Bytes,
     /// Right edge of the announced window; it never moves back.
     announced: Offset,
     shift: u8,
@@ -105,9 +108,9 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn new(config: Arc<Config>, plugins: ReceiverPlugins) -> Receiver {
-        let size = config.receive_buffer_size();
         Receiver {
-            buffer: plugins.receive_buffers.iter().map(|buffer| buffer.initial()).fold(size, Bytes::min),
+            buffer: config.receive_buffer_size(),
+            largest_window: Bytes::MAX,
             plugins,
             reassembly: Reassembly::new(Offset::SYN, most_blocks(&config)),
             sack: SackMemory::default(),
@@ -182,7 +185,7 @@ impl Receiver {
 
     /// Processes a segment's bytes. Returns the part of the payload to keep.
     pub(crate) fn on_data(&mut self, arrived: &Arrived<'_>) -> Option<Delivery> {
-        let Arrived { now, start, end, fin, timestamp, experiment, rtt } = *arrived;
+        let Arrived { now, start, end, fin, push, timestamp, experiment, rtt } = *arrived;
         self.stats.segments += 1;
         let before = self.rcv_nxt();
         let had_gaps = self.reassembly.has_gaps();
@@ -196,9 +199,6 @@ impl Receiver {
             within = start;
             (Arrival::OutOfOrder, 0)
         };
-        if self.reads_at_once {
-            self.read += self.readable();
-        }
         self.largest = self.largest.max(end.since(start));
         let mut rx = RxFacts {
             now,
@@ -212,9 +212,9 @@ impl Receiver {
             held: self.reassembly.held(),
             gaps: self.reassembly.has_gaps(),
             newer_blocks,
-            // A longer segment is several that the device has joined.
-            rmss: self.largest.min(Bytes(u64::from(self.config.mss))),
+            rmss: self.rmss(),
             fin,
+            push,
             window: self.announced.since(self.rcv_nxt()),
             buffer_grew: false,
             timestamp,
@@ -224,6 +224,7 @@ impl Receiver {
         };
         if let Some(space) = self.plugins.space(&rx) {
             self.buffer = space.size.min(self.config.receive_buffer_size());
+            self.largest_window = space.window;
             rx.buffer_grew = space.grew;
         }
         for support in &mut self.plugins.header_support {
@@ -231,6 +232,9 @@ impl Receiver {
         }
         let action = self.plugins.ack_policy.on_data(&rx);
         self.owe(action, arrival);
+        if self.reads_at_once && self.take(now, self.readable(), rtt) {
+            self.owe(AckAction::Now, Arrival::InOrder);
+        }
         let first = start.max(before);
         let last = self.fin.map_or(within, |fin| within.min(fin));
         (last > first).then(|| Delivery {
@@ -391,10 +395,30 @@ impl Receiver {
     /// The window field for a segment that acknowledges `ack`, scaled. The right edge only moves forward, and only by a
     /// useful amount (silly window avoidance, RFC 9293 §3.8.6.2.2).
     pub(crate) fn announce(&mut self, ack: Offset) -> u16 {
-        if self.opening() >= self.useful_opening() {
-            self.announced = self.announced.max(self.allowed_edge());
+        let rounds_up = self.rounds_up();
+        let edge = self.allowed_edge();
+        let is_wide = rounds_up && edge.since(self.rcv_nxt()) >= Bytes(self.buffer().0 / 2);
+        if is_wide || self.opening() >= self.useful_opening() {
+            self.announced = self.announced.max(edge);
+        }
+        if rounds_up {
+            self.round_up(ack);
         }
         self.window_field(ack)
+    }
+
+    fn rounds_up(&self) -> bool {
+        self.shift > 0 && self.plugins.receive_buffers.iter().any(|buffer| buffer.rounds_up())
+    }
+
+    /// Moves the right edge to the end of a unit of the window scale, unless the receive buffer has no room for it.
+    fn round_up(&mut self, ack: Offset) {
+        let unit = 1 << self.shift;
+        let edge = ack + Bytes(self.announced.since(ack).0.next_multiple_of(unit));
+        let end = self.read + self.config.receive_buffer_size().min(self.limit);
+        if edge <= end.min(self.allowed_edge() + Bytes(unit)) {
+            self.announced = self.announced.max(edge);
+        }
     }
 
     /// The window field that announces nothing new.
@@ -421,8 +445,10 @@ impl Receiver {
         }
     }
 
-    /// The window of a SYN, which is never scaled (RFC 7323 §2.2).
-    pub(crate) fn announce_on_syn(&mut self) -> u16 {
+    /// The window of a SYN, which is never scaled (RFC 7323 §2.2). The peer's segments will have up to `mss` bytes of data.
+    pub(crate) fn announce_on_syn(&mut self, mss: Bytes) -> u16 {
+        let windows = self.plugins.receive_buffers.iter_mut().map(|buffer| buffer.initial(mss));
+        self.buffer = windows.fold(self.config.receive_buffer_size(), Bytes::min);
         let field = self.buffer().0.min(u64::from(u16::MAX));
         self.announced = self.announced.max(self.rcv_nxt() + Bytes(field));
         field as u16
@@ -433,12 +459,40 @@ impl Receiver {
         self.reads_at_once = true;
     }
 
-    /// The application has read `n` bytes. True if the peer should get a window update.
-    pub(crate) fn on_read(&mut self, n: Bytes) -> bool {
-        self.read += n.min(self.readable());
-        let half = Bytes(self.buffer().0 / 2);
+    /// The application has read `n` bytes. True if an ACK must be sent, or the peer should get a window update.
+    pub(crate) fn on_read(&mut self, now: Instant, n: Bytes, rtt: Option<Duration>) -> bool {
+        let is_due = self.take(now, n, rtt);
+        let half = Bytes(self.buffer().min(self.largest_window).0 / 2);
         let worth_telling = half.min(Bytes(u64::from(self.config.mss)) * 2);
-        self.announced.since(self.rcv_nxt()) < half && self.opening() >= worth_telling
+        is_due || (self.announced.since(self.rcv_nxt()) < half && self.opening() >= worth_telling)
+    }
+
+    /// True if the ACK policy wants an ACK.
+    fn take(&mut self, now: Instant, n: Bytes, rtt: Option<Duration>) -> bool {
+        let n = n.min(self.readable());
+        if n == Bytes::ZERO {
+            return false;
+        }
+        self.read += n;
+        let reading = Reading {
+            now,
+            read: self.read,
+            left: self.readable(),
+            held: self.reassembly.held(),
+            above_gap: self.reassembly.highest().since(self.rcv_nxt()),
+            rmss: self.rmss(),
+            rtt,
+        };
+        let sizes = self.plugins.receive_buffers.iter_mut().filter_map(|buffer| buffer.on_read(&reading));
+        if let Some(size) = sizes.min() {
+            self.buffer = size.min(self.config.receive_buffer_size());
+        }
+        self.plugins.ack_policy.on_read(&reading)
+    }
+
+    /// A longer segment is several that the device has joined.
+    fn rmss(&self) -> Bytes {
+        self.largest.min(Bytes(u64::from(self.config.mss)))
     }
 
     /// How far the right edge could move.
@@ -448,11 +502,11 @@ impl Receiver {
 
     fn allowed_edge(&self) -> Offset {
         let field_limit = Bytes(u64::from(u16::MAX) << self.shift);
-        (self.read + self.buffer()).min(self.rcv_nxt() + field_limit)
+        (self.read + self.buffer()).min(self.rcv_nxt() + field_limit.min(self.largest_window))
     }
 
     fn useful_opening(&self) -> Bytes {
-        Bytes(u64::from(self.config.mss)).min(Bytes(self.buffer().0 / 2))
+        Bytes(u64::from(self.config.mss)).min(Bytes(self.buffer().min(self.largest_window).0 / 2))
     }
 
     /// The part of the receive buffer that the window shows.

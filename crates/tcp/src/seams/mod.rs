@@ -18,7 +18,7 @@ pub use self::memory::Memory;
 pub(crate) use self::plugin::PluginSet;
 pub use self::plugin::{Plugin, Plugins, ReceiverPlugins, SenderPlugins, ShownName};
 pub use self::receiver::{
-    AckAction, AckPolicy, Arrival, Disclosure, HeaderSupport, ReceiveBuffer, RxFacts, Space, TimedAck,
+    AckAction, AckPolicy, Arrival, Disclosure, HeaderSupport, Reading, ReceiveBuffer, RxFacts, Space, TimedAck,
 };
 pub use self::response::{
     AfterTimeout, Batch, CongestionControl, DisorderEnd, FastRecovery, LimitedTransmit, LossMarks, LossResponse,

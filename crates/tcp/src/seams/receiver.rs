@@ -38,7 +38,7 @@ pub struct RxFacts<'a> {
     pub rcv_nxt: Offset,
     /// One past the highest byte received.
     pub highest: Offset,
-    /// The application has read up to this position.
+    /// The application has read up to this position. The segment itself has not been read.
     pub read: Offset,
     /// Bytes that have arrived above the first gap.
     pub held: Bytes,
@@ -50,6 +50,8 @@ pub struct RxFacts<'a> {
     pub rmss: Bytes,
     /// True if it carries a FIN.
     pub fin: bool,
+    /// True if PSH is set.
+    pub push: bool,
     /// How much more the peer may send.
     pub window: Bytes,
     /// True if this segment has enlarged the part of the buffer that is used ([`Space::grew`]).
@@ -105,6 +107,11 @@ pub trait AckPolicy: Plugin {
     /// A segment with data or a FIN arrived.
     fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction;
 
+    /// The application has read. True if that is acknowledged at once.
+    fn on_read(&mut self, _reading: &Reading) -> bool {
+        false
+    }
+
     /// Everything that may be disclosed has been acknowledged.
     fn on_ack_sent(&mut self);
 
@@ -128,20 +135,53 @@ pub trait AckPolicy: Plugin {
 /// The part of the receive buffer that is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Space {
-    /// Its size: the window that is announced if the application has read everything.
+    /// Its size: it holds what the application has not read, and the window.
     pub size: Bytes,
+    /// The most that the window may be, even if there is more space.
+    pub window: Bytes,
     /// True if a segment has enlarged it. The ACK policy may want to tell the peer.
     pub grew: bool,
 }
 
+/// The application has read some data.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// The time.
+    pub now: Instant,
+    /// It has now read up to this position.
+    pub read: Offset,
+    /// Bytes that it could read now.
+    pub left: Bytes,
+    /// Bytes that have arrived above the first gap.
+    pub held: Bytes,
+    /// From the next byte expected to the highest received.
+    pub above_gap: Bytes,
+    /// The longest segment so far.
+    pub rmss: Bytes,
+    /// The round-trip time as the receiver measures it.
+    pub rtt: Option<Duration>,
+}
+
 /// How much of the receive buffer is used. Without a plug-in, it is the whole buffer.
 pub trait ReceiveBuffer: Plugin {
-    /// The size at the beginning of a connection.
-    fn initial(&self) -> Bytes;
+    /// The window of a SYN; the peer's segments will have up to `mss` bytes of data. Called again if another SYN is
+    /// sent.
+    fn initial(&mut self, mss: Bytes) -> Bytes;
 
     /// A segment with data or a FIN arrived. Returns what is used from now on. The right edge of the window never moves
     /// back, even if this is less than before.
     fn on_data(&mut self, rx: &RxFacts<'_>) -> Space;
+
+    /// The application has read. Returns the size from now on, if it changes.
+    fn on_read(&mut self, _reading: &Reading) -> Option<Bytes> {
+        None
+    }
+
+    /// True if the window is announced in units of the window scale, rounded up, and opens by any amount as long as half
+    /// of the space is free. Otherwise it is rounded down, and opens by a segment or more.
+    fn rounds_up(&self) -> bool {
+        false
+    }
 }
 
 /// Fields beyond the standard options. Used only if the peer has offered the same features.

@@ -2,7 +2,8 @@
 //!
 //! **Rules.**
 //! - 1 (RFC 5681 §4.2): an ACK is sent at once when more than one full segment has arrived in order since the last ACK,
-//!   for a duplicate, and for a segment that closes the last gap.
+//!   for a duplicate, and for a segment that closes the last gap. A segment with PSH in order is acknowledged as soon
+//!   as the application has read everything (observed).
 //! - 2, quick ACKs: the first 16 segments of a connection, and 16 segments after a duplicate (observed), are
 //!   acknowledged one by one, but no more than half the receive window in this way. So is each segment that lets the
 //!   window grow ([`super::receive_buffer`]). If the very first segment arrives out of order, there are no other quick
@@ -18,7 +19,7 @@
 //!
 //! **Departure.** The ACK that is sent first already reports the new segment, and the delayed one repeats it.
 
-use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Plugin, RxFacts};
+use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Plugin, Reading, RxFacts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Duration, Instant};
 use schemars::JsonSchema;
@@ -74,6 +75,7 @@ impl Part<dyn AckPolicy> for Config {
             duplicates_of: Offset::SYN,
             compressed: 0,
             follows: false,
+            pushed: false,
         })
     }
 }
@@ -101,6 +103,8 @@ struct Acks {
     compressed: u32,
     /// A compressed ACK follows the one that is sent now.
     follows: bool,
+    /// A segment with PSH has arrived in order since the last ACK.
+    pushed: bool,
 }
 
 impl Acks {
@@ -183,6 +187,7 @@ impl AckPolicy for Acks {
             self.unacknowledged += rx.end.since(rx.start);
         }
         let closes = rx.arrival == Arrival::FillsGap && !rx.gaps;
+        self.pushed |= in_order && rx.push;
         if closes || self.unacknowledged > rx.rmss || self.quick > 0 {
             AckAction::Now
         } else if rx.gaps {
@@ -192,7 +197,13 @@ impl AckPolicy for Acks {
         }
     }
 
+    /// Rule 1.
+    fn on_read(&mut self, reading: &Reading) -> bool {
+        self.pushed && reading.left == Bytes::ZERO && reading.held == Bytes::ZERO
+    }
+
     fn on_ack_sent(&mut self) {
+        self.pushed = false;
         self.unacknowledged = Bytes::ZERO;
         self.compressed = u32::from(std::mem::take(&mut self.follows));
         if self.quick == 1 {

@@ -2,7 +2,7 @@
 //! Symposium, 2001) of a buffer that counts memory, not data (`ip-sysctl`: `tcp_rmem`, `tcp_moderate_rcvbuf`).
 //!
 //! **Rules.** The numbers were observed in windows announced by Linux 6.18.
-//! - 1: a connection starts with half of `tcp_rmem[1]` (128 KiB). Once a segment has shown how much memory its data needs,
+//! - 1: a connection starts with half of `tcp_rmem[1]` (128 KiB), less what is not a whole segment. Once a segment has shown how much memory its data needs,
 //!   the space for data is that share of the buffer.
 //! - 2: each segment with data, in order or not, lets the window grow by two segments, as long as the space is not used
 //!   up by the window and by data that has arrived and was not read. Such a segment is acknowledged at once
@@ -10,13 +10,14 @@
 //! - 3: once per round trip, if the application has read more than in any round trip before, the space becomes enough for
 //!   the round trip after the next: twice what was read, and twice as much again for each factor by which the amount has
 //!   grown. Data that waits above a gap comes on top.
-//! - 4: the window is at most the space less the data that waits above a gap. Its right edge never moves back (RFC 9293
-//!   §3.8.6).
+//! - 4: the window is at most the space less the data that waits above a gap or was not read. Its right edge never moves
+//!   back (RFC 9293 §3.8.6).
+//! - 5: whole units of the window scale are announced, rounded up.
 //!
-//! **Departures.** The kernel announces whole units of the window scale, rounded up. When a gap is filled, the kernel
-//! acknowledges before the application reads, and announces the rest of the window with the next ACK.
+//! **Departure.** When a gap is filled, the kernel acknowledges before the application reads, and announces the rest of the
+//! window with the next ACK. The simulated application reads first.
 
-use reknit_tcp::seams::{Plugin, ReceiveBuffer, RxFacts, Space};
+use reknit_tcp::seams::{Plugin, Reading, ReceiveBuffer, RxFacts, Space};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Instant};
 use schemars::JsonSchema;
@@ -34,14 +35,14 @@ pub struct Config {
     /// The initial size of the buffer (`tcp_rmem[1]`), in bytes of memory.
     #[schemars(range(min = 4096, max = 1_073_741_824))]
     pub initial: u64,
-    /// How much data fits into 256 bytes of memory. It depends on the network device.
-    #[schemars(range(min = 1, max = 256))]
-    pub data_share: u64,
+    /// The memory of a full segment, in bytes. It depends on the network device.
+    #[schemars(range(min = 256, max = 65_536))]
+    pub segment_memory: u64,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { initial: 131_072, data_share: 160 }
+        Config { initial: 131_072, segment_memory: 2304 }
     }
 }
 
@@ -52,19 +53,14 @@ impl Algorithm for Config {
 
 impl Part<dyn ReceiveBuffer> for Config {
     fn build(&self) -> Box<dyn ReceiveBuffer> {
-        Box::new(Buffer {
-            window: self.initial / 2,
-            space: self.initial * self.data_share / 256,
-            most: 0,
-            round: None,
-            read: Offset::DATA,
-        })
+        Box::new(Buffer { window: self.initial / 2, config: self.clone(), space: 0, most: 0, round: None })
     }
 }
 
 /// Sizes in bytes of data.
 #[derive(Debug)]
 struct Buffer {
+    config: Config,
     /// The window that may be announced (`rcv_ssthresh`).
     window: u64,
     /// How much data the buffer can hold (`window_clamp`).
@@ -73,21 +69,26 @@ struct Buffer {
     most: u64,
     /// When the current round trip began, and what had been read then.
     round: Option<(Instant, Offset)>,
-    /// What had been read before the current segment.
-    read: Offset,
 }
 
 impl Buffer {
+    /// Rule 1: how much data the buffer of the beginning can hold. The share of data is in 256ths, rounded down.
+    fn first_space(&self, rmss: Bytes) -> u64 {
+        let share = (rmss.0 * 256 / self.config.segment_memory).min(256);
+        self.config.initial * share / 256
+    }
+
     /// Rule 2. True if the window grows.
     fn grow_window(&mut self, rx: &RxFacts<'_>) -> bool {
-        let waiting = rx.rcv_nxt.since(self.read) + rx.held;
+        self.space = self.space.max(self.first_space(rx.rmss));
+        let waiting = rx.rcv_nxt.since(rx.read) + rx.held;
         let room = self.space.saturating_sub(waiting.0).saturating_sub(self.window);
         self.window += room.min(2 * rx.rmss.0);
         room > 0
     }
 
     /// Rule 3.
-    fn grow_space(&mut self, rx: &RxFacts<'_>) {
+    fn grow_space(&mut self, rx: &Reading) {
         let (began, from) = *self.round.get_or_insert((rx.now, Offset::DATA));
         if self.most == 0 {
             self.most = FIRST_ROUND * rx.rmss.0;
@@ -100,28 +101,36 @@ impl Buffer {
         if read <= self.most {
             return;
         }
-        let above_gap = rx.highest.since(rx.rcv_nxt).0;
         let growth = 2 * read * (read - self.most) / self.most;
         self.most = read;
-        self.space = self.space.max(2 * read + 2 * growth + above_gap);
+        self.space = self.space.max(2 * read + 2 * growth + rx.above_gap.0);
     }
 }
 
 impl Plugin for Buffer {}
 
 impl ReceiveBuffer for Buffer {
-    fn initial(&self) -> Bytes {
+    /// Rule 1.
+    fn initial(&mut self, mss: Bytes) -> Bytes {
+        let most = self.config.initial / 2;
+        self.window = most - most % mss.0.clamp(1, most.max(1));
         Bytes(self.window)
     }
 
     fn on_data(&mut self, rx: &RxFacts<'_>) -> Space {
         let grew = self.grow_window(rx);
-        if rx.read > self.read {
-            self.grow_space(rx);
-            self.read = rx.read;
-        }
         // Rule 4.
-        Space { size: Bytes(self.window.min(self.space.saturating_sub(rx.held.0))), grew }
+        Space { size: Bytes(self.space.saturating_sub(rx.held.0)), window: Bytes(self.window), grew }
+    }
+
+    fn on_read(&mut self, reading: &Reading) -> Option<Bytes> {
+        self.grow_space(reading);
+        Some(Bytes(self.space.saturating_sub(reading.held.0)))
+    }
+
+    /// Rule 5.
+    fn rounds_up(&self) -> bool {
+        true
     }
 }
 
@@ -135,6 +144,8 @@ mod tests {
     use super::*;
 
     const SMSS: u64 = 1448;
+    /// 45 segments.
+    const FIRST: u64 = 65_160;
 
     /// A receiver whose application reads at once, on a path with a round trip of 182 ms.
     struct Receiver {
@@ -145,7 +156,9 @@ mod tests {
 
     impl Receiver {
         fn new() -> Receiver {
-            Receiver { buffer: Config::default().build(), tcp: Tcp::default(), rcv_nxt: 0 }
+            let mut buffer = Config::default().build();
+            assert_eq!(buffer.initial(Bytes(SMSS)), Bytes(FIRST));
+            Receiver { buffer, tcp: Tcp::default(), rcv_nxt: 0 }
         }
 
         /// `n` segments arrive in order, one every 1.2 ms. Returns the size after each, and whether it grew.
@@ -155,6 +168,7 @@ mod tests {
 
         /// Segment `start`, counted from 0, arrives. If it is not the next one, `held` segments wait above the gap then.
         fn arrive(&mut self, at_us: u64, start: u64, held: u64) -> (u64, bool) {
+            let read = self.rcv_nxt;
             if held == 0 {
                 self.rcv_nxt += 1;
             }
@@ -167,12 +181,13 @@ mod tests {
                 end: at(start + 1),
                 rcv_nxt: at(self.rcv_nxt),
                 highest: at((start + 1).max(self.rcv_nxt)),
-                read: at(self.rcv_nxt),
+                read: at(read),
                 held: Bytes(held * SMSS),
                 gaps: held > 0,
                 newer_blocks: 0,
                 rmss: Bytes(SMSS),
                 fin: false,
+                push: false,
                 window: Bytes(65_535),
                 buffer_grew: false,
                 timestamp: None,
@@ -180,7 +195,18 @@ mod tests {
                 dropped: None,
                 rtt: Some(Duration::from_millis(182)),
             });
-            (space.size.0, space.grew)
+            if held == 0 {
+                self.buffer.on_read(&Reading {
+                    now: Instant::ZERO + Duration::from_micros(at_us),
+                    read: at(self.rcv_nxt),
+                    left: Bytes::ZERO,
+                    held: Bytes::ZERO,
+                    above_gap: Bytes::ZERO,
+                    rmss: Bytes(SMSS),
+                    rtt: Some(Duration::from_millis(182)),
+                });
+            }
+            (space.size.min(space.window).0, space.grew)
         }
     }
 
@@ -189,8 +215,8 @@ mod tests {
     fn the_window_grows_with_what_was_read_in_a_round_trip() {
         let mut receiver = Receiver::new();
         let first = receiver.in_order(184_000, 10);
-        assert_eq!(first[0], (65_536 + 2896, true));
-        assert_eq!(first[4], (65_536 + 5 * 2896, true));
+        assert_eq!(first[0], (FIRST + 2896, true));
+        assert_eq!(first[4], (FIRST + 5 * 2896, true));
         assert_eq!(first[5], (81_920 - SMSS, true));
         assert_eq!(first[6], (81_920 - SMSS, false));
         // 11 segments were read when the first round trip ends: one more than expected.
@@ -209,7 +235,7 @@ mod tests {
         receiver.in_order(184_000, 1);
         let steps: Vec<u64> = (1..=6).map(|held| receiver.arrive(190_000 + held, 1 + held, held).0).collect();
         // Six segments wait at the end.
-        assert_eq!(steps, [71_328, 74_224, 77_120, 76_128, 74_680, 73_232]);
+        assert_eq!(steps, [70_952, 73_848, 76_744, 76_128, 74_680, 73_232]);
     }
 
     #[test]

@@ -486,6 +486,7 @@ mod tests {
                 newer_blocks: 0,
                 rmss: Bytes(SMSS),
                 fin: false,
+                push: false,
                 window: Bytes(1 << 20),
                 buffer_grew: false,
                 timestamp: None,
