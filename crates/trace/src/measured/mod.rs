@@ -16,8 +16,12 @@ use reknit_units::{Duration, Instant, Rate};
 use crate::journey::{Departure, Outcome};
 use crate::{DirectionReport, Journey};
 
-/// Nanoseconds on the clock of the capture; differences may be negative, because the two ends' clocks differ.
+/// Nanoseconds since the capture's first time, or on the sender's clock; differences may be negative, because the two ends'
+/// clocks differ.
 type Nanos = i64;
+
+/// The longest time that counts, nine years. A damaged capture may have any time; sums of these do not overflow.
+const LONGEST: Nanos = 1 << 58;
 
 /// Headers of IPv4 and TCP, bytes, and those of the timestamps option.
 const HEADERS: u32 = 40;
@@ -109,7 +113,8 @@ impl MeasuredPath {
         let Some(round_trip) = &direction.round_trip else {
             return Err(format!("stream {} has no round trip: capture both directions", direction.stream));
         };
-        let round_trip = Duration::from_secs_f64(round_trip.least_ms / 1e3);
+        let longest = Duration::from_nanos(LONGEST.cast_unsigned());
+        let round_trip = Duration::from_secs_f64(round_trip.least_ms / 1e3).min(longest);
         let packets = travelled(direction, journeys);
         if packets.len() < LEAST_PACKETS {
             return Err(format!("stream {} has too few packets for a path", direction.stream));
@@ -175,7 +180,8 @@ fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<Travelled
     let has_timestamps = direction.options.timestamps != Some(false);
     let headers = HEADERS + if has_timestamps { TIMESTAMPS } else { 0 };
     let segment = (direction.segment() as u32).max(1);
-    let departures = departures(journeys);
+    let clock = Clock::of(journeys);
+    let departures = departures(journeys, clock);
     let mut packets = Vec::with_capacity(journeys.len());
     for (journey, sent) in journeys.iter().zip(departures) {
         let is_lost = journey.outcome == Outcome::Lost;
@@ -185,11 +191,11 @@ fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<Travelled
             left -= len;
             packets.push(Travelled {
                 sent,
-                arrived: arrival(journey).map(nanos),
+                arrived: arrival(journey).map(|at| clock.nanos(at)),
                 is_lost,
                 is_again: journey.is_again,
                 may_be_discarded: is_lost && has_timestamps && matches!(journey.sent, Departure::At(_)),
-                settled: nanos(journey.settled),
+                settled: clock.nanos(journey.settled),
                 size: len + headers,
                 len,
             });
@@ -207,14 +213,27 @@ fn arrival(journey: &Journey) -> Option<Instant> {
     }
 }
 
-fn nanos(at: Instant) -> Nanos {
-    at.as_nanos().cast_signed()
+/// The clock of the capture.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    first: Instant,
+}
+
+impl Clock {
+    fn of(journeys: &[Journey]) -> Clock {
+        Clock { first: journeys.iter().map(|journey| journey.settled).min().unwrap_or_default() }
+    }
+
+    fn nanos(self, at: Instant) -> Nanos {
+        let since = i128::from(at.as_nanos()) - i128::from(self.first.as_nanos());
+        since.clamp((-LONGEST).into(), LONGEST.into()) as Nanos
+    }
 }
 
 /// When each packet was sent. Timestamps count ticks of the sender's clock; without them, an original was sent before all
 /// later ones arrived.
-fn departures(journeys: &[Journey]) -> Vec<Nanos> {
-    let tick = tick(journeys).unwrap_or(1e6);
+fn departures(journeys: &[Journey], clock: Clock) -> Vec<Nanos> {
+    let tick = tick(journeys, clock).unwrap_or(1e6);
     let first_stamp = journeys.iter().find_map(|journey| match journey.sent {
         Departure::Stamp(stamp) => Some(stamp),
         _ => None,
@@ -222,12 +241,13 @@ fn departures(journeys: &[Journey]) -> Vec<Nanos> {
     let mut overtaken_at = Nanos::MAX;
     let mut sent: Vec<Option<Nanos>> = Vec::with_capacity(journeys.len());
     for journey in journeys.iter().rev() {
-        let arrived = arrival(journey).map_or(Nanos::MAX, nanos);
+        let arrived = arrival(journey).map_or(Nanos::MAX, |at| clock.nanos(at));
         overtaken_at = overtaken_at.min(arrived);
         sent.push(match (journey.sent, first_stamp) {
-            (Departure::At(at), _) => Some(nanos(at)),
+            (Departure::At(at), _) => Some(clock.nanos(at)),
             (Departure::Stamp(stamp), Some(first)) => {
-                Some((f64::from(stamp.wrapping_sub(first).cast_signed()) * tick) as Nanos)
+                let since = f64::from(stamp.wrapping_sub(first).cast_signed()) * tick;
+                Some((since as Nanos).clamp(-LONGEST, LONGEST))
             }
             _ if first_stamp.is_none() && overtaken_at < Nanos::MAX => Some(overtaken_at),
             _ => None,
@@ -243,11 +263,11 @@ fn departures(journeys: &[Journey]) -> Vec<Nanos> {
 }
 
 /// Nanoseconds between two ticks of the sender's timestamps; close to a usual value, it is that value.
-fn tick(journeys: &[Journey]) -> Option<f64> {
+fn tick(journeys: &[Journey], clock: Clock) -> Option<f64> {
     const USUAL: [f64; 5] = [1e3, 1e6, 4e6, 1e7, 1e8];
     let stamps = || {
         journeys.iter().filter_map(|journey| match (journey.sent, arrival(journey)) {
-            (Departure::Stamp(stamp), Some(at)) => Some((stamp, nanos(at))),
+            (Departure::Stamp(stamp), Some(at)) => Some((stamp, clock.nanos(at))),
             _ => None,
         })
     };
@@ -267,7 +287,7 @@ fn idle(packets: &[Travelled], journeys: &[Journey]) -> Option<f64> {
         let mut idle = 0;
         for packet in packets {
             idle += (packet.sent - busy_until).max(0);
-            busy_until = busy_until.max(packet.settled);
+            busy_until = busy_until.max(packet.sent).max(packet.settled);
         }
         idle as f64 / ((busy_until - first) as f64).max(1.0)
     })
