@@ -39,10 +39,22 @@ enum Format {
     Pcapng(Pcapng),
 }
 
+/// A record with a frame: its fields, and where its bytes are from the beginning of the buffer.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    at: Option<u64>,
+    interface: u32,
+    link: u16,
+    from: usize,
+    to: usize,
+    original_len: usize,
+    /// Bytes of the record.
+    len: usize,
+}
+
 /// What reading one record of a file gives.
 enum Next {
-    /// A frame: its fields, and where its bytes are from the beginning of the buffer. The record has `len` bytes.
-    Frame { at: Option<u64>, interface: u32, link: u16, from: usize, to: usize, original_len: usize, len: usize },
+    Frame(Record),
     /// A record without a frame.
     Other,
     /// The end of the file.
@@ -85,34 +97,42 @@ impl<'r> Frames<'r> {
     }
 
     /// The next frame; none at the end. [`Frames::damage`] then tells whether the capture ended properly.
+    #[inline]
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
-        if self.damage.is_some() {
-            return None;
-        }
         self.buffer.consume(std::mem::take(&mut self.used));
-        loop {
+        let available = match &self.format {
+            Format::Pcap(pcap) => pcap.available(self.buffer.bytes()),
+            Format::Pcapng(_) => None,
+        };
+        let record = if let Some(record) = available { record } else { self.read()? };
+        self.number += 1;
+        self.used = record.len;
+        let Record { at, interface, link, from, to, original_len, .. } = record;
+        let bytes = &self.buffer.bytes()[from..to];
+        Some(Frame { number: self.number, at, interface, link, bytes, original_len })
+    }
+
+    /// The next record with a frame.
+    #[inline(never)]
+    fn read(&mut self) -> Option<Record> {
+        while self.damage.is_none() {
             let next = match &mut self.format {
                 Format::Pcap(pcap) => pcap.next(&mut self.buffer),
                 Format::Pcapng(pcapng) => pcapng.next(&mut self.buffer),
             };
             match next {
-                Ok(Next::Frame { at, interface, link, from, to, original_len, len }) => {
-                    self.number += 1;
-                    self.used = len;
-                    let bytes = &self.buffer.bytes()[from..to];
-                    return Some(Frame { number: self.number, at, interface, link, bytes, original_len });
-                }
+                Ok(Next::Frame(record)) => return Some(record),
                 Ok(Next::Other) => {}
                 Ok(Next::End) => return None,
-                Ok(Next::Damaged(message)) => return self.stop(message),
-                Err(error) => return self.stop(error.to_string()),
+                Ok(Next::Damaged(message)) => self.stop(message),
+                Err(error) => self.stop(error.to_string()),
             }
         }
+        None
     }
 
-    fn stop(&mut self, message: String) -> Option<Frame<'_>> {
+    fn stop(&mut self, message: String) {
         self.damage = Some(Damage { packet: self.number + 1, offset: self.buffer.offset(), message });
-        None
     }
 
     /// Why reading ended early, if it did.

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use super::buffer::Buffer;
-use super::{MOST_BYTES, Next, Order};
+use super::{MOST_BYTES, Next, Order, Record};
 
 const HEADER_LEN: usize = 24;
 const RECORD_LEN: usize = 16;
@@ -41,32 +41,31 @@ impl Pcap {
         Ok(None)
     }
 
+    /// The next record, if all of it is in `bytes`, and its length can be believed.
     #[inline]
+    pub(super) fn available(&self, bytes: &[u8]) -> Option<Record> {
+        let [seconds, ticks, captured, original] = self.order.numbers(bytes.first_chunk()?);
+        let len = self.record_len + captured as usize;
+        if captured as usize > MOST_BYTES || bytes.len() < len {
+            return None;
+        }
+        let at = u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * self.nanos_per_tick;
+        let original_len = original.max(captured) as usize;
+        Some(Record { at: Some(at), interface: 0, link: self.link, from: self.record_len, to: len, original_len, len })
+    }
+
     pub(super) fn next<R: Read>(&self, buffer: &mut Buffer<R>) -> io::Result<Next> {
         let Some(header) = buffer.next(self.record_len)?.and_then(|record| record.first_chunk()) else {
             let rest = buffer.bytes().len();
             return Ok(if rest == 0 { Next::End } else { Next::Damaged(format!("cut off after {rest} bytes")) });
         };
-        let [seconds, ticks, len, original] = self.order.numbers(header);
-        let captured = len as usize;
+        let captured = self.order.numbers(header)[2] as usize;
         if captured > MOST_BYTES {
             return Ok(Next::Damaged(format!("its length is {captured} bytes, more than the {MOST_BYTES} allowed")));
         }
-        let len = self.record_len + captured;
-        if !buffer.fill(len)? {
-            let rest = buffer.bytes().len() - self.record_len;
-            return Ok(Next::Damaged(format!("cut off after {rest} of {captured} bytes")));
-        }
-        let at = u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * self.nanos_per_tick;
-        let original_len = (original as usize).max(captured);
-        Ok(Next::Frame {
-            at: Some(at),
-            interface: 0,
-            link: self.link,
-            from: self.record_len,
-            to: len,
-            original_len,
-            len,
-        })
+        buffer.fill(self.record_len + captured)?;
+        let rest = buffer.bytes().len() - self.record_len;
+        let cut = || Next::Damaged(format!("cut off after {rest} of {captured} bytes"));
+        Ok(self.available(buffer.bytes()).map_or_else(cut, Next::Frame))
     }
 }

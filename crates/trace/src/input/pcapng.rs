@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use super::buffer::Buffer;
-use super::{MOST_BYTES, Next, Order};
+use super::{MOST_BYTES, Next, Order, Record};
 
 /// The first bytes of every file.
 pub(super) const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -139,7 +139,7 @@ impl Pcapng {
         let at = interface.nanos(u64::from(high) << 32 | u64::from(low));
         let from = HEAD + FIELDS;
         let original_len = (original as usize).max(captured);
-        Next::Frame {
+        Next::Frame(Record {
             at: Some(at),
             interface: number,
             link: interface.link,
@@ -147,7 +147,7 @@ impl Pcapng {
             to: from + captured,
             original_len,
             len,
-        }
+        })
     }
 
     /// A simple packet block, which has no time.
@@ -160,7 +160,7 @@ impl Pcapng {
         let limit = if interface.snaplen == 0 { usize::MAX } else { interface.snaplen as usize };
         let captured = original.min(limit).min(body.len() - FIELDS);
         let from = HEAD + FIELDS;
-        Next::Frame {
+        Next::Frame(Record {
             at: None,
             interface: 0,
             link: interface.link,
@@ -168,7 +168,7 @@ impl Pcapng {
             to: from + captured,
             original_len: original,
             len,
-        }
+        })
     }
 }
 

@@ -417,7 +417,7 @@ fn by_echo(range: &Range, echo: u32) -> Option<usize> {
     let mut by = 0;
     let mut last = None;
     for (i, seen) in values().enumerate() {
-        let value = seen.tsval?;
+        let value = seen.tsval()?;
         if last == Some(value) {
             return None;
         }

@@ -130,7 +130,7 @@ impl Before {
                 self.on_earlier(index, bytes, seen, ranges, marks, out);
             }
             Some(Ordering::Greater) => {
-                let why = why(marks.clock.between(first.tsval, seen.tsval));
+                let why = why(marks.clock.between(first.tsval(), seen.tsval()));
                 out.tell(Side::Here, seen, bytes, Verdict::Spurious(why));
             }
             None | Some(Ordering::Equal) if is_soon => out.tell(Side::Before, seen, bytes, Verdict::Duplicated),
@@ -150,7 +150,7 @@ impl Before {
     ) {
         let is_original = Self::origin(bytes.0, seen, ranges, marks) == Origin::Original;
         let Some(range) = ranges.at_mut(index) else { return };
-        let why = why(marks.clock.between(seen.tsval, range.first.tsval));
+        let why = why(marks.clock.between(seen.tsval(), range.first.tsval()));
         out.tell(Side::Before, range.first, bytes, Verdict::Spurious(why));
         if is_original {
             range.origin = Origin::Settled;
@@ -195,7 +195,7 @@ impl Before {
     /// A range is about to be forgotten: if its original has not come by now, it was lost.
     pub(super) fn settle(&mut self, range: &Range, clock: &Clock, out: &mut Out<'_>) {
         self.disorder.on_settled(range.place_here);
-        let stamp = |seen: &Sighting| seen.tsval.map_or(Departure::Unknown, Departure::Stamp);
+        let stamp = |seen: &Sighting| seen.tsval().map_or(Departure::Unknown, Departure::Stamp);
         match range.origin {
             Origin::Original => {
                 out.travelled(Side::Before, range, stamp(&range.first), Outcome::Arrived(range.first.at), false);

@@ -11,7 +11,7 @@ use super::bill::Rounds;
 use super::disorder;
 use super::half::{Arrival, Out};
 use super::order::Clock;
-use super::ranges::{Again, Delivery, Origin, Range, Ranges, Sighting};
+use super::ranges::{Again, Delivery, Origin, Range, Ranges, Repeats, Sighting};
 use super::round_trip::RoundTrip;
 use crate::tally::Tally;
 use crate::{Passed, Reason, Side, Verdict, Why};
@@ -105,7 +105,7 @@ impl Data {
         let packet = arrival.packet;
         let segment = &packet.segment;
         let tsval = segment.timestamps.map(|(value, _)| value);
-        let seen = Sighting { at: arrival.now, frame: arrival.frame, tsval, ip_id: packet.ip_id };
+        let seen = Sighting::new(arrival.now, arrival.frame, tsval, packet.ip_id);
         self.packets += 1;
         self.bytes += u64::from(segment.len);
         self.largest = self.largest.max(segment.len);
@@ -180,7 +180,7 @@ impl Data {
                         duplicates: 0,
                         place_here,
                         place_there: disorder::NONE,
-                        again: Vec::new(),
+                        again: Repeats::default(),
                     };
                     self.ranges.insert(index, range);
                     at = to;

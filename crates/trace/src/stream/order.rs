@@ -29,13 +29,13 @@ pub(crate) struct Clock {
 impl Clock {
     /// A packet with new data.
     pub(super) fn on_new(&mut self, seen: &Sighting) {
-        if let (Some(last), Some(id)) = (self.last_id, seen.ip_id) {
+        if let (Some(last), Some(id)) = (self.last_id, seen.ip_id()) {
             self.steps = self.steps.saturating_add(1);
             let step = id.wrapping_sub(last);
             self.counted = self.counted.saturating_add(u32::from((1..=LARGEST_STEP).contains(&step)));
         }
-        self.last_id = seen.ip_id;
-        if let Some(value) = seen.tsval {
+        self.last_id = seen.ip_id();
+        if let Some(value) = seen.tsval() {
             self.first.get_or_insert((value, seen.at));
             self.newest = Some((value, seen.at));
         }
@@ -66,18 +66,18 @@ impl Clock {
         // Identifications count single packets, but wrap after 2^16 of them. Some senders, reknit's among them,
         // repeat the first timestamp in a retransmission.
         let is_near = a.frame.abs_diff(b.frame) < NEAR;
-        if let (true, Some(a), Some(b)) = (is_near && self.counts(), a.ip_id, b.ip_id) {
+        if let (true, Some(a), Some(b)) = (is_near && self.counts(), a.ip_id(), b.ip_id()) {
             return Some(a.wrapping_sub(b).cast_signed().cmp(&0));
         }
-        a.tsval.zip(b.tsval).map(|(a, b)| a.wrapping_sub(b).cast_signed().cmp(&0))
+        a.tsval().zip(b.tsval()).map(|(a, b)| a.wrapping_sub(b).cast_signed().cmp(&0))
     }
 
     /// True if `b` has the headers of `a`, so that it is a copy that the network made.
     pub(super) fn is_copy(&self, a: &Sighting, b: &Sighting) -> bool {
         if self.counts() {
-            return a.ip_id == b.ip_id && a.tsval == b.tsval;
+            return a.ip_id() == b.ip_id() && a.tsval() == b.tsval();
         }
-        a.tsval.is_some() && a.tsval == b.tsval
+        a.tsval().is_some() && a.tsval() == b.tsval()
     }
 
     /// True if two transmissions of the same data must differ in their headers: their marks are finer than `apart`.

@@ -1,6 +1,7 @@
 //! The data of one direction as it passed the point of capture: which bytes, when, and in which packets.
 
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 
 use reknit_units::Instant;
 use serde::{Deserialize, Serialize};
@@ -11,8 +12,32 @@ pub(super) struct Sighting {
     pub(super) at: Instant,
     /// The packet's number in the file.
     pub(super) frame: u64,
-    pub(super) tsval: Option<u32>,
-    pub(super) ip_id: Option<u16>,
+    // Whether there are any is kept beside, which takes less room than in two options.
+    tsval: u32,
+    ip_id: u16,
+    has_tsval: bool,
+    has_ip_id: bool,
+}
+
+impl Sighting {
+    pub(super) fn new(at: Instant, frame: u64, tsval: Option<u32>, ip_id: Option<u16>) -> Sighting {
+        Sighting {
+            at,
+            frame,
+            tsval: tsval.unwrap_or_default(),
+            ip_id: ip_id.unwrap_or_default(),
+            has_tsval: tsval.is_some(),
+            has_ip_id: ip_id.is_some(),
+        }
+    }
+
+    pub(super) fn tsval(&self) -> Option<u32> {
+        self.has_tsval.then_some(self.tsval)
+    }
+
+    pub(super) fn ip_id(&self) -> Option<u16> {
+        self.has_ip_id.then_some(self.ip_id)
+    }
 }
 
 /// A further sighting of bytes that had been seen.
@@ -22,6 +47,31 @@ pub(super) struct Again {
     pub(super) why: crate::Why,
     /// Its event has been reported.
     pub(super) is_told: bool,
+}
+
+/// The further sightings of a range. Most ranges have none, so none take only a pointer.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[expect(clippy::box_collection, reason = "a vector is three times as large as a pointer")]
+pub(super) struct Repeats(Option<Box<Vec<Again>>>);
+
+impl Repeats {
+    pub(super) fn push(&mut self, again: Again) {
+        self.0.get_or_insert_default().push(again);
+    }
+}
+
+impl Deref for Repeats {
+    type Target = [Again];
+
+    fn deref(&self) -> &[Again] {
+        self.0.as_ref().map_or(&[], |all| all.as_slice())
+    }
+}
+
+impl DerefMut for Repeats {
+    fn deref_mut(&mut self) -> &mut [Again] {
+        self.0.as_mut().map_or(&mut [], |all| all.as_mut_slice())
+    }
 }
 
 /// What the packet that brought the bytes first was, seen from the point of capture.
@@ -68,7 +118,7 @@ pub(super) struct Range {
     /// The place of the first transmission in the order of arrival at the point of capture, and at the receiver.
     pub(super) place_here: u32,
     pub(super) place_there: u32,
-    pub(super) again: Vec<Again>,
+    pub(super) again: Repeats,
 }
 
 impl Range {
@@ -91,6 +141,9 @@ impl Range {
         self.delivery != Delivery::Open
     }
 }
+
+/// A million of them may be remembered.
+const _: () = assert!(size_of::<Range>() <= 72, "ranges take more memory");
 
 /// Ranges that do not overlap, in the order of their bytes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
