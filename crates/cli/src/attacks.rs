@@ -99,7 +99,7 @@ pub fn tables() -> Result<String, String> {
 fn variants(args: &Args) -> Result<Vec<NamedVariant>, Failure> {
     let customs = named_variant::load(&args.variant_file)?;
     for warning in customs.iter().flat_map(|custom| &custom.warnings) {
-        eprintln!("warning: {warning}");
+        output::say(format_args!("warning: {warning}"));
     }
     let mut names = args.variants.clone();
     if names.is_empty() && customs.is_empty() {

@@ -1,6 +1,17 @@
-//! Parsers for numbers and times in options; their errors state what is allowed.
+//! Files to read, and parsers for numbers and times in options. Errors state what is allowed.
+
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
 
 use reknit_units::Duration;
+
+/// Opens a file to read it. A directory is refused at once, not by the first read.
+pub(crate) fn open(file: &Path) -> io::Result<File> {
+    let opened = File::open(file)?;
+    if opened.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(opened) }
+}
 
 /// A whole number from `LEAST` to `MOST`.
 pub(crate) fn whole<const LEAST: u32, const MOST: u32>(text: &str) -> Result<u32, String> {
@@ -17,6 +28,11 @@ pub(crate) fn seed(text: &str) -> Result<u64, String> {
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration: Duration = text.parse().map_err(|error: reknit_units::UnitError| error.to_string())?;
     if duration.is_zero() { Err("must be more than 0".to_owned()) } else { Ok(duration) }
+}
+
+/// An address to listen on.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.trim().parse().map_err(|_| "must be an IP address and a port, for example `127.0.0.1:9435`".to_owned())
 }
 
 #[cfg(test)]

@@ -97,6 +97,13 @@ enum Failure {
     Interrupted,
 }
 
+impl Failure {
+    /// A file could not be read or written.
+    fn of_file(file: impl std::fmt::Display, error: &std::io::Error) -> Failure {
+        Failure::Failed(format!("{file}: {}", reknit_config::file_error(error)))
+    }
+}
+
 impl From<reknit_compare::Error> for Failure {
     fn from(error: reknit_compare::Error) -> Failure {
         match error {
@@ -121,7 +128,8 @@ fn flag(argument: Argument, given: &str) -> String {
         Argument::Duration => "--duration",
         Argument::Phases => "--phases",
         Argument::Flows => "--flows",
-        Argument::Variants | Argument::Variant => "--variants",
+        Argument::Variants => "--variants",
+        Argument::Variant => "--variant",
         Argument::Seeds => "--seeds",
         Argument::SampleEvery => "--sample-every",
     };
@@ -136,9 +144,10 @@ pub fn command() -> clap::Command {
 /// Runs the command with these arguments, beginning with the program's name. Exit codes: 0 success, 1 failure, 2 wrong
 /// usage.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(&error, arguments.get(1)),
     };
     let result = match cli.command {
         Command::Analyze(args) => analyze::run(&args),
@@ -166,19 +175,19 @@ fn finish(result: Result<u8, Failure>) -> u8 {
     match result {
         Ok(code) => code,
         Err(Failure::Usage(message)) => {
-            eprintln!("error: {message}");
+            output::say(format_args!("error: {message}"));
             2
         }
         Err(Failure::Failed(message)) => {
-            eprintln!("error: {message}");
+            output::say(format_args!("error: {message}"));
             1
         }
         Err(Failure::Interrupted) => 1,
     }
 }
 
-/// Prints help and version unchanged, and errors in the arguments as one line.
-fn refuse(error: &clap::Error) -> u8 {
+/// Prints help and version unchanged, and errors in the arguments as one line. `command` is the first argument.
+fn refuse(error: &clap::Error, command: Option<&OsString>) -> u8 {
     use clap::error::ErrorKind;
     if matches!(
         error.kind(),
@@ -197,6 +206,14 @@ fn refuse(error: &clap::Error) -> u8 {
             message.push_str(line);
         }
     }
-    eprintln!("{message} (see `reknit --help`)");
+    if error.kind() == ErrorKind::UnknownArgument && command.is_some_and(|command| command == "emulate") {
+        message.push_str("; write `--` before the command that is to run");
+    }
+    let known = Cli::command()
+        .get_subcommands()
+        .map(|known| known.get_name().to_owned())
+        .find(|name| command == Some(&name.into()));
+    let help = known.map_or("reknit --help".to_owned(), |name| format!("reknit {name} --help"));
+    output::say(format_args!("{message} (see `{help}`)"));
     2
 }

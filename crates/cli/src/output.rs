@@ -1,5 +1,6 @@
 //! Prints results, and formats numbers.
 
+use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,10 +30,15 @@ fn unless_closed(written: io::Result<()>) -> Result<bool, Failure> {
     }
 }
 
+/// Prints a line to standard error. It is no error if the reader has closed it.
+pub(crate) fn say(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
 /// Prints a line about a variant that fell back because the peer lacks an option.
 pub(crate) fn tell_of_fall_back(name: &str, fall_backs: &[String]) {
     if !fall_backs.is_empty() {
-        eprintln!("note: {name} fell back: {}", fall_backs.join("; "));
+        say(format_args!("note: {name} fell back: {}", fall_backs.join("; ")));
     }
 }
 

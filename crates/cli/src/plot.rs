@@ -8,6 +8,7 @@ use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use reknit_config::file_error;
 use reknit_path::{Arrival, Train, TrainResult};
 
 use crate::style::colours;
@@ -77,7 +78,7 @@ impl Picture<'_> {
             Format::Svg => self.svg().map(String::into_bytes),
             Format::Png => self.png(),
         };
-        std::fs::write(file, bytes.map_err(|error| failed(&error))?).map_err(|error| failed(&error))
+        std::fs::write(file, bytes.map_err(|error| failed(&error))?).map_err(|error| failed(&file_error(&error)))
     }
 
     /// The picture as SVG.

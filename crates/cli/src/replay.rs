@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Replay this connection, numbered as `tcp.stream` in Wireshark [default: the one that suffers most]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = input::whole::<0, { u32::MAX }>, allow_negative_numbers = true)]
     stream: Option<u32>,
     /// Where the capture was made, as the data travels [default: inferred]
     #[arg(long, value_enum, value_name = "PLACE")]
@@ -47,10 +47,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.toml")]
     variant_file: Vec<PathBuf>,
     /// The rate of the bottleneck, such as `100 Mbit/s` [default: measured]
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     rate: Option<Rate>,
     /// Runs of each variant, each with another draw of the recorded delays and losses
-    #[arg(long, value_name = "N", default_value = "5", value_parser = input::whole::<1, MOST_SEEDS>)]
+    #[arg(long, value_name = "N", default_value = "5", value_parser = input::whole::<1, MOST_SEEDS>,
+          allow_negative_numbers = true)]
     draws: u32,
     /// Replay this much of the transfer, from its beginning [default: all, but at most 60 s]
     #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
@@ -86,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Interrupted);
     };
     for warning in &replay.warnings {
-        eprintln!("warning: {}: {warning}", replay.file);
+        output::say(format_args!("warning: {}: {warning}", replay.file));
     }
     if args.json {
         output::print_json(&replay)?;

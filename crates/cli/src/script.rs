@@ -40,7 +40,7 @@ pub(crate) fn run_scripts(args: &Args) -> Result<(), Failure> {
         let refuse = |error: reknit_script::ScriptError| Failure::Usage(error.to_string());
         if args.update {
             let updated = update(&name, &source).map_err(refuse)?;
-            std::fs::write(file, updated).map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
+            std::fs::write(file, updated).map_err(|error| Failure::of_file(&name, &error))?;
             continue;
         }
         let script = parse(&name, &source).map_err(refuse)?;

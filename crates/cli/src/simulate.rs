@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let stop = output::on_interrupt();
     let Some(trajectory) = reknit_compare::simulate(&options, &stop)? else { return Err(Failure::Interrupted) };
     for warning in &trajectory.warnings {
-        eprintln!("warning: {warning}");
+        output::say(format_args!("warning: {warning}"));
     }
     output::tell_of_fall_back(&trajectory.variant, &trajectory.fell_back);
     if args.json {

@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let seeds = args.seeds.map(|n| (1..=u64::from(n)).collect());
     let grid = Grid::new(grid_file(args)?, seeds, &args.simulation.scenario.variant_file)?;
     for warning in &grid.warnings {
-        eprintln!("warning: {warning}");
+        output::say(format_args!("warning: {warning}"));
     }
     let store = args.store.as_deref().map(Store::open).transpose()?;
     let runs = simulate(&grid, store.as_ref(), args.quiet)?;
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     let kept = if store.is_some() { "; run it again with this store to resume" } else { "" };
-    eprintln!("interrupted: showing the {finished} of {} runs that finished{kept}", runs.len());
+    output::say(format_args!("interrupted: showing the {finished} of {} runs that finished{kept}", runs.len()));
     Err(Failure::Interrupted)
 }
 

@@ -296,6 +296,21 @@ fn directories_instead_of_files() {
     ] {
         assert_says(arguments, &["is a directory, not a file", &folder]);
     }
+    assert_says(
+        &["testbed", "--path", "clean", "--file", &folder],
+        &[&format!("--file {folder}: is a directory, not a file")],
+    );
+    for arguments in [
+        &["analyze", &folder][..],
+        &["replay", &folder],
+        &["watch", &folder],
+        &["compare", "--path", "clean", "--variants", "sack", "--duration", "1 s", "--pcap", &folder],
+    ] {
+        let output = reknit(arguments);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(text, format!("error: {folder}: is a directory, not a file\n"), "{arguments:?}");
+        assert!(output.stdout.is_empty() && output.status.code() == Some(1), "{arguments:?}");
+    }
 }
 
 #[test]
@@ -355,7 +370,30 @@ fn a_congestion_control_that_the_kernel_does_not_have() {
 
 #[test]
 fn an_unknown_command() {
-    assert_says(&["simulat"], &["unrecognized subcommand 'simulat'"]);
+    assert_says(&["simulat"], &["unrecognized subcommand 'simulat'", "(see `reknit --help`)"]);
+}
+
+#[test]
+fn errors_in_options_name_the_help_of_their_command() {
+    assert_says(&["compare", "--path", "clean", "--seeds", "x"], &["(see `reknit compare --help`)"]);
+    assert_says(&["testbed", "--path", "clean", "--size", "-4MB"], &["--size", "-4MB", "is negative"]);
+    assert_says(&["analyze", "x.pcap", "--stream", "-1"], &["--stream", "must be a whole number from 0 to 4294967295"]);
+    assert_says(
+        &["watch", "lo", "--metrics", "9435"],
+        &["--metrics", "an IP address and a port, for example `127.0.0.1:9435`"],
+    );
+    assert_says(&["emulate", "--path", "clean", "ping", "gateway"], &["'ping'", "write `--` before the command"]);
+    assert_says(&["simulate", "--path", "clean", "--variant", "rak"], &["error: --variant: unknown variant `rak`"]);
+    assert_says(&["compare", "--path", ""], &["error: --path ``: no path has this name; `reknit paths` lists"]);
+}
+
+#[test]
+fn a_closed_standard_error_is_no_error() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reknit"));
+    let status = command.args(["compare", "--path", "moon"]).stderr(writer).status().unwrap();
+    assert_eq!(status.code(), Some(2));
 }
 
 #[test]
@@ -365,7 +403,7 @@ fn a_capture_that_cannot_be_written_is_a_failure() {
     let output = reknit(&arguments);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(text.trim_end(), "error: /nowhere/x.pcapng: No such file or directory (os error 2)");
+    assert_eq!(text.trim_end(), "error: /nowhere/x.pcapng: No such file or directory");
 }
 
 /// Compares the variant in a file with this content. The error begins with the file's name.

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use reknit_config::file_error;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Point, RunSummary};
@@ -39,7 +40,8 @@ impl Store {
     /// # Errors
     /// Names the file.
     pub fn open(folder: &Path) -> Result<Store, Error> {
-        let failed = |path: &Path, error: io::Error| Error::Failed(format!("{}: {error}", path.display()));
+        let failed =
+            |path: &Path, error: io::Error| Error::Failed(format!("{}: {}", path.display(), file_error(&error)));
         fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
         let mut known = BTreeMap::new();
         for entry in fs::read_dir(folder).map_err(|error| failed(folder, error))? {

@@ -67,11 +67,16 @@ pub struct Spec {
     pub capture_receiver: Option<PathBuf>,
 }
 
+/// What to do if the kernel refuses.
+fn as_root(error: &io::Error) -> &'static str {
+    if error.kind() == io::ErrorKind::PermissionDenied { "run it as root; " } else { "" }
+}
+
 /// Why a transfer failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
     /// The machine does not allow it.
-    #[error("cannot set up {what}: {source} (`reknit doctor` says what this machine can run)")]
+    #[error("cannot set up {what}: {source}; {}`reknit doctor` says what this machine can run", as_root(source))]
     SetUp {
         /// What could not be set up.
         what: &'static str,

@@ -82,6 +82,9 @@ impl Profile {
     /// If there is none, or it is not TOML.
     pub fn table(name: &str) -> Result<Table, InputError> {
         let refuse = |message: String| InputError::new(name, message);
+        if name.is_empty() {
+            return Err(Argument::Path.refused("``", "no path has this name; `reknit paths` lists the built-in ones"));
+        }
         if is_file_name(name) {
             let text = reknit_config::read_file(Path::new(name), reknit_config::LARGEST_FILE).map_err(refuse)?;
             return reknit_config::parse(name, &text);

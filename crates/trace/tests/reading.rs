@@ -134,8 +134,9 @@ fn what_is_no_capture_is_refused() {
     let message = |file: &[u8]| analyze(file).unwrap_err().to_string();
     assert!(message(b"").starts_with("is empty"));
     assert!(
-        message(b"GIF89a............................")
-            .contains("begins with [47, 49, 46, 38]; allowed are pcap and pcapng")
+        message(b"GIF89a............................").contains(
+            "is not a capture: begins with [47, 49, 46, 38]; allowed are pcap and pcapng, plain or compressed"
+        )
     );
     assert!(message(&gzip(b"hello")).contains("allowed are"));
     assert!(message(&[0x28, 0xb5, 0x2f, 0xfd, 0xff, 0xff]).contains("zstd"));

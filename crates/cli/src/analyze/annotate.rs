@@ -9,16 +9,16 @@ use reknit_trace::{Analysis, Event, Events, Frame, Side, Verdict};
 use reknit_units::Instant;
 use reknit_wire::{Capture, Interface};
 
-use crate::Failure;
 use crate::output::number;
+use crate::{Failure, output};
 
 /// Writes the copy. The capture is read once more, because verdicts come later than the packets that they are about.
 pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, events: Events) -> Result<(), Failure> {
     let (events, left_out) = events.counted(analysis);
     if left_out > 0 {
-        eprintln!("warning: {}: {left_out} verdicts have no comment: there are too many", to.display());
+        output::say(format_args!("warning: {}: {left_out} verdicts have no comment: there are too many", to.display()));
     }
-    let failed = |error: io::Error| Failure::Failed(format!("{}: {error}", to.display()));
+    let failed = |error: io::Error| Failure::of_file(to.display(), &error);
     let mut copy = Copy::create(to).map_err(failed)?;
     let mut events = events.into_iter().peekable();
     let mut result = Ok(());

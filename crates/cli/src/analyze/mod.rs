@@ -15,7 +15,7 @@ use reknit_trace::{
 use reknit_units::Rate;
 
 use crate::table::Screen;
-use crate::{Failure, output};
+use crate::{Failure, input, output};
 
 /// Tell what happened to the packets in captures: lost, reordered, duplicated, or retransmitted spuriously.
 ///
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "PLACE")]
     at: Option<At>,
     /// Show only this connection, numbered as `tcp.stream` in Wireshark
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = input::whole::<0, { u32::MAX }>, allow_negative_numbers = true)]
     stream: Option<u32>,
     /// Write the path of the worst connection as measured, for `reknit compare --path`
     #[arg(long, value_name = "FILE.toml")]
@@ -139,24 +139,26 @@ pub(crate) fn read(
 ) -> Result<(Analysis, Journeys), Failure> {
     let name = file.display().to_string();
     let refuse = |error: &dyn std::fmt::Display| Failure::Failed(format!("{name}: {error}"));
-    let reader: Box<dyn Read> =
-        if name == "-" { Box::new(io::stdin().lock()) } else { Box::new(File::open(file).map_err(|e| refuse(&e))?) };
+    let reader: Box<dyn Read> = if name == "-" { Box::new(io::stdin().lock()) } else { Box::new(open(file)?) };
     let mut analyzer = Analyzer::new(Options { at: at.map(Place::from), journeys, ..Options::default() });
     analyzer.read(reader, observer).map_err(|error| refuse(&error))?;
     let (mut analysis, journeys) = analyzer.finish_with_journeys(observer);
     analysis.file.clone_from(&name);
     analysis.refuse_without_tcp().map_err(Failure::Failed)?;
     for warning in &analysis.warnings {
-        eprintln!("warning: {}: {warning}", analysis.file);
+        output::say(format_args!("warning: {}: {warning}", analysis.file));
     }
     Ok((analysis, journeys))
+}
+
+fn open(file: &Path) -> Result<File, Failure> {
+    input::open(file).map_err(|error| Failure::of_file(file.display(), &error))
 }
 
 /// Calls `each` with every frame of a capture that has been read once.
 fn frames(file: &Path, each: &mut dyn FnMut(&Frame<'_>)) -> Result<(), Failure> {
     let refuse = |error: &dyn std::fmt::Display| Failure::Failed(format!("{}: {error}", file.display()));
-    let reader = File::open(file).map_err(|error| refuse(&error))?;
-    let mut frames = Frames::new(reader).map_err(|error| refuse(&error))?;
+    let mut frames = Frames::new(open(file)?).map_err(|error| refuse(&error))?;
     while let Some(frame) = frames.next_frame() {
         each(&frame);
     }

@@ -106,7 +106,7 @@ fn experiments(args: &Args) -> Result<Vec<Experiment>, Failure> {
     let paths = names::expand_paths(&args.path)?.into_iter().map(PathSource::Given).collect();
     let experiments = Experiment::on_paths(&options, paths)?;
     for warning in Experiment::all_warnings(&experiments) {
-        eprintln!("warning: {warning}");
+        output::say(format_args!("warning: {warning}"));
     }
     Ok(experiments)
 }
@@ -133,7 +133,7 @@ fn simulate(
     let variant = (experiment.variants.len() > 1).then_some(experiment.variants[variant].name.as_str());
     let file = capture_name(file, path, variant);
     let side = if args.pcap_side == Side::Sender { End::Sender } else { End::Receiver };
-    let failed = |error: std::io::Error| Failure::Failed(format!("{}: {error}", file.display()));
+    let failed = |error: std::io::Error| Failure::of_file(file.display(), &error);
     let tracer = CaptureTracer::create(&file, side).map_err(failed)?;
     let Ok((result, tracer)) = run_unless(&job.scenario, tracer, stop) else { return Ok(None) };
     tracer.finish().map_err(failed)?;

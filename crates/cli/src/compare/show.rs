@@ -24,7 +24,7 @@ pub(super) fn show(args: &Args, comparisons: &[Comparison], began: std::time::In
     let sum = |count: fn(&Comparison) -> usize| comparisons.iter().map(count).sum::<usize>();
     let finished = sum(|comparison| comparison.variants.iter().map(|row| row.runs.len()).sum());
     let wanted = sum(|comparison| comparison.runs_asked);
-    eprintln!("interrupted: showing the {finished} of {wanted} runs that finished");
+    output::say(format_args!("interrupted: showing the {finished} of {wanted} runs that finished"));
     Err(Failure::Interrupted)
 }
 

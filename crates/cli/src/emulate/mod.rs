@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use reknit_compare::names;
+use reknit_config::file_error;
 use reknit_host::emulate::{self, EmulateError, Listener, Outside, Reading, Report, Spec, Stages};
 use reknit_path::Direction;
 use reknit_units::Duration;
@@ -107,29 +108,29 @@ pub(crate) fn run(args: &Args) -> Result<u8, Failure> {
         capture_outside: args.pcap_outside.clone(),
         record: args.record.is_some(),
     };
-    let mut tell = |reading: Reading| eprintln!("reknit: {}", show::reading(&reading));
+    let mut tell = |reading: Reading| output::say(format_args!("reknit: {}", show::reading(&reading)));
     let listener = Listener {
         ready: &mut |ready| {
             if !args.quiet {
-                eprintln!("reknit: {}", show::ready(&label, ready));
+                output::say(format_args!("reknit: {}", show::ready(&label, ready)));
             }
         },
-        note: &mut |note| eprintln!("note: {note}"),
+        note: &mut |note| output::say(format_args!("note: {note}")),
         meter: if args.meter { Some((METER, &mut tell)) } else { None },
     };
     let report = match emulate::run(&spec, listener) {
         Ok(report) => report,
         Err(error @ EmulateError::Command { .. }) => {
-            eprintln!("error: {error}");
+            output::say(format_args!("error: {error}"));
             return Ok(error.exit_code());
         }
         Err(error) => return Err(Failure::Failed(error.to_string())),
     };
     if !args.quiet {
-        eprint!("{}", show::summary(&label, args.seed, &report));
+        output::say(show::summary(&label, args.seed, &report).trim_end());
     }
     if let Some(doubt) = report.punctuality.doubt() {
-        eprintln!("warning: the machine could not keep up: {doubt}");
+        output::say(format_args!("warning: the machine could not keep up: {doubt}"));
     }
     write_files(args, &label, &report)?;
     Ok(report.exit_code)
@@ -168,26 +169,29 @@ fn check(args: &Args) -> Result<(), Failure> {
     // So that a long run does not end with a file that cannot be written.
     for (flag, file) in [("--record", &args.record), ("--report", &args.report)] {
         if let Some(file) = file {
-            std::fs::write(file, "").map_err(|error| Failure::Usage(format!("{flag} {}: {error}", file.display())))?;
+            std::fs::write(file, "")
+                .map_err(|error| Failure::Usage(format!("{flag} {}: {}", file.display(), file_error(&error))))?;
         }
     }
     Ok(())
 }
 
 fn write_files(args: &Args, label: &str, report: &Report) -> Result<(), Failure> {
-    let refuse = |file: &PathBuf| {
-        let file = file.display().to_string();
-        move |error: std::io::Error| Failure::Failed(format!("{file}: {error}"))
-    };
     if let Some(file) = &args.record {
-        std::fs::write(file, show::recorded_path(label, args.seed, report)).map_err(refuse(file))?;
+        std::fs::write(file, show::recorded_path(label, args.seed, report))
+            .map_err(|error| Failure::of_file(file.display(), &error))?;
         let left_out: u64 = report.records.iter().flatten().map(emulate::Record::left_out).sum();
         if left_out > 0 {
-            eprintln!("warning: {}: the last {} packets are not recorded", file.display(), output::whole(left_out));
+            output::say(format_args!(
+                "warning: {}: the last {} packets are not recorded",
+                file.display(),
+                output::whole(left_out)
+            ));
         }
     }
     if let Some(file) = &args.report {
-        std::fs::write(file, show::json(label, args.seed, report)?).map_err(refuse(file))?;
+        std::fs::write(file, show::json(label, args.seed, report)?)
+            .map_err(|error| Failure::of_file(file.display(), &error))?;
     }
     Ok(())
 }

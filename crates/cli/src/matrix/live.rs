@@ -78,7 +78,7 @@ fn transfer(
         Err(TestbedError::Cancelled) => return Ok(None),
         Err(error @ TestbedError::SetUp { .. }) => return Err(Failure::Failed(error.to_string())),
         Err(error) => {
-            eprintln!("error: {path}, {sender}, seed {}: {error}", job.seed);
+            output::say(format_args!("error: {path}, {sender}, seed {}: {error}", job.seed));
             return Ok(None);
         }
     };

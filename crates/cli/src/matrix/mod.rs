@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     let kept = if store.is_some() { "; run it again with this store to resume" } else { "" };
-    eprintln!("interrupted: showing the runs that finished{kept}");
+    output::say(format_args!("interrupted: showing the runs that finished{kept}"));
     Err(Failure::Interrupted)
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 fn who(args: &Args) -> Result<(Vec<Stack>, Vec<NamedVariant>), Failure> {
     let customs = named_variant::load(&args.variant_file)?;
     for warning in customs.iter().flat_map(|custom| &custom.warnings) {
-        eprintln!("warning: {warning}");
+        output::say(format_args!("warning: {warning}"));
     }
     let mut names = ends::whole_names(&args.variants);
     if names.is_empty() {
@@ -168,7 +168,7 @@ fn drawn(args: &Args) -> impl Iterator<Item = (u64, u32)> {
 }
 
 fn write(args: &Args, folder: &Path) -> Result<(), Failure> {
-    let failed = |file: &Path, error: std::io::Error| Failure::Failed(format!("{}: {error}", file.display()));
+    let failed = |file: &Path, error: std::io::Error| Failure::of_file(file.display(), &error);
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
     for (seed, number) in drawn(args) {
         let path = RandomPath::draw(seed, number);

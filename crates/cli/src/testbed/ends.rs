@@ -5,7 +5,7 @@ use reknit_host::{Stack, StackError};
 use reknit_variants::{Custom, rules};
 
 use super::Args;
-use crate::Failure;
+use crate::{Failure, output};
 
 /// Every sender with every receiver.
 pub(super) fn pairs(args: &Args, senders: &[String], customs: &[Custom]) -> Result<Vec<(Stack, Stack)>, Failure> {
@@ -57,7 +57,7 @@ pub(super) fn warn_of_double_waits(pairs: &[(Stack, Stack)]) {
         if let (Stack::Engine(_, at_sender), Stack::Engine(_, at_receiver)) = (sender, receiver)
             && let Some(warning) = rules::between(at_sender, at_receiver)
         {
-            eprintln!("warning: {sender} to {receiver}: {warning}");
+            output::say(format_args!("warning: {sender} to {receiver}: {warning}"));
         }
     }
 }

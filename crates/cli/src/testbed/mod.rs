@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long)]
     receiver_opens: bool,
     /// Send this much data, for example `4MB`
-    #[arg(long, value_name = "SIZE", conflicts_with = "file")]
+    #[arg(long, value_name = "SIZE", conflicts_with = "file", allow_hyphen_values = true)]
     size: Option<Bytes>,
     /// Send this file
     #[arg(long, value_name = "FILE")]
@@ -77,7 +77,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let live = Live::new(args)?;
     for warning in warnings(&live.profile, &live.customs) {
-        eprintln!("warning: {warning}");
+        output::say(format_args!("warning: {warning}"));
     }
     let pairs = ends::pairs(args, &live.senders, &live.customs)?;
     ends::warn_of_double_waits(&pairs);

@@ -24,7 +24,7 @@ const ADVICE: &str =
 pub(super) fn show(json: bool, report: &Report) -> Result<(), Failure> {
     for transfer in &report.transfers {
         if let Some(error) = &transfer.error {
-            eprintln!("error: {}: {error}", who(transfer, report));
+            output::say(format_args!("error: {}: {error}", who(transfer, report)));
         }
     }
     if json {

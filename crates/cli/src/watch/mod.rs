@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "PLACE")]
     at: Option<At>,
     /// Serve metrics for Prometheus at this address
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = input::address)]
     metrics: Option<SocketAddr>,
     /// End after this time
     #[arg(long, value_name = "TIME", value_parser = input::duration, allow_negative_numbers = true)]
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(address) = args.metrics {
         let bound = metrics::serve(address, &shared)
             .map_err(|error| Failure::Failed(format!("--metrics {address}: {error}{}", metrics::advice(&error))))?;
-        eprintln!("note: metrics at http://{bound}/metrics");
+        output::say(format_args!("note: metrics at http://{bound}/metrics"));
     }
     let stop = output::on_interrupt();
     let (theirs, stopped) = (shared.clone(), stop.clone());
@@ -95,11 +95,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     stop.store(true, Ordering::Relaxed);
     let mut state = locked(&shared);
-    output::print(&watch.end(&state))?;
-    match state.ended.take() {
-        Some(Err(error)) => Err(Failure::Failed(error)),
-        _ => Ok(()),
+    let ended = state.ended.take().unwrap_or(Ok(())).map_err(Failure::Failed);
+    if ended.is_ok() || state.watcher.totals().tcp_packets > 0 {
+        output::print(&watch.end(&state))?;
     }
+    ended
 }
 
 /// Waits for the next tick. True if the watch is over.

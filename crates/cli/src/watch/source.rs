@@ -1,6 +1,5 @@
 //! Where the packets come from.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,10 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use reknit_config::file_error;
 use reknit_host::PacketSocket;
 use reknit_trace::{Frame, Frames};
 
 use super::{Shared, locked};
+use crate::input;
 
 /// How often a file is looked at for more.
 const LOOK: Duration = Duration::from_millis(50);
@@ -31,7 +32,7 @@ pub(super) fn open(source: &Path) -> Result<Source, String> {
         return Ok(Source::Capture { name: source.to_owned(), reader: Box::new(io::stdin()) });
     }
     if source.exists() {
-        let file = File::open(source).map_err(|error| format!("{name}: {error}"))?;
+        let file = input::open(source).map_err(|error| format!("{name}: {}", file_error(&error)))?;
         return Ok(Source::Capture { name: source.to_owned(), reader: Box::new(file) });
     }
     PacketSocket::open(&name).map(Source::Interface)

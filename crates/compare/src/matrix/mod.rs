@@ -6,6 +6,7 @@ mod summary;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use reknit_config::file_error;
 use reknit_path::{Profile, RandomPath};
 use reknit_sim::{NoTracer, PathSource, Plan, run_unless};
 use reknit_units::Duration;
@@ -46,7 +47,7 @@ impl MatrixPath {
     /// Names the file, the key, and what is allowed.
     pub fn load_all(folder: &Path) -> Result<Vec<MatrixPath>, InputError> {
         let location = folder.display().to_string();
-        let refused = |error: std::io::Error| InputError::new(&location, error.to_string());
+        let refused = |error: std::io::Error| InputError::new(&location, file_error(&error));
         let mut files = Vec::new();
         for entry in std::fs::read_dir(folder).map_err(refused)? {
             let file = entry.map_err(refused)?.path();

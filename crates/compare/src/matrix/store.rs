@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use reknit_config::file_error;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -42,7 +43,7 @@ impl MatrixStore {
     pub fn open(folder: &Path) -> Result<MatrixStore, Error> {
         let file = folder.join("matrix.jsonl");
         let name = file.display().to_string();
-        let failed = |error: std::io::Error| Error::Failed(format!("{name}: {error}"));
+        let failed = |error: std::io::Error| Error::Failed(format!("{name}: {}", file_error(&error)));
         fs::create_dir_all(folder).map_err(failed)?;
         let text = if file.exists() { fs::read_to_string(&file).map_err(failed)? } else { String::new() };
         // If the program was killed, the last line may be incomplete; its run is repeated.

@@ -83,8 +83,14 @@ impl<'r> Frames<'r> {
         let format = if buffer.fill(4)? { Self::format(&mut buffer)? } else { None };
         let Some(format) = format else {
             let start = &buffer.bytes()[..buffer.bytes().len().min(4)];
-            let what = if start.is_empty() { "is empty".to_owned() } else { format!("begins with {start:02x?}") };
-            return Err(Error::Format(format!("{what}; allowed are pcap and pcapng, plain or with gzip or zstd")));
+            let what = if start.is_empty() {
+                "is empty".to_owned()
+            } else {
+                format!("is not a capture: begins with {start:02x?}")
+            };
+            return Err(Error::Format(format!(
+                "{what}; allowed are pcap and pcapng, plain or compressed with gzip or zstd"
+            )));
         };
         Ok(Frames { buffer, format, number: 0, used: 0, damage: None })
     }

@@ -25,7 +25,7 @@ pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, at: Option<A
     let drawn = &analysis.directions[..analysis.directions.len().min(MOST_DRAWN)];
     let drawings = draw(capture, analysis, drawn, at)?;
     let text = page::page(analysis, drawn, &drawings)?;
-    std::fs::write(to, text).map_err(|error| Failure::Failed(format!("{}: {error}", to.display())))
+    std::fs::write(to, text).map_err(|error| Failure::of_file(to.display(), &error))
 }
 
 /// The plots of these directions.
