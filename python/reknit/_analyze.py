@@ -131,14 +131,14 @@ class Analysis:
 
 
 def analyze(path: str | PathLike[str], *, at: Place | None = None) -> Analysis:
-    """Tell what happened to the packets in a capture: lost, reordered, duplicated, or retransmitted spuriously.
+    """Find lost, late, duplicated and spuriously retransmitted packets in a capture.
 
     Parameters
     ----------
     path : str or path-like
-        A pcap or pcapng file, plain or with gzip or zstd.
+        A pcap or pcapng file, plain or compressed with gzip or zstd.
     at : {"sender", "middle", "receiver"}, optional
-        Where it was made, as the data travels. By default this is inferred for each connection.
+        Where it was made. By default this is inferred for each connection.
 
     Returns
     -------

@@ -67,7 +67,7 @@ def test_wrong_input_is_refused(tmp_path: Path, capture: Path) -> None:
     """In one line."""
     with pytest.raises(reknit.Error, match=r"missing\.pcap: No such file"):
         reknit.analyze(tmp_path / "missing.pcap")
-    with pytest.raises(reknit.Error, match="at home: must be `sender`, `middle` or `receiver`"):
+    with pytest.raises(reknit.Error, match="at = home: must be `sender`, `middle` or `receiver`"):
         reknit.analyze(capture, at="home")  # type: ignore[arg-type]
     empty = tmp_path / "empty.pcap"
     empty.write_bytes(b"")

@@ -1,17 +1,8 @@
-//! Files to read, and parsers for numbers and times in options. Errors state what is allowed.
+//! Parsers for numbers, times and addresses in options; their errors state what is allowed.
 
-use std::fs::File;
-use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
 
 use reknit_units::Duration;
-
-/// Opens a file to read it. A directory is refused at once, not by the first read.
-pub(crate) fn open(file: &Path) -> io::Result<File> {
-    let opened = File::open(file)?;
-    if opened.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(opened) }
-}
 
 /// A whole number from `LEAST` to `MOST`.
 pub(crate) fn whole<const LEAST: u32, const MOST: u32>(text: &str) -> Result<u32, String> {

@@ -33,7 +33,7 @@ pub use style::STYLE;
 pub use attacks::tables as attack_tables;
 pub use paths::draw;
 
-/// Compares TCP algorithms on networks that reorder, delay or stall packets, in simulation and live
+/// Compare TCP algorithms on networks that reorder, delay or stall packets, in simulation and live
 #[derive(Parser, Debug)]
 #[command(name = "reknit", version, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Start with:
@@ -41,8 +41,8 @@ pub use paths::draw;
   reknit variants                                list the TCP variants
   reknit compare --path two-paths-50ms           compare all variants on a path that reorders
   reknit simulate --path rr-tcp --variant rack   look at a single run
-  reknit analyze slow.pcap                       tell what happened in a capture
-  reknit replay slow.pcap                        try what would have helped there
+  reknit analyze slow.pcap                       find lost and late packets
+  reknit replay slow.pcap                        find out which variant would have done better
   reknit emulate --path lossy -- ping server     run any program over a path
 `reknit COMMAND --help` describes the options of a command, with examples.")]
 struct Cli {
@@ -50,37 +50,24 @@ struct Cli {
     command: Command,
 }
 
+/// The commands. Each describes itself, beside its options.
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Tell what happened to the packets in captures
     Analyze(analyze::Args),
-    /// Compare variants on the path that a capture shows, in simulation
     Replay(replay::Args),
-    /// Tell what happens to the packets of running connections (an interface needs root)
     Watch(watch::Args),
-    /// Compare variants on a path, in simulation
     Compare(compare::Args),
-    /// Run one variant once, in simulation, and show its details
     Simulate(simulate::Args),
-    /// Run a grid of scenarios, in simulation
     Sweep(sweep::Args),
-    /// Run variants over many random paths, in simulation and live
     Matrix(matrix::Args),
-    /// Attack variants with receivers that lie, in simulation
     Attacks(attacks::Args),
-    /// List the variants, or explain one
     Variants(variants::Args),
-    /// List the paths, or describe one
     Paths(paths::Args),
     /// Rerun five papers on reordering, check their claims and write a report (needs the Python package)
     Papers(papers::Args),
-    /// Transfer data between reknit's TCP and this machine's kernel, live, over an emulated path (needs root)
     Testbed(testbed::Args),
-    /// Run scripts of packets against calls, on the engine or live on the kernel
     Script(script::Args),
-    /// Run any program, such as curl, iperf3, ping or a shell, over an emulated path, live
     Emulate(emulate::Args),
-    /// Print the JSON Schema of results, analyses, replays, paths, scenarios or variants
     Schema(schema::Args),
     /// Check what this machine can run, and explain how to enable the rest
     Doctor,

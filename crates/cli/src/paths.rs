@@ -72,8 +72,10 @@ fn list_paths(width: usize) -> Result<String, Failure> {
 }
 
 fn describe_path(profile: &Profile, seed: u64, width: usize) -> String {
-    let mut text = table::wrap(&format!("{}: {}", profile.name, profile.description), width, 2);
-    let _ = write!(text, "\n{}\n", table::wrap(&format!("source: {}", profile.source), width, 2));
+    let mut text = table::wrap(&format!("{}: {}", profile.name, profile.description), width, 2) + "\n";
+    if !profile.source.is_empty() {
+        let _ = writeln!(text, "{}", table::wrap(&format!("source: {}", profile.source), width, 2));
+    }
     for (title, direction) in [("forward", Direction::Forward), ("reverse", Direction::Reverse)] {
         let _ = write!(text, "\n{title}\n");
         for stage in profile.stages(direction) {

@@ -15,12 +15,12 @@ use crate::output::{count, estimate, number, per_cent};
 use crate::table::{self, Screen};
 use crate::{Failure, input, output};
 
-/// Compare variants on the path that a capture shows, in simulation.
+/// Compare variants on the path measured in a capture, in simulation
 ///
-/// The bottleneck's rate and queue, and what happened to each packet behind it, are measured in the capture. In the
+/// Measures the bottleneck's rate and queue in the capture, and what happened to each packet behind the bottleneck. In the
 /// simulation, packets sent at the same time get the same delays and losses. The first line says whether the replay of
 /// the captured sender reproduces the captured throughput: if it does not, do not trust the rest. docs/replay.md
-/// describes how it works.
+/// explains how it works.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit replay slow.pcap
@@ -33,11 +33,11 @@ pub(crate) struct Args {
     /// Replay this connection, numbered as `tcp.stream` in Wireshark [default: the one that suffers most]
     #[arg(long, value_name = "N", value_parser = input::whole::<0, { u32::MAX }>, allow_negative_numbers = true)]
     stream: Option<u32>,
-    /// Where the capture was made, as the data travels [default: inferred]
+    /// Where the capture was made [default: inferred]
     #[arg(long, value_enum, value_name = "PLACE")]
     at: Option<At>,
-    /// The variant that sent the data: `linux` for Linux with CUBIC, `bbr1` for Linux with BBR [default: the one of these
-    /// whose retransmissions fit best]
+    /// The variant that sent the data: `linux` for Linux with CUBIC, `bbr1` for Linux with BBR [default: whichever of these
+    /// matches the captured retransmissions best]
     #[arg(long, value_name = "VARIANT")]
     sender: Option<String>,
     /// Variants to compare, separated by commas, as in `reknit compare`, or `all` [default: linux, bbr, reknit, rack, pr]
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// The rate of the bottleneck, such as `100 Mbit/s` [default: measured]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     rate: Option<Rate>,
-    /// Runs of each variant, each with another draw of the recorded delays and losses
+    /// Runs of each variant, each with different draws from the measured delays and losses
     #[arg(long, value_name = "N", default_value = "5", value_parser = input::whole::<1, MOST_SEEDS>,
           allow_negative_numbers = true)]
     draws: u32,
@@ -126,12 +126,12 @@ fn text(replay: &Replay, screen: Screen) -> String {
         format!("{}: stream {}, {} to {}, captured at the {place}", replay.file, replay.stream, replay.from, replay.to);
     let comparison = &replay.comparison;
     let foot = format!(
-        "{} {} s each. All numbers: --json. docs/replay.md says what a replay can tell.",
+        "{} {} s each. All numbers: --json. docs/replay.md explains the limits of a replay.",
         draws(comparison.seeds),
         count(comparison.duration_s)
     );
     format!(
-        "{}\n\n{}\n{}\n{}\n",
+        "{}\n{}\n{}\n{}\n",
         table::definitions(&lines, width),
         screen.heading(&title),
         table::render(&table_columns(comparison), screen),
@@ -151,7 +151,7 @@ fn check(replay: &Replay) -> String {
     let who = if check.is_given {
         format!("`{}`, as given", check.sender)
     } else {
-        format!("`{}`, which retransmits most like the sender (--sender overrides)", check.sender)
+        format!("`{}`, the closest match to the captured retransmissions (--sender overrides)", check.sender)
     };
     let (there, here) = (number(check.captured_mbit_s), estimate(&check.replayed_mbit_s));
     if check.holds {

@@ -5,7 +5,7 @@ use reknit_compare::schema;
 
 use crate::{Failure, output};
 
-/// Print the JSON Schema of results, paths, scenarios or variants
+/// Print the JSON Schema of results, analyses, replays, paths, scenarios or variants
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Save the output to a file. An editor with a TOML language server then completes and checks TOML \

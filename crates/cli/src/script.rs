@@ -8,9 +8,10 @@ use reknit_script::{Engine, Ran, parse, run, update};
 
 use crate::{Failure, output};
 
-/// Run scripts of packets against calls: what a TCP must send when it gets this.
+/// Run scripts of packets and socket calls, on the engine or live on the kernel
 ///
-/// docs/scripts.md describes the format, docs/kernel.md lists where the kernel differs.
+/// A script says what TCP must send in response to packets and calls. docs/scripts.md describes the format, and
+/// docs/kernel.md lists where the kernel differs.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit script scripts/opening/*.script
@@ -23,10 +24,10 @@ pub(crate) struct Args {
     /// Run them against this machine's kernel, in real time (needs root)
     #[arg(long)]
     kernel: bool,
-    /// Show what happened, also if a script passes
+    /// Show all events, even if a script passes
     #[arg(long)]
     show: bool,
-    /// Write what the engine sends into the scripts, for review
+    /// Update the scripts with what the engine sends; review the changes
     #[arg(long, conflicts_with_all = ["kernel", "show"])]
     update: bool,
 }

@@ -44,7 +44,7 @@ fn standard_input_gives_the_counts_of_an_analysis() {
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let late = late(file.name());
-    assert!(late > 50 && text.contains(&format!(" {late} late, 0 copied")), "{late}: {text}");
+    assert!(late > 50 && text.contains(&format!(" {late} late, 0 duplicated")), "{late}: {text}");
 }
 
 #[test]

@@ -43,6 +43,19 @@ pub fn read_file(file: &Path, largest: u64) -> Result<String, String> {
     String::from_utf8(text).map_err(|_| file_error(&ErrorKind::InvalidData.into()))
 }
 
+/// Opens a file to read it. A directory is refused at once, not by the first read.
+///
+/// # Errors
+/// What is wrong with the file, without its name.
+pub fn open(file: &Path) -> Result<File, String> {
+    let refuse = |error: std::io::Error| file_error(&error);
+    let opened = File::open(file).map_err(refuse)?;
+    if opened.metadata().map_err(refuse)?.is_dir() {
+        return Err(file_error(&ErrorKind::IsADirectory.into()));
+    }
+    Ok(opened)
+}
+
 /// Deserializes `table`.
 ///
 /// # Errors
@@ -96,6 +109,7 @@ mod tests {
             assert_eq!(read_file(zeros, 1 << 20).unwrap_err(), "is larger than 1 MiB");
         }
         assert_eq!(read_file(Path::new("/"), 1).unwrap_err(), "is a directory, not a file");
+        assert_eq!(open(Path::new("/")).unwrap_err(), "is a directory, not a file");
     }
 
     #[test]

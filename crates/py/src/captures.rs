@@ -1,6 +1,5 @@
 //! `reknit.analyze`: captures.
 
-use std::fs::File;
 use std::path::Path;
 
 use pyo3::IntoPyObject;
@@ -59,7 +58,7 @@ impl EventColumns {
 /// The analysis, the verdicts, and how many verdicts were left out.
 pub(crate) fn analyze(path: &Path, at: Option<Place>) -> Result<(Analysis, EventColumns, u64), String> {
     let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let file = File::open(path).map_err(|error| refuse(&error))?;
+    let file = reknit_config::open(path).map_err(|error| refuse(&error))?;
     let mut analyzer = Analyzer::new(Options { at, ..Options::default() });
     let mut events = Events::default();
     analyzer.read(file, &mut |event| events.add(event)).map_err(|error| refuse(&error))?;

@@ -217,7 +217,7 @@ pub(crate) fn place(text: &str) -> Result<Place, String> {
         "sender" => Ok(Place::Sender),
         "middle" => Ok(Place::Middle),
         "receiver" => Ok(Place::Receiver),
-        _ => Err(format!("at {text}: must be `sender`, `middle` or `receiver`")),
+        _ => Err(format!("at = {text}: must be `sender`, `middle` or `receiver`")),
     }
 }
 

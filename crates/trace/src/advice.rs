@@ -79,12 +79,12 @@ impl fmt::Display for Advice {
                 }
             ),
             Advice::FindCopies => f.write_str(
-                "the network copies packets: look for a mirror port, a loop or a tunnel that sends twice",
+                "the network duplicates packets: look for a mirror port, a loop or a tunnel that sends twice",
             ),
             Advice::Nothing => f.write_str("the sender copes with this reordering: nothing to do there"),
             Advice::CaptureAt(place) => write!(
                 f,
-                "some events cannot be told: capture at the {} too, with the handshake",
+                "some events have no verdict: capture at the {} too, including the handshake",
                 if place == Place::Sender { "sender" } else { "receiver" }
             ),
         }

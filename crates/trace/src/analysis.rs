@@ -108,7 +108,7 @@ pub struct Verdicts {
     pub lost: u64,
     /// Packets that were late: later ones arrived before them.
     pub reordered: u64,
-    /// Copies that the network made.
+    /// Duplicates made by the network.
     pub duplicated: u64,
     /// Retransmissions of data whose earlier transmission was not lost.
     pub spurious: u64,

@@ -50,7 +50,7 @@ pub struct Totals {
     pub lost: u64,
     /// Packets that were late.
     pub reordered: u64,
-    /// Copies that the network made.
+    /// Duplicates made by the network.
     pub duplicated: u64,
     /// Spurious retransmissions.
     pub spurious: u64,

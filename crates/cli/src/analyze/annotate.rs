@@ -74,8 +74,8 @@ fn comment(event: &Event) -> String {
         Verdict::Reordered { packets, late } => {
             format!("late, not lost: overtaken by {packets} packets, {} ms late", number(late.as_secs_f64() * 1e3))
         }
-        Verdict::Duplicated if event.side == Side::After => "the network copied this packet".to_owned(),
-        Verdict::Duplicated => "a copy that the network made".to_owned(),
+        Verdict::Duplicated if event.side == Side::After => "the network duplicated this packet".to_owned(),
+        Verdict::Duplicated => "a duplicate made by the network".to_owned(),
         Verdict::Spurious(why) => format!("spurious retransmission {}: the data was not lost", why.text()),
         Verdict::Unknown(reason) => format!("cannot tell what happened: {}", reason.text()),
     };

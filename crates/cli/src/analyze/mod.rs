@@ -14,13 +14,15 @@ use reknit_trace::{
 };
 use reknit_units::Rate;
 
+pub(crate) use self::show::estimated;
 use crate::table::Screen;
 use crate::{Failure, input, output};
 
-/// Tell what happened to the packets in captures: lost, reordered, duplicated, or retransmitted spuriously.
+/// Find lost, late, duplicated and spuriously retransmitted packets in captures
 ///
-/// Reads pcap and pcapng, also with gzip or zstd. The first screen says what happened, what it cost, what to do, and how
-/// sure that is; then comes a table of the connections, the worst first. docs/analyze.md is a tutorial.
+/// Reads pcap and pcapng, plain or compressed with gzip or zstd. The first lines say what happened to the connection that
+/// suffers most, what it cost, what to do, and how certain that is. A table of all connections follows, the worst first.
+/// docs/analyze.md is a tutorial.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit analyze slow.pcapng
@@ -31,19 +33,19 @@ pub(crate) struct Args {
     /// Captures; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Where they were made, as the data travels [default: inferred for each connection]
+    /// Where the captures were made [default: inferred for each connection]
     #[arg(long, value_enum, value_name = "PLACE")]
     at: Option<At>,
     /// Show only this connection, numbered as `tcp.stream` in Wireshark
     #[arg(long, value_name = "N", value_parser = input::whole::<0, { u32::MAX }>, allow_negative_numbers = true)]
     stream: Option<u32>,
-    /// Write the path of the worst connection as measured, for `reknit compare --path`
+    /// Write the measured path of the worst connection, for `reknit compare --path`
     #[arg(long, value_name = "FILE.toml")]
     path: Option<PathBuf>,
-    /// Write a page with plots, for any browser; it needs no network
+    /// Write an HTML page with plots; it works offline
     #[arg(long, value_name = "FILE.html")]
     html: Option<PathBuf>,
-    /// Copy the capture, with a comment at each packet to which something happened, for Wireshark
+    /// Write a copy of the capture in which each packet with a verdict has a comment, for Wireshark
     #[arg(long, value_name = "FILE.pcapng")]
     annotate: Option<PathBuf>,
     /// Print JSON (docs/json.md; `reknit schema analysis`)
@@ -152,7 +154,7 @@ pub(crate) fn read(
 }
 
 fn open(file: &Path) -> Result<File, Failure> {
-    input::open(file).map_err(|error| Failure::of_file(file.display(), &error))
+    reknit_config::open(file).map_err(|error| Failure::Failed(format!("{}: {error}", file.display())))
 }
 
 /// Calls `each` with every frame of a capture that has been read once.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reknit_trace::{Analysis, Confidence, DirectionReport, Place};
+use reknit_trace::{Analysis, Confidence, Cost, DirectionReport, Place};
 
 use crate::output::{number, per_cent, whole};
 use crate::table::{self, Align, Column, Screen};
@@ -43,8 +43,12 @@ pub(super) fn title(analysis: &Analysis) -> String {
 
 /// The answer: what happened, on what path, what it cost, what to do, and how sure that is.
 pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
-    let nothing = "nothing: no packet was lost or late".to_owned();
-    let do_this = worst.advice.first().map_or(nothing, ToString::to_string);
+    let none = if worst.verdicts.all() == 0 {
+        "nothing: no packet was lost or late"
+    } else {
+        "no advice: the capture does not show what caused the retransmissions"
+    };
+    let do_this = worst.advice.first().map_or(none.to_owned(), ToString::to_string);
     let lines =
         [("what", what(worst)), ("path", path(worst)), ("cost", cost(worst)), ("do", do_this), ("sure", sure(worst))];
     lines.map(|(name, line)| (name.to_owned(), line)).to_vec()
@@ -93,7 +97,7 @@ fn path(worst: &DirectionReport) -> String {
     let share = worst.verdicts.lost as f64 / worst.packets.max(1) as f64;
     let _ = write!(text, "; {} were lost", per_cent(share));
     if worst.verdicts.duplicated > 0 {
-        let _ = write!(text, "; the network copied {}", whole(worst.verdicts.duplicated));
+        let _ = write!(text, "; the network duplicated {}", whole(worst.verdicts.duplicated));
     }
     if let Some(round_trip) = &worst.round_trip {
         let _ = write!(text, "; the round trip is {} ms", number(round_trip.least_ms));
@@ -107,10 +111,9 @@ fn cost(worst: &DirectionReport) -> String {
     if cost.false_reductions > 0 {
         let _ = write!(
             text,
-            "; the sender slowed down {} times for nothing, which cost an estimated {} to {} Mbit/s",
+            "; the sender slowed down {} times for nothing, which cost an estimated {} Mbit/s",
             whole(cost.false_reductions),
-            number(cost.lost_least_mbit_s),
-            number(cost.lost_most_mbit_s),
+            estimated(cost),
         );
     } else if worst.verdicts.spurious > 0 {
         text.push_str("; the spurious retransmissions did not slow the sender down");
@@ -120,6 +123,12 @@ fn cost(worst: &DirectionReport) -> String {
         let _ = write!(text, "; data waited behind missing data {} of the time", per_cent(of.min(1.0)));
     }
     text
+}
+
+/// The estimates of what false slow-downs cost, Mbit/s.
+pub(crate) fn estimated(cost: &Cost) -> String {
+    let (least, most) = (number(cost.lost_least_mbit_s), number(cost.lost_most_mbit_s));
+    if least == most { least } else { format!("{least} to {most}") }
 }
 
 fn sure(worst: &DirectionReport) -> String {
@@ -160,7 +169,7 @@ pub(super) fn columns(directions: &[Box<DirectionReport>], rows: usize) -> Vec<C
         column("reordered", 0, |d| whole(d.verdicts.reordered)),
         column("places p99", 2, |d| d.reordering.extent_p99.map_or(String::new(), |n| n.to_string())),
         column("late p99, ms", 1, |d| maybe(d.reordering.late_p99_ms)),
-        column("copied", 3, |d| whole(d.verdicts.duplicated)),
+        column("duplicated", 3, |d| whole(d.verdicts.duplicated)),
         column("spurious", 0, |d| whole(d.verdicts.spurious)),
         column("cannot tell", 2, |d| whole(d.verdicts.cannot_tell)),
         column("false slow-downs", 1, |d| whole(d.cost.false_reductions)),

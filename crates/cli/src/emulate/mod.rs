@@ -17,7 +17,7 @@ use crate::{Failure, input, output};
 /// How often `--meter` prints a line.
 const METER: Duration = Duration::from_secs(1);
 
-/// Run any program with an emulated path as its only way out
+/// Run any program, such as curl, iperf3, ping or a shell, over an emulated path, in real time
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "The command runs in a network namespace whose only way out is the path; everything is removed when it \
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// Run this command, in a shell, at the other end of the path, where it is known as `server`; its output is discarded
     #[arg(long, value_name = "COMMAND")]
     server: Option<OsString>,
-    /// How the path leads on at its other end [default: nat as root, unless there is a --server; else relay]
+    /// What is beyond the other end of the path [default: nat as root, unless there is a --server; else relay]
     #[arg(long, value_name = "HOW")]
     outside: Option<Way>,
     /// Write the packets at the command's end to a pcapng file
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     /// Print neither addresses nor the summary; warnings remain
     #[arg(long, conflicts_with = "meter")]
     quiet: bool,
-    /// The command and its arguments
+    /// The command and its arguments; without them, a shell is started
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -84,7 +84,7 @@ enum Way {
     Nat,
     /// reknit opens connections to the outside on behalf of the command
     Relay,
-    /// It ends there
+    /// Nothing but the server, if there is one
     None,
 }
 

@@ -1,7 +1,6 @@
 //! The path and the data of the transfers, from the scenario file and the options that override it.
 
 use reknit_compare::{KeyError, ScenarioOptions, named_variant};
-use reknit_config::file_error;
 use reknit_host::testbed::Payload;
 use reknit_path::Profile;
 use reknit_sim::{Plan, Workload, tcp_config};
@@ -9,7 +8,7 @@ use reknit_units::Duration;
 use reknit_variants::Custom;
 
 use super::Args;
-use crate::{Failure, input};
+use crate::Failure;
 
 /// The default senders.
 const SENDERS: [&str; 2] = ["kernel:cubic", "reknit"];
@@ -68,8 +67,7 @@ fn payload(args: &Args) -> Result<Option<Payload>, Failure> {
     match (&args.size, &args.file) {
         (Some(size), _) => Ok(Some(Payload::Pattern(*size))),
         (None, Some(file)) => {
-            input::open(file)
-                .map_err(|error| Failure::Usage(format!("--file {}: {}", file.display(), file_error(&error))))?;
+            reknit_config::open(file).map_err(|error| Failure::Usage(format!("--file {}: {error}", file.display())))?;
             Ok(Some(Payload::File(file.clone())))
         }
         (None, None) => Ok(None),

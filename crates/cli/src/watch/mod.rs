@@ -23,11 +23,11 @@ const TICK: Duration = Duration::from_secs(1);
 /// How often a stop is noticed.
 const STEPS: u32 = 20;
 
-/// Tell what happens to the packets of running connections
+/// Find lost, late, duplicated and spuriously retransmitted packets in live traffic (an interface needs root)
 ///
-/// Shows a table of the connections whose packets are lost, late or retransmitted spuriously, the worst first, every
-/// second. If the output is not a terminal, it prints a line for each connection to which something has happened.
-/// Ctrl-C ends it. Listening on an interface needs root or the capability `CAP_NET_RAW`. docs/watch.md explains it.
+/// Every second, shows a table of the connections whose packets are lost, late or retransmitted spuriously, the worst
+/// first. If the output is not a terminal, prints one line for each connection with news instead. Ctrl-C ends it.
+/// Listening on an interface needs root or the capability `CAP_NET_RAW`. docs/watch.md explains the columns.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit watch eth0
@@ -35,10 +35,10 @@ const STEPS: u32 = 20;
   reknit watch growing.pcapng
   ssh router tcpdump -i wan0 -s 128 -U -w - tcp | reknit watch -")]
 pub(crate) struct Args {
-    /// An interface, `any` for all of them, a capture file that grows, or `-` for a capture on standard input
+    /// An interface, `any` for all of them, a capture file that is still growing, or `-` for a capture on standard input
     #[arg(value_name = "IFACE|FILE")]
     source: PathBuf,
-    /// Where the packets are seen, as the data travels [default: inferred for each connection]
+    /// Where the packets are captured [default: inferred for each connection]
     #[arg(long, value_enum, value_name = "PLACE")]
     at: Option<At>,
     /// Serve metrics for Prometheus at this address

@@ -7,6 +7,7 @@ use reknit_trace::{DirectionReport, MOST_FLOWS, Totals};
 use reknit_units::Duration;
 
 use super::State;
+use crate::analyze::estimated;
 use crate::output::{number, per_cent, whole};
 use crate::table::{self, Align, Column, Screen};
 
@@ -64,8 +65,8 @@ impl Watch {
         let worst = state.watcher.worst(MOST_ROWS);
         let totals = state.watcher.totals();
         let mut text = format!(
-            "\n{}: {} TCP packets of {} in {} s; {} lost, {} late, {} copied, {} retransmitted spuriously, {} cannot be \
-             told\n",
+            "\n{}: {} TCP packets of {} in {} s; {} lost, {} late, {} duplicated, {} retransmitted spuriously, {} \
+             without a verdict\n",
             self.name,
             whole(totals.tcp_packets),
             connections(totals.flows),
@@ -79,7 +80,7 @@ impl Watch {
         if state.drops > 0 {
             let _ = writeln!(
                 text,
-                "The kernel dropped {} packets that this program was too slow for; verdicts on them are missing or wrong.",
+                "The kernel dropped {} packets because this program was too slow; verdicts on their connections may be missing or wrong.",
                 whole(state.drops)
             );
         }
@@ -205,7 +206,7 @@ fn cost(direction: &DirectionReport) -> String {
     if cost.false_reductions == 0 {
         return String::new();
     }
-    format!("{} to {}", number(cost.lost_least_mbit_s), number(cost.lost_most_mbit_s))
+    estimated(cost)
 }
 
 fn connections(n: u64) -> String {

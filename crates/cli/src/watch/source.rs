@@ -7,12 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use reknit_config::file_error;
 use reknit_host::PacketSocket;
 use reknit_trace::{Frame, Frames};
 
 use super::{Shared, locked};
-use crate::input;
 
 /// How often a file is looked at for more.
 const LOOK: Duration = Duration::from_millis(50);
@@ -32,7 +30,7 @@ pub(super) fn open(source: &Path) -> Result<Source, String> {
         return Ok(Source::Capture { name: source.to_owned(), reader: Box::new(io::stdin()) });
     }
     if source.exists() {
-        let file = input::open(source).map_err(|error| format!("{name}: {}", file_error(&error)))?;
+        let file = reknit_config::open(source).map_err(|error| format!("{name}: {error}"))?;
         return Ok(Source::Capture { name: source.to_owned(), reader: Box::new(file) });
     }
     PacketSocket::open(&name).map(Source::Interface)

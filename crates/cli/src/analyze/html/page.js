@@ -11,7 +11,7 @@ const KINDS = [
   ["sack", "SACK", "bar"],
   ["duplicate", "DSACK", "bar"],
   ["unknown", "cannot tell", "mark"],
-  ["copied", "copied by the network", "mark"],
+  ["copied", "duplicated by the network", "mark"],
   ["reordered", "late, not lost", "mark"],
   ["spurious", "spurious retransmission", "mark"],
   ["lost", "lost", "mark"],

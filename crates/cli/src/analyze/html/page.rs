@@ -44,7 +44,7 @@ pub(super) fn page(
     Ok(format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}: what happened to the packets</title>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}: reknit analyze</title>\n\
          <link rel=\"icon\" href=\"data:,\">\n<style>\n{CSS}</style>\n</head>\n<body>\n<main>\n{body}</main>\n\
          <footer>reknit {version}</footer>\n\
          <script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
@@ -153,7 +153,7 @@ fn verdicts(direction: &DirectionReport) -> Rows {
     let mut rows: Rows = [
         ("lost", v.lost),
         ("late", v.reordered),
-        ("copied by the network", v.duplicated),
+        ("duplicated by the network", v.duplicated),
         ("retransmitted spuriously", v.spurious),
         ("of these, after duplicate ACKs or SACK blocks", v.spurious_fast_retransmit),
         ("of these, after a timeout", v.spurious_timeout),
