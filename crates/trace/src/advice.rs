@@ -62,7 +62,7 @@ impl fmt::Display for Advice {
                  timestamps, and look for stalls or full queues on the path",
             ),
             Advice::EnableSack => f.write_str(
-                "enable SACK at both ends (Linux: net.ipv4.tcp_sack=1): without it no cure works well",
+                "enable SACK at both ends (Linux: net.ipv4.tcp_sack=1): without it no algorithm against reordering works well",
             ),
             Advice::EnableTimestamps => f.write_str(
                 "enable timestamps at both ends (Linux: net.ipv4.tcp_timestamps=1): the sender can then undo false \
@@ -70,7 +70,7 @@ impl fmt::Display for Advice {
             ),
             Advice::FindLosses { lost, packets, in_runs } => write!(
                 f,
-                "{:.2} % of packets were really lost, mostly {}; no cure for reordering helps against that",
+                "{:.2} % of packets were really lost, mostly {}; tolerance of reordering does not help with that",
                 100.0 * lost as f64 / packets.max(1) as f64,
                 if in_runs {
                     "in runs: a queue that overflows, or a link that fails for moments"

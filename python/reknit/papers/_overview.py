@@ -41,7 +41,7 @@ REFERENCE = "two-paths-50ms"
 """The cost under loss is measured on this path without reordering: 10 Mbit/s, 100 ms round trip."""
 
 WORKS = 0.8
-"""A cure works on a path if it keeps at least this share of the goodput without reordering."""
+"""A variant works on a path if it keeps at least this share of the goodput without reordering."""
 
 PROPERTIES = {
     "spurious_1000": "spurious retransmissions per 1000 packets",

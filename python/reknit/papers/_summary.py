@@ -117,24 +117,24 @@ def _board(verdicts: Sequence[Verdict]) -> str:
 
 def _overview_parts(overview: _overview.Overview) -> list[str]:
     return [
-        "## Which cure works on which path",
+        "## Which variant works on which path",
         " ".join(overview.answers),
         _cures(overview),
         f"Goodput relative to plain SACK on the same path without reordering and loss, mean of {overview.seeds} seeds. "
         "*Italic*: unfair, see the costs.",
-        "## What each cure costs",
+        "## What each variant costs",
         _costs(overview),
         "The loss columns show goodput without reordering, relative to SACK with the same loss: more than "
         f"{_overview.UNFAIR:.0%} is not better but unfair. The state is what a connection keeps because of reordering. "
         f"`{_overview.LIMIT}` is the limit: the simulator tells it about each loss.",
-        "## All cures on all paths",
+        "## All variants on all paths",
         _table(overview),
-        "Bold: no cure is significantly better on this path.",
+        "Bold: no variant is significantly better on this path.",
     ]
 
 
 def _cures(overview: _overview.Overview) -> str:
-    rows = [["a path like yours", "SACK", f"cures that keep at least {_overview.WORKS:.0%}, best first"]]
+    rows = [["a path like yours", "SACK", f"variants that keep at least {_overview.WORKS:.0%}, best first"]]
     for path, (about, _) in _overview.PATHS.items():
         kept = overview.kept[0.0][path]
         there = [
@@ -148,7 +148,7 @@ def _cures(overview: _overview.Overview) -> str:
 def _costs(overview: _overview.Overview) -> str:
     about = _report.variants()
     losses = [f"at {100 * loss:g} % loss" for loss in _overview.LOSSES[1:]]
-    rows = [["cure", *losses, "state, bytes", "runs at", "the other end needs"]]
+    rows = [["variant", *losses, "state, bytes", "runs at", "the other end needs"]]
     for variant in _overview.VARIANTS:
         state = overview.properties[variant]["reorder_state_bytes"]
         rows.append(
@@ -168,7 +168,7 @@ def _costs(overview: _overview.Overview) -> str:
 
 def _table(overview: _overview.Overview) -> str:
     lossless = overview.kept[0.0]
-    rows = [["cure", *(about for about, _ in _overview.PATHS.values())]]
+    rows = [["variant", *(about for about, _ in _overview.PATHS.values())]]
     for variant in _overview.VARIANTS:
         cells = []
         for path in _overview.PATHS:
