@@ -1,4 +1,4 @@
-//! What the fuzzers in `fuzz/` run: one function for each kind of input, which panics if something does not hold that
+//! What the fuzzers in `fuzz/` run: one function for each kind of input, which panics if a property is violated that
 //! must hold for any input. The same functions run in `cargo test` with the inputs that are kept (`tests/inputs.rs`).
 
 mod captures;

@@ -1,5 +1,5 @@
-//! Many TCP connections without I/O: a host's TCP between the engine, which is one connection, and whatever carries
-//! packets.
+//! Many TCP connections without I/O: the TCP of a host, on top of the engine, which is a single connection. The caller
+//! carries the packets.
 //!
 //! # Layout
 //!

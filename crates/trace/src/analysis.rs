@@ -118,7 +118,7 @@ pub struct Verdicts {
     pub spurious_timeout: u64,
     /// A probe for a lost tail.
     pub spurious_probe: u64,
-    /// Packets to which something happened, but the capture does not tell what.
+    /// Packets without a verdict: the capture does not show what happened to them.
     pub cannot_tell: u64,
     /// Of these, by the reason.
     pub reasons: BTreeMap<Reason, u64>,

@@ -1,8 +1,7 @@
-//! What happened to the packets of TCP connections, from capture files.
+//! Finds the lost, late, duplicated and spuriously retransmitted packets of TCP connections in captures.
 //!
 //! [`Frames`] reads pcap and pcapng, plain or compressed. [`packet::read`] finds the TCP segment in a frame. An
-//! [`Analyzer`] takes the packets in their order, and gives a verdict on each packet to which something happened: an
-//! [`Event`]. At the end, [`Analysis`] has the counts, the measures of each direction, and what to do.
+//! [`Analyzer`] takes the packets in order, and gives a verdict on each packet that was not simply delivered: an [`Event`]. At the end, [`Analysis`] has the counts, the measures of each direction, and what to do.
 //!
 //! A capture divides the path into two sides. What happened *before* the point of capture shows in the order of the
 //! packets (`stream/before.rs`); what happened *after* it shows in the acknowledgments (`stream/after.rs`). At a sender

@@ -54,7 +54,7 @@ pub struct Totals {
     pub duplicated: u64,
     /// Spurious retransmissions.
     pub spurious: u64,
-    /// Packets to which something happened, but the traffic does not tell what.
+    /// Packets without a verdict: the traffic does not show what happened to them.
     pub cannot_tell: u64,
 }
 

@@ -6,8 +6,8 @@
 //! * [`Capacity`]: the capacity of a queue, in either.
 //! * [`Rate`]: bits per second. [`Share`]: a number from 0 to 1, such as a loss rate.
 //!
-//! Each type parses and formats values with their unit (`25 ms`, `10 Mbit/s`, `50 packets`, `1 %`). An invalid text
-//! gives an [`UnitError`] that states what is allowed.
+//! Each type parses and formats values with their unit (`25 ms`, `10 Mbit/s`, `50 packets`, `1 %`). Invalid text
+//! gives a [`UnitError`] that states what is allowed.
 
 mod capacity;
 mod quantity;
