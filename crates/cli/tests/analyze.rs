@@ -49,6 +49,26 @@ fn the_page_has_the_answer_and_the_points_and_refers_to_nothing() {
     assert_eq!(points("edge"), points("ack"));
 }
 
+/// What to do about the transfer in this capture.
+fn advice(capture: &Temporary) -> Vec<String> {
+    let advice = json(capture.name())["directions"][0]["advice"].take();
+    serde_json::from_value(advice).unwrap()
+}
+
+#[test]
+fn advice_claims_no_more_than_the_capture_shows() {
+    // Without timestamps and IP identifications, the receiver's capture has no verdict on the retransmissions of a sender
+    // that is slow because of reordering.
+    let advised = advice(&Temporary::capture("yang-50", "sack", "receiver", "15 s"));
+    assert_eq!(advised, ["some events have no verdict: capture at the sender too, including the handshake"]);
+    // This sender is always slow, so no slow-down shows.
+    let slow = Temporary::capture("random-delay", "eifel", "sender", "15 s");
+    assert!(stdout(&["analyze", slow.name()]).contains("the rate did not fall after the spurious"));
+    assert!(advice(&slow)[0].starts_with("unless this is one, use a sender that tolerates packets "));
+    let slowed = advice(&Temporary::capture("two-paths-50ms", "sack", "sender", "15 s"));
+    assert!(slowed[0].starts_with("use a sender that tolerates packets "), "{slowed:?}");
+}
+
 #[test]
 fn a_large_capture_is_thinned_out() {
     let capture = Temporary::new("large.pcapng");

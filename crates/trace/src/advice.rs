@@ -17,6 +17,8 @@ pub enum Advice {
         extent: u64,
         /// Lateness, ms: 99th percentile.
         late_ms: f64,
+        /// The sender was seen to slow down for nothing. A sender that is always slow is not.
+        slowed: bool,
     },
     /// The cause of the reordering.
     FindReordering,
@@ -46,11 +48,12 @@ pub enum Advice {
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Advice::Tolerate { extent, late_ms } => write!(
+            Advice::Tolerate { extent, late_ms, slowed } => write!(
                 f,
-                "use a sender that tolerates packets {extent} places and {late_ms:.0} ms late: Linux with RACK \
-                 (net.ipv4.tcp_recovery=1) and net.ipv4.tcp_max_reordering of at least {}, FreeBSD with its rack stack; \
-                 write the path with --path and compare variants such as reknit, rack and linux on it",
+                "{} a sender that tolerates packets {extent} places and {late_ms:.0} ms late: Linux with RACK \
+                 (net.ipv4.tcp_recovery=1) and net.ipv4.tcp_max_reordering of at least {}, or FreeBSD with its rack stack; \
+                 `reknit replay` compares senders on this path",
+                if slowed { "use" } else { "unless this is one, use" },
                 (extent + extent / 2).max(300)
             ),
             Advice::FindReordering => f.write_str(
@@ -106,7 +109,8 @@ pub(crate) fn advice(report: &DirectionReport) -> Vec<Advice> {
     }
     if verdicts.spurious > 0 && verdicts.reordered >= verdicts.spurious.div_ceil(2) {
         let extent = report.reordering.extent_p99.unwrap_or(0);
-        advice.push(Advice::Tolerate { extent, late_ms: report.reordering.late_p99_ms.unwrap_or(0.0) });
+        let late_ms = report.reordering.late_p99_ms.unwrap_or(0.0);
+        advice.push(Advice::Tolerate { extent, late_ms, slowed: report.cost.false_reductions > 0 });
         advice.push(Advice::FindReordering);
     } else if verdicts.spurious_timeout * 2 > verdicts.spurious && verdicts.spurious > 0 {
         advice.push(Advice::DetectSpuriousTimeouts);
@@ -124,10 +128,13 @@ pub(crate) fn advice(report: &DirectionReport) -> Vec<Advice> {
     if verdicts.duplicated > verdicts.all() / 4 {
         advice.push(Advice::FindCopies);
     }
-    if verdicts.reordered > 0 && verdicts.spurious == 0 {
+    // Late packets are many, so nearly all events may have a verdict, but hardly any retransmission.
+    let unknown =
+        verdicts.cannot_tell * 20 > verdicts.all() || verdicts.cannot_tell > verdicts.lost + verdicts.spurious;
+    if verdicts.reordered > 0 && verdicts.spurious == 0 && !unknown {
         advice.push(Advice::Nothing);
     }
-    if verdicts.cannot_tell * 20 > verdicts.all() {
+    if unknown {
         let is_sender = report.captured_at == Place::Sender;
         advice.push(Advice::CaptureAt(if is_sender { Place::Receiver } else { Place::Sender }));
     }

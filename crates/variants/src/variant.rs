@@ -34,6 +34,8 @@ pub enum Status {
     Partial,
     /// Not yet compared with the numbers in the source.
     Untested,
+    /// There is no source: this project's own.
+    Original,
 }
 
 impl fmt::Display for Status {
@@ -42,6 +44,7 @@ impl fmt::Display for Status {
             Status::Faithful => "faithful",
             Status::Partial => "partial",
             Status::Untested => "untested",
+            Status::Original => "original",
         })
     }
 }

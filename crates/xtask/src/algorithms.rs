@@ -36,7 +36,7 @@ fn index() -> String {
          Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK, ICSI TR-02-006, 2002. The pages of \
          the variants give the other sources in full. *Faithful* means that every rule of the source is implemented and \
          tested; *partial*, that some rules are our reading; *untested*, that nothing was compared with the numbers of \
-         the source.\n"
+         the source; *original*, that there is no source: [this project's own](../reknit/README.md).\n"
     );
     let mut last = None;
     for variant in VARIANTS {

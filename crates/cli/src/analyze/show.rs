@@ -116,7 +116,7 @@ fn cost(worst: &DirectionReport) -> String {
             estimated(cost),
         );
     } else if worst.verdicts.spurious > 0 {
-        text.push_str("; the spurious retransmissions did not slow the sender down");
+        text.push_str("; the rate did not fall after the spurious retransmissions");
     }
     if worst.waited_s > 0.0 {
         let of = worst.waited_s / worst.duration_s.max(1e-9);
