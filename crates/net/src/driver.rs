@@ -55,9 +55,7 @@ async fn drive(shared: &Shared, device: &Device) -> std::io::Result<()> {
         let (more, wake_at) = {
             let mut state = shared.lock();
             let now = shared.now();
-            for packet in arrived.packets() {
-                receive(&mut state.stack, now, device.offload, packet);
-            }
+            receive(&mut state.stack, now, device.offload, arrived.packets());
             state.stack.on_timer(now);
             let more = frames.fill(&mut state.stack, now, device.offload, BATCH);
             state.dispatch();

@@ -18,23 +18,31 @@ const DATA_IS_VALID: u8 = 2;
 const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;
 
-/// Passes a packet from the device to the stack.
-pub(crate) fn receive(stack: &mut Stack, now: Instant, offload: bool, frame: &[u8]) {
-    if !offload {
-        stack.on_packet(now, frame);
-        return;
-    }
-    let Some((header, packet)) = frame.split_at_checked(VIRTIO) else { return };
-    let verified = header[0] & (NEEDS_CHECKSUM | DATA_IS_VALID) != 0;
-    let decoded = if verified { Decoded::read_verified(packet) } else { Decoded::read(packet) };
-    match decoded {
-        Ok(decoded) => stack.on_segment(now, &decoded),
-        Err(_) => {
-            if let Some(icmp) = Icmp::read(packet) {
-                stack.on_icmp(now, &icmp);
+/// Passes packets from the device to the stack.
+pub(crate) fn receive<'a>(stack: &mut Stack, now: Instant, offload: bool, frames: impl Iterator<Item = &'a [u8]>) {
+    let arrived: Vec<Result<Decoded<'_>, &[u8]>> = frames.filter_map(|frame| read(offload, frame)).collect();
+    stack.read_ahead(arrived.iter().flatten());
+    for packet in arrived {
+        match packet {
+            Ok(segment) => stack.on_segment(now, &segment),
+            Err(packet) => {
+                if let Some(icmp) = Icmp::read(packet) {
+                    stack.on_icmp(now, &icmp);
+                }
             }
         }
     }
+}
+
+/// The segment in a frame, or the packet if it has none.
+fn read(offload: bool, frame: &[u8]) -> Option<Result<Decoded<'_>, &[u8]>> {
+    if !offload {
+        return Some(Decoded::read(frame).map_err(|_| frame));
+    }
+    let (header, packet) = frame.split_at_checked(VIRTIO)?;
+    let verified = header[0] & (NEEDS_CHECKSUM | DATA_IS_VALID) != 0;
+    let decoded = if verified { Decoded::read_verified(packet) } else { Decoded::read(packet) };
+    Some(decoded.map_err(|_| packet))
 }
 
 /// A packet for the device.

@@ -3,7 +3,8 @@
 //!
 //! # Layout
 //!
-//! * [`Stack`] has sockets and listeners; `input`, `output` and `api` are what networks and applications call.
+//! * [`Stack`] has sockets and listeners; `input`, `output` and `api` are what networks and applications call. `ahead` loads
+//!   the state of many connections at once.
 //! * `table` finds a socket by its flow, with a keyed hash; `wheel` has the timers of all sockets.
 //! * `opening` and `cookie` answer SYNs, `time_wait` what comes after the end, `icmp` what routers say.
 //!
@@ -16,6 +17,7 @@
 //! while let Some(event) = stack.next_event() { ... stack.read(..), stack.write(..), stack.accept(..) ... }
 //! ```
 
+mod ahead;
 mod api;
 mod cookie;
 mod error;

@@ -23,6 +23,7 @@ impl Stack {
             return Some(answer);
         }
         while let Some(index) = self.sending.front().copied() {
+            self.read_senders();
             if self.burst >= BURST {
                 self.burst = 0;
                 self.sending.rotate_left(1);
@@ -48,6 +49,7 @@ impl Stack {
     fn end_turn(&mut self) {
         self.sending.pop_front();
         self.burst = 0;
+        self.read_ahead = self.read_ahead.saturating_sub(1);
     }
 
     /// The next packet to send, in `packet`. False if there is nothing to send now.

@@ -8,6 +8,7 @@ use reknit_tcp::{Buffers, IsnKey, Segment};
 use reknit_units::Instant;
 use reknit_wire::Endpoints;
 
+use crate::ahead::AHEAD;
 use crate::flow::Secret;
 use crate::limit::RateLimit;
 use crate::listener::{Listener, ListenerId};
@@ -95,6 +96,8 @@ pub struct Stack {
     pub(crate) sending: VecDeque<u32>,
     /// Segments that the first of them has sent in this turn.
     pub(crate) burst: u32,
+    /// How many of them have been read ahead.
+    pub(crate) read_ahead: usize,
     pub(crate) answers: VecDeque<Transmit>,
     pub(crate) events: VecDeque<Event>,
     pub(crate) resets: RateLimit,
@@ -127,6 +130,7 @@ impl Stack {
             paths: Paths::default(),
             sending: VecDeque::new(),
             burst: 0,
+            read_ahead: 0,
             answers: VecDeque::new(),
             events: VecDeque::new(),
             resets: RateLimit::new(options.resets_per_second),
@@ -148,18 +152,26 @@ impl Stack {
     pub fn on_timer(&mut self, now: Instant) {
         let mut due = std::mem::take(&mut self.due);
         self.wheel.advance(now, &mut due);
-        for index in due.drain(..) {
-            match self.table.slot(index) {
-                Slot::Vacant => {}
-                Slot::Live(_) => self.fire(now, index),
-                Slot::TimeWait(waiting) if waiting.state.expires <= now => self.table.remove(index),
-                Slot::TimeWait(waiting) => {
-                    let expires = waiting.state.expires;
-                    self.wheel.set(index, expires);
-                }
+        for sockets in due.chunks(AHEAD) {
+            self.read_sockets(sockets);
+            for index in sockets {
+                self.on_due(now, *index);
             }
         }
+        due.clear();
         self.due = due;
+    }
+
+    fn on_due(&mut self, now: Instant, index: u32) {
+        match self.table.slot(index) {
+            Slot::Vacant => {}
+            Slot::Live(_) => self.fire(now, index),
+            Slot::TimeWait(waiting) if waiting.state.expires <= now => self.table.remove(index),
+            Slot::TimeWait(waiting) => {
+                let expires = waiting.state.expires;
+                self.wheel.set(index, expires);
+            }
+        }
     }
 
     /// The next event; none if there is none now.

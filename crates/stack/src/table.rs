@@ -61,12 +61,19 @@ struct Entry {
     slot: Slot,
 }
 
+/// A socket in the table of flows. A part of the hash tells sockets apart without a look at them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Bucket {
+    hash: u32,
+    index: u32,
+}
+
 /// All sockets.
 #[derive(Debug)]
 pub(crate) struct Table {
     entries: Vec<Entry>,
     vacant: Vec<u32>,
-    by_flow: HashTable<u32>,
+    by_flow: HashTable<Bucket>,
     secret: Secret,
 }
 
@@ -85,15 +92,27 @@ impl Table {
         !self.entries.iter().any(|entry| matches!(entry.slot, Slot::Live(_)))
     }
 
+    pub(crate) fn hash(&self, flow: &Flow) -> u64 {
+        self.secret.hash(flow, Purpose::Bucket)
+    }
+
     /// The socket with this flow.
     pub(crate) fn find(&self, flow: &Flow) -> Option<u32> {
-        let hash = self.secret.hash(flow, Purpose::Bucket);
-        self.by_flow.find(hash, |index| self.entries[*index as usize].slot.flow() == Some(flow)).copied()
+        let hash = self.hash(flow);
+        let is_it = |bucket: &Bucket| {
+            bucket.hash == hash as u32 && self.entries[bucket.index as usize].slot.flow() == Some(flow)
+        };
+        self.by_flow.find(hash, is_it).map(|bucket| bucket.index)
+    }
+
+    /// The socket that most likely has the flow with this hash; does not look at sockets.
+    pub(crate) fn guess(&self, hash: u64) -> Option<u32> {
+        self.by_flow.find(hash, |bucket| bucket.hash == hash as u32).map(|bucket| bucket.index)
     }
 
     /// Adds a socket, whose flow must be free.
     pub(crate) fn insert(&mut self, socket: Box<Socket>) -> SocketId {
-        let flow = socket.flow;
+        let hash = self.hash(&socket.flow);
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.entries.push(Entry { generation: 0, slot: Slot::Vacant });
             (self.entries.len() - 1) as u32
@@ -101,10 +120,9 @@ impl Table {
         let entry = &mut self.entries[index as usize];
         entry.slot = Slot::Live(socket);
         let generation = entry.generation;
-        let hash = self.secret.hash(&flow, Purpose::Bucket);
         let Table { entries, by_flow, secret, .. } = self;
-        by_flow.insert_unique(hash, index, |index| {
-            let flow = entries[*index as usize].slot.flow();
+        by_flow.insert_unique(hash, Bucket { hash: hash as u32, index }, |bucket| {
+            let flow = entries[bucket.index as usize].slot.flow();
             flow.map_or(0, |flow| secret.hash(flow, Purpose::Bucket))
         });
         SocketId { index, generation }
@@ -113,8 +131,8 @@ impl Table {
     /// Frees the flow of a socket: its segments belong to nothing from now on.
     pub(crate) fn forget_flow(&mut self, index: u32) {
         let Some(flow) = self.entries[index as usize].slot.flow() else { return };
-        let hash = self.secret.hash(flow, Purpose::Bucket);
-        if let Ok(found) = self.by_flow.find_entry(hash, |other| *other == index) {
+        let hash = self.hash(flow);
+        if let Ok(found) = self.by_flow.find_entry(hash, |bucket| bucket.index == index) {
             found.remove();
         }
     }
@@ -137,6 +155,14 @@ impl Table {
 
     pub(crate) fn slot(&mut self, index: u32) -> &mut Slot {
         &mut self.entries[index as usize].slot
+    }
+
+    /// The socket at `index`, to look at.
+    pub(crate) fn peek(&self, index: u32) -> Option<&Socket> {
+        match &self.entries.get(index as usize)?.slot {
+            Slot::Live(socket) => Some(socket),
+            _ => None,
+        }
     }
 
     pub(crate) fn live(&mut self, index: u32) -> Option<&mut Socket> {

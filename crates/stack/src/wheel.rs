@@ -13,17 +13,18 @@ const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
 /// They cover all of `Instant`.
 const LEVELS: usize = 8;
-const NIL: u32 = u32::MAX;
+/// An empty slot keeps the memory for this many timers.
+const KEPT: usize = 64;
 
-/// The place of one timer. Timers of a slot form a doubly linked list.
+/// One timer.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     /// When it fires; [`NOT_SET`] if it does not.
     due: u64,
     /// When it is looked at: not after `due`.
     tick: u64,
-    next: u32,
-    previous: u32,
+    /// Where it is in the list of its slot.
+    position: u32,
     /// Level and slot, or [`NOWHERE`].
     place: u16,
 }
@@ -35,7 +36,9 @@ const NOWHERE: u16 = u16::MAX;
 #[derive(Debug)]
 pub(crate) struct Wheel {
     nodes: Vec<Node>,
-    heads: [[u32; SLOTS]; LEVELS],
+    /// The timers of each slot, level by level, in lists: the processor can load many of their nodes at once, which are in no
+    /// cache if there are many. Of a linked list it would load one after the other.
+    slots: Vec<Vec<u32>>,
     occupied: [u64; LEVELS],
     /// The tick up to which everything has fired.
     elapsed: u64,
@@ -45,7 +48,7 @@ impl Wheel {
     pub(crate) fn new(now: Instant) -> Wheel {
         Wheel {
             nodes: Vec::new(),
-            heads: [[NIL; SLOTS]; LEVELS],
+            slots: vec![Vec::new(); LEVELS * SLOTS],
             occupied: [0; LEVELS],
             elapsed: now.as_nanos() >> TICK_SHIFT,
         }
@@ -56,7 +59,7 @@ impl Wheel {
         let due = if at.is_set() { at.as_nanos().div_ceil(1 << TICK_SHIFT).max(self.elapsed + 1) } else { NOT_SET };
         let i = index as usize;
         if i >= self.nodes.len() {
-            self.nodes.resize(i + 1, Node { due, tick: 0, next: NIL, previous: NIL, place: NOWHERE });
+            self.nodes.resize(i + 1, Node { due, tick: 0, position: 0, place: NOWHERE });
         }
         let node = &mut self.nodes[i];
         node.due = due;
@@ -77,34 +80,36 @@ impl Wheel {
         }
     }
 
+    /// When the timer `index` fires; reads its node.
+    pub(crate) fn due(&self, index: u32) -> Option<u64> {
+        self.nodes.get(index as usize).map(|node| node.due)
+    }
+
     fn unlink(&mut self, index: u32) {
-        let Some(node) = self.nodes.get(index as usize).copied().filter(|node| node.place != NOWHERE) else { return };
-        let (level, slot) = (usize::from(node.place) / SLOTS, usize::from(node.place) % SLOTS);
-        match node.previous {
-            NIL => self.heads[level][slot] = node.next,
-            previous => self.nodes[previous as usize].next = node.next,
+        let node = &mut self.nodes[index as usize];
+        let place = std::mem::replace(&mut node.place, NOWHERE);
+        if place == NOWHERE {
+            return;
         }
-        if node.next != NIL {
-            self.nodes[node.next as usize].previous = node.previous;
+        let (place, position) = (usize::from(place), node.position);
+        let list = &mut self.slots[place];
+        list.swap_remove(position as usize);
+        if let Some(moved) = list.get(position as usize) {
+            self.nodes[*moved as usize].position = position;
+        } else if list.is_empty() {
+            self.occupied[place / SLOTS] &= !(1 << (place % SLOTS));
         }
-        if self.heads[level][slot] == NIL {
-            self.occupied[level] &= !(1 << slot);
-        }
-        self.nodes[index as usize].place = NOWHERE;
     }
 
     fn link(&mut self, index: u32, tick: u64) {
         let differing = (self.elapsed ^ tick) | (SLOTS as u64 - 1);
         let level = ((differing.ilog2() / SLOT_BITS) as usize).min(LEVELS - 1);
         let slot = (tick >> (level as u32 * SLOT_BITS)) as usize % SLOTS;
-        let head = std::mem::replace(&mut self.heads[level][slot], index);
-        if head != NIL {
-            self.nodes[head as usize].previous = index;
-        }
+        let place = level * SLOTS + slot;
         self.occupied[level] |= 1 << slot;
         let node = &mut self.nodes[index as usize];
-        (node.tick, node.next, node.previous) = (tick, head, NIL);
-        node.place = (level * SLOTS + slot) as u16;
+        (node.tick, node.position, node.place) = (tick, self.slots[place].len() as u32, place as u16);
+        self.slots[place].push(index);
     }
 
     /// When [`Wheel::advance`] next has something to do. It may turn out that no timer fires then.
@@ -128,17 +133,21 @@ impl Wheel {
         let target = now.as_nanos() >> TICK_SHIFT;
         while let Some((level, slot, tick)) = self.next_slot().filter(|(_, _, tick)| *tick <= target) {
             self.elapsed = self.elapsed.max(tick);
-            let mut index = std::mem::replace(&mut self.heads[level][slot], NIL);
             self.occupied[level] &= !(1 << slot);
-            while index != NIL {
-                let Node { due: at, next, .. } = self.nodes[index as usize];
-                self.nodes[index as usize].place = NOWHERE;
+            let place = level * SLOTS + slot;
+            let mut list = std::mem::take(&mut self.slots[place]);
+            for index in list.drain(..) {
+                let node = &mut self.nodes[index as usize];
+                node.place = NOWHERE;
+                let at = node.due;
                 if at <= self.elapsed {
                     due.push(index);
                 } else if at != NOT_SET {
                     self.link(index, at);
                 }
-                index = next;
+            }
+            if list.capacity() <= KEPT && self.slots[place].is_empty() {
+                self.slots[place] = list;
             }
         }
         self.elapsed = self.elapsed.max(target);

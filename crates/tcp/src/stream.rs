@@ -1,6 +1,7 @@
 //! A connection with its data: a send buffer and a receive buffer around a [`Connection`].
 
 use std::collections::VecDeque;
+use std::hint::black_box;
 use std::sync::Arc;
 
 use reknit_units::{Bytes, Instant};
@@ -70,6 +71,18 @@ impl Stream {
     /// The connection, to change its options. Bytes must go through the stream.
     pub fn connection_mut(&mut self) -> &mut Connection {
         &mut self.connection
+    }
+
+    /// Reads the memory that almost every call needs, so that it is in the cache then. For owners of many connections, which
+    /// know which ones they will call next.
+    pub fn read_ahead(&self) {
+        black_box((self.send.limit, self.receive.pages.len()));
+        self.connection.read_ahead();
+    }
+
+    /// The same for the algorithms, after [`Stream::read_ahead`].
+    pub fn read_algorithms_ahead(&self) {
+        self.connection.read_algorithms_ahead();
     }
 
     /// Changes how much may be written ahead of the peer's acknowledgments. What was written already stays.

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Duration as Time;
 
 use nix::time::{ClockId, clock_gettime};
-use pair::Pair;
+use pair::{BATCH, Pair};
 use reknit_units::Duration;
 
 const MANY: usize = 100_000;
@@ -40,16 +40,25 @@ fn memory() -> usize {
     kib.expect("a number") * 1024
 }
 
-/// Nanoseconds per segment, sent and received: each message goes to one of `active` connections, in no order.
-fn time_per_segment(pair: &mut Pair, active: usize) -> f64 {
+/// Nanoseconds per segment, sent and received: `at_once` of the `active` connections, in no order, exchange messages at the
+/// same time.
+fn time_per_segment(pair: &mut Pair, active: usize, at_once: usize) -> f64 {
     let mut state = 1u64;
-    let step = PERIOD / active as u64;
+    let step = PERIOD * at_once as u64 / active as u64;
     let (mut packets, began) = (0, processor_time());
-    for _ in 0..MESSAGES {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+    let mut chosen = Vec::with_capacity(at_once);
+    for _ in 0..MESSAGES / at_once {
+        chosen.clear();
+        while chosen.len() < at_once {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let n = (state >> 33) as usize % active;
+            if !chosen.contains(&n) {
+                chosen.push(n);
+            }
+        }
         pair.now = pair.now + step;
         packets += pair.run_timers();
-        packets += pair.exchange_messages((state >> 33) as usize % active);
+        packets += pair.exchange_messages(&chosen);
     }
     (processor_time() - began) * 1e9 / packets as f64
 }
@@ -71,21 +80,27 @@ fn time_of_access(bytes: usize) -> f64 {
     best
 }
 
-/// The best of some rounds, in nanoseconds per segment: with few connections, with few active ones among many, and with
-/// many; then an access to an array of as many bytes as many connections take.
-fn times(variant: &str) -> [f64; 4] {
+/// How many connections are active, of how many, and how many of them exchange messages at the same time.
+const CASES: [(usize, usize, usize); 5] =
+    [(FEW, FEW, 1), (FEW, MANY, 1), (MANY, MANY, BATCH), (MANY, MANY, 1), (FEW, FEW, FEW)];
+
+/// The best of some rounds, in nanoseconds per segment, of each case; then an access to an array of as many bytes as many
+/// connections take.
+fn times(variant: &str) -> Vec<f64> {
     let before = memory();
     let mut many = Pair::new(MANY, variant);
     let bytes = memory() - before;
     let mut few = Pair::new(FEW, variant);
-    let mut best = [f64::MAX; 3];
+    let mut best = vec![f64::MAX; CASES.len()];
     for _ in 0..ROUNDS {
-        best[0] = best[0].min(time_per_segment(&mut few, FEW));
-        best[1] = best[1].min(time_per_segment(&mut many, FEW));
-        best[2] = best[2].min(time_per_segment(&mut many, MANY));
+        for (best, (active, of, at_once)) in best.iter_mut().zip(CASES) {
+            let pair = if of == MANY { &mut many } else { &mut few };
+            *best = best.min(time_per_segment(pair, active, at_once));
+        }
     }
     drop(many);
-    [best[0], best[1], best[2], time_of_access(bytes)]
+    best.push(time_of_access(bytes));
+    best
 }
 
 /// Bytes per end: just opened, then idle, and idle again after 20,000 bytes.
@@ -134,7 +149,7 @@ fn main() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let numbers = match arguments[..] {
         ["memory", variant] => memory_per_end(variant).to_vec(),
-        ["time", variant] => times(variant).to_vec(),
+        ["time", variant] => times(variant),
         ["flood", _] => flood().to_vec(),
         _ => return tables(),
     };
@@ -153,12 +168,12 @@ fn tables() {
     row("idle again after 20,000 bytes", bytes(2));
     let times = VARIANTS.map(|variant| separately(["time", variant]));
     let cell = |i: usize| times.iter().map(|time| format!("{:.0} ns ({:.2})", time[i], time[i] / time[0])).collect();
-    row(&format!("time per segment, {FEW} connections"), cell(0));
-    row(&format!("{MANY} connections, {FEW} of them active"), cell(1));
-    row(&format!("{MANY} connections, all active in random order"), cell(2));
+    for (i, (active, of, at_once)) in CASES.into_iter().enumerate() {
+        row(&format!("time per segment: {active} of {of} connections active, {at_once} at a time"), cell(i));
+    }
     row(
         "a random access to an array of the same size",
-        times.iter().map(|time| format!("{:.0} ns", time[3])).collect(),
+        times.iter().map(|time| format!("{:.0} ns", time[CASES.len()])).collect(),
     );
     let syns = separately(["flood", ""]);
     println!("\n| {SYNS} SYNs from as many addresses | |\n|---|---|");

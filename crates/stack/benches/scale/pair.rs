@@ -7,7 +7,10 @@ use reknit_stack::{ListenOptions, ListenerId, Options, SocketId, SocketOptions, 
 use reknit_tcp::SeqNum;
 use reknit_tcp::segment::{Flags, Segment};
 use reknit_units::{Duration, Instant};
-use reknit_wire::{Endpoints, encode};
+use reknit_wire::{Decoded, Endpoints, encode};
+
+/// The most packets that are read together, as by the driver of `reknit-net`.
+pub(crate) const BATCH: usize = 32;
 
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
@@ -19,6 +22,39 @@ pub(crate) struct Pair {
     listener: ListenerId,
     connections: Vec<(SocketId, SocketId)>,
     packet: Vec<u8>,
+    batch: Batch,
+}
+
+/// Packets that are read together.
+struct Batch {
+    packets: Vec<Vec<u8>>,
+}
+
+impl Batch {
+    fn new() -> Batch {
+        Batch { packets: vec![Vec::new(); BATCH] }
+    }
+
+    /// Carries what `from` sends to `to`; returns how many packets there were.
+    fn carry(&mut self, now: Instant, from: &mut Stack, to: &mut Stack) -> usize {
+        let mut total = 0;
+        loop {
+            let mut count = 0;
+            while count < BATCH && from.poll_packet(now, &mut self.packets[count]) {
+                count += 1;
+            }
+            let arrived: Vec<Decoded<'_>> =
+                self.packets[..count].iter().map(|packet| Decoded::read(packet).expect("a segment")).collect();
+            to.read_ahead(&arrived);
+            for segment in &arrived {
+                to.on_segment(now, segment);
+            }
+            total += count;
+            if count < BATCH {
+                return total;
+            }
+        }
+    }
 }
 
 impl Pair {
@@ -32,7 +68,8 @@ impl Pair {
         let options = SocketOptions::of(Arc::new((variant.compose)()));
         let listening = ListenOptions { socket: options.clone(), ..ListenOptions::default() };
         let listener = server.listen((SERVER, 80).into(), &listening).expect("a free port");
-        let mut pair = Pair { now, client, server, listener, connections: Vec::new(), packet: Vec::new() };
+        let mut pair =
+            Pair { now, client, server, listener, connections: Vec::new(), packet: Vec::new(), batch: Batch::new() };
         for n in 0..connections {
             let local = Some((clients[n % clients.len()], 0).into());
             let id = pair.client.connect(pair.now, local, (SERVER, 80).into(), &options).expect("a free port");
@@ -49,14 +86,8 @@ impl Pair {
         let mut packets = 0;
         loop {
             let before = packets;
-            while self.client.poll_packet(self.now, &mut self.packet) {
-                self.server.on_packet(self.now, &self.packet);
-                packets += 1;
-            }
-            while self.server.poll_packet(self.now, &mut self.packet) {
-                self.client.on_packet(self.now, &self.packet);
-                packets += 1;
-            }
+            packets += self.batch.carry(self.now, &mut self.client, &mut self.server);
+            packets += self.batch.carry(self.now, &mut self.server, &mut self.client);
             while self.client.next_event().is_some() {}
             while self.server.next_event().is_some() {}
             if packets == before {
@@ -72,16 +103,22 @@ impl Pair {
         self.exchange()
     }
 
-    /// The client of connection `n` sends 100 bytes and gets 100 back; returns how many packets that takes.
-    pub(crate) fn exchange_messages(&mut self, n: usize) -> usize {
-        let (client, server) = self.connections[n];
+    /// The clients of some connections send 100 bytes each and get 100 back; returns how many packets that takes.
+    pub(crate) fn exchange_messages(&mut self, connections: &[usize]) -> usize {
         let mut buffer = [0; 200];
-        let _ = self.client.write(client, &[1; 100]);
-        let packets = self.exchange();
-        let _ = self.server.read(self.now, server, &mut buffer);
-        let _ = self.server.write(server, &[2; 100]);
-        let packets = packets + self.exchange();
-        let _ = self.client.read(self.now, client, &mut buffer);
+        for n in connections {
+            let _ = self.client.write(self.connections[*n].0, &[1; 100]);
+        }
+        let mut packets = self.exchange();
+        for n in connections {
+            let server = self.connections[*n].1;
+            let _ = self.server.read(self.now, server, &mut buffer);
+            let _ = self.server.write(server, &[2; 100]);
+        }
+        packets += self.exchange();
+        for n in connections {
+            let _ = self.client.read(self.now, self.connections[*n].0, &mut buffer);
+        }
         packets + self.exchange()
     }
 
@@ -127,7 +164,7 @@ impl Pair {
         self.exchange();
         let Some(server) = self.server.accept(self.listener) else { return false };
         self.connections.push((client, server));
-        self.exchange_messages(self.connections.len() - 1);
+        self.exchange_messages(&[self.connections.len() - 1]);
         self.connections.pop();
         let is_answered = self.client.info(self.now, client).is_some_and(|info| info.received.segments > 0);
         self.server.close(self.now, server);

@@ -77,3 +77,22 @@ fn the_same_seed_gives_the_same_packets() {
     };
     assert_eq!(sent(), sent());
 }
+
+#[test]
+fn reading_ahead_changes_nothing() {
+    let sent = |reads_ahead| {
+        let mut pair = Pair::new(WILD, 11);
+        pair.reads_ahead = reads_ahead;
+        pair.listen(&ListenOptions::default());
+        let mut echo = Echo::new(2_000);
+        let connections = 1_500; // enough to read ahead
+        for _ in 0..connections {
+            echo.add(pair.connect());
+            pair.run_for(Duration::from_millis(1));
+        }
+        run(&mut pair, &mut echo, connections);
+        assert_eq!(echo.failures, []);
+        (pair.now, pair.stacks.each_ref().map(|stack| *stack.counters()))
+    };
+    assert_eq!(sent(true), sent(false));
+}

@@ -6,6 +6,7 @@ use reknit_stack::{Error, Event, ListenOptions, ListenerId, Options, SocketId, S
 use reknit_testkit::flight::Flight;
 use reknit_testkit::network::Network;
 use reknit_units::{Duration, Instant};
+use reknit_wire::Decoded;
 
 pub(crate) const CALM: Network =
     Network { loss: 0.0, duplication: 0.0, damage: 0.0, delay_ms: 10, jitter_ms: 0, marking: 0.0 };
@@ -28,6 +29,8 @@ pub(crate) struct Pair {
     pub(crate) stacks: [Stack; 2],
     pub(crate) filter: Filter,
     pub(crate) events: [Vec<Event>; 2],
+    /// Each segment is passed to [`Stack::read_ahead`] first.
+    pub(crate) reads_ahead: bool,
     flight: Flight,
     packet: Vec<u8>,
 }
@@ -60,6 +63,7 @@ impl Pair {
             stacks: [stack(CLIENT), stack(SERVER)],
             filter: Box::new(|_, _| Verdict::Pass),
             events: [Vec::new(), Vec::new()],
+            reads_ahead: false,
             flight: Flight::new(network, seed),
             packet: Vec::new(),
         }
@@ -132,6 +136,9 @@ impl Pair {
             stack.on_timer(self.now);
         }
         while let Some((to, packet)) = self.flight.take(self.now) {
+            if self.reads_ahead {
+                self.stacks[to].read_ahead(Decoded::read(&packet).iter());
+            }
             self.stacks[to].on_packet(self.now, &packet);
         }
         true

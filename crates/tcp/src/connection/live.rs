@@ -2,6 +2,7 @@
 //! open, a passive open from a SYN cookie, and the little that TIME-WAIT has to keep.
 
 use std::collections::VecDeque;
+use std::hint::black_box;
 use std::sync::Arc;
 
 use reknit_units::{Bytes, Duration, Instant};
@@ -166,6 +167,18 @@ impl Connection {
             timestamp_offset: self.identity.timestamp_offset,
             expires: self.time_wait_expires,
         })
+    }
+
+    /// Reads the memory that almost every call needs.
+    pub(crate) fn read_ahead(&self) {
+        black_box((self.state, self.ts_recent, self.out.len(), self.receiver_rtt));
+        self.sender.read_ahead();
+        self.receiver.read_ahead();
+    }
+
+    pub(crate) fn read_algorithms_ahead(&self) {
+        self.sender.read_algorithms_ahead();
+        black_box(self.receiver.plugins.ack_policy.deadline());
     }
 
     pub(crate) fn lend(&mut self, buffers: &mut Buffers) {

@@ -3,6 +3,7 @@
 mod reassembly;
 mod sack;
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 use reknit_units::{Bytes, Duration, Instant};
@@ -426,6 +427,11 @@ impl Receiver {
         // The field is rounded down, but everything that was once announced is still accepted.
         let window = self.announced.since(ack).0;
         (window >> self.shift).min(u64::from(u16::MAX)) as u16
+    }
+
+    /// Reads a field of each cache line, and the state of the algorithm.
+    pub(crate) fn read_ahead(&self) {
+        black_box((self.fin, self.sack_permitted, self.read, self.stats));
     }
 
     pub(crate) fn holds_memory(&self) -> bool {

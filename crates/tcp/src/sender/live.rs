@@ -1,5 +1,6 @@
 //! Changes while a connection is open: options, plug-ins, the size of segments, and memory.
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 use reknit_units::{Bytes, Instant};
@@ -7,6 +8,7 @@ use reknit_units::{Bytes, Instant};
 use super::Sender;
 use crate::buffers::Buffers;
 use crate::config::Config;
+use crate::facts::SendState;
 use crate::seams::Plugins;
 
 impl Sender {
@@ -52,6 +54,21 @@ impl Sender {
         self.update_rto();
         self.state.dup_thresh = self.plugins.dup_thresh.dup_thresh(&self.context(now));
         self.holds_new_data = false;
+    }
+
+    /// Reads a field of each cache line that almost every segment needs, and the state of the algorithms.
+    pub(crate) fn read_ahead(&self) {
+        let SendState { srtt, snd_una, ssthresh, rto, .. } = &self.state;
+        black_box((*srtt, *snd_una, *ssthresh, *rto));
+        black_box((self.min_rtt, self.newly.len(), self.outbox.len(), self.last_blocks.len()));
+        black_box((self.stats.sent, self.stats.acks, self.stats.cuts, self.stats.reordering.len()));
+        black_box((self.pacing, self.written, self.round_end, self.batch_left, self.last_progress, self.closing));
+        self.board.read_ahead();
+    }
+
+    /// Reads the state of the algorithms that are asked most often.
+    pub(crate) fn read_algorithms_ahead(&self) {
+        black_box((self.plugins.loss_detector.deadline(), self.plugins.rto_estimator.rto()));
     }
 
     pub(crate) fn lend(&mut self, buffers: &mut Buffers) {
