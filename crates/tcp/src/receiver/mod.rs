@@ -96,14 +96,12 @@ pub(crate) struct Receiver {
     reads_at_once: bool,
     /// The part of the receive buffer that is used.
     buffer: Bytes,
-    /// The most that the window may be.
-    largest_window: Bytes,
     /// Right edge of the announced window; it never moves back.
     announced: Offset,
     shift: u8,
     owed: Owed,
-    /// The longest segment so far, as the estimate of the peer's segment size (RFC 5681 §4.2).
-    largest: Bytes,
+    /// The longest segment so far, in bytes: the estimate of the peer's segment size (RFC 5681 §4.2).
+    largest: u32,
     pub(crate) stats: ReceiveStats,
 }
 
@@ -111,7 +109,6 @@ impl Receiver {
     pub(crate) fn new(config: Arc<Config>, plugins: ReceiverPlugins) -> Receiver {
         Receiver {
             buffer: config.receive_buffer_size(),
-            largest_window: Bytes::MAX,
             plugins,
             reassembly: Reassembly::new(Offset::SYN, most_blocks(&config)),
             sack: SackMemory::default(),
@@ -124,7 +121,7 @@ impl Receiver {
             announced: Offset::SYN,
             shift: 0,
             owed: Owed::Nothing,
-            largest: Bytes::ZERO,
+            largest: 0,
             stats: ReceiveStats::default(),
             config,
         }
@@ -200,7 +197,7 @@ impl Receiver {
             within = start;
             (Arrival::OutOfOrder, 0)
         };
-        self.largest = self.largest.max(end.since(start));
+        self.largest = self.largest.max(end.since(start).0 as u32);
         let mut rx = RxFacts {
             now,
             config: &self.config,
@@ -225,7 +222,6 @@ impl Receiver {
         };
         if let Some(space) = self.plugins.space(&rx) {
             self.buffer = space.size.min(self.config.receive_buffer_size());
-            self.largest_window = space.window;
             rx.buffer_grew = space.grew;
         }
         for support in &mut self.plugins.header_support {
@@ -468,7 +464,7 @@ impl Receiver {
     /// The application has read `n` bytes. True if an ACK must be sent, or the peer should get a window update.
     pub(crate) fn on_read(&mut self, now: Instant, n: Bytes, rtt: Option<Duration>) -> bool {
         let is_due = self.take(now, n, rtt);
-        let half = Bytes(self.buffer().min(self.largest_window).0 / 2);
+        let half = Bytes(self.buffer().min(self.largest_window()).0 / 2);
         let worth_telling = half.min(Bytes(u64::from(self.config.mss)) * 2);
         is_due || (self.announced.since(self.rcv_nxt()) < half && self.opening() >= worth_telling)
     }
@@ -498,7 +494,7 @@ impl Receiver {
 
     /// A longer segment is several that the device has joined.
     fn rmss(&self) -> Bytes {
-        self.largest.min(Bytes(u64::from(self.config.mss)))
+        Bytes(u64::from(self.largest.min(u32::from(self.config.mss))))
     }
 
     /// How far the right edge could move.
@@ -508,11 +504,16 @@ impl Receiver {
 
     fn allowed_edge(&self) -> Offset {
         let field_limit = Bytes(u64::from(u16::MAX) << self.shift);
-        (self.read + self.buffer()).min(self.rcv_nxt() + field_limit.min(self.largest_window))
+        (self.read + self.buffer()).min(self.rcv_nxt() + field_limit.min(self.largest_window()))
     }
 
     fn useful_opening(&self) -> Bytes {
-        Bytes(u64::from(self.config.mss)).min(Bytes(self.buffer().min(self.largest_window).0 / 2))
+        Bytes(u64::from(self.config.mss)).min(Bytes(self.buffer().min(self.largest_window()).0 / 2))
+    }
+
+    fn largest_window(&self) -> Bytes {
+        let windows = self.plugins.receive_buffers.iter().map(|buffer| buffer.largest_window());
+        windows.fold(Bytes::MAX, Bytes::min)
     }
 
     /// The part of the receive buffer that the window shows.

@@ -137,8 +137,6 @@ pub trait AckPolicy: Plugin {
 pub struct Space {
     /// Its size: it holds what the application has not read, and the window.
     pub size: Bytes,
-    /// The most that the window may be, even if there is more space.
-    pub window: Bytes,
     /// True if a segment has enlarged it. The ACK policy may want to tell the peer.
     pub grew: bool,
 }
@@ -175,6 +173,11 @@ pub trait ReceiveBuffer: Plugin {
     /// The application has read. Returns the size from now on, if it changes.
     fn on_read(&mut self, _reading: &Reading) -> Option<Bytes> {
         None
+    }
+
+    /// The most that the window may be, even if there is more space.
+    fn largest_window(&self) -> Bytes {
+        Bytes::MAX
     }
 
     /// True if the window is announced in units of the window scale, rounded up, and opens by any amount as long as half

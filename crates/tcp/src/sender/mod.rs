@@ -167,7 +167,7 @@ pub(crate) struct Sender {
     reneging: Reneging,
     last_activity: Instant,
     /// Segments of the current batch that are still to be sent.
-    batch_left: u32,
+    batch_left: u16,
     /// The last segment of the current batch has PSH.
     batch_pushes: bool,
     /// When the peer last made progress, or when data was first sent after an idle time.

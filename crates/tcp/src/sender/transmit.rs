@@ -261,7 +261,7 @@ impl Sender {
             return true;
         }
         let quantum = self.pacing.map(|pacing| (pacing.quantum.0 / self.state.smss.0) as u32);
-        self.batch_left = quantum.unwrap_or(batch.most.0).saturating_sub(1);
+        self.batch_left = quantum.unwrap_or(batch.most.0).saturating_sub(1).min(u32::from(u16::MAX)) as u16;
         self.batch_pushes = batch.push;
         false
     }

@@ -28,16 +28,19 @@ use crate::part::{Algorithm, Part};
 /// Segments of the initial window, the most that is expected in the first round trip (RFC 6928).
 const FIRST_ROUND: u64 = 10;
 
+/// The receive buffers of Linux are smaller.
+const LARGEST: u64 = 1 << 31;
+
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The initial size of the buffer (`tcp_rmem[1]`), in bytes of memory.
     #[schemars(range(min = 4096, max = 1_073_741_824))]
-    pub initial: u64,
+    pub initial: u32,
     /// The memory of a full segment, in bytes. It depends on the network device.
     #[schemars(range(min = 256, max = 65_536))]
-    pub segment_memory: u64,
+    pub segment_memory: u32,
 }
 
 impl Default for Config {
@@ -53,57 +56,74 @@ impl Algorithm for Config {
 
 impl Part<dyn ReceiveBuffer> for Config {
     fn build(&self) -> Box<dyn ReceiveBuffer> {
-        Box::new(Buffer { window: self.initial / 2, config: self.clone(), space: 0, most: 0, round: None })
+        Box::new(Buffer {
+            config: self.clone(),
+            window: self.initial / 2,
+            space: 0,
+            most: 0,
+            began: Instant::NEVER,
+            from: Offset::DATA,
+        })
     }
 }
 
-/// Sizes in bytes of data.
+/// Sizes in bytes of data. Every connection has one, so they are small numbers.
 #[derive(Debug)]
 struct Buffer {
     config: Config,
     /// The window that may be announced (`rcv_ssthresh`).
-    window: u64,
+    window: u32,
     /// How much data the buffer can hold (`window_clamp`).
-    space: u64,
+    space: u32,
     /// The most that was read in a round trip so far (`rcvq_space`).
-    most: u64,
+    most: u32,
     /// When the current round trip began, and what had been read then.
-    round: Option<(Instant, Offset)>,
+    began: Instant,
+    from: Offset,
 }
 
 impl Buffer {
     /// Rule 1: how much data the buffer of the beginning can hold. The share of data is in 256ths, rounded down.
     fn first_space(&self, rmss: Bytes) -> u64 {
-        let share = (rmss.0 * 256 / self.config.segment_memory).min(256);
-        self.config.initial * share / 256
+        let share = (rmss.0 * 256 / u64::from(self.config.segment_memory)).min(256);
+        u64::from(self.config.initial) * share / 256
     }
 
     /// Rule 2. True if the window grows.
     fn grow_window(&mut self, rx: &RxFacts<'_>) -> bool {
-        self.space = self.space.max(self.first_space(rx.rmss));
+        self.grow_to(self.first_space(rx.rmss));
         let waiting = rx.rcv_nxt.since(rx.read) + rx.held;
-        let room = self.space.saturating_sub(waiting.0).saturating_sub(self.window);
-        self.window += room.min(2 * rx.rmss.0);
+        let room = u64::from(self.space.saturating_sub(self.window)).saturating_sub(waiting.0);
+        self.window += room.min(2 * rx.rmss.0) as u32;
         room > 0
     }
 
     /// Rule 3.
     fn grow_space(&mut self, rx: &Reading) {
-        let (began, from) = *self.round.get_or_insert((rx.now, Offset::DATA));
-        if self.most == 0 {
-            self.most = FIRST_ROUND * rx.rmss.0;
+        if !self.began.is_set() {
+            self.began = rx.now;
+            self.most = (FIRST_ROUND * rx.rmss.0) as u32;
         }
-        if rx.rtt.is_none_or(|rtt| rx.now.since(began) < rtt) {
+        if rx.rtt.is_none_or(|rtt| rx.now.since(self.began) < rtt) {
             return;
         }
-        self.round = Some((rx.now, rx.read));
-        let read = rx.read.since(from).0;
-        if read <= self.most {
+        let read = rx.read.since(self.from).0.min(LARGEST);
+        (self.began, self.from) = (rx.now, rx.read);
+        let most = u64::from(self.most);
+        if read <= most {
             return;
         }
-        let growth = 2 * read * (read - self.most) / self.most;
-        self.most = read;
-        self.space = self.space.max(2 * read + 2 * growth + rx.above_gap.0);
+        let growth = 2 * read * (read - most) / most.max(1);
+        self.most = read as u32;
+        self.grow_to(2 * read + 2 * growth + rx.above_gap.0);
+    }
+
+    fn grow_to(&mut self, space: u64) {
+        self.space = self.space.max(space.min(LARGEST) as u32);
+    }
+
+    fn size(&self, held: Bytes) -> Bytes {
+        Bytes(u64::from(self.space)) - held
     }
 }
 
@@ -113,19 +133,23 @@ impl ReceiveBuffer for Buffer {
     /// Rule 1.
     fn initial(&mut self, mss: Bytes) -> Bytes {
         let most = self.config.initial / 2;
-        self.window = most - most % mss.0.clamp(1, most.max(1));
-        Bytes(self.window)
+        self.window = most - most % (mss.0 as u32).clamp(1, most.max(1));
+        Bytes(u64::from(self.window))
     }
 
     fn on_data(&mut self, rx: &RxFacts<'_>) -> Space {
         let grew = self.grow_window(rx);
         // Rule 4.
-        Space { size: Bytes(self.space.saturating_sub(rx.held.0)), window: Bytes(self.window), grew }
+        Space { size: self.size(rx.held), grew }
     }
 
     fn on_read(&mut self, reading: &Reading) -> Option<Bytes> {
         self.grow_space(reading);
-        Some(Bytes(self.space.saturating_sub(reading.held.0)))
+        Some(self.size(reading.held))
+    }
+
+    fn largest_window(&self) -> Bytes {
+        Bytes(u64::from(self.window))
     }
 
     /// Rule 5.
@@ -195,6 +219,7 @@ mod tests {
                 dropped: None,
                 rtt: Some(Duration::from_millis(182)),
             });
+            let size = space.size.min(self.buffer.largest_window()).0;
             if held == 0 {
                 self.buffer.on_read(&Reading {
                     now: Instant::ZERO + Duration::from_micros(at_us),
@@ -206,7 +231,7 @@ mod tests {
                     rtt: Some(Duration::from_millis(182)),
                 });
             }
-            (space.size.min(space.window).0, space.grew)
+            (size, space.grew)
         }
     }
 
