@@ -10,7 +10,7 @@ pub(crate) const PLACES: [&str; 3] = ["sender", "middle", "receiver"];
 const LABELS: [(Option<Label>, &str); 5] = [
     (Some(Label::Lost), "lost"),
     (Some(Label::Reordered), "reordered"),
-    (Some(Label::Duplicated), "copied"),
+    (Some(Label::Duplicated), "duplicated"),
     (Some(Label::Spurious), "spurious retransmission"),
     (None, "nothing"),
 ];
@@ -72,15 +72,15 @@ impl Page {
         let variants: Vec<String> = variants.iter().map(|variant| format!("`{variant}`")).collect();
         let mut text = format!(
             "# Are the verdicts right?\n\nVerdicts of `reknit analyze`, compared with what really happened to {all} packets that were \
-             lost, late, copied or sent\nagain for nothing. `crates/trace/examples/truth/main.rs` says how to write this page again.\n\n\
+             lost, late, duplicated\nor retransmitted spuriously. `crates/trace/examples/truth/main.rs` says how to regenerate this page.\n\n\
              * {} simulated paths with the variants {}. Each\n  transfer has {} segments, or takes {} s. The captures \
              between the ends are between the path and another one of the list.\n  IP identifications count packets, as those of \
              Linux do.\n\
              * {} transfers between two Linux kernels, with CUBIC and BBR, over two emulated paths one after the other, captured \
              before,\n  between and behind them. What happened to a packet is where it was seen.\n\n\
-             The place of the capture is given; the last line of each part says how often it is inferred rightly. Before the \
-             receiver, a\npacket that its TCP discards for an old timestamp (PAWS) counts as lost, because nothing distinguishes \
-             it.\n",
+             The place of the capture is given; the last line of each part says how often it is inferred correctly. Before the \
+             receiver, a\npacket that its TCP discards for an old timestamp (PAWS) counts as lost, because it looks the same as \
+             a lost one.\n",
             self.simulated.len(),
             variants.join(", "),
             crate::SEGMENTS,
@@ -107,7 +107,7 @@ impl Page {
         let _ = write!(
             text,
             "\n### By path\n\nEvents, the share of verdicts that are right, and the share of events with a verdict, %:\n\n| path | \
-             sender: events | right | told | middle: events | right | told | receiver: events | right | told |\n\
+             sender: events | right | decided | middle: events | right | decided | receiver: events | right | decided |\n\
              |---|---|---|---|---|---|---|---|---|---|\n"
         );
         for row in rows {
@@ -117,7 +117,7 @@ impl Page {
                 .map(|c| format!("{} | {} | {}", c.happened(), percent(c.right()), percent(c.committed())));
             let _ = writeln!(text, "| `{}` | {} |", row.name, cells.join(" | "));
         }
-        let _ = write!(text, "\nThe place of the capture is inferred rightly in ");
+        let _ = write!(text, "\nThe place of the capture is inferred correctly in ");
         let found = [0, 1, 2].map(|tap| {
             let sum = |of: fn(&Row) -> &[u64; 3]| rows.iter().map(|row| of(row)[tap]).sum::<u64>();
             format!("{} of {} captures ({})", sum(|row| &row.found), sum(|row| &row.captures), PLACES[tap])
@@ -159,7 +159,7 @@ fn table(confusion: &Confusion) -> String {
     if right + wrong + untold > 0 {
         let _ = write!(
             text,
-            " The cause of a spurious\nretransmission is told rightly {right} times, wrongly {wrong} times, and not told {untold} times."
+            " The cause of a spurious\nretransmission is right {right} times, wrong {wrong} times, and unknown {untold} times."
         );
     }
     text.push('\n');
