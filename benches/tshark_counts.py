@@ -36,6 +36,11 @@ def analyse(capture: Path) -> dict[str, int]:
     return {name: sum(bool(fields[i]) for fields in marked) for i, name in enumerate(COUNTS)}
 
 
+def largest_receive_buffer() -> int:
+    """Return the kernel's, in bytes."""
+    return int(Path("/proc/sys/net/ipv4/tcp_rmem").read_text().split()[2])
+
+
 def transfer(path: str, pair: tuple[str, str], seed: int, args: argparse.Namespace) -> dict:
     """Run one transfer and count. A transfer that the machine has disturbed is repeated."""
     sender, receiver = pair
@@ -43,6 +48,8 @@ def transfer(path: str, pair: tuple[str, str], seed: int, args: argparse.Namespa
         with tempfile.TemporaryDirectory() as directory:
             capture = Path(directory) / "sender.pcapng"
             command = [str(REKNIT), "testbed", "--path", path, "--variants", sender, "--to", receiver]
+            # The unit of the window depends on the largest receive buffer.
+            command += ["--set", f'tcp.receive_buffer="{largest_receive_buffer() >> 20} MiB"']
             command += ["--duration", args.duration, "--seed", str(seed), "--pcap-sender", str(capture), "--json"]
             result = run([*priority(args.realtime), *command])["transfers"][0]
             if result["doubt"] and attempt < 4:

@@ -283,6 +283,7 @@ The window is fixed at the number of segments in flight.
 
 Measured by `make bench` on {}: {TIMED} ACKs in pieces of {PIECE}; for each piece, the fastest of {ROUNDS} rounds.
 The variant runs at both ends. The times include its timers, but not the {overhead:.0} ns of reading the clock.
+What pacing and rate samples cost while they are off was counted in instructions ([architecture.md](architecture.md#design-decisions)).
 
 | variant | sender, 50 in flight | sender, 10,000 | receiver, 50 | receiver, 10,000 |
 |---|---|---|---|---|",
