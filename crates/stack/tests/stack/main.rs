@@ -1,5 +1,6 @@
 //! Two stacks back to back.
 
+mod batches;
 mod closing;
 mod hostile;
 mod icmp;
