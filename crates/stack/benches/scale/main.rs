@@ -20,7 +20,7 @@ const MESSAGES: usize = 200_000;
 const ROUNDS: usize = 5;
 /// Each active connection sends a message this often, however many there are: they all have the same timers to wait for.
 const PERIOD: Duration = Duration::from_secs(1);
-const VARIANTS: [&str; 3] = ["linux", "reknit", "sack"];
+const VARIANTS: [&str; 4] = ["linux", "reknit", "sack", "rack"];
 /// SYNs of the flood.
 const SYNS: u32 = 1_000_000;
 /// Accesses to the array that time is compared with.
