@@ -88,7 +88,7 @@ impl Sender {
 
     pub(crate) fn holds_memory(&self) -> bool {
         let own = self.last_blocks.capacity() + self.newly.capacity() + self.outbox.capacity();
-        own > 0 || self.board.holds_memory()
+        own > 0 || self.board.holds_memory() || self.sampler.as_ref().is_some_and(|sampler| sampler.holds_memory())
     }
 
     pub(crate) fn shrink(&mut self, now: Instant) {
@@ -99,5 +99,8 @@ impl Sender {
         self.last_blocks = Vec::new();
         self.newly = Vec::new();
         self.outbox = Vec::new();
+        if let Some(sampler) = &mut self.sampler {
+            sampler.shrink();
+        }
     }
 }

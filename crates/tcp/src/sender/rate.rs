@@ -146,6 +146,15 @@ impl Sampler {
         self.front = SegId(self.front.0 + gone as u64);
     }
 
+    pub(super) fn holds_memory(&self) -> bool {
+        self.transmissions.capacity() > 0
+    }
+
+    /// Releases what a full window needed.
+    pub(super) fn shrink(&mut self) {
+        self.transmissions.shrink_to_fit();
+    }
+
     /// §4.1.2.4: from now until the data in flight is delivered, samples are application-limited.
     pub(super) fn mark_app_limited(&mut self, in_flight: Bytes) {
         self.app_limited = Some((self.delivered + in_flight).max(Bytes(1)));
