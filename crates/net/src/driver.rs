@@ -7,8 +7,9 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::device::Device;
-use crate::frame::{Frames, receive};
+use crate::frame::Frames;
 use crate::network::Shared;
+use crate::receive::Receiver;
 
 /// The most packets that are read, and that are written, in one batch.
 const BATCH: usize = 32;
@@ -47,6 +48,7 @@ impl Drop for End {
 
 async fn drive(shared: &Shared, device: &Device) -> std::io::Result<()> {
     let mut arrived = Batch::new();
+    let mut receiver = Receiver::default();
     let mut frames = Frames::default();
     let mut batches = 0;
     let mut ends = None;
@@ -55,7 +57,7 @@ async fn drive(shared: &Shared, device: &Device) -> std::io::Result<()> {
         let (more, wake_at) = {
             let mut state = shared.lock();
             let now = shared.now();
-            receive(&mut state.stack, now, device.offload, arrived.packets());
+            receiver.receive(&mut state.stack, now, device.offload, arrived.packets());
             state.stack.on_timer(now);
             let more = frames.fill(&mut state.stack, now, device.offload, BATCH);
             state.dispatch();

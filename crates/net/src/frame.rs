@@ -2,48 +2,20 @@
 //! several segments can travel as one packet, and checksums are left to whoever needs them.
 
 use reknit_stack::{Stack, Transmit};
-use reknit_tcp::segment::Flags;
 use reknit_units::Instant;
-use reknit_wire::{Decoded, Icmp, encode_headers};
+use reknit_wire::encode_headers;
+
+use crate::run::Run;
 
 /// Bytes of the virtio header.
-const VIRTIO: usize = 10;
+pub(crate) const VIRTIO: usize = 10;
 /// Room for the headers before the payload.
 const HEADROOM: usize = VIRTIO + 40 + 60;
-/// The longest payload of a packet: its length field has 16 bits.
-const LONGEST: usize = 65_535 - 40 - 60;
 
-const NEEDS_CHECKSUM: u8 = 1;
-const DATA_IS_VALID: u8 = 2;
+pub(crate) const NEEDS_CHECKSUM: u8 = 1;
+pub(crate) const DATA_IS_VALID: u8 = 2;
 const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;
-
-/// Passes packets from the device to the stack.
-pub(crate) fn receive<'a>(stack: &mut Stack, now: Instant, offload: bool, frames: impl Iterator<Item = &'a [u8]>) {
-    let arrived: Vec<Result<Decoded<'_>, &[u8]>> = frames.filter_map(|frame| read(offload, frame)).collect();
-    stack.read_ahead(arrived.iter().flatten());
-    for packet in arrived {
-        match packet {
-            Ok(segment) => stack.on_segment(now, &segment),
-            Err(packet) => {
-                if let Some(icmp) = Icmp::read(packet) {
-                    stack.on_icmp(now, &icmp);
-                }
-            }
-        }
-    }
-}
-
-/// The segment in a frame, or the packet if it has none.
-fn read(offload: bool, frame: &[u8]) -> Option<Result<Decoded<'_>, &[u8]>> {
-    if !offload {
-        return Some(Decoded::read(frame).map_err(|_| frame));
-    }
-    let (header, packet) = frame.split_at_checked(VIRTIO)?;
-    let verified = header[0] & (NEEDS_CHECKSUM | DATA_IS_VALID) != 0;
-    let decoded = if verified { Decoded::read_verified(packet) } else { Decoded::read(packet) };
-    Some(decoded.map_err(|_| packet))
-}
 
 /// A packet for the device.
 #[derive(Debug, Default)]
@@ -66,53 +38,7 @@ pub(crate) struct Frames {
     used: usize,
     headers: Vec<u8>,
     /// The segment that is not in a frame yet, because further ones may join it. Its payload is in the last frame.
-    open: Option<Open>,
-}
-
-/// Segments of one connection that follow each other.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    first: Transmit,
-    /// Bytes of payload so far.
-    len: usize,
-    /// The last segment is full, so that another may follow.
-    is_full: bool,
-}
-
-impl Open {
-    fn new(first: Transmit) -> Open {
-        Open {
-            first,
-            len: usize::from(first.segment.len),
-            is_full: first.segment.len > 0 && !first.segment.flags.has(Flags::FIN),
-        }
-    }
-
-    /// True if `next` can join, so that its header follows from the first one.
-    fn takes(&self, next: &Transmit) -> bool {
-        let (a, b) = (&self.first.segment, &next.segment);
-        self.is_full
-            && self.first.endpoints == next.endpoints
-            && self.first.hop_limit == next.hop_limit
-            && b.len > 0
-            && b.len <= a.len
-            && b.seq == a.seq.plus(self.len as u32)
-            && (a.ack, a.window, a.ecn, a.options) == (b.ack, b.window, b.ecn, b.options)
-            && is_plain(a.flags)
-            && is_plain(b.flags)
-            && self.len + usize::from(b.len) <= LONGEST
-    }
-
-    fn join(&mut self, next: &Transmit) {
-        self.len += usize::from(next.segment.len);
-        self.is_full = next.segment.len == self.first.segment.len && !next.segment.flags.has(Flags::FIN);
-        self.first.segment.flags |= next.segment.flags;
-    }
-}
-
-/// True if the segment can be one of a run: an ACK, with PSH and FIN for the last.
-fn is_plain(flags: Flags) -> bool {
-    flags | Flags::PSH | Flags::FIN == Flags::ACK | Flags::PSH | Flags::FIN
+    open: Option<Run>,
 }
 
 impl Frames {
@@ -159,16 +85,13 @@ impl Frames {
             bytes.clear();
             bytes.resize(HEADROOM, 0);
             let Some(first) = stack.poll(now, bytes) else { return false };
-            self.open = Some(Open::new(first));
+            self.open = Some(Run::new(first));
         }
         while let Some(mut open) = self.open.take() {
             let bytes = &mut self.slots[at].bytes;
             let len = bytes.len();
             match stack.poll(now, bytes) {
-                Some(next) if open.takes(&next) => {
-                    open.join(&next);
-                    self.open = Some(open);
-                }
+                Some(next) if open.join(&next) => self.open = Some(open),
                 next => {
                     // The next segment begins another frame.
                     let (these, later) = self.slots.split_at_mut(at + 1);
@@ -177,7 +100,7 @@ impl Frames {
                     other.bytes.resize(HEADROOM, 0);
                     other.bytes.extend_from_slice(&this.bytes[len..]);
                     this.bytes.truncate(len);
-                    self.open = next.map(Open::new);
+                    self.open = next.map(Run::new);
                     finish(this, &open, &mut self.headers);
                     return true;
                 }
@@ -188,7 +111,7 @@ impl Frames {
 }
 
 /// Writes the headers before the payload.
-fn finish(frame: &mut Frame, open: &Open, headers: &mut Vec<u8>) {
+fn finish(frame: &mut Frame, open: &Run, headers: &mut Vec<u8>) {
     let Transmit { endpoints, hop_limit, segment } = &open.first;
     let ip_len = encode_headers(*endpoints, *hop_limit, segment, open.len, headers);
     let mut virtio = [0; VIRTIO];

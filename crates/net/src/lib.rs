@@ -20,6 +20,8 @@ mod driver;
 mod frame;
 mod listener;
 mod network;
+mod receive;
+mod run;
 mod split;
 mod stream;
 

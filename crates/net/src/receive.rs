@@ -1,0 +1,184 @@
+//! Packets from the device on their way to the stack.
+
+use reknit_stack::{Stack, Transmit};
+use reknit_tcp::Segment;
+use reknit_units::Instant;
+use reknit_wire::{Decoded, Icmp};
+
+use crate::frame::{DATA_IS_VALID, NEEDS_CHECKSUM, VIRTIO};
+use crate::run::Run;
+
+/// Passes packets from the device to the stack.
+#[derive(Debug, Default)]
+pub(crate) struct Receiver {
+    /// The payloads of segments that are joined.
+    payload: Vec<u8>,
+}
+
+impl Receiver {
+    /// Segments that follow each other are passed as one, as the kernel does (GRO): each costs less, and there is one ACK
+    /// for all of them.
+    pub(crate) fn receive<'a>(
+        &mut self,
+        stack: &mut Stack,
+        now: Instant,
+        offload: bool,
+        frames: impl Iterator<Item = &'a [u8]>,
+    ) {
+        let arrived: Vec<Result<Decoded<'_>, &[u8]>> = frames.filter_map(|frame| read(offload, frame)).collect();
+        stack.read_ahead(arrived.iter().flatten());
+        let mut rest = arrived.as_slice();
+        while let [packet, later @ ..] = rest {
+            rest = later;
+            match packet {
+                Ok(first) => rest = &later[self.receive_run(stack, now, first, later)..],
+                Err(packet) => {
+                    if let Some(icmp) = Icmp::read(packet) {
+                        stack.on_icmp(now, &icmp);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Passes `first` to the stack, together with those of `later` that follow it; returns how many these are.
+    fn receive_run(
+        &mut self,
+        stack: &mut Stack,
+        now: Instant,
+        first: &Decoded<'_>,
+        later: &[Result<Decoded<'_>, &[u8]>],
+    ) -> usize {
+        let mut run = Run::new(header(first));
+        let following = later.iter().map_while(|packet| packet.as_ref().ok());
+        let count = following.take_while(|next| run.join(&header(next))).count();
+        if count == 0 {
+            stack.on_segment(now, first);
+            return 0;
+        }
+        self.payload.clear();
+        self.payload.extend_from_slice(first.payload);
+        for next in later[..count].iter().flatten() {
+            self.payload.extend_from_slice(next.payload);
+        }
+        let segment = Segment { len: run.len as u16, ..run.first.segment };
+        stack.on_segment(now, &Decoded { segment, payload: &self.payload, ..*first });
+        count
+    }
+}
+
+fn header(arrived: &Decoded<'_>) -> Transmit {
+    Transmit { endpoints: arrived.endpoints, hop_limit: arrived.hop_limit, segment: arrived.segment }
+}
+
+/// The segment in a frame, or the packet if it has none.
+fn read(offload: bool, frame: &[u8]) -> Option<Result<Decoded<'_>, &[u8]>> {
+    if !offload {
+        return Some(Decoded::read(frame).map_err(|_| frame));
+    }
+    let (header, packet) = frame.split_at_checked(VIRTIO)?;
+    let verified = header[0] & (NEEDS_CHECKSUM | DATA_IS_VALID) != 0;
+    let decoded = if verified { Decoded::read_verified(packet) } else { Decoded::read(packet) };
+    Some(decoded.map_err(|_| packet))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use reknit_stack::{ListenOptions, Options, SocketId, SocketOptions};
+
+    use super::*;
+
+    const NOW: Instant = Instant::from_nanos(1_000_000_000_000);
+
+    /// A connection on which packets arrive in batches.
+    struct Pair {
+        client: Stack,
+        server: Stack,
+        sending: SocketId,
+        receiving: SocketId,
+    }
+
+    /// What the stack sends now.
+    fn packets(stack: &mut Stack) -> Vec<Vec<u8>> {
+        let mut packets = Vec::new();
+        let mut packet = Vec::new();
+        while stack.poll_packet(NOW, &mut packet) {
+            packets.push(packet.clone());
+        }
+        packets
+    }
+
+    fn receive(stack: &mut Stack, packets: &[Vec<u8>]) {
+        Receiver::default().receive(stack, NOW, false, packets.iter().map(Vec::as_slice));
+    }
+
+    impl Pair {
+        fn new(port: u16) -> Pair {
+            let address = |n: u8| IpAddr::from([10, 0, 0, n]);
+            let stack = |n| Stack::new(NOW, Options { addresses: vec![address(n)], ..Options::default() }, [n; 32]);
+            let (mut client, mut server) = (stack(1), stack(2));
+            let listener = server.listen((address(2), 80).into(), &ListenOptions::default()).unwrap();
+            let sending = client
+                .connect(NOW, Some((address(1), port).into()), (address(2), 80).into(), &SocketOptions::default())
+                .unwrap();
+            for _ in 0..2 {
+                receive(&mut server, &packets(&mut client));
+                receive(&mut client, &packets(&mut server));
+            }
+            let receiving = server.accept(listener).unwrap();
+            Pair { client, server, sending, receiving }
+        }
+
+        /// The first window, as packets.
+        fn window(&mut self) -> (Vec<u8>, Vec<Vec<u8>>) {
+            let data: Vec<u8> = (0..10 * 1448u32).map(|n| (n % 251) as u8).collect();
+            assert_eq!(self.client.write(self.sending, &data), Ok(data.len()));
+            let packets = packets(&mut self.client);
+            assert_eq!(packets.len(), 10);
+            (data, packets)
+        }
+
+        fn read(&mut self) -> Vec<u8> {
+            let mut bytes = vec![0; 65_536];
+            let n = self.server.read(NOW, self.receiving, &mut bytes).unwrap();
+            bytes.truncate(n);
+            bytes
+        }
+    }
+
+    #[test]
+    fn segments_that_follow_each_other_get_one_ack() {
+        let mut pair = Pair::new(5000);
+        let (data, packets_of_window) = pair.window();
+        receive(&mut pair.server, &packets_of_window);
+        assert_eq!(packets(&mut pair.server).len(), 1);
+        assert_eq!(pair.read(), data);
+    }
+
+    #[test]
+    fn a_gap_ends_a_run() {
+        let mut pair = Pair::new(5000);
+        let (data, mut window) = pair.window();
+        let late = window.remove(3);
+        receive(&mut pair.server, &window);
+        let answers = packets(&mut pair.server);
+        assert_eq!(pair.read(), data[..3 * 1448]);
+        let last = Decoded::read(answers.last().unwrap()).unwrap();
+        assert_eq!(last.segment.options.sack.as_slice().len(), 1);
+        receive(&mut pair.server, &[late]);
+        assert_eq!(pair.read(), data[3 * 1448..]);
+    }
+
+    #[test]
+    fn segments_of_different_connections_are_not_joined() {
+        let mut pair = Pair::new(5000);
+        let (data, mut window) = pair.window();
+        let mut other = Pair::new(5001);
+        let (_, others) = other.window();
+        window.insert(5, others[0].clone());
+        receive(&mut pair.server, &window);
+        assert_eq!(pair.read(), data);
+    }
+}

@@ -1,0 +1,58 @@
+//! Segments that follow each other and travel as one.
+
+use reknit_stack::Transmit;
+use reknit_tcp::segment::Flags;
+
+/// The longest payload of a packet: its length field has 16 bits.
+const LONGEST: usize = 65_535 - 40 - 60;
+
+/// Segments of one connection that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    /// The first segment, with the flags of all.
+    pub(crate) first: Transmit,
+    /// Bytes of payload so far.
+    pub(crate) len: usize,
+    /// The last segment is full, so that another may follow.
+    is_full: bool,
+}
+
+impl Run {
+    pub(crate) fn new(first: Transmit) -> Run {
+        Run {
+            first,
+            len: usize::from(first.segment.len),
+            is_full: first.segment.len > 0 && !first.segment.flags.has(Flags::FIN),
+        }
+    }
+
+    /// Adds `next` if its header follows from the first one. False if it does not.
+    pub(crate) fn join(&mut self, next: &Transmit) -> bool {
+        let takes = self.takes(next);
+        if takes {
+            self.len += usize::from(next.segment.len);
+            self.is_full = next.segment.len == self.first.segment.len && !next.segment.flags.has(Flags::FIN);
+            self.first.segment.flags |= next.segment.flags;
+        }
+        takes
+    }
+
+    fn takes(&self, next: &Transmit) -> bool {
+        let (a, b) = (&self.first.segment, &next.segment);
+        self.is_full
+            && self.first.endpoints == next.endpoints
+            && self.first.hop_limit == next.hop_limit
+            && b.len > 0
+            && b.len <= a.len
+            && b.seq == a.seq.plus(self.len as u32)
+            && (a.ack, a.window, a.ecn, a.options) == (b.ack, b.window, b.ecn, b.options)
+            && is_plain(a.flags)
+            && is_plain(b.flags)
+            && self.len + usize::from(b.len) <= LONGEST
+    }
+}
+
+/// True if the segment can be one of a run: an ACK, with PSH and FIN for the last.
+fn is_plain(flags: Flags) -> bool {
+    flags | Flags::PSH | Flags::FIN == Flags::ACK | Flags::PSH | Flags::FIN
+}
