@@ -12,7 +12,6 @@ from typing import Any
 
 import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
 
 import reknit
 from reknit.papers import _overview, _scores, _svg, papers
@@ -82,6 +81,7 @@ def write(
     )
     environment.lstrip_blocks = True
     environment.filters.update(measured=measured, interval=_interval, percent=percent, number=number, heat=heat)
+    environment.globals["condition"] = lambda claim: pictures.add_table(_condition(claim))
     text = environment.get_template("report.html.j2").render(
         tier=lab.base,
         ran=ran(lab, results),
@@ -97,7 +97,7 @@ def write(
         number_outcomes=NUMBERS,
         confidences=CONFIDENCES,
         blocks=blocks,
-        pictures=Markup(pictures.packed()),
+        pictures=pictures,
         versions=versions(),
         command=command(lab),
         more_seeds=more_seeds(lab),
@@ -105,6 +105,12 @@ def write(
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, "utf-8")
     return about
+
+
+def _condition(claim: Claim) -> list[tuple[str, str]]:
+    """List what decides about a claim, each with its name."""
+    parts = {"": claim.gate, "effect: ": claim.effect, "published number: ": claim.strict}
+    return [(name, " ".join(part.split())) for name, part in parts.items() if part]
 
 
 def variants() -> dict[str, dict[str, Any]]:

@@ -22,16 +22,24 @@ _RULES = (
     (re.compile(r"^<svg "), "<svg font-family='sans-serif' "),
 )
 _EMPTY = re.compile(r"<g>\s*</g>")
+_ID = re.compile(r"(?<=id=')[^']+")
+_REFERENCE = re.compile(r"#([\w-]+)")
+_COMMAND = re.compile(r" ?\b([MLHVCQz])\b ?")
+_PATH = re.compile(r"(?<= d=')[^']*")
 
 
 def compact(svg: str) -> str:
-    """Shorten an SVG figure of matplotlib: coordinates to a tenth of a point, no names of groups, one font."""
+    """Shorten an SVG figure of matplotlib: coordinates to a tenth of a point, no names of groups, short ids, one font."""
     text = _ATTRIBUTE.sub(lambda found: _NUMBER.sub(_tenths, found.group()), svg)
     for pattern, by in _RULES:
         text = pattern.sub(by, text)
     while text != (shorter := _EMPTY.sub("", text)):
         text = shorter
-    return text
+    text = _PATH.sub(lambda path: _COMMAND.sub(r"\1", path.group()), text)
+    # The ids are long random numbers, which cannot be compressed.
+    ids = {name: f"i{i}" for i, name in enumerate(dict.fromkeys(_ID.findall(text)))}
+    text = _ID.sub(lambda found: ids[found.group()], text)
+    return _REFERENCE.sub(lambda found: "#" + ids.get(found[1], found[1]), text)
 
 
 def _tenths(number: re.Match[str]) -> str:
@@ -39,10 +47,10 @@ def _tenths(number: re.Match[str]) -> str:
 
 
 class Pictures:
-    """The figures and tables of a page: one compressed block, which the page's script unpacks."""
+    """The figures, tables and conditions of a page: one compressed block, which the page's script unpacks."""
 
     def __init__(self) -> None:
-        """Start without figures and tables."""
+        """Start empty."""
         self._all: list[str] = []
 
     def add(self, svg: str) -> int:
@@ -56,6 +64,6 @@ class Pictures:
         return len(self._all) - 1
 
     def packed(self) -> str:
-        """Pack all figures and tables: a JSON list, compressed with gzip, in base 64."""
+        """Pack everything: a JSON list, compressed with gzip, in base 64."""
         text = json.dumps(self._all, ensure_ascii=False).encode()
         return base64.b64encode(gzip.compress(text, 9, mtime=0)).decode()

@@ -27,6 +27,16 @@ async function unpack() {
   for (const table of document.querySelectorAll("table[data-values]")) {
     pictures[table.dataset.values].split("\n").forEach((line, row) => fill(table.insertRow(), line.split("\t"), row));
   }
+  for (const details of document.querySelectorAll("details[data-condition]")) {
+    for (const line of pictures[details.dataset.condition].split("\n")) {
+      const [name, condition] = line.split("\t");
+      const part = document.createElement("div");
+      const code = document.createElement("code");
+      code.textContent = condition;
+      part.append(name, code);
+      details.append(part);
+    }
+  }
 }
 function fill(into, cells, row) {
   cells.forEach((text, column) => {
