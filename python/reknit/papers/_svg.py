@@ -29,7 +29,7 @@ _PATH = re.compile(r"(?<= d=')[^']*")
 
 
 def compact(svg: str) -> str:
-    """Shorten an SVG figure of matplotlib: coordinates to a tenth of a point, no names of groups, short ids, one font."""
+    """Shorten an SVG figure of matplotlib: coordinates to a tenth of a point, no group names, short ids, one font."""
     text = _ATTRIBUTE.sub(lambda found: _NUMBER.sub(_tenths, found.group()), svg)
     for pattern, by in _RULES:
         text = pattern.sub(by, text)

@@ -180,9 +180,13 @@ proptest! {
         let mut servers = [Server::new(true), Server::new(false)];
         for batch in &batches {
             let packets: Vec<_> = batch.iter().map(|(flow, sends)| build(&numbers, *flow, *sends)).collect();
-            servers.iter_mut().for_each(|server| server.pass(&packets));
+            for server in &mut servers {
+                server.pass(&packets);
+            }
         }
-        servers.iter_mut().for_each(|server| server.wait(Duration::from_secs(100)));
+        for server in &mut servers {
+            server.wait(Duration::from_secs(100));
+        }
         let [ahead, single] = &servers;
         prop_assert_eq!(ahead.outcome(), single.outcome());
     }
