@@ -13,7 +13,7 @@ use reknit_wire::{Decoded, Endpoints};
 use crate::namespace::MTU;
 use crate::workload::{Sink, Source, Tally};
 
-/// Size of the send buffer.
+/// The least size of the send buffer.
 const SEND_BUFFER: Bytes = Bytes(4 << 20);
 /// Bytes per read and write.
 const CHUNK: usize = 64 << 10;
@@ -56,12 +56,14 @@ impl EngineEnd {
             detect_black_holes: false, // the paths lose packets, but none for its size
             ..Options::default()
         };
+        // Only the options of the engine limit the window, as in simulation.
+        let receive_window = config.receive_buffer_size();
+        let send_buffer = SEND_BUFFER.max(receive_window);
         let options = SocketOptions {
             config: config.clone(),
-            // Only the options of the engine limit the window.
-            receive_window: config.receive_buffer_size(),
-            send_buffer: SEND_BUFFER,
-            largest_send_buffer: SEND_BUFFER,
+            receive_window,
+            send_buffer,
+            largest_send_buffer: send_buffer,
             ..SocketOptions::of(variant)
         };
         Ok(EngineEnd {
