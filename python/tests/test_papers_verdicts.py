@@ -9,7 +9,7 @@ import pytest
 
 from reknit.papers import _claims, _scores, _stability, papers
 from reknit.papers._claims import Claim, Verdict, judge
-from reknit.papers._frame import DEFAULT, Paper, Result, Tier
+from reknit.papers._frame import DEFAULT, FULL, Paper, Result, Tier
 from reknit.papers._lab import Lab
 
 CLAIM = Claim(
@@ -133,12 +133,22 @@ def run_twice(tier: Tier) -> dict[str, tuple[int, int]]:
 
 
 @pytest.mark.parametrize(
-    ("more_seeds", "seeds"), [(None, [20, 20]), (["test"], [20, 20]), (["A"], [20, 2]), ([], [2, 2])]
+    ("tier", "more_seeds", "seeds"),
+    [
+        (DEFAULT, None, [80, 80]),
+        (DEFAULT, ["test"], [80, 80]),
+        (DEFAULT, ["A"], [80, 2]),
+        (DEFAULT, [], [2, 2]),
+        (FULL, None, [20, 20]),
+    ],
 )
 def test_more_seeds_only_where_asked(
-    monkeypatch: pytest.MonkeyPatch, more_seeds: list[str] | None, seeds: list[int]
+    monkeypatch: pytest.MonkeyPatch, tier: Tier, more_seeds: list[str] | None, seeds: list[int]
 ) -> None:
-    """For all papers and experiments by default, or for some of them, or for none."""
+    """For all papers and experiments by default, or for some of them, or for none.
+
+    What is still undecided with 20 seeds gets 80, except at the full tier.
+    """
     paper = Paper("test", "", "")
     for id in "AB":
         paper.experiment(id, figure="", title="", reports="")(noisy)
@@ -147,7 +157,7 @@ def test_more_seeds_only_where_asked(
         for id in "AB"
     ]
     monkeypatch.setattr(_stability, "claims", lambda: about)
-    lab = Lab([paper], DEFAULT, more_seeds=more_seeds)
+    lab = Lab([paper], tier, more_seeds=more_seeds)
     assert [verdict.seeds for verdict in _stability.decided(lab, ["A", "B"])] == seeds
 
 

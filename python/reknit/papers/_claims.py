@@ -140,6 +140,11 @@ class Verdict:
         """Whether some resample of the seeds gives another answer, or other seeds are likely to."""
         return self.agreement is not None and (self.agreement < 1 or self.is_close)
 
+    @property
+    def is_undecided(self) -> bool:
+        """Whether the outcome or the published number is undecided."""
+        return "undecided" in (self.outcome, self.number)
+
 
 def claims() -> list[Claim]:
     """Read all claims, with their explanations."""

@@ -26,6 +26,9 @@ MIN_DURATION_S = 10.0
 """Minimum duration of runs in reduced tiers, unless the paper's was shorter: slow start takes seconds on long paths."""
 
 
+MOST_SEEDS = 1000
+"""No experiment of a reduced tier gets more seeds than that, however undecided its claims are."""
+
 TO_THE_END_S = 20_000
 """Transfers with this duration end by themselves."""
 
@@ -110,7 +113,7 @@ class Lab:
         self._results: dict[str, Result] = {}
         self._open: list[str] = []
         self._shows: dict[str, set[str]] = {}
-        self._thorough: set[str] = set()
+        self._thorough: dict[str, int] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> Lab:
@@ -132,9 +135,11 @@ class Lab:
     @property
     def tier(self) -> Tier:
         """The tier of the current experiment; outside of experiments, that of most."""
-        if self._open and self._is_among(self._open[-1].partition("@")[0], self.full_for):
-            return FULL
-        return self.base
+        return FULL if self._open and self.is_full(self._open[-1].partition("@")[0]) else self.base
+
+    def is_full(self, id: str) -> bool:
+        """Return whether an experiment runs at the full tier."""
+        return self.base.name == FULL.name or self._is_among(id, self.full_for)
 
     def is_whole(self, id: str) -> bool:
         """Return whether an experiment ran with the paper's durations, seeds and points."""
@@ -178,12 +183,15 @@ class Lab:
         self.reading = None
         return dict(self._results)
 
-    def deepen(self, ids: Iterable[str]) -> None:
-        """Forget the results of experiments and of those that show their runs; `run` then takes more seeds for them."""
+    def deepen(self, ids: Iterable[str], times: int = 1) -> None:
+        """Forget the results of experiments and of those that show their runs.
+
+        `run` then takes more seeds for them: ``times`` as many as are usually enough.
+        """
         deep = set(ids)
         while more := {shown for id in deep for shown in self._shows.get(id, ())} - deep:
             deep |= more
-        self._thorough |= deep
+        self._thorough |= dict.fromkeys(deep, times)
         while more := {name for name, shown in self._shows.items() if shown & deep} - deep:
             deep |= more
         for name in deep:
@@ -296,7 +304,11 @@ class Lab:
     def enough(self, seeds: int) -> int:
         """Return how many seeds the current experiment gets, if not for its outcomes it would get ``seeds``."""
         name = self._open[-1] if self._open else ""
-        return max(seeds, self.experiments[name.partition("@")[0]].enough_seeds) if name in self._thorough else seeds
+        return max(seeds, self.enough_seeds(name.partition("@")[0], self._thorough.get(name, 0))) if name else seeds
+
+    def enough_seeds(self, id: str, times: int) -> int:
+        """Return ``times`` the seeds that are usually enough for an experiment, at most as many as a set has."""
+        return min(self.experiments[id].enough_seeds * times, MOST_SEEDS)
 
     def kept(self, *names: str) -> Path | None:
         """Return the directory of the store for some runs; small directories are faster to read."""

@@ -151,7 +151,7 @@ def more_seeds(lab: Lab) -> str:
     more = sorted({e.enough_seeds for id, e in lab.experiments.items() if id.startswith("F")} - {ENOUGH_SEEDS})
     told = (
         f"Claims whose outcome depends on the choice of seeds get at least {ENOUGH_SEEDS} seeds, "
-        f"those about medians of F-RTO {more[0]} or {more[-1]}"
+        f"those about medians of F-RTO {more[0]} or {more[-1]}; where it is still undecided, four times as many"
     )
     if lab.more_seeds is None:
         return f"{told}."

@@ -12,36 +12,45 @@ from reknit.papers._lab import Lab
 from reknit.papers._scores import scores
 
 FIRST_SEEDS = (1, 1001, 2001, 3001)
-"""The first seed of each set; they are disjoint."""
+"""The first seed of each set; they are disjoint, because no experiment gets more than 1000 seeds."""
+
+FURTHER = 4
+"""How many times the seeds that are usually enough an experiment gets if a claim is still undecided."""
 
 
 def decided(lab: Lab, ids: Sequence[str]) -> list[Verdict]:
     """Run experiments and judge the claims.
 
-    Experiments get more seeds where a claim depends on the choice of seeds, and interpretations where they may meet a
-    published number that is missed.
+    Experiments get more seeds where a claim depends on the choice of seeds, still more where it is undecided with them,
+    and interpretations where they may meet a published number that is missed.
     """
     verdicts = judge(claims(), lab.run(ids))
     if lab.base.name == "quick":
         return verdicts
-    deeper = {
-        name
-        for verdict in verdicts
-        for id in verdict.claim.named
-        if lab.may_deepen(id) and verdict.seeds < lab.experiments[id].enough_seeds
-        for name in _with_more_seeds(verdict, id, lab)
-    }
-    if not deeper:
-        return verdicts
-    lab.deepen(deeper)
-    return judge(claims(), lab.run(ids))
+    for times, listed in ((1, _unsteady), (FURTHER, _undecided)):
+        deeper = {
+            name
+            for verdict in verdicts
+            for id in verdict.claim.named
+            if lab.may_deepen(id) and verdict.seeds < lab.enough_seeds(id, times)
+            for name in listed(verdict, id, lab)
+        }
+        if deeper:
+            lab.deepen(deeper, times)
+            verdicts = judge(claims(), lab.run(ids))
+    return verdicts
 
 
-def _with_more_seeds(verdict: Verdict, id: str, lab: Lab) -> list[str]:
+def _unsteady(verdict: Verdict, id: str, lab: Lab) -> list[str]:
     """List an experiment, if the verdict depends on its seeds, and the interpretations that may meet the number."""
     read = verdict.near if verdict.number in ("missed", "undecided") else ()
     readings = [f"{id}@{reading}" for reading in read if reading in lab.experiments[id].readings]
     return [id] * verdict.depends_on_seeds + readings
+
+
+def _undecided(verdict: Verdict, id: str, lab: Lab) -> list[str]:
+    """List an experiment, if the verdict is still undecided and this is not the full tier, where seeds are slow."""
+    return [id] * (verdict.is_undecided and not lab.is_full(id))
 
 
 def compare(
@@ -73,7 +82,7 @@ def compare(
 
 def undecided(found: Sequence[Mapping[str, Verdict]]) -> list[str]:
     """List the claims that are called undecided, with the first set of seeds and with others only."""
-    sets = [[id for id, v in verdicts.items() if "undecided" in (v.outcome, v.number)] for verdicts in found]
+    sets = [[id for id, verdict in verdicts.items() if verdict.is_undecided] for verdicts in found]
     others = dict.fromkeys(id for ids in sets[1:] for id in ids if id not in sets[0])
     return [
         f"undecided with seeds from {FIRST_SEEDS[0]}: {len(sets[0])}: {', '.join(sets[0]) or 'none'}",
