@@ -3,7 +3,7 @@
 
 use reknit_stack::{Stack, Transmit};
 use reknit_units::Instant;
-use reknit_wire::encode_headers;
+use reknit_wire::{encode_headers, encode_headers_for_offload};
 
 use crate::run::Run;
 
@@ -28,6 +28,19 @@ pub(crate) struct Frame {
 impl Frame {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[self.begins..]
+    }
+
+    /// Empties it, but for the room for headers; the payload is appended to the result.
+    fn clear(&mut self) -> &mut Vec<u8> {
+        self.bytes.resize(HEADROOM, 0);
+        self.begins = HEADROOM;
+        &mut self.bytes
+    }
+
+    fn put_before(&mut self, headers: &[u8]) {
+        let end = self.begins;
+        self.begins -= headers.len();
+        self.bytes[self.begins..end].copy_from_slice(headers);
     }
 }
 
@@ -72,19 +85,19 @@ impl Frames {
     }
 
     fn next_plain(&mut self, stack: &mut Stack, now: Instant) -> bool {
-        let frame = self.frame(self.used);
-        frame.begins = 0;
-        stack.poll_packet(now, &mut frame.bytes)
+        let at = self.used;
+        let bytes = self.frame(at).clear();
+        let Some(Transmit { endpoints, hop_limit, segment }) = stack.poll(now, bytes) else { return false };
+        encode_headers(endpoints, hop_limit, &segment, &self.slots[at].bytes[HEADROOM..], &mut self.headers);
+        self.slots[at].put_before(&self.headers);
+        true
     }
 
     fn next_joined(&mut self, stack: &mut Stack, now: Instant) -> bool {
         let at = self.used;
         self.frame(at + 1);
         if self.open.is_none() {
-            let bytes = &mut self.slots[at].bytes;
-            bytes.clear();
-            bytes.resize(HEADROOM, 0);
-            let Some(first) = stack.poll(now, bytes) else { return false };
+            let Some(first) = stack.poll(now, self.slots[at].clear()) else { return false };
             self.open = Some(Run::new(first));
         }
         while let Some(mut open) = self.open.take() {
@@ -96,9 +109,7 @@ impl Frames {
                     // The next segment begins another frame.
                     let (these, later) = self.slots.split_at_mut(at + 1);
                     let (this, other) = (&mut these[at], &mut later[0]);
-                    other.bytes.clear();
-                    other.bytes.resize(HEADROOM, 0);
-                    other.bytes.extend_from_slice(&this.bytes[len..]);
+                    other.clear().extend_from_slice(&this.bytes[len..]);
                     this.bytes.truncate(len);
                     self.open = next.map(Run::new);
                     finish(this, &open, &mut self.headers);
@@ -113,7 +124,7 @@ impl Frames {
 /// Writes the headers before the payload.
 fn finish(frame: &mut Frame, open: &Run, headers: &mut Vec<u8>) {
     let Transmit { endpoints, hop_limit, segment } = &open.first;
-    let ip_len = encode_headers(*endpoints, *hop_limit, segment, open.len, headers);
+    let ip_len = encode_headers_for_offload(*endpoints, *hop_limit, segment, open.len, headers);
     let mut virtio = [0; VIRTIO];
     virtio[0] = NEEDS_CHECKSUM;
     if open.len > usize::from(segment.len) {
@@ -123,7 +134,6 @@ fn finish(frame: &mut Frame, open: &Run, headers: &mut Vec<u8>) {
     virtio[2..4].copy_from_slice(&(headers.len() as u16).to_ne_bytes());
     virtio[6..8].copy_from_slice(&(ip_len as u16).to_ne_bytes());
     virtio[8..10].copy_from_slice(&16u16.to_ne_bytes()); // the checksum's place in the TCP header
-    frame.begins = HEADROOM - headers.len() - VIRTIO;
-    frame.bytes[frame.begins..][..VIRTIO].copy_from_slice(&virtio);
-    frame.bytes[HEADROOM - headers.len()..HEADROOM].copy_from_slice(headers);
+    frame.put_before(headers);
+    frame.put_before(&virtio);
 }

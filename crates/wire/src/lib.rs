@@ -11,7 +11,10 @@ mod packet;
 pub use capture::{Capture, Interface};
 pub use experiment::set_dropped;
 pub use icmp::{Icmp, IcmpKind};
-pub use packet::{DecodeError, Decoded, HOP_LIMIT, encode, encode_headers, encode_with, endpoints, set_congested};
+pub use packet::{
+    DecodeError, Decoded, HOP_LIMIT, encode, encode_headers, encode_headers_for_offload, encode_with, endpoints,
+    set_congested,
+};
 
 use std::net::SocketAddr;
 

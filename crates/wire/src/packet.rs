@@ -32,6 +32,16 @@ pub fn encode(endpoints: Endpoints, segment: &Segment, payload: &[u8], into: &mu
 /// # Panics
 /// As [`encode`].
 pub fn encode_with(endpoints: Endpoints, hop_limit: u8, segment: &Segment, payload: &[u8], into: &mut Vec<u8>) {
+    encode_headers(endpoints, hop_limit, segment, payload, into);
+    into.extend_from_slice(payload);
+}
+
+/// Writes the headers of the IP packet with `segment` and `payload` to `into`, which is cleared first, so that a payload that
+/// is already in its place need not be copied.
+///
+/// # Panics
+/// As [`encode`].
+pub fn encode_headers(endpoints: Endpoints, hop_limit: u8, segment: &Segment, payload: &[u8], into: &mut Vec<u8>) {
     into.clear();
     let mut tcp = tcp_header(endpoints, segment);
     let len = tcp.header_len() + payload.len();
@@ -49,7 +59,6 @@ pub fn encode_with(endpoints: Endpoints, hop_limit: u8, segment: &Segment, paylo
         _ => panic!("addresses of different families"),
     }
     into.extend_from_slice(&tcp.to_bytes());
-    into.extend_from_slice(payload);
 }
 
 /// Writes the headers of the IP packet with `segment` and a payload of `payload_len` bytes to `into`, which is cleared
@@ -58,7 +67,7 @@ pub fn encode_with(endpoints: Endpoints, hop_limit: u8, segment: &Segment, paylo
 ///
 /// # Panics
 /// As [`encode`].
-pub fn encode_headers(
+pub fn encode_headers_for_offload(
     endpoints: Endpoints,
     hop_limit: u8,
     segment: &Segment,

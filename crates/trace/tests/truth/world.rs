@@ -7,7 +7,7 @@ use reknit_path::{Direction, Label, Packet, Phases, Pipe, Profile, flow_hash};
 use reknit_sim::tcp_config;
 use reknit_tcp::{Connection, Identity, Output, Segment, SeqNum};
 use reknit_units::{Bytes, Duration, Instant};
-use reknit_wire::{Endpoints, encode_headers};
+use reknit_wire::{Endpoints, encode_headers_for_offload};
 
 use super::log::{Log, MIDDLE, RECEIVER, SENDER, Sent};
 
@@ -223,7 +223,7 @@ impl World {
     fn see(&mut self, tap: usize, datagram: &Datagram) {
         self.captured.log.pass(tap, datagram.serial);
         let segment = &datagram.segment;
-        encode_headers(endpoints(datagram.from), HOP_LIMIT, segment, segment.len.into(), &mut self.packet);
+        encode_headers_for_offload(endpoints(datagram.from), HOP_LIMIT, segment, segment.len.into(), &mut self.packet);
         self.packet[4..6].copy_from_slice(&datagram.ip_id.to_be_bytes());
         let micros = self.now.as_nanos() / 1000;
         let (captured, len) = (self.packet.len() as u32, self.packet.len() as u32 + u32::from(segment.len));
