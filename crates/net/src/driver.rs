@@ -11,9 +11,16 @@ use crate::frame::Frames;
 use crate::network::Shared;
 use crate::receive::Receiver;
 
-/// The most packets that are read, and that are written, in one batch.
+/// The most packets that are written in one batch.
 const BATCH: usize = 32;
-/// The longest packet, with its virtio header.
+/// The most packets that are read in one batch if the device joins segments to packets of up to 64 KiB.
+const JOINED: usize = 32;
+/// The most packets that are read in one batch otherwise. There is one ACK per batch and connection, and each costs much: the
+/// kernel processes it within the call that writes it.
+const PLAIN: usize = 256;
+/// The least room for a packet: the MTU that IPv6 asks of each device.
+const LEAST_MTU: usize = 1280;
+/// The longest packet of a device with offload, with its virtio header.
 const LARGEST: usize = (64 << 10) + 16;
 /// After this many batches in a row, other tasks of the thread run.
 const TURN: u32 = 8;
@@ -47,7 +54,7 @@ impl Drop for End {
 }
 
 async fn drive(shared: &Shared, device: &Device) -> std::io::Result<()> {
-    let mut arrived = Batch::new();
+    let mut arrived = Batch::new(device);
     let mut receiver = Receiver::default();
     let mut frames = Frames::default();
     let mut batches = 0;
@@ -92,18 +99,22 @@ async fn drive(shared: &Shared, device: &Device) -> std::io::Result<()> {
 /// Packets that were read together.
 struct Batch {
     bytes: Vec<u8>,
+    /// The room for each packet.
+    largest: usize,
     lens: Vec<usize>,
 }
 
 impl Batch {
-    fn new() -> Batch {
-        Batch { bytes: vec![0; BATCH * LARGEST], lens: Vec::with_capacity(BATCH) }
+    fn new(device: &Device) -> Batch {
+        let (largest, count) =
+            if device.offload { (LARGEST, JOINED) } else { (usize::from(device.mtu).max(LEAST_MTU), PLAIN) };
+        Batch { bytes: vec![0; count * largest], largest, lens: Vec::with_capacity(count) }
     }
 
     /// Reads what there is now. False if there may be more.
     fn read(&mut self, device: &Device) -> std::io::Result<bool> {
         self.lens.clear();
-        for into in self.bytes.chunks_exact_mut(LARGEST) {
+        for into in self.bytes.chunks_exact_mut(self.largest) {
             match device.take(into)? {
                 Some(n) => self.lens.push(n),
                 None => return Ok(true),
@@ -113,6 +124,6 @@ impl Batch {
     }
 
     fn packets(&self) -> impl Iterator<Item = &[u8]> {
-        self.bytes.chunks_exact(LARGEST).zip(&self.lens).map(|(bytes, len)| &bytes[..*len])
+        self.bytes.chunks_exact(self.largest).zip(&self.lens).map(|(bytes, len)| &bytes[..*len])
     }
 }
