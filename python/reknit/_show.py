@@ -22,8 +22,9 @@ def comparisons(result: Comparison) -> list[tuple[str, Rows, str]]:
 
 
 def _comparison(document: dict[str, Any], note: str) -> tuple[str, Rows, str]:
-    title = f"{document['path']}: {document['description']}; in order {document['in_order_mbit_s']:.2f} Mbit/s"
-    rows = [["variant", "Mbit/s", "of in-order", "of possible", "spurious", "window cuts (false)", "RTOs"]]
+    name = ": ".join(filter(None, (document["path"], document["description"])))
+    title = f"{name}; in order {document['in_order_mbit_s']:.2f} Mbit/s"
+    rows = [["variant", "Mbit/s", "of in-order", "of oracle", "spurious", "window cuts (false)", "RTOs"]]
     for row in document["variants"]:
         goodput, ci95, runs = row["goodput_mbit_s"]["mean"], row["goodput_mbit_s"]["ci95"], row["runs"]
         retransmissions = sum(run["retransmissions"]["total"] for run in runs)
@@ -45,7 +46,8 @@ def _comparison(document: dict[str, Any], note: str) -> tuple[str, Rows, str]:
 
 def run(result: Run) -> tuple[str, Rows, str]:
     """Return title, table and footer of a run."""
-    title = f"{result.variant} on {result.path} ({result.description}), seed {result.seed}, {result.duration_s:g} s"
+    name = f"{result.path} ({result.description})" if result.description else result.path
+    title = f"{result.variant} on {name}, seed {result.seed}, {result.duration_s:g} s"
     totals = result.totals
     rows = [
         ["goodput", "retransmissions", "spurious", "window cuts (false)", "RTOs", "lost packets", "mean RTT"],

@@ -14,41 +14,42 @@ use crate::{Failure, input, output};
 const VARIANTS: [&str; 12] =
     ["newreno", "sack", "dsack-r", "eifel", "frto-sack", "rr-taes", "pr", "rack", "bbr", "bbr1", "linux", "reknit"];
 
-/// Attack variants with receivers that lie, in simulation
+/// Measure what receivers that lie gain against each variant, in simulation
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Two transfers with the same variant share a bottleneck, and the receiver of the first lies. Prints what \
-it gains, what is left for its rival, and how much the queue drops (docs/security.md). Scenario files can use the same \
-lies: `lie = \"dsack\"` in [[flows]].
+    after_help = "Two transfers with the same variant share a bottleneck, and the receiver of the first lies. Prints \
+what the liar gains, what is left for the other transfer, and how much the queue drops (docs/security.md). Scenario \
+files can use the same lies: `lie = \"dsack\"` in [[flows]].
 
 Examples:
   reknit attacks --variants rack,linux
   reknit attacks --variant-file mine.toml --lies dsack,optimistic --json"
 )]
 pub(crate) struct Args {
-    /// Variants, separated by commas; a family or a pattern stands for several [default: one or two of each family]
+    /// Attack these variants, separated by commas: names, patterns or families [default: 12 variants from most
+    /// families]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// A TOML file with your own variant (docs/variants.md); may be repeated
+    /// Add your own variant from a TOML file (docs/variants.md); may be repeated
     #[arg(long, value_name = "FILE.toml")]
     variant_file: Vec<PathBuf>,
-    /// Lies, separated by commas [default: all]
+    /// Try these lies, separated by commas (docs/security.md) [default: all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', value_parser = lie)]
     lies: Vec<Lie>,
-    /// Length of each run
+    /// Run each simulation for this long, for example `10s`
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = input::duration)]
     duration: Duration,
-    /// Runs of each attack, with the seeds 1, 2, 3, ...
+    /// Run each attack this many times, with the seeds 1, 2, 3, ...
     #[arg(long, value_name = "N", default_value = "3", value_parser = input::whole::<1, 10_000>,
           allow_negative_numbers = true)]
     seeds: u32,
     /// Print the results as JSON
     #[arg(long, conflicts_with = "markdown")]
     json: bool,
-    /// Print the tables of docs/security.md
+    /// Print Markdown tables, as in docs/security.md
     #[arg(long)]
     markdown: bool,
-    /// Do not show a progress bar
+    /// Hide the progress bar
     #[arg(long)]
     quiet: bool,
 }
@@ -123,13 +124,13 @@ fn people(report: &AttackReport) -> String {
         Column::of("share", 0, Align::Right, rows, |row| output::per_cent(row.share)),
         Column::of("rival", 0, Align::Right, rows, |row| output::per_cent(row.rival)),
         Column::of("drops", 0, Align::Right, rows, |row| output::per_cent(row.drops)),
-        Column::of("honest drops", 1, Align::Right, rows, |row| output::per_cent(row.honest_drops)),
+        Column::of("drops if honest", 1, Align::Right, rows, |row| output::per_cent(row.honest_drops)),
     ];
     let foot = format!(
-        "gain: goodput of the liar relative to its goodput when it is honest; share: of both transfers; rival: goodput of \
-         the other transfer relative to that beside an honest receiver; drops: of the data packets. {} runs of {} s. reknit \
-         {}. All numbers: --json.",
-        report.seeds,
+        "gain: goodput of the liar relative to its goodput when it is honest; share: the liar's part of the goodput of \
+         both; rival: goodput of the other transfer relative to its goodput beside an honest receiver; drops: share of \
+         data packets that the queue drops. {} of {} s. reknit {}. All numbers: --json.",
+        output::counted(report.seeds as usize, "run"),
         output::count(report.duration_s),
         report.reknit
     );

@@ -40,11 +40,11 @@ pub use paths::draw;
   reknit paths                                   list the paths
   reknit variants                                list the TCP variants
   reknit compare --path two-paths-50ms           compare all variants on a path that reorders
-  reknit simulate --path rr-tcp --variant rack   look at a single run
-  reknit analyze slow.pcap                       find lost and late packets
+  reknit simulate --path rr-tcp --variant rack   simulate a single run
+  reknit analyze slow.pcap                       find lost and late packets in a capture
   reknit replay slow.pcap                        find out which variant would have done better
   reknit emulate --path lossy -- ping server     run any program over a path
-`reknit COMMAND --help` describes the options of a command, with examples.")]
+`reknit COMMAND --help` describes the options of a command and gives examples.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,

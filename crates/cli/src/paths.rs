@@ -15,8 +15,8 @@ use crate::{Failure, input, output};
 /// List the paths, or describe one
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "A description lists the stages of the path, and reports what they do to a train of packets, in the \
-terms of RFC 4737.
+    after_help = "Given a path, lists its stages and reports what they do to a train of packets, in the terms of \
+RFC 4737.
 
 Examples:
   reknit paths
@@ -24,15 +24,15 @@ Examples:
   reknit paths two-paths-50ms --set forward.paths.paths.1.delay=80ms"
 )]
 pub(crate) struct Args {
-    /// The path to describe: a built-in path or a TOML file
+    /// Describe this path: a built-in one or a TOML file
     name: Option<String>,
-    /// Change one value, for example `forward.bottleneck.rate="2 Mbit/s"`; may be repeated
+    /// Set a value of the path, for example `forward.bottleneck.rate="2 Mbit/s"`; may be repeated
     #[arg(long, value_name = "KEY=VALUE", requires = "name")]
     set: Vec<String>,
-    /// Seed of the packet train
+    /// Seed the random decisions of the path
     #[arg(long, value_name = "N", requires = "name", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Plot the delays and extents to this file; the reverse direction, if only that one reorders
+    /// Plot the delays and extents to this file: of the forward direction, or of the reverse one if only that reorders
     #[arg(long, value_name = "FILE.svg|png", requires = "name")]
     plot: Option<PathBuf>,
     /// Print JSON: the list, or the report of each direction
@@ -67,12 +67,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 fn list_paths(width: usize) -> Result<String, Failure> {
     let items: Vec<_> = path_report::list()?.into_iter().map(|listed| (listed.name, listed.description)).collect();
-    let more = "One path in detail: reknit paths NAME. Your own path: a TOML file (docs/paths.md).";
+    let more = "Describe one path: reknit paths NAME. Write your own: docs/paths.md.";
     Ok(format!("{}\n{}\n", table::definitions(&items, width), table::wrap(more, width, 0)))
 }
 
 fn describe_path(profile: &Profile, seed: u64, width: usize) -> String {
-    let mut text = table::wrap(&format!("{}: {}", profile.name, profile.description), width, 2) + "\n";
+    let mut text = table::wrap(&output::title(&profile.name, &profile.description), width, 2) + "\n";
     if !profile.source.is_empty() {
         let _ = writeln!(text, "{}", table::wrap(&format!("source: {}", profile.source), width, 2));
     }

@@ -13,13 +13,13 @@ use crate::{Failure, input};
 /// The options of every command that runs variants on a path.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ScenarioArgs {
-    /// A TOML file with your own variant (docs/variants.md); may be repeated
+    /// Add your own variant from a TOML file (docs/variants.md); may be repeated
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) variant_file: Vec<PathBuf>,
-    /// Lose each data packet with this probability: `1%` or `0.01`
+    /// Drop each data packet with this probability, for example `1%` or `0.01`
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     loss: Option<Share>,
-    /// Change a value of the path or a TCP option: any key of a path file, such as `forward.bottleneck.rate="2 Mbit/s"`,
+    /// Set a value of the path or a TCP option: any key of a path file, such as `forward.bottleneck.rate="2 Mbit/s"`,
     /// `forward.links.paths.1.delay=80ms` or `tcp.min_rto=200ms`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -31,11 +31,10 @@ pub(crate) struct ScenarioArgs {
 /// The path and the scenario of a command that runs only one.
 #[derive(clap::Args, Debug)]
 pub(crate) struct SourceArgs {
-    /// A built-in path (`reknit paths` lists them) or a TOML file
+    /// Use this path: a built-in one (`reknit paths` lists them) or a TOML file
     #[arg(long, value_name = "NAME|FILE.toml", required_unless_present = "scenario")]
     path: Option<String>,
-    /// A TOML file that describes the flows on the path and what they send (docs/scenarios.md); options override the
-    /// file
+    /// Read the flows on the path and what they send from a TOML file (docs/scenarios.md); options override the file
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) scenario: Option<PathBuf>,
 }
@@ -45,14 +44,15 @@ pub(crate) struct SourceArgs {
 pub(crate) struct SimulationArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Simulated length of each run [default: 60 s]
+    /// Run each simulation for this long, for example `500ms`, `10s` or `2min` [default: 60 s]
     #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
     duration: Option<Duration>,
-    /// Number of bulk transfers that share the path, all of the same variant, starting 100 ms apart [default: 1]
+    /// Run this many bulk transfers of the same variant over the path, started 100 ms apart [default: 1]
     #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_FLOWS>, allow_negative_numbers = true)]
     flows: Option<u32>,
-    /// `drawn`: each seed draws when flows start, which path comes first if packets take paths in turn, and when periodic
-    /// faults begin. `fixed`: these are the same for all seeds [default: drawn]
+    /// Choose whether the phases depend on the seed: when flows start, which path comes first if packets take paths in
+    /// turn, and when periodic faults begin. `drawn`: each seed draws them; `fixed`: all seeds have the same
+    /// [default: drawn]
     #[arg(long, value_name = "drawn|fixed")]
     phases: Option<Phases>,
 }

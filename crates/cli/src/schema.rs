@@ -5,14 +5,14 @@ use reknit_compare::schema;
 
 use crate::{Failure, output};
 
-/// Print the JSON Schema of results, analyses, replays, paths, scenarios or variants
+/// Print the JSON Schema of a result or of a TOML file
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Save the output to a file. An editor with a TOML language server then completes and checks TOML \
-files whose first line is `#:schema` and the name of that file (docs/guide.md)."
+files whose first line is `#:schema` and the name of the schema file (docs/guide.md)."
 )]
 pub(crate) struct Args {
-    /// What the schema describes
+    /// Print the schema of this kind of document
     #[arg(value_enum, value_name = "KIND")]
     of: Of,
 }

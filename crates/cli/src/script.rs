@@ -8,7 +8,7 @@ use reknit_script::{Engine, Ran, parse, run, update};
 
 use crate::{Failure, output};
 
-/// Run scripts of packets and socket calls, on the engine or live on the kernel
+/// Run scripts of packets and socket calls on the engine, or live on the kernel
 ///
 /// A script says what TCP must send in response to packets and calls. docs/scripts.md describes the format, and
 /// docs/kernel.md lists where the kernel differs.
@@ -18,7 +18,7 @@ use crate::{Failure, output};
   reknit script --show mine.script
   sudo reknit script --kernel mine.script")]
 pub(crate) struct Args {
-    /// Scripts
+    /// Run these scripts
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Run them against this machine's kernel, in real time (needs root)
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Show all events, even if a script passes
     #[arg(long)]
     show: bool,
-    /// Update the scripts with what the engine sends; review the changes
+    /// Write what the engine sends into the scripts; review the changes
     #[arg(long, conflicts_with_all = ["kernel", "show"])]
     update: bool,
 }

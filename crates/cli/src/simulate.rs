@@ -11,29 +11,27 @@ use crate::{Failure, input, output};
 /// The default interval of the series.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
-/// Run one variant once, in simulation, and show its details
+/// Simulate a single run of one variant, and show its details
 #[derive(clap::Args, Debug)]
-#[command(
-    after_help = "Prints a summary. --csv prints the sender's variables over time (congestion window, threshold, \
-round-trip time, ...), --json the summary and the time series.
+#[command(after_help = "Prints a summary. --csv prints the sender's variables over time instead (congestion window, \
+threshold, round-trip time, ...), and --json prints both.
 
 Examples:
   reknit simulate --path two-paths-50ms --variant rack
-  reknit simulate --path two-paths-50ms --variant rack --seed 2 --sample-every 50ms --csv > rack.csv"
-)]
+  reknit simulate --path two-paths-50ms --variant rack --seed 2 --sample-every 50ms --csv > rack.csv")]
 pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
-    /// The variant (`reknit variants` lists them) [default: that of the scenario or of --variant-file, if there is only
-    /// one]
+    /// Run this variant (`reknit variants` lists them) [default: that of the scenario or of --variant-file, if there is
+    /// only one]
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
-    /// Seed of all random decisions; the same seed gives the same run
+    /// Seed all random decisions; the same seed gives the same run
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
     #[command(flatten)]
     simulation: SimulationArgs,
-    /// Interval of the time series [default with --csv: 100 ms]
+    /// Record a time series at this interval, for example `50ms` [default with --csv: 100 ms]
     #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
     sample_every: Option<Duration>,
     /// Print the summary and the time series as JSON (docs/json.md)
@@ -110,7 +108,8 @@ fn csv(trajectory: &Trajectory) -> Result<String, Failure> {
 fn people(trajectory: &Trajectory, seed: u64, screen: Screen) -> String {
     let Trajectory { path, description, variant, duration_s, run, .. } = trajectory;
     let width = screen.text_width();
-    let title = format!("{variant} on {path}: {description}; seed {seed}, {} s", output::count(*duration_s));
+    let path = output::title(path, description);
+    let title = format!("{variant} on {path}; seed {seed}, {} s", output::count(*duration_s));
     let more = "All numbers: --json. The sender's variables over time: --csv.";
     format!(
         "{}\n\n{}\n{}\n",

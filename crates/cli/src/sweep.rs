@@ -14,7 +14,7 @@ use crate::scenario_args::SimulationArgs;
 use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, input, output};
 
-/// Run a grid of scenarios, in simulation
+/// Simulate a grid of scenarios
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "The file is a scenario (docs/scenarios.md) with a table `[axes]`: keys of the scenario or of the \
@@ -32,20 +32,20 @@ where loss.toml is, for example:
   loss = [0, \"1 %\", \"3 %\"]"
 )]
 pub(crate) struct Args {
-    /// A scenario file with a table `[axes]`
+    /// Run this scenario file, which has a table `[axes]`
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
-    /// Built-in paths or TOML files, separated by commas; may contain the wildcards `*` and `?`
+    /// Use these paths, separated by commas: built-in ones or TOML files; `*` and `?` are wildcards
     #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',')]
     path: Vec<String>,
-    /// Variants, separated by commas: names, patterns such as `rr-*`, or families (base, undo, threshold, wait, time,
-    /// receiver, limit)
+    /// Run these variants, separated by commas: names, patterns such as `rr-*`, or families (base, undo, threshold, wait,
+    /// time, receiver, limit)
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Store finished runs in this directory, and do not repeat runs that are already there
+    /// Save finished runs in this directory, and skip those that are already there
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Runs of each point, with the seeds 1, 2, 3, ... [default: 5]
+    /// Run each point this many times, with the seeds 1, 2, 3, ... [default: 5]
     #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_SEEDS>, allow_negative_numbers = true)]
     seeds: Option<u32>,
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     /// Print one line per run as comma-separated values
     #[arg(long)]
     csv: bool,
-    /// Do not show a progress bar
+    /// Hide the progress bar
     #[arg(long)]
     quiet: bool,
 }

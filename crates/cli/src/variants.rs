@@ -17,9 +17,9 @@ use crate::{Failure, output};
   reknit variants rack
   reknit variants rack --toml > my.toml")]
 pub(crate) struct Args {
-    /// The variant to explain
+    /// Explain this variant
     name: Option<String>,
-    /// Print it as a complete variant file, to edit and use with --variant-file
+    /// Print the variant as a complete TOML file, to edit and use with --variant-file
     #[arg(long, requires = "name", conflicts_with = "json")]
     toml: bool,
     /// Print everything as JSON (docs/json.md)
@@ -73,7 +73,7 @@ fn list(screen: Screen) -> String {
         }
     }
     let table = table::render_grouped(&columns, &headings, screen);
-    let more = "One variant in detail: reknit variants NAME. A file to edit: reknit variants NAME --toml. All details: --json.";
+    let more = "Explain one variant: reknit variants NAME. Print it as a file to edit: reknit variants NAME --toml. All details: --json.";
     format!("{table}\n{}\n", table::wrap(more, screen.text_width(), 0))
 }
 
@@ -107,7 +107,9 @@ fn explain(variant: &Variant, screen: Screen) -> String {
 fn prose(block: &str, width: usize) -> String {
     let mut text = String::new();
     for line in block.replace("**", "").lines() {
-        let _ = writeln!(text, "{}", table::wrap(line, width, 0));
+        // A folded row of a table could not be read.
+        let line = if line.starts_with('|') { line.to_owned() } else { table::wrap(line, width, 0) };
+        let _ = writeln!(text, "{line}");
     }
     text
 }

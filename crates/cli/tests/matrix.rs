@@ -36,7 +36,7 @@ fn lossless_and_lossy_paths_are_reported_separately() {
     let table = stdout(&["--paths", "12"]);
     let numbers: Vec<u32> = table
         .lines()
-        .filter_map(|line| line.split_once(" paths that lose ").map(|(number, _)| number.parse().unwrap()))
+        .filter_map(|line| line.split_once(" paths with").map(|(number, _)| number.parse().unwrap()))
         .collect();
     assert_eq!((numbers.len(), numbers.iter().sum::<u32>()), (2, 12), "{table}");
     let lossless: Value = serde_json::from_str(&stdout(&["--paths", "12", "--lossless", "--json"])).unwrap();

@@ -91,7 +91,7 @@ pub struct Row {
     pub of_in_order: Option<f64>,
     /// Goodput of the oracle on the same path, Mbit/s, mean over the seeds: of `oracle-reno`, `oracle-bbr` or `oracle-bbr1` for variants that grow like these, else of `oracle`. Null if it did not run (several flows, `--no-oracle`), and without SACK.
     pub possible_mbit_s: Option<f64>,
-    /// Mean goodput as a share of `possible_mbit_s`; null if that is null or zero.
+    /// Mean goodput as a share of `possible_mbit_s` (the column `of oracle` of tables); null if that is null or zero.
     pub of_possible: Option<f64>,
     /// Options that it did without because the other end does not support them, and what it did instead; usually empty.
     pub fell_back: Vec<String>,

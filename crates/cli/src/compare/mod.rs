@@ -17,8 +17,8 @@ use crate::{Failure, input, output};
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Each variant runs once per seed. For a given seed, every variant sees the same losses and delays. \
-\"Of in-order\" is goodput relative to `sack` on the same path without reordering. \"Of possible\" is goodput relative to \
-the oracle with the same growth on the same path with its reordering; the simulator tells it which packets were lost.
+\"Of in-order\" is goodput relative to `sack` on the same path without reordering. \"Of oracle\" is goodput relative to \
+a sender on the same path that the simulator tells which packets were lost, and whose window grows in the same way.
 
 Examples:
   reknit compare --path two-paths-50ms --variants sack,rack
@@ -26,24 +26,24 @@ Examples:
   reknit compare --path lossy --loss 2% --set forward.bottleneck.rate='2 Mbit/s' --seeds 10 --json"
 )]
 pub(crate) struct Args {
-    /// Built-in paths (`reknit paths` lists them) or TOML files, separated by commas; may contain the wildcards `*` and
-    /// `?`
+    /// Use these paths, separated by commas: built-in ones (`reknit paths` lists them) or TOML files; `*` and `?` are
+    /// wildcards
     #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',', required_unless_present = "scenario")]
     path: Vec<String>,
-    /// A TOML file that describes the flows on the path and what they send (docs/scenarios.md); options override the
-    /// file
+    /// Read the flows on the path and what they send from a TOML file (docs/scenarios.md); options override the file
     #[arg(long, value_name = "FILE.toml")]
     scenario: Option<PathBuf>,
-    /// Variants (`reknit variants` lists them), separated by commas: names, patterns such as `rr-*`, or families (base,
-    /// undo, threshold, wait, time, receiver, limit) [default: all, or those of --variant-file and their bases]
+    /// Compare these variants, separated by commas (`reknit variants` lists them): names, patterns such as `rr-*`, or
+    /// families (base, undo, threshold, wait, time, receiver, limit) [default: all, or those of --variant-file and their
+    /// bases]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Runs of each variant, with the seeds 1, 2, 3, ... [default: 5]
+    /// Run each variant this many times, with the seeds 1, 2, 3, ... [default: 5]
     #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_SEEDS>, allow_negative_numbers = true)]
     seeds: Option<u32>,
     #[command(flatten)]
     simulation: SimulationArgs,
-    /// Leave out "of possible" and the runs of the oracle, which take as long as one or two more variants
+    /// Leave out the column "of oracle" and the runs for it, which take as long as one or two more variants
     #[arg(long)]
     no_oracle: bool,
     /// Print all results as JSON (docs/json.md)
@@ -52,14 +52,14 @@ pub(crate) struct Args {
     /// Print one line per run as comma-separated values
     #[arg(long)]
     csv: bool,
-    /// Write the packets of each variant's first run to a pcapng file; with several paths or variants, one file each
+    /// Write the packets of each variant's first run to a pcapng file; with several paths or variants, to one file each
     /// (FILE-PATH-VARIANT)
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// The end at which packets are captured
+    /// Capture the packets at this end
     #[arg(long, value_enum, value_name = "END", default_value_t = Side::Sender)]
     pcap_side: Side,
-    /// Do not show a progress bar
+    /// Hide the progress bar
     #[arg(long)]
     quiet: bool,
 }

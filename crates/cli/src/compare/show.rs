@@ -38,12 +38,8 @@ fn json(comparisons: &[Comparison]) -> Result<String, Failure> {
 }
 
 fn people(comparison: &Comparison, screen: Screen) -> String {
-    let title = format!(
-        "{}: {}; in order {} Mbit/s",
-        comparison.path,
-        comparison.description,
-        comparison.in_order_mbit_s.map_or("-".to_owned(), output::number)
-    );
+    let in_order = comparison.in_order_mbit_s.map_or("-".to_owned(), output::number);
+    let title = format!("{}; in order {in_order} Mbit/s", output::title(&comparison.path, &comparison.description));
     format!("{}\n\n{}", table::wrap(&title, screen.text_width(), 2), table::render(&table_columns(comparison), screen))
 }
 
@@ -79,7 +75,7 @@ pub(crate) fn table_columns(comparison: &Comparison) -> Vec<Column> {
     columns.push(right("Mbit/s", 0, |row| output::estimate(&row.goodput_mbit_s)));
     columns.push(Column::of("of in-order", 0, Align::Right, &comparison.variants, |row| share(row.of_in_order)));
     if comparison.variants.iter().any(|row| row.of_possible.is_some()) {
-        columns.push(Column::of("of possible", 1, Align::Right, &comparison.variants, |row| share(row.of_possible)));
+        columns.push(Column::of("of oracle", 1, Align::Right, &comparison.variants, |row| share(row.of_possible)));
     }
     columns.extend([
         right("retransmitted", 2, |row| output::per_cent(row.share(|r| r.retransmissions.total, |r| r.segments_sent))),

@@ -23,23 +23,23 @@ const VARIANTS: [&str; 5] = ["sack", "dsack-r", "rr-taes", "rack", "pr"];
 /// The kernels that also run by default in live runs.
 const KERNELS: [&str; 2] = ["kernel:cubic", "kernel:bbr"];
 
-/// Run variants over many random paths, in simulation and live
+/// Compare variants over many random paths, in simulation and live
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Draws random paths that reorder packets (docs/matrix.md), and prints each variant's goodput as a \
-share of what `sack` reaches without reordering and of what the oracle with the same growth reaches: mean, median and minimum over the paths, \
-separately for paths that lose packets. With --live, the variants and this machine's kernel also transfer data over the \
-same paths in real time.
+    after_help = "Draws random paths that reorder packets (docs/matrix.md), and prints each variant's goodput, relative \
+to `sack` without reordering and to an oracle: the mean, median and minimum over the paths. Paths that lose packets have \
+a table of their own. With --live, the variants and this machine's kernel also transfer data over the same paths in \
+real time.
 
 Examples:
   reknit matrix --paths 64 --variants sack,rack,pr
   sudo chrt -f 10 reknit matrix --paths 32 --lossless --live --store runs"
 )]
 pub(crate) struct Args {
-    /// Seeds from which the random paths are drawn, separated by commas
+    /// Draw the random paths from these seeds, separated by commas
     #[arg(long, value_name = "N,M", value_delimiter = ',', default_value = "1", value_parser = input::seed)]
     seed: Vec<u64>,
-    /// Number of paths per seed
+    /// Draw this many paths per seed
     #[arg(long, value_name = "N", default_value = "32", value_parser = input::whole::<1, 10_000>,
           allow_negative_numbers = true)]
     paths: u32,
@@ -52,27 +52,27 @@ pub(crate) struct Args {
     /// Use only paths that lose packets
     #[arg(long)]
     lossy: bool,
-    /// Variants, separated by commas; with --live also kernels, as in `reknit testbed` [default: sack, dsack-r, rr-taes,
-    /// rack, pr; with --live also kernel:cubic, kernel:bbr]
+    /// Compare these variants, separated by commas; with --live also kernels, as in `reknit testbed` [default: sack,
+    /// dsack-r, rr-taes, rack, pr; with --live also kernel:cubic, kernel:bbr]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// A TOML file with your own variant (docs/variants.md); may be repeated
+    /// Add your own variant from a TOML file (docs/variants.md); may be repeated
     #[arg(long, value_name = "FILE.toml")]
     variant_file: Vec<PathBuf>,
-    /// Length of each run
+    /// Run each transfer for this long, for example `30s`
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = input::duration)]
     duration: Duration,
-    /// Runs of each variant on each path, with the seeds 1, 2, 3, ...
+    /// Run each variant on each path this many times, with the seeds 1, 2, 3, ...
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::whole::<1, 10_000>,
           allow_negative_numbers = true)]
     seeds: u32,
     /// Also run live, in real time (needs root)
     #[arg(long)]
     live: bool,
-    /// Number of runs at the same time [default: one simulation per processor, one live run]
+    /// Do this many runs at the same time [default: one simulation per processor, one live run]
     #[arg(long, value_name = "N", value_parser = input::whole::<1, 1_000>, allow_negative_numbers = true)]
     jobs: Option<u32>,
-    /// Store finished runs in this directory, and do not repeat runs that are already there
+    /// Save finished runs in this directory, and skip those that are already there
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// Write the random paths to files in this directory, and run nothing
@@ -84,7 +84,7 @@ pub(crate) struct Args {
     /// Print one line per run as comma-separated values
     #[arg(long)]
     csv: bool,
-    /// Do not show a progress bar
+    /// Hide the progress bar
     #[arg(long)]
     quiet: bool,
 }

@@ -27,14 +27,15 @@ fn people(report: &MatrixReport) -> String {
             continue;
         }
         let paths = report.paths.iter().filter(|path| path.lossy == lossy).count();
-        let sort = if lossy { "that lose packets" } else { "that lose no packets" };
-        text = text + &format!("{paths} paths {sort}\n") + &table::render(&columns(&rows), screen) + "\n";
+        let sort = if lossy { "with loss" } else { "without loss" };
+        let paths = output::counted(paths, "path");
+        text = text + &format!("{paths} {sort}\n") + &table::render(&columns(&rows), screen) + "\n";
     }
     let foot = format!(
-        "Goodput relative to `sack` without reordering (of in-order) and to the oracle with the same growth (of possible): \
-         mean, median and minimum over the paths, each with the mean of its runs. {} of {} s per variant and path. reknit {}. All runs: \
-         --csv, --json.",
-        if report.seeds == 1 { "1 run".to_owned() } else { format!("{} runs", report.seeds) },
+        "Goodput relative to `sack` without reordering (of in-order), and to the oracle whose window grows in the same \
+         way (of oracle): mean, median and minimum over the paths; each path counts with the mean of its runs. {} of {} s \
+         per variant and path. reknit {}. All runs: --csv, --json.",
+        output::counted(report.seeds as usize, "run"),
         output::count(report.duration_s),
         report.reknit
     );
@@ -43,8 +44,8 @@ fn people(report: &MatrixReport) -> String {
     let doubts = report.runs.iter().filter(|run| run.doubt.is_some()).count();
     if doubts > 0 {
         let note = format!(
-            "{doubts} of {live} live runs are doubtful because the machine was busy (details: --json). Give the command \
-             real-time priority: chrt -f 10 reknit matrix ..."
+            "{doubts} of {live} live runs are unreliable because the machine was busy (details: --json). Give the \
+             command real-time priority: chrt -f 10 reknit matrix ..."
         );
         text = text + &table::wrap(&note, width, 0) + "\n";
     }
@@ -59,7 +60,7 @@ fn columns(rows: &[&Shares]) -> Vec<Column> {
     }
     columns.extend(spread(rows, ["of in-order", "median", "min"], 0, |row| row.of_in_order));
     if rows.iter().any(|row| row.of_possible.is_some()) {
-        columns.extend(spread(rows, ["of possible", "median", "min"], 1, |row| row.of_possible));
+        columns.extend(spread(rows, ["of oracle", "median", "min"], 1, |row| row.of_possible));
     }
     columns
 }

@@ -20,8 +20,8 @@ use crate::{Failure, capture, input, output};
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Runs in real time, in network namespaces that are removed when the command ends. Each sender, \
-including the variants of --variant-file, transfers data to each receiver in turn. With --size or --file, the transfer \
-is verified by SHA-256; otherwise it lasts for --duration.
+including the variants of --variant-file, transfers data to each receiver, one transfer at a time. With --size or \
+--file, SHA-256 verifies the data; otherwise each transfer lasts for --duration.
 
 Examples:
   reknit testbed --path two-paths-50ms --size 4MB
@@ -32,15 +32,15 @@ pub(crate) struct Args {
     source: SourceArgs,
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// Senders, separated by commas: variants, or kernel:cubic, kernel:reno, kernel:bbr. A kernel may have settings
-    /// (`net.ipv4.tcp_NAME` in its namespace): kernel:cubic+timestamps=0,recovery=0 [default: kernel:cubic, and reknit
-    /// or the variants of the scenario]
+    /// Send with these, separated by commas: variants, or kernel:cubic, kernel:reno, kernel:bbr. A kernel may have
+    /// settings (`net.ipv4.tcp_NAME` in its namespace): kernel:cubic+timestamps=0,recovery=0 [default: kernel:cubic, and
+    /// reknit or the variants of the scenario]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Receivers, separated by commas, named like senders; `same` uses the sender's variant or kernel
+    /// Receive with these, separated by commas and named like senders; `same` is the sender's variant or kernel
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', default_value = "kernel:cubic")]
     to: Vec<String>,
-    /// The receiver opens the connection instead of the sender
+    /// Let the receiver open the connection instead of the sender
     #[arg(long)]
     receiver_opens: bool,
     /// Send this much data, for example `4MB`
@@ -49,20 +49,21 @@ pub(crate) struct Args {
     /// Send this file
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Length of each transfer; with --size or --file, its time limit [default: 20 s]
+    /// Stop each transfer after this time; with --size or --file, this is only a limit [default: 20 s]
     #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
     duration: Option<Duration>,
-    /// Seed of the path's random decisions
+    /// Seed the random decisions of the path
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Transfers per pair of sender and receiver, with seeds counting up from --seed; the pairs take turns
+    /// Run this many transfers for each pair of sender and receiver, with seeds counting up from --seed; the pairs take
+    /// turns
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::whole::<1, 10_000>,
           allow_negative_numbers = true)]
     repeat: u32,
     /// Use IPv6 instead of IPv4
     #[arg(long)]
     ipv6: bool,
-    /// Write the sender's packets to a pcapng file; with several transfers, one file each (FILE-SENDER,
+    /// Write the sender's packets to a pcapng file; with several transfers, to one file each (FILE-SENDER,
     /// FILE-SENDER-to-RECEIVER, FILE-SENDER-2)
     #[arg(long, value_name = "FILE")]
     pcap_sender: Option<PathBuf>,

@@ -17,9 +17,8 @@ const TOLD: [&str; 9] = [
     "TCPLossProbes",
 ];
 
-/// What to do about doubtful results.
-const ADVICE: &str =
-    "Repeat them on an idle machine, or give the command real-time priority: chrt -f 10 reknit testbed ...";
+/// What to do about unreliable results.
+const ADVICE: &str = "Repeat on an idle machine, or give the command real-time priority: chrt -f 10 reknit testbed ...";
 
 pub(super) fn show(json: bool, report: &Report) -> Result<(), Failure> {
     for transfer in &report.transfers {
@@ -36,11 +35,11 @@ pub(super) fn show(json: bool, report: &Report) -> Result<(), Failure> {
     }
     let screen = Screen::stdout();
     let width = screen.text_width();
-    let title = format!("{}: {}; live, Linux {}", report.path, report.description, report.kernel);
+    let title = format!("{}; live, Linux {}", output::title(&report.path, &report.description), report.kernel);
     let mut text = format!("{}\n\n", table::wrap(&title, width, 2));
     text.push_str(&table::render(&columns(report), screen));
     if report.repeat > 1 {
-        let foot = format!("Means of {} transfers with 95 % intervals, and their range.", report.repeat);
+        let foot = format!("Means of {} transfers with 95 % intervals, and the range of the transfers.", report.repeat);
         text = text + "\n" + &table::wrap(&foot, width, 0) + "\n";
     }
     text.push_str(&counters(report, width));
@@ -69,7 +68,7 @@ fn counters(report: &Report, width: usize) -> String {
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
-/// Results that are doubtful because the machine was busy: for each pair, how many, and the reason for the first.
+/// Results that are unreliable because the machine was busy: for each pair, how many, and the reason for the first.
 fn doubts(report: &Report, width: usize) -> String {
     let mut text = String::new();
     for pair in report.by_pair() {
@@ -77,7 +76,7 @@ fn doubts(report: &Report, width: usize) -> String {
             pair.iter().filter_map(|transfer| transfer.measured.as_ref()?.doubt.as_ref()).collect();
         let Some(first) = doubts.first() else { continue };
         let many = if report.repeat > 1 { format!(" ({} of {})", doubts.len(), pair.len()) } else { String::new() };
-        let line = format!("In doubt: {} to {}{many}: {first}.", pair[0].sender, pair[0].receiver);
+        let line = format!("Unreliable: {} to {}{many}: {first}.", pair[0].sender, pair[0].receiver);
         text = text + &table::wrap(&line, width, 2) + "\n";
     }
     if text.is_empty() { text } else { format!("\n{text}{}\n", table::wrap(ADVICE, width, 0)) }
