@@ -43,7 +43,7 @@ def main() -> None:
             SECTIONS[name]()
     print("<!-- Written by benches/reknit; do not edit. -->\n# Measurements of `reknit`\n\n## Goals\n")
     rows = [[one.what, one.asked, one.measured, "yes" if one.holds else "**no**"] for one in GOALS]
-    table(["goal", "asked", "measured", "holds"], rows)
+    table(["goal", "target", "measured", "met"], rows)
     print(text.getvalue().rstrip("\n"))
 
 

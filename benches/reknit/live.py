@@ -73,13 +73,13 @@ def main() -> None:
             rows.append([what, rate(file), *goodputs, *discards])
     print("<!-- Written by benches/reknit/live.py; do not edit. -->\n# Live measurements of `reknit`\n")
     print("10 MB to a kernel, over emulated paths: goodput in Mbit/s, the median of three transfers of at most 60 s;")
-    print("and data segments that the kernel discarded by PAWS in the three (`nstat`: `TcpExtPAWSEstab`).\n")
+    print("and the data segments that the kernel discarded by PAWS in all three (`nstat`: `TcpExtPAWSEstab`).\n")
     names = [f"`{sender}`" for sender in SENDERS]
     table(["path", "rate", *names, *(f"{name}: PAWS" for name in names)], rows)
     ours = [one for (_, sender, _), one in done.items() if sender == "reknit"]
-    print(f"- `reknit` / `kernel:cubic`: median {statistics.median(ratios):.2f} (asked: at least 1.5).")
-    print(f"- Faster than `kernel:bbr` on {above} of {COUNT} paths (asked: 9).")
-    print(f"- {sum(one.finished for one in ours)} of {len(ours)} transfers of `reknit` finished, with equal digests.")
+    print(f"- `reknit` / `kernel:cubic`: median {statistics.median(ratios):.2f} (goal: at least 1.5).")
+    print(f"- Faster than `kernel:bbr` on {above} of {COUNT} paths (goal: 9).")
+    print(f"- {sum(one.finished for one in ours)} of {len(ours)} transfers of `reknit` finished with equal digests.")
     doubtful = sum(one.doubt is not None for one in done.values())
     print(f"- The machine was too busy in {doubtful} of {len(done)} transfers.")
 
