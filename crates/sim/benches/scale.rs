@@ -131,15 +131,15 @@ fn main() {
     println!(
         "# Scale
 
-How many million packets (data and ACKs) the simulator processes per second of processor time, with one bulk flow of `sack` on a
-link of 1 Gbit/s and 70 ms, and with {MANY} flows that share the link. The ratio compares these two rates.
+How many million packets (data and ACKs) the simulator processes per second of processor time, for one bulk flow of `sack` on a
+link of 1 Gbit/s and 70 ms, and for {MANY} flows that share the link. The ratio is the second rate divided by the first.
 
 With *held* windows, {HELD} segments are in flight in total, whether there is one flow or {MANY}. The pipe is full, nothing is
 lost, and only the number of flows differs. With *free* windows, congestion control sets the windows, and the queue overflows. A
-thousand flows with small windows lose more packets than one with a large window, so each packet also needs more work.
+thousand flows with small windows lose more packets than one flow with a large window, so each packet also needs more work.
 
-Memory is what each additional flow adds to the process: both ends, their scoreboards and their statistics.
-A thousand connections do not fit in the fast caches, so other load on the machine slows them more than it slows one flow.
+Memory is what each additional flow adds to the process: both ends, their scoreboards and their statistics. A thousand connections
+do not fit into the fast caches, so other load on the machine slows them down more than it slows one flow.
 
 Measured by `make bench` on {}: {} s of simulated time, the best of {ROUNDS} interleaved runs.
 

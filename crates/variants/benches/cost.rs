@@ -277,13 +277,13 @@ fn main() {
     println!(
         "# Cost
 
-Nanoseconds per ACK at the sender and per data segment at the receiver; in brackets, relative to `sack`.
-10 % of segments are late by up to half a round trip, so with 10,000 segments in flight there are about 250 holes at any time.
+Nanoseconds per ACK at the sender, and per data segment at the receiver; in brackets, relative to `sack`.
+10 % of the segments are late by up to half a round trip, so with 10,000 segments in flight there are about 250 holes at any time.
 The window is fixed at the number of segments in flight.
 
-Measured by `make bench` on {}: {TIMED} ACKs in pieces of {PIECE}; for each piece, the fastest of {ROUNDS} rounds.
-The variant runs at both ends. The times include its timers, but not the {overhead:.0} ns of reading the clock.
-What pacing and rate samples cost while they are off was counted in instructions ([architecture.md](architecture.md#design-decisions)).
+Measured by `make bench` on {}: {TIMED} ACKs in batches of {PIECE}; the time of each batch is the fastest of {ROUNDS} rounds.
+The variant runs at both ends. The times include its timers, but not the {overhead:.0} ns for reading the clock.
+[architecture.md](architecture.md#design-decisions) states what pacing and rate samples cost, in instructions, when they are off.
 
 | variant | sender, 50 in flight | sender, 10,000 | receiver, 50 | receiver, 10,000 |
 |---|---|---|---|---|",
