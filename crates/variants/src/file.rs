@@ -1,16 +1,19 @@
 //! Variants defined by users in TOML: a base, and other algorithms or parameters for some seams.
 //!
 //! ```toml
-//! name = "my-rack" base = "rack"                       # default: `sack` summary = "rack with a larger reordering
-//! window and without probes"
+//! name = "my-rack"
+//! base = "rack"                       # default: `sack`
+//! summary = "rack with a larger reordering window and without probes"
 //!
-//! [loss_detector]                     # the algorithm of the base with other parameters reo_wnd_divisor = 2 tlp =
-//! false
+//! [loss_detector]                     # the algorithm of the base with other parameters
+//! reo_wnd_divisor = 2
+//! tlp = false
 //!
-//! [congestion_control]                # another algorithm algorithm = "reno"
+//! [congestion_control]                # another algorithm
+//! algorithm = "reno"
 //!
-//! [[spurious_detectors]]              # a seam with several parts: this list replaces that of the base algorithm =
-//! "dsack"
+//! [[spurious_detectors]]              # a seam with several parts: this list replaces that of the base
+//! algorithm = "dsack"
 //! ```
 
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! Which parts cannot be combined, and what a part needs from the peer.
 //!
-//! Each algorithm declares its own rules ([`Algorithm::RULES`](crate::part::Algorithm::RULES)); they are checked here.
-//! A combination without a meaning is an error; one whose parts work against each other causes a warning.
+//! Each algorithm declares its own rules ([`Algorithm::RULES`](crate::part::Algorithm::RULES)); they are checked
+//! here. A combination that makes no sense is an error; one whose parts work against each other causes a warning.
 
 use reknit_tcp::Info;
 

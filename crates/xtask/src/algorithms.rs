@@ -35,8 +35,9 @@ fn index() -> String {
          *The survey* is Leung, Li, Yang: An Overview of Packet Reordering in TCP, IEEE TPDS 18(4), 2007. *RR-TCP* is \
          Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK, ICSI TR-02-006, 2002. The pages of \
          the variants give the other sources in full. *Faithful* means that every rule of the source is implemented and \
-         tested; *partial*, that some rules are our reading; *untested*, that nothing was compared with the numbers of \
-         the source; *original*, that there is no source: [this project's own](../reknit/README.md).\n"
+         tested; *partial*, that some rules are our interpretation; *untested*, that nothing was compared with the numbers of \
+         the source; *original*, that there is no source: [this project's own](../reknit/README.md). *Changes* says which end of the \
+         connection differs from `sack`.\n"
     );
     let mut last = None;
     for variant in VARIANTS {

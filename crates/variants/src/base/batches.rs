@@ -1,11 +1,11 @@
 //! Segments that leave together, as segmentation offload in Linux makes them.
 //!
-//! Two segments or more leave together, as many as the pacing rate allows in a 1024th of a second (`tcp_pacing_ss_ratio`,
-//! `tcp_pacing_ca_ratio`). With room for fewer, and for less than a third of the window (`tcp_tso_win_divisor`), nothing
-//! is sent until the next ACK; but not in recovery, if the last transmission is a millisecond ago, or if the first
-//! segment in flight was sent less than half a round trip ago (observed: where ACKs are less than a millisecond apart,
-//! every second one of them lets two segments be sent). The last segment has PSH, so that the receiver does not wait for
-//! more to join to it.
+//! Two segments or more leave together, as many as the pacing rate allows in a 1024th of a second
+//! (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`). With room for fewer, and for less than a third of the window
+//! (`tcp_tso_win_divisor`), nothing is sent until the next ACK; but not in recovery, if the last transmission is a
+//! millisecond ago, or if the first segment in flight was sent less than half a round trip ago (observed: where
+//! ACKs are less than a millisecond apart, every second one of them lets two segments be sent). The last segment
+//! has PSH, so that the receiver does not wait for more data to merge with it.
 
 use reknit_tcp::facts::{Context, Phase};
 use reknit_tcp::seams::Batch;

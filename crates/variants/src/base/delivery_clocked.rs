@@ -1,6 +1,6 @@
-//! A sender that goes by deliveries, as SACK blocks report them when they happen: its window grows by delivered bytes
-//! and limits the pipe, and there is no retransmission timer. `reknit` and the oracles differ only in how they detect
-//! losses, so that the oracles bound what `reknit` can reach.
+//! A sender driven by deliveries, which SACK blocks report as soon as they happen: its window grows by delivered
+//! bytes and limits the pipe, and there is no retransmission timer. `reknit` and the oracles differ only in how
+//! they detect losses, so that the oracles bound what `reknit` can reach.
 
 use std::sync::Arc;
 

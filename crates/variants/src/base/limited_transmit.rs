@@ -13,9 +13,10 @@
 //! | `pipe` | as many as have left the network; `rfc3042` without SACK | the pipe of RFC 6675, used before recovery, as in Linux |
 //! | `pairs` | as `pipe`, and in order two segments leave together (`base/batches.rs`) | Linux |
 //!
-//! `spreads_bursts`: while no more is SACKed than is in the pipe, what the limit of a burst holds back is sent at the rate of
-//! one window for each round trip, and does not wait for ACKs. When a hole that has stopped the sender is filled, so few segments are in flight that their ACKs take
-//! several round trips to fill a large window.
+//! `spreads_bursts`: while no more is SACKed than is in the pipe, the segments that the burst limit holds back are
+//! sent at the rate of one window per round trip, without waiting for ACKs. When a hole that has stopped the sender
+//! is filled, so few segments are in flight that their ACKs alone would take several round trips to fill a large
+//! window.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Window};
 use reknit_tcp::seams::{Batch, DisorderEnd, LimitedTransmit, Plugin};

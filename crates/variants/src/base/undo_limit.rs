@@ -1,20 +1,21 @@
 //! Which reductions may be undone.
 //!
-//! The evidence that a reduction was spurious (DSACKs, echoed timestamps) comes from the receiver. A receiver that lies
-//! can have every reduction undone, and then takes the path from all other flows. `bounded` restores a window only while
-//! that does no harm.
+//! The evidence that a reduction was spurious (DSACKs, echoed timestamps) comes from the receiver. A receiver that
+//! lies can have every reduction undone, and then crowds out all other flows. `bounded` restores a window only
+//! while that does no harm.
 //!
 //! **Rules of `bounded`.**
-//! - *Queue.* A reduction is final if it is made while a queue stands: all RTTs of the last round trip exceed the
-//!   smallest by more than `queue` percent, and so does the number of bytes that it delivered what the path can hold, which
-//!   is the highest delivery rate times the smallest RTT. Then a loss is more likely due to the queue than to reordering,
-//!   and a path with a queue stays busy with a smaller window too. If the RTT rises and the window was no larger than
-//!   before, the path has become longer; so it has if the delivery rate has fallen below three quarters of the highest,
-//!   because a link with a queue is busy. No queue stands while the delivery rate still rises by a quarter in each round
-//!   trip. The smallest RTT is that of the last one to two minutes, the highest rate that of the last 8 to 16 round trips.
-//! - *Budget.* An undo is followed by another one if there are fewer than `rounds` round trips between them. Undos in the
-//!   same round trip count as one. After `in_a_row` such undos, the next reduction is final: if losses go on, the window
-//!   was too large.
+//! - *Queue.* A reduction is final if it is made while there is a standing queue: all RTTs of the last round trip
+//!   exceed the smallest RTT by more than `queue` percent, and the bytes delivered in this round trip exceed by as
+//!   much what the path can hold, which is the highest delivery rate times the smallest RTT. Then the queue is a
+//!   more likely cause of a loss than reordering is, and a smaller window still keeps the path busy. If the RTT
+//!   rises although the window was no larger than before, the path has become longer. The same is true if the
+//!   delivery rate has fallen below three quarters of the highest, because a link with a queue is busy. There is no
+//!   standing queue while the delivery rate still rises by a quarter in each round trip. The smallest RTT is that
+//!   of the last one to two minutes, and the highest rate that of the last 8 to 16 round trips.
+//! - *Budget.* Undos are consecutive if there are at most `rounds` round trips between them. Undos in the same
+//!   round trip count as one. After `in_a_row` consecutive undos, the next reduction is final: if losses continue,
+//!   the window was too large.
 
 use reknit_tcp::facts::{AckFacts, Context, Trigger, Turn};
 use reknit_tcp::seams::{Plugin, UndoLimit};
@@ -62,14 +63,14 @@ impl UndoLimit for NoLimit {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bounded {
-    /// A queue stands if all RTTs of a round trip exceed the smallest by more than this, in percent, and the bytes in
-    /// flight what the path can hold.
+    /// There is a standing queue if all RTTs of a round trip exceed the smallest RTT by more than this, in percent, and
+    /// the bytes in flight exceed what the path can hold by as much.
     #[schemars(range(min = 0, max = 10000))]
     pub queue: u32,
-    /// Undos one after the other before a reduction is final.
+    /// Consecutive undos before a reduction is final.
     #[schemars(range(min = 1, max = 1000))]
     pub in_a_row: u32,
-    /// Undos are one after the other if there are at most this many round trips between them.
+    /// Undos are consecutive if there are at most this many round trips between them.
     #[schemars(range(min = 1, max = 1000))]
     pub rounds: u32,
 }
@@ -112,7 +113,7 @@ struct Bounds {
     rounds: [Duration; 2],
     /// The current round trip ends when this is acknowledged.
     round_end: Offset,
-    /// Undos one after the other so far.
+    /// Consecutive undos so far.
     in_a_row: u32,
     /// Round trips since the last of them.
     calm_rounds: u32,

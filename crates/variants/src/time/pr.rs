@@ -23,11 +23,12 @@
 //!
 //! **Departures.** Only whole segments of cwnd are used for sending, as everywhere in this project. While data is
 //! SACKed, the growth of cwnd by one ACK is used on the next one. The segments outstanding at an extreme loss stay
-//! memorized, so that the rest of the same burst does not raise the window again. A retransmission doubles `mxrtt` even
-//! without an extreme loss if it was sent with a window of one segment, or if there was no RTT sample since. Without SACK only the first segment has a timer,
-//! which starts when it becomes the first. Each duplicate ACK stands for a segment that is no longer outstanding, and
-//! lost segments are retransmitted at once. `mxrtt` is at most the largest RTO of the connection, or else a peer
-//! that delays its ACKs could delay every retransmission further.
+//! memorized, so that the rest of the same burst does not raise the window again. A retransmission doubles `mxrtt`
+//! even without an extreme loss if it was sent with a window of one segment, or if there was no RTT sample since.
+//! Without SACK only the first segment has a timer, which starts when it becomes the first. Each duplicate ACK
+//! stands for a segment that is no longer outstanding, and lost segments are retransmitted at once. `mxrtt` is at
+//! most the largest RTO of the connection; otherwise a peer that delays its ACKs could delay retransmissions
+//! without limit.
 //!
 //! **Reproduces.** The trend of the survey's Figs. 7 and 8: TCP-PR is the best of all, and does not depend on the
 //! spread of delays.

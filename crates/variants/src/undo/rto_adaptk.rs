@@ -14,8 +14,8 @@
 //!
 //! **Reproduces.** Nothing: it is future work in the paper.
 //!
-//! **Status.** Partial: the paper has one sentence, that K might adapt. By how much, up to where, and how it falls again
-//! is not said, and decides how long a lost segment waits.
+//! **Status.** Partial: the paper only says, in one sentence, that K might adapt. It does not say by how much, up
+//! to where, or how K falls again; this decides how long a lost segment waits.
 
 use std::sync::Arc;
 
