@@ -1,5 +1,5 @@
-//! What the fuzzers in `fuzz/` run: one function for each kind of input, which panics if a property is violated that
-//! must hold for any input. The same functions run in `cargo test` with the inputs that are kept (`tests/inputs.rs`).
+//! What the fuzzers in `fuzz/` run: one function for each kind of input. It panics if the input violates a property that
+//! must hold for any input. `cargo test` runs the same functions on the inputs that are kept (`tests/inputs.rs`).
 
 mod captures;
 mod checksums;

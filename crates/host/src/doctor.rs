@@ -58,7 +58,7 @@ pub fn examine() -> Vec<Check> {
     let have_cubic = algorithms.split_whitespace().any(|name| name == "cubic");
     let network_namespaces = network_namespaces(); // first: as root, it makes /dev/net/tun
     vec![
-        check("simulator", true, true, "simulations need nothing else"),
+        check("simulator", true, true, "always available"),
         tun(),
         network_namespaces,
         user_namespaces(),
@@ -99,7 +99,7 @@ fn user_namespaces() -> Check {
     let note = error.map_or_else(
         || "reknit emulate runs without root, if /dev/net/tun may be opened".to_owned(),
         |error| {
-            format!("reknit emulate needs root: {}; to allow it without: docs/emulate.md#without-root", error.desc())
+            format!("reknit emulate needs root: {}; to run it without root: docs/emulate.md#without-root", error.desc())
         },
     );
     check("user namespaces", error.is_none(), false, note)
@@ -117,7 +117,8 @@ fn translation() -> Check {
     let note = match found {
         Some(program) => format!("{program} connects reknit emulate to the outside, as root"),
         None => {
-            "reknit emulate relays connections to the outside; to translate addresses: apt install nftables".to_owned()
+            "reknit emulate relays connections to the outside; to translate addresses instead: apt install nftables"
+                .to_owned()
         }
     };
     check("nft or iptables", found.is_some(), false, note)

@@ -1,4 +1,4 @@
-//! Real time: the engine and the paths with TUN devices, network namespaces and the kernel.
+//! Everything in real time: the engine and the path models with TUN devices, network namespaces and the kernel.
 //!
 //! [`testbed`] connects two ends by a path model in real time. Each end is the engine, or the TCP of the running kernel
 //! in a network namespace that is removed when the program ends. [`emulate`] runs any program with a path as its only
