@@ -28,6 +28,7 @@ const THRESHOLDS: &[(&str, Segments, Segments, &str)] = &[
     ("ncr-aggressive", Segments(3), UNBOUNDED, "RFC 4653: half of FlightSize, however large that is"),
     ("linux", Segments(3), Segments(300), "the kernel's tcp_max_reordering"),
     ("bbr1", Segments(3), Segments(300), "detects losses as Linux does"),
+    ("bbr", Segments(3), Segments(300), "detects losses as Linux does"),
     ("ba-inc", Segments(3), UNBOUNDED, "Blanton and Allman only limit it to 0.9 cwnd"),
     ("ba-avg", Segments(3), UNBOUNDED, "Blanton and Allman only limit it to 0.9 cwnd"),
     ("ba-ewma", Segments(3), UNBOUNDED, "Blanton and Allman only limit it to 0.9 cwnd"),
@@ -48,11 +49,15 @@ const GROWING_UNDOS: &[Exempt] =
     &[("linux", "in slow start by as much as is acknowledged, otherwise by less than a segment")];
 
 /// Variants whose undo does not set the window.
-const NO_UNDOS: &[Exempt] = &[("bbr1", "a model of the path sets the window")];
+const NO_UNDOS: &[Exempt] =
+    &[("bbr1", "a model of the path sets the window"), ("bbr", "a model of the path sets the window")];
 
 /// Variants whose timers expire at multiples of a tick, so that it matters when the clock begins.
-const TICKS: &[Exempt] =
-    &[("linux", "has the ticks of the kernel's timers"), ("bbr1", "has the timers and the ACKs of `linux`")];
+const TICKS: &[Exempt] = &[
+    ("linux", "has the ticks of the kernel's timers"),
+    ("bbr1", "has the timers and the ACKs of `linux`"),
+    ("bbr", "has the timers and the ACKs of `linux`"),
+];
 
 /// Variants whose traffic without reordering and loss differs from that of `sack`.
 const OTHER_TRAFFIC: &[Exempt] = &[

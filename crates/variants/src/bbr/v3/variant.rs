@@ -17,20 +17,22 @@
 //! `bounds.rs` (§5.5.10), `undo.rs` (§5.5.11), `control.rs` (§5.6). Names are those of the draft.
 //!
 //! **Departures.** Random choices of the draft are computed from a seed and the bytes delivered. An ACK that delivers
-//! nothing changes nothing. Loss detection and undo are outside the draft: this variant uses those of `rack`, RFC 8985
-//! and DSACK, with its bounds of undo (`base/undo_limit.rs`).
+//! nothing changes nothing. Loss detection and undo are outside the draft. The other parts are those of `linux`, as in
+//! `bbr1`: loss detection, undo, F-RTO, timers and ACKs. They matter where packets are reordered, because a segment that
+//! is wrongly marked lost lowers the bounds.
 //!
-//! **Reproduces.** The test cases of the draft's appendix A, in `tests/vectors/bbr.rs`.
+//! **Reproduces.** The test cases of the draft's appendix A, in `tests/vectors/bbr.rs`. If the bandwidth falls to a tenth,
+//! by the draft's rules the estimate may never follow: ProbeRTT is due every five seconds, and if it begins before the
+//! round after a probe is over, that round counts as limited by the application, and the filter forgets nothing
+//! (§5.3.3.6).
 //!
 //! **Status.** Faithful.
 
 use std::sync::Arc;
 
 use super::Config;
-use crate::base::{spurious_response, undo_limit};
 use crate::composition::Composition;
-use crate::time::rack;
-use crate::undo::dsack_det;
+use crate::linux;
 use crate::variant::{Side, Status, Variant};
 
 /// The registry entry.
@@ -39,15 +41,8 @@ pub(crate) const VARIANT: Variant = Variant {
     aliases: &["bbr3"],
     summary: "BBR version 3: follows estimates of bandwidth and delay, within bounds set by losses",
     source: "draft-ietf-ccwg-bbr-06",
-    side: Side::Sender,
-    peer_needs: "SACK",
+    side: Side::Both,
+    peer_needs: "SACK, DSACK, timestamps",
     status: Status::Faithful,
-    compose: || Composition {
-        loss_detector: Arc::new(rack::Config::default()),
-        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        undo_limit: Arc::new(undo_limit::Bounded::default()),
-        spurious_response: Arc::new(spurious_response::Config::Instant),
-        congestion_control: Arc::new(Config::default()),
-        ..Composition::default()
-    },
+    compose: || Composition { congestion_control: Arc::new(Config::default()), ..(linux::variant::VARIANT.compose)() },
 };
