@@ -75,8 +75,8 @@ def test_one_experiment_writes_a_report_and_a_store(command: Command, tmp_path: 
     arguments = [
         "papers",
         "rr-tcp",
-        "R4",
         "--quick",
+        "R4",
         "--store",
         str(tmp_path / "store"),
         "--out",
@@ -85,6 +85,7 @@ def test_one_experiment_writes_a_report_and_a_store(command: Command, tmp_path: 
     done = command(*arguments)
     assert done.returncode == 0, done.stderr
     assert f"report: {tmp_path / 'r.html'}" in done.stdout
+    assert "reknit papers rr-tcp R4 --quick" in (tmp_path / "r.html").read_text("utf-8")
     assert "trends: " in done.stdout and "published numbers: " in done.stdout
     written = kept(tmp_path / "store")
     assert written
@@ -92,6 +93,23 @@ def test_one_experiment_writes_a_report_and_a_store(command: Command, tmp_path: 
     assert command(*arguments).returncode == 0
     assert kept(tmp_path / "store") == written
     assert (tmp_path / "r.html").read_bytes() == report
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "says"),
+    [("--out", "", "Is a directory"), ("--out", "file/r.html", "Not a directory"), ("--summary", "file", "Not a dir")],
+)
+def test_what_cannot_be_written_is_found_at_once(
+    command: Command, tmp_path: Path, option: str, name: str, says: str
+) -> None:
+    """Nothing runs first, and one line names the file."""
+    (tmp_path / "file").touch()
+    done = command("papers", "rr-tcp", "R4", "--full", "--store", str(tmp_path / "store"), option, str(tmp_path / name))
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith(f"error: {tmp_path}")
+    assert says in done.stderr
+    assert not (tmp_path / "store").exists()
 
 
 def test_ctrl_c_keeps_finished_runs(tmp_path: Path) -> None:

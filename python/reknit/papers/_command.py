@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -33,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
         0 for success, 1 for failure or Ctrl-C, 2 for wrong usage.
     """
     try:
-        asked = _parser().parse_args(arguments)
+        asked = _parser().parse_intermixed_args(list(arguments))
     except SystemExit:  # after the help
         return OK
     except _WrongError as wrong:
@@ -55,7 +57,11 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print(f"\nstopped; finished runs are in {asked.store}; run the same command again to resume", file=sys.stderr)
         return FAILED
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
+        return FAILED
+    except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return FAILED
 
@@ -133,6 +139,7 @@ def _run(asked: argparse.Namespace) -> int:
         raise _WrongError(f"--first-seed {asked.first_seed}: must be at least 1")
     chosen = [experiment.id for experiment in _chosen(asked.what, tier)]
     _check_names(asked)
+    _check_files(asked)
     began = time.monotonic()
     with _lab(asked, tier, asked.full_for) as lab:
         verdicts = _stability.decided(lab, chosen)
@@ -143,7 +150,7 @@ def _run(asked: argparse.Namespace) -> int:
         if asked.summary is not None:
             reduced = _stability.decided(_lab(asked, tier, (), lab.executor), chosen) if asked.full_for else []
             _summary.write(asked.summary, lab, results, shown, overview, reduced)
-    _tell(f"{len(chosen)} experiments in {time.monotonic() - began:.0f} s", last=True)
+    _tell(f"{len(chosen)} experiment{'s' if len(chosen) > 1 else ''} in {time.monotonic() - began:.0f} s", last=True)
     print(_scores.summary(shown))
     print(f"report: {asked.out}")
     return OK
@@ -162,6 +169,7 @@ def _lab(asked: argparse.Namespace, tier: Tier, full_for: Sequence[str], executo
         first_seed=asked.first_seed,
         more_seeds=asked.more_seeds,
         full_for=full_for,
+        asked=asked.what,
     )
 
 
@@ -172,6 +180,22 @@ def _check_names(asked: argparse.Namespace) -> None:
     for option, names in (("--more-seeds", asked.more_seeds), ("--full-for", asked.full_for)):
         if unknown := set(names or ()) - {*papers(), *experiments()}:
             raise _WrongError(f"{option} {min(unknown)}: no such paper or experiment (see `reknit papers list`)")
+
+
+def _check_files(asked: argparse.Namespace) -> None:
+    """Raise `OSError` if the report or the summary cannot be written; a run may take hours before it tries."""
+    for folder in (asked.out.parent, *([asked.summary] if asked.summary else [])):
+        if folder.exists() and not folder.is_dir():
+            raise _os_error(errno.ENOTDIR, folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise _os_error(errno.EACCES, folder)
+    if asked.out.is_dir():
+        raise _os_error(errno.EISDIR, asked.out)
+
+
+def _os_error(number: int, file: Path) -> OSError:
+    return OSError(number, os.strerror(number), str(file))
 
 
 def _stability(asked: argparse.Namespace) -> int:

@@ -71,6 +71,8 @@ class Lab:
         Papers and experiments that run at the full tier, whatever the tier of the others.
     interpret : bool
         Whether `run` also runs other interpretations of the papers.
+    asked : sequence of str
+        The paper and its experiments that the command names; empty for all.
 
     Attributes
     ----------
@@ -97,6 +99,7 @@ class Lab:
         more_seeds: Collection[str] | None = None,
         full_for: Collection[str] = (),
         interpret: bool = True,
+        asked: Sequence[str] = (),
     ) -> None:
         """Start without results; with ``dry``, only count the runs."""
         papers = list(papers)
@@ -105,7 +108,7 @@ class Lab:
         self.base, self.full_for, self.store = tier, full_for, store
         self.interpret = interpret and tier.name != "quick"
         self.executor, self.told, self.dry = executor, told, dry
-        self.first_seed, self.more_seeds = first_seed, more_seeds
+        self.first_seed, self.more_seeds, self.asked = first_seed, more_seeds, asked
         self.reading: str | None = None
         self.extents: dict[str, list[Extent]] = {}
         self.planned: list[tuple[str, int, float]] = []

@@ -134,7 +134,8 @@ def command(lab: Lab) -> str:
     tier = "" if lab.base.name == "default" else f" --{lab.base.name}"
     full = f" --full-for {','.join(lab.full_for)}" if lab.full_for else ""
     more = "" if lab.more_seeds is None else f" --more-seeds {','.join(lab.more_seeds) or 'none'}"
-    return f"reknit papers{tier}{full}{more}"
+    first = "" if lab.first_seed == 1 else f" --first-seed {lab.first_seed}"
+    return f"{' '.join(['reknit papers', *lab.asked])}{tier}{full}{more}{first}"
 
 
 def ran(lab: Lab, results: Iterable[str]) -> str:
