@@ -77,9 +77,10 @@ NS2: dict[str, Any] = {
     "initial_rto": "6 s",
     "min_rto": "1 s",
     "rto_tick": "100 ms",
+    "retransmit": "any-hole",
 }
-"""The defaults of ns-2.1b8, which the paper used: the maximum window limits everything in flight, and one segment is
-timed per round trip."""
+"""The defaults of ns-2.1b8, which the paper used, and the recovery of its sack1: the maximum window limits everything
+in flight, one segment is timed per round trip, and every hole below the highest SACK is retransmitted."""
 
 
 def delayed(share: float, extra: str) -> Stage:

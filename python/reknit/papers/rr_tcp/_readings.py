@@ -18,8 +18,8 @@ READINGS = {
     "packets, so TA counts no idle periods while cwnd is at its maximum",
     "per-ack": "every ACK gives an RTT sample; by default one segment per round trip is timed, as in ns-2 without "
     "timestamps",
-    "any-hole": "in recovery every hole below the highest SACK is retransmitted, as in ns-2's sack1; by default only "
-    "holes with at least dupthresh segments SACKed above them (RFC 6675)",
+    "rfc6675": "in recovery only holes with at least dupthresh segments SACKed above them are retransmitted "
+    "(RFC 6675); by default every hole below the highest SACK, as in sack1 of ns-2.1b8, which the paper used",
     "instant": "after a spurious reduction Blanton and Allman's schemes restore the window at once, as RR-TCP does; by "
     "default they restore it by slow start, as the survey says (5.1.3)",
     "unrestored": "after a spurious reduction Blanton and Allman's schemes do not restore the window",
@@ -29,7 +29,7 @@ READINGS = {
 _TCP: dict[str, dict[str, Any]] = {
     "uncapped": {"max_window_caps": "cwnd"},
     "per-ack": {"rtt_samples": "per-ack"},
-    "any-hole": {"retransmit": "any-hole"},
+    "rfc6675": {"retransmit": "lost"},
 }
 _SELDOM = {"algorithm": "bounded", "in_a_row": 1, "rounds": 4, "queue": 10_000}
 """At most one undo in four round trips; queues do not matter."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reknit.papers._figures import Lines
 from reknit.papers._frame import Result
 from reknit.papers._lab import Lab
-from reknit.papers.rr_tcp._network import IDEAL_PKTS, WARM_UP_S, paper, settled
+from reknit.papers.rr_tcp._network import IDEAL_PKTS, NS2, WARM_UP_S, paper, settled
 from reknit.papers.rr_tcp._readings import readings, tcp
 
 
@@ -50,7 +50,7 @@ def share_of_delayed_packets(lab: Lab) -> Result:
 
 
 def _late(share: float) -> dict[str, object]:
-    return {"path": "rr-tcp", "forward.delays.probability": share}
+    return {"path": "rr-tcp", "forward.delays.probability": share, "tcp.retransmit": NS2["retransmit"]}
 
 
 @paper.experiment(

@@ -13,7 +13,7 @@ from reknit.papers.rr_tcp.timeouts import RATIOS, fixed
 
 P_S = 0.2
 OPEN = readings("per-ack", "bound-only")
-AT_ONE_DELAY = OPEN | readings("any-hole")
+AT_ONE_DELAY = OPEN | readings("rfc6675")
 """For the experiments at k = 6, where TA has two states."""
 
 

@@ -32,7 +32,7 @@ def fixed(label: str, ratio: float) -> Variant:
     "per 2P.",
     packets=20e6,
     quick=True,
-    readings=_readings.readings("any-hole") | FEWER_LOSSES,
+    readings=_readings.readings("rfc6675") | FEWER_LOSSES,
 )
 def link_delay(lab: Lab) -> Result:
     """Sweep the propagation delay."""
@@ -72,7 +72,7 @@ def late_and_lost(p_s: float, loss: float, tcp: dict[str, Any] | None = None) ->
     "drawn as horizontal lines.",
     packets=4.5e6,
     quick=True,
-    readings=_readings.readings("any-hole") | FEWER_LOSSES,
+    readings=_readings.readings("rfc6675") | FEWER_LOSSES,
 )
 def ratio_and_throughput(lab: Lab) -> Result:
     """Sweep the fixed FA ratio; the adaptive variants do not depend on it."""
@@ -97,7 +97,7 @@ def ratio_and_throughput(lab: Lab) -> Result:
     reports="Timeouts fall fast from 95 to 60 %, and hardly below that; TA settles near 60 %.",
     setup="The runs of Fig. 8c.",
     quick=True,
-    readings=_readings.readings("any-hole") | FEWER_LOSSES,
+    readings=_readings.readings("rfc6675") | FEWER_LOSSES,
     y="rto_frac",
     label="timeouts per packet sent",
 )
@@ -108,7 +108,7 @@ def ratio_and_throughput(lab: Lab) -> Result:
     reports="Fast retransmits increase as the ratio falls.",
     setup="The runs of Fig. 8c.",
     quick=True,
-    readings=_readings.readings("any-hole") | FEWER_LOSSES,
+    readings=_readings.readings("rfc6675") | FEWER_LOSSES,
     y="fr_frac",
     label="fast retransmits per packet sent",
 )
