@@ -21,12 +21,15 @@
 //!
 //! **Departures.** See `dup_thresh.rs`, `ratio.rs`, `enhanced_sampling.rs` and `rtt_histogram.rs`.
 //!
-//! **Reproduces.** The shape of RR-TCP Figs. 4, 7 and 10, and Table 3 except for DSACK-TA (2.5 s instead of 1.6 s). The
-//! numbers of the paper require that the maximum window of the connection also limits limited transmit
-//! (`max_window_caps = "flight"`) and that one segment per round trip is timed (`rtt_samples = "per-round"`); both are
-//! the defaults.
+//! **Reproduces.** The shape of RR-TCP Figs. 4, 7 and 10, and Table 3. The numbers of the paper require that the
+//! maximum window of the connection also limits limited transmit (`max_window_caps = "flight"`) and that one segment
+//! per round trip is timed (`rtt_samples = "per-round"`), which are the defaults; those of DSACK-TA in Figs. 7 and 10
+//! and in Table 3 also require that recovery retransmits every hole, as in ns-2 (`retransmit = "any-hole"`).
 //!
-//! **Status.** Faithful with a fixed FA ratio, otherwise partial: see `dup_thresh.rs` and `rtt_histogram.rs`.
+//! **Status.** Faithful with a fixed FA ratio, otherwise partial. The paper (§4.3) does not say how W is sampled, nor
+//! the limits of the ratio, which hardly matter; nor whether a full maximum window exhausts limited transmit. That
+//! decides the ratio where this window is full (Fig. 18): `largest_window_exhausts`. For `rr-hg` (§5.3) it does not say
+//! how many RTT samples are kept and for how long; with fewer than 500, the 99.8th percentile is the largest RTT.
 
 use std::sync::Arc;
 
