@@ -86,6 +86,7 @@ def test_a_report_is_small(report: Path) -> None:
 def test_interpretations_that_change_nothing_take_no_space(fig4: dict[str, Result], tmp_path: Path) -> None:
     """They are named, without figures and values; one that changes an outcome is shown."""
     lab = Lab(papers().values(), SMALL, dry=True)
+    lab.result("R4")
     results = {**fig4, "R4@uncapped": fig4["R4"]}
 
     def written(judged: list[_claims.Verdict]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -54,6 +54,13 @@ class Claim:
     explanation: str | None = None
     out_of_reach: bool = False
     """Whether no value of what the paper leaves open gives the published number; the explanation says why."""
+    why_full_differs: str | None = None
+    """Why its outcome at the full tier differs from that at the default tier."""
+
+    @property
+    def reasons(self) -> list[str]:
+        """The paragraphs of the explanation; the first one says the most important."""
+        return [part.strip() for part in (self.explanation or "").split("\n\n") if part.strip()]
 
     @property
     def named(self) -> set[str]:
@@ -91,8 +98,8 @@ class Verdict:
 
         - reproduced: the condition is met, and if the claim has a direction, the effect has it significantly;
         - not contradicted: only a condition that is weaker than the claim is met;
-        - undecided: the outcome depends on the choice of seeds;
-        - contradicted: the effect is opposite, significantly;
+        - contradicted: the effect is opposite, significantly, whether or not the condition allows it;
+        - undecided: the answer to the condition depends on the choice of seeds;
         - not reproduced: otherwise.
     reason : str
         What was missing, if the claim was not evaluated.
@@ -116,6 +123,8 @@ class Verdict:
         Other interpretations of the paper that change the answer to the condition: met or not met.
     numbers : dict of str to bool
         Other interpretations that change whether the published value is met.
+    met_by : dict of str to tuple of Measured
+        The values of the measures under those that meet it.
     near : tuple of str
         Other interpretations that meet the published value; if none does, those that would with a curve that is 10 %
         higher or lower.
@@ -133,6 +142,7 @@ class Verdict:
     seeds: int
     readings: dict[str, str]
     numbers: dict[str, bool]
+    met_by: dict[str, tuple[Measured, ...]] = field(default_factory=dict)
     near: tuple[str, ...] = ()
 
     @property
@@ -151,14 +161,15 @@ def claims() -> list[Claim]:
     folder = files("reknit.papers")
     document = tomllib.loads((folder / "claims.toml").read_text("utf-8"))
     why = tomllib.loads((folder / "explanations.toml").read_text("utf-8"))
-    explanations, out_of_reach = why["explanations"], why["out_of_reach"]
+    explanations, out_of_reach, full = why["explanations"], why["out_of_reach"], why["full"]
     lists = ("experiments", "measure")
     found = []
     for entry in document["claim"]:
         fields: dict[str, Any] = {name: tuple(value) if name in lists else value for name, value in entry.items()}
         id = entry["id"]
-        found.append(Claim(**fields, explanation=explanations.get(id), out_of_reach=id in out_of_reach))
-    if unknown := sorted({*explanations, *out_of_reach} - {claim.id for claim in found}):
+        reasons = {"explanation": explanations.get(id), "why_full_differs": full.get(id)}
+        found.append(Claim(**fields, **reasons, out_of_reach=id in out_of_reach))
+    if unknown := sorted({*explanations, *out_of_reach, *full} - {claim.id for claim in found}):
         raise ValueError(f"explanations.toml: {', '.join(unknown)}: no such claim")
     return found
 
@@ -208,6 +219,11 @@ def _judge(claim: Claim, evidence: Evidence, others: Mapping[str, Evidence], nam
         len(seeds),
         {reading: "met" if it else "not met" for reading, it in read.items() if it is not None and it != met},
         {reading: it for reading, it in exact.items() if it is not None and it != strict},
+        {
+            reading: _measure(claim, others[reading], others[reading].seeds(named), named)
+            for reading, it in exact.items()
+            if it and not strict
+        },
         tuple(reading for reading, it in exact.items() if it)
         or tuple(reading for reading, it in exact.items() if _is_close(claim.strict, it, others[reading])),
     )
@@ -220,10 +236,10 @@ def _outcome(
         return "not evaluated"
     if claim.is_check:
         return "passed" if met else "failed"
-    if agreement is not None and agreement < AGREEMENT:
-        return "undecided"
     if effect is not None and effect.high is not None and effect.high < 0:
         return "contradicted"
+    if agreement is not None and agreement < AGREEMENT:
+        return "undecided"
     if not met:
         return "not reproduced"
     has_direction = effect is not None and (effect.low is None or effect.low > 0)

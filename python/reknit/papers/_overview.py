@@ -40,6 +40,8 @@ UNFAIR = 1.1
 REFERENCE = "two-paths-50ms"
 """The cost under loss is measured on this path without reordering: 10 Mbit/s, 100 ms round trip."""
 
+WIDE = 0.05
+"""Intervals of at least this half width are shown."""
 WORKS = 0.8
 """A variant works on a path if it keeps at least this share of the goodput without reordering."""
 
@@ -98,6 +100,12 @@ class Overview:
         """List the variants that work on a path, best first; if none does, those that none is better than."""
         ranked = sorted(_ranked(), key=lambda v: -self.kept[0.0][path][v])
         return [v for v in ranked if self.works(path, v)] or [v for v in ranked if self.is_best(path, v)]
+
+    def share(self, path: str, variant: str) -> str:
+        """Format the share of the goodput that a variant keeps, with its interval if that is wide."""
+        reach = self.reach[0.0][path][variant]
+        wide = f" ± {100 * reach:.0f}" if reach >= WIDE else ""
+        return f"{100 * self.kept[0.0][path][variant]:.0f}{wide}\N{NO-BREAK SPACE}%"
 
     def works(self, path: str, variant: str) -> bool:
         """Return whether a variant keeps most of the goodput on a path."""

@@ -212,7 +212,8 @@ def _block(
     experiment, result = lab.experiments[id], results[name]
     values = _numbers(result)
     mine = [] if reading else [verdict for verdict in verdicts if id in verdict.claim.experiments]
-    others = [] if reading else [f"{id}@{other}" for other in experiment.readings]
+    # Those of figures that show the runs of another experiment are with that experiment.
+    others = [] if reading or not lab.extents.get(id) else [f"{id}@{other}" for other in experiment.readings]
     return Block(
         experiment,
         reading or None,

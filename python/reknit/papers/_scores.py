@@ -66,8 +66,10 @@ def scores(verdicts: Iterable[Verdict]) -> Scores:
 
 
 def interpreted(verdicts: Iterable[Verdict], *, were_run: bool = True) -> str:
-    """Say why published numbers are not met: another interpretation of the paper meets them, or none can."""
+    """Say why published numbers are not met: another interpretation of the paper would meet them, or none can."""
     other = [verdict for verdict in verdicts if verdict.number in ("missed", "undecided")]
+    if not other:
+        return "No published number is missed or undecided."
     if not were_run:
         return f"The {len(other)} that are missed or undecided were run under one interpretation of the papers only."
     read = [verdict for verdict in other if any(verdict.numbers.values())]
@@ -75,7 +77,7 @@ def interpreted(verdicts: Iterable[Verdict], *, were_run: bool = True) -> str:
     beyond = sum(verdict.claim.out_of_reach for verdict in rest)
     mostly = sum(not verdict.claim.out_of_reach and (verdict.number_share or 0) >= 0.5 for verdict in rest)
     told = [
-        f"{_are(len(read))} met under an interpretation",
+        f"{len(read)} would be met with an interpretation (an assumption that the paper does not state)",
         *([f"{_are(mostly)} met in most resamples of the seeds"] if mostly else []),
         *([f"{beyond} cannot be met by any value of what the papers leave open"] if beyond else []),
         *([f"{_are(left)} unexplained"] if (left := len(rest) - beyond - mostly) else []),
@@ -89,11 +91,9 @@ def _are(count: int) -> str:
 
 
 def by_paper(verdicts: Sequence[Verdict], papers: Iterable[str]) -> Mapping[str, Scores]:
-    """Count the verdicts of each paper; ``all`` has those of all papers."""
-    return {
-        **{paper: scores(v for v in verdicts if v.claim.paper == paper) for paper in papers},
-        "all": scores(verdicts),
-    }
+    """Count the verdicts of each paper that has some; ``all`` has those of all papers."""
+    about = {paper: [verdict for verdict in verdicts if verdict.claim.paper == paper] for paper in papers}
+    return {**{paper: scores(mine) for paper, mine in about.items() if mine}, "all": scores(verdicts)}
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:

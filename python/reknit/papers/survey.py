@@ -33,6 +33,8 @@ READINGS = {
     "windows are 50 packets",
     "dcr-before-timeout": "TCP-DCR's wait ends a round trip before the retransmission timer expires",
     "slow-link": "the link has 1 Mbit/s instead of 10; the survey gives no rates",
+    "any-hole": "in recovery every hole below the highest SACK is retransmitted, as in sack1 of ns-2.29, which the "
+    "survey used; it does not say whether all of the programs that it ported do",
     "rn-125": "RN-TCP waits for k = 125 more duplicate ACKs, half a window at tau = 1, instead of 3 (the survey gives "
     "no value)",
 }
@@ -139,6 +141,8 @@ def fluttering(
         "min_rto": "1 s" if lab.reading in AT_LEAST_1S else "200 ms",
         "rto_tick": "10 ms",
     }
+    if lab.reading == "any-hole":
+        tcp["retransmit"] = "any-hole"
 
     def scenario(tau: float) -> dict[str, object]:
         rate = RATES.get(lab.reading or "", "10 Mbit/s")
