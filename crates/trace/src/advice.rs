@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::{DirectionReport, Place};
+use crate::{DirectionReport, Place, Reason};
 
 /// What to do. Its text is what `Display` writes and what JSON has.
 #[derive(Clone, Copy, PartialEq, Debug, JsonSchema)]
@@ -41,8 +41,15 @@ pub enum Advice {
     FindCopies,
     /// The sender copes.
     Nothing,
+    /// Packets that were captured near the receiver, but did not reach its TCP.
+    FindDrops,
     /// A capture at the other end.
-    CaptureAt(Place),
+    CaptureAt {
+        /// Which end.
+        place: Place,
+        /// This one has the handshake.
+        has_handshake: bool,
+    },
 }
 
 impl fmt::Display for Advice {
@@ -82,13 +89,19 @@ impl fmt::Display for Advice {
                 }
             ),
             Advice::FindCopies => f.write_str(
-                "the network duplicates packets: look for a mirror port, a loop or a tunnel that sends twice",
+                "the network duplicates packets, or the capture contains them twice: look for a mirror port, a loop or a \
+                 tunnel that sends twice",
             ),
             Advice::Nothing => f.write_str("the sender copes with this reordering: nothing to do there"),
-            Advice::CaptureAt(place) => write!(
+            Advice::FindDrops => f.write_str(
+                "packets that were captured near the receiver did not reach its TCP: look for a firewall between them, for \
+                 bad checksums and for drops in the host (`ethtool -S`, `nstat`)",
+            ),
+            Advice::CaptureAt { place, has_handshake } => write!(
                 f,
-                "some events have no verdict: capture at the {} too, including the handshake",
-                if place == Place::Sender { "sender" } else { "receiver" }
+                "some events have no verdict: capture at the {} too{}",
+                if place == Place::Sender { "sender" } else { "receiver" },
+                if has_handshake { "" } else { ", including the handshake" }
             ),
         }
     }
@@ -115,13 +128,16 @@ pub(crate) fn advice(report: &DirectionReport) -> Vec<Advice> {
     } else if verdicts.spurious_timeout * 2 > verdicts.spurious && verdicts.spurious > 0 {
         advice.push(Advice::DetectSpuriousTimeouts);
     }
-    if report.options.sack == Some(false) {
+    let has_happened = verdicts.lost + verdicts.spurious + verdicts.reordered > 0;
+    if report.options.sack == Some(false) && has_happened {
         advice.push(Advice::EnableSack);
     }
     if report.options.timestamps == Some(false) && verdicts.spurious > 0 {
         advice.push(Advice::EnableTimestamps);
     }
-    if verdicts.lost > verdicts.spurious {
+    if verdicts.reasons.contains_key(&Reason::NotAcknowledged) {
+        advice.push(Advice::FindDrops);
+    } else if verdicts.lost > verdicts.spurious {
         let in_runs = report.loss_runs.mean.unwrap_or(1.0) >= 3.0;
         advice.push(Advice::FindLosses { lost: verdicts.lost, packets: report.packets, in_runs });
     }
@@ -136,7 +152,8 @@ pub(crate) fn advice(report: &DirectionReport) -> Vec<Advice> {
     }
     if unknown {
         let is_sender = report.captured_at == Place::Sender;
-        advice.push(Advice::CaptureAt(if is_sender { Place::Receiver } else { Place::Sender }));
+        let place = if is_sender { Place::Receiver } else { Place::Sender };
+        advice.push(Advice::CaptureAt { place, has_handshake: report.options.sack.is_some() });
     }
     advice.shrink_to_fit();
     advice

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::densities::DensityReport;
-use crate::packet::Skipped;
+use crate::packet::{self, Skipped};
 use crate::spread::Spread;
 use crate::stream::{Bill, Data, Half, Offer, Stream};
 use crate::tally::Tally;
@@ -207,12 +207,15 @@ pub(crate) struct Results {
     directions: Vec<Box<DirectionReport>>,
     /// Bytes that were acknowledged, but never captured.
     missed: u64,
+    /// Packets that were captured more than once.
+    copies: u64,
 }
 
 impl Results {
     /// Reports a connection that has ended. `at`: where it was captured, if that is given.
     pub(crate) fn add(&mut self, stream: &mut Stream, at: Option<Place>) {
         self.missed += stream.missed();
+        self.copies += stream.copies();
         for end in 0..2 {
             let place = at.map_or_else(|| stream.place(end), |place| (place, Confidence::Given));
             if let Some(data) = &mut stream.halves[end].data {
@@ -225,7 +228,7 @@ impl Results {
 
 impl Analysis {
     pub(crate) fn of(analyzer: &Analyzer, results: Results) -> Analysis {
-        let warnings = warnings(analyzer, results.missed);
+        let warnings = warnings(analyzer, results.missed, results.copies);
         let mut directions = results.directions;
         directions.sort_by(|a, b| b.badness().total_cmp(&a.badness()).then(b.bytes.cmp(&a.bytes)));
         let (first, last) = analyzer.span.unwrap_or_default();
@@ -252,13 +255,14 @@ impl Analysis {
         if self.tcp_packets > 0 {
             return Ok(());
         }
-        let why = self.warnings.first().map_or(String::new(), |warning| format!("; {warning}"));
+        let says_why = |warning: &&String| warning.contains("left out") || warning.contains("partial");
+        let why = self.warnings.iter().find(says_why).map_or(String::new(), |warning| format!("; {warning}"));
         Err(format!("{}: none of its {} packets is TCP{why}", self.file, self.packets))
     }
 }
 
 /// What is missing or odd.
-fn warnings(analyzer: &Analyzer, missed: u64) -> Vec<String> {
+fn warnings(analyzer: &Analyzer, missed: u64, copies: u64) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(damage) = &analyzer.damage {
         warnings.push(format!("reading ended early, the result is partial: {damage}"));
@@ -272,7 +276,10 @@ fn warnings(analyzer: &Analyzer, missed: u64) -> Vec<String> {
     for (skipped, count) in &analyzer.skipped {
         match skipped {
             Skipped::OtherProtocol => {}
-            Skipped::UnknownLink(link) => note(*count, &format!("left out: link type {link} is not known")),
+            Skipped::UnknownLink(link) => {
+                let name = packet::link_name(*link);
+                note(*count, &format!("left out: link type {link} ({name}) is not supported"));
+            }
             Skipped::TooShort => {
                 note(*count, "left out: cut off before the end of the TCP header; capture at least 128 bytes");
             }
@@ -281,6 +288,7 @@ fn warnings(analyzer: &Analyzer, missed: u64) -> Vec<String> {
         }
     }
     note(analyzer.cut, "cut off inside the TCP options; capture at least 128 bytes (tcpdump -s 128)");
+    note(copies, "left out: captured before, on another interface, by a mirror port or on the other side of a router");
     note(analyzer.timeless, "without a time");
     note(analyzer.backwards, "earlier than the packet before: the clock was set back, or files were merged");
     note(analyzer.streams.left_out, "left out: they belong to connections beyond the limit");
@@ -334,6 +342,9 @@ impl DirectionReport {
             options: OptionsReport::of(half, data, stream.halves[1 - end].syn),
             advice: Vec::new(),
         };
+        if stream.is_doubled(end) {
+            report.verdicts.duplicated = 0; // the first copies, before it was known that the capture makes them
+        }
         report.advice = crate::advice::advice(&report);
         Some(report)
     }

@@ -31,6 +31,9 @@ pub enum Reason {
     SeveralTransmissions,
     /// The data was acknowledged long ago, and its packets are forgotten.
     Forgotten,
+    /// It passed and was sent again, and the receiver acknowledged other data in between, but not this. It was lost behind
+    /// the point of capture, or waited there behind data that was.
+    NotAcknowledged,
     /// The capture ends before this can be decided.
     CaptureEnds,
 }
@@ -65,6 +68,7 @@ impl Reason {
             Reason::NoDuplicateReports => "no_duplicate_reports",
             Reason::SeveralTransmissions => "several_transmissions",
             Reason::Forgotten => "forgotten",
+            Reason::NotAcknowledged => "not_acknowledged",
             Reason::CaptureEnds => "capture_ends",
         }
     }
@@ -76,6 +80,7 @@ impl Reason {
             Reason::NoDuplicateReports => "the receiver does not report duplicates",
             Reason::SeveralTransmissions => "the data was sent more than twice",
             Reason::Forgotten => "the data was acknowledged long ago",
+            Reason::NotAcknowledged => "the receiver did not acknowledge the data, though it had passed here",
             Reason::CaptureEnds => "the capture ends",
         }
     }

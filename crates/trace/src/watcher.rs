@@ -44,6 +44,8 @@ pub struct Totals {
     pub bytes: u64,
     /// Flows that began.
     pub flows: u64,
+    /// Packets that were left out because they had been captured before, for example on another interface.
+    pub copies: u64,
     /// Flows that were forgotten although they were not over, because there were too many.
     pub forgotten: u64,
     /// Packets that were lost.
@@ -96,7 +98,9 @@ impl Watcher {
         }
         let Some(flow) = self.flows.get_mut(&key) else { return };
         let most_ranges = if self.memory < BUDGET { MOST_RANGES } else { FEW_RANGES };
+        let copies = flow.stream.copies();
         flow.stream.on_packet(&packet, frame.number, now, most_ranges, &mut self.log);
+        self.totals.copies += flow.stream.copies() - copies;
         let memory = flow.stream.memory();
         self.memory = self.memory + memory - std::mem::replace(&mut flow.memory, memory);
         Self::count(self.at, flow, &mut self.log, &mut self.totals);

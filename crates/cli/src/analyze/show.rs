@@ -2,13 +2,15 @@
 
 use std::fmt::Write;
 
-use reknit_trace::{Analysis, Confidence, Cost, DirectionReport, Place};
+use reknit_trace::{Analysis, Confidence, Cost, DirectionReport, Place, Verdicts};
 
 use crate::output::{number, per_cent, whole};
 use crate::table::{self, Align, Column, Screen};
 
 /// Rows of the table.
 const MOST_ROWS: usize = 20;
+/// One of so many is not worth a word.
+const MOSTLY: u64 = 20;
 
 pub(super) fn text(analysis: &Analysis, screen: Screen) -> String {
     let width = screen.text_width();
@@ -43,10 +45,10 @@ pub(super) fn title(analysis: &Analysis) -> String {
 
 /// The answer: what happened, on what path, what it cost, what to do, and how sure that is.
 pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
-    let none = if worst.verdicts.all() == 0 {
-        "nothing: no packet was lost or late"
-    } else {
-        "no advice: the capture does not show what caused the retransmissions"
+    let none = match () {
+        () if !shows_arrivals(worst) => "capture both directions: the acknowledgments tell what arrived",
+        () if worst.verdicts.all() == 0 => "nothing: no packet was lost or late",
+        () => "no advice: the capture does not show what caused the retransmissions",
     };
     let do_this = worst.advice.first().map_or(none.to_owned(), ToString::to_string);
     let lines =
@@ -55,29 +57,54 @@ pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
 }
 
 fn what(worst: &DirectionReport) -> String {
+    format!("stream {}, {} to {}: {}", worst.stream, worst.from, worst.to, happened(worst))
+}
+
+/// False if there are no acknowledgments, and the packets may still be lost after they were captured.
+fn shows_arrivals(worst: &DirectionReport) -> bool {
+    worst.acknowledged_bytes > 0 || worst.captured_at == Place::Receiver
+}
+
+fn happened(worst: &DirectionReport) -> String {
     let verdicts = &worst.verdicts;
-    let retransmissions = verdicts.lost + verdicts.spurious;
-    let share = verdicts.spurious as f64 / retransmissions.max(1) as f64;
-    let happened = match (verdicts.lost, verdicts.spurious) {
+    let (lost, spurious, unknown) = (verdicts.lost, verdicts.spurious, verdicts.cannot_tell);
+    let retransmissions = lost + spurious;
+    let share = spurious as f64 / retransmissions.max(1) as f64;
+    let needless = || {
+        let (of, share) = (packets(retransmissions, "retransmission"), per_cent(share));
+        format!("{} of {of} ({share}) {} spurious", whole(spurious), if spurious == 1 { "was" } else { "were" })
+    };
+    match (lost, spurious) {
+        _ if !shows_arrivals(worst) => {
+            "no acknowledgment was captured, so whether its packets arrived is not known".to_owned()
+        }
         _ if verdicts.all() == 0 => "all packets arrived once and in order".to_owned(),
         (0, 0) if verdicts.reordered > 0 => "packets were reordered, and nothing was lost".to_owned(),
+        (0, 0) if unknown > 0 => format!("{} without a verdict: {}", packets(unknown, "event"), main_reason(verdicts)),
         (0, 0) => "nothing was lost or retransmitted spuriously".to_owned(),
-        (lost, 0) => format!("{} packets were lost, and nothing was retransmitted spuriously", whole(lost)),
-        (_, spurious) if share >= 0.5 => format!(
-            "packets were late, not lost: {} of {} retransmissions ({}) were spurious",
-            whole(spurious),
-            whole(retransmissions),
-            per_cent(share),
-        ),
-        (lost, spurious) => format!(
-            "{} packets were lost; {} of {} retransmissions ({}) were spurious",
-            whole(lost),
-            whole(spurious),
-            whole(retransmissions),
-            per_cent(share),
-        ),
-    };
-    format!("stream {}, {} to {}: {happened}", worst.stream, worst.from, worst.to)
+        (lost, 0) => format!("{} lost, and nothing was retransmitted spuriously", packets_were(lost)),
+        // A few losses among many spurious retransmissions do not change the picture.
+        (lost, _) if lost * MOSTLY <= retransmissions && verdicts.reordered > 0 => {
+            format!("packets were late, not lost: {}", needless())
+        }
+        (0, _) => format!("nothing was lost: {}", needless()),
+        _ => format!("{} lost; {}", packets_were(lost), needless()),
+    }
+}
+
+/// Why most of the events without a verdict have none.
+fn main_reason(verdicts: &Verdicts) -> &'static str {
+    let most = verdicts.reasons.iter().max_by_key(|(_, count)| **count);
+    most.map_or("the capture does not tell", |(reason, _)| reason.text())
+}
+
+/// `1 packet`, `2 packets`.
+fn packets(n: u64, name: &str) -> String {
+    format!("{} {name}{}", whole(n), if n == 1 { "" } else { "s" })
+}
+
+fn packets_were(n: u64) -> String {
+    format!("{} {}", packets(n, "packet"), if n == 1 { "was" } else { "were" })
 }
 
 fn path(worst: &DirectionReport) -> String {
@@ -91,11 +118,11 @@ fn path(worst: &DirectionReport) -> String {
         ),
         _ => "no packet was reordered".to_owned(),
     };
-    if let Some(packets) = worst.density.buffer_p99.filter(|packets| *packets > 0) {
+    let buffer = worst.density.buffer_p99.filter(|packets| *packets > 0 && reordering.extent_p50.is_some());
+    if let Some(packets) = buffer {
         let _ = write!(text, "; a buffer of {} packets restores the order (99 %)", whole(packets));
     }
-    let share = worst.verdicts.lost as f64 / worst.packets.max(1) as f64;
-    let _ = write!(text, "; {} were lost", per_cent(share));
+    let _ = write!(text, "; {} were lost", lost(worst));
     if worst.verdicts.duplicated > 0 {
         let _ = write!(text, "; the network duplicated {}", whole(worst.verdicts.duplicated));
     }
@@ -105,14 +132,21 @@ fn path(worst: &DirectionReport) -> String {
     text
 }
 
+/// The share of packets that were lost; at most, if some have no verdict.
+fn lost(worst: &DirectionReport) -> String {
+    let share = |packets: u64| per_cent((packets as f64 / worst.packets.max(1) as f64).min(1.0));
+    let (least, most) = (share(worst.verdicts.lost), share(worst.verdicts.lost + worst.verdicts.cannot_tell));
+    if least == most { least } else { format!("{least} to {most}") }
+}
+
 fn cost(worst: &DirectionReport) -> String {
     let cost = &worst.cost;
     let mut text = format!("{} Mbit/s", number(worst.goodput_mbit_s));
     if cost.false_reductions > 0 {
         let _ = write!(
             text,
-            "; the sender slowed down {} times for nothing, which cost an estimated {} Mbit/s",
-            whole(cost.false_reductions),
+            "; the sender slowed down {} for nothing, which cost an estimated {} Mbit/s",
+            packets(cost.false_reductions, "time"),
             estimated(cost),
         );
     } else if worst.verdicts.spurious > 0 {
@@ -140,8 +174,11 @@ fn sure(worst: &DirectionReport) -> String {
         Confidence::None => "unknown; say it with --at",
     };
     let all = worst.verdicts.all();
-    let told = 1.0 - worst.verdicts.cannot_tell as f64 / all.max(1) as f64;
-    format!("captured at the {place} ({how}); a verdict on {} of {} events", per_cent(told), whole(all))
+    if all == 0 {
+        return format!("captured at the {place} ({how})");
+    }
+    let told = 1.0 - worst.verdicts.cannot_tell as f64 / all as f64;
+    format!("captured at the {place} ({how}); a verdict on {} of {}", per_cent(told), packets(all, "event"))
 }
 
 fn place(place: Place) -> &'static str {

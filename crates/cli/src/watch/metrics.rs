@@ -79,6 +79,12 @@ fn text(state: &State) -> String {
     metric("connections", "gauge", "Connections that are followed.", &one(state.watcher.len() as u64));
     metric("connections_forgotten_total", "counter", "Connections beyond the limit.", &one(totals.forgotten));
     metric(
+        "packets_copied_total",
+        "counter",
+        "Packets that were left out because they had been captured before.",
+        &one(totals.copies),
+    );
+    metric(
         "kernel_drops_total",
         "counter",
         "Packets that the kernel dropped before they were seen.",

@@ -84,6 +84,10 @@ impl Watch {
                 whole(state.drops)
             );
         }
+        if totals.copies > 0 {
+            let _ =
+                writeln!(text, "Left out, because they had been captured before: {} packets.", whole(totals.copies));
+        }
         if totals.forgotten > 0 {
             let _ = writeln!(
                 text,

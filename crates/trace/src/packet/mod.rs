@@ -67,6 +67,8 @@ pub struct Packet {
     pub ip_id: Option<u16>,
     /// TTL or hop limit.
     pub ttl: u8,
+    /// The interface on which it was captured, as in [`Frame`].
+    pub interface: u32,
     /// The segment.
     pub segment: Segment,
 }
@@ -148,6 +150,8 @@ fn u32_at(header: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
 }
 
+pub(crate) use link::name as link_name;
+
 /// Reads the TCP packet in `frame`.
 ///
 /// # Errors
@@ -162,6 +166,7 @@ pub fn read(frame: &Frame<'_>) -> Result<Packet, Skipped> {
 #[inline]
 pub(crate) fn read_into(frame: &Frame<'_>, into: &mut Packet) -> Result<(), Skipped> {
     let rest = Rest { bytes: frame.bytes, original_len: frame.original_len };
+    into.interface = frame.interface;
     match link::plain_ipv4(frame.link, rest) {
         Some(packet) => ip::read(packet, into),
         None => ip::read(link::network_layer(frame.link, rest)?, into),

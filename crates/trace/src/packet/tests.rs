@@ -74,8 +74,13 @@ fn every_link_layer_leads_to_the_packet() {
     let gre = with(&v4[..20], &with(&[0, 0, 8, 0], &v4));
     let mut gre = gre;
     (gre[2], gre[3], gre[9]) = (0, 0, 47); // the length is left to the network card
+    let hdlc = with(&[0x0f, 0, 8, 0], &v4);
+    let ppp = with(&[0xff, 3, 0, 0x21], &v4);
+    // Attributes of 5 bytes, padded, and the packet.
+    let nflog = with(&[2, 0, 0, 0, 5, 0, 10, 0, 0, 0, 0, 0, 200, 0, 9, 0], &v4);
+    let logged = [(104, hdlc.clone()), (50, hdlc), (50, ppp), (239, nflog)];
     let cases = [(1, ethernet), (1, tagged), (1, pppoe), (113, cooked), (276, cooked2), (0, loopback), (101, gre)];
-    for (link, bytes) in cases {
+    for (link, bytes) in cases.into_iter().chain(logged) {
         assert_eq!(read_bytes(link, &bytes, bytes.len()), Ok(plain), "link type {link}");
     }
     assert_eq!(read_bytes(147, &v4, v4.len()), Err(Skipped::UnknownLink(147)));

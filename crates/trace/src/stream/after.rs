@@ -7,6 +7,7 @@ use reknit_path::Reordering;
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
+use super::before::Receiver;
 use super::disorder::Disorder;
 use super::half::Out;
 use super::ranges::{Delivery, Range, Ranges};
@@ -41,6 +42,8 @@ enum Episode {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct After {
     last_ack: Option<Instant>,
+    /// The timestamp that it echoed.
+    echo: Option<u32>,
     /// When data was last newly acknowledged or SACKed.
     progress: Option<Instant>,
     /// When data was last sent.
@@ -106,7 +109,7 @@ impl After {
         if has_duplicate && let Some(block) = blocks.first() {
             self.on_duplicate(*block, view, out);
         }
-        self.last_ack = Some(view.now);
+        (self.last_ack, self.echo) = (Some(view.now), echo);
         if self.progress == before {
             self.repeated_acks += 1;
         } else {
@@ -114,6 +117,11 @@ impl After {
             self.has_probed = false;
         }
         self.note_waiting(ack.max(view.acked), view.now);
+    }
+
+    /// What the acknowledgments have shown of the receiver. `round_trip`: the shortest to it.
+    pub(super) fn receiver(&self, acked: u64, round_trip: Option<Duration>) -> Receiver {
+        Receiver { acked, last_ack: self.last_ack, echo: self.echo, round_trip }
     }
 
     /// The receiver has the bytes of these SACK blocks. Returns them in the order of their bytes.
@@ -201,7 +209,7 @@ impl After {
         let echo = echo.filter(|_| range.start <= view.acked);
         let by_echo = echo.and_then(|echo| by_echo(range, echo));
         let by_time = by_time(range, now, view.round_trip.least());
-        let by = by_echo.unwrap_or(usize::MAX).min(by_time);
+        let by = original_of(range, by_echo.unwrap_or(usize::MAX).min(by_time));
         if by == 0 {
             range.delivery = Delivery::Clear;
             tell_spurious(range, 0, out);
@@ -327,7 +335,7 @@ impl After {
         }
         let bytes = (range.start, range.end);
         match range.delivery {
-            Delivery::Open if !range.again.is_empty() => {
+            Delivery::Open if range.again.iter().any(|again| !again.is_copy) => {
                 out.tell(Side::After, range.first, bytes, Verdict::Unknown(Reason::CaptureEnds));
             }
             Delivery::Open => {}
@@ -337,12 +345,13 @@ impl After {
                     return;
                 }
                 out.tell(Side::After, range.first, bytes, Verdict::Lost);
-                for again in range.again.iter().take(usize::from(by) - 1) {
+                let before = range.again.iter().take(usize::from(by) - 1);
+                for again in before.filter(|again| !again.is_copy) {
                     out.tell(Side::After, again.seen, bytes, Verdict::Lost);
                 }
             }
             Delivery::Clear => {
-                let is_due = !range.again.is_empty() && range.duplicates == 0;
+                let is_due = range.again.iter().any(|again| !again.is_copy) && range.duplicates == 0;
                 self.missing = self.missing.saturating_add(u32::from(is_due));
             }
         }
@@ -434,6 +443,13 @@ fn by_time(range: &Range, now: Instant, least: Option<Duration>) -> usize {
     let least = least.unwrap_or_default().mul_f64(0.9);
     let in_time = |again: &&super::ranges::Again| now.since(again.seen.at) >= least;
     range.again.iter().take_while(in_time).count()
+}
+
+/// The transmission of which this one is a copy; itself if it is none. What the network or the capture has copied was not
+/// sent again.
+fn original_of(range: &Range, by: usize) -> usize {
+    let is_copy = |by: &usize| range.again[by - 1].is_copy;
+    (1..=by).rev().find(|by| !is_copy(by)).unwrap_or(0)
 }
 
 /// When the first transmission arrived, if it and the last retransmission both did, one of them now and one when the data

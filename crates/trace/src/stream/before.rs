@@ -19,6 +19,11 @@ const MOST_NEIGHBOURS: usize = 256;
 /// Retransmission timers are longer than this (Linux: at least 200 ms), and fast retransmits usually faster.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(190);
 
+/// What a host may take to answer, beyond the round trip.
+const SLOW_HOST: Duration = Duration::from_millis(5);
+/// How long it may delay an ACK (RFC 9293 §3.8.6.3).
+const LONGEST_DELAY: Duration = Duration::from_millis(500);
+
 /// The state of one direction.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Before {
@@ -26,6 +31,8 @@ pub(crate) struct Before {
     frontier: u64,
     highest: u64,
     waiting_since: Option<Instant>,
+    /// When the last hole was filled.
+    complete_since: Option<Instant>,
     /// How long data waited behind holes.
     pub(crate) waited: Duration,
     /// Packets in their order of arrival, without retransmissions.
@@ -40,6 +47,33 @@ pub(super) struct Marks<'a> {
     pub(super) clock: &'a Clock,
     /// The shortest round trip between the two ends.
     pub(super) round_trip: Option<Duration>,
+    pub(super) receiver: Receiver,
+}
+
+/// What the receiver has shown of itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Receiver {
+    /// It has everything before this.
+    pub(super) acked: u64,
+    pub(super) last_ack: Option<Instant>,
+    /// The last timestamp that it echoed: it discards packets with older ones (PAWS).
+    pub(super) echo: Option<u32>,
+    /// The shortest round trip between it and the point of capture.
+    pub(super) round_trip: Option<Duration>,
+}
+
+impl Receiver {
+    /// True if it has not got bytes that passed as `seen`, although no earlier ones were missing since `complete`: it has
+    /// acknowledged other data in the meantime, or has been silent for longer than an ACK may be delayed.
+    fn has_missed(&self, seen: &Sighting, complete: Instant, now: Instant) -> bool {
+        let answer = self.round_trip.map(|round_trip| round_trip * 2 + SLOW_HOST);
+        let is_too_old =
+            seen.tsval().zip(self.echo).is_some_and(|(value, echo)| echo.wrapping_sub(value).cast_signed() > 0);
+        let waited = |until: Instant| until.since(seen.at.max(complete));
+        let is_due =
+            |answer| self.last_ack.is_some_and(|ack| waited(ack) > answer) || waited(now) > answer + LONGEST_DELAY;
+        !is_too_old && answer.is_some_and(is_due)
+    }
 }
 
 impl Marks<'_> {
@@ -129,6 +163,11 @@ impl Before {
             Some(Ordering::Less) if range.origin == Origin::Repair => {
                 self.on_earlier(index, bytes, seen, ranges, marks, out);
             }
+            None | Some(Ordering::Greater) if self.has_not_arrived(range, &marks.receiver, seen.at) => {
+                let is_lost = range.start <= marks.receiver.acked;
+                let verdict = if is_lost { Verdict::Lost } else { Verdict::Unknown(Reason::NotAcknowledged) };
+                out.tell(Side::Here, range.last_sent(), bytes, verdict);
+            }
             Some(Ordering::Greater) => {
                 let why = why(marks.clock.between(first.tsval(), seen.tsval()));
                 out.tell(Side::Here, seen, bytes, Verdict::Spurious(why));
@@ -136,6 +175,12 @@ impl Before {
             None | Some(Ordering::Equal) if is_soon => out.tell(Side::Before, seen, bytes, Verdict::Duplicated),
             _ => out.tell(Side::Here, seen, bytes, Verdict::Unknown(Reason::SameHeaders)),
         }
+    }
+
+    /// True if the bytes were captured, but the receiver has not got them.
+    fn has_not_arrived(&self, range: &Range, receiver: &Receiver, now: Instant) -> bool {
+        let complete = self.complete_since.unwrap_or(range.first.at);
+        !range.is_delivered() && self.waiting_since.is_none() && receiver.has_missed(&range.last_sent(), complete, now)
     }
 
     /// A packet that was sent before the one that filled the hole: that one was not needed.
@@ -189,6 +234,7 @@ impl Before {
             self.waiting_since.get_or_insert(now);
         } else if let Some(since) = self.waiting_since.take() {
             self.waited += now.since(since);
+            self.complete_since = Some(now);
         }
     }
 

@@ -118,7 +118,8 @@ impl Data {
             return;
         }
         let round_trip = self.whole_round_trip(known);
-        let marks = Marks { clock: &self.clock, round_trip };
+        let receiver = self.after.receiver(known.acked, self.far.least());
+        let marks = Marks { clock: &self.clock, round_trip, receiver };
         let origin = self.before.on_data((start, end), seen, &mut self.ranges, marks, out);
         self.rounds.on_data(segment.len, arrival.now, round_trip);
         let is_again = self.note((start.max(self.ranges.floor), end), seen, origin, known, out);
@@ -203,7 +204,7 @@ impl Data {
             out.tell(Side::After, seen, (range.start, range.end), Verdict::Spurious(why));
         }
         if range.again.len() < MOST {
-            range.again.push(Again { seen, why, is_told: range.is_delivered() || !is_retransmission });
+            range.again.push(Again { seen, why, is_copy, is_told: range.is_delivered() || !is_retransmission });
         }
         is_retransmission
     }

@@ -3,6 +3,7 @@
 mod after;
 mod before;
 mod bill;
+mod copies;
 mod data;
 mod disorder;
 mod half;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::packet::{Endpoint, Flags, Packet};
 pub(crate) use bill::Bill;
+use copies::{Copies, Seen};
 pub(crate) use data::Data;
 pub(crate) use disorder::Disorder;
 use half::{Arrival, Out};
@@ -48,6 +50,7 @@ pub(crate) struct Stream {
     /// What each of them sent.
     pub(crate) halves: [Half; 2],
     echoes: [Echoes; 2],
+    copies: [Copies; 2],
     handshake: Handshake,
     /// TTLs of the first packet of each end.
     ttl: [Option<u8>; 2],
@@ -66,6 +69,7 @@ impl Stream {
             ends: [packet.source, packet.destination],
             halves: <[Half; 2]>::default(),
             echoes: <[Echoes; 2]>::default(),
+            copies: <[Copies; 2]>::default(),
             handshake: Handshake::None,
             ttl: [None; 2],
             is_closing: false,
@@ -100,10 +104,16 @@ impl Stream {
         self.last = now;
         self.packets += 1;
         self.is_at_rest = false;
+        let copy = self.copies[end].look(packet);
+        if copy == Seen::LeftOut {
+            return;
+        }
         self.ttl[end].get_or_insert(packet.ttl);
         let flags = packet.segment.flags;
         self.is_closing |= flags.has(Flags::FIN) || flags.has(Flags::RST);
-        self.on_handshake(end, flags, now);
+        if copy == Seen::New {
+            self.on_handshake(end, flags, now);
+        }
         self.on_timestamps(end, packet, now);
         let window = if log.marks.is_some() { self.window(end, packet) } else { None };
         let arrival = Arrival { now, frame, packet, window, most_ranges };
@@ -177,6 +187,7 @@ impl Stream {
         // Older data is remembered for longer, so it may take another visit.
         self.is_at_rest = now.since(self.last) > LONG_SILENCE;
         self.echoes = Default::default();
+        self.copies.iter_mut().for_each(Copies::rest);
         for end in 0..2 {
             let mut out = Out { stream: self.number, end: end as u8, now, log };
             self.halves[end].rest(now, &mut out);
@@ -187,6 +198,16 @@ impl Stream {
     pub(crate) fn has_nothing_to_do(&self, now: Instant) -> bool {
         let silent = now.since(self.last);
         silent > LONG_SILENCE || silent > SILENCE && self.memory() == 0
+    }
+
+    /// Packets that were left out because they had been captured before.
+    pub(crate) fn copies(&self) -> u64 {
+        self.copies.iter().map(|copies| copies.left_out).sum()
+    }
+
+    /// True if most packets that `end` sent were captured more than once.
+    pub(crate) fn is_doubled(&self, end: usize) -> bool {
+        self.copies[end].is_doubled()
     }
 
     /// Bytes that were acknowledged, but never captured.

@@ -21,6 +21,8 @@ pub(crate) struct Clock {
     /// Steps of the IP identification that look like a counter, and all steps.
     counted: u32,
     steps: u32,
+    /// Steps to another identification, counter or not.
+    changed: u32,
     /// The first TSval and when it was seen, and the newest.
     first: Option<(u32, Instant)>,
     newest: Option<(u32, Instant)>,
@@ -33,6 +35,7 @@ impl Clock {
             self.steps = self.steps.saturating_add(1);
             let step = id.wrapping_sub(last);
             self.counted = self.counted.saturating_add(u32::from((1..=LARGEST_STEP).contains(&step)));
+            self.changed = self.changed.saturating_add(u32::from(step != 0));
         }
         self.last_id = seen.ip_id();
         if let Some(value) = seen.tsval() {
@@ -44,6 +47,16 @@ impl Clock {
     /// True if the IP identifications of the sender count its packets.
     fn counts(&self) -> bool {
         self.steps >= ENOUGH && u64::from(self.counted) * 10 >= u64::from(self.steps) * 9
+    }
+
+    /// True if each packet of the sender has another IP identification, counted or drawn. Until there is a second packet,
+    /// zero is taken for one that all of them have.
+    fn has_own_ids(&self, first: Option<u16>) -> bool {
+        if self.steps == 0 {
+            first.is_some_and(|id| id != 0)
+        } else {
+            u64::from(self.changed) * 10 >= u64::from(self.steps) * 9
+        }
     }
 
     /// The time between two ticks of TSval, if it is known.
@@ -74,7 +87,7 @@ impl Clock {
 
     /// True if `b` has the headers of `a`, so that it is a copy that the network made.
     pub(super) fn is_copy(&self, a: &Sighting, b: &Sighting) -> bool {
-        if self.counts() {
+        if a.ip_id().is_some() && self.has_own_ids(a.ip_id()) {
             return a.ip_id() == b.ip_id() && a.tsval() == b.tsval();
         }
         a.tsval().is_some() && a.tsval() == b.tsval()
@@ -82,6 +95,6 @@ impl Clock {
 
     /// True if two transmissions of the same data must differ in their headers: their marks are finer than `apart`.
     pub(super) fn tells_apart(&self, apart: Duration) -> bool {
-        self.counts() || self.tick().is_some_and(|tick| tick < apart)
+        self.has_own_ids(None) || self.tick().is_some_and(|tick| tick < apart)
     }
 }

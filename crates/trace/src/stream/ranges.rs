@@ -45,6 +45,8 @@ impl Sighting {
 pub(super) struct Again {
     pub(super) seen: Sighting,
     pub(super) why: crate::Why,
+    /// It is a copy of an earlier sighting, so the sender has not sent it.
+    pub(super) is_copy: bool,
     /// Its event has been reported.
     pub(super) is_told: bool,
 }

@@ -55,13 +55,13 @@ pub(super) fn page(
 fn answer(direction: &DirectionReport) -> String {
     let mut text = "<dl class=\"answer\">\n".to_owned();
     for (name, line) in show::first_screen(direction) {
-        let _ = writeln!(text, "<dt>{name}</dt><dd>{}</dd>", escaped(&line));
+        let _ = writeln!(text, "<dt>{name}</dt><dd>{}</dd>", prose(&line));
     }
     text.push_str("</dl>\n");
     if direction.advice.len() > 1 {
         text.push_str("<ul>\n");
         for more in direction.advice.iter().skip(1) {
-            let _ = writeln!(text, "<li>Also: {}</li>", escaped(&more.to_string()));
+            let _ = writeln!(text, "<li>Also: {}</li>", prose(&more.to_string()));
         }
         text.push_str("</ul>\n");
     }
@@ -228,9 +228,21 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
+/// Text as HTML, in which commands are between back quotes.
+fn prose(text: &str) -> String {
+    let escaped = escaped(text);
+    let parts = escaped.split('`').enumerate();
+    parts.map(|(i, part)| if i % 2 == 1 { format!("<code>{part}</code>") } else { part.to_owned() }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commands_are_set_as_code() {
+        assert_eq!(prose("see `nstat -a` & more"), "see <code>nstat -a</code> &amp; more");
+    }
 
     #[test]
     fn many_displacements_are_grouped() {

@@ -1,0 +1,117 @@
+//! Packets that were captured more than once: on several interfaces, by a mirror port that copies what enters and what
+//! leaves, or before and behind a router. Such copies say nothing about the network, so they are left out.
+//!
+//! One copy may have been made by the network. If most packets of a direction come twice, from the first ones on, the
+//! capture is the likely cause.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use serde::{Deserialize, Serialize};
+
+use crate::packet::{Flags, Packet};
+
+/// Packets among which a copy is looked for.
+const RECENT: usize = 16;
+/// Packets that must have come more than once before that is taken for the capture's fault.
+const ENOUGH: u32 = 3;
+/// The packets of a direction in which this must have happened.
+const FIRST: u32 = 32;
+
+/// Finds copies in one direction of a connection.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Copies {
+    /// The interface of the first packet.
+    home: Option<u32>,
+    /// None if no packet, or no further one, need be remembered.
+    recent: Option<Box<Recent>>,
+    packets: u32,
+    /// The connection was captured on several interfaces; only `home` counts.
+    has_several: bool,
+    /// Copies that were left out.
+    pub(super) left_out: u64,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Recent {
+    /// Hashes of the last packets, and whether each has come again.
+    packets: Vec<(u32, bool)>,
+    next: usize,
+    /// Packets that have come more than once.
+    copied: u32,
+}
+
+/// Whether a packet has been captured before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Seen {
+    New,
+    /// It is a copy; the network may have made it.
+    Again,
+    /// It is a copy that the capture made.
+    LeftOut,
+}
+
+impl Copies {
+    /// Compares the packet with those before.
+    #[inline]
+    pub(super) fn look(&mut self, packet: &Packet) -> Seen {
+        let is_elsewhere = *self.home.get_or_insert(packet.interface) != packet.interface;
+        if is_elsewhere && self.has_several {
+            self.left_out += 1;
+            return Seen::LeftOut;
+        }
+        if self.packets > FIRST && self.recent.is_none() { Seen::New } else { self.compare(packet, is_elsewhere) }
+    }
+
+    #[cold]
+    fn compare(&mut self, packet: &Packet, is_elsewhere: bool) -> Seen {
+        let Some(hash) = hash(packet) else { return Seen::New };
+        let recent = self.recent.get_or_insert_default();
+        let Some((_, is_again)) = recent.packets.iter_mut().find(|(known, _)| *known == hash) else {
+            self.packets += 1;
+            recent.add(hash);
+            if self.packets > FIRST && recent.copied * 2 < self.packets {
+                self.recent = None;
+            }
+            return Seen::New;
+        };
+        recent.copied += u32::from(!std::mem::replace(is_again, true));
+        self.has_several |= is_elsewhere;
+        let is_capture = is_elsewhere || recent.copied >= ENOUGH && recent.copied * 2 >= self.packets;
+        self.left_out += u64::from(is_capture);
+        if is_capture { Seen::LeftOut } else { Seen::Again }
+    }
+
+    /// Copies were left out, so those before are the capture's too.
+    pub(super) fn is_doubled(&self) -> bool {
+        self.left_out > 0
+    }
+
+    /// Nothing passes for a while.
+    pub(super) fn rest(&mut self) {
+        if !self.is_doubled() {
+            self.recent = None;
+        }
+    }
+}
+
+impl Recent {
+    fn add(&mut self, hash: u32) {
+        if self.packets.len() < RECENT {
+            self.packets.push((hash, false));
+        } else {
+            self.packets[self.next] = (hash, false);
+            self.next = (self.next + 1) % RECENT;
+        }
+    }
+}
+
+/// What two captures of the same packet have in common, whatever routers have changed. None if a retransmission would
+/// have it too: hosts give each packet another identification, or none of them any.
+fn hash(packet: &Packet) -> Option<u32> {
+    let segment = &packet.segment;
+    let id = packet.ip_id.filter(|id| *id != 0);
+    let is_marked = id.is_some() || segment.len > 0 && segment.timestamps.is_some() && !segment.flags.has(Flags::SYN);
+    let fields = (segment.seq, segment.ack, segment.len, segment.flags.0, segment.window, segment.timestamps, id);
+    is_marked.then(|| FixedState::with_seed(0).hash_one(fields) as u32)
+}
