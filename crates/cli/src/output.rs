@@ -83,6 +83,11 @@ pub(crate) fn count(value: f64) -> String {
     if value.fract() == 0.0 || value.abs() >= 100.0 { thousands(value.round()) } else { format!("{value:.1}") }
 }
 
+/// `1 packet`, `2 packets`.
+pub(crate) fn how_many(n: u64, name: &str) -> String {
+    format!("{} {name}{}", whole(n), if n == 1 { "" } else { "s" })
+}
+
 /// A whole number.
 pub(crate) fn whole(n: u64) -> String {
     thousands(n as f64)

@@ -120,6 +120,10 @@ pub(crate) fn advice(report: &DirectionReport) -> Vec<Advice> {
     if verdicts.all() == 0 {
         return advice;
     }
+    let has_drops = verdicts.reasons.contains_key(&Reason::NotAcknowledged);
+    if has_drops {
+        advice.push(Advice::FindDrops);
+    }
     if verdicts.spurious > 0 && verdicts.reordered >= verdicts.spurious.div_ceil(2) {
         let extent = report.reordering.extent_p99.unwrap_or(0);
         let late_ms = report.reordering.late_p99_ms.unwrap_or(0.0);
@@ -135,9 +139,7 @@ pub(crate) fn advice(report: &DirectionReport) -> Vec<Advice> {
     if report.options.timestamps == Some(false) && verdicts.spurious > 0 {
         advice.push(Advice::EnableTimestamps);
     }
-    if verdicts.reasons.contains_key(&Reason::NotAcknowledged) {
-        advice.push(Advice::FindDrops);
-    } else if verdicts.lost > verdicts.spurious {
+    if verdicts.lost > verdicts.spurious && !has_drops {
         let in_runs = report.loss_runs.mean.unwrap_or(1.0) >= 3.0;
         advice.push(Advice::FindLosses { lost: verdicts.lost, packets: report.packets, in_runs });
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use reknit_trace::{Analysis, Confidence, Cost, DirectionReport, Place, Verdicts};
 
-use crate::output::{number, per_cent, whole};
+use crate::output::{how_many, number, per_cent, whole};
 use crate::table::{self, Align, Column, Screen};
 
 /// Rows of the table.
@@ -71,7 +71,7 @@ fn happened(worst: &DirectionReport) -> String {
     let retransmissions = lost + spurious;
     let share = spurious as f64 / retransmissions.max(1) as f64;
     let needless = || {
-        let (of, share) = (packets(retransmissions, "retransmission"), per_cent(share));
+        let (of, share) = (how_many(retransmissions, "retransmission"), per_cent(share));
         format!("{} of {of} ({share}) {} spurious", whole(spurious), if spurious == 1 { "was" } else { "were" })
     };
     match (lost, spurious) {
@@ -80,7 +80,7 @@ fn happened(worst: &DirectionReport) -> String {
         }
         _ if verdicts.all() == 0 => "all packets arrived once and in order".to_owned(),
         (0, 0) if verdicts.reordered > 0 => "packets were reordered, and nothing was lost".to_owned(),
-        (0, 0) if unknown > 0 => format!("{} without a verdict: {}", packets(unknown, "event"), main_reason(verdicts)),
+        (0, 0) if unknown > 0 => format!("{} without a verdict: {}", how_many(unknown, "event"), main_reason(verdicts)),
         (0, 0) => "nothing was lost or retransmitted spuriously".to_owned(),
         (lost, 0) => format!("{} lost, and nothing was retransmitted spuriously", packets_were(lost)),
         // A few losses among many spurious retransmissions do not change the picture.
@@ -98,13 +98,8 @@ fn main_reason(verdicts: &Verdicts) -> &'static str {
     most.map_or("the capture does not tell", |(reason, _)| reason.text())
 }
 
-/// `1 packet`, `2 packets`.
-fn packets(n: u64, name: &str) -> String {
-    format!("{} {name}{}", whole(n), if n == 1 { "" } else { "s" })
-}
-
 fn packets_were(n: u64) -> String {
-    format!("{} {}", packets(n, "packet"), if n == 1 { "was" } else { "were" })
+    format!("{} {}", how_many(n, "packet"), if n == 1 { "was" } else { "were" })
 }
 
 fn path(worst: &DirectionReport) -> String {
@@ -146,7 +141,7 @@ fn cost(worst: &DirectionReport) -> String {
         let _ = write!(
             text,
             "; the sender slowed down {} for nothing, which cost an estimated {} Mbit/s",
-            packets(cost.false_reductions, "time"),
+            how_many(cost.false_reductions, "time"),
             estimated(cost),
         );
     } else if worst.verdicts.spurious > 0 {
@@ -178,7 +173,7 @@ fn sure(worst: &DirectionReport) -> String {
         return format!("captured at the {place} ({how})");
     }
     let told = 1.0 - worst.verdicts.cannot_tell as f64 / all as f64;
-    format!("captured at the {place} ({how}); a verdict on {} of {}", per_cent(told), packets(all, "event"))
+    format!("captured at the {place} ({how}); a verdict on {} of {}", per_cent(told), how_many(all, "event"))
 }
 
 fn place(place: Place) -> &'static str {

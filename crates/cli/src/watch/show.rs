@@ -8,7 +8,7 @@ use reknit_units::Duration;
 
 use super::State;
 use crate::analyze::estimated;
-use crate::output::{number, per_cent, whole};
+use crate::output::{how_many, number, per_cent, whole};
 use crate::table::{self, Align, Column, Screen};
 
 /// Connections in the table and in the lines of one second.
@@ -194,8 +194,8 @@ impl Watch {
         }
         let _ = write!(text, ", {} retransmitted spuriously", whole(verdicts.spurious));
         if direction.cost.false_reductions > 0 {
-            let slow = whole(direction.cost.false_reductions);
-            let _ = write!(text, ", slowed down {slow} times for nothing (cost {} Mbit/s)", cost(direction));
+            let slow = how_many(direction.cost.false_reductions, "time");
+            let _ = write!(text, ", slowed down {slow} for nothing (cost {} Mbit/s)", cost(direction));
         }
         text
     }
@@ -214,5 +214,5 @@ fn cost(direction: &DirectionReport) -> String {
 }
 
 fn connections(n: u64) -> String {
-    format!("{} connection{}", whole(n), if n == 1 { "" } else { "s" })
+    how_many(n, "connection")
 }
