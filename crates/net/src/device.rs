@@ -3,6 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
@@ -13,6 +14,7 @@ const EACCES: i32 = 13;
 const EBUSY: i32 = 16;
 const ENODEV: i32 = 19;
 const EINVAL: i32 = 22;
+const EBADFD: i32 = 77;
 
 /// A TUN device to the kernel. It is removed when it is dropped.
 pub struct Device {
@@ -47,7 +49,8 @@ impl Device {
         device.set_nonblocking(true)?;
         #[expect(unsafe_code, reason = "tokio cannot check who owns a descriptor")]
         // SAFETY: the device owns its descriptor, keeps the same one, and is only dropped with the registration.
-        let fd = unsafe { AsyncFd::register(device) }?;
+        // A device that was removed is not readable: it reports an error.
+        let fd = unsafe { AsyncFd::register_with_interest(device, Interest::READABLE | Interest::ERROR) }?;
         Ok(Device { fd, offload, mtu })
     }
 
@@ -68,19 +71,30 @@ impl Device {
         }
     }
 
-    /// Writes a packet. One that the kernel does not take is lost, as in any network.
-    pub(crate) fn put(&self, packet: &[u8]) {
-        while let Err(error) = self.fd.get_ref().send(packet) {
-            if error.kind() != io::ErrorKind::Interrupted {
-                return;
+    /// Writes a packet. One that the kernel does not take is lost, as in any network; it is an error only if the device is
+    /// gone.
+    pub(crate) fn put(&self, packet: &[u8]) -> io::Result<()> {
+        loop {
+            match self.fd.get_ref().send(packet) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.raw_os_error() == Some(EBADFD) => return Err(error),
+                _ => return Ok(()),
             }
         }
     }
 
-    /// Returns when there may be a packet.
+    /// Returns when there may be a packet, or the device is gone.
     pub(crate) async fn readable(&self) -> io::Result<()> {
-        self.fd.readable().await?.clear_ready();
+        self.fd.ready(Interest::READABLE | Interest::ERROR).await?.clear_ready();
         Ok(())
+    }
+}
+
+/// Why a device can no longer be used.
+pub(crate) fn lost(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(EBADFD) => "the TUN device was removed; start the network again".to_owned(),
+        _ => format!("TUN device: {error}"),
     }
 }
 

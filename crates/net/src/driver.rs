@@ -31,7 +31,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 pub(crate) async fn run(shared: Arc<Shared>, device: Device) {
     let mut end = End { shared, reason: "the runtime in which the network was started has ended".to_owned() };
     if let Err(error) = drive(&end.shared, &device).await {
-        end.reason = format!("TUN device: {error}");
+        end.reason = crate::device::lost(&error);
     }
 }
 
@@ -45,7 +45,7 @@ impl Drop for End {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.failure = Some(std::mem::take(&mut self.reason));
-        let accepting = std::mem::take(&mut state.accepting).into_values();
+        let accepting = std::mem::take(&mut state.accepting).into_values().flatten();
         let waiting = state.waiting.iter_mut().flat_map(|waiting| [waiting.read.take(), waiting.write.take()]);
         let wakers: Vec<Waker> = waiting.flatten().chain(accepting).collect();
         drop(state);
@@ -77,7 +77,7 @@ async fn drive(shared: &Shared, device: &Device) -> std::io::Result<()> {
             (more, state.stack.deadline())
         };
         for frame in frames.ready() {
-            device.put(frame.bytes());
+            device.put(frame.bytes())?;
         }
         batches += 1;
         if more || !drained {

@@ -29,5 +29,8 @@ pub use device::Device;
 pub use listener::TcpListener;
 pub use network::{Builder, Network};
 pub use reknit_stack::{Counters, Linger, ListenOptions, Shutdown, SocketInfo, SocketOptions};
+pub use reknit_tcp::config::{Config, KeepAlive};
+pub use reknit_units::Duration;
+pub use reknit_variants::Composition;
 pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 pub use stream::TcpStream;

@@ -45,7 +45,7 @@ impl TcpListener {
         self.shared.lock().stack.listening_on(self.id).ok_or_else(|| to_io(Error::NoSocket))
     }
 
-    /// The next connection, and its peer.
+    /// The next connection, and its peer. Several tasks may wait at the same time.
     ///
     /// # Errors
     /// If the device failed.
@@ -66,7 +66,7 @@ impl TcpListener {
                 return Poll::Ready(Ok((TcpStream::new(self.shared.clone(), id), peer)));
             }
             state.check_device()?;
-            state.accepting.insert(self.id, cx.waker().clone());
+            state.wait_to_accept(self.id, cx.waker());
             Poll::Pending
         })
     }

@@ -26,7 +26,8 @@ pub(crate) struct State {
     pub(crate) stack: Stack,
     /// By index of the socket.
     pub(crate) waiting: Vec<Waiting>,
-    pub(crate) accepting: BTreeMap<ListenerId, Waker>,
+    /// Several tasks may wait for connections of one listener.
+    pub(crate) accepting: BTreeMap<ListenerId, Vec<Waker>>,
     /// No handle is left: the driver ends when everything is sent.
     pub(crate) is_abandoned: bool,
     /// Why the device can no longer be used.
@@ -47,11 +48,22 @@ impl State {
         &mut self.waiting[index]
     }
 
+    /// The task is woken when the listener has a connection.
+    pub(crate) fn wait_to_accept(&mut self, id: ListenerId, waker: &Waker) {
+        let waiting = self.accepting.entry(id).or_default();
+        if !waiting.iter().any(|other| other.will_wake(waker)) {
+            waiting.push(waker.clone());
+        }
+    }
+
     /// Wakes the tasks that wait for what has happened.
     pub(crate) fn dispatch(&mut self) {
         while let Some(event) = self.stack.next_event() {
             let wakers = match event {
-                Event::Acceptable(id) => [self.accepting.remove(&id), None],
+                Event::Acceptable(id) => {
+                    self.accepting.remove(&id).into_iter().flatten().for_each(Waker::wake);
+                    continue;
+                }
                 Event::Readable(id) => [self.waiting(id).read.take(), None],
                 Event::Connected(id) | Event::Writable(id) => [None, self.waiting(id).write.take()],
                 Event::Closed(id) => {
@@ -256,8 +268,8 @@ pub(crate) fn to_io(error: Error) -> io::Error {
         Error::Unreachable => io::ErrorKind::HostUnreachable,
         Error::NoSocket => io::ErrorKind::NotConnected,
         Error::InUse(_) => io::ErrorKind::AddrInUse,
-        Error::NotLocal(..) | Error::NoPort(_) => io::ErrorKind::AddrNotAvailable,
-        Error::NoDestination(_) | Error::Config(_) => io::ErrorKind::InvalidInput,
+        Error::NotLocal(..) | Error::NoPort(_) | Error::NoFamily(_) => io::ErrorKind::AddrNotAvailable,
+        Error::NoDestination(_) | Error::Own(_) | Error::Config(_) => io::ErrorKind::InvalidInput,
         Error::Full(_) => io::ErrorKind::OutOfMemory,
     };
     io::Error::new(kind, error)

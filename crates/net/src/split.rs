@@ -1,6 +1,6 @@
 //! The two directions of a stream, for use at the same time.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -33,9 +33,30 @@ pub struct OwnedWriteHalf {
 #[derive(Debug)]
 pub struct ReuniteError(pub OwnedReadHalf, pub OwnedWriteHalf);
 
+impl std::fmt::Display for ReuniteError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the halves are not of the same stream")
+    }
+}
+
+impl std::error::Error for ReuniteError {}
+
 impl OwnedWriteHalf {
     pub(crate) fn new(stream: Arc<TcpStream>) -> OwnedWriteHalf {
         OwnedWriteHalf { stream, shuts_down: true }
+    }
+
+    /// As [`OwnedReadHalf::reunite`].
+    ///
+    /// # Errors
+    /// Returns the halves if they are not of the same stream.
+    pub fn reunite(self, other: OwnedReadHalf) -> Result<TcpStream, ReuniteError> {
+        other.reunite(self)
+    }
+
+    /// Drops it without sending the end of the stream.
+    pub fn forget(mut self) {
+        self.shuts_down = false;
     }
 }
 
@@ -54,6 +75,18 @@ impl OwnedReadHalf {
             // There are only two halves.
             ReuniteError(OwnedReadHalf(stream.clone()), OwnedWriteHalf::new(stream))
         })
+    }
+}
+
+impl AsRef<TcpStream> for ReadHalf<'_> {
+    fn as_ref(&self) -> &TcpStream {
+        self.0
+    }
+}
+
+impl AsRef<TcpStream> for WriteHalf<'_> {
+    fn as_ref(&self) -> &TcpStream {
+        self.0
     }
 }
 
@@ -94,6 +127,14 @@ impl AsyncWrite for WriteHalf<'_> {
         self.0.poll_write_shared(cx, bytes)
     }
 
+    fn poll_write_vectored(self: Pin<&mut Self>, cx: &mut Context<'_>, all: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        self.0.poll_write_all_shared(cx, all)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -107,6 +148,14 @@ impl AsyncWrite for WriteHalf<'_> {
 impl AsyncWrite for OwnedWriteHalf {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.stream.poll_write_shared(cx, bytes)
+    }
+
+    fn poll_write_vectored(self: Pin<&mut Self>, cx: &mut Context<'_>, all: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        self.stream.poll_write_all_shared(cx, all)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,12 +1,12 @@
 //! A connection as a byte stream.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
-use reknit_stack::{Error, Linger, Shutdown, SocketId, SocketInfo, SocketOptions};
+use reknit_stack::{Error, Linger, Shutdown, SocketId, SocketInfo, SocketOptions, Stack};
 use reknit_tcp::{Config, State};
 use reknit_variants::{Composition, UnknownVariant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -94,7 +94,28 @@ impl TcpStream {
         self.set_config(|config| config.nagle = !nodelay)
     }
 
-    /// Changes options of the engine.
+    /// True if Nagle's algorithm is off.
+    ///
+    /// # Errors
+    /// Never: the socket exists as long as the stream.
+    pub fn nodelay(&self) -> io::Result<bool> {
+        let state = self.shared.lock();
+        state.stack.config(self.id).map(|config| !config.nagle).ok_or_else(|| to_io(Error::NoSocket))
+    }
+
+    /// Changes options of the engine: keep-alive, the user timeout and others.
+    ///
+    /// ```no_run
+    /// # fn example(stream: &reknit_net::TcpStream) -> std::io::Result<()> {
+    /// use reknit_net::{Duration, KeepAlive};
+    ///
+    /// let (idle, interval) = (Duration::from_secs(60), Duration::from_secs(10));
+    /// stream.set_config(|config| {
+    ///     config.keep_alive = Some(KeepAlive { idle, interval, probes: 5 });
+    ///     config.user_timeout = Duration::from_secs(120);
+    /// })
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// Names the option with an invalid value.
@@ -136,6 +157,15 @@ impl TcpStream {
         self.shared.lock().stack.info(self.shared.now(), self.id).ok_or_else(|| to_io(Error::NoSocket))
     }
 
+    /// Reads without removing what was read: the next `peek` or read gets it again. 0 is the end of the stream, or an empty
+    /// buffer.
+    ///
+    /// # Errors
+    /// As reading.
+    pub async fn peek(&self, into: &mut [u8]) -> io::Result<usize> {
+        std::future::poll_fn(|cx| self.poll_with(cx, |stack, _, id| stack.peek(id, into), |w| &mut w.read)).await
+    }
+
     /// Borrows both directions, for use by the same task.
     pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
         (ReadHalf(self), WriteHalf(self))
@@ -158,11 +188,15 @@ impl TcpStream {
         self.poll_with(cx, |stack, _, id| stack.write(id, bytes), |waiting| &mut waiting.write)
     }
 
+    pub(crate) fn poll_write_all_shared(&self, cx: &mut Context<'_>, all: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        self.poll_with(cx, |stack, _, id| write_all(stack, id, all), |waiting| &mut waiting.write)
+    }
+
     /// Tries `act`; if it would block, the task is woken when that changes.
     fn poll_with(
         &self,
         cx: &mut Context<'_>,
-        act: impl FnOnce(&mut reknit_stack::Stack, reknit_units::Instant, SocketId) -> Result<usize, Error>,
+        act: impl FnOnce(&mut Stack, reknit_units::Instant, SocketId) -> Result<usize, Error>,
         waker: impl FnOnce(&mut crate::network::Waiting) -> &mut Option<Waker>,
     ) -> Poll<io::Result<usize>> {
         self.shared.with(|state, now| match act(&mut state.stack, now, self.id) {
@@ -179,6 +213,19 @@ impl TcpStream {
     pub(crate) fn shut_down(&self, how: Shutdown) {
         let _ = self.shared.with(|state, now| state.stack.shutdown(now, self.id, how));
     }
+}
+
+/// Writes as much of `all` as fits the send buffer; returns how many bytes.
+fn write_all(stack: &mut Stack, id: SocketId, all: &[IoSlice<'_>]) -> Result<usize, Error> {
+    let mut total = 0;
+    for bytes in all {
+        match stack.write(id, bytes) {
+            Ok(n) => total += n,
+            Err(_) if total > 0 => return Ok(total),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(total)
 }
 
 /// Why a connection could not be opened, and what to do.
@@ -211,6 +258,14 @@ impl AsyncRead for TcpStream {
 impl AsyncWrite for TcpStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_write_shared(cx, bytes)
+    }
+
+    fn poll_write_vectored(self: Pin<&mut Self>, cx: &mut Context<'_>, all: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        self.poll_write_all_shared(cx, all)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -279,3 +279,73 @@ fn streams_outlive_the_runtime_of_their_network_with_an_error() {
         Ok(())
     });
 }
+
+#[test]
+fn several_tasks_accept_from_one_listener() {
+    in_namespace(|| async {
+        let network = network(true)?;
+        let listener = std::sync::Arc::new(TcpListener::bind(&network, ours())?);
+        let tasks: Vec<_> = (0..4)
+            .map(|_| {
+                let listener = listener.clone();
+                tokio::spawn(async move { listener.accept().await.map(|(stream, _)| stream) })
+            })
+            .collect();
+        tokio::task::yield_now().await; // all of them wait now
+        let mut clients = Vec::new();
+        for _ in 0..4 {
+            clients.push(tokio::net::TcpStream::connect(ours()).await?);
+        }
+        for task in tasks {
+            within(task).await.map_err(io::Error::other)??;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn peeking_and_vectored_writes() {
+    in_namespace(|| async {
+        let network = network(true)?;
+        let listener = TcpListener::bind(&network, ours())?;
+        let (accepted, opened) = tokio::try_join!(listener.accept(), tokio::net::TcpStream::connect(ours()))?;
+        let ((mut accepted, _), mut opened) = (accepted, opened);
+        assert!(!accepted.nodelay()?);
+        accepted.set_nodelay(true)?;
+        assert!(accepted.nodelay()?);
+        let (parts, mut got) = ([&b"one, "[..], b"", b"two"].map(io::IoSlice::new), [0; 8]);
+        assert!(accepted.is_write_vectored());
+        assert_eq!(accepted.write_vectored(&parts).await?, 8);
+        opened.read_exact(&mut got).await?;
+        assert_eq!(&got, b"one, two");
+        let mut peeked = [0; 3];
+        let (peeking, writing) = tokio::join!(accepted.peek(&mut peeked), opened.write_all(b"hello"));
+        writing?;
+        assert_eq!((&peeked[..peeking?], accepted.peek(&mut [0; 9]).await?), (&b"hel"[..], 5));
+        accepted.read_exact(&mut got[..5]).await?;
+        assert_eq!(&got[..5], b"hello");
+        opened.shutdown().await?;
+        assert_eq!(accepted.peek(&mut peeked).await?, 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_device_that_is_removed_ends_everything_with_a_reason() {
+    in_namespace(|| async {
+        let network = network(true)?;
+        let listener = TcpListener::bind(&network, ours())?;
+        let (accepted, _opened) = tokio::try_join!(listener.accept(), tokio::net::TcpStream::connect(ours()))?;
+        let mut accepted = accepted.0;
+        let removed = std::process::Command::new("ip").args(["link", "del", "reknit0"]).status()?;
+        assert!(removed.success());
+        let reason = "the TUN device was removed; start the network again";
+        let error = within(accepted.read(&mut [0; 10])).await.unwrap_err();
+        assert_eq!(error.to_string(), reason);
+        let error = within(listener.accept()).await.err().expect("nothing can arrive");
+        assert_eq!(error.to_string(), reason);
+        let error = TcpStream::connect(&network, kernels()).await.unwrap_err();
+        assert_eq!(error.to_string(), reason);
+        Ok(())
+    });
+}

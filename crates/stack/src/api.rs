@@ -8,6 +8,7 @@ use reknit_tcp::{Config, Info, State, Stream};
 use reknit_units::{Bytes, Duration, Instant};
 use reknit_variants::Composition;
 
+use crate::busy::BusyTimes;
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::input::is_host;
@@ -40,6 +41,8 @@ pub struct SocketInfo {
     pub sent: SendStats,
     /// Counters of the receiving side.
     pub received: ReceiveStats,
+    /// How long there was something to send, and what limited it.
+    pub times: BusyTimes,
     /// Bytes that can be read.
     pub readable: Bytes,
     /// Bytes that were written and are not acknowledged.
@@ -97,13 +100,16 @@ impl Stack {
         let same_family = self.options.addresses.iter().find(|address| address.is_ipv4() == remote.is_ipv4());
         let chosen = local.map(|local| local.ip()).or(same_family.copied());
         let Some(address) = chosen.filter(|address| address.is_ipv4() == remote.is_ipv4()) else {
-            return Err(Error::NoDestination(remote));
+            return Err(Error::NoFamily(remote));
         };
         let mut flow = Flow { local: SocketAddr::new(address, local.map_or(0, |local| local.port())), remote };
         if !self.is_local(address) {
             return Err(self.not_local(flow.local));
         }
-        if !is_host(&flow) || self.is_local(remote.ip()) {
+        if self.is_local(remote.ip()) {
+            return Err(Error::Own(remote));
+        }
+        if !is_host(&flow) {
             return Err(Error::NoDestination(remote));
         }
         if flow.local.port() != 0 {
@@ -132,15 +138,7 @@ impl Stack {
         }
         let n = socket.stream.read(now, into);
         if n == 0 {
-            let connection = socket.stream.connection();
-            if connection.is_read_closed() {
-                return Ok(0);
-            }
-            if connection.state() == State::Closed {
-                return socket.failure().map_or(Ok(0), Err);
-            }
-            socket.wants_read = true;
-            return Err(Error::WouldBlock);
+            return socket.nothing_to_read();
         }
         socket.stream.give_back(&mut self.buffers);
         let connection = socket.stream.connection_mut();
@@ -154,6 +152,19 @@ impl Stack {
             self.wake(id.index);
         }
         Ok(n)
+    }
+
+    /// As [`Stack::read`], but what is read can be read again.
+    ///
+    /// # Errors
+    /// As [`Stack::read`].
+    pub fn peek(&mut self, id: SocketId, into: &mut [u8]) -> Result<usize, Error> {
+        let socket = self.table.get_mut(id).ok_or(Error::NoSocket)?;
+        if into.is_empty() || socket.read_shut {
+            return Ok(0);
+        }
+        let n = socket.stream.peek(into);
+        if n == 0 { socket.nothing_to_read() } else { Ok(n) }
     }
 
     /// Writes as much of `bytes` as fits the send buffer; returns how many. Data that is written before the connection is
@@ -290,6 +301,11 @@ impl Stack {
         Ok(())
     }
 
+    /// The options of the engine as they are now.
+    pub fn config(&self, id: SocketId) -> Option<&Config> {
+        self.table.get(id).map(|socket| &**socket.stream.connection().config())
+    }
+
     /// The addresses of a socket: local and remote.
     pub fn addresses(&self, id: SocketId) -> Option<(SocketAddr, SocketAddr)> {
         self.table.get(id).map(|socket| (socket.flow.local, socket.flow.remote))
@@ -315,6 +331,7 @@ impl Stack {
             tcp: connection.info(now),
             sent: connection.send_stats().clone(),
             received: *connection.receive_stats(),
+            times: socket.stopwatch.times(now),
             readable: connection.readable(),
             unacknowledged: connection.unacknowledged(),
             receive_window: socket.tuning.window,

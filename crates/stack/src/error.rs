@@ -32,6 +32,12 @@ pub enum Error {
     /// The address cannot be connected to.
     #[error("{0} cannot be connected to; the address must be that of a host, and the port at least 1")]
     NoDestination(SocketAddr),
+    /// The address is one of this host, and nothing leads back to it.
+    #[error("{0} cannot be connected to: it is an address of this stack itself")]
+    Own(SocketAddr),
+    /// There is no local address of the same family.
+    #[error("{0} cannot be connected to: there is no IPv{family} address to connect from", family = family(.0))]
+    NoFamily(SocketAddr),
     /// All ports to this address are in use.
     #[error("all ports for connections to {0} are in use; close some of them, or connect from another address")]
     NoPort(SocketAddr),
@@ -41,4 +47,8 @@ pub enum Error {
     /// An option is not valid.
     #[error(transparent)]
     Config(#[from] ConfigError),
+}
+
+fn family(address: &SocketAddr) -> u8 {
+    if address.is_ipv4() { 4 } else { 6 }
 }

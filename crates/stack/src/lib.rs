@@ -19,6 +19,7 @@
 
 mod ahead;
 mod api;
+mod busy;
 mod cookie;
 mod error;
 mod flow;
@@ -38,6 +39,7 @@ mod time_wait;
 mod wheel;
 
 pub use api::{Shutdown, SocketInfo};
+pub use busy::BusyTimes;
 pub use error::Error;
 pub use listener::ListenerId;
 pub use options::{Linger, ListenOptions, Options, SocketOptions};

@@ -70,6 +70,7 @@ impl Stack {
         if socket.replace_plugins(now) {
             return self.wake(index); // new data was held back
         }
+        socket.note_limit(now);
         match socket.state() {
             // A half-open connection was refused or not completed in time.
             State::Listen => return self.remove_half_open(index),

@@ -6,6 +6,7 @@ use reknit_tcp::seams::Plugins;
 use reknit_tcp::{CloseReason, State, Stream};
 use reknit_units::{Bytes, Duration, Instant};
 
+use crate::busy::Stopwatch;
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::listener::ListenerId;
@@ -88,6 +89,7 @@ pub(crate) struct Socket {
     pub(crate) is_unreachable: bool,
     /// Plug-ins to use when nothing is outstanding.
     pub(crate) next_plugins: Option<Box<Plugins>>,
+    pub(crate) stopwatch: Stopwatch,
     /// When memory that is not needed any more is released, unless something happens before; set while there is some.
     pub(crate) shrink_at: Instant,
 }
@@ -114,6 +116,7 @@ impl Socket {
             claimed_mtu: None,
             is_unreachable: false,
             next_plugins: None,
+            stopwatch: Stopwatch::new(now),
             shrink_at: Instant::NEVER,
             prepared,
         };
@@ -135,6 +138,19 @@ impl Socket {
         (reason != CloseReason::Finished).then_some(Error::Ended(reason))
     }
 
+    /// What reading returns if there is no data: the end of the stream, why there will be none, or that there is none yet.
+    pub(crate) fn nothing_to_read(&mut self) -> Result<usize, Error> {
+        let connection = self.stream.connection();
+        if connection.is_read_closed() {
+            return Ok(0);
+        }
+        if connection.state() == State::Closed {
+            return self.failure().map_or(Ok(0), Err);
+        }
+        self.wants_read = true;
+        Err(Error::WouldBlock)
+    }
+
     /// True if there is data to read, or the end of the stream, or an error.
     pub(crate) fn is_readable(&self) -> bool {
         let connection = self.stream.connection();
@@ -152,6 +168,11 @@ impl Socket {
         let Some(plugins) = self.next_plugins.take() else { return false };
         self.next_plugins = self.stream.connection_mut().replace_sender_plugins(now, plugins).err();
         self.next_plugins.is_none()
+    }
+
+    /// Notes what keeps the socket from sending more from now on.
+    pub(crate) fn note_limit(&mut self, now: Instant) {
+        self.stopwatch.set(now, self.stream.connection().send_limit(), self.wants_write);
     }
 
     /// Lets the send buffer hold twice the congestion window.

@@ -42,7 +42,7 @@ mod stream;
 
 pub use buffers::Buffers;
 pub use config::Config;
-pub use connection::{CloseReason, Connection, Identity, Info, Output, State, TimeWait, reset_for};
+pub use connection::{CloseReason, Connection, Identity, Info, Output, SendLimit, State, TimeWait, reset_for};
 pub use isn::IsnKey;
 pub use receiver::Delivery;
 pub use segment::Segment;

@@ -168,6 +168,13 @@ impl Stream {
         n
     }
 
+    /// As [`Stream::read`], but what is read can be read again.
+    pub fn peek(&self, into: &mut [u8]) -> usize {
+        let n = into.len().min(self.connection.readable().0 as usize);
+        self.receive.copy(&mut into[..n]);
+        n
+    }
+
     /// The application has no more data to write.
     pub fn close(&mut self) {
         self.connection.close();
@@ -297,6 +304,19 @@ impl ReceiveBuffer {
         }
     }
 
+    /// Copies the next bytes. They have arrived.
+    fn copy(&self, mut into: &mut [u8]) {
+        let mut at = self.first as usize % PAGE;
+        for page in &self.pages {
+            let (now, later) = into.split_at_mut(into.len().min(PAGE - at));
+            if let Some(page) = page {
+                now.copy_from_slice(&page[at..at + now.len()]);
+            }
+            into = later;
+            at = 0;
+        }
+    }
+
     /// Bytes allocated for the stream.
     #[cfg(test)]
     fn allocated(&self) -> usize {
@@ -346,8 +366,10 @@ mod tests {
         }
         let mut read = Vec::new();
         for len in [1, 4095, 4096, 4097, 10_000, 16_561] {
-            let mut into = vec![0; len];
+            let (mut peeked, mut into) = (vec![0; len], vec![0; len]);
+            buffer.copy(&mut peeked);
             buffer.take(&mut into);
+            assert!(peeked == into);
             read.extend(into);
         }
         assert_eq!(read, bytes(0..38_850));

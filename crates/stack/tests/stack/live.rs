@@ -171,3 +171,31 @@ fn events_come_once_until_they_are_asked_for_again() {
     assert_eq!(count(&pair), 2);
     assert!(!pair.has(CLIENT, Event::Writable(client)), "nothing had to wait for room");
 }
+
+#[test]
+fn the_times_say_what_limited_a_sender() {
+    let seconds = |secs| Duration::from_secs(secs);
+    let times = |options: &SocketOptions, reads: bool| {
+        let mut pair = Pair::new(CALM, 1);
+        let (client, server) = pair.connected(options);
+        pair.run_for(seconds(10));
+        for _ in 0..10_000 {
+            while pair.client().write(client, &[0; 100_000]).is_ok() {}
+            pair.run_for(Duration::from_millis(1));
+            if reads {
+                let _ = pair.read_all(SERVER, server);
+            }
+        }
+        let now = pair.now;
+        pair.client().info(now, client).unwrap().times
+    };
+    let close = |time: Duration, expected: Duration| time.abs_diff(expected) < seconds(1);
+    let stuck = times(&SocketOptions::default(), false);
+    assert!(close(stuck.busy, seconds(10)) && close(stuck.by_peer_window, seconds(10)), "{stuck:?}");
+    assert_eq!(stuck.by_send_buffer, Duration::ZERO);
+    let small = Bytes(2896); // two segments, so Nagle's algorithm holds nothing back
+    let buffer = SocketOptions { send_buffer: small, largest_send_buffer: small, ..SocketOptions::default() };
+    let held = times(&buffer, true);
+    assert!(close(held.busy, seconds(10)) && close(held.by_send_buffer, seconds(10)), "{held:?}");
+    assert_eq!(held.by_peer_window, Duration::ZERO);
+}

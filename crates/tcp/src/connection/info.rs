@@ -25,6 +25,8 @@ pub struct Info {
     pub dup_thresh: Segments,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
+    /// Mean deviation of the round-trip time (RFC 6298: RTTVAR), if the estimator of the timeout keeps one.
+    pub rttvar: Option<Duration>,
     /// Retransmission timeout without back-off.
     pub rto: Duration,
     /// Bytes sent and not yet cumulatively acknowledged.
@@ -63,7 +65,38 @@ pub struct Info {
     pub window_scale: u8,
 }
 
+/// What keeps the sender from sending more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SendLimit {
+    /// Nothing is written that is not acknowledged.
+    #[default]
+    Idle,
+    /// Everything that was written is sent.
+    Written,
+    /// The peer's window is full.
+    PeerWindow,
+    /// The congestion window, pacing, or Nagle's algorithm.
+    Path,
+}
+
 impl Connection {
+    /// What keeps the sender from sending more now.
+    pub fn send_limit(&self) -> SendLimit {
+        let snd = &self.sender.state;
+        let (waiting, outstanding) = (self.unacknowledged(), snd.flight_size());
+        if self.state == State::Closed || waiting == Bytes::ZERO {
+            SendLimit::Idle
+        } else if outstanding >= waiting {
+            SendLimit::Written
+        } else if outstanding + snd.smss.min(waiting - outstanding) > snd.snd_wnd
+            && self.sender.board.pipe().bytes < snd.cwnd
+        {
+            SendLimit::PeerWindow
+        } else {
+            SendLimit::Path
+        }
+    }
+
     /// The connection's variables.
     pub fn info(&self, now: Instant) -> Info {
         let snd = &self.sender.state;
@@ -77,6 +110,7 @@ impl Connection {
             cwnd_before_cut: snd.snapshot.map(|snapshot| snapshot.cwnd),
             dup_thresh: self.sender.dup_thresh(now),
             srtt: snd.srtt,
+            rttvar: self.sender.plugins.rto_estimator.rttvar(),
             rto: snd.rto,
             flight_size: snd.flight_size(),
             pipe: self.sender.board.pipe().bytes,

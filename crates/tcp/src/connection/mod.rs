@@ -17,7 +17,7 @@ use std::sync::Arc;
 use reknit_units::{Bytes, Duration, Instant};
 
 use self::handshake::Handshake;
-pub use self::info::Info;
+pub use self::info::{Info, SendLimit};
 pub use self::live::TimeWait;
 pub use self::output::Output;
 pub use self::timers::reset_for;

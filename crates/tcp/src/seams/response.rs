@@ -188,6 +188,12 @@ pub trait RtoEstimator: Plugin {
     /// The smoothed round-trip time; none before the first sample.
     fn srtt(&self) -> Option<Duration>;
 
+    /// The mean deviation of the round-trip time (RFC 6298 §2: RTTVAR); none before the first sample, or if the estimator
+    /// keeps none.
+    fn rttvar(&self) -> Option<Duration> {
+        None
+    }
+
     /// When the timer expires if it is set at `now`. The timers of an operating system may be late.
     fn expires(&self, now: Instant, timeout: Duration) -> Instant {
         now + timeout

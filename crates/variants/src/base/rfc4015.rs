@@ -78,6 +78,10 @@ impl RtoEstimator for Rfc4015 {
     fn srtt(&self) -> Option<Duration> {
         self.base.srtt()
     }
+
+    fn rttvar(&self) -> Option<Duration> {
+        self.base.rttvar()
+    }
 }
 
 impl Plugin for Rfc4015 {

@@ -93,6 +93,10 @@ impl RtoEstimator for Rfc6298 {
         self.smoothed.map(|s| s.srtt)
     }
 
+    fn rttvar(&self) -> Option<Duration> {
+        self.smoothed.map(|s| s.rttvar)
+    }
+
     fn restarts_on_retransmission(&self) -> bool {
         self.config.restart_on_retransmission
     }

@@ -146,6 +146,10 @@ impl RtoEstimator for Rto {
         self.estimate.map(|e| e.srtt)
     }
 
+    fn rttvar(&self) -> Option<Duration> {
+        self.estimate.map(|e| e.deviation / 4)
+    }
+
     /// Rule 6.
     fn expires(&self, now: Instant, timeout: Duration) -> Instant {
         expiry(now, now + timeout)

@@ -135,6 +135,10 @@ impl RtoEstimator for AdaptiveK {
     fn srtt(&self) -> Option<Duration> {
         self.base.srtt()
     }
+
+    fn rttvar(&self) -> Option<Duration> {
+        self.base.rttvar()
+    }
 }
 
 impl Plugin for AdaptiveK {

@@ -87,6 +87,10 @@ impl RtoEstimator for EnhancedSampling {
     fn srtt(&self) -> Option<Duration> {
         self.rfc6298.srtt()
     }
+
+    fn rttvar(&self) -> Option<Duration> {
+        self.rfc6298.rttvar()
+    }
 }
 
 impl Plugin for EnhancedSampling {
