@@ -89,6 +89,14 @@ reknit_listener reknit_listen(reknit_stack *stack, const char *address, size_t b
 int reknit_unlisten(reknit_stack *stack, uint64_t now, reknit_listener listener);
 reknit_socket reknit_accept(reknit_stack *stack, reknit_listener listener);
 reknit_socket reknit_connect(reknit_stack *stack, uint64_t now, const char *address);
+/* From this address of the stack; port 0 is any free one. */
+reknit_socket reknit_connect_from(reknit_stack *stack, uint64_t now, const char *local, const char *address);
+
+/* Addresses as text, with NUL at the end. REKNIT_ADDRESS bytes are enough. */
+#define REKNIT_ADDRESS 64
+int reknit_listening_on(const reknit_stack *stack, reknit_listener listener, char *into, size_t size);
+int reknit_local(const reknit_stack *stack, reknit_socket socket, char *into, size_t size);
+int reknit_remote(const reknit_stack *stack, reknit_socket socket, char *into, size_t size);
 
 /* The number of bytes, 0 at the end of the stream (if len is not 0), or negative. */
 ptrdiff_t reknit_read(reknit_stack *stack, uint64_t now, reknit_socket socket, void *into, size_t len);
@@ -96,8 +104,13 @@ ptrdiff_t reknit_read(reknit_stack *stack, uint64_t now, reknit_socket socket, v
 ptrdiff_t reknit_write(reknit_stack *stack, reknit_socket socket, const void *bytes, size_t len);
 /* No more data will be written: the peer reads the end after everything else. */
 int reknit_finish(reknit_stack *stack, uint64_t now, reknit_socket socket);
-/* What was written is still sent. */
+/* What was written is still sent: as long as the peer answers, or as reknit_set_linger says. */
 int reknit_close(reknit_stack *stack, uint64_t now, reknit_socket socket);
+/* After reknit_close, what is not acknowledged in this time (nanoseconds) is given up, and the peer gets a RST; with 0 at
+ * once. UINT64_MAX is as without this call. */
+int reknit_set_linger(reknit_stack *stack, reknit_socket socket, uint64_t time);
+/* The most bytes that reknit_write takes ahead of the peer's acknowledgments. */
+int reknit_set_send_buffer(reknit_stack *stack, reknit_socket socket, size_t most);
 /* The peer gets a RST. reknit_close is still needed. */
 int reknit_abort(reknit_stack *stack, uint64_t now, reknit_socket socket);
 
@@ -120,6 +133,13 @@ typedef struct {
     uint32_t lost;             /* outstanding segments */
     uint32_t backoff;          /* doublings of the rto */
     uint32_t segment_size;     /* largest segment, options included */
+    uint64_t snd_una;          /* position in the stream of the first byte that is not acknowledged */
+    uint64_t snd_nxt;          /* position in the stream of the next byte to send */
+    uint64_t rttvar;           /* nanoseconds; 0: not measured */
+    uint64_t reordered;        /* segments that arrived late, as far as this end has noticed */
+    uint64_t busy;             /* nanoseconds in which something was written and not acknowledged */
+    uint64_t by_peer_window;   /* of these, the peer's window was full */
+    uint64_t by_send_buffer;   /* of these, everything was sent, and more did not fit the send buffer */
 } reknit_info;
 
 int reknit_get_info(const reknit_stack *stack, uint64_t now, reknit_socket socket, reknit_info *info);

@@ -4,8 +4,8 @@
 use std::ffi::c_char;
 use std::net::SocketAddr;
 
-use reknit_stack::{Error, ListenerId, Shutdown, SocketId};
-use reknit_units::{Duration, Instant};
+use reknit_stack::{Error, Linger, ListenerId, Shutdown, SocketId};
+use reknit_units::{Bytes, Duration, Instant};
 
 use crate::call::{Failure, Host, buffer, bytes, on_host, run, store, text};
 
@@ -31,6 +31,13 @@ pub struct CInfo {
     lost: u32,
     backoff: u32,
     segment_size: u32,
+    snd_una: u64,
+    snd_nxt: u64,
+    rttvar: u64,
+    reordered: u64,
+    busy: u64,
+    by_peer_window: u64,
+    by_send_buffer: u64,
 }
 
 fn address(pointer: *const c_char) -> Result<SocketAddr, Failure> {
@@ -78,14 +85,72 @@ pub extern "C" fn reknit_accept(stack: *mut Host, listener: u64) -> u64 {
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_connect(stack: *mut Host, now: u64, remote: *const c_char) -> u64 {
+    connect(stack, now, || Ok(None), remote)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn reknit_connect_from(stack: *mut Host, now: u64, local: *const c_char, remote: *const c_char) -> u64 {
+    connect(stack, now, || address(local).map(Some), remote)
+}
+
+fn connect(
+    stack: *mut Host,
+    now: u64,
+    local: impl FnOnce() -> Result<Option<SocketAddr>, Failure>,
+    remote: *const c_char,
+) -> u64 {
     on_host(
         stack,
         |_| 0,
         |host| {
-            let id = host.stack.connect(Instant::from_nanos(now), None, address(remote)?, &host.options)?;
+            let id = host.stack.connect(Instant::from_nanos(now), local()?, address(remote)?, &host.options)?;
             Ok(id.to_bits())
         },
     )
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn reknit_listening_on(stack: *mut Host, listener: u64, into: *mut c_char, size: usize) -> i32 {
+    run(stack, |host| put(host.stack.listening_on(ListenerId::from_bits(listener)), into, size))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn reknit_local(stack: *mut Host, socket: u64, into: *mut c_char, size: usize) -> i32 {
+    run(stack, |host| put(host.stack.addresses(SocketId::from_bits(socket)).map(|(local, _)| local), into, size))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn reknit_remote(stack: *mut Host, socket: u64, into: *mut c_char, size: usize) -> i32 {
+    run(stack, |host| put(host.stack.addresses(SocketId::from_bits(socket)).map(|(_, remote)| remote), into, size))
+}
+
+/// Writes an address where C wants it.
+fn put(address: Option<SocketAddr>, into: *mut c_char, size: usize) -> Result<(), Failure> {
+    let text = address.ok_or(Error::NoSocket)?.to_string();
+    let into = buffer(into.cast(), size)?;
+    let Some((room, end)) = into.split_at_mut_checked(text.len()).filter(|(_, rest)| !rest.is_empty()) else {
+        return Err(Failure::invalid(format!("size = {size}: the address needs {} bytes", text.len() + 1)));
+    };
+    room.copy_from_slice(text.as_bytes());
+    end[0] = 0;
+    Ok(())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn reknit_set_linger(stack: *mut Host, socket: u64, time: u64) -> i32 {
+    let linger = if time == u64::MAX { Linger::Send } else { Linger::AtMost(Duration::from_nanos(time)) };
+    run(stack, |host| Ok(host.stack.set_linger(SocketId::from_bits(socket), linger)?))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn reknit_set_send_buffer(stack: *mut Host, socket: u64, most: usize) -> i32 {
+    run(stack, |host| Ok(host.stack.set_send_buffer(SocketId::from_bits(socket), Bytes(most as u64))?))
 }
 
 /// See the header.
@@ -169,6 +234,13 @@ pub extern "C" fn reknit_get_info(stack: *mut Host, now: u64, socket: u64, into:
                 lost: found.tcp.lost.0,
                 backoff: found.tcp.backoff,
                 segment_size: u32::from(found.segment_size),
+                snd_una: found.tcp.snd_una,
+                snd_nxt: found.tcp.snd_nxt,
+                rttvar: nanos(found.tcp.rttvar),
+                reordered: found.sent.reordering.iter().sum(),
+                busy: found.times.busy.as_nanos(),
+                by_peer_window: found.times.by_peer_window.as_nanos(),
+                by_send_buffer: found.times.by_send_buffer.as_nanos(),
             },
         )?;
         Ok(())

@@ -44,7 +44,26 @@ int main(void) {
     if (reknit_use_variant_toml(stack, "name = 'mine'\nbase = 'rack'\n[congestion_control]\nalgorithm = 'reno'\n") != REKNIT_OK)
         expect("", 0);
 
-    reknit_socket sock = reknit_connect(stack, 1, "10.0.0.1:80");
+    char text[REKNIT_ADDRESS];
+    reknit_listener listener = reknit_listen(stack, "10.0.0.2:80", 1);
+    if (reknit_listening_on(stack, listener, text, sizeof text) || strcmp(text, "10.0.0.2:80"))
+        expect("the listener's address", 0);
+    expect("size = 11: the address needs 12 bytes", reknit_listening_on(stack, listener, text, 11) == REKNIT_INVALID);
+    expect("the buffer is NULL", reknit_listening_on(stack, listener, NULL, 64) == REKNIT_INVALID);
+    expect("no such socket: it was closed", reknit_remote(stack, 77, text, sizeof text) == REKNIT_INVALID);
+    expect("no such socket: it was closed", reknit_set_linger(stack, 77, 0) == REKNIT_INVALID);
+    expect("10.0.0.9:0 is not an address of this stack; it has 10.0.0.2",
+           reknit_connect_from(stack, 1, "10.0.0.9:0", "10.0.0.1:80") == 0);
+
+    reknit_socket sock = reknit_connect_from(stack, 1, "10.0.0.2:4000", "10.0.0.1:80");
+    if (reknit_local(stack, sock, text, sizeof text) || strcmp(text, "10.0.0.2:4000"))
+        expect("the local address", 0);
+    if (reknit_remote(stack, sock, text, sizeof text) || strcmp(text, "10.0.0.1:80"))
+        expect("the remote address", 0);
+    if (reknit_set_linger(stack, sock, UINT64_MAX) || reknit_set_send_buffer(stack, sock, 100000))
+        expect("options of an open socket", 0);
+    if (reknit_get_info(stack, 1, sock, &info) || info.snd_nxt || info.busy)
+        expect("nothing was sent", 0);
     unsigned char packet[1500];
     if (!sock || reknit_output(stack, 1, packet, sizeof packet) < 40 || reknit_output(stack, 1, packet, sizeof packet))
         expect("one SYN", 0);
