@@ -342,7 +342,7 @@ fn a_device_that_is_removed_ends_everything_with_a_reason() {
         let reason = "the TUN device was removed; start the network again";
         let error = within(accepted.read(&mut [0; 10])).await.unwrap_err();
         assert_eq!(error.to_string(), reason);
-        let error = within(listener.accept()).await.err().expect("nothing can arrive");
+        let error = within(listener.accept()).await.expect_err("nothing can arrive");
         assert_eq!(error.to_string(), reason);
         let error = TcpStream::connect(&network, kernels()).await.unwrap_err();
         assert_eq!(error.to_string(), reason);
