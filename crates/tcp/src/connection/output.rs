@@ -76,7 +76,7 @@ impl Connection {
         let fin = self.sender.fin().is_some_and(|fin| fin < end);
         let len = (outgoing.len - u32::from(fin)) as u16;
         let mut flags = Flags::ACK;
-        if len > 0 && (outgoing.push || end >= self.sender.written()) {
+        if len > 0 && (outgoing.push || end >= self.sender.queued()) {
             flags |= Flags::PSH;
         }
         if fin {

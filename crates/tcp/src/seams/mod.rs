@@ -11,6 +11,7 @@ mod memory;
 mod plugin;
 mod receiver;
 mod response;
+mod send_buffer;
 mod table;
 
 pub use self::detection::{DupThresh, Entry, LateAcks, LossDetector, Postponement, SpuriousDetector, Verdicts, Why};
@@ -24,3 +25,4 @@ pub use self::response::{
     AfterTimeout, Batch, CongestionControl, DisorderEnd, FastRecovery, LimitedTransmit, LossMarks, LossResponse,
     Pacing, Reduction, RtoEstimator, SpuriousResponse, TimeoutRecovery, TimeoutStep, Undo, UndoLimit,
 };
+pub use self::send_buffer::{Fill, SendBuffer, SendQueue};

@@ -249,8 +249,9 @@ pub struct Batch {
     pub least: Segments,
     /// With more room than this, the question is asked again for the rest.
     pub most: Segments,
-    /// The last segment has PSH, if there are two or more.
-    pub push: bool,
+    /// Two or more leave as one packet, which segmentation offload divides: the last segment has PSH, and may end where
+    /// the peer's window ends.
+    pub is_one: bool,
 }
 
 /// Why disorder ended.

@@ -19,6 +19,7 @@ macro_rules! seams {
                 rto_estimator: one RtoEstimator, "the retransmission timeout";
                 limited_transmit: one LimitedTransmit, "new data during disorder";
                 congestion_control: one CongestionControl, "growth and reduction of the window";
+                send_buffers: many SendBuffer, "how much of the written data is ready to be sent";
             }
             receiver {
                 ack_policy: one AckPolicy, "when the receiver acknowledges";

@@ -110,7 +110,9 @@ impl Sender {
 
         self.newly = newly;
         self.retire(now);
+        let room = self.state.cwnd - self.board.pipe().bytes;
         self.transmit(now); // step 10
+        self.refill(now, room);
         debug_assert_eq!(self.board.check(), Ok(()));
         is_complete
     }

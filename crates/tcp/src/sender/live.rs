@@ -44,6 +44,9 @@ impl Sender {
         (self.reaction, self.ledger, self.postponed) = (fresh.reaction, fresh.ledger, fresh.postponed);
         (self.gate, self.backoff, self.last_expiry) = (fresh.gate, 0, None);
         self.plugins = fresh.plugins;
+        if self.plugins.send_buffers.is_empty() {
+            self.queued = self.written;
+        }
         self.state.phase = fresh.state.phase;
         self.state.snapshot = None;
         self.state.frozen_until = fresh.state.frozen_until;
@@ -62,7 +65,7 @@ impl Sender {
         black_box((*srtt, *snd_una, *ssthresh, *rto));
         black_box((self.min_rtt, self.newly.len(), self.outbox.len(), self.last_blocks.len()));
         black_box((self.stats.sent, self.stats.acks, self.stats.cuts, self.stats.reordering.len()));
-        black_box((self.pacing, self.written, self.round_end, self.batch_left, self.last_progress, self.closing));
+        black_box((self.pacing, self.queued, self.round_end, self.batch_left, self.last_progress, self.closing));
         self.board.read_ahead();
     }
 

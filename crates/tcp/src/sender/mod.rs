@@ -3,7 +3,7 @@
 //! An ACK passes through the files in this order: [`sack`] reads its blocks, [`ack`] runs the pipeline, [`undo`]
 //! decides whether the last reduction was spurious and responds, [`measure`] measures reordering and RTT, [`rate`]
 //! measures the delivery rate, [`detect`] decides what is lost, [`transmit`] sends, and [`pacing`] spreads
-//! transmissions over time. [`timeout`] handles the timers. [`reaction`] has the phases of loss recovery, [`ledger`] the
+//! transmissions over time. [`refill`] lets the application fill the send buffer. [`timeout`] handles the timers. [`reaction`] has the phases of loss recovery, [`ledger`] the
 //! reductions that can still be undone. [`backlog`] divides work that takes too long for one event, [`renege`] notices
 //! receivers that renege, [`withhold`] catches those that lie, and [`live`] changes a connection that is open.
 
@@ -16,6 +16,7 @@ mod measure;
 mod pacing;
 mod rate;
 mod reaction;
+mod refill;
 mod renege;
 mod sack;
 mod timeout;
@@ -120,6 +121,8 @@ pub(crate) struct Sender {
     without_sack: Option<fn(&mut SenderPlugins)>,
     /// One past the last byte that the application has written.
     written: Offset,
+    /// One past the last of these bytes that is in the send buffer.
+    queued: Offset,
     /// The application has closed: a FIN follows the last byte.
     closing: bool,
 
@@ -166,10 +169,14 @@ pub(crate) struct Sender {
     backlog: Backlog,
     reneging: Reneging,
     last_activity: Instant,
+    /// One past the last new segment that was shorter than a full one.
+    short_end: Offset,
     /// Segments of the current batch that are still to be sent.
     batch_left: u16,
-    /// The last segment of the current batch has PSH.
-    batch_pushes: bool,
+    /// The current batch leaves as one packet.
+    batch_is_one: bool,
+    /// The next batch does not wait for more room.
+    batch_at_once: bool,
     /// When the peer last made progress, or when data was first sent after an idle time.
     pub(crate) last_progress: Instant,
     /// What the application had written at some time, and when: it must be acknowledged within `drain_timeout`.
@@ -215,6 +222,7 @@ impl Sender {
             plugins,
             without_sack,
             written: Offset::DATA,
+            queued: Offset::DATA,
             closing: false,
             reaction: Reaction::Open,
             ledger: Ledger::default(),
@@ -241,8 +249,10 @@ impl Sender {
             backlog: Backlog::default(),
             reneging: Reneging::NEVER,
             last_activity: now,
+            short_end: Offset::SYN,
             batch_left: 0,
-            batch_pushes: false,
+            batch_is_one: false,
+            batch_at_once: false,
             last_progress: now,
             drain: (Offset::SYN, Instant::NEVER),
             last_blocks: Vec::new(),
@@ -314,6 +324,9 @@ impl Sender {
     /// The application wrote `n` bytes.
     pub(crate) fn write(&mut self, n: Bytes) {
         self.written += n;
+        if self.plugins.send_buffers.is_empty() {
+            self.queued = self.written;
+        }
     }
 
     /// The application has no more data.
@@ -324,6 +337,11 @@ impl Sender {
     /// One past the last byte that the application has written.
     pub(crate) fn written(&self) -> Offset {
         self.written
+    }
+
+    /// One past the last byte that is in the send buffer.
+    pub(crate) fn queued(&self) -> Offset {
+        self.queued
     }
 
     /// The position of the FIN, once the application has closed.
@@ -378,9 +396,14 @@ impl Sender {
         context!(self, now)
     }
 
-    /// One past the last byte of the stream so far, including a queued FIN.
+    /// True if all that the application has written is in the send buffer.
+    fn has_queued_all(&self) -> bool {
+        self.queued == self.written
+    }
+
+    /// One past the last byte of the send buffer, including a FIN after it.
     fn end(&self) -> Offset {
-        if self.closing { self.written + Bytes(1) } else { self.written }
+        if self.closing && self.has_queued_all() { self.queued + Bytes(1) } else { self.queued }
     }
 
     /// Applies the upper limit to the window.

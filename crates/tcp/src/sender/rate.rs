@@ -219,7 +219,8 @@ impl Sender {
     fn is_app_limited(&self) -> bool {
         let unsent = self.end().since(self.state.snd_nxt);
         let board = &self.board;
-        unsent < self.state.smss
+        self.has_queued_all()
+            && unsent < self.state.smss
             && board.pipe().bytes < self.state.cwnd
             && board.lost().segments <= board.retransmitted().segments
     }

@@ -278,7 +278,7 @@ impl Sender {
         let Some(record) = self.board.get(last).filter(|record| is_last && !record.is_sacked()) else { return };
         let room = self.state.smss - Bytes(u64::from(record.len));
         let usable = (self.state.snd_una + self.state.snd_wnd).since(self.state.snd_nxt);
-        let more = self.written.since(self.state.snd_nxt).min(usable).min(room);
+        let more = self.queued.since(self.state.snd_nxt).min(usable).min(room);
         self.board.extend_last(more, self.state.smss);
         self.state.snd_nxt += more;
     }

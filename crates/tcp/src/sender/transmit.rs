@@ -61,6 +61,7 @@ impl Sender {
         self.note_drained(now);
         if self.burst != Burst::HeldBack && !self.board.reopens() {
             self.send_up_to(now, u32::MAX);
+            self.refill(now, self.state.cwnd - self.board.pipe().bytes);
         }
     }
 
@@ -72,7 +73,7 @@ impl Sender {
     }
 
     /// True if `burst` segments were sent and more could be. What one event may not send is left for the next.
-    fn send_up_to(&mut self, now: Instant, burst: u32) -> bool {
+    pub(super) fn send_up_to(&mut self, now: Instant, burst: u32) -> bool {
         self.restart_after_idle(now);
         self.set_pace(now);
         self.batch_left = 0;
@@ -88,6 +89,7 @@ impl Sender {
                 break;
             }
         }
+        self.batch_left = 0;
         self.note_use_of_window(now, stop);
         self.note_app_limited(now);
         self.arm_timers(now);
@@ -106,7 +108,7 @@ impl Sender {
         let full = used > self.plugins.congestion_control.used_above(&self.state);
         if full || matches!(stop, None | Some(Stop::NoRoom)) {
             self.full_until = self.state.snd_nxt;
-        } else if stop == Some(Stop::NothingToSend) && self.state.snd_una >= self.full_until {
+        } else if stop == Some(Stop::NothingToSend) && self.has_queued_all() && self.state.snd_una >= self.full_until {
             self.plugins.congestion_control.on_unused_window(now);
         }
     }
@@ -154,7 +156,7 @@ impl Sender {
         }
         self.send_new(now, new);
         if continues_batch
-            && self.batch_pushes
+            && self.batch_is_one
             && let [.., before, last] = &mut self.outbox[..]
         {
             (before.push, last.push) = (false, true);
@@ -217,14 +219,25 @@ impl Sender {
             return None;
         }
         let usable = (state.snd_una + state.snd_wnd).since(state.snd_nxt);
-        let unsent = self.written.since(state.snd_nxt);
+        let unsent = self.queued.since(state.snd_nxt);
         let payload = unsent.min(state.smss).min(usable);
         let last = payload == unsent;
-        let fin = self.closing && last && self.end() > state.snd_nxt && usable > payload;
+        let fin = self.closing && self.has_queued_all() && last && self.end() > state.snd_nxt && usable > payload;
         let len = payload + Bytes(u64::from(fin));
         let nagle_agrees = !self.config.nagle || state.snd_una == state.snd_nxt;
-        let worth_it = payload == state.smss || fin || (nagle_agrees && (last || payload * 2 >= state.max_snd_wnd));
+        let worth_it = payload == state.smss
+            || fin
+            || (nagle_agrees && (last || payload * 2 >= state.max_snd_wnd))
+            || self.may_cut(last);
         (len > Bytes::ZERO && worth_it).then_some(NewData { len: len.0 as u32 })
+    }
+
+    /// True if a segment may be short because the send buffer or the peer's window ends there: the last of a batch that
+    /// leaves as one packet, if no other short segment is in flight (Minshall's change of Nagle's algorithm).
+    fn may_cut(&self, last: bool) -> bool {
+        let cut_by_buffer = last && !self.has_queued_all();
+        let cut_by_window = !last && self.batch_left > 0 && self.batch_is_one;
+        (cut_by_buffer || cut_by_window) && self.short_end <= self.state.snd_una
     }
 
     fn has_room_for_new(&mut self, now: Instant, new: NewData) -> bool {
@@ -257,12 +270,12 @@ impl Sender {
         let Some(batch) = self.plugins.limited_transmit.batch(&context!(self, now), since) else { return false };
         let in_window = (self.state.snd_una + self.state.snd_wnd).since(self.state.snd_nxt);
         let room = (self.state.cwnd - self.board.pipe().bytes).min(in_window);
-        if room < batch.least.of(self.state.smss) && !self.by_model {
+        if room < batch.least.of(self.state.smss) && !self.by_model && !self.batch_at_once {
             return true;
         }
         let quantum = self.pacing.map(|pacing| (pacing.quantum.0 / self.state.smss.0) as u32);
         self.batch_left = quantum.unwrap_or(batch.most.0).saturating_sub(1).min(u32::from(u16::MAX)) as u16;
-        self.batch_pushes = batch.push;
+        self.batch_is_one = batch.is_one;
         false
     }
 
@@ -304,12 +317,16 @@ impl Sender {
         let withheld = self.must_withhold(new.len, cause);
         let id = self.board.push(now, New { start, len: new.len, smss, cwnd, cause });
         self.state.snd_nxt = start + len;
+        if len < smss {
+            self.short_end = self.state.snd_nxt;
+        }
         self.start_timing(now, self.state.snd_nxt);
         self.put(now, id, cause, false);
         if withheld {
             self.withhold(id);
         } else {
-            self.outbox.push(Outgoing { start, len: new.len, again: false, stamped: now, cause, push: false });
+            let push = self.state.snd_nxt >= self.queued;
+            self.outbox.push(Outgoing { start, len: new.len, again: false, stamped: now, cause, push });
         }
     }
 

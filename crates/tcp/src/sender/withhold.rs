@@ -100,7 +100,7 @@ impl Sender {
         let Some(withholder) = &mut self.withholder else { return false };
         let (snd, followers) = (&self.state, self.state.smss * FOLLOWERS);
         let end = snd.snd_nxt + Bytes(u64::from(len));
-        let fits = self.written.since(end) >= followers && (snd.snd_una + snd.snd_wnd).since(end) >= followers;
+        let fits = self.queued.since(end) >= followers && (snd.snd_una + snd.snd_wnd).since(end) >= followers;
         let calm = cause == Cause::New && snd.phase != Phase::Loss && snd.cwnd >= snd.smss * SMALLEST_WINDOW;
         let is_full = Bytes(u64::from(len)) == snd.smss;
         if withholder.withheld.is_some() || !snd.sack || !is_full || !calm || !fits {

@@ -5,7 +5,8 @@
 //! (`tcp_tso_win_divisor`), nothing is sent until the next ACK; but not in recovery, if the last transmission is a
 //! millisecond ago, or if the first segment in flight was sent less than half a round trip ago (observed: where
 //! ACKs are less than a millisecond apart, every second one of them lets two segments be sent). The last segment
-//! has PSH, so that the receiver does not wait for more data to merge with it.
+//! has PSH, so that the receiver does not wait for more data to merge with it. The peer's window
+//! may cut it, but not if another short segment is in flight (observed).
 
 use reknit_tcp::facts::{Context, Phase};
 use reknit_tcp::seams::Batch;
@@ -35,5 +36,5 @@ pub(crate) fn of_linux(cx: &Context<'_>, since: Duration) -> Option<Batch> {
     let at_once = in_episode || since > RECENT || head.is_none_or(|head| cx.now.since(head.last_sent) < srtt / 2);
     let third = cx.snd.cwnd.0 / cx.snd.smss.0 / 3;
     let least = if at_once { 0 } else { most.min(third).max(1) };
-    Some(Batch { least: Segments(least as u32), most: Segments(most as u32), push: true })
+    Some(Batch { least: Segments(least as u32), most: Segments(most as u32), is_one: true })
 }

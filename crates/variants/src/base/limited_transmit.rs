@@ -253,6 +253,6 @@ impl LimitedTransmit for Pairs {
         let calm = cx.snd.srtt? * CALM;
         let in_order = self.late.is_none_or(|late| cx.now.since(late) > calm);
         let batch = (in_order && cx.snd.phase != Phase::Disorder).then(|| batches::of_linux(cx, since)).flatten()?;
-        Some(Batch { push: false, ..batch })
+        Some(Batch { is_one: false, ..batch })
     }
 }

@@ -53,6 +53,7 @@ impl Default for Composition {
             rto_estimator: Arc::new(rfc6298::Config::default()),
             limited_transmit: Arc::new(limited_transmit::Config::Rfc3042),
             congestion_control: Arc::new(aimd::Config::default()),
+            send_buffers: Vec::new(),
             ack_policy: Arc::new(delayed_ack::Config::default()),
             receive_buffers: Vec::new(),
             header_support: Vec::new(),

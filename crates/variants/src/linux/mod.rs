@@ -12,6 +12,7 @@ pub mod receive_buffer;
 pub mod reduction;
 pub mod reordering;
 pub mod rto;
+pub mod send_buffer;
 mod ticks;
 pub mod transmit;
 pub mod undo;

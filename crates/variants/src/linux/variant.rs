@@ -8,7 +8,7 @@
 //! (`linux/rack.rs`), a learned degree of reordering (`linux/reordering.rs`), undo by DSACK, timestamps and F-RTO
 //! (`linux/undo.rs`, `linux/frto.rs`), proportional rate reduction (`linux/prr.rs`), CUBIC with HyStart
 //! (`linux/cubic.rs`), a timeout of SRTT plus at least 200 ms (`linux/rto.rs`), transmission limited by the data in
-//! flight (`linux/transmit.rs`), quick ACKs and compressed SACKs (`linux/acks.rs`), a receive window that grows with what
+//! flight (`linux/transmit.rs`), a send buffer that grows with the window (`linux/send_buffer.rs`), quick ACKs and compressed SACKs (`linux/acks.rs`), a receive window that grows with what
 //! the application reads (`linux/receive_buffer.rs`).
 //!
 //! **Rules.** Each file lists its own, with the section of the RFC or with what was observed of the kernel.
@@ -26,7 +26,7 @@ use reknit_tcp::Config as Tcp;
 use reknit_tcp::config::Paws;
 use reknit_units::Duration;
 
-use super::{acks, cubic, frto, prr, rack, receive_buffer, reduction, reordering, rto, transmit, undo};
+use super::{acks, cubic, frto, prr, rack, receive_buffer, reduction, reordering, rto, send_buffer, transmit, undo};
 use crate::composition::Composition;
 use crate::variant::{Side, Status, Variant};
 
@@ -50,6 +50,7 @@ pub(crate) const VARIANT: Variant = Variant {
         rto_estimator: Arc::new(rto::Config::default()),
         limited_transmit: Arc::new(transmit::Config::default()),
         congestion_control: Arc::new(cubic::Config::default()),
+        send_buffers: vec![Arc::new(send_buffer::Config::default())],
         ack_policy: Arc::new(acks::Config::default()),
         receive_buffers: vec![Arc::new(receive_buffer::Config::default())],
         options: Some(options),

@@ -19,7 +19,7 @@
 //!
 //! **Departures.** The phase in which ProbeBW begins is computed from a seed and the bytes delivered. An expired
 //! minimum RTT is replaced even by a sample that a delayed ACK may have lengthened; Linux skips such samples. The other
-//! parts are those of `linux`: loss detection, undo, F-RTO, timers and ACKs.
+//! parts are those of `linux`, with a send buffer for three windows: loss detection, undo, F-RTO, timers and ACKs.
 //!
 //! **Reproduces.** Linux's `bbr` on the paths of `docs/fidelity.md`.
 //!
@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use super::Config;
 use crate::composition::Composition;
-use crate::linux;
+use crate::linux::{self, send_buffer};
 use crate::variant::{Side, Status, Variant};
 
 /// The registry entry.
@@ -41,5 +41,9 @@ pub(crate) const VARIANT: Variant = Variant {
     side: Side::Both,
     peer_needs: "SACK, DSACK, timestamps",
     status: Status::Faithful,
-    compose: || Composition { congestion_control: Arc::new(Config::default()), ..(linux::variant::VARIANT.compose)() },
+    compose: || Composition {
+        congestion_control: Arc::new(Config::default()),
+        send_buffers: vec![Arc::new(send_buffer::Config { windows: 3, ..send_buffer::Config::default() })],
+        ..(linux::variant::VARIANT.compose)()
+    },
 };
