@@ -180,7 +180,7 @@ fn the_times_say_what_limited_a_sender() {
         let (client, server) = pair.connected(options);
         pair.run_for(seconds(10));
         for _ in 0..10_000 {
-            while pair.client().write(client, &[0; 100_000]).is_ok() {}
+            while pair.client().write(client, &vec![0; 100_000]).is_ok() {}
             pair.run_for(Duration::from_millis(1));
             if reads {
                 let _ = pair.read_all(SERVER, server);

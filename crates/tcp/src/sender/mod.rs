@@ -3,9 +3,10 @@
 //! An ACK passes through the files in this order: [`sack`] reads its blocks, [`ack`] runs the pipeline, [`undo`]
 //! decides whether the last reduction was spurious and responds, [`measure`] measures reordering and RTT, [`rate`]
 //! measures the delivery rate, [`detect`] decides what is lost, [`transmit`] sends, and [`pacing`] spreads
-//! transmissions over time. [`refill`] lets the application fill the send buffer. [`timeout`] handles the timers. [`reaction`] has the phases of loss recovery, [`ledger`] the
-//! reductions that can still be undone. [`backlog`] divides work that takes too long for one event, [`renege`] notices
-//! receivers that renege, [`withhold`] catches those that lie, and [`live`] changes a connection that is open.
+//! transmissions over time. [`refill`] lets the application fill the send buffer. [`timeout`] handles the timers.
+//! [`reaction`] has the phases of loss recovery, [`ledger`] the reductions that can still be undone. [`backlog`] divides
+//! work that takes too long for one event, [`renege`] notices receivers that renege, [`withhold`] catches those that
+//! lie, and [`live`] changes a connection that is open.
 
 mod ack;
 mod backlog;

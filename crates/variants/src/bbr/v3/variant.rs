@@ -31,8 +31,8 @@
 use std::sync::Arc;
 
 use super::Config;
+use crate::bbr::v1;
 use crate::composition::Composition;
-use crate::linux;
 use crate::variant::{Side, Status, Variant};
 
 /// The registry entry.
@@ -44,5 +44,5 @@ pub(crate) const VARIANT: Variant = Variant {
     side: Side::Both,
     peer_needs: "SACK, DSACK, timestamps",
     status: Status::Faithful,
-    compose: || Composition { congestion_control: Arc::new(Config::default()), ..(linux::variant::VARIANT.compose)() },
+    compose: || Composition { congestion_control: Arc::new(Config::default()), ..(v1::variant::VARIANT.compose)() },
 };
