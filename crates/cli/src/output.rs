@@ -145,11 +145,6 @@ pub(crate) fn legend(seeds: Option<usize>, estimates: &mut dyn Iterator<Item = &
     text + "."
 }
 
-/// `1 run`, `5 runs`.
-pub(crate) fn counted(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{} {what}s", whole(n as u64)) }
-}
-
 /// The name and, if there is one, the description of a path.
 pub(crate) fn title(name: &str, description: &str) -> String {
     if description.is_empty() { name.to_owned() } else { format!("{name}: {description}") }

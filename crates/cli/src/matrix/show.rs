@@ -28,14 +28,14 @@ fn people(report: &MatrixReport) -> String {
         }
         let paths = report.paths.iter().filter(|path| path.lossy == lossy).count();
         let sort = if lossy { "with loss" } else { "without loss" };
-        let paths = output::counted(paths, "path");
+        let paths = output::how_many(paths as u64, "path");
         text = text + &format!("{paths} {sort}\n") + &table::render(&columns(&rows), screen) + "\n";
     }
     let foot = format!(
         "Goodput relative to `sack` without reordering (of in-order), and to the oracle whose window grows in the same \
          way (of oracle): mean, median and minimum over the paths; each path counts with the mean of its runs. {} of {} s \
          per variant and path. reknit {}. All runs: --csv, --json.",
-        output::counted(report.seeds as usize, "run"),
+        output::how_many(u64::from(report.seeds), "run"),
         output::count(report.duration_s),
         report.reknit
     );
