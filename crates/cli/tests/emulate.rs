@@ -194,14 +194,18 @@ fn nested_paths_are_in_series() {
         return;
     }
     let [around, within] = [delay_path("around.toml", 10, 10), delay_path("within.toml", 20, 5)];
-    repeat(|| {
-        let nested = [env!("CARGO_BIN_EXE_reknit"), "emulate", "--path", &within, "--quiet", "--"];
-        let around = ["--path", &around, "--outside", "none", "--quiet", "--"];
-        // The outer end of the path around.
-        let ping = ["ping", "-c", "5", "-i", "0.05", "10.77.0.1"];
-        let output = run(&[&around[..], &nested, &ping].concat());
-        close("the round trip over both", least_round_trip(&output)?, 45.0, 1.0)
-    });
+    for is_root in [true, false] {
+        repeat(|| {
+            // An ordinary user runs a copy.
+            let program = if is_root { env!("CARGO_BIN_EXE_reknit") } else { "${REKNIT}" };
+            let nested = format!("{program} emulate --path {within} --quiet -- ping -c 5 -i 0.05 10.77.0.1");
+            let outside = if is_root { "none" } else { "relay" };
+            // The address is that of the outer end of the path around.
+            let around = ["--path", &around, "--outside", outside, "--quiet", "--", "sh", "-c", &nested];
+            let Some(output) = run_as(is_root, &around) else { return Ok(()) };
+            close("the round trip over both", least_round_trip(&output)?, 45.0, 1.0)
+        });
+    }
 }
 
 /// The result of `iperf3 -J` to a server at the other end, and the report of the (outer) emulation. With `within`, a second

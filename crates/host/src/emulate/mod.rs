@@ -177,6 +177,9 @@ pub enum EmulateError {
         /// The reason.
         source: io::Error,
     },
+    /// The machine is to translate addresses, which only root may make it do.
+    #[error("the outside: address translation needs root; `--outside relay` does not")]
+    NeedsRoot,
     /// Packets could not be carried any more.
     #[error("the emulated path: {0}")]
     Failed(io::Error),
@@ -228,10 +231,10 @@ pub fn run(spec: &Spec, listener: Listener<'_>) -> Result<Report, EmulateError> 
     for what in leftovers::clean() {
         note(format!("removed what a killed emulation had left: {what}"));
     }
+    let outside = outside(spec, privileged, note)?;
     if !privileged {
         namespaces::enter_user_namespace().map_err(set_up("a user namespace"))?;
     }
-    let outside = outside(spec, privileged, note);
     let mut world = World::new(outside)?;
     let ways = [&spec.up, &spec.down].map(|stages| Way::new(stages, spec.seed, spec.record));
     let mut bridge = Bridge::new(clock, world.inner_device, world.outer_device, ways, taps);
@@ -293,9 +296,11 @@ fn open(file: Option<&Path>, side: &str, clock: Clock) -> Result<Option<Tap>, Em
 }
 
 /// How the path leads on, if the user leaves it open.
-fn outside(spec: &Spec, privileged: bool, note: &mut dyn FnMut(String)) -> Outside {
-    if let Some(outside) = spec.outside {
-        return outside;
+fn outside(spec: &Spec, privileged: bool, note: &mut dyn FnMut(String)) -> Result<Outside, EmulateError> {
+    match spec.outside {
+        Some(Outside::Nat) if !privileged => return Err(EmulateError::NeedsRoot),
+        Some(outside) => return Ok(outside),
+        None => {}
     }
     let possible = privileged && nat::is_possible();
     if spec.server.is_some() || !possible {
@@ -303,9 +308,9 @@ fn outside(spec: &Spec, privileged: bool, note: &mut dyn FnMut(String)) -> Outsi
             let why = if privileged { "neither nft nor iptables is installed" } else { "this is not root" };
             note(format!("{why}: connections to the outside are relayed (docs/emulate.md#without-root)"));
         }
-        return Outside::Relay;
+        return Ok(Outside::Relay);
     }
-    Outside::Nat
+    Ok(Outside::Nat)
 }
 
 /// Everything around the bridge.

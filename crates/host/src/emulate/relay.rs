@@ -1,6 +1,6 @@
 //! A private outer end has no route to the outside. Here this process carries on what arrives there with sockets of its
 //! own, as an ordinary user may: it accepts TCP connections to any address and opens one to the same address outside, and
-//! passes on the datagrams of UDP.
+//! passes on the datagrams of UDP and, where the machine lets it, pings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,9 +13,9 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
-use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
+use etherparse::{Icmpv4Slice, Icmpv4Type, NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use nix::libc::linger;
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, setsockopt, socket, sockopt};
 
 use super::ends::Outer;
 use super::namespaces::Subnet;
@@ -23,12 +23,12 @@ use crate::namespace::MTU;
 
 /// How long a connection outside may take to open.
 const CONNECT: Duration = Duration::from_secs(30);
-/// A UDP flow without answers for this long is forgotten (RFC 4787 §4.3 asks for at least 2 minutes).
+/// A flow of datagrams without answers for this long is forgotten (RFC 4787 §4.3 asks for at least 2 minutes).
 const IDLE: Duration = Duration::from_mins(2);
-/// The same for questions to a name server.
-const IDLE_DNS: Duration = Duration::from_secs(10);
+/// The same for questions to a name server, and pings.
+const IDLE_SHORT: Duration = Duration::from_secs(10);
 const DNS: u16 = 53;
-/// The most UDP flows at once, each with a thread.
+/// The most flows of datagrams and pings at once, each with a thread.
 const MOST_FLOWS: usize = 1000;
 /// The most TCP ports on which connections are accepted, each with a thread.
 const MOST_PORTS: usize = 4000;
@@ -59,8 +59,26 @@ pub(super) struct Relay {
     /// The packets that it sends to the command.
     pub(super) packets: OwnedFd,
     answers: Arc<UnixDatagram>,
-    flows: BTreeMap<(SocketAddrV4, SocketAddrV4), Flow>,
+    flows: BTreeMap<Key, Flow>,
     ports: BTreeSet<u16>,
+    /// Pings are passed on; else the outer end answers them for every address.
+    pings: bool,
+}
+
+/// What a flow carries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Kind {
+    Datagrams,
+    /// The identifier of the pings is the port of their source.
+    Pings,
+}
+
+/// A flow, as the command sees it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Key {
+    kind: Kind,
+    source: SocketAddrV4,
+    destination: SocketAddrV4,
 }
 
 struct Flow {
@@ -72,7 +90,8 @@ impl Relay {
     pub(super) fn new(subnet: Subnet, scope: Scope, resolver: Option<IpAddr>) -> io::Result<Relay> {
         let (packets, answers) = UnixDatagram::pair()?;
         let (flows, ports) = (BTreeMap::new(), BTreeSet::new());
-        Ok(Relay { subnet, scope, resolver, packets: packets.into(), answers: Arc::new(answers), flows, ports })
+        let pings = matches!(scope, Scope::Everything(_)) && ping_socket().is_ok();
+        Ok(Relay { subnet, scope, resolver, packets: packets.into(), answers: Arc::new(answers), flows, ports, pings })
     }
 
     /// The server's end, if there is one.
@@ -94,15 +113,25 @@ impl Relay {
                 let source = SocketAddrV4::new(source, udp.source_port());
                 let destination = SocketAddrV4::new(destination, udp.destination_port());
                 let Some(beyond) = self.beyond(destination) else { return false };
-                self.pass_datagram(source, destination, beyond, udp.payload());
+                self.pass_on(Key { kind: Kind::Datagrams, source, destination }, beyond, udp.payload());
                 true
             }
+            Some(TransportSlice::Icmpv4(icmp)) if self.pings => self.takes_ping(source, destination, icmp),
             Some(TransportSlice::Tcp(tcp)) if tcp.syn() && !tcp.ack() => {
                 self.expect_connection(SocketAddrV4::new(destination, tcp.destination_port()));
                 false
             }
             _ => false,
         }
+    }
+
+    fn takes_ping(&mut self, source: Ipv4Addr, destination: Ipv4Addr, icmp: &Icmpv4Slice<'_>) -> bool {
+        let Icmpv4Type::EchoRequest(echo) = icmp.icmp_type() else { return false };
+        let destination = SocketAddrV4::new(destination, 0);
+        let Some(beyond) = self.beyond(destination) else { return false };
+        let source = SocketAddrV4::new(source, echo.id);
+        self.pass_on(Key { kind: Kind::Pings, source, destination }, beyond, icmp.slice());
+        true
     }
 
     /// Where outside this machine's sockets reach `destination`; none if it is the outer end itself.
@@ -122,8 +151,7 @@ impl Relay {
         }
     }
 
-    fn pass_datagram(&mut self, source: SocketAddrV4, destination: SocketAddrV4, beyond: SocketAddr, payload: &[u8]) {
-        let key = (source, destination);
+    fn pass_on(&mut self, key: Key, beyond: SocketAddr, payload: &[u8]) {
         if self.flows.get(&key).is_none_or(|flow| !flow.alive.load(Ordering::Relaxed)) {
             self.flows.retain(|_, flow| flow.alive.load(Ordering::Relaxed));
             if self.flows.len() >= MOST_FLOWS {
@@ -150,18 +178,24 @@ impl Relay {
     }
 }
 
-/// Opens a socket towards `beyond`, and a thread that turns what arrives there into packets from `destination`.
-fn open_flow(
-    (source, destination): (SocketAddrV4, SocketAddrV4),
-    beyond: SocketAddr,
-    answers: Arc<UnixDatagram>,
-) -> io::Result<Flow> {
+/// A socket for pings, which the kernel numbers (`icmp(7)`, `ping_group_range`).
+fn ping_socket() -> io::Result<UdpSocket> {
+    let flags = SockFlag::SOCK_CLOEXEC;
+    Ok(UdpSocket::from(socket(AddressFamily::Inet, SockType::Datagram, flags, SockProtocol::Icmp)?))
+}
+
+/// Opens a socket towards `beyond`, and a thread that turns what arrives there into packets from the destination of `key`.
+fn open_flow(key: Key, beyond: SocketAddr, answers: Arc<UnixDatagram>) -> io::Result<Flow> {
     let any: IpAddr =
         if beyond.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { std::net::Ipv6Addr::UNSPECIFIED.into() };
-    let socket = Arc::new(UdpSocket::bind((any, 0))?);
+    let socket = match key.kind {
+        Kind::Datagrams => UdpSocket::bind((any, 0))?,
+        Kind::Pings => ping_socket()?,
+    };
     socket.connect(beyond)?;
-    socket.set_read_timeout(Some(if destination.port() == DNS { IDLE_DNS } else { IDLE }))?;
-    let alive = Arc::new(AtomicBool::new(true));
+    let is_short = key.kind == Kind::Pings || key.destination.port() == DNS;
+    socket.set_read_timeout(Some(if is_short { IDLE_SHORT } else { IDLE }))?;
+    let (socket, alive) = (Arc::new(socket), Arc::new(AtomicBool::new(true)));
     let flow = Flow { socket: socket.clone(), alive: alive.clone() };
     thread::Builder::new().name("relay".to_owned()).spawn(move || {
         let mut payload = vec![0; usize::from(u16::MAX)];
@@ -169,7 +203,9 @@ fn open_flow(
             match socket.recv(&mut payload) {
                 // An answer that does not fit a packet is lost.
                 Ok(n) if n + HEADERS <= usize::from(MTU) => {
-                    let _ = answers.send(&datagram(destination, source, &payload[..n]));
+                    if let Some(packet) = answer(key, &payload[..n]) {
+                        let _ = answers.send(&packet);
+                    }
                 }
                 // A port that is closed may be open later.
                 Ok(_) => {}
@@ -180,6 +216,23 @@ fn open_flow(
         alive.store(false, Ordering::Relaxed);
     })?;
     Ok(flow)
+}
+
+/// The packet with which an answer travels to the command; none if it is no answer.
+fn answer(key: Key, payload: &[u8]) -> Option<Vec<u8>> {
+    match key.kind {
+        Kind::Datagrams => Some(datagram(key.destination, key.source, payload)),
+        Kind::Pings => {
+            let icmp = Icmpv4Slice::from_slice(payload).ok()?;
+            let Icmpv4Type::EchoReply(echo) = icmp.icmp_type() else { return None };
+            let (from, to) = (key.destination.ip().octets(), key.source.ip().octets());
+            // The kernel has changed the identifier to its own.
+            let builder = PacketBuilder::ipv4(from, to, TTL).icmpv4_echo_reply(key.source.port(), echo.seq);
+            let mut packet = Vec::with_capacity(builder.size(icmp.payload().len()));
+            builder.write(&mut packet, icmp.payload()).ok()?;
+            Some(packet)
+        }
+    }
 }
 
 /// The IPv4 packet with this datagram.
@@ -260,5 +313,21 @@ mod tests {
         assert_eq!(udp.payload(), b"answer");
         let expected = udp.to_header().calc_checksum_ipv4_raw(asked.ip().octets(), client.ip().octets(), b"answer");
         assert_eq!(Ok(udp.checksum()), expected);
+    }
+
+    #[test]
+    fn the_answer_to_a_ping_has_the_identifier_of_the_question() {
+        let [asked, client] = ["192.0.2.7:0", "10.77.0.2:4000"].map(|text| text.parse().unwrap());
+        let key = Key { kind: Kind::Pings, source: client, destination: asked };
+        let arrived = [0, 0, 0, 0, 0, 77, 0, 5, b'x', b'y']; // an echo reply with the kernel's identifier, 77
+        let packet = answer(key, &arrived).unwrap();
+        let sliced = SlicedPacket::from_ip(&packet).unwrap();
+        let Some(NetSlice::Ipv4(ip)) = &sliced.net else { panic!("no IPv4") };
+        assert_eq!((ip.header().source_addr(), ip.header().destination_addr()), (*asked.ip(), *client.ip()));
+        let Some(TransportSlice::Icmpv4(icmp)) = &sliced.transport else { panic!("no ICMP") };
+        let Icmpv4Type::EchoReply(echo) = icmp.icmp_type() else { panic!("no answer") };
+        assert_eq!((echo.id, echo.seq, icmp.payload()), (4000, 5, &b"xy"[..]));
+        let question = [8, 0, 0, 0, 0, 77, 0, 5];
+        assert_eq!(answer(key, &question), None);
     }
 }
