@@ -280,7 +280,7 @@ fn main() {
 Nanoseconds per ACK at the sender, and per data segment at the receiver; in brackets, relative to `sack`.
 10 % of the segments are late by up to half a round trip, so with 10,000 segments in flight there are about 250 holes at any time.
 The window is fixed at the number of segments in flight. The send buffer of
-`linux`, `bbr1` and `bbr`, 4 MiB of memory, holds about 1,800 segments, so they never have 10,000 in flight.
+`linux`, `bbr1` and `bbr`, 4 MiB of memory, holds about 2,200 segments, so they never have 10,000 in flight.
 
 Measured by `make bench` on {}: {TIMED} ACKs in batches of {PIECE}; the time of each batch is the fastest of {ROUNDS} rounds.
 The variant runs at both ends. The times include its timers, but not the {overhead:.0} ns for reading the clock.
