@@ -35,7 +35,7 @@ def test_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
                 assert name == "reknit", line
                 subprocess.run([SCRIPTS / name, *arguments], cwd=tmp_path, check=True, timeout=300)
                 ran += 1
-    assert ran == 8
+    assert ran == 9
     assert {"rates.png", "window.png", "runs", "late-runs"} <= {file.name for file in tmp_path.iterdir()}
 
 
