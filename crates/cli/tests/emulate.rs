@@ -200,7 +200,7 @@ fn nested_paths_are_in_series() {
             let program = if is_root { env!("CARGO_BIN_EXE_reknit") } else { "${REKNIT}" };
             let nested = format!("{program} emulate --path {within} --quiet -- ping -c 5 -i 0.05 10.77.0.1");
             let outside = if is_root { "none" } else { "relay" };
-            // The address is that of the outer end of the path around.
+            // This address is the far end of the outer path.
             let around = ["--path", &around, "--outside", outside, "--quiet", "--", "sh", "-c", &nested];
             let Some(output) = run_as(is_root, &around) else { return Ok(()) };
             close("the round trip over both", least_round_trip(&output)?, 45.0, 1.0)

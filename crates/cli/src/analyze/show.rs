@@ -45,10 +45,12 @@ pub(super) fn title(analysis: &Analysis) -> String {
 
 /// The answer: what happened, on what path, what it cost, what to do, and how sure that is.
 pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
-    let none = match () {
-        () if !shows_arrivals(worst) => "capture both directions: the acknowledgments tell what arrived",
-        () if worst.verdicts.all() == 0 => "nothing: no packet was lost or late",
-        () => "no advice: the capture does not show what caused the retransmissions",
+    let none = if !shows_arrivals(worst) {
+        "capture both directions: the acknowledgments tell what arrived"
+    } else if worst.verdicts.all() == 0 {
+        "nothing: no packet was lost or late"
+    } else {
+        "no advice: the capture does not show what caused the retransmissions"
     };
     let do_this = worst.advice.first().map_or(none.to_owned(), ToString::to_string);
     let lines =
