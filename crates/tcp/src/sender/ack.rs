@@ -110,9 +110,7 @@ impl Sender {
 
         self.newly = newly;
         self.retire(now);
-        let room = self.state.cwnd - self.board.pipe().bytes;
-        self.transmit(now); // step 10
-        self.refill(now, room);
+        self.transmit_and_refill(now); // step 10
         debug_assert_eq!(self.board.check(), Ok(()));
         is_complete
     }

@@ -6,6 +6,17 @@ use super::{Sender, context};
 use crate::seams::{Fill, SendQueue};
 
 impl Sender {
+    /// Sends what the window allows, and then what the application writes into the room that this leaves.
+    pub(super) fn transmit_and_refill(&mut self, now: Instant) {
+        if self.has_queued_all() {
+            self.transmit(now);
+            return;
+        }
+        let room = self.state.cwnd - self.board.pipe().bytes;
+        self.transmit(now);
+        self.refill(now, room);
+    }
+
     /// If the send buffer has room, the application goes on writing, and what it writes is sent as far as the window
     /// allows. `room` is what the window allowed before the last transmission.
     pub(super) fn refill(&mut self, now: Instant, room: Bytes) {
