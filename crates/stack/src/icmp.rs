@@ -1,11 +1,13 @@
 //! ICMP messages, with the checks of RFC 5927, and paths that drop them.
 
 use reknit_tcp::State;
-use reknit_units::{Bytes, Instant};
+use reknit_units::{Bytes, Duration, Instant};
 use reknit_wire::{Icmp, IcmpKind};
 
 use crate::flow::Flow;
 use crate::options::{LEAST_MTU_V4, LEAST_MTU_V6, mss_for};
+use crate::paths::LIFETIME;
+use crate::size_search::{FIRST_WAIT, SizeSearch};
 use crate::stack::Stack;
 
 /// What every path should carry (`BASE_PLPMTU` of RFC 8899 §5.1.2), and what the rest carries.
@@ -69,15 +71,17 @@ impl Stack {
             socket.claimed_mtu = Some(mtu);
             return true;
         }
-        self.use_mtu(now, index, mtu)
+        self.use_mtu(now, index, mtu, LIFETIME)
     }
 
-    fn use_mtu(&mut self, now: Instant, index: u32, mtu: u16) -> bool {
+    /// True if this makes segments smaller. Larger ones are tried again after `wait`.
+    fn use_mtu(&mut self, now: Instant, index: u32, mtu: u16, wait: Duration) -> bool {
         let Some(socket) = self.table.live(index) else { return false };
         socket.claimed_mtu = None;
         let remote = socket.flow.remote.ip();
         let is_smaller = socket.stream.connection_mut().limit_segment_size(now, mss_for(mtu, remote.is_ipv6()));
         if is_smaller {
+            socket.size_search = Some(Box::new(SizeSearch::at(now + wait, mtu)));
             self.paths.set(now, remote, mtu);
             self.wake(index);
         }
@@ -94,15 +98,17 @@ impl Stack {
         let Some(record) = connection.oldest_outstanding() else { return };
         let size = Bytes(u64::from(record.len));
         if let Some(mtu) = socket.claimed_mtu.filter(|_| record.transmissions > 1) {
-            self.use_mtu(now, index, mtu);
+            self.use_mtu(now, index, mtu, LIFETIME);
             return;
         }
         let has_passed = connection.largest_acknowledged() >= size;
-        let attempts = if has_passed { ATTEMPTS_AFTER_SUCCESS } else { ATTEMPTS };
+        // If such segments have passed before, the path may only have failed for a while.
+        let (attempts, wait) =
+            if has_passed { (ATTEMPTS_AFTER_SUCCESS, Duration::ZERO) } else { (ATTEMPTS, FIRST_WAIT) };
         let bases: &[u16] = if is_v6 { &BASE_V6 } else { &BASE_V4 };
         let smaller = bases.iter().copied().find(|mtu| Bytes(u64::from(mss_for(*mtu, is_v6))) < size);
         if let Some(mtu) = smaller.filter(|_| detect && record.transmissions >= attempts)
-            && self.use_mtu(now, index, mtu)
+            && self.use_mtu(now, index, mtu, wait)
         {
             self.counters.black_holes += 1;
         }

@@ -47,6 +47,9 @@ impl Stack {
                     // Nobody will ever read it (RFC 9293 §3.6.1, RFC 2525 §2.17).
                     socket.stream.abort(now);
                 }
+                if socket.size_search.is_some() {
+                    self.search_size(now, index);
+                }
                 self.wake(index);
             }
             Slot::TimeWait(_) => self.on_segment_in_time_wait(now, index, flow, arrived),

@@ -32,6 +32,7 @@ mod options;
 mod output;
 mod paths;
 mod ports;
+mod size_search;
 mod socket;
 mod stack;
 mod table;

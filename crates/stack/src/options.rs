@@ -149,6 +149,11 @@ impl SocketOptions {
     }
 }
 
+/// The packet of a segment of `mss` bytes, options included.
+pub(crate) fn mtu_for(mss: u16, is_v6: bool) -> u16 {
+    mss.saturating_add(if is_v6 { HEADERS_V6 } else { HEADERS_V4 })
+}
+
 /// The segment size, options included, that fits a packet of `mtu` bytes.
 pub(crate) fn mss_for(mtu: u16, is_v6: bool) -> u16 {
     mtu.saturating_sub(if is_v6 { HEADERS_V6 } else { HEADERS_V4 }).max(64)

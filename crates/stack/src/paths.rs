@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use reknit_units::{Duration, Instant};
 
 /// After this time a larger MTU is tried again (RFC 1191 §6.3, RFC 8201 §4).
-const LIFETIME: Duration = Duration::from_secs(600);
+pub(crate) const LIFETIME: Duration = Duration::from_secs(600);
 /// The most peers that are remembered.
 const MOST: usize = 1024;
 

@@ -10,7 +10,9 @@ use crate::busy::Stopwatch;
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::listener::ListenerId;
-use crate::options::{Linger, Prepared};
+use crate::options::{Linger, Prepared, mtu_for};
+use crate::paths::LIFETIME;
+use crate::size_search::SizeSearch;
 
 /// Who uses a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +87,8 @@ pub(crate) struct Socket {
     pub(crate) read_shut: bool,
     /// An MTU that a router has reported but that may be forged; believed if segments are lost (RFC 5927 §7.2).
     pub(crate) claimed_mtu: Option<u16>,
+    /// Present if segments are smaller than both ends allow.
+    pub(crate) size_search: Option<Box<SizeSearch>>,
     /// An ICMP message has reported that the peer cannot be reached; it explains a timeout.
     pub(crate) is_unreachable: bool,
     /// Plug-ins to use when nothing is outstanding.
@@ -97,6 +101,7 @@ pub(crate) struct Socket {
 impl Socket {
     pub(crate) fn new(now: Instant, stream: Stream, flow: Flow, owner: Owner, prepared: Arc<Prepared>) -> Socket {
         let options = &prepared.options;
+        let limit = stream.connection().path_segment_size().map(|mss| mtu_for(mss, flow.remote.is_ipv6()));
         let mut socket = Socket {
             stream,
             flow,
@@ -114,6 +119,7 @@ impl Socket {
             wants_write: false,
             read_shut: false,
             claimed_mtu: None,
+            size_search: limit.map(|mtu| Box::new(SizeSearch::at(now + LIFETIME, mtu))),
             is_unreachable: false,
             next_plugins: None,
             stopwatch: Stopwatch::new(now),

@@ -179,3 +179,52 @@ fn an_unreachable_host_fails_the_opening_at_once() {
     pair.flush();
     assert_eq!(pair.client().failure(client), Some(Error::Unreachable));
 }
+
+/// The segment size after data was sent for `time`, and how often the window was reduced.
+fn size_after(pair: &mut Pair, [client, server]: [reknit_stack::SocketId; 2], time: Duration) -> (u16, u64) {
+    let until = pair.now + time;
+    while pair.now < until {
+        let _ = pair.client().write(client, &[7; 15_000]);
+        pair.run_for(Duration::from_millis(100));
+        let _ = pair.read_all(SERVER, server);
+    }
+    let now = pair.now;
+    let info = pair.client().info(now, client).unwrap();
+    (info.segment_size, info.sent.cuts.total())
+}
+
+#[test]
+fn segments_are_large_again_after_an_outage() {
+    let mut pair = Pair::new(CALM, 1);
+    let (client, server) = pair.connected(&SocketOptions::default());
+    let second = Duration::from_secs(1);
+    assert_eq!(size_after(&mut pair, [client, server], second).0, 1460);
+    pair.filter = Box::new(|_, _| Verdict::Drop);
+    assert_eq!(size_after(&mut pair, [client, server], second * 30).0, 1160);
+    pair.filter = Box::new(|_, _| Verdict::Pass);
+    assert_eq!(size_after(&mut pair, [client, server], second * 40).0, 1460);
+    // The next connection begins with the full size.
+    pair.listen(&ListenOptions::default());
+    let next = pair.connect();
+    pair.run_for(second);
+    let now = pair.now;
+    assert_eq!(pair.client().info(now, next).unwrap().segment_size, 1460);
+}
+
+#[test]
+fn the_largest_size_that_a_silent_path_carries_is_searched_for() {
+    let mut pair = Pair::new(CALM, 1);
+    let (client, server) = pair.connected(&SocketOptions::default());
+    pair.filter =
+        Box::new(|from, packet| if from == CLIENT && packet.len() > 1400 { Verdict::Drop } else { Verdict::Pass });
+    let second = Duration::from_secs(1);
+    let (size, cuts) = size_after(&mut pair, [client, server], second * 9);
+    assert_eq!(size, 1160);
+    let (size, more) = size_after(&mut pair, [client, server], second * 200);
+    assert!((1360 - 32..=1360).contains(&size), "{size}");
+    assert!(more - cuts <= 3, "{} reductions", more - cuts);
+    // Then it is left alone for ten minutes, until the path carries more.
+    assert_eq!(size_after(&mut pair, [client, server], second * 200), (size, more));
+    pair.filter = Box::new(|_, _| Verdict::Pass);
+    assert_eq!(size_after(&mut pair, [client, server], second * 600), (1460, more));
+}

@@ -28,7 +28,7 @@ pub(super) struct Handshake {
     /// The connection was opened passively: if the SYN-ACK is refused, it returns to LISTEN.
     pub(super) passive: bool,
     /// The MSS that the peer's SYN announced.
-    peer_mss: u16,
+    pub(super) peer_mss: u16,
     /// The largest segment that the path is known to carry.
     pub(super) path_mss: u16,
     peer_shift: Option<u8>,

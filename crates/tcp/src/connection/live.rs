@@ -86,16 +86,47 @@ impl Connection {
         true
     }
 
+    /// Tries one segment of `mss` bytes, options included, after segments were limited to less (RFC 4821 §7). It has new
+    /// data, and is sent when there is enough. [`Connection::probed_segment_size`] returns the result. False if neither
+    /// end allows segments larger than the present ones.
+    pub fn probe_segment_size(&mut self, mss: u16) -> bool {
+        let mss = mss.min(self.config.mss).min(self.handshake.peer_mss);
+        let is_larger = mss > self.agreed_mss();
+        if is_larger && self.is_synchronised() && !self.sender.is_probing_size() {
+            self.sender.probe_size(mss, self.payload_of(mss));
+        }
+        is_larger
+    }
+
+    /// Whether the segment that was tried has arrived; full segments then have its size. None while this is not known.
+    pub fn probed_segment_size(&mut self) -> Option<bool> {
+        let (mss, has_arrived) = self.sender.take_probe_result()?;
+        if has_arrived {
+            self.handshake.path_mss = mss;
+            self.sender.raise_segment_size(self.smss());
+        }
+        Some(has_arrived)
+    }
+
     /// The largest segment, options included, that this end sends.
     pub fn segment_size(&self) -> u16 {
         self.agreed_mss()
     }
 
+    /// What [`Connection::limit_segment_size`] has limited segments to, if it has.
+    pub fn path_segment_size(&self) -> Option<u16> {
+        Some(self.handshake.path_mss).filter(|mss| *mss < u16::MAX)
+    }
+
     /// Payload of a full segment.
     pub(super) fn smss(&self) -> Bytes {
+        self.payload_of(self.agreed_mss())
+    }
+
+    fn payload_of(&self, mss: u16) -> Bytes {
         let timestamps = if self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
         let others = timestamps + self.handshake.features.data_len();
-        Bytes(u64::from(self.agreed_mss()).saturating_sub(others as u64).max(1))
+        Bytes(u64::from(mss).saturating_sub(others as u64).max(1))
     }
 
     /// True if this end may have sent `seq` and the peer has not acknowledged it: the check of RFC 5927 §4.1 for what an

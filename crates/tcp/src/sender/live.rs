@@ -21,6 +21,7 @@ impl Sender {
     /// Full segments carry `smss` from now on. Larger ones that are outstanding are sent again in pieces.
     pub(crate) fn limit_segment_size(&mut self, now: Instant, smss: Bytes) {
         self.state.smss = smss;
+        self.size_probe = None;
         let mut next = self.board.next_unsacked(self.board.first());
         while let Some(id) = next {
             // A full segment may also carry a FIN.
@@ -30,6 +31,11 @@ impl Sender {
             next = self.board.next_unsacked(id.next());
         }
         self.transmit(now);
+    }
+
+    /// Full segments carry `smss` from now on; this is more than before.
+    pub(crate) fn raise_segment_size(&mut self, smss: Bytes) {
+        self.state.smss = smss;
     }
 
     /// Nothing is outstanding: the new plug-ins see the connection from here on.

@@ -6,7 +6,7 @@
 //! transmissions over time. [`refill`] lets the application fill the send buffer. [`timeout`] handles the timers.
 //! [`reaction`] has the phases of loss recovery, [`ledger`] the reductions that can still be undone. [`backlog`] divides
 //! work that takes too long for one event, [`renege`] notices receivers that renege, [`withhold`] catches those that
-//! lie, and [`live`] changes a connection that is open.
+//! lie, [`live`] changes a connection that is open, and [`size_probe`] tries larger segments.
 
 mod ack;
 mod backlog;
@@ -20,6 +20,7 @@ mod reaction;
 mod refill;
 mod renege;
 mod sack;
+mod size_probe;
 mod timeout;
 mod transmit;
 mod undo;
@@ -38,6 +39,7 @@ use self::rate::Sampler;
 use self::reaction::Reaction;
 use self::renege::Reneging;
 pub(crate) use self::sack::SackReport;
+use self::size_probe::SizeProbe;
 pub(crate) use self::timeout::TimerVerdict;
 use self::withhold::Withholder;
 use crate::config::Config;
@@ -167,6 +169,8 @@ pub(crate) struct Sender {
     withholder: Option<Box<Withholder>>,
     /// The receiver has acknowledged what was never sent.
     caught: bool,
+    /// Present only while it is unknown whether the path carries larger segments.
+    size_probe: Option<Box<SizeProbe>>,
     backlog: Backlog,
     reneging: Reneging,
     last_activity: Instant,
@@ -247,6 +251,7 @@ impl Sender {
             sampler,
             withholder: None,
             caught: false,
+            size_probe: None,
             backlog: Backlog::default(),
             reneging: Reneging::NEVER,
             last_activity: now,

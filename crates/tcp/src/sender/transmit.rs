@@ -220,12 +220,13 @@ impl Sender {
         }
         let usable = (state.snd_una + state.snd_wnd).since(state.snd_nxt);
         let unsent = self.queued.since(state.snd_nxt);
-        let payload = unsent.min(state.smss).min(usable);
+        let available = unsent.min(usable);
+        let payload = available.min(self.next_size(available));
         let last = payload == unsent;
         let fin = self.closing && self.has_queued_all() && last && self.end() > state.snd_nxt && usable > payload;
         let len = payload + Bytes(u64::from(fin));
         let nagle_agrees = !self.config.nagle || state.snd_una == state.snd_nxt;
-        let worth_it = payload == state.smss
+        let worth_it = payload >= state.smss
             || fin
             || (nagle_agrees && (last || payload * 2 >= state.max_snd_wnd))
             || self.may_cut(last);
@@ -317,6 +318,7 @@ impl Sender {
         let withheld = self.must_withhold(new.len, cause);
         let id = self.board.push(now, New { start, len: new.len, smss, cwnd, cause });
         self.state.snd_nxt = start + len;
+        self.note_probe(id, len);
         if len < smss {
             self.short_end = self.state.snd_nxt;
         }
@@ -344,6 +346,7 @@ impl Sender {
         if id == self.board.first() && self.plugins.rto_estimator.restarts_on_retransmission() {
             self.restart_rto_timer(now);
         }
+        self.note_probe_again(id);
         if let Reaction::Recovery(recovery) = &mut self.reaction {
             recovery.high_rxt = recovery.high_rxt.max(Some(id));
             recovery.rescue_rxt = recovery.rescue_rxt.or(Some(end));
