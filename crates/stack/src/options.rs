@@ -31,7 +31,7 @@ pub struct Options {
     /// The most sockets: connections, half-open ones and those in TIME-WAIT. Beyond it a SYN is ignored, and opening fails.
     pub most_sockets: usize,
     /// Retry with smaller segments when full-sized ones are lost again and again and smaller ones may pass: the path may
-    /// drop ICMP (RFC 4821, RFC 8899 §4.3).
+    /// drop ICMP (RFC 4821, RFC 8899 §4.3). Larger ones are tried again later.
     pub detect_black_holes: bool,
 }
 
