@@ -61,6 +61,11 @@ SPREAD = [0.4 + 1.2 * (i % 2) for i in range(20)]
         # Without a direction, a weak condition shows nothing unless the published value is met, too.
         (replace(WEAK, effect=None), STEADY, "not contradicted"),
         (replace(WEAK, effect=None, strict='m("Y","dsack_r","all","y") >= 1.4'), STEADY, "reproduced"),
+        (
+            replace(WEAK, effect=None, strict='m("Y","dsack_r","all","y") >= 1.4'),
+            [1.35, 1.45, 1.42, 1.38, 1.44],
+            "undecided",
+        ),
         (replace(CLAIM, gate='m("Z","sack","all","y") > 1'), STEADY, "not evaluated"),
     ],
 )

@@ -99,7 +99,8 @@ class Verdict:
         - reproduced: the condition is met, and if the claim has a direction, the effect has it significantly;
         - not contradicted: only a condition that is weaker than the claim is met;
         - contradicted: the effect is opposite, significantly, whether or not the condition allows it;
-        - undecided: the answer to the condition depends on the choice of seeds;
+        - undecided: the answer to the condition depends on the choice of seeds, or the condition is weaker than the
+          claim and whether the published value is met depends on it;
         - not reproduced: otherwise.
     reason : str
         What was missing, if the claim was not evaluated.
@@ -208,7 +209,7 @@ def _judge(claim: Claim, evidence: Evidence, others: Mapping[str, Evidence], nam
     exact = {reading: _is_met(claim.strict, other)[0] for reading, other in others.items()} if claim.strict else {}
     return Verdict(
         claim,
-        _outcome(claim, met, number == "met", effect, agreement),
+        _outcome(claim, met, number, effect, agreement),
         reason,
         number,
         share,
@@ -230,7 +231,7 @@ def _judge(claim: Claim, evidence: Evidence, others: Mapping[str, Evidence], nam
 
 
 def _outcome(
-    claim: Claim, met: bool | None, exact: bool, effect: _statistics.Interval | None, agreement: float | None
+    claim: Claim, met: bool | None, number: Number | None, effect: _statistics.Interval | None, agreement: float | None
 ) -> Outcome:
     if met is None:
         return "not evaluated"
@@ -243,8 +244,9 @@ def _outcome(
     if not met:
         return "not reproduced"
     has_direction = effect is not None and (effect.low is None or effect.low > 0)
-    if claim.gate_weaker:
-        return "reproduced" if exact or has_direction else "not contradicted"
+    if claim.gate_weaker and not has_direction:
+        by_number: dict[Number | None, Outcome] = {"met": "reproduced", "undecided": "undecided"}
+        return by_number.get(number, "not contradicted")
     return "reproduced" if effect is None or has_direction else "not contradicted"
 
 
