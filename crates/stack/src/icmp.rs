@@ -81,7 +81,7 @@ impl Stack {
         let remote = socket.flow.remote.ip();
         let is_smaller = socket.stream.connection_mut().limit_segment_size(now, mss_for(mtu, remote.is_ipv6()));
         if is_smaller {
-            socket.size_search = Some(Box::new(SizeSearch::at(now + wait, mtu)));
+            socket.size_search = Some(Box::new(SizeSearch::at(now + wait)));
             self.paths.set(now, remote, mtu);
             self.wake(index);
         }

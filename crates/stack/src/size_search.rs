@@ -3,51 +3,40 @@
 
 use reknit_units::{Duration, Instant};
 
-use crate::options::mss_for;
+use crate::options::mtu_for;
 use crate::paths::LIFETIME;
 use crate::stack::Stack;
 
-/// The first wait after a probe was lost; each next one takes twice as long, up to the time after which a larger MTU is tried
-/// in any case.
+/// The first wait after a probe was lost; each next one takes twice as long, up to the time after which larger segments are
+/// tried in any case.
 pub(crate) const FIRST_WAIT: Duration = Duration::from_secs(10);
-/// The search ends when the largest MTU that works and the smallest that does not are this close.
+/// The search ends when the largest size that works and the smallest that does not are this close.
 const CLOSE: u16 = 32;
 
-/// The search for the MTU of a connection's path.
+/// The search for the segment size that a connection's path carries. The present one works.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SizeSearch {
-    /// The MTU that is known to work.
-    works: u16,
-    /// The smallest MTU that does not, as far as is known.
+    /// The smallest size, options included, that does not arrive, as far as is known.
     fails: Option<u16>,
-    /// The MTU of the probe that is out.
-    tried: Option<u16>,
     next: Instant,
     wait: Duration,
 }
 
 impl SizeSearch {
-    /// A search that begins at `next`. A path with the MTU `works` carries something.
-    pub(crate) fn at(next: Instant, works: u16) -> SizeSearch {
-        SizeSearch { works, fails: None, tried: None, next, wait: FIRST_WAIT }
+    /// A search that begins at `next`.
+    pub(crate) fn at(next: Instant) -> SizeSearch {
+        SizeSearch { fails: None, next, wait: FIRST_WAIT }
     }
 
-    /// The MTU to try next: first the largest, then halfway between what works and what does not.
-    fn candidate(&self, largest: u16) -> u16 {
-        self.fails.map_or(largest, |fails| self.works.midpoint(fails))
-    }
-
-    fn on_result(&mut self, now: Instant, tried: u16, has_arrived: bool) {
-        self.tried = None;
-        if has_arrived {
-            self.works = tried;
-        } else {
-            self.fails = Some(tried);
+    /// A segment of `mss` was tried; `works` is the present size.
+    fn on_result(&mut self, now: Instant, works: u16, mss: u16, has_arrived: bool) {
+        if !has_arrived {
+            self.fails = Some(mss);
             self.next = now + self.wait;
             self.wait = (self.wait * 2).min(LIFETIME);
         }
-        if self.fails.is_some_and(|fails| fails - self.works <= CLOSE) {
-            *self = SizeSearch::at(now + LIFETIME, self.works);
+        if self.fails.is_some_and(|fails| fails - works <= CLOSE) {
+            *self = SizeSearch::at(now + LIFETIME);
         }
     }
 }
@@ -55,26 +44,20 @@ impl SizeSearch {
 impl Stack {
     /// Goes on with the search for larger segments, if the socket has one: after each segment that arrives.
     pub(crate) fn search_size(&mut self, now: Instant, index: u32) {
-        let largest = self.options.mtu;
         let Some(socket) = self.table.live(index) else { return };
         let Some(search) = socket.size_search.as_mut() else { return };
         let remote = socket.flow.remote.ip();
         let connection = socket.stream.connection_mut();
-        if let Some(tried) = search.tried
-            && let Some(has_arrived) = connection.probed_segment_size()
-        {
-            search.on_result(now, tried, has_arrived);
+        if let Some((mss, has_arrived)) = connection.probed_segment_size() {
+            search.on_result(now, connection.segment_size(), mss, has_arrived);
             if has_arrived {
-                self.paths.set(now, remote, tried);
+                self.paths.set(now, remote, mtu_for(mss, remote.is_ipv6()));
             }
         }
-        if search.tried.is_none() && search.next <= now {
-            let candidate = search.candidate(largest);
-            if connection.probe_segment_size(mss_for(candidate, remote.is_ipv6())) {
-                search.tried = Some(candidate);
-            } else {
-                socket.size_search = None; // segments are as large as both ends allow
-            }
+        // First the largest that both ends allow, then halfway between what works and what does not.
+        let next = search.fails.map_or(u16::MAX, |fails| connection.segment_size().midpoint(fails));
+        if search.next <= now && !connection.probe_segment_size(next) {
+            socket.size_search = None; // segments are as large as both ends allow
         }
     }
 }

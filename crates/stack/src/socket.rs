@@ -10,7 +10,7 @@ use crate::busy::Stopwatch;
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::listener::ListenerId;
-use crate::options::{Linger, Prepared, mtu_for};
+use crate::options::{Linger, Prepared};
 use crate::paths::LIFETIME;
 use crate::size_search::SizeSearch;
 
@@ -101,7 +101,7 @@ pub(crate) struct Socket {
 impl Socket {
     pub(crate) fn new(now: Instant, stream: Stream, flow: Flow, owner: Owner, prepared: Arc<Prepared>) -> Socket {
         let options = &prepared.options;
-        let limit = stream.connection().path_segment_size().map(|mss| mtu_for(mss, flow.remote.is_ipv6()));
+        let is_limited = stream.connection().path_segment_size().is_some();
         let mut socket = Socket {
             stream,
             flow,
@@ -119,7 +119,7 @@ impl Socket {
             wants_write: false,
             read_shut: false,
             claimed_mtu: None,
-            size_search: limit.map(|mtu| Box::new(SizeSearch::at(now + LIFETIME, mtu))),
+            size_search: is_limited.then(|| Box::new(SizeSearch::at(now + LIFETIME))),
             is_unreachable: false,
             next_plugins: None,
             stopwatch: Stopwatch::new(now),

@@ -92,20 +92,20 @@ impl Connection {
     pub fn probe_segment_size(&mut self, mss: u16) -> bool {
         let mss = mss.min(self.config.mss).min(self.handshake.peer_mss);
         let is_larger = mss > self.agreed_mss();
-        if is_larger && self.is_synchronised() && !self.sender.is_probing_size() {
+        if is_larger && self.is_synchronised() {
             self.sender.probe_size(mss, self.payload_of(mss));
         }
         is_larger
     }
 
-    /// Whether the segment that was tried has arrived; full segments then have its size. None while this is not known.
-    pub fn probed_segment_size(&mut self) -> Option<bool> {
+    /// The size of the segment that was tried and whether it has arrived; if so, full segments have this size from now on.
+    /// None while this is not known.
+    pub fn probed_segment_size(&mut self) -> Option<(u16, bool)> {
         let (mss, has_arrived) = self.sender.take_probe_result()?;
         if has_arrived {
             self.handshake.path_mss = mss;
-            self.sender.raise_segment_size(self.smss());
         }
-        Some(has_arrived)
+        Some((mss, has_arrived))
     }
 
     /// The largest segment, options included, that this end sends.

@@ -33,11 +33,6 @@ impl Sender {
         self.transmit(now);
     }
 
-    /// Full segments carry `smss` from now on; this is more than before.
-    pub(crate) fn raise_segment_size(&mut self, smss: Bytes) {
-        self.state.smss = smss;
-    }
-
     /// Nothing is outstanding: the new plug-ins see the connection from here on.
     pub(crate) fn replace_plugins(&mut self, now: Instant, plugins: Plugins) {
         let Plugins { mut sender, without_sack, .. } = plugins;

@@ -20,23 +20,22 @@ pub(super) struct SizeProbe {
 }
 
 impl Sender {
-    /// The next segment for which there is enough data carries `smss`; `mss` is its size with options.
+    /// The next segment for which there is enough data carries `smss`; `mss` is its size with options. One is tried at a
+    /// time.
     pub(crate) fn probe_size(&mut self, mss: u16, smss: Bytes) {
-        self.size_probe = Some(Box::new(SizeProbe { mss, smss, id: None, retransmitted: false }));
+        let probe = || Box::new(SizeProbe { mss, smss, id: None, retransmitted: false });
+        self.size_probe.get_or_insert_with(probe);
     }
 
-    pub(crate) fn is_probing_size(&self) -> bool {
-        self.size_probe.is_some()
-    }
-
-    /// The size of the probe and whether it arrived, once that is known.
+    /// The size of the probe and whether it arrived, once that is known. If so, full segments have its size from now on.
     pub(crate) fn take_probe_result(&mut self) -> Option<(u16, bool)> {
-        let probe = self.size_probe.as_ref()?;
-        let is_acknowledged = probe.id? < self.board.first();
-        if !is_acknowledged && !probe.retransmitted {
-            return None;
+        let first = self.board.first();
+        let is_known = |probe: &mut Box<SizeProbe>| probe.retransmitted || probe.id.is_some_and(|id| id < first);
+        let probe = self.size_probe.take_if(is_known)?;
+        if !probe.retransmitted {
+            self.state.smss = probe.smss;
         }
-        self.size_probe.take().map(|probe| (probe.mss, !probe.retransmitted))
+        Some((probe.mss, !probe.retransmitted))
     }
 
     /// The payload of the next full segment, if `usable` bytes can be sent.
