@@ -23,9 +23,44 @@ pub struct Density {
     lost: BTreeSet<u64>,
     /// Arrivals that were not displaced and found the buffer empty. They are the usual ones, and counted apart.
     in_order: u64,
-    /// The other arrivals.
-    displacements: BTreeMap<i64, u64>,
-    occupancy: BTreeMap<u64, u64>,
+    /// The other arrivals. Negative displacements have odd numbers, others even ones.
+    displacements: Counts,
+    occupancy: Counts,
+}
+
+/// How often each value came. Most are small, and have a place in a list; the others are in a map.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Counts {
+    small: Vec<u64>,
+    large: BTreeMap<u64, u64>,
+}
+
+impl Counts {
+    const SMALL: usize = 64;
+
+    #[inline]
+    fn add(&mut self, value: u64) {
+        match self.small.get_mut(value as usize) {
+            Some(count) => *count += 1,
+            None => self.add_new(value),
+        }
+    }
+
+    /// The same if the value is large, or larger than all small ones so far.
+    fn add_new(&mut self, value: u64) {
+        if value >= Counts::SMALL as u64 {
+            *self.large.entry(value).or_default() += 1;
+            return;
+        }
+        self.small.reserve_exact(value as usize + 1 - self.small.len());
+        self.small.resize(value as usize, 0);
+        self.small.push(1);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        let small = (0..).zip(self.small.iter().copied()).filter(|(_, count)| *count > 0);
+        small.chain(self.large.iter().map(|(value, count)| (*value, *count)))
+    }
 }
 
 impl Density {
@@ -62,9 +97,9 @@ impl Density {
             return;
         }
         self.index += 1;
-        *self.displacements.entry(displacement).or_default() += 1;
+        self.displacements.add((displacement << 1 ^ displacement >> 63).cast_unsigned());
         self.store(number, place);
-        *self.occupancy.entry(self.early.len() as u64).or_default() += 1;
+        self.occupancy.add(self.early.len() as u64);
         let passed = self.index.min(self.expected);
         while self.lost.first().is_some_and(|lost| *lost < passed) {
             self.lost.pop_first();
@@ -108,18 +143,22 @@ impl Density {
 
     /// How many packets had each displacement: negative is early, positive late.
     pub fn displacements(&self) -> impl Iterator<Item = (i64, u64)> {
-        with_zeros(&self.displacements, self.in_order)
+        let signed = |value: u64| (value >> 1).cast_signed() ^ -((value & 1).cast_signed());
+        with_zeros(self.displacements.iter().map(move |(value, count)| (signed(value), count)), self.in_order)
     }
 
     /// After how many arrivals the buffer that restores the order held each number of packets.
     pub fn occupancy(&self) -> impl Iterator<Item = (u64, u64)> {
-        with_zeros(&self.occupancy, self.in_order)
+        with_zeros(self.occupancy.iter(), self.in_order)
     }
 }
 
-/// Counts of values, with so many zeros more.
-fn with_zeros<K: Copy + Default + Ord>(counts: &BTreeMap<K, u64>, zeros: u64) -> impl Iterator<Item = (K, u64)> {
-    let mut counts = counts.clone();
+/// Counts of values in their order, with so many zeros more.
+fn with_zeros<K: Copy + Default + Ord>(
+    counts: impl Iterator<Item = (K, u64)>,
+    zeros: u64,
+) -> impl Iterator<Item = (K, u64)> {
+    let mut counts: BTreeMap<K, u64> = counts.collect();
     if zeros > 0 {
         *counts.entry(K::default()).or_default() += zeros;
     }

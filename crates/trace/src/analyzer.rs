@@ -71,14 +71,13 @@ impl Analyzer {
     }
 
     /// The next frame.
+    #[inline]
     pub fn on_frame(&mut self, frame: &Frame<'_>, observer: &mut dyn FnMut(&Event)) {
         self.frames += 1;
-        self.log.marks.iter_mut().for_each(Vec::clear);
-        let (first, last) = self.span.unwrap_or_else(|| frame.at.map_or((0, 0), |at| (at, at)));
-        let at = frame.at.unwrap_or(last);
-        self.timeless += u64::from(frame.at.is_none());
-        self.backwards += u64::from(at < last);
-        self.span = Some((first, last.max(at)));
+        if let Some(marks) = &mut self.log.marks {
+            marks.clear();
+        }
+        let at = self.time_of(frame);
         match packet::read_into(frame, &mut self.packet) {
             Ok(()) => {
                 self.tcp += 1;
@@ -90,6 +89,19 @@ impl Analyzer {
             }
             Err(skipped) => *self.skipped.entry(skipped).or_default() += 1,
         }
+    }
+
+    /// When the frame was captured: if it does not say, with the one before.
+    #[inline]
+    fn time_of(&mut self, frame: &Frame<'_>) -> u64 {
+        let (_, last) = self.span.get_or_insert_with(|| frame.at.map_or((0, 0), |at| (at, at)));
+        let Some(at) = frame.at else {
+            self.timeless += 1;
+            return *last;
+        };
+        self.backwards += u64::from(at < *last);
+        *last = at.max(*last);
+        at
     }
 
     /// Counts what has been found out, and passes it on.

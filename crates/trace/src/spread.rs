@@ -19,26 +19,29 @@ pub(crate) struct Spread {
 
 impl Spread {
     pub(crate) fn add(&mut self, value: u64) {
-        let count = self.count(slot(value));
+        let slot = slot(value);
+        if slot.wrapping_sub(usize::from(self.lowest)) >= self.counts.len() {
+            self.grow(slot);
+        }
+        let count = &mut self.counts[slot - usize::from(self.lowest)];
         *count = count.saturating_add(1);
         self.least = if self.values == 0 { value } else { self.least.min(value) };
         self.most = self.most.max(value);
         self.values += 1;
     }
 
-    /// The count of a slot, which is added if there is none yet. There are many spreads with few slots, so they grow to
-    /// what is needed.
-    fn count(&mut self, slot: usize) -> &mut u32 {
+    /// Adds a slot that there is not yet. There are many spreads with few slots, so they grow to what is needed.
+    #[cold]
+    fn grow(&mut self, slot: usize) {
         let lowest = usize::from(self.lowest);
         if self.counts.is_empty() || slot < lowest {
             let more = if self.counts.is_empty() { 1 } else { lowest - slot };
             self.counts.splice(0..0, std::iter::repeat_n(0, more));
             self.lowest = slot as u16;
-        } else if lowest + self.counts.len() <= slot {
+        } else {
             self.counts.reserve_exact(slot + 1 - lowest - self.counts.len());
             self.counts.resize(slot + 1 - lowest, 0);
         }
-        &mut self.counts[slot - usize::from(self.lowest)]
     }
 
     /// A quantile; none without values.

@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use reknit_units::{Duration, Instant};
 
-use crate::packet::{Flags, Packet};
+use crate::packet::{Endpoint, Flags, Packet};
 use crate::stream::{Log, Stream};
 
 /// The most connections that are analysed.
@@ -28,8 +28,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// When they have been packed for this long, they are visited again to forget what is old.
 const SILENT: Duration = Duration::from_secs(2);
 
-/// The two ends of a connection as numbers, the smaller first.
-type Key = [(u64, u64, u16); 2];
+/// The addresses of the two ends of a connection, the smaller end first, and both ports in one number.
+type Key = [u64; 5];
 
 /// A connection and its ends.
 #[derive(Debug)]
@@ -53,8 +53,8 @@ pub(crate) struct Streams {
     numbers: HashTable<u32>,
     hasher: RandomState,
     all: Vec<Slot>,
-    /// The connection of the last packet.
-    last: Option<u32>,
+    /// The connection that was found last, and its hash.
+    last: Option<(u64, u32)>,
     /// Connections that are not packed, in no order.
     open: Vec<u32>,
     /// The place in `open` of the connection that was looked at last whether it is silent.
@@ -75,12 +75,11 @@ pub(crate) struct Streams {
 impl Streams {
     pub(crate) fn on_packet(&mut self, packet: &Packet, frame: u64, now: Instant, log: &mut Log) {
         let is_syn = packet.segment.flags.has(Flags::SYN);
-        let known = self.find(packet).filter(|number| !(is_syn && self.get_mut(*number).is_replaced_by(packet)));
+        let known = self.find(&key(packet)).filter(|number| !(is_syn && self.get_mut(*number).is_replaced_by(packet)));
         let Some(number) = known.or_else(|| self.add(packet, now)) else {
             self.left_out += 1;
             return;
         };
-        self.last = Some(number);
         let most_ranges = if self.memory < BUDGET { MOST_RANGES } else { FEW_RANGES };
         self.was_short |= self.memory >= BUDGET;
         let stream = self.get_mut(number);
@@ -95,12 +94,22 @@ impl Streams {
         }
     }
 
-    /// The newest connection between the ends of the packet.
+    /// The newest connection between these ends.
     #[inline]
-    fn find(&self, packet: &Packet) -> Option<u32> {
-        let key = key(packet);
-        let is_same = |number: &u32| self.all[*number as usize].key == key;
-        self.last.filter(is_same).or_else(|| self.numbers.find(hash(&self.hasher, &key), is_same).copied())
+    fn find(&mut self, key: &Key) -> Option<u32> {
+        // One by one: a comparison of the whole array would wait for what has just been written.
+        let differs = |known: &Key| known.iter().zip(key).fold(0, |bits, (a, b)| bits | (a ^ b)) != 0;
+        let is_same = |number: &u32| !differs(&self.all[*number as usize].key);
+        let hash = hash(&self.hasher, key);
+        if let Some((last, number)) = self.last
+            && last == hash
+            && is_same(&number)
+        {
+            return Some(number);
+        }
+        let number = self.numbers.find(hash, is_same).copied()?;
+        self.last = Some((hash, number));
+        Some(number)
     }
 
     /// A connection, unpacked.
@@ -170,6 +179,7 @@ impl Streams {
         }
         let number = self.all.len() as u32;
         let key = key(packet);
+        self.last = None;
         self.all.push(Slot { key, kept: Kept::Open(Box::new(Stream::new(number, packet, now))) });
         self.open.push(number);
         let hash_of = |number: &u32| hash(&self.hasher, &self.all[*number as usize].key);
@@ -194,26 +204,29 @@ fn unpack(bytes: &[u8]) -> Stream {
 }
 
 #[inline]
-fn hash(state: &RandomState, [a, b]: &Key) -> u64 {
+fn hash(state: &RandomState, key: &Key) -> u64 {
     let mut hasher = state.build_hasher();
-    for part in [a.0, a.1, b.0, b.1] {
-        hasher.write_u64(part);
+    for part in key {
+        hasher.write_u64(*part);
     }
-    hasher.write_u32(u32::from(a.2) << 16 | u32::from(b.2));
     hasher.finish()
 }
 
 /// The ends of the packet's connection.
 #[inline]
 fn key(packet: &Packet) -> Key {
-    let (a, b) = (packet.source.numbers(), packet.destination.numbers());
-    if a <= b { [a, b] } else { [b, a] }
+    let (mut a, mut b) = (&packet.source, &packet.destination);
+    let [mut low, mut high] = [a, b].map(Endpoint::halves);
+    // Mostly, the lower halves of the addresses tell which is smaller.
+    if if low[1] == high[1] { a > b } else { low[1] > high[1] } {
+        ((a, low), (b, high)) = ((b, high), (a, low));
+    }
+    [low[0], low[1], high[0], high[1], u64::from(a.port) << 16 | u64::from(b.port)]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Endpoint;
 
     fn at(ms: u64) -> Instant {
         Instant::from_nanos(1_700_000_000_000_000_000 + ms * 1_000_000)

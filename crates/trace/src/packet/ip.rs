@@ -4,7 +4,7 @@ use super::{Packet, Rest, Skipped, link, mapped, tcp, u16_at};
 
 const HOP_BY_HOP: u8 = 0;
 const IPV4: u8 = 4;
-const TCP: u8 = 6;
+pub(super) const TCP: u8 = 6;
 const UDP: u8 = 17;
 const IPV6: u8 = 41;
 const ROUTING: u8 = 43;
@@ -14,6 +14,8 @@ const AUTHENTICATION: u8 = 51;
 const DESTINATION: u8 = 60;
 const MOBILITY: u8 = 135;
 
+/// Bytes of an IPv4 header without options.
+pub(super) const IPV4_LEN: usize = 20;
 const VXLAN_PORT: u16 = 4789;
 /// The most tunnels inside each other.
 const MOST_TUNNELS: u32 = 4;
@@ -54,26 +56,36 @@ fn tunnelled(protocol: u8, rest: Rest<'_>, tunnels: u32, into: &mut Packet) -> R
 /// The protocol inside, and what follows the header.
 #[inline]
 fn ipv4<'a>(packet: Rest<'a>, into: &mut Packet) -> Result<(u8, Rest<'a>), Skipped> {
-    const LEN: usize = 20;
-    let header: [u8; LEN] = packet.head(LEN)?;
+    let header: [u8; IPV4_LEN] = packet.head(IPV4_LEN)?;
     let len = usize::from(header[0] & 0xf) * 4;
     // A network card that segments the packet fills the length in; the capture then has zero.
     let total = match u16_at(&header, 2) {
         0 => packet.original_len,
         total => usize::from(total),
     };
-    if len < LEN || total < len {
+    if len < IPV4_LEN || total < len {
         return Err(Skipped::Malformed);
     }
-    if u16_at(&header, 6) & 0x3fff != 0 {
+    if is_fragment(&header) {
         return Err(Skipped::Fragment);
     }
-    let [.., s0, s1, s2, s3, d0, d1, d2, d3] = header;
+    ipv4_fields(&header, into);
+    Ok((header[9], packet.limited(total).after(len)?))
+}
+
+#[inline]
+pub(super) fn is_fragment(header: &[u8; IPV4_LEN]) -> bool {
+    u16_at(header, 6) & 0x3fff != 0
+}
+
+/// The fields of an IPv4 packet with this header.
+#[inline]
+pub(super) fn ipv4_fields(header: &[u8; IPV4_LEN], into: &mut Packet) {
+    let [.., s0, s1, s2, s3, d0, d1, d2, d3] = *header;
     into.source.address = mapped([s0, s1, s2, s3]);
     into.destination.address = mapped([d0, d1, d2, d3]);
-    into.ip_id = Some(u16_at(&header, 4));
+    into.ip_id = Some(u16_at(header, 4));
     into.ttl = header[8];
-    Ok((header[9], packet.limited(total).after(len)?))
 }
 
 /// The protocol inside, and what follows all headers.

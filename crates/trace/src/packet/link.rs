@@ -3,7 +3,7 @@
 use super::{Rest, Skipped};
 
 const NULL: u16 = 0;
-const ETHERNET: u16 = 1;
+pub(super) const ETHERNET: u16 = 1;
 const PPP: u16 = 9;
 const PPP_HDLC: u16 = 50;
 const RAW: u16 = 101;
@@ -17,21 +17,13 @@ const IPV4: u16 = 228;
 const IPV6: u16 = 229;
 const LINUX_SLL2: u16 = 276;
 
-const ETHERTYPE_IPV4: u16 = 0x0800;
+pub(super) const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// IEEE 802.1Q, 802.1ad, and the older numbers of the latter.
 const ETHERTYPE_VLAN: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 const ETHERTYPE_PPPOE: u16 = 0x8864;
 /// The most VLAN tags.
 const MOST_TAGS: usize = 4;
-
-/// The packet in a frame if the frame is what most captures have: Ethernet without tags, and IPv4.
-#[inline]
-pub(super) fn plain_ipv4(link: u16, frame: Rest<'_>) -> Option<Rest<'_>> {
-    let ([.., high, low], bytes) = frame.bytes.split_first_chunk::<14>()?;
-    let is_plain = link == ETHERNET && u16::from_be_bytes([*high, *low]) == ETHERTYPE_IPV4;
-    is_plain.then_some(Rest { bytes, original_len: frame.original_len.saturating_sub(14) })
-}
 
 /// The IP packet in a frame.
 #[inline]

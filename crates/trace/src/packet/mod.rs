@@ -3,9 +3,9 @@
 
 mod ip;
 mod link;
+mod plain;
 mod tcp;
 
-use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub use tcp::{Flags, Segment};
 use crate::Frame;
 
 /// An IP address, and the port. IPv4 addresses are stored as IPv4-mapped IPv6 addresses.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Endpoint {
     /// Address.
     pub address: [u8; 16],
@@ -23,11 +23,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The address and the port as numbers, which are fast to compare and to hash.
+    /// The address as two numbers.
     #[inline]
-    pub(crate) fn numbers(&self) -> (u64, u64, u16) {
+    pub(crate) fn halves(&self) -> [u64; 2] {
         let address = u128::from_be_bytes(self.address);
-        ((address >> 64) as u64, address as u64, self.port)
+        [(address >> 64) as u64, address as u64]
     }
 
     /// As the standard library writes it.
@@ -35,18 +35,6 @@ impl Endpoint {
         let v6 = Ipv6Addr::from(self.address);
         let ip = v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4);
         SocketAddr::new(ip, self.port)
-    }
-}
-
-impl Ord for Endpoint {
-    fn cmp(&self, other: &Endpoint) -> Ordering {
-        self.numbers().cmp(&other.numbers())
-    }
-}
-
-impl PartialOrd for Endpoint {
-    fn partial_cmp(&self, other: &Endpoint) -> Option<Ordering> {
-        Some(self.cmp(other))
     }
 }
 
@@ -165,12 +153,14 @@ pub fn read(frame: &Frame<'_>) -> Result<Packet, Skipped> {
 /// The same without a copy of the packet. What `into` had before is overwritten, except SACK blocks that do not count.
 #[inline]
 pub(crate) fn read_into(frame: &Frame<'_>, into: &mut Packet) -> Result<(), Skipped> {
-    let rest = Rest { bytes: frame.bytes, original_len: frame.original_len };
     into.interface = frame.interface;
-    match link::plain_ipv4(frame.link, rest) {
-        Some(packet) => ip::read(packet, into),
-        None => ip::read(link::network_layer(frame.link, rest)?, into),
-    }
+    if plain::read(frame, into) { Ok(()) } else { read_any(frame, into) }
+}
+
+/// The same whatever the headers are.
+fn read_any(frame: &Frame<'_>, into: &mut Packet) -> Result<(), Skipped> {
+    let rest = Rest { bytes: frame.bytes, original_len: frame.original_len };
+    ip::read(link::network_layer(frame.link, rest)?, into)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{Rest, Skipped, u16_at, u32_at};
 
-const LEN: usize = 20;
+pub(super) const LEN: usize = 20;
 /// Bytes of the header without which nothing can be said.
 const UP_TO_FLAGS: usize = 14;
 const END: u8 = 0;
@@ -73,27 +73,40 @@ impl Segment {
 #[inline]
 pub(super) fn read(packet: Rest<'_>, segment: &mut Segment) -> Result<[u16; 2], Skipped> {
     let header: [u8; LEN] = packet.head(UP_TO_FLAGS)?;
-    let header_len = usize::from(header[12] >> 4) * 4;
+    let header_len = header_len(&header);
     if header_len < LEN || header_len > packet.original_len {
         return Err(Skipped::Malformed);
     }
     let captured = packet.bytes.len();
-    *segment = Segment {
-        seq: u32_at(&header, 4),
-        ack: u32_at(&header, 8),
-        flags: Flags(header[13]),
-        window: u16_at(&header, 14),
-        len: u32::try_from(packet.original_len - header_len).unwrap_or(u32::MAX),
-        is_cut: captured < header_len,
-        sack: segment.sack,
-        ..Segment::default()
-    };
-    options(packet.bytes.get(LEN..header_len.min(captured)).unwrap_or_default(), segment);
+    let options = packet.bytes.get(LEN..header_len.min(captured)).unwrap_or_default();
+    fields(&header, options, packet.original_len - header_len, segment);
+    segment.is_cut = captured < header_len;
     Ok([u16_at(&header, 0), u16_at(&header, 2)])
 }
 
+/// The length of the header in bytes, as it says.
 #[inline]
-fn options(rest: &[u8], segment: &mut Segment) {
+pub(super) fn header_len(header: &[u8; LEN]) -> usize {
+    usize::from(header[12] >> 4) * 4
+}
+
+/// The fields of a segment with this header, these options, and `len` bytes of payload on the wire.
+#[inline]
+pub(super) fn fields(header: &[u8; LEN], options: &[u8], len: usize, segment: &mut Segment) {
+    *segment = Segment {
+        seq: u32_at(header, 4),
+        ack: u32_at(header, 8),
+        flags: Flags(header[13]),
+        window: u16_at(header, 14),
+        len: u32::try_from(len).unwrap_or(u32::MAX),
+        sack: segment.sack,
+        ..Segment::default()
+    };
+    read_options(options, segment);
+}
+
+#[inline]
+fn read_options(rest: &[u8], segment: &mut Segment) {
     // What nearly all segments have, and most of them nothing else: NOP, NOP, timestamps.
     match rest.split_first_chunk::<12>() {
         Some(([NOP, NOP, TIMESTAMPS, 10, value @ ..], rest)) => {

@@ -137,3 +137,30 @@ fn what_is_no_tcp_packet_is_told() {
     assert_eq!(read_bytes(RAW, &v4, v4.len()), Err(Skipped::Malformed));
     assert_eq!(read_bytes(RAW, &[0x45], 1), Err(Skipped::TooShort));
 }
+
+#[test]
+fn plain_packets_are_read_as_all_others() {
+    let whole = with(&with(&[0; 12], &[8, 0]), &v4());
+    let mut plain = 0;
+    for at in 0..14 + 20 + 52 {
+        for bits in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= bits;
+            for (cut, original_len) in [(whole.len(), whole.len()), (128, whole.len()), (70, whole.len()), (128, 80)] {
+                let bytes = &bytes[..cut];
+                let frame = Frame { number: 1, at: None, interface: 3, link: ETHERNET, bytes, original_len };
+                let [mut one, mut other] = [Packet { interface: 3, ..Packet::default() }; 2];
+                let expected = read_any(&frame, &mut other);
+                if plain::read(&frame, &mut one) {
+                    plain += 1;
+                    assert_eq!(
+                        (one, Ok(())),
+                        (other, expected),
+                        "byte {at}, bits {bits}, {cut} of {original_len} bytes"
+                    );
+                }
+            }
+        }
+    }
+    assert!(plain > 1000, "{plain}");
+}

@@ -183,24 +183,30 @@ impl After {
             return;
         }
         let mut arrived = std::mem::take(&mut self.arrived);
-        if !arrived.is_sorted() {
+        if arrived.len() > 1 && !arrived.is_sorted() {
             arrived.sort_unstable();
         }
-        for (_, index) in arrived.drain(..) {
-            self.deliver_range(index, echo, view, out);
-            self.progress = Some(view.now);
+        for arrival in arrived.drain(..) {
+            self.deliver_range(arrival, echo, view, out);
         }
+        self.progress = Some(view.now);
         self.arrived = arrived;
     }
 
-    fn deliver_range(&mut self, index: usize, echo: Option<u32>, view: &mut View<'_>, out: &mut Out<'_>) {
+    fn deliver_range(
+        &mut self,
+        (order, index): (u64, usize),
+        echo: Option<u32>,
+        view: &mut View<'_>,
+        out: &mut Out<'_>,
+    ) {
         let now = view.now;
         let Some(range) = view.ranges.at_mut(index) else { return };
         range.delivered_at = now;
-        self.top = self.top.max(range.order());
+        self.top = self.top.max(order);
         if range.again.is_empty() {
             range.delivery = Delivery::Clear;
-            if !self.tell_arrival(range, now, out) {
+            if !self.tell_arrival(range, order, now, out) {
                 view.round_trip.add(now.since(range.first.at));
             }
             return;
@@ -213,17 +219,17 @@ impl After {
         if by == 0 {
             range.delivery = Delivery::Clear;
             tell_spurious(range, 0, out);
-            self.tell_arrival(range, now, out);
+            self.tell_arrival(range, order, now, out);
         } else {
             range.delivery = Delivery::Likely { by: by as u8, by_echo: by_echo == Some(by) };
             tell_spurious(range, by, out);
         }
     }
 
-    /// The first transmission of a range has arrived. True if it was late.
-    fn tell_arrival(&mut self, range: &mut Range, now: Instant, out: &mut Out<'_>) -> bool {
+    /// The first transmission of a range, which has this order, has arrived. True if it was late.
+    fn tell_arrival(&mut self, range: &mut Range, order: u64, now: Instant, out: &mut Out<'_>) -> bool {
         range.place_there = self.reordering.arrived() as u32;
-        let Some(late) = self.reordering.on_arrival(range.order(), now) else { return false };
+        let Some(late) = self.reordering.on_arrival(order, now) else { return false };
         self.latest = self.latest.max(late.late);
         let verdict = Verdict::Reordered { packets: late.extent, late: late.late };
         out.tell(Side::After, range.first, (range.start, range.end), verdict);
@@ -263,7 +269,7 @@ impl After {
                 if by == 0 {
                     range.delivery = Delivery::Clear;
                     range.delivered_at = arrival_of_first(range, view.now, view.round_trip.smoothed());
-                    self.tell_arrival(range, view.now, out);
+                    self.tell_arrival(range, range.order(), view.now, out);
                 }
             }
             Delivery::Clear if usize::from(range.duplicates) > sent_again => {

@@ -94,8 +94,19 @@ impl Before {
         (self.frontier, self.highest) = (start, start);
     }
 
-    /// A packet with the bytes from `start` to `end` passes. Returns what its bytes that are new are.
-    pub(super) fn on_data(
+    /// True if a packet whose bytes begin at `start` has the next data, as most packets do. It has passed then.
+    #[inline]
+    pub(super) fn on_next(&mut self, start: u64, now: Instant) -> bool {
+        let is_next = start >= self.highest;
+        if is_next {
+            self.reordering.on_arrival(start, now);
+        }
+        is_next
+    }
+
+    /// A packet with the bytes from `start` to `end`, which is not the next data, passes. Returns what its bytes that are
+    /// new are.
+    pub(super) fn on_earlier_data(
         &mut self,
         (start, end): (u64, u64),
         seen: Sighting,
@@ -103,10 +114,6 @@ impl Before {
         marks: Marks<'_>,
         out: &mut Out<'_>,
     ) -> Origin {
-        if start >= self.highest {
-            self.reordering.on_arrival(start, seen.at);
-            return Origin::Original;
-        }
         if ranges.contiguous_from(start.max(ranges.floor)) >= end {
             self.on_repeat((start, end), seen, ranges, marks, out);
             return Origin::Original; // it has no new bytes

@@ -22,11 +22,11 @@ const LEAST_MEMORY: Duration = Duration::from_secs(1);
 const MOST_MEMORY: Duration = Duration::from_secs(30);
 
 /// What the direction knows beside its data.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Known {
     /// Everything before it is acknowledged.
     pub(super) acked: u64,
-    /// The end of the data that has been seen.
+    /// The end of the data that has been seen; zero before the first packet.
     pub(super) highest: u64,
     /// The shortest round trips to the receiver, without those that data has shown, and to the sender.
     pub(super) far: Option<Duration>,
@@ -118,9 +118,13 @@ impl Data {
             return;
         }
         let round_trip = self.whole_round_trip(known);
-        let receiver = self.after.receiver(known.acked, self.far.least());
-        let marks = Marks { clock: &self.clock, round_trip, receiver };
-        let origin = self.before.on_data((start, end), seen, &mut self.ranges, marks, out);
+        let origin = if self.before.on_next(start, arrival.now) {
+            Origin::Original
+        } else {
+            let receiver = self.after.receiver(known.acked, self.far.least());
+            let marks = Marks { clock: &self.clock, round_trip, receiver };
+            self.before.on_earlier_data((start, end), seen, &mut self.ranges, marks, out)
+        };
         self.rounds.on_data(segment.len, arrival.now, round_trip);
         let is_again = self.note((start.max(self.ranges.floor), end), seen, origin, known, out);
         let is_retransmission = is_again || origin == Origin::Repair;
@@ -132,8 +136,10 @@ impl Data {
         self.after.on_sent(arrival.now);
         // Two at a time: the number of ranges falls if the limit has been lowered.
         for _ in 0..2 {
-            if self.ranges.len() > arrival.most_ranges {
-                self.forget_one(known, out);
+            if self.ranges.len() > arrival.most_ranges
+                && let Some(range) = self.ranges.pop_front_if(|_| true)
+            {
+                self.settle(&range, known, out);
             }
         }
     }
@@ -157,7 +163,7 @@ impl Data {
     ) -> bool {
         let mut is_again = false;
         let mut at = start;
-        let mut index = self.ranges.locate(at);
+        let mut index = if self.ranges.is_at_end(at) { self.ranges.len() } else { self.ranges.locate(at) };
         while at < end {
             let existing = self.ranges.at(index).map(|range| (range.start, range.end));
             match existing {
@@ -235,8 +241,8 @@ impl Data {
         // Before data that is only SACKed there is a hole, whose packets may still come.
         let is_acked = |range: &Range| range.is_delivered() && range.end <= known.acked;
         let is_old = |range: &Range| is_acked(range) && now.since(range.delivered_at) > memory;
-        while self.ranges.front().is_some_and(is_old) {
-            self.forget_one(known, out);
+        while let Some(range) = self.ranges.pop_front_if(is_old) {
+            self.settle(&range, known, out);
         }
     }
 
@@ -253,21 +259,20 @@ impl Data {
         self.after.shrink();
     }
 
-    fn forget_one(&mut self, known: &Known, out: &mut Out<'_>) {
-        let Some(range) = self.ranges.front() else { return };
+    /// A range is forgotten: decides what can be decided.
+    fn settle(&mut self, range: &Range, known: &Known, out: &mut Out<'_>) {
         if range.origin == Origin::Original {
             self.before.reordering.forget(range.start);
             self.after.reordering.forget(range.order());
         }
         self.before.settle(range, &self.clock, out);
         self.after.settle(range, known.may_report, out);
-        self.ranges.pop_front();
     }
 
     /// The capture ends.
     pub(super) fn finish(&mut self, known: &Known, out: &mut Out<'_>) {
-        while self.ranges.len() > 0 {
-            self.forget_one(known, out);
+        while let Some(range) = self.ranges.pop_front_if(|_| true) {
+            self.settle(&range, known, out);
         }
         self.before.finish(out.now);
         self.after.finish(out.now);

@@ -16,12 +16,12 @@ const THRESHOLD: u64 = 1 << 12;
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The densities of one direction, on one side of the point of capture.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Disorder {
     /// The place of the next arrival.
     next: u32,
-    /// The place that was settled last: further pieces of the same packet have it too.
-    last: Option<u32>,
+    /// The place that was settled last, or [`NONE`]: further pieces of the same packet have it too.
+    last: u32,
     /// Packets that arrived in order before the first that did not.
     in_order: u64,
     out: Option<Box<Out>>,
@@ -37,20 +37,31 @@ struct Out {
     settled: u64,
 }
 
+impl Default for Disorder {
+    fn default() -> Disorder {
+        Disorder { next: 0, last: NONE, in_order: 0, out: None }
+    }
+}
+
 impl Disorder {
     /// The next packet in the order of sending is settled. `place`: its place in the order of arrival, or [`NONE`].
+    #[inline]
     pub(super) fn on_settled(&mut self, place: u32) {
-        if self.last.replace(place) == Some(place) && place != NONE {
-            return;
-        }
-        if self.out.is_none() && place == NONE {
-            return; // as long as everything is in order, a loss displaces nothing
-        }
-        if self.out.is_none() && place == self.next {
+        if place == NONE {
+            // As long as everything is in order, a loss displaces nothing.
+            if self.out.is_some() {
+                self.on_disorder(place);
+            }
+        } else if place == self.next && self.out.is_none() {
             self.next += 1;
             self.in_order += 1;
-            return;
+        } else if place != self.last {
+            self.on_disorder(place);
         }
+        self.last = place;
+    }
+
+    fn on_disorder(&mut self, place: u32) {
         let new = || Box::new(Out { density: Density::starting_at(0, THRESHOLD), ..Out::default() });
         let out = self.out.get_or_insert_with(new);
         let number = out.settled;

@@ -96,20 +96,27 @@ impl Out<'_> {
 }
 
 /// Converts sequence numbers, which wrap, to offsets.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Offsets {
     /// The sequence number at [`ORIGIN`].
     base: Option<u32>,
+    /// At least [`ORIGIN`].
     highest: u64,
+}
+
+impl Default for Offsets {
+    fn default() -> Offsets {
+        Offsets { base: None, highest: ORIGIN }
+    }
 }
 
 impl Offsets {
     #[inline]
     fn of(&mut self, seq: u32) -> u64 {
         let base = *self.base.get_or_insert(seq);
-        let highest = self.highest.max(ORIGIN);
-        let ahead = seq.wrapping_sub(base.wrapping_add((highest - ORIGIN) as u32)).cast_signed();
-        highest.saturating_add_signed(ahead.into())
+        // The lower half of ORIGIN is zero.
+        let ahead = seq.wrapping_sub(base.wrapping_add(self.highest as u32)).cast_signed();
+        self.highest.wrapping_add_signed(ahead.into())
     }
 }
 
@@ -126,20 +133,13 @@ pub(crate) struct Offer {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Half {
     offsets: Offsets,
-    /// The end of the data that has been seen.
-    highest: u64,
-    /// Everything before it is acknowledged.
-    acked: u64,
+    known: Known,
     /// The sequence number of the SYN, or of the first packet.
     pub(crate) first_seq: Option<u32>,
     /// Acknowledged bytes that were never captured.
     pub(crate) missed: u64,
     /// Where the data began.
     first_offset: u64,
-    /// The shortest round trips between the point of capture and the receiver, and the sender; the first without those
-    /// that data has shown.
-    far: Option<Duration>,
-    near: Option<Duration>,
     /// Arrivals that are remembered, if they are limited.
     most_arrivals: Option<usize>,
     /// What the SYN offers: none if it was not captured.
@@ -158,23 +158,24 @@ impl Half {
             let (sack, timestamps) = (segment.sack_permitted, segment.timestamps.is_some());
             let (window_scale, mss) = (segment.window_scale, segment.mss);
             self.syn = Some(Offer { sack, timestamps, window_scale, mss });
+            self.known.may_report = sack;
             start += 1;
         }
         let end = start + u64::from(segment.len);
         if segment.flags.has(Flags::RST) {
             return; // its sequence number need not be part of the data
         }
-        if self.highest == 0 {
-            (self.highest, self.acked, self.first_offset) = (start, self.acked.max(start), start);
+        let known = &mut self.known;
+        if known.highest == 0 {
+            (known.highest, known.acked, self.first_offset) = (start, known.acked.max(start), start);
         }
         // A keep-alive repeats the last byte, if it has any data.
-        let is_keep_alive = segment.len <= 1 && start + 1 == self.acked;
+        let is_keep_alive = segment.len <= 1 && start + 1 == known.acked;
         if segment.len > 0 && !is_keep_alive {
-            let known = self.known();
-            let new = || Box::new(Data::new(self.first_offset, &known, arrival.now, self.most_arrivals));
+            let new = || Box::new(Data::new(self.first_offset, known, arrival.now, self.most_arrivals));
             let data = self.data.get_or_insert_with(new);
-            data.on_data((start, end), arrival, &known, out);
-            self.highest = self.highest.max(end);
+            data.on_data((start, end), arrival, known, out);
+            known.highest = known.highest.max(end);
         }
         self.offsets.highest = self.offsets.highest.max(end);
         if segment.flags.has(Flags::FIN) {
@@ -188,15 +189,14 @@ impl Half {
         if self.offsets.base.is_none() {
             // No packet of this direction has been captured: offsets begin here.
             self.offsets.base = Some(segment.ack);
-            self.offsets.highest = ORIGIN;
         }
         let ack = self.offsets.of(segment.ack);
-        if self.highest == 0 {
-            self.acked = self.acked.max(ack);
+        if self.known.highest == 0 {
+            self.known.acked = self.known.acked.max(ack);
             self.offsets.highest = self.offsets.highest.max(ack);
             return;
         }
-        let beyond = self.offsets.highest.max(self.highest);
+        let beyond = self.offsets.highest.max(self.known.highest);
         if ack > beyond {
             self.missed += ack - beyond;
             self.offsets.highest = ack;
@@ -204,7 +204,7 @@ impl Half {
         if self.data.is_some() || out.log.marks.is_some() {
             self.on_ack_of_data((ack, beyond), arrival, out);
         }
-        self.acked = self.acked.max(ack);
+        self.known.acked = self.known.acked.max(ack);
     }
 
     /// The same if there is data, or somebody wants to know. `beyond`: the end of the data.
@@ -218,9 +218,8 @@ impl Half {
         if out.log.marks.is_some() {
             mark_ack(arrival, ack, blocks, out);
         }
-        let known = self.known();
         if let Some(data) = &mut self.data {
-            data.on_ack((ack, ack.min(beyond)), blocks, arrival, &known, out);
+            data.on_ack((ack, ack.min(beyond)), blocks, arrival, &self.known, out);
         }
     }
 
@@ -234,33 +233,21 @@ impl Half {
 
     /// The capture ends: decides what can be decided.
     pub(super) fn finish(&mut self, out: &mut Out<'_>) {
-        let known = self.known();
         if let Some(data) = &mut self.data {
-            data.finish(&known, out);
+            data.finish(&self.known, out);
         }
     }
 
     /// Nothing more is expected soon: forgets what is old, and gives back memory.
     pub(super) fn rest(&mut self, now: Instant, out: &mut Out<'_>) {
-        let known = self.known();
         if let Some(data) = &mut self.data {
-            data.rest(now, &known, out);
-        }
-    }
-
-    fn known(&self) -> Known {
-        Known {
-            acked: self.acked,
-            highest: self.highest,
-            far: self.far,
-            near: self.near,
-            may_report: self.syn.is_some_and(|syn| syn.sack),
+            data.rest(now, &self.known, out);
         }
     }
 
     /// A round trip between the point of capture and the receiver.
     pub(super) fn note_far(&mut self, span: Duration) {
-        self.far = Some(self.far.map_or(span, |least| least.min(span)));
+        self.known.far = Some(self.known.far.map_or(span, |least| least.min(span)));
         if let Some(data) = &mut self.data {
             data.far.at_most(span);
         }
@@ -268,12 +255,12 @@ impl Half {
 
     /// A round trip between the point of capture and the sender.
     pub(super) fn note_near(&mut self, span: Duration) {
-        self.near = Some(self.near.map_or(span, |least| least.min(span)));
+        self.known.near = Some(self.known.near.map_or(span, |least| least.min(span)));
     }
 
     /// The shortest round trips between the point of capture and the sender, and the receiver.
     pub(crate) fn least(&self) -> [Option<Duration>; 2] {
-        [self.near, self.data.as_ref().map_or(self.far, |data| data.far.least())]
+        [self.known.near, self.data.as_ref().map_or(self.known.far, |data| data.far.least())]
     }
 
     /// The shortest round trip between the two ends.
@@ -284,7 +271,7 @@ impl Half {
 
     /// Bytes that the other end has acknowledged.
     pub(crate) fn acknowledged(&self) -> u64 {
-        self.acked.min(self.highest).saturating_sub(self.first_offset)
+        self.known.acked.min(self.known.highest).saturating_sub(self.first_offset)
     }
 
     pub(super) fn memory(&self) -> usize {

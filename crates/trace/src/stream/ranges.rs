@@ -140,7 +140,7 @@ impl Range {
     }
 
     pub(super) fn is_delivered(&self) -> bool {
-        self.delivery != Delivery::Open
+        !matches!(self.delivery, Delivery::Open)
     }
 }
 
@@ -171,16 +171,17 @@ impl Ranges {
     /// the end: most of what is remembered is older than what is looked for.
     pub(super) fn locate(&self, offset: u64) -> usize {
         let ends_before = |index: usize| self.all[index].end <= offset;
-        let len = self.all.len();
-        if len == 0 || ends_before(len - 1) {
-            return len;
-        }
-        let edge = self.edge.min(len - 1);
-        if !ends_before(edge) && self.all[edge].start <= offset {
+        let Some(last) = self.all.len().checked_sub(1) else { return 0 };
+        let edge = self.edge.min(last);
+        if self.all[edge].start <= offset && !ends_before(edge) {
             return edge;
         }
+        let len = last + 1;
+        if ends_before(last) {
+            return len;
+        }
         let is_near_end = self.end() - offset < offset.saturating_sub(self.all[edge].end);
-        let start = if is_near_end { len - 1 } else { edge };
+        let start = if is_near_end { last } else { edge };
         let (mut low, mut high) = (start, start);
         let mut step = 1;
         if ends_before(start) {
@@ -232,8 +233,10 @@ impl Ranges {
         self.all.get_mut(index)
     }
 
-    pub(super) fn front(&self) -> Option<&Range> {
-        self.all.front()
+    /// True if data from `offset` on has not passed.
+    #[inline]
+    pub(super) fn is_at_end(&self, offset: u64) -> bool {
+        self.all.back().is_none_or(|range| range.end <= offset)
     }
 
     /// Adds a range before the one at `index`. It is made where it stays: copies of what has just been written are slow.
@@ -246,14 +249,16 @@ impl Ranges {
         }
     }
 
-    /// Forgets the first range.
-    pub(super) fn pop_front(&mut self) {
-        let Some(range) = self.all.pop_front() else { return };
+    /// Removes the first range if `is_old` says so.
+    #[inline]
+    pub(super) fn pop_front_if(&mut self, is_old: impl FnOnce(&Range) -> bool) -> Option<Range> {
+        let range = self.all.pop_front_if(|range| is_old(range))?;
         self.floor = self.floor.max(range.end);
         self.edge = self.edge.saturating_sub(1);
         if self.all.is_empty() && self.all.capacity() > 64 {
             self.all.shrink_to(16);
         }
+        Some(range)
     }
 
     /// Splits the range at `index` so that one begins at `offset`; returns that one's index.

@@ -82,15 +82,20 @@ impl Echoes {
     pub(super) fn since(&mut self, echo: u32, now: Instant) -> Option<Duration> {
         let newest = self.newest?;
         let age = |value: u32| newest.wrapping_sub(value);
-        if self.passed.front().is_none_or(|(value, _)| age(*value) < age(echo)) {
+        let (oldest, sent) = *self.passed.front()?;
+        if oldest == echo {
+            self.passed.pop_front();
+            return Some(now.since(sent));
+        }
+        if age(oldest) < age(echo) {
             return None; // as mostly, if the value has been echoed or the round trip is long
         }
         let place = self.passed.iter().position(|(value, _)| age(*value) <= age(echo))?;
-        if self.passed[place].0 != echo {
+        let (value, sent) = self.passed[place];
+        if value != echo {
             return None;
         }
-        let sent = self.passed[place].1;
-        (0..=place).for_each(|_| _ = self.passed.pop_front());
+        self.passed.drain(..=place);
         Some(now.since(sent))
     }
 }

@@ -1,0 +1,39 @@
+//! What nearly all packets are: Ethernet without tags, IPv4 without options or fragments, TCP with all of its header
+//! captured. Every field then has a fixed place, and two comparisons of lengths are enough for all of them.
+
+use super::ip::{self, IPV4_LEN};
+use super::link::{ETHERNET, ETHERTYPE_IPV4};
+use super::{Packet, tcp, u16_at};
+use crate::Frame;
+
+const LINK_LEN: usize = 14;
+/// Version 4, and a header of 20 bytes.
+const VERSION_AND_LEN: u8 = 0x45;
+
+/// Reads the packet in `frame`. False if it is not plain; `into` is as before then.
+#[inline]
+pub(super) fn read(frame: &Frame<'_>, into: &mut Packet) -> bool {
+    let Some((link, bytes)) = frame.bytes.split_first_chunk::<LINK_LEN>() else { return false };
+    let Some((ipv4, bytes)) = bytes.split_first_chunk::<IPV4_LEN>() else { return false };
+    let Some((header, bytes)) = bytes.split_first_chunk::<{ tcp::LEN }>() else { return false };
+    let is_plain = frame.link == ETHERNET
+        && u16_at(link, 12) == ETHERTYPE_IPV4
+        && ipv4[0] == VERSION_AND_LEN
+        && ipv4[9] == ip::TCP
+        && !ip::is_fragment(ipv4);
+    // Zero: the network card segments the packet, and fills the length in.
+    let total = match u16_at(ipv4, 2) {
+        0 => usize::MAX,
+        total => usize::from(total),
+    };
+    let len = total.min(frame.original_len.saturating_sub(LINK_LEN));
+    let header_len = tcp::header_len(header);
+    let Some(options) = header_len.checked_sub(tcp::LEN).and_then(|len| bytes.get(..len)) else { return false };
+    if !is_plain || len < IPV4_LEN + header_len {
+        return false;
+    }
+    ip::ipv4_fields(ipv4, into);
+    [into.source.port, into.destination.port] = [u16_at(header, 0), u16_at(header, 2)];
+    tcp::fields(header, options, len - IPV4_LEN - header_len, &mut into.segment);
+    true
+}
