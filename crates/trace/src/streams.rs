@@ -53,16 +53,15 @@ pub(crate) struct Streams {
     numbers: HashTable<u32>,
     hasher: RandomState,
     all: Vec<Slot>,
-    /// The connection that was found last, and its hash.
-    last: Option<(u64, u32)>,
+    /// Connections that were found lately, and their hashes, whose lowest bits are the place. Most packets belong to few
+    /// connections.
+    recent: Recent,
     /// Connections that are not packed, in no order.
     open: Vec<u32>,
     /// The place in `open` of the connection that was looked at last whether it is silent.
     visited: usize,
     /// Connections that were packed although they remember data, and when.
     paused: VecDeque<(Instant, u32)>,
-    /// Ranges that are remembered.
-    memory: usize,
     /// Packets of connections beyond the limit.
     pub(crate) left_out: u64,
     /// The budget was exceeded.
@@ -70,6 +69,24 @@ pub(crate) struct Streams {
     packets: u64,
     /// Reused to pack.
     bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Recent(Box<[(u64, u32); Recent::LEN]>);
+
+impl Recent {
+    const LEN: usize = 256;
+
+    #[inline]
+    fn at(&mut self, hash: u64) -> &mut (u64, u32) {
+        &mut self.0[hash as usize % Recent::LEN]
+    }
+}
+
+impl Default for Recent {
+    fn default() -> Recent {
+        Recent(Box::new([(0, u32::MAX); Recent::LEN]))
+    }
 }
 
 impl Streams {
@@ -80,13 +97,9 @@ impl Streams {
             self.left_out += 1;
             return;
         };
-        let most_ranges = if self.memory < BUDGET { MOST_RANGES } else { FEW_RANGES };
-        self.was_short |= self.memory >= BUDGET;
-        let stream = self.get_mut(number);
-        let before = stream.memory();
-        stream.on_packet(packet, frame, now, most_ranges, log);
-        let after = stream.memory();
-        self.memory = self.memory + after - before;
+        let most_ranges = if log.remembered < BUDGET { MOST_RANGES } else { FEW_RANGES };
+        self.was_short |= log.remembered >= BUDGET;
+        self.get_mut(number).on_packet(packet, frame, now, most_ranges, log);
         self.packets += 1;
         let are_many = self.open.len() > MANY && self.packets.is_multiple_of(BETWEEN_VISITS_OF_MANY);
         if are_many || self.packets.is_multiple_of(BETWEEN_VISITS) {
@@ -99,17 +112,13 @@ impl Streams {
     fn find(&mut self, key: &Key) -> Option<u32> {
         // One by one: a comparison of the whole array would wait for what has just been written.
         let differs = |known: &Key| known.iter().zip(key).fold(0, |bits, (a, b)| bits | (a ^ b)) != 0;
-        let is_same = |number: &u32| !differs(&self.all[*number as usize].key);
+        let is_same = |number: &u32| self.all.get(*number as usize).is_some_and(|slot| !differs(&slot.key));
         let hash = hash(&self.hasher, key);
-        if let Some((last, number)) = self.last
-            && last == hash
-            && is_same(&number)
-        {
-            return Some(number);
+        let recent = self.recent.at(hash);
+        if recent.0 != hash || !is_same(&recent.1) {
+            *recent = (hash, self.numbers.find(hash, is_same).copied()?);
         }
-        let number = self.numbers.find(hash, is_same).copied()?;
-        self.last = Some((hash, number));
-        Some(number)
+        Some(recent.1)
     }
 
     /// A connection, unpacked.
@@ -145,9 +154,7 @@ impl Streams {
         let Some(number) = self.open.get(self.visited).copied() else { return };
         let slot = &mut self.all[number as usize];
         let Kept::Open(stream) = &mut slot.kept else { return };
-        let before = stream.memory();
         stream.rest(now, log);
-        self.memory = self.memory + stream.memory() - before;
         let is_idle = stream.has_nothing_to_do(now) || self.open.len() > MANY && now.since(stream.last) > PAUSE;
         // What has just been found out is about to be counted.
         if is_idle && log.events.is_empty() {
@@ -179,12 +186,13 @@ impl Streams {
         }
         let number = self.all.len() as u32;
         let key = key(packet);
-        self.last = None;
         self.all.push(Slot { key, kept: Kept::Open(Box::new(Stream::new(number, packet, now))) });
         self.open.push(number);
         let hash_of = |number: &u32| hash(&self.hasher, &self.all[*number as usize].key);
         let is_same = |number: &u32| self.all[*number as usize].key == key;
-        match self.numbers.entry(hash(&self.hasher, &key), is_same, hash_of) {
+        let hash = hash(&self.hasher, &key);
+        *self.recent.at(hash) = (hash, number);
+        match self.numbers.entry(hash, is_same, hash_of) {
             Entry::Occupied(mut older) => *older.get_mut() = number,
             Entry::Vacant(place) => drop(place.insert(number)),
         }

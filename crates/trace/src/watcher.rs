@@ -26,13 +26,6 @@ const CLOSED: Duration = Duration::from_secs(30);
 /// The two ends, the smaller first.
 type Key = (Endpoint, Endpoint);
 
-#[derive(Debug)]
-struct Flow {
-    stream: Stream,
-    /// Ranges that it remembers.
-    memory: usize,
-}
-
 /// Counts since the beginning, of all flows, forgotten ones included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
@@ -64,9 +57,8 @@ pub struct Totals {
 #[derive(Debug, Default)]
 pub struct Watcher {
     at: Option<Place>,
-    flows: BTreeMap<Key, Flow>,
+    flows: BTreeMap<Key, Stream>,
     log: Log,
-    memory: usize,
     totals: Totals,
     last: Instant,
 }
@@ -90,19 +82,17 @@ impl Watcher {
         } else {
             (packet.destination, packet.source)
         };
-        if self.flows.get(&key).is_some_and(|flow| flow.stream.is_replaced_by(&packet)) {
+        if self.flows.get(&key).is_some_and(|flow| flow.is_replaced_by(&packet)) {
             self.end(key);
         }
         if !self.flows.contains_key(&key) {
             self.add(key, &packet, now);
         }
         let Some(flow) = self.flows.get_mut(&key) else { return };
-        let most_ranges = if self.memory < BUDGET { MOST_RANGES } else { FEW_RANGES };
-        let copies = flow.stream.copies();
-        flow.stream.on_packet(&packet, frame.number, now, most_ranges, &mut self.log);
-        self.totals.copies += flow.stream.copies() - copies;
-        let memory = flow.stream.memory();
-        self.memory = self.memory + memory - std::mem::replace(&mut flow.memory, memory);
+        let most_ranges = if self.log.remembered < BUDGET { MOST_RANGES } else { FEW_RANGES };
+        let copies = flow.copies();
+        flow.on_packet(&packet, frame.number, now, most_ranges, &mut self.log);
+        self.totals.copies += flow.copies() - copies;
         Self::count(self.at, flow, &mut self.log, &mut self.totals);
     }
 
@@ -112,12 +102,10 @@ impl Watcher {
         self.last = now;
         let mut over = Vec::new();
         for (key, flow) in &mut self.flows {
-            flow.stream.on_tick(now, &mut self.log);
-            let memory = flow.stream.memory();
-            self.memory = self.memory + memory - std::mem::replace(&mut flow.memory, memory);
+            flow.on_tick(now, &mut self.log);
             Self::count(self.at, flow, &mut self.log, &mut self.totals);
-            let most = if flow.stream.is_closing() { CLOSED } else { IDLE };
-            if now.since(flow.stream.last) > most {
+            let most = if flow.is_closing() { CLOSED } else { IDLE };
+            if now.since(flow.last) > most {
                 over.push(*key);
             }
         }
@@ -151,11 +139,11 @@ impl Watcher {
         let mut reports: Vec<DirectionReport> = Vec::new();
         for flow in self.flows.values() {
             for end in 0..2 {
-                let (place, confidence) = place(self.at, &flow.stream, end);
-                let Some(data) = &flow.stream.halves[end].data else { continue };
+                let (place, confidence) = place(self.at, flow, end);
+                let Some(data) = &flow.halves[end].data else { continue };
                 let counted = data.tallies.iter().zip(crate::SIDES).filter(|(_, side)| place.sees(*side));
                 if counted.flat_map(|(tally, _)| tally).map(|tally| tally.all()).sum::<u64>() > 0 {
-                    reports.extend(DirectionReport::of(&flow.stream, end, (place, confidence)));
+                    reports.extend(DirectionReport::of(flow, end, (place, confidence)));
                 }
             }
         }
@@ -166,8 +154,7 @@ impl Watcher {
 
     fn add(&mut self, key: Key, packet: &Packet, now: Instant) {
         if self.flows.len() >= MOST_FLOWS {
-            let mut by_age: Vec<(Instant, Key)> =
-                self.flows.iter().map(|(key, flow)| (flow.stream.last, *key)).collect();
+            let mut by_age: Vec<(Instant, Key)> = self.flows.iter().map(|(key, flow)| (flow.last, *key)).collect();
             by_age.sort_unstable();
             for (_, oldest) in by_age.into_iter().take(MOST_FLOWS / AT_ONCE) {
                 self.totals.forgotten += 1;
@@ -177,23 +164,22 @@ impl Watcher {
         let mut stream = Stream::new(self.totals.flows as u32, packet, now);
         stream.limit(ARRIVALS);
         self.totals.flows += 1;
-        self.flows.insert(key, Flow { stream, memory: 0 });
+        self.flows.insert(key, stream);
     }
 
     /// Ends a flow, and counts what could only be decided now.
     fn end(&mut self, key: Key) {
         let Some(mut flow) = self.flows.remove(&key) else { return };
-        flow.stream.finish(&mut self.log);
-        self.memory -= flow.memory;
+        flow.finish(&mut self.log);
         Self::count(self.at, &mut flow, &mut self.log, &mut self.totals);
     }
 
-    fn count(at: Option<Place>, flow: &mut Flow, log: &mut Log, totals: &mut Totals) {
+    fn count(at: Option<Place>, flow: &mut Stream, log: &mut Log, totals: &mut Totals) {
         for event in log.events.drain(..) {
             let end = usize::from(event.end);
-            let (place, _) = place(at, &flow.stream, end);
+            let (place, _) = place(at, flow, end);
             let is_spurious = matches!(event.verdict, Verdict::Spurious(_));
-            if let Some(data) = &mut flow.stream.halves[end].data {
+            if let Some(data) = &mut flow.halves[end].data {
                 data.tallies[event.side as usize].get_or_insert_default().add(&event);
                 if is_spurious && place.sees(event.side) {
                     data.rounds.on_spurious(event.frame);

@@ -32,6 +32,8 @@ pub(crate) struct Log {
     pub(crate) journeys: Option<Vec<Journey>>,
     /// The same.
     pub(crate) marks: Option<Vec<Mark>>,
+    /// Ranges that all directions together remember.
+    pub(crate) remembered: usize,
 }
 
 impl Log {
@@ -174,7 +176,7 @@ impl Half {
         if segment.len > 0 && !is_keep_alive {
             let new = || Box::new(Data::new(self.first_offset, known, arrival.now, self.most_arrivals));
             let data = self.data.get_or_insert_with(new);
-            data.on_data((start, end), arrival, known, out);
+            counted(data, out, |data, out| data.on_data((start, end), arrival, known, out));
             known.highest = known.highest.max(end);
         }
         self.offsets.highest = self.offsets.highest.max(end);
@@ -219,7 +221,8 @@ impl Half {
             mark_ack(arrival, ack, blocks, out);
         }
         if let Some(data) = &mut self.data {
-            data.on_ack((ack, ack.min(beyond)), blocks, arrival, &self.known, out);
+            let reach = (ack, ack.min(beyond));
+            counted(data, out, |data, out| data.on_ack(reach, blocks, arrival, &self.known, out));
         }
     }
 
@@ -234,14 +237,14 @@ impl Half {
     /// The capture ends: decides what can be decided.
     pub(super) fn finish(&mut self, out: &mut Out<'_>) {
         if let Some(data) = &mut self.data {
-            data.finish(&self.known, out);
+            counted(data, out, |data, out| data.finish(&self.known, out));
         }
     }
 
     /// Nothing more is expected soon: forgets what is old, and gives back memory.
     pub(super) fn rest(&mut self, now: Instant, out: &mut Out<'_>) {
         if let Some(data) = &mut self.data {
-            data.rest(now, &self.known, out);
+            counted(data, out, |data, out| data.rest(now, &self.known, out));
         }
     }
 
@@ -274,9 +277,18 @@ impl Half {
         self.known.acked.min(self.known.highest).saturating_sub(self.first_offset)
     }
 
+    /// Ranges that are remembered.
     pub(super) fn memory(&self) -> usize {
         self.data.as_ref().map_or(0, |data| data.ranges.len())
     }
+}
+
+/// Does something with the data, and counts the ranges that it adds and forgets.
+#[inline]
+fn counted(data: &mut Data, out: &mut Out<'_>, act: impl FnOnce(&mut Data, &mut Out<'_>)) {
+    let before = data.ranges.len();
+    act(data, out);
+    out.log.remembered = out.log.remembered + data.ranges.len() - before;
 }
 
 /// Reports an acknowledgment.
