@@ -34,6 +34,10 @@ impl Stack {
             self.on_stray(now, flow, arrived, None);
             return;
         };
+        if let Some(above) = self.end_for_syn(index, &flow, &arrived.segment) {
+            self.on_stray(now, flow, arrived, Some(above));
+            return;
+        }
         match self.table.slot(index) {
             Slot::Live(socket) => {
                 if arrived.hop_limit < socket.least_hop_limit {
@@ -52,7 +56,7 @@ impl Stack {
                 }
                 self.wake(index);
             }
-            Slot::TimeWait(_) => self.on_segment_in_time_wait(now, index, flow, arrived),
+            Slot::TimeWait(_) => self.on_segment_in_time_wait(now, index, &arrived.segment),
             Slot::Vacant => {}
         }
     }

@@ -151,7 +151,7 @@ impl Stack {
     }
 
     /// The connection has ended. Its application, if it has one, still reads what has arrived, and the reason.
-    fn on_closed(&mut self, index: u32) {
+    pub(crate) fn on_closed(&mut self, index: u32) {
         let id = self.table.id(index);
         let Some(socket) = self.table.live(index) else { return };
         let owner = socket.owner;

@@ -2,28 +2,43 @@
 //! 6191).
 
 use reknit_tcp::segment::{Flags, Options, Segment, Timestamps};
-use reknit_tcp::{Config, TimeWait};
+use reknit_tcp::{Config, SeqNum, TimeWait};
 use reknit_units::{Duration, Instant};
-use reknit_wire::Decoded;
 
 use crate::flow::Flow;
 use crate::stack::{Stack, Transmit};
 use crate::table::Slot;
 
 impl Stack {
-    pub(crate) fn on_segment_in_time_wait(&mut self, now: Instant, index: u32, flow: Flow, arrived: &Decoded<'_>) {
+    /// If the segment is the SYN of a new connection on the flow of one in TIME-WAIT (RFC 6191 §2), ends the old one, whose
+    /// application may still hold its socket. Returns the number after which the new one's sequence numbers begin.
+    pub(crate) fn end_for_syn(&mut self, index: u32, flow: &Flow, segment: &Segment) -> Option<SeqNum> {
+        if !segment.flags.has(Flags::SYN) || segment.flags.has(Flags::ACK) {
+            return None;
+        }
+        let old = match self.table.slot(index) {
+            Slot::TimeWait(waiting) => waiting.state,
+            Slot::Live(socket) => socket.stream.connection().time_wait()?,
+            Slot::Vacant => return None,
+        };
+        if !may_reuse(&old, segment) || self.listener_at(flow.local).is_none() {
+            return None;
+        }
+        self.counters.time_wait_reused += 1;
+        match self.table.live(index) {
+            Some(socket) => {
+                socket.stream.connection_mut().end_time_wait();
+                self.on_closed(index);
+            }
+            None => self.remove(index),
+        }
+        Some(old.snd_nxt)
+    }
+
+    pub(crate) fn on_segment_in_time_wait(&mut self, now: Instant, index: u32, segment: &Segment) {
         let Slot::TimeWait(waiting) = self.table.slot(index) else { return };
-        let (segment, above) = (&arrived.segment, waiting.state.snd_nxt);
         if segment.flags.has(Flags::RST) {
             return; // RFC 1337 §3
-        }
-        if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && may_reuse(&waiting.state, segment) {
-            if self.listener_at(flow.local).is_some() {
-                self.counters.time_wait_reused += 1;
-                self.remove(index);
-                self.on_stray(now, flow, arrived, Some(above));
-            }
-            return;
         }
         let is_last_fin = segment.flags.has(Flags::FIN) && segment.seq.plus(segment.seq_len()) == waiting.state.rcv_nxt;
         if is_last_fin {
@@ -33,7 +48,7 @@ impl Stack {
             return; // an acknowledgment; answering it could go on for ever
         }
         let answer = answer(now, &waiting.state);
-        let transmit = Transmit { endpoints: flow.endpoints(), hop_limit: waiting.hop_limit, segment: answer };
+        let transmit = Transmit { endpoints: waiting.flow.endpoints(), hop_limit: waiting.hop_limit, segment: answer };
         if is_last_fin || self.resets.allows(now) {
             self.answer(transmit);
         }

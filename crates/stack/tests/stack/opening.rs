@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use reknit_stack::{Error, Event, ListenOptions, Options, SocketOptions, Stack};
+use reknit_stack::{Error, Event, ListenOptions, Options, Shutdown, SocketId, SocketOptions, Stack};
 use reknit_tcp::segment::{Flags, Options as TcpOptions, Segment, Timestamps};
-use reknit_tcp::{CloseReason, SeqNum};
+use reknit_tcp::{CloseReason, SeqNum, State};
 use reknit_units::{Duration, Instant};
 use reknit_wire::{Decoded, Endpoints, encode};
 
@@ -152,14 +152,20 @@ fn a_refused_connection_says_so_and_an_unanswered_one_times_out() {
     assert_eq!(pair.client().failure(client), Some(Error::Ended(CloseReason::TimedOut)));
 }
 
-/// A closed connection whose client is in TIME-WAIT and listens again on the same address; the endpoints of a packet to
-/// it, and the peer's next sequence number.
+/// A closed connection whose client is in TIME-WAIT.
 fn in_time_wait(options: &SocketOptions) -> (Pair, Endpoints, SeqNum) {
     let mut pair = Pair::new(CALM, 1);
     let (client, server) = pair.connected(options);
-    let (local, remote) = pair.client().addresses(client).unwrap();
     let now = pair.now;
     pair.client().close(now, client);
+    let (endpoints, next) = wait(&mut pair, server, options);
+    (pair, endpoints, next)
+}
+
+/// The server closes too, and the client, which has ended its half, listens again on the same address. Returns the endpoints
+/// of a packet to it, and the peer's next sequence number.
+fn wait(pair: &mut Pair, server: SocketId, options: &SocketOptions) -> (Endpoints, SeqNum) {
+    let (remote, local) = pair.server().addresses(server).unwrap();
     pair.run_for(SOON);
     let last = std::rc::Rc::new(std::cell::Cell::new(SeqNum(0)));
     let seen = last.clone();
@@ -175,7 +181,8 @@ fn in_time_wait(options: &SocketOptions) -> (Pair, Endpoints, SeqNum) {
     assert_eq!(pair.client().sockets(), 1);
     let listen = ListenOptions { socket: options.clone(), ..ListenOptions::default() };
     pair.client().listen(local, &listen).unwrap();
-    (pair, Endpoints { source: remote, destination: local }, last.get().plus(1))
+    pair.filter = Box::new(|_, _| crate::pair::Verdict::Pass);
+    (Endpoints { source: remote, destination: local }, last.get().plus(1))
 }
 
 /// True if a SYN with this number and timestamp is accepted in TIME-WAIT; otherwise nothing but an ACK is sent.
@@ -210,6 +217,26 @@ fn time_wait_is_reused_for_a_newer_syn_only() {
         let val = clock.wrapping_add_signed(later_ms);
         assert_eq!(reuses(&mut pair, endpoints, next.plus(ahead), Some(val)), reused, "{later_ms}");
     }
+}
+
+#[test]
+fn time_wait_is_reused_while_the_application_holds_the_socket() {
+    let options = SocketOptions::default();
+    let mut pair = Pair::new(CALM, 1);
+    let (client, server) = pair.connected(&options);
+    let now = pair.now;
+    pair.client().shutdown(now, client, Shutdown::Write).unwrap();
+    pair.server().write(server, b"last words").unwrap();
+    let (endpoints, next) = wait(&mut pair, server, &options);
+    assert_eq!(pair.client().state(client), Some(State::TimeWait));
+    assert!(!reuses(&mut pair, endpoints, next.plus(u32::MAX), None));
+    assert!(reuses(&mut pair, endpoints, next.plus(1), None));
+    // The application still reads what had arrived, and hears of the end.
+    let (now, mut data) = (pair.now, [0; 20]);
+    assert_eq!(pair.client().read(now, client, &mut data), Ok(10));
+    assert_eq!(pair.client().read(now, client, &mut data), Ok(0));
+    assert_eq!((pair.client().state(client), pair.client().failure(client)), (Some(State::Closed), None));
+    assert_eq!(pair.client().sockets(), 2);
 }
 
 #[test]
