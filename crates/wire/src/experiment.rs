@@ -8,6 +8,7 @@ use etherparse::{NetSlice, PacketHeaders, SlicedPacket, TransportSlice};
 use reknit_tcp::SeqNum;
 use reknit_tcp::experiment::{AckOrdinal, Dropped, EXPERIMENT_ID, Experiment, Features, HEADER_LEN, KIND};
 
+use crate::kind;
 use crate::packet::{Decoded, RawOptions};
 
 /// The types of the fields, documented in `reknit_tcp::experiment`.
@@ -21,9 +22,6 @@ mod field {
     pub(super) const DUP_THRESH: u8 = 6;
 }
 
-/// No operation (RFC 9293 §3.2).
-const NOP: u8 = 1;
-
 /// Appends the option to `raw`, preceded by NOPs so that it ends at a word boundary. Appends nothing if it is empty.
 pub(crate) fn append(experiment: &Experiment, raw: &mut Vec<u8>) {
     if experiment.is_empty() {
@@ -34,7 +32,7 @@ pub(crate) fn append(experiment: &Experiment, raw: &mut Vec<u8>) {
     option.extend(EXPERIMENT_ID.to_be_bytes());
     append_fields(experiment, &mut option);
     option[1] = option.len() as u8;
-    raw.resize(end - option.len(), NOP);
+    raw.resize(end - option.len(), kind::NOP);
     raw.extend(option);
 }
 

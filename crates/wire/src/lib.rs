@@ -4,17 +4,18 @@
 //! packet, with all checksums. [`Icmp`] reads the ICMP messages that concern TCP. [`Capture`] writes packets to a pcapng file.
 
 mod capture;
+mod checksum;
+mod encode;
 mod experiment;
 mod icmp;
+mod kind;
 mod packet;
 
 pub use capture::{Capture, Interface};
+pub use encode::{HOP_LIMIT, encode, encode_headers, encode_headers_for_offload, encode_with};
 pub use experiment::set_dropped;
 pub use icmp::{Icmp, IcmpKind};
-pub use packet::{
-    DecodeError, Decoded, HOP_LIMIT, encode, encode_headers, encode_headers_for_offload, encode_with, endpoints,
-    set_congested,
-};
+pub use packet::{DecodeError, Decoded, endpoints, set_congested};
 
 use std::net::SocketAddr;
 
