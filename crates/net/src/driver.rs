@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::device::Device;
 use crate::frame::Frames;
 use crate::network::Shared;
-use crate::receive::Receiver;
+use crate::receive::receive;
 
 /// The most packets that are written in one batch.
 const BATCH: usize = 32;
@@ -55,7 +55,6 @@ impl Drop for End {
 
 async fn drive(shared: &Shared, device: &Device) -> std::io::Result<()> {
     let mut arrived = Batch::new(device);
-    let mut receiver = Receiver::default();
     let mut frames = Frames::default();
     let mut batches = 0;
     let mut ends = None;
@@ -64,7 +63,7 @@ async fn drive(shared: &Shared, device: &Device) -> std::io::Result<()> {
         let (more, wake_at) = {
             let mut state = shared.lock();
             let now = shared.now();
-            receiver.receive(&mut state.stack, now, device.offload, arrived.packets());
+            receive(&mut state.stack, now, device.offload, arrived.packets());
             state.stack.on_timer(now);
             let more = frames.fill(&mut state.stack, now, device.offload, BATCH);
             state.dispatch();

@@ -104,7 +104,7 @@ impl Frames {
             let bytes = &mut self.slots[at].bytes;
             let len = bytes.len();
             match stack.poll(now, bytes) {
-                Some(next) if open.join(&next) => self.open = Some(open),
+                Some(next) if open.join(&next.endpoints, next.hop_limit, &next.segment) => self.open = Some(open),
                 next => {
                     // The next segment begins another frame.
                     let (these, later) = self.slots.split_at_mut(at + 1);

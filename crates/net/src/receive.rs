@@ -8,67 +8,42 @@ use reknit_wire::{Decoded, Icmp};
 use crate::frame::{DATA_IS_VALID, NEEDS_CHECKSUM, VIRTIO};
 use crate::run::Run;
 
-/// Passes packets from the device to the stack.
-#[derive(Debug, Default)]
-pub(crate) struct Receiver {
-    /// The payloads of segments that are joined.
-    payload: Vec<u8>,
-}
+/// A segment, or another packet.
+type Arrived<'a> = Result<Decoded<'a>, &'a [u8]>;
 
-impl Receiver {
-    /// Segments that follow each other are passed as one, as the kernel does (GRO): each costs less, and there is one ACK
-    /// for all of them.
-    pub(crate) fn receive<'a>(
-        &mut self,
-        stack: &mut Stack,
-        now: Instant,
-        offload: bool,
-        frames: impl Iterator<Item = &'a [u8]>,
-    ) {
-        let arrived: Vec<Result<Decoded<'_>, &[u8]>> = frames.filter_map(|frame| read(offload, frame)).collect();
-        stack.read_ahead(arrived.iter().flatten());
-        let mut rest = arrived.as_slice();
-        while let [packet, later @ ..] = rest {
-            rest = later;
-            match packet {
-                Ok(first) => rest = &later[self.receive_run(stack, now, first, later)..],
-                Err(packet) => {
-                    if let Some(icmp) = Icmp::read(packet) {
-                        stack.on_icmp(now, &icmp);
-                    }
+/// Passes packets from the device to the stack. Segments that follow each other are passed as one, as the kernel does
+/// (GRO): each costs less, and there is one ACK for all of them.
+pub(crate) fn receive<'a>(stack: &mut Stack, now: Instant, offload: bool, frames: impl Iterator<Item = &'a [u8]>) {
+    let arrived: Vec<Arrived<'_>> = frames.filter_map(|frame| read(offload, frame)).collect();
+    stack.read_ahead(arrived.iter().flatten());
+    let mut rest = arrived.as_slice();
+    while let [packet, later @ ..] = rest {
+        rest = later;
+        match packet {
+            Ok(first) => rest = &later[receive_run(stack, now, first, later)..],
+            Err(packet) => {
+                if let Some(icmp) = Icmp::read(packet) {
+                    stack.on_icmp(now, &icmp);
                 }
             }
         }
     }
-
-    /// Passes `first` to the stack, together with those of `later` that follow it; returns how many these are.
-    fn receive_run(
-        &mut self,
-        stack: &mut Stack,
-        now: Instant,
-        first: &Decoded<'_>,
-        later: &[Result<Decoded<'_>, &[u8]>],
-    ) -> usize {
-        let mut run = Run::new(header(first));
-        let following = later.iter().map_while(|packet| packet.as_ref().ok());
-        let count = following.take_while(|next| run.join(&header(next))).count();
-        if count == 0 {
-            stack.on_segment(now, first);
-            return 0;
-        }
-        self.payload.clear();
-        self.payload.extend_from_slice(first.payload);
-        for next in later[..count].iter().flatten() {
-            self.payload.extend_from_slice(next.payload);
-        }
-        let segment = Segment { len: run.len as u16, ..run.first.segment };
-        stack.on_segment(now, &Decoded { segment, payload: &self.payload, ..*first });
-        count
-    }
 }
 
-fn header(arrived: &Decoded<'_>) -> Transmit {
-    Transmit { endpoints: arrived.endpoints, hop_limit: arrived.hop_limit, segment: arrived.segment }
+/// Passes `first` to the stack, together with those of `later` that follow it; returns how many these are.
+fn receive_run(stack: &mut Stack, now: Instant, first: &Decoded<'_>, later: &[Arrived<'_>]) -> usize {
+    let Decoded { endpoints, hop_limit, segment, payload } = *first;
+    let mut run = Run::new(Transmit { endpoints, hop_limit, segment });
+    let following = later.iter().map_while(|packet| packet.as_ref().ok());
+    let count = following.take_while(|next| run.join(&next.endpoints, next.hop_limit, &next.segment)).count();
+    if count == 0 {
+        stack.on_segment(now, first);
+    } else {
+        let segment = Segment { len: run.len as u16, ..run.first.segment };
+        let payloads = later[..count].iter().flatten().map(|next| next.payload);
+        stack.on_joined(now, &Decoded { segment, ..*first }, std::iter::once(payload).chain(payloads));
+    }
+    count
 }
 
 /// The segment in a frame, or the packet if it has none.
@@ -87,6 +62,7 @@ mod tests {
     use std::net::IpAddr;
 
     use reknit_stack::{ListenOptions, Options, SocketId, SocketOptions};
+    use reknit_tcp::segment::Flags;
 
     use super::*;
 
@@ -111,7 +87,7 @@ mod tests {
     }
 
     fn receive(stack: &mut Stack, packets: &[Vec<u8>]) {
-        Receiver::default().receive(stack, NOW, false, packets.iter().map(Vec::as_slice));
+        super::receive(stack, NOW, false, packets.iter().map(Vec::as_slice));
     }
 
     impl Pair {
@@ -169,6 +145,16 @@ mod tests {
         assert_eq!(last.segment.options.sack.as_slice().len(), 1);
         receive(&mut pair.server, &[late]);
         assert_eq!(pair.read(), data[3 * 1448..]);
+    }
+
+    #[test]
+    fn segments_that_follow_each_other_but_belong_to_nothing_are_refused() {
+        let (_, window) = Pair::new(5000).window();
+        let mut other = Pair::new(5001);
+        receive(&mut other.server, &window);
+        let answers = packets(&mut other.server);
+        let rst = Decoded::read(&answers[0]).unwrap().segment;
+        assert!(answers.len() == 1 && rst.flags.has(Flags::RST));
     }
 
     #[test]

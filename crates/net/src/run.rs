@@ -1,7 +1,9 @@
 //! Segments that follow each other and travel as one.
 
 use reknit_stack::Transmit;
+use reknit_tcp::Segment;
 use reknit_tcp::segment::Flags;
+use reknit_wire::Endpoints;
 
 /// The longest payload of a packet: its length field has 16 bits.
 const LONGEST: usize = 65_535 - 40 - 60;
@@ -27,21 +29,19 @@ impl Run {
     }
 
     /// Adds `next` if its header follows from the first one. False if it does not.
-    pub(crate) fn join(&mut self, next: &Transmit) -> bool {
-        let takes = self.takes(next);
+    pub(crate) fn join(&mut self, endpoints: &Endpoints, hop_limit: u8, next: &Segment) -> bool {
+        let takes = *endpoints == self.first.endpoints && hop_limit == self.first.hop_limit && self.takes(next);
         if takes {
-            self.len += usize::from(next.segment.len);
-            self.is_full = next.segment.len == self.first.segment.len && !next.segment.flags.has(Flags::FIN);
-            self.first.segment.flags |= next.segment.flags;
+            self.len += usize::from(next.len);
+            self.is_full = next.len == self.first.segment.len && !next.flags.has(Flags::FIN);
+            self.first.segment.flags |= next.flags;
         }
         takes
     }
 
-    fn takes(&self, next: &Transmit) -> bool {
-        let (a, b) = (&self.first.segment, &next.segment);
+    fn takes(&self, next: &Segment) -> bool {
+        let (a, b) = (&self.first.segment, next);
         self.is_full
-            && self.first.endpoints == next.endpoints
-            && self.first.hop_limit == next.hop_limit
             && b.len > 0
             && b.len <= a.len
             && b.seq == a.seq.plus(self.len as u32)

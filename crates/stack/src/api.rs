@@ -136,11 +136,12 @@ impl Stack {
         if into.is_empty() || socket.read_shut {
             return Ok(0);
         }
+        socket.stream.lend(&mut self.buffers);
         let n = socket.stream.read(now, into);
+        socket.stream.give_back(&mut self.buffers);
         if n == 0 {
             return socket.nothing_to_read();
         }
-        socket.stream.give_back(&mut self.buffers);
         let connection = socket.stream.connection_mut();
         let (rtt, most) =
             (connection.round_trip().unwrap_or(Duration::ZERO), connection.config().receive_buffer_size());

@@ -23,6 +23,24 @@ impl Stack {
         }
     }
 
+    /// Processes several segments that follow each other as one. `joined` has the header that they would have as one, and
+    /// `payloads` are theirs.
+    pub fn on_joined<'a>(
+        &mut self,
+        now: Instant,
+        joined: &Decoded<'_>,
+        payloads: impl Iterator<Item = &'a [u8]> + Clone,
+    ) {
+        let index = self.table.find(&Flow::of_arrival(joined.endpoints));
+        if let Some(index) = index.filter(|index| self.table.live(*index).is_some()) {
+            self.counters.segments_in += 1;
+            self.deliver(now, index, joined, payloads);
+        } else {
+            let payload: Vec<u8> = payloads.flatten().copied().collect();
+            self.on_segment(now, &Decoded { payload: &payload, ..*joined });
+        }
+    }
+
     /// Processes a segment. Several that a device has joined count as one.
     pub fn on_segment(&mut self, now: Instant, arrived: &Decoded<'_>) {
         let flow = Flow::of_arrival(arrived.endpoints);
@@ -39,26 +57,37 @@ impl Stack {
             return;
         }
         match self.table.slot(index) {
-            Slot::Live(socket) => {
-                if arrived.hop_limit < socket.least_hop_limit {
-                    return;
-                }
-                let received = socket.stream.connection().received();
-                socket.stream.lend(&mut self.buffers);
-                socket.stream.on_segment(now, &arrived.segment, arrived.payload);
-                let is_new = socket.stream.connection().received() > received;
-                if is_new && matches!(socket.owner, Owner::Nobody { .. }) {
-                    // Nobody will ever read it (RFC 9293 §3.6.1, RFC 2525 §2.17).
-                    socket.stream.abort(now);
-                }
-                if socket.size_search.is_some() {
-                    self.search_size(now, index);
-                }
-                self.wake(index);
-            }
+            Slot::Live(_) => self.deliver(now, index, arrived, std::iter::once(arrived.payload)),
             Slot::TimeWait(_) => self.on_segment_in_time_wait(now, index, &arrived.segment),
             Slot::Vacant => {}
         }
+    }
+
+    /// The segment belongs to this socket.
+    fn deliver<'a>(
+        &mut self,
+        now: Instant,
+        index: u32,
+        arrived: &Decoded<'_>,
+        payloads: impl Iterator<Item = &'a [u8]> + Clone,
+    ) {
+        let Some(socket) = self.table.live(index) else { return };
+        if arrived.hop_limit < socket.least_hop_limit {
+            return;
+        }
+        let received = socket.stream.connection().received();
+        socket.stream.lend(&mut self.buffers);
+        socket.stream.on_joined(now, &arrived.segment, payloads);
+        socket.stream.give_back_pages(&mut self.buffers);
+        let is_new = socket.stream.connection().received() > received;
+        if is_new && matches!(socket.owner, Owner::Nobody { .. }) {
+            // Nobody will ever read it (RFC 9293 §3.6.1, RFC 2525 §2.17).
+            socket.stream.abort(now);
+        }
+        if socket.size_search.is_some() {
+            self.search_size(now, index);
+        }
+        self.wake(index);
     }
 
     /// The segment belongs to no connection: it opens one, whose sequence numbers begin after `above`, or is refused.

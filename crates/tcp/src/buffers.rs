@@ -22,6 +22,8 @@ pub struct Buffers {
     pub(crate) outgoing: Pool<Vec<Outgoing>>,
     pub(crate) bytes: Pool<VecDeque<u8>>,
     pub(crate) pages: Pool<VecDeque<Option<Page>>>,
+    /// Empty pages: all of them are lent together.
+    pub(crate) empty_pages: Vec<Page>,
 }
 
 /// Buffers of one kind.

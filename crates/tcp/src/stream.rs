@@ -9,6 +9,7 @@ use reknit_units::{Bytes, Instant};
 use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::connection::{Connection, Identity, Output};
+use crate::receiver::Delivery;
 use crate::seams::Plugins;
 use crate::segment::Segment;
 
@@ -95,11 +96,26 @@ impl Stream {
         self.connection.lend(buffers);
         buffers.bytes.lend(&mut self.send.bytes);
         buffers.pages.lend(&mut self.receive.pages);
+        if self.receive.spare.capacity() == 0 {
+            self.receive.spare = std::mem::take(&mut buffers.empty_pages);
+        }
+    }
+
+    /// Gives back the pages that are empty, for the next stream that gets a segment.
+    pub fn give_back_pages(&mut self, buffers: &mut Buffers) {
+        let mut pages = std::mem::take(&mut self.receive.spare);
+        if buffers.empty_pages.is_empty() {
+            buffers.empty_pages = pages;
+        } else {
+            pages.truncate(SPARE_PAGES.saturating_sub(buffers.empty_pages.len()));
+            buffers.empty_pages.append(&mut pages);
+        }
     }
 
     /// Gives back the buffers that are empty.
     pub fn give_back(&mut self, buffers: &mut Buffers) {
         self.connection.give_back(buffers);
+        self.give_back_pages(buffers);
         if self.send.bytes.is_empty() {
             buffers.bytes.take_back(&mut self.send.bytes);
         }
@@ -193,11 +209,16 @@ impl Stream {
     /// Processes a segment with its payload. Bytes beyond `segment.len` are ignored; a payload that is shorter is
     /// refused.
     pub fn on_segment(&mut self, now: Instant, segment: &Segment, payload: &[u8]) {
-        if payload.len() < usize::from(segment.len) {
+        self.on_joined(now, segment, std::iter::once(payload));
+    }
+
+    /// As [`Stream::on_segment`], for several segments that have been joined to one, with their payloads in order.
+    pub fn on_joined<'a>(&mut self, now: Instant, segment: &Segment, payloads: impl Iterator<Item = &'a [u8]> + Clone) {
+        if payloads.clone().map(<[u8]>::len).sum::<usize>() < usize::from(segment.len) {
             return;
         }
         if let Some(delivery) = self.connection.on_segment(now, segment) {
-            self.receive.put(delivery.position, &payload[delivery.skip..delivery.skip + delivery.len]);
+            self.receive.put_parts(delivery, payloads);
         }
         self.release_acknowledged();
     }
@@ -252,8 +273,8 @@ impl SendBuffer {
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
-/// The most empty pages that are kept for later use.
-const SPARE_PAGES: usize = 16;
+/// The most empty pages that are kept for later use: as many as a driver fills with one batch, 2 MiB.
+const SPARE_PAGES: usize = 512;
 
 pub(crate) type Page = Box<[u8; PAGE]>;
 
@@ -271,6 +292,19 @@ struct ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
+    /// Keeps the part of all `payloads` together that is accepted.
+    fn put_parts<'a>(&mut self, delivery: Delivery, payloads: impl Iterator<Item = &'a [u8]>) {
+        let Delivery { mut position, mut skip, mut len } = delivery;
+        for payload in payloads {
+            let skipped = skip.min(payload.len());
+            let taken = len.min(payload.len() - skipped);
+            self.put(position, &payload[skipped..skipped + taken]);
+            position += taken as u64;
+            skip -= skipped;
+            len -= taken;
+        }
+    }
+
     fn put(&mut self, mut position: u64, mut bytes: &[u8]) {
         let front = self.first / PAGE as u64;
         while !bytes.is_empty() {
@@ -352,10 +386,23 @@ mod tests {
             buffer.take(&mut into);
             assert!(buffer.allocated() <= 4 * PAGE, "{}", buffer.allocated());
         }
-        buffer.put(1_000_000, &bytes(1_000_000..2_000_000));
-        let mut all = vec![0; 1_000_000];
+        buffer.put(1_000_000, &bytes(1_000_000..4_000_000));
+        let mut all = vec![0; 3_000_000];
         buffer.take(&mut all);
         assert!(buffer.allocated() <= (SPARE_PAGES + 1) * PAGE, "{}", buffer.allocated());
+    }
+
+    #[test]
+    fn of_joined_payloads_the_accepted_part_is_kept() {
+        let all = bytes(0..100);
+        for (skip, len) in [(0, 100), (5, 90), (35, 60), (40, 1), (99, 1), (100, 0)] {
+            let mut buffer = ReceiveBuffer { first: skip as u64, ..ReceiveBuffer::default() };
+            let parts = [&all[..30], &all[30..40], &[], &all[40..]];
+            buffer.put_parts(Delivery { position: skip as u64, skip, len }, parts.into_iter());
+            let mut read = vec![0; len];
+            buffer.take(&mut read);
+            assert_eq!(read, all[skip..skip + len], "{skip}, {len}");
+        }
     }
 
     #[test]
