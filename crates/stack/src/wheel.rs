@@ -5,6 +5,8 @@
 //! one tick late. Most deadlines move on with every segment: such a timer stays in its slot, and when that is reached, it
 //! goes to the slot of its last deadline without a look at its socket.
 
+use std::hint::black_box;
+
 use reknit_units::Instant;
 
 /// A tick is 2^17 ns, about 131 µs.
@@ -136,6 +138,9 @@ impl Wheel {
             self.occupied[level] &= !(1 << slot);
             let place = level * SLOTS + slot;
             let mut list = std::mem::take(&mut self.slots[place]);
+            for index in &list {
+                black_box(self.nodes[*index as usize].due); // waits for many nodes at once
+            }
             for index in list.drain(..) {
                 let node = &mut self.nodes[index as usize];
                 node.place = NOWHERE;

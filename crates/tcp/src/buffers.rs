@@ -69,9 +69,10 @@ impl<T: Storage> Pool<T> {
         if size == 0 || size > LARGEST {
             return;
         }
-        let buffer = std::mem::take(from);
         if self.0.len() < MOST {
-            self.0.push(buffer);
+            self.0.push(std::mem::take(from));
+        } else {
+            *from = T::default();
         }
     }
 }

@@ -262,7 +262,8 @@ impl Sender {
         self.stats.acks += 1;
         self.stats.dup_acks += u64::from(ack.duplicate);
         self.stats.stale_acks += u64::from(ack.stale);
-        for segment in ack.dsack.iter().flat_map(|dsack| dsack.segments) {
+        let Some(dsack) = ack.dsack else { return };
+        for segment in dsack.segments {
             // A segment that was sent twice can cause one duplicate; any further duplicates were made by the network.
             if segment.reports < segment.transmissions {
                 self.stats.spurious_retransmissions += 1;
