@@ -77,8 +77,8 @@ impl Stream {
     /// Reads the memory that almost every call needs, so that it is in the cache then. For owners of many connections, which
     /// know which ones they will call next.
     pub fn read_ahead(&self) {
-        black_box((self.send.limit, self.receive.pages.len()));
         self.connection.read_ahead();
+        black_box(&(self.send.limit, self.receive.pages.len(), self.receive.first));
     }
 
     /// The same for the algorithms, after [`Stream::read_ahead`].

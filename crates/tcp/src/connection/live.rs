@@ -209,14 +209,21 @@ impl Connection {
 
     /// Reads the memory that almost every call needs.
     pub(crate) fn read_ahead(&self) {
-        black_box((self.state, self.ts_recent, self.out.len(), self.receiver_rtt));
         self.sender.read_ahead();
         self.receiver.read_ahead();
+        black_box(&(
+            self.receiver_rtt,
+            self.out.len(),
+            self.handshake.timestamps,
+            self.last_ack_sent,
+            self.keep_alive.heard,
+            self.state,
+        ));
     }
 
     pub(crate) fn read_algorithms_ahead(&self) {
         self.sender.read_algorithms_ahead();
-        black_box(self.receiver.plugins.ack_policy.deadline());
+        self.receiver.read_algorithms_ahead();
     }
 
     pub(crate) fn lend(&mut self, buffers: &mut Buffers) {

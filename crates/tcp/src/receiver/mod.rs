@@ -425,9 +425,17 @@ impl Receiver {
         (window >> self.shift).min(u64::from(u16::MAX)) as u16
     }
 
-    /// Reads a field of each cache line, and the state of the algorithm.
+    /// Reads a field of each cache line.
     pub(crate) fn read_ahead(&self) {
-        black_box((self.fin, self.sack_permitted, self.read, self.stats));
+        black_box(&(self.fin, self.rcv_nxt(), self.read, self.stats.segments, self.sack_permitted));
+    }
+
+    /// Reads the state of the algorithms.
+    pub(crate) fn read_algorithms_ahead(&self) {
+        self.plugins.ack_policy.read_ahead();
+        for buffer in &self.plugins.receive_buffers {
+            buffer.read_ahead();
+        }
     }
 
     pub(crate) fn holds_memory(&self) -> bool {

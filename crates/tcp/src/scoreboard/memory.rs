@@ -11,7 +11,12 @@ use crate::buffers::Pool;
 impl Scoreboard {
     /// Reads a field of each cache line.
     pub(crate) fn read_ahead(&self) {
-        black_box((self.records.len(), self.to_retransmit.len(), self.sent, self.visited.get()));
+        black_box(&(self.highest_sacked, self.records.len(), self.front, self.sent, self.lost_so_far));
+    }
+
+    /// Reads the record that the next acknowledgment most likely covers.
+    pub(crate) fn read_first_ahead(&self) {
+        black_box(&self.records.front().map(|record| (record.start, record.delivered)));
     }
 
     pub(crate) fn lend(&mut self, records: &mut Pool<VecDeque<Record>>) {

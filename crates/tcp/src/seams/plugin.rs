@@ -18,6 +18,11 @@ pub trait Plugin: Debug + Send {
         0
     }
 
+    /// Reads a field of each cache line that almost every segment needs, so that they are in the cache then. For owners of
+    /// many connections, whose plug-ins are in no cache ([`crate::Stream::read_algorithms_ahead`]). Called only for the
+    /// seams that almost every segment asks.
+    fn read_ahead(&self) {}
+
     /// Calls `show` for each of its variables that users may want to see, with a name such as `fa_ratio`. A name with a
     /// unit ends in it (`window_ms`). Results have the number under the name of its seam: `dup_thresh.fa_ratio`.
     fn show(&self, _show: &mut dyn FnMut(&'static str, f64)) {}

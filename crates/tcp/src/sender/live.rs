@@ -60,19 +60,33 @@ impl Sender {
         self.holds_new_data = false;
     }
 
-    /// Reads a field of each cache line that almost every segment needs, and the state of the algorithms.
+    /// Reads a field of each cache line that almost every segment needs.
     pub(crate) fn read_ahead(&self) {
         let SendState { srtt, snd_una, ssthresh, rto, .. } = &self.state;
-        black_box((*srtt, *snd_una, *ssthresh, *rto));
-        black_box((self.min_rtt, self.newly.len(), self.outbox.len(), self.last_blocks.len()));
-        black_box((self.stats.sent, self.stats.acks, self.stats.cuts, self.stats.reordering.len()));
-        black_box((self.pacing, self.queued, self.round_end, self.batch_left, self.last_progress, self.closing));
+        black_box(&(*srtt, *snd_una, *ssthresh, *rto));
         self.board.read_ahead();
+        black_box(&(self.postponed.is_some(), self.min_rtt, self.ledger.is_empty()));
+        black_box(&(self.newly.len(), self.outbox.len()));
+        black_box(&(self.stats.reordering.len(), self.stats.sent.new, self.stats.undos, self.stats.acks));
+        black_box(&(self.persist.expires, self.last_expiry.is_some(), self.queued, self.round_end));
+        black_box(&(self.has_ack_left(), self.last_progress, self.wl, self.closing));
     }
 
-    /// Reads the state of the algorithms that are asked most often.
+    /// Reads what these lead to: the first record, and the state of the algorithms that almost every segment asks.
     pub(crate) fn read_algorithms_ahead(&self) {
-        black_box((self.plugins.loss_detector.deadline(), self.plugins.rto_estimator.rto()));
+        self.board.read_first_ahead();
+        let plugins = &self.plugins;
+        plugins.loss_detector.read_ahead();
+        plugins.rto_estimator.read_ahead();
+        plugins.undo_limit.read_ahead();
+        plugins.congestion_control.read_ahead();
+        plugins.dup_thresh.read_ahead();
+        for detector in &plugins.spurious_detectors {
+            detector.read_ahead();
+        }
+        for buffer in &plugins.send_buffers {
+            buffer.read_ahead();
+        }
     }
 
     pub(crate) fn lend(&mut self, buffers: &mut Buffers) {

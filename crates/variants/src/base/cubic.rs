@@ -1,6 +1,8 @@
 //! CUBIC (Xu, Ha, Rhee, Goel, Eggert; RFC 9438, 2023). The window is a cubic function of the time since the last
 //! reduction. HyStart++ (RFC 9406) ends the first slow start in time (§4.10).
 
+use std::hint::black_box;
+
 use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger, Window};
 use reknit_tcp::seams::{CongestionControl, Plugin, Reduction};
 use reknit_units::{Bytes, Duration, Instant};
@@ -236,6 +238,10 @@ impl Cubic {
 }
 
 impl Plugin for Cubic {
+    fn read_ahead(&self) {
+        black_box(self.unused_since);
+    }
+
     fn heap_size(&self) -> usize {
         let first = self.first.as_deref().or(self.saved_first.as_deref());
         self.saved.as_deref().map_or(0, size_of_val) + first.map_or(0, size_of_val)

@@ -4,6 +4,8 @@
 //! "Every second" is counted in bytes: an ACK is due when more than one full segment is unacknowledged (RFC 9293
 //! §3.8.6.3). This also works for a peer whose later segments are smaller than its first.
 
+use std::hint::black_box;
+
 use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Plugin, RxFacts};
 use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
@@ -33,7 +35,11 @@ struct DelayedAck {
     unacknowledged: Bytes,
 }
 
-impl Plugin for DelayedAck {}
+impl Plugin for DelayedAck {
+    fn read_ahead(&self) {
+        black_box(self.unacknowledged);
+    }
+}
 
 impl AckPolicy for DelayedAck {
     fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction {

@@ -1,5 +1,7 @@
 //! A dupthresh that never changes (RFC 5681 §3.2, RFC 6675 §2).
 
+use std::hint::black_box;
+
 use reknit_tcp::facts::Context;
 use reknit_tcp::seams::{DupThresh, Plugin};
 use reknit_units::Segments;
@@ -39,7 +41,11 @@ struct Fixed {
     dup_thresh: Segments,
 }
 
-impl Plugin for Fixed {}
+impl Plugin for Fixed {
+    fn read_ahead(&self) {
+        black_box(self.dup_thresh);
+    }
+}
 
 impl DupThresh for Fixed {
     fn dup_thresh(&self, _cx: &Context<'_>) -> Segments {

@@ -35,7 +35,11 @@ struct NoTimer {
     smoothed: Rfc6298,
 }
 
-impl Plugin for NoTimer {}
+impl Plugin for NoTimer {
+    fn read_ahead(&self) {
+        self.smoothed.read_ahead();
+    }
+}
 
 impl RtoEstimator for NoTimer {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {

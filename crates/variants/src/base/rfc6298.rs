@@ -1,5 +1,7 @@
 //! The retransmission timeout of RFC 6298: smoothed round-trip time plus four mean deviations.
 
+use std::hint::black_box;
+
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::seams::{Plugin, RtoEstimator};
@@ -68,7 +70,11 @@ impl Rfc6298 {
     }
 }
 
-impl Plugin for Rfc6298 {}
+impl Plugin for Rfc6298 {
+    fn read_ahead(&self) {
+        black_box(&(self.config.k, self.smoothed));
+    }
+}
 
 impl RtoEstimator for Rfc6298 {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {

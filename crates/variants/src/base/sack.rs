@@ -23,6 +23,8 @@
 //!
 //! **Status.** Faithful.
 
+use std::hint::black_box;
+
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::scoreboard::{Record, SegId};
 use reknit_tcp::seams::{FastRecovery, LossDetector, Plugin, Verdicts, Why};
@@ -267,6 +269,10 @@ impl LossDetector for SackedAbove {
 }
 
 impl Plugin for SackedAbove {
+    fn read_ahead(&self) {
+        black_box(&(self.config.start, self.frontier.is_some(), self.go_on, self.repeated));
+    }
+
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         match turn {
             Turn::EnterRecovery => {}

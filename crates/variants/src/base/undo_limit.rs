@@ -17,6 +17,8 @@
 //!   round trip count as one. After `in_a_row` consecutive undos, the next reduction is final: if losses continue,
 //!   the window was too large.
 
+use std::hint::black_box;
+
 use reknit_tcp::facts::{AckFacts, Context, Trigger, Turn};
 use reknit_tcp::seams::{Plugin, UndoLimit};
 use reknit_tcp::seq::Offset;
@@ -212,6 +214,11 @@ impl UndoLimit for Bounds {
 }
 
 impl Plugin for Bounds {
+    fn read_ahead(&self) {
+        black_box(&(self.config.queue, self.since, self.rounds, self.calm_rounds));
+        black_box(&(self.deliveries.began, self.deliveries.best, self.deliveries.rounds));
+    }
+
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
         if let Turn::Spurious(_) = turn {
             self.in_a_row = match self.calm_rounds {

@@ -19,6 +19,8 @@
 //!
 //! **Departure.** The ACK that is sent first already reports the new segment, and the delayed one repeats it.
 
+use std::hint::black_box;
+
 use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Plugin, Reading, RxFacts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Duration, Instant};
@@ -164,7 +166,11 @@ impl Acks {
     }
 }
 
-impl Plugin for Acks {}
+impl Plugin for Acks {
+    fn read_ahead(&self) {
+        black_box(&(self.config.min_delay, self.unacknowledged, self.last_data, self.pushed));
+    }
+}
 
 impl AckPolicy for Acks {
     fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction {

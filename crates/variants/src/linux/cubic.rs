@@ -18,6 +18,8 @@
 //! - 8: RTT samples from the first second of an epoch do not update the minimum RTT.
 //! - 9: in slow start, the window grows up to twice what is in flight, otherwise only if it is full (RFC 7661).
 
+use std::hint::black_box;
+
 use reknit_tcp::facts::{AckFacts, Context, SendState, Turn, Window};
 use reknit_tcp::seams::{CongestionControl, Plugin, Reduction};
 use reknit_units::{Bytes, Duration, Instant, Segments};
@@ -277,6 +279,10 @@ impl CongestionControl for Cubic {
 }
 
 impl Plugin for Cubic {
+    fn read_ahead(&self) {
+        black_box(&(self.unused_since, self.min_rtt));
+    }
+
     /// Rule 4.
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
         match turn {

@@ -30,6 +30,8 @@
 //!   segments, so that the work for each ACK is bounded.
 //! - 14: the RTT of the handshake is a sample of the minimum RTT, often the lowest, because a SYN is small.
 
+use std::hint::black_box;
+
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
 use reknit_tcp::seams::{LateAcks, LossDetector, Plugin, Verdicts};
@@ -379,6 +381,12 @@ impl LossDetector for Rack {
 }
 
 impl Plugin for Rack {
+    fn read_ahead(&self) {
+        black_box(&(self.highest, self.reo_timer, self.probe.pto, self.steps.quarters, self.steps.grown, self.waits));
+        self.overtaking.read_ahead();
+        black_box(&(self.min_rtt.get(), self.config.tlp));
+    }
+
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         self.waits = false;
         match turn {

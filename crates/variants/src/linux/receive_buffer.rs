@@ -17,6 +17,8 @@
 //! **Departure.** When a gap is filled, the kernel acknowledges before the application reads, and announces the rest of the
 //! window with the next ACK. The simulated application reads first.
 
+use std::hint::black_box;
+
 use reknit_tcp::seams::{Plugin, Reading, ReceiveBuffer, RxFacts, Space};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Instant};
@@ -127,7 +129,11 @@ impl Buffer {
     }
 }
 
-impl Plugin for Buffer {}
+impl Plugin for Buffer {
+    fn read_ahead(&self) {
+        black_box(&(self.window, self.from));
+    }
+}
 
 impl ReceiveBuffer for Buffer {
     /// Rule 1.

@@ -15,6 +15,8 @@
 //! **Departure.** Rule 2 compares the timestamp with the retransmission of that segment; Linux compares it with the
 //! first retransmission of the episode.
 
+use std::hint::black_box;
+
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
 use reknit_tcp::scoreboard::{Record, SegId};
 use reknit_tcp::seams::{DupThresh, Plugin};
@@ -103,6 +105,10 @@ impl DupThresh for Degree {
 }
 
 impl Plugin for Degree {
+    fn read_ahead(&self) {
+        black_box(&(self.learned, self.highest));
+    }
+
     /// Rule 3.
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         if let Turn::Timeout { .. } = turn

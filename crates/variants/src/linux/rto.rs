@@ -16,6 +16,8 @@
 //!
 //! RFC 6298 §2.4 requires a timeout of at least one second; Linux instead adds at least 200 ms to SRTT.
 
+use std::hint::black_box;
+
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Record, SegId};
@@ -123,7 +125,11 @@ fn sacked_sample(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
     first.map(|record| cx.now.since(record.first_sent))
 }
 
-impl Plugin for Rto {}
+impl Plugin for Rto {
+    fn read_ahead(&self) {
+        black_box(&(self.min, self.estimate.as_ref().map(|e| (e.srtt, e.round_end))));
+    }
+}
 
 impl RtoEstimator for Rto {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {

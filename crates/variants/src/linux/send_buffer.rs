@@ -15,6 +15,8 @@
 //!
 //! **Departures.** The application is woken, and writes, without delay. Batches in flight are taken to have two segments.
 
+use std::hint::black_box;
+
 use reknit_tcp::facts::Context;
 use reknit_tcp::seams::{Fill, Plugin, SendBuffer, SendQueue};
 use reknit_units::Bytes;
@@ -101,7 +103,11 @@ fn packet(cx: &Context<'_>) -> Bytes {
     Bytes((most - most % smss).max(smss))
 }
 
-impl Plugin for Buffer {}
+impl Plugin for Buffer {
+    fn read_ahead(&self) {
+        black_box(self.size);
+    }
+}
 
 impl SendBuffer for Buffer {
     /// Rule 3.

@@ -22,6 +22,8 @@
 //! after rule 2 by timestamps. Otherwise they stay, and begin the next recovery. The state of the congestion control is
 //! not restored.
 
+use std::hint::black_box;
+
 use reknit_tcp::facts::{AckFacts, Context, Dsack, Phase, Snapshot, Spurious, TIMESTAMP_TICK, Trigger, Turn, Window};
 use reknit_tcp::scoreboard::{Cause, SegId};
 use reknit_tcp::seams::{LossMarks, Plugin, SpuriousDetector, SpuriousResponse, Undo};
@@ -203,6 +205,10 @@ impl SpuriousDetector for Evidence {
 }
 
 impl Plugin for Evidence {
+    fn read_ahead(&self) {
+        black_box(&(self.episode.is_some(), self.high_seq, self.probe_under_way));
+    }
+
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         match turn {
             Turn::EnterRecovery => {

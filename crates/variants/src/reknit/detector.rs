@@ -1,6 +1,8 @@
 //! Decides which segments are lost, from what was learned about how late segments arrive. The rules are in
 //! `variant.rs`.
 
+use std::hint::black_box;
+
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Cause, Duplicate, Record, SegId};
 use reknit_tcp::seams::{LateAcks, LossDetector, Plugin, Verdicts, Why};
@@ -329,6 +331,12 @@ impl LearnedLateness {
 }
 
 impl Plugin for LearnedLateness {
+    fn read_ahead(&self) {
+        black_box(&(self.min_rtt, self.look_again, self.newest, self.config.hold_above, self.silence.deadline()));
+        self.rounds.read_ahead();
+        black_box(&(self.lateness.wait(), self.gives_up));
+    }
+
     fn heap_size(&self) -> usize {
         self.lateness.heap_size() + self.repairs.heap_size() + self.reductions.heap_size()
     }

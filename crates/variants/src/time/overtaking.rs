@@ -2,6 +2,7 @@
 //! sent before it that are still open.
 
 use std::collections::BTreeSet;
+use std::hint::black_box;
 
 use reknit_tcp::facts::Context;
 use reknit_tcp::scoreboard::{Record, SegId};
@@ -61,6 +62,11 @@ impl Overtaking {
             self.latest = Some(Transmission::of(record));
             self.suspects_until = Suspects::UpTo(id);
         }
+    }
+
+    /// Reads a field of each cache line.
+    pub(crate) fn read_ahead(&self) {
+        black_box(&(self.latest, self.suspects_until, self.rtt));
     }
 
     /// Call it when segments marked lost count as in flight again, or the reverse.

@@ -21,6 +21,7 @@
 //!
 //! **Status.** Faithful.
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
@@ -310,6 +311,12 @@ impl LossDetector for Rack {
 }
 
 impl Plugin for Rack {
+    fn read_ahead(&self) {
+        black_box(&(self.fack, self.reo_timer, self.reo_wnd_mult, self.left_episode, self.probe.pto, self.config.tlp));
+        self.overtaking.read_ahead();
+        black_box(&self.min_rtt.get());
+    }
+
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
         match turn {
             Turn::EnterRecovery => self.end_probe(),

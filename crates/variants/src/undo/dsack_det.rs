@@ -28,6 +28,8 @@
 //!
 //! **Status.** Faithful.
 
+use std::hint::black_box;
+
 use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn};
 use reknit_tcp::scoreboard::{Cause, Duplicate, SegId};
 use reknit_tcp::seams::{Plugin, SpuriousDetector};
@@ -200,6 +202,10 @@ impl SpuriousDetector for DsackDetection {
 }
 
 impl Plugin for DsackDetection {
+    fn read_ahead(&self) {
+        black_box(&(self.config.open, self.off));
+    }
+
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         match turn {
             // A timeout during an episode continues it: an undo restores the window from before the start of the
