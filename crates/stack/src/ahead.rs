@@ -3,6 +3,9 @@
 //! With many connections, the state of most of them is in no cache. If segments are processed one by one, the processor waits
 //! for memory several times for each: for the bucket of the flow, the entry of the socket, the socket, its algorithms, and its
 //! timer. If the state of many connections is read in one loop, it waits for all of them at the same time.
+//!
+//! `black_box` gets references. A value would be copied on the stack, and a copy in other units than it was stored in waits
+//! until the line has come from memory, which keeps the processor from asking for the next ones.
 
 use std::hint::black_box;
 
@@ -43,9 +46,12 @@ impl Stack {
         if self.read_ahead > 0 {
             return;
         }
+        let was_written = std::mem::take(&mut self.was_written);
         let mut sockets = [0; AHEAD];
         self.read_ahead = sockets.iter_mut().zip(&self.sending).map(|(socket, index)| *socket = *index).count();
-        if self.read_ahead > 1 {
+        // Segments and timers have just used the state of the sockets that they wake; of a few, it is still in the cache.
+        let are_loaded = self.sending.len() <= AHEAD && !was_written;
+        if self.read_ahead > 1 && !are_loaded {
             self.read_sockets(&sockets[..self.read_ahead]);
         }
     }
@@ -56,12 +62,18 @@ impl Stack {
             return;
         }
         for index in sockets {
-            black_box((self.table.peek(*index).is_some(), self.wheel.due(*index)));
+            black_box(&(self.table.peek(*index).is_some(), self.wheel.due(*index)));
         }
         let live = || sockets.iter().filter_map(|index| self.table.peek(*index));
         for socket in live() {
-            black_box((socket.flow.local.port(), socket.owner, socket.tuning.window, socket.shrink_at));
             socket.stream.read_ahead();
+            black_box(&(
+                socket.owner,
+                socket.flow.remote.port(),
+                socket.stopwatch,
+                socket.tuning.window,
+                socket.shrink_at,
+            ));
         }
         for socket in live() {
             socket.stream.read_algorithms_ahead();

@@ -189,6 +189,7 @@ impl Stack {
             socket.wants_write = n < bytes.len();
         }
         if n > 0 {
+            self.was_written = true;
             self.wake(id.index);
         }
         if n == 0 && !bytes.is_empty() { Err(Error::WouldBlock) } else { Ok(n) }

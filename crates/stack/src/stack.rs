@@ -98,6 +98,8 @@ pub struct Stack {
     pub(crate) burst: u32,
     /// How many of them have been read ahead.
     pub(crate) read_ahead: usize,
+    /// The application has written to some of them, whose state may be in no cache.
+    pub(crate) was_written: bool,
     pub(crate) answers: VecDeque<Transmit>,
     pub(crate) events: VecDeque<Event>,
     pub(crate) resets: RateLimit,
@@ -131,6 +133,7 @@ impl Stack {
             sending: VecDeque::new(),
             burst: 0,
             read_ahead: 0,
+            was_written: false,
             answers: VecDeque::new(),
             events: VecDeque::new(),
             resets: RateLimit::new(options.resets_per_second),
