@@ -53,8 +53,6 @@ pub(crate) struct Streams {
     numbers: HashTable<u32>,
     hasher: RandomState,
     all: Vec<Slot>,
-    /// Connections that were found lately, and their hashes, whose lowest bits are the place. Most packets belong to few
-    /// connections.
     recent: Recent,
     /// Connections that are not packed, in no order.
     open: Vec<u32>,
@@ -71,6 +69,8 @@ pub(crate) struct Streams {
     bytes: Vec<u8>,
 }
 
+/// Hashes and connections that were found lately: most packets belong to few connections. The place of each is given by the
+/// lowest bits of the hash.
 #[derive(Debug)]
 struct Recent(Box<[(u64, u32); Recent::LEN]>);
 
