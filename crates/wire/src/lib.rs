@@ -1,6 +1,6 @@
 //! Segments as IP packets, and capture files.
 //!
-//! [`encode`] and [`Decoded::read`] convert between a [`reknit_tcp::Segment`] with its payload and an IPv4 or IPv6
+//! [`encode()`] and [`Decoded::read`] convert between a [`reknit_tcp::Segment`] with its payload and an IPv4 or IPv6
 //! packet, with all checksums. [`Icmp`] reads the ICMP messages that concern TCP. [`Capture`] writes packets to a pcapng file.
 
 mod capture;
