@@ -23,7 +23,7 @@ pub struct Density {
     lost: BTreeSet<u64>,
     /// Arrivals that were not displaced and found the buffer empty. They are the usual ones, and counted apart.
     in_order: u64,
-    /// The other arrivals. Negative displacements have odd numbers, others even ones.
+    /// The other arrivals. Displacements are [`unsigned`].
     displacements: Counts,
     occupancy: Counts,
 }
@@ -97,7 +97,7 @@ impl Density {
             return;
         }
         self.index += 1;
-        self.displacements.add((displacement << 1 ^ displacement >> 63).cast_unsigned());
+        self.displacements.add(unsigned(displacement));
         self.store(number, place);
         self.occupancy.add(self.early.len() as u64);
         let passed = self.index.min(self.expected);
@@ -143,14 +143,23 @@ impl Density {
 
     /// How many packets had each displacement: negative is early, positive late.
     pub fn displacements(&self) -> impl Iterator<Item = (i64, u64)> {
-        let signed = |value: u64| (value >> 1).cast_signed() ^ -((value & 1).cast_signed());
-        with_zeros(self.displacements.iter().map(move |(value, count)| (signed(value), count)), self.in_order)
+        with_zeros(self.displacements.iter().map(|(value, count)| (signed(value), count)), self.in_order)
     }
 
     /// After how many arrivals the buffer that restores the order held each number of packets.
     pub fn occupancy(&self) -> impl Iterator<Item = (u64, u64)> {
         with_zeros(self.occupancy.iter(), self.in_order)
     }
+}
+
+/// A displacement as a number from zero on: 0, -1, 1, -2 become 0, 1, 2, 3.
+fn unsigned(displacement: i64) -> u64 {
+    (displacement << 1 ^ displacement >> 63).cast_unsigned()
+}
+
+/// The reverse of [`unsigned`].
+fn signed(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -((number & 1).cast_signed())
 }
 
 /// Counts of values in their order, with so many zeros more.

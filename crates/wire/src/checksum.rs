@@ -17,7 +17,8 @@ pub(crate) fn sum(bytes: &[u8]) -> u64 {
     sums.iter().sum::<u64>() + words.map(|word| u64::from(u16::from_ne_bytes(word))).sum::<u64>()
 }
 
-/// The sum of a TCP pseudo-header (RFC 9293 §3.1). `addresses` are both, `len` is that of header and payload.
+/// The sum of a TCP pseudo-header (RFC 9293 §3.1). `addresses`: source and destination; `len`: bytes of the
+/// TCP header and payload.
 pub(crate) fn pseudo_header(addresses: &[u8], len: usize) -> u64 {
     let [.., a, b, c, d] = len.to_be_bytes();
     sum(addresses) + sum(&[a, b, c, d, 0, 0, 0, 6])

@@ -51,8 +51,8 @@ pub fn encode_headers(endpoints: Endpoints, hop_limit: u8, segment: &Segment, pa
 }
 
 /// Writes the headers of the IP packet with `segment` and a payload of `payload_len` bytes to `into`, which is cleared
-/// first. Its TCP checksum is that of the pseudo-header only: the device that sends the packet adds the rest, as virtio
-/// calls it. Returns the length of the IP header.
+/// first. The TCP checksum covers only the pseudo-header; the device that sends the packet computes the rest (virtio 1.2
+/// §5.1.6). Returns the length of the IP header.
 ///
 /// # Panics
 /// As [`encode`].

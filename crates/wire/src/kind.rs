@@ -1,5 +1,7 @@
-//! The kinds of options.
+//! The kinds of the standard options.
 
+/// RFC 9293 §3.2.
+pub(crate) const END: u8 = 0;
 /// RFC 9293 §3.2.
 pub(crate) const NOP: u8 = 1;
 /// RFC 9293 §3.7.1.
@@ -12,5 +14,3 @@ pub(crate) const SACK_PERMITTED: u8 = 4;
 pub(crate) const SACK: u8 = 5;
 /// RFC 7323 §3.2.
 pub(crate) const TIMESTAMPS: u8 = 8;
-/// The experimental option.
-pub(crate) const EXPERIMENT: u8 = reknit_tcp::experiment::KIND;

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use etherparse::{Ipv4Header, Ipv6Header, NetSlice, SlicedPacket, TcpSlice, TransportSlice};
+use reknit_tcp::experiment::KIND;
 use reknit_tcp::segment::{Ecn, Flags, Options, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Segment, SeqNum};
 
@@ -117,7 +118,7 @@ pub fn endpoints(packet: &[u8]) -> Option<Endpoints> {
 }
 
 /// True if a sum that includes the checksum shows no damage. In one's complement (RFC 1071), all bits clear and all bits set
-/// are both zero, so it does not matter as which of them a checksum of zero is written.
+/// are both zero, so a checksum of zero may be written either way.
 fn is_intact(sum: u64) -> bool {
     checksum::fold(sum) == u16::MAX
 }
@@ -155,11 +156,11 @@ impl<'a> Iterator for RawOptions<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        while let [1, after @ ..] = self.rest {
+        while let [kind::NOP, after @ ..] = self.rest {
             self.rest = after;
         }
         match *self.rest {
-            [kind, len, ..] if kind != 0 && len >= 2 => {
+            [kind, len, ..] if kind != kind::END && len >= 2 => {
                 let (option, after) = self.rest.split_at_checked(usize::from(len))?;
                 self.rest = after;
                 Some(option)
@@ -181,12 +182,13 @@ fn options_from_wire(raw: &[u8]) -> Options {
                 options.timestamps = pairs(clocks).next().map(|(val, ecr)| Timestamps { val, ecr });
             }
             [kind::SACK, 10 | 18 | 26 | 34, ref blocks @ ..] => options.sack = sack_from_wire(blocks),
-            [kind::EXPERIMENT, ..] => options.experiment = experiment::read(option).unwrap_or(options.experiment),
+            [KIND, ..] => options.experiment = experiment::read(option).unwrap_or(options.experiment),
             _ => {}
         }
     }
     options
 }
+
 fn sack_from_wire(bytes: &[u8]) -> SackBlocks {
     let mut blocks = SackBlocks::EMPTY;
     pairs(bytes).for_each(|(left, right)| blocks.push(SackBlock { left: SeqNum(left), right: SeqNum(right) }));

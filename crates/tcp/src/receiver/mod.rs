@@ -1,9 +1,9 @@
 //! The receiving side: what has arrived, what to acknowledge and when, and the window.
 
+mod memory;
 mod reassembly;
 mod sack;
 
-use std::hint::black_box;
 use std::sync::Arc;
 
 use reknit_units::{Bytes, Duration, Instant};
@@ -423,28 +423,6 @@ impl Receiver {
         // The field is rounded down, but everything that was once announced is still accepted.
         let window = self.announced.since(ack).0;
         (window >> self.shift).min(u64::from(u16::MAX)) as u16
-    }
-
-    /// Reads a field of each cache line.
-    pub(crate) fn read_ahead(&self) {
-        black_box(&(self.fin, self.rcv_nxt(), self.read, self.stats.segments, self.sack_permitted));
-    }
-
-    /// Reads the state of the algorithms.
-    pub(crate) fn read_algorithms_ahead(&self) {
-        self.plugins.ack_policy.read_ahead();
-        for buffer in &self.plugins.receive_buffers {
-            buffer.read_ahead();
-        }
-    }
-
-    pub(crate) fn holds_memory(&self) -> bool {
-        self.sack.holds_memory()
-    }
-
-    /// Releases memory that is not needed now.
-    pub(crate) fn shrink(&mut self) {
-        self.sack.shrink();
     }
 
     /// The options have changed.

@@ -58,11 +58,7 @@ fn tunnelled(protocol: u8, rest: Rest<'_>, tunnels: u32, into: &mut Packet) -> R
 fn ipv4<'a>(packet: Rest<'a>, into: &mut Packet) -> Result<(u8, Rest<'a>), Skipped> {
     let header: [u8; IPV4_LEN] = packet.head(IPV4_LEN)?;
     let len = usize::from(header[0] & 0xf) * 4;
-    // A network card that segments the packet fills the length in; the capture then has zero.
-    let total = match u16_at(&header, 2) {
-        0 => packet.original_len,
-        total => usize::from(total),
-    };
+    let total = total_len(&header, packet.original_len);
     if len < IPV4_LEN || total < len {
         return Err(Skipped::Malformed);
     }
@@ -71,6 +67,16 @@ fn ipv4<'a>(packet: Rest<'a>, into: &mut Packet) -> Result<(u8, Rest<'a>), Skipp
     }
     ipv4_fields(&header, into);
     Ok((header[9], packet.limited(total).after(len)?))
+}
+
+/// The length that the header says. A network card that segments the packet fills it in; the capture then has zero, and the
+/// packet is as long as the frame allows.
+#[inline]
+pub(super) fn total_len(header: &[u8; IPV4_LEN], most: usize) -> usize {
+    match u16_at(header, 2) {
+        0 => most,
+        total => usize::from(total),
+    }
 }
 
 #[inline]

@@ -157,7 +157,7 @@ pub(crate) fn read_into(frame: &Frame<'_>, into: &mut Packet) -> Result<(), Skip
     if plain::read(frame, into) { Ok(()) } else { read_any(frame, into) }
 }
 
-/// The same whatever the headers are.
+/// Reads a packet with any headers that are supported.
 fn read_any(frame: &Frame<'_>, into: &mut Packet) -> Result<(), Skipped> {
     let rest = Rest { bytes: frame.bytes, original_len: frame.original_len };
     ip::read(link::network_layer(frame.link, rest)?, into)

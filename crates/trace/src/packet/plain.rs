@@ -21,12 +21,8 @@ pub(super) fn read(frame: &Frame<'_>, into: &mut Packet) -> bool {
         && ipv4[0] == VERSION_AND_LEN
         && ipv4[9] == ip::TCP
         && !ip::is_fragment(ipv4);
-    // Zero: the network card segments the packet, and fills the length in.
-    let total = match u16_at(ipv4, 2) {
-        0 => usize::MAX,
-        total => usize::from(total),
-    };
-    let len = total.min(frame.original_len.saturating_sub(LINK_LEN));
+    let on_wire = frame.original_len.saturating_sub(LINK_LEN);
+    let len = ip::total_len(ipv4, on_wire).min(on_wire);
     let header_len = tcp::header_len(header);
     let Some(options) = header_len.checked_sub(tcp::LEN).and_then(|len| bytes.get(..len)) else { return false };
     if !is_plain || len < IPV4_LEN + header_len {

@@ -163,7 +163,7 @@ impl Data {
     ) -> bool {
         let mut is_again = false;
         let mut at = start;
-        let mut index = if self.ranges.is_at_end(at) { self.ranges.len() } else { self.ranges.locate(at) };
+        let mut index = if at >= self.ranges.end() { self.ranges.len() } else { self.ranges.locate(at) };
         while at < end {
             let existing = self.ranges.at(index).map(|range| (range.start, range.end));
             match existing {

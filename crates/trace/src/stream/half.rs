@@ -188,10 +188,7 @@ impl Half {
     /// An acknowledgment for this direction's data.
     pub(super) fn on_ack(&mut self, arrival: &Arrival<'_>, out: &mut Out<'_>) {
         let segment = &arrival.packet.segment;
-        if self.offsets.base.is_none() {
-            // No packet of this direction has been captured: offsets begin here.
-            self.offsets.base = Some(segment.ack);
-        }
+        // If no packet of this direction has been captured, offsets begin here.
         let ack = self.offsets.of(segment.ack);
         if self.known.highest == 0 {
             self.known.acked = self.known.acked.max(ack);

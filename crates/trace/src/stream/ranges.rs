@@ -233,12 +233,6 @@ impl Ranges {
         self.all.get_mut(index)
     }
 
-    /// True if data from `offset` on has not passed.
-    #[inline]
-    pub(super) fn is_at_end(&self, offset: u64) -> bool {
-        self.all.back().is_none_or(|range| range.end <= offset)
-    }
-
     /// Adds a range before the one at `index`. It is made where it stays: copies of what has just been written are slow.
     #[inline]
     pub(super) fn insert(&mut self, index: usize, range: impl FnOnce() -> Range) {
