@@ -1,7 +1,7 @@
 //! Segments that leave together, as segmentation offload in Linux makes them.
 //!
 //! Two segments or more leave together, as many as the pacing rate allows in a 1024th of a second
-//! (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`). With room for fewer, and for less than a third of the window
+//! (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`), but no more than fit a packet of 64 KiB (`sk_gso_max_size`). With room for fewer, and for less than a third of the window
 //! (`tcp_tso_win_divisor`), nothing is sent until the next ACK; but not in recovery, if the last transmission is a
 //! millisecond ago, or if the first segment in flight was sent less than half a round trip ago (observed: where
 //! ACKs are less than a millisecond apart, every second one of them lets two segments be sent). The last segment
@@ -14,17 +14,20 @@ use reknit_units::{Duration, Segments};
 
 /// Fewer than this never wait for more.
 const SMALLEST_BATCH: u64 = 2;
+/// `sk_gso_max_size`: 64 KiB without the room for headers.
+const LARGEST_BATCH: u64 = 65_215;
 /// A sender that was silent for this long does not wait.
 const RECENT: Duration = Duration::from_millis(1);
 /// The pacing rate, in percent of a window per round trip: below half of ssthresh (`tcp_pacing_ss_ratio`), and above it
 /// (`tcp_pacing_ca_ratio`).
 const PACING: (u64, u64) = (200, 120);
 
-/// The segments that the pacing rate allows in a 1024th of a second.
+/// The segments that the pacing rate allows in a 1024th of a second, and a packet of segmentation offload holds.
 fn batch_size(cx: &Context<'_>, srtt: Duration) -> u64 {
     let window = cx.snd.cwnd.max(cx.snd.flight_size()).0 / cx.snd.smss.0;
     let percent = if cx.snd.cwnd.0 < cx.snd.ssthresh.0 / 2 { PACING.0 } else { PACING.1 };
-    (window * percent * 10_000_000 / 1024 / srtt.as_nanos().max(1)).max(SMALLEST_BATCH)
+    let by_rate = window * percent * 10_000_000 / 1024 / srtt.as_nanos().max(1);
+    by_rate.min(LARGEST_BATCH / cx.snd.smss.0).max(SMALLEST_BATCH)
 }
 
 /// How many segments leave together; `since` is the time since the last transmission.
