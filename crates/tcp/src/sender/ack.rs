@@ -245,7 +245,7 @@ impl Sender {
         if !may_grow {
             return;
         }
-        let was_full = ack.una_before < self.full_until;
+        let was_full = ack.una_before < self.window_use.full_until;
         if !ack.newly.is_empty()
             && self.state.phase != Phase::Recovery
             && was_full

@@ -24,6 +24,7 @@ mod size_probe;
 mod timeout;
 mod transmit;
 mod undo;
+mod window_use;
 mod withhold;
 
 use std::ops::Range;
@@ -41,6 +42,7 @@ use self::renege::Reneging;
 pub(crate) use self::sack::SackReport;
 use self::size_probe::SizeProbe;
 pub(crate) use self::timeout::TimerVerdict;
+use self::window_use::WindowUse;
 use self::withhold::Withholder;
 use crate::config::Config;
 use crate::experiment::Features;
@@ -143,8 +145,7 @@ pub(crate) struct Sender {
     burst: Burst,
     /// Nothing is sent before this time.
     gate: Instant,
-    /// SND.NXT when the window was last full.
-    full_until: Offset,
+    window_use: WindowUse,
     /// ECN: reductions have been made for data up to here; and whether the next segment must carry CWR (RFC 3168
     /// §6.1.2).
     ecn_recover: Offset,
@@ -236,7 +237,7 @@ impl Sender {
             new_first: false,
             burst: Burst::Done,
             gate: Instant::ZERO,
-            full_until: Offset::SYN,
+            window_use: WindowUse::new(),
             ecn_recover: Offset::SYN,
             send_cwr: false,
             timed: None,

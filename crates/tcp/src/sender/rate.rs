@@ -168,7 +168,7 @@ impl Sender {
         if let Some(sampler) = &mut self.sampler {
             let mut sample = RateSample {
                 prior_in_flight: in_flight_before,
-                is_cwnd_limited: ack.una_before < self.full_until,
+                is_cwnd_limited: ack.una_before < self.window_use.full_until,
                 ..RateSample::default()
             };
             sampler.on_ack(now, ack, &self.board, &mut sample);

@@ -17,7 +17,7 @@ struct NewData {
 
 /// Why transmission stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stop {
+pub(super) enum Stop {
     NoRoom,
     NothingToSend,
     /// The pacing rate: more is sent later.
@@ -100,17 +100,6 @@ impl Sender {
         };
         self.leave_sending(now, left);
         stop.is_none() && left == 0
-    }
-
-    /// Notes whether the window was the reason to stop, or is full anyway. A stop because of pacing says nothing.
-    fn note_use_of_window(&mut self, now: Instant, stop: Option<Stop>) {
-        let used = if self.by_model { self.board.pipe().bytes } else { self.state.flight_size() };
-        let full = used > self.plugins.congestion_control.used_above(&self.state);
-        if full || matches!(stop, None | Some(Stop::NoRoom)) {
-            self.full_until = self.state.snd_nxt;
-        } else if stop == Some(Stop::NothingToSend) && self.has_queued_all() && self.state.snd_una >= self.full_until {
-            self.plugins.congestion_control.on_unused_window(now);
-        }
     }
 
     fn send_one(&mut self, now: Instant) -> Result<(), Stop> {
