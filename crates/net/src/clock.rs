@@ -9,8 +9,6 @@ pub(crate) struct Clock {
     origin: Tokio,
 }
 
-/// The longest time that the runtime is asked to wait.
-const DAY: std::time::Duration = std::time::Duration::from_hours(24);
 const HEAD_START: std::time::Duration = std::time::Duration::from_hours(1);
 
 impl Clock {
@@ -20,11 +18,5 @@ impl Clock {
 
     pub(crate) fn now(self) -> Instant {
         Instant::from_nanos(self.origin.elapsed().as_nanos() as u64)
-    }
-
-    /// The runtime's time for `at`; a day from now if that is further away.
-    pub(crate) fn at(self, at: Instant) -> Tokio {
-        let far = self.origin.elapsed() + DAY;
-        self.origin + std::time::Duration::from_nanos(at.as_nanos()).min(far)
     }
 }

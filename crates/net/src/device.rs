@@ -2,7 +2,9 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::os::fd::AsRawFd;
 
+use rustix::io::{Errno, retry_on_intr};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tun_rs::{DeviceBuilder, SyncDevice};
@@ -47,11 +49,8 @@ impl Device {
     /// If there is no tokio runtime, or the device cannot be polled.
     pub fn adopt(device: SyncDevice, mtu: u16, offload: bool) -> io::Result<Device> {
         device.set_nonblocking(true)?;
-        #[expect(unsafe_code, reason = "tokio cannot check who owns a descriptor")]
-        // SAFETY: the device owns its descriptor, keeps the same one, and is only dropped with the registration.
         // A device that was removed is not readable: it reports an error.
-        let fd = unsafe { AsyncFd::register_with_interest(device, Interest::READABLE | Interest::ERROR) }?;
-        Ok(Device { fd, offload, mtu })
+        Ok(Device { fd: register(device, Interest::READABLE | Interest::ERROR)?, offload, mtu })
     }
 
     /// The device itself, to add addresses or routes.
@@ -61,25 +60,19 @@ impl Device {
 
     /// Reads a packet. None if there is none now.
     pub(crate) fn take(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        loop {
-            match self.fd.get_ref().recv(into) {
-                Ok(n) => return Ok(Some(n)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        match retry_on_intr(|| rustix::io::read(self.fd.get_ref(), &mut *into)) {
+            Ok(n) => Ok(Some(n)),
+            Err(Errno::AGAIN) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 
     /// Writes a packet. One that the kernel does not take is lost, as in any network; it is an error only if the device is
     /// gone.
     pub(crate) fn put(&self, packet: &[u8]) -> io::Result<()> {
-        loop {
-            match self.fd.get_ref().send(packet) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.raw_os_error() == Some(EBADFD) => return Err(error),
-                _ => return Ok(()),
-            }
+        match retry_on_intr(|| rustix::io::write(self.fd.get_ref(), packet)) {
+            Err(Errno::BADFD) => Err(Errno::BADFD.into()),
+            _ => Ok(()),
         }
     }
 
@@ -88,6 +81,13 @@ impl Device {
         self.fd.ready(Interest::READABLE | Interest::ERROR).await?.clear_ready();
         Ok(())
     }
+}
+
+/// Lets the runtime wait for what owns a descriptor: a device, or a timer.
+pub(crate) fn register<T: AsRawFd>(owner: T, interest: Interest) -> io::Result<AsyncFd<T>> {
+    #[expect(unsafe_code, reason = "tokio cannot check who owns a descriptor")]
+    // SAFETY: `owner` owns its descriptor, keeps the same one, and is only dropped with the registration.
+    Ok(unsafe { AsyncFd::register_with_interest(owner, interest) }?)
 }
 
 /// Why a device can no longer be used.

@@ -14,6 +14,7 @@
 //! # }
 //! ```
 
+mod alarm;
 mod clock;
 mod device;
 mod driver;

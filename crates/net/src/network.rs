@@ -10,6 +10,7 @@ use reknit_stack::{Counters, Error, Event, ListenerId, Options, SocketId, Socket
 use reknit_units::Instant;
 use tokio::sync::Notify;
 
+use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::driver;
@@ -239,7 +240,7 @@ impl Builder {
     pub fn start_on(mut self, device: Device) -> io::Result<Network> {
         self.sockets.config.check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         self.stack.mtu = device.mtu;
-        let clock = Clock::start();
+        let (clock, alarm) = (Clock::start(), Alarm::new()?);
         let mut secret = [0; 32];
         io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut secret)?;
         let state = State {
@@ -250,7 +251,7 @@ impl Builder {
             failure: None,
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), work: Notify::new(), clock, options: self.sockets });
-        tokio::spawn(driver::run(shared.clone(), device));
+        tokio::spawn(driver::run(shared.clone(), device, alarm));
         Ok(Network { shared: Arc::new(Handle(shared)) })
     }
 }
