@@ -41,11 +41,12 @@ impl Bbr {
         })
     }
 
-    /// The rate is lowered only once the pipe is known to be full.
+    /// The rate is lowered only once the pipe is known to be full, and not to zero, which means that no delivery rate was measured.
     pub(super) fn set_pacing_rate(&mut self, cx: &Context<'_>, bw: Rate, gain: u64) {
         let current = self.pacing_rate(cx);
         let rate = pace(bw, gain);
-        self.control.pacing_rate = Some(if self.full_pipe.reached { rate } else { rate.max(current) });
+        self.control.pacing_rate =
+            Some(if self.full_pipe.reached && rate > Rate::default() { rate } else { rate.max(current) });
     }
 
     fn least_quantum(rate: Rate) -> Segments {

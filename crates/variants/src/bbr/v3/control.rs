@@ -36,11 +36,13 @@ impl Bbr {
         })
     }
 
-    /// `SetPacingRateWithGain`, with a gain in percent.
+    /// `SetPacingRateWithGain`, with a gain in percent. While no delivery rate was measured, the rate stays: with zero, nothing
+    /// would ever be sent again.
     pub(super) fn set_pacing_rate(&mut self, cx: &Context<'_>, gain: u64) {
         let current = self.pacing_rate(cx);
         let rate = self.bw.scaled(gain * (100 - MARGIN), 100 * 100);
-        self.control.pacing_rate = Some(if self.full.reached { rate } else { rate.max(current) });
+        self.control.pacing_rate =
+            Some(if self.full.reached && rate > Rate::default() { rate } else { rate.max(current) });
     }
 
     /// `SetSendQuantum` (§5.6.3).
