@@ -124,7 +124,7 @@ typedef struct {
     uint64_t snd_wnd;          /* the peer's window, bytes */
     uint64_t srtt;             /* nanoseconds; 0: not measured */
     uint64_t min_rtt;          /* nanoseconds; 0: not measured */
-    uint64_t rto;              /* nanoseconds */
+    uint64_t rto;              /* nanoseconds; UINT64_MAX: no retransmission timer */
     uint64_t segments_sent;    /* with data */
     uint64_t retransmissions;
     uint64_t spurious_retransmissions; /* of these, those that the peer had received already */

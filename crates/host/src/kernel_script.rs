@@ -93,7 +93,8 @@ impl Setting {
         for option in &script.options {
             match option.as_str() {
                 "sack" | "dsack" | "timestamps" | "ecn" | "nagle" | "mss" | "min_rto" | "max_rto" | "idle_restart"
-                | "user_timeout" | "keep_alive" | "max_burst" => {}
+                | "user_timeout" | "keep_alive" => {}
+                "max_burst" if config.max_burst.is_none() => {}
                 "simultaneous_open" if config.simultaneous_open => {}
                 "receive_buffer" if matches!(config.receive_buffer, Capacity::Bytes(_)) => {}
                 other => return Err(format!("the kernel has no option {other} = ... for a connection")),

@@ -27,7 +27,7 @@ pub struct Info {
     pub srtt: Option<Duration>,
     /// Mean deviation of the round-trip time (RFC 6298: RTTVAR), if the estimator of the timeout keeps one.
     pub rttvar: Option<Duration>,
-    /// Retransmission timeout without back-off.
+    /// Retransmission timeout without back-off; [`Duration::MAX`] if the algorithms have no such timer (`reknit`, `pr`).
     pub rto: Duration,
     /// Bytes sent and not yet cumulatively acknowledged.
     pub flight_size: Bytes,
