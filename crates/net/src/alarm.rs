@@ -1,5 +1,5 @@
-//! Wakes the driver at a time, to within tens of microseconds. The runtime's own timers count milliseconds, in each of which a path
-//! of 10 Gbit/s carries 800 segments: too coarse for pacing.
+//! Wakes the driver at a time, to within tens of microseconds. The runtime's own timers count milliseconds, in each of
+//! which a path of 10 Gbit/s carries 800 segments: too coarse for pacing.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -26,8 +26,8 @@ const LEAST_MTU: usize = 1280;
 const LARGEST: usize = (64 << 10) + 16;
 /// After this many batches in a row, other tasks of the thread run.
 const TURN: u32 = 8;
-/// Until a deadline that is closer than this, the driver does not sleep: being woken takes about as long. Pacing has such deadlines above
-/// 5 Gbit/s.
+/// Until a deadline that is closer than this, the driver does not sleep: being woken takes about as long. Pacing has such
+/// deadlines above 5 Gbit/s.
 const NEAR: Duration = Duration::from_micros(100);
 /// When the network is dropped, open connections have this long to send what is left and close.
 const FAREWELL: Duration = Duration::from_secs(5);

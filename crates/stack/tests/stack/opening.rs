@@ -168,8 +168,8 @@ fn listen_again(pair: &mut Pair, endpoints: Endpoints, options: &SocketOptions) 
     pair.client().listen(endpoints.destination, &listen).unwrap();
 }
 
-/// The server closes too; the client has ended its half. Returns the endpoints of a packet to the client, and the peer's next
-/// sequence number.
+/// The server closes too; the client has ended its half. Returns the endpoints of a packet to the client, and the peer's
+/// next sequence number.
 fn wait(pair: &mut Pair, server: SocketId) -> (Endpoints, SeqNum) {
     let (remote, local) = pair.server().addresses(server).unwrap();
     pair.run_for(SOON);

@@ -37,8 +37,8 @@ impl Sender {
     /// Notes whether the window was the reason to stop, or is full anyway. A stop because of pacing says nothing.
     ///
     /// A stop because of the burst limit (none) counts if half of the window was in flight within two round trips: after
-    /// an ACK of many segments, the limit delays what the window would allow; but if the limit, or what the application writes,
-    /// keeps the flight small, the window is not used.
+    /// an ACK of many segments, the limit only delays what the window allows. If the limit keeps the flight small, the
+    /// window is not used.
     pub(super) fn note_use_of_window(&mut self, now: Instant, stop: Option<Stop>) {
         let used = if self.by_model { self.board.pipe().bytes } else { self.state.flight_size() };
         let peak = self.window_use.note(used, self.state.snd_una, self.state.snd_nxt);

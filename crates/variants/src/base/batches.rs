@@ -1,12 +1,12 @@
 //! Segments that leave together, as segmentation offload in Linux makes them.
 //!
 //! Two segments or more leave together, as many as the pacing rate allows in a 1024th of a second
-//! (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`), but no more than fit a packet of 64 KiB (`sk_gso_max_size`). With room for fewer, and for less than a third of the window
-//! (`tcp_tso_win_divisor`), nothing is sent until the next ACK; but not in recovery, if the last transmission is a
-//! millisecond ago, or if the first segment in flight was sent less than half a round trip ago (observed: where
-//! ACKs are less than a millisecond apart, every second one of them lets two segments be sent). The last segment
-//! has PSH, so that the receiver does not wait for more data to merge with it. The peer's window
-//! may cut it, but not if another short segment is in flight (observed).
+//! (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`), but no more than fit a packet of 64 KiB (`sk_gso_max_size`). With
+//! room for fewer, and for less than a third of the window (`tcp_tso_win_divisor`), nothing is sent until the next ACK;
+//! but not in recovery, if the last transmission is a millisecond ago, or if the first segment in flight was sent less
+//! than half a round trip ago (observed: where ACKs are less than a millisecond apart, every second one of them lets two
+//! segments be sent). The last segment has PSH, so that the receiver does not wait for more data to merge with it. The
+//! peer's window may cut it, but not if another short segment is in flight (observed).
 
 use reknit_tcp::facts::{Context, Phase};
 use reknit_tcp::seams::Batch;
@@ -40,4 +40,28 @@ pub(crate) fn of_linux(cx: &Context<'_>, since: Duration) -> Option<Batch> {
     let third = cx.snd.cwnd.0 / cx.snd.smss.0 / 3;
     let least = if at_once { 0 } else { most.min(third).max(1) };
     Some(Batch { least: Segments(least as u32), most: Segments(most as u32), is_one: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_tcp::config::Config;
+    use reknit_tcp::facts::SendState;
+    use reknit_tcp::scoreboard::Scoreboard;
+    use reknit_units::{Bytes, Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_batch_fits_a_packet_of_64_kib_however_short_the_round_trip() {
+        let (config, board) = (Config::default(), Scoreboard::default());
+        let mut snd = SendState::new(&config);
+        (snd.smss, snd.cwnd, snd.ssthresh) = (Bytes(1448), Bytes(1448 * 1000), Bytes(1448));
+        let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
+        // 1.2 windows in each round trip, for 1/1024 s.
+        let cases =
+            [(Duration::from_micros(100), 45), (Duration::from_millis(10), 45), (Duration::from_millis(50), 23)];
+        for (srtt, segments) in cases {
+            assert_eq!(batch_size(&cx, srtt), segments, "{srtt}");
+        }
+    }
 }

@@ -41,7 +41,8 @@ impl Bbr {
         })
     }
 
-    /// The rate is lowered only once the pipe is known to be full, and not to zero, which means that no delivery rate was measured.
+    /// The rate is lowered only once the pipe is known to be full, and not to zero, which means that no delivery rate
+    /// was measured.
     pub(super) fn set_pacing_rate(&mut self, cx: &Context<'_>, bw: Rate, gain: u64) {
         let current = self.pacing_rate(cx);
         let rate = pace(bw, gain);

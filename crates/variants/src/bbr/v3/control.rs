@@ -36,8 +36,8 @@ impl Bbr {
         })
     }
 
-    /// `SetPacingRateWithGain`, with a gain in percent. While no delivery rate was measured, the rate stays: with zero, nothing
-    /// would ever be sent again.
+    /// `SetPacingRateWithGain`, with a gain in percent. While no delivery rate was measured, the rate stays: with zero,
+    /// nothing would ever be sent again.
     pub(super) fn set_pacing_rate(&mut self, cx: &Context<'_>, gain: u64) {
         let current = self.pacing_rate(cx);
         let rate = self.bw.scaled(gain * (100 - MARGIN), 100 * 100);
