@@ -15,7 +15,6 @@ use crate::device::register;
 
 /// The longest time that the kernel is asked to wait.
 const DAY: Duration = Duration::from_secs(24 * 3600);
-const NEVER_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// A timer of the kernel.
 pub(crate) struct Alarm {
@@ -36,7 +35,7 @@ impl Alarm {
             self.expires = at.min(now + DAY);
             let nanos = self.expires.since(now).as_nanos().max(1); // zero would disarm it
             let left = std::time::Duration::from_nanos(nanos).try_into().map_err(io::Error::other)?;
-            let once = Itimerspec { it_interval: NEVER_AGAIN, it_value: left };
+            let once = Itimerspec { it_interval: Timespec::default(), it_value: left };
             timerfd_settime(self.fd.get_ref(), TimerfdTimerFlags::empty(), &once)?;
         }
         self.fd.ready(Interest::READABLE).await?.clear_ready();
@@ -50,7 +49,7 @@ mod tests {
     use crate::clock::Clock;
 
     #[tokio::test]
-    async fn it_rings_in_time_and_can_be_moved_forward() {
+    async fn it_expires_in_time_and_can_be_set_earlier() {
         let clock = Clock::start();
         let mut alarm = Alarm::new().unwrap();
         let hour = clock.now() + Duration::from_secs(3600);
@@ -60,7 +59,7 @@ mod tests {
             let at = clock.now() + after;
             while clock.now() < at {
                 let wait = alarm.wait(clock.now(), at);
-                tokio::time::timeout(std::time::Duration::from_secs(10), wait).await.expect("it rings").unwrap();
+                tokio::time::timeout(std::time::Duration::from_secs(10), wait).await.expect("it expires").unwrap();
             }
         }
     }

@@ -9,15 +9,6 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-const EPERM: i32 = 1;
-const ENOENT: i32 = 2;
-const ENXIO: i32 = 6;
-const EACCES: i32 = 13;
-const EBUSY: i32 = 16;
-const ENODEV: i32 = 19;
-const EINVAL: i32 = 22;
-const EBADFD: i32 = 77;
-
 /// A TUN device to the kernel. It is removed when it is dropped.
 pub struct Device {
     fd: AsyncFd<SyncDevice>,
@@ -92,19 +83,21 @@ pub(crate) fn register<T: AsRawFd>(owner: T, interest: Interest) -> io::Result<A
 
 /// Why a device can no longer be used.
 pub(crate) fn lost(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(EBADFD) => "the TUN device was removed; start the network again".to_owned(),
+    match Errno::from_io_error(error) {
+        Some(Errno::BADFD) => "the TUN device was removed; start the network again".to_owned(),
         _ => format!("TUN device: {error}"),
     }
 }
 
 /// What to do about a device that cannot be created.
 fn explain(name: &str, error: &io::Error) -> io::Error {
-    let advice = match error.raw_os_error() {
-        Some(EPERM | EACCES) => "; it needs root, or the capability CAP_NET_ADMIN",
-        Some(EBUSY) => "; another program uses the name: choose another one",
-        Some(EINVAL) => "; another device may have this name, or it has more than 15 bytes: choose another one",
-        Some(ENOENT | ENXIO | ENODEV) => "; the kernel has no /dev/net/tun: load its module with `modprobe tun`",
+    let advice = match Errno::from_io_error(error) {
+        Some(Errno::PERM | Errno::ACCESS) => "; it needs root, or the capability CAP_NET_ADMIN",
+        Some(Errno::BUSY) => "; another program uses the name: choose another one",
+        Some(Errno::INVAL) => "; another device may have this name, or it has more than 15 bytes: choose another one",
+        Some(Errno::NOENT | Errno::NXIO | Errno::NODEV) => {
+            "; the kernel has no /dev/net/tun: load its module with `modprobe tun`"
+        }
         _ => "",
     };
     io::Error::new(error.kind(), format!("TUN device {name}: {error}{advice}"))
@@ -116,10 +109,13 @@ mod tests {
 
     #[test]
     fn failures_say_what_to_do() {
-        for (error, advice) in
-            [(EPERM, "needs root"), (EBUSY, "choose another"), (ENODEV, "modprobe tun"), (EINVAL, "15 bytes")]
-        {
-            let text = explain("tun7", &io::Error::from_raw_os_error(error)).to_string();
+        for (error, advice) in [
+            (Errno::PERM, "needs root"),
+            (Errno::BUSY, "choose another"),
+            (Errno::NODEV, "modprobe tun"),
+            (Errno::INVAL, "15 bytes"),
+        ] {
+            let text = explain("tun7", &error.into()).to_string();
             assert!(
                 text.starts_with("TUN device tun7: ") && text.contains(advice) && text.lines().count() == 1,
                 "{text}"
