@@ -39,8 +39,11 @@ def goodput(run: dict[str, Any], group: str) -> float:
 
 def together(folder: Path, variant: str) -> tuple[float, float, float]:
     """Flows of `variant` beside as many of `linux`: share, Jain's index, drop rate."""
-    which = ["--variants", variant] if variant == "linux" else ["--variant-file", str(folder / "ours.toml")]
-    runs = compare("--scenario", str(folder / "flows.toml"), *which)[0]["runs"]
+    file, name = [], variant
+    if variant != "linux":
+        file, name = ["--variant-file", str(folder / "ours.toml")], f"{variant}-to-linux"
+    results = compare("--scenario", str(folder / "flows.toml"), "--variants", "linux", *file)
+    runs = next(one["runs"] for one in results if one["variant"] == name)
     share = statistics.mean(2 * goodput(one, "first") / one["goodput_mbit_s"] for one in runs)
     drops = statistics.mean(one["queue_drops"] / one["segments_sent"] for one in runs)
     return share, statistics.mean(one["jain"] for one in runs), drops

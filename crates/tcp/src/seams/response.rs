@@ -242,16 +242,14 @@ pub trait LimitedTransmit: Plugin {
     }
 }
 
-/// Segments that leave together.
+/// Segments that leave together. Two or more leave as one packet, which segmentation offload divides: the last segment
+/// has PSH, and may end where the peer's window ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Batch {
     /// Nothing is sent if there is room for fewer.
     pub least: Segments,
     /// With more room than this, the question is asked again for the rest.
     pub most: Segments,
-    /// Two or more leave as one packet, which segmentation offload divides: the last segment has PSH, and may end where
-    /// the peer's window ends.
-    pub is_one: bool,
 }
 
 /// Why disorder ended.

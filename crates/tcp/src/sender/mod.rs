@@ -179,8 +179,6 @@ pub(crate) struct Sender {
     short_end: Offset,
     /// Segments of the current batch that are still to be sent.
     batch_left: u16,
-    /// The current batch leaves as one packet.
-    batch_is_one: bool,
     /// The next batch does not wait for more room.
     batch_at_once: bool,
     /// When the peer last made progress, or when data was first sent after an idle time.
@@ -258,7 +256,6 @@ impl Sender {
             last_activity: now,
             short_end: Offset::SYN,
             batch_left: 0,
-            batch_is_one: false,
             batch_at_once: false,
             last_progress: now,
             drain: (Offset::SYN, Instant::NEVER),

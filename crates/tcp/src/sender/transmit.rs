@@ -144,10 +144,7 @@ impl Sender {
             return Err(Stop::NoRoom);
         }
         self.send_new(now, new);
-        if continues_batch
-            && self.batch_is_one
-            && let [.., before, last] = &mut self.outbox[..]
-        {
+        if continues_batch && let [.., before, last] = &mut self.outbox[..] {
             (before.push, last.push) = (false, true);
         }
         Ok(())
@@ -226,7 +223,7 @@ impl Sender {
     /// leaves as one packet, if no other short segment is in flight (Minshall's change of Nagle's algorithm).
     fn may_cut(&self, last: bool) -> bool {
         let cut_by_buffer = last && !self.has_queued_all();
-        let cut_by_window = !last && self.batch_left > 0 && self.batch_is_one;
+        let cut_by_window = !last && self.batch_left > 0;
         (cut_by_buffer || cut_by_window) && self.short_end <= self.state.snd_una
     }
 
@@ -265,7 +262,6 @@ impl Sender {
         }
         let quantum = self.pacing.map(|pacing| (pacing.quantum.0 / self.state.smss.0) as u32);
         self.batch_left = quantum.unwrap_or(batch.most.0).saturating_sub(1).min(u32::from(u16::MAX)) as u16;
-        self.batch_is_one = batch.is_one;
         false
     }
 

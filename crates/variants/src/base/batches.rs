@@ -39,7 +39,7 @@ pub(crate) fn of_linux(cx: &Context<'_>, since: Duration) -> Option<Batch> {
     let at_once = in_episode || since > RECENT || head.is_none_or(|head| cx.now.since(head.last_sent) < srtt / 2);
     let third = cx.snd.cwnd.0 / cx.snd.smss.0 / 3;
     let least = if at_once { 0 } else { most.min(third).max(1) };
-    Some(Batch { least: Segments(least as u32), most: Segments(most as u32), is_one: true })
+    Some(Batch { least: Segments(least as u32), most: Segments(most as u32) })
 }
 
 #[cfg(test)]

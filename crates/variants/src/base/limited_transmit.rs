@@ -223,7 +223,8 @@ impl LimitedTransmit for Pipe {
 const CALM: u64 = 10;
 
 /// A queue that is nearly full drops more of the segments that arrive in pairs. Where it is short, a sender of single
-/// segments takes more than its share from one of pairs.
+/// segments takes more than its share from one of pairs. Without PSH, the receiver might acknowledge the last segment of
+/// a small window only after its delay.
 #[derive(Debug)]
 struct Pairs {
     /// When the last missing segment arrived before it was marked lost.
@@ -252,7 +253,6 @@ impl LimitedTransmit for Pairs {
     fn batch(&self, cx: &Context<'_>, since: Duration) -> Option<Batch> {
         let calm = cx.snd.srtt? * CALM;
         let in_order = self.late.is_none_or(|late| cx.now.since(late) > calm);
-        let batch = (in_order && cx.snd.phase != Phase::Disorder).then(|| batches::of_linux(cx, since)).flatten()?;
-        Some(Batch { is_one: false, ..batch })
+        (in_order && cx.snd.phase != Phase::Disorder).then(|| batches::of_linux(cx, since)).flatten()
     }
 }
