@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tools import TO_LINUX, compare, goal, links, percent, table
+from tools import compare, goal, links, percent, table, to_linux
 
 FLOWS = """path = "path.toml"
 duration = "120 s"
@@ -39,9 +39,7 @@ def goodput(run: dict[str, Any], group: str) -> float:
 
 def together(folder: Path, variant: str) -> tuple[float, float, float]:
     """Flows of `variant` beside as many of `linux`: share, Jain's index, drop rate."""
-    file, name = [], variant
-    if variant != "linux":
-        file, name = ["--variant-file", str(folder / "ours.toml")], f"{variant}-to-linux"
+    file, name = ([], variant) if variant == "linux" else (to_linux(variant, folder), f"{variant}-to-linux")
     results = compare("--scenario", str(folder / "flows.toml"), "--variants", "linux", *file)
     runs = next(one["runs"] for one in results if one["variant"] == name)
     share = statistics.mean(2 * goodput(one, "first") / one["goodput_mbit_s"] for one in runs)
@@ -55,7 +53,6 @@ def measure(rate: int, delay: int, queue: int, count: int, red: str) -> tuple[fl
         folder = Path(name)
         (folder / "path.toml").write_text(links(f"{rate} Mbit/s", f"{delay} ms", queue, red))
         (folder / "flows.toml").write_text(FLOWS.format(count=count))
-        (folder / "ours.toml").write_text(TO_LINUX)
         share, jain, drops = together(folder, "reknit")
         _, alone, of_linux = together(folder, "linux")
         return share, jain, alone, drops / of_linux

@@ -34,9 +34,9 @@ rtt_samples = "per-ack"
 """
 
 
-# `linux` brings the receiver of Linux, which acknowledges each segment at first. Beside it, `reknit` sends to the same.
-TO_LINUX = """name = "reknit-to-linux"
-base = "reknit"
+# `linux` brings the receiver of Linux, which acknowledges each segment at first. Beside it, others send to the same.
+TO_LINUX = """name = "{variant}-to-linux"
+base = "{variant}"
 [ack_policy]
 algorithm = "linux-acks"
 """
@@ -45,6 +45,13 @@ algorithm = "linux-acks"
 def links(rate: str, delay: str, queue: int, more: str = "") -> str:
     """Return a path that does not reorder; `more` are further settings of its bottleneck."""
     return LINKS.format(rate=rate, delay=delay, queue=queue, more=more)
+
+
+def to_linux(variant: str, folder: Path) -> list[str]:
+    """Return the option that adds `VARIANT-to-linux`."""
+    file = folder / f"{variant}-to-linux.toml"
+    file.write_text(TO_LINUX.format(variant=variant))
+    return ["--variant-file", str(file)]
 
 
 @dataclass
