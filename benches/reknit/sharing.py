@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tools import compare, goal, links, percent, table, to_linux
+from tools import beside_linux, compare, goal, links, percent, table
 
 FLOWS = """path = "path.toml"
 duration = "120 s"
@@ -37,11 +37,8 @@ def goodput(run: dict[str, Any], group: str) -> float:
     return next(float(one["goodput_mbit_s"]) for one in run["groups"] if one["group"] == group)
 
 
-def together(folder: Path, variant: str) -> tuple[float, float, float]:
-    """Flows of `variant` beside as many of `linux`: share, Jain's index, drop rate."""
-    file, name = ([], variant) if variant == "linux" else (to_linux(variant, folder), f"{variant}-to-linux")
-    results = compare("--scenario", str(folder / "flows.toml"), "--variants", "linux", *file)
-    runs = next(one["runs"] for one in results if one["variant"] == name)
+def together(runs: list[dict[str, Any]]) -> tuple[float, float, float]:
+    """Flows of one variant beside as many of `linux`: share, Jain's index, drop rate."""
     share = statistics.mean(2 * goodput(one, "first") / one["goodput_mbit_s"] for one in runs)
     drops = statistics.mean(one["queue_drops"] / one["segments_sent"] for one in runs)
     return share, statistics.mean(one["jain"] for one in runs), drops
@@ -53,9 +50,10 @@ def measure(rate: int, delay: int, queue: int, count: int, red: str) -> tuple[fl
         folder = Path(name)
         (folder / "path.toml").write_text(links(f"{rate} Mbit/s", f"{delay} ms", queue, red))
         (folder / "flows.toml").write_text(FLOWS.format(count=count))
-        share, jain, drops = together(folder, "reknit")
-        _, alone, of_linux = together(folder, "linux")
-        return share, jain, alone, drops / of_linux
+        of = beside_linux(folder, ["reknit"], "--scenario", str(folder / "flows.toml"))
+    share, jain, drops = together(of["reknit"])
+    _, alone, of_linux = together(of["linux"])
+    return share, jain, alone, drops / of_linux
 
 
 # One of twenty segments of the first two flows is up to 100 ms late.

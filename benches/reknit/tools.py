@@ -47,13 +47,6 @@ def links(rate: str, delay: str, queue: int, more: str = "") -> str:
     return LINKS.format(rate=rate, delay=delay, queue=queue, more=more)
 
 
-def to_linux(variant: str, folder: Path) -> list[str]:
-    """Return the option that adds `VARIANT-to-linux`."""
-    file = folder / f"{variant}-to-linux.toml"
-    file.write_text(TO_LINUX.format(variant=variant))
-    return ["--variant-file", str(file)]
-
-
 @dataclass
 class Goal:
     """A goal, and what was measured."""
@@ -82,6 +75,17 @@ def compare(*arguments: str) -> list[dict[str, Any]]:
     """Run `reknit compare` and return its results by variant."""
     variants: list[dict[str, Any]] = json.loads(run("compare", *arguments, "--no-oracle", "--json"))["variants"]
     return variants
+
+
+def beside_linux(folder: Path, variants: list[str], *arguments: str) -> dict[str, list[dict[str, Any]]]:
+    """Compare `linux` with variants that send to the same receiver. Return the runs by variant."""
+    files = []
+    for variant in variants:
+        file = folder / f"{variant}-to-linux.toml"
+        file.write_text(TO_LINUX.format(variant=variant))
+        files += ["--variant-file", str(file)]
+    results = compare(*arguments, "--variants", "linux", *files)
+    return {one["variant"].removesuffix("-to-linux"): one["runs"] for one in results}
 
 
 Shares = dict[tuple[str, bool], dict[str, float]]

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tools import compare, goal, links, percent, table, to_linux
+from tools import beside_linux, goal, links, percent, table
 
 # Rate, one-way delay, queue.
 IN_ORDER = [("10 Mbit/s", "20 ms", 70), ("50 Mbit/s", "50 ms", 400), ("2 Mbit/s", "30 ms", 20)]
@@ -16,12 +16,9 @@ SIZES = {"10 kB": 200, "100 kB": 100, "1 MB": 30, "10 MB": 4}
 
 def goodputs(path: Path, loss: str) -> dict[str, float]:
     """Mean goodput of bulk transfers by variant."""
-    arguments = ["--path", str(path), "--loss", loss, "--duration", "60 s", "--seeds", "60", "--variants", "linux"]
-    results = compare(*arguments, *to_linux("reknit", path.parent), *to_linux("oracle", path.parent))
-    return {
-        one["variant"].removesuffix("-to-linux"): statistics.mean(r["goodput_mbit_s"] for r in one["runs"])
-        for one in results
-    }
+    arguments = ["--path", str(path), "--loss", loss, "--duration", "60 s", "--seeds", "60"]
+    of = beside_linux(path.parent, ["reknit", "oracle"], *arguments)
+    return {variant: statistics.mean(one["goodput_mbit_s"] for one in runs) for variant, runs in of.items()}
 
 
 def bulk() -> None:
@@ -50,13 +47,10 @@ def completions(path: Path, size: str, count: int, loss: str) -> dict[str, dict[
     flows = f'kind = "files", size = "{size}", count = {count}, think = "exponential(200 ms)"'
     scenario = path.with_name("transfers.toml")
     scenario.write_text(f'path = "path.toml"\nduration = "1000 s"\nseeds = 20\n[[flows]]\nworkload = {{ {flows} }}\n')
-    ours = to_linux("reknit", path.parent)
-    results = compare("--scenario", str(scenario), "--loss", loss, "--variants", "linux", *ours)
+    of = beside_linux(path.parent, ["reknit"], "--scenario", str(scenario), "--loss", loss)
     return {
-        one["variant"].removesuffix("-to-linux"): {
-            key: statistics.mean(run["transactions"][key] for run in one["runs"]) for key in ("p50_ms", "p99_ms")
-        }
-        for one in results
+        variant: {key: statistics.mean(one["transactions"][key] for one in runs) for key in ("p50_ms", "p99_ms")}
+        for variant, runs in of.items()
     }
 
 
