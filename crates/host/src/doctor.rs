@@ -12,6 +12,7 @@ use nix::unistd::{ForkResult, Uid, fork, geteuid, setuid};
 use crate::emulate::{self, leftovers};
 use crate::namespace;
 use crate::packet_socket::{ANY, PacketSocket};
+use crate::programs::is_installed;
 
 /// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -179,9 +180,4 @@ fn user_namespace_error() -> Option<nix::Error> {
             Err(error) => Some(error),
         },
     }
-}
-
-pub(crate) fn is_installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

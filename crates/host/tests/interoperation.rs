@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use reknit_host::testbed::Payload;
-use reknit_host::{Ending, Opener, Outcome, Spec, Stack, StackError, TestbedError, doctor, run};
+use reknit_host::{Ending, Opener, Outcome, Spec, Tcp, TcpError, TestbedError, doctor, run};
 use reknit_path::Profile;
 use reknit_tcp::Config;
 use reknit_units::{Bytes, Duration};
@@ -36,8 +36,8 @@ fn can_run() -> bool {
 
 fn spec(path: &str, role: Role, size: u64) -> Spec {
     let profile = Profile::load(path, &[]).unwrap();
-    let kernel: Stack = "kernel:cubic".parse().unwrap();
-    let ours: Stack = "rack".parse().unwrap();
+    let kernel: Tcp = "kernel:cubic".parse().unwrap();
+    let ours: Tcp = "rack".parse().unwrap();
     let we_send = matches!(role, Role::ClientSends | Role::ServerSends);
     let (sender, receiver) = if we_send { (ours, kernel) } else { (kernel, ours) };
     Spec {
@@ -175,7 +175,7 @@ fn every_variant_against_the_kernel() {
 fn against_the_kernel(variant: &str, role: Role) -> Result<(), String> {
     let size = Bytes(1_000_000);
     let mut spec = spec("reordered-and-lossy", role, size.0);
-    let ours: Stack = variant.parse().map_err(|error: StackError| error.to_string())?;
+    let ours: Tcp = variant.parse().map_err(|error: TcpError| error.to_string())?;
     match role {
         Role::ClientSends | Role::ServerSends => spec.sender = ours,
         Role::ClientReceives | Role::ServerReceives => spec.receiver = ours,
@@ -194,7 +194,7 @@ fn against_the_kernel(variant: &str, role: Role) -> Result<(), String> {
 
 /// Two kernels with 10 MB to transfer, which takes 8 s at this path's rate.
 fn kernels_with_too_little_time() -> Spec {
-    let kernel: Stack = "kernel:cubic".parse().unwrap();
+    let kernel: Tcp = "kernel:cubic".parse().unwrap();
     Spec {
         sender: kernel.clone(),
         receiver: kernel,
@@ -208,7 +208,7 @@ fn a_transfer_that_takes_too_long_is_an_outcome() {
     if !can_run() {
         return;
     }
-    let ours: Stack = "rack".parse().unwrap();
+    let ours: Tcp = "rack".parse().unwrap();
     let kernels = kernels_with_too_little_time();
     for spec in [Spec { sender: ours, ..kernels.clone() }, kernels] {
         let outcome = run(&spec, &AtomicBool::new(false)).unwrap();
@@ -251,9 +251,9 @@ fn a_setting_that_the_kernel_does_not_have_is_refused() {
     if !can_run() {
         return;
     }
-    let check = |text: &str| match text.parse::<Stack>().unwrap() {
-        Stack::Kernel(kernel) => kernel.check().map_err(|error| error.to_string()),
-        Stack::Engine(..) => panic!("{text} is a kernel's"),
+    let check = |text: &str| match text.parse::<Tcp>().unwrap() {
+        Tcp::Kernel(kernel) => kernel.check().map_err(|error| error.to_string()),
+        Tcp::Engine(..) => panic!("{text} is a kernel's"),
     };
     assert_eq!(check("kernel:cubic+sack=0"), Ok(()));
     let unknown = check("kernel:cubic+sacks=0").unwrap_err();

@@ -3,7 +3,7 @@
 use reknit_tcp::Connection;
 use reknit_units::Bytes;
 
-use crate::trace::End;
+use crate::ends::{End, PerEnd};
 use crate::workload::{Transactions, Workload};
 
 /// More than any run can send.
@@ -55,18 +55,18 @@ impl Application {
     }
 
     /// Begins a transaction.
-    pub(crate) fn begin(&mut self, ends: &mut [Connection; 2]) {
+    pub(crate) fn begin(&mut self, ends: &mut PerEnd<Connection>) {
         if self.state == TransactionState::Bulk {
-            ends[0].write(self.response);
+            ends.sender.write(self.response);
             return;
         }
         self.left = self.left.map(|left| left.saturating_sub(1));
         if self.request > Bytes::ZERO {
             self.state = TransactionState::Asking;
             self.requested += self.request.0;
-            ends[1].write(self.request);
+            ends.receiver.write(self.request);
         } else {
-            self.answer(&mut ends[0]);
+            self.answer(&mut ends.sender);
         }
     }
 

@@ -7,6 +7,7 @@ use reknit_tcp::{Config, Info, State};
 use reknit_units::{Bytes, Duration, Instant};
 
 use crate::application::Application;
+use crate::ends::PerEnd;
 use crate::flow::{Flow, FlowIds};
 use crate::result::{FlowResult, Sample};
 use crate::scenario::{FlowSpec, Scenario};
@@ -35,7 +36,7 @@ pub(crate) struct Client {
     uncounted: u64,
     /// When its last transaction was complete.
     finished: Option<Instant>,
-    configs: [Arc<Config>; 2],
+    configs: PerEnd<Arc<Config>>,
     thinking: Stream,
     /// The latest connection that has ended, and its sender's variables.
     last: Option<(u32, Info)>,
@@ -57,7 +58,10 @@ impl Client {
         let phase = StreamId { seed: scenario.seed, stage: STARTS + index, phases: scenario.phases }.phase();
         let spec = FlowSpec { start: spec.start + START_PHASE.mul_f64(phase), ..spec.clone() };
         Client {
-            configs: [&spec.sender, &spec.receiver].map(|end| share(end.configure(base.clone()))),
+            configs: PerEnd {
+                sender: share(spec.sender.configure(base.clone())),
+                receiver: share(spec.receiver.configure(base.clone())),
+            },
             began: spec.start,
             spec,
             tally: Tally::default(),
@@ -108,7 +112,7 @@ impl Client {
     }
 
     /// True if it tries again after a failure.
-    pub(crate) fn tries_again(&self) -> bool {
+    pub(crate) fn retries_after_failure(&self) -> bool {
         matches!(self.spec.workload, Workload::Transactions(_)) && !self.is_finished()
     }
 
@@ -134,7 +138,7 @@ impl Client {
         flow.show(&mut |name, value| shown.push((name, value)));
         self.series.push(Sample {
             at: now,
-            info: flow.ends[0].info(now),
+            info: flow.ends.sender.info(now),
             shown,
             delivered: self.tally.delivered,
             spurious_retransmissions: self.tally.spurious_retransmissions,
@@ -143,7 +147,7 @@ impl Client {
 
     /// Takes over the results of its connection `flow`, which has ended, or the run is over.
     pub(crate) fn absorb(&mut self, now: Instant, flow: &Flow) {
-        let [sender, receiver] = &flow.ends;
+        let PerEnd { sender, receiver } = &flow.ends;
         self.tally.send += sender.send_stats();
         self.tally.receive += *receiver.receive_stats();
         if sender.state() >= State::Established {

@@ -10,11 +10,12 @@ use reknit_tcp::{Config, Connection, Identity, Segment, SeqNum, State};
 use reknit_units::Instant;
 
 use crate::application::Application;
+use crate::ends::{End, PerEnd};
 use crate::liar::Liar;
 use crate::oracle::Oracle;
 use crate::scenario::FlowSpec;
 use crate::tally::Tally;
-use crate::trace::{Datagram, End};
+use crate::trace::Datagram;
 
 #[derive(Debug)]
 pub(crate) struct Flow {
@@ -23,9 +24,9 @@ pub(crate) struct Flow {
     /// The client of the connection.
     pub(crate) client: u32,
     /// The sender of data, then the receiver.
-    pub(crate) ends: [Connection; 2],
+    pub(crate) ends: PerEnd<Connection>,
     /// When each end's next timer is in the simulation's queue.
-    pub(crate) scheduled: [Instant; 2],
+    pub(crate) scheduled: PerEnd<Instant>,
     pub(crate) application: Application,
     /// Its transactions are complete and an end has closed; this has been handled.
     pub(crate) done: bool,
@@ -59,7 +60,7 @@ impl Flow {
         now: Instant,
         ids: FlowIds,
         spec: &FlowSpec,
-        configs: &[Arc<Config>; 2],
+        configs: &PerEnd<Arc<Config>>,
         application: Application,
     ) -> Flow {
         // Any numbers will do: no decision depends on them.
@@ -68,19 +69,22 @@ impl Flow {
         let opener = Application::opener(&spec.workload);
         let end = |end: End, plugins, salt| {
             let open = if end == opener { Connection::connect } else { Connection::listen };
-            let mut connection = open(now, configs[end.index()].clone(), plugins, identity(salt));
+            let mut connection = open(now, configs[end].clone(), plugins, identity(salt));
             connection.read_at_once();
             connection.set_secret(mixed);
             connection
         };
-        let ends = [end(End::Sender, spec.sender.build(), 16), end(End::Receiver, spec.receiver.build(), 32)];
+        let ends = PerEnd {
+            sender: end(End::Sender, spec.sender.build(), 16),
+            receiver: end(End::Receiver, spec.receiver.build(), 32),
+        };
         Flow {
             id: ids.id,
             client: ids.client,
-            oracle: ends[0].is_told().then(Box::default),
+            oracle: ends.sender.is_told().then(Box::default),
             liar: spec.lie.map(|lie| Box::new(Liar::new(lie, ids.seed, ids.id))),
             ends,
-            scheduled: [Instant::NEVER; 2],
+            scheduled: PerEnd { sender: Instant::NEVER, receiver: Instant::NEVER },
             application,
             done: false,
             truth: Truth::default(),
@@ -92,8 +96,8 @@ impl Flow {
         match datagram.from {
             End::Sender => self.deliver_data(now, datagram, tally),
             End::Receiver => {
-                self.ends[0].on_segment(now, &datagram.segment);
-                self.application.on_arrival_at_sender(&mut self.ends[0]);
+                self.ends.sender.on_segment(now, &datagram.segment);
+                self.application.on_arrival_at_sender(&mut self.ends.sender);
                 self.check_cuts(tally);
                 false
             }
@@ -104,7 +108,7 @@ impl Flow {
         if self.liar.is_some() {
             return self.deliver_to_liar(now, datagram, tally);
         }
-        let receiver = &mut self.ends[1];
+        let receiver = &mut self.ends.receiver;
         let before = (receiver.received(), receiver.receive_stats().duplicates);
         receiver.on_segment(now, &datagram.segment);
         let after = receiver.received();
@@ -116,7 +120,7 @@ impl Flow {
             self.truth.on_advance(now, after, tally);
             return complete;
         }
-        if !duplicate && let Some(position) = self.ends[0].position_sent(datagram.segment.seq) {
+        if !duplicate && let Some(position) = self.ends.sender.position_sent(datagram.segment.seq) {
             self.truth.waiting.insert(position, now);
         }
         false
@@ -125,7 +129,7 @@ impl Flow {
     /// Data arrives at a liar: every new byte counts as delivered, in order or not.
     fn deliver_to_liar(&mut self, now: Instant, datagram: &Datagram, tally: &mut Tally) -> bool {
         let Some(liar) = &mut self.liar else { return false };
-        let [sender, receiver] = &mut self.ends;
+        let PerEnd { sender, receiver } = &mut self.ends;
         let mut arrivals = Vec::new();
         tally.delivered.0 += liar.on_arrival(&datagram.segment, sender.snd_nxt(), &mut arrivals);
         let before = (receiver.received(), receiver.receive_stats().duplicates);
@@ -141,9 +145,9 @@ impl Flow {
     pub(crate) fn falsify(&mut self, now: Instant, end: End, segment: &Segment, out: &mut Vec<Segment>) {
         match &mut self.liar {
             Some(liar) if end == End::Receiver => {
-                let info = self.ends[0].info(now);
+                let info = self.ends.sender.info(now);
                 let in_flight = info.flight_size.0 / info.smss.0;
-                liar.on_departure(segment, self.ends[0].snd_nxt(), in_flight as u32, out);
+                liar.on_departure(segment, self.ends.sender.snd_nxt(), in_flight as u32, out);
             }
             _ => out.push(*segment),
         }
@@ -156,7 +160,7 @@ impl Flow {
 
     /// The timers of `end` are due.
     pub(crate) fn on_timer(&mut self, now: Instant, end: End, tally: &mut Tally) {
-        self.ends[end.index()].on_timer(now);
+        self.ends[end].on_timer(now);
         if end == End::Sender {
             self.check_cuts(tally);
         }
@@ -165,7 +169,7 @@ impl Flow {
     /// Tells the sender about the losses that it would know by now.
     pub(crate) fn tell(&mut self, now: Instant) {
         while let Some(notice) = self.oracle.as_mut().and_then(|oracle| oracle.pop(now)) {
-            self.ends[0].tell_lost(now, notice.segment, notice.number);
+            self.ends.sender.tell_lost(now, notice.segment, notice.number);
         }
     }
 
@@ -186,7 +190,7 @@ impl Flow {
         }
         tally.lost += 1;
         tally.queue_drops += u64::from(why != Drop::Lost);
-        let sender = &self.ends[0];
+        let sender = &self.ends.sender;
         let told_at = self.oracle.as_mut().and_then(|oracle| oracle.on_lost(now, datagram, sender));
         if let Some(position) = sender.position_sent(datagram.segment.seq) {
             *self.truth.lost.entry(position).or_default() += 1;
@@ -200,7 +204,7 @@ impl Flow {
 
     /// If the sender has reduced its window, checks whether the segment that it marked lost really was.
     fn check_cuts(&mut self, tally: &mut Tally) {
-        let stats = self.ends[0].send_stats();
+        let stats = self.ends.sender.send_stats();
         let total = stats.cuts.total();
         if total > self.truth.cuts_seen {
             self.truth.cuts_seen = total;
@@ -215,51 +219,51 @@ impl Flow {
 
     /// Resets the counts at the end of the warm-up.
     pub(crate) fn restart_counts(&mut self) {
-        self.ends.iter_mut().for_each(Connection::restart_counts);
+        self.ends.iter_mut().for_each(|(_, end)| end.restart_counts());
         self.truth.cuts_seen = 0;
     }
 
     /// True if its transactions are complete. The last ACK may be lost, and the receiver's TIME-WAIT does not matter.
     pub(crate) fn is_done(&self) -> bool {
-        self.application.is_over() && self.ends.iter().any(|end| end.state() >= State::TimeWait)
+        self.application.is_over() && self.ends.iter().any(|(_, end)| end.state() >= State::TimeWait)
     }
 
     /// Calls `show` for each number that plug-ins show.
     pub(crate) fn show(&self, show: &mut dyn FnMut(ShownName, f64)) {
-        for end in [End::Sender, End::Receiver] {
-            end.show(&self.ends[end.index()], show);
+        for (end, connection) in self.ends.iter() {
+            end.show(connection, show);
         }
     }
 
     /// Each end starts with what its earlier connections to the other host have kept.
-    pub(crate) fn recall(&mut self, now: Instant, memories: &[Memory; 2]) {
-        for (end, memory) in self.ends.iter_mut().zip(memories) {
-            end.recall(now, memory);
+    pub(crate) fn recall(&mut self, now: Instant, memories: &PerEnd<Memory>) {
+        for (end, connection) in self.ends.iter_mut() {
+            connection.recall(now, &memories[end]);
         }
     }
 
     /// Each end keeps something for its next connection to the other host.
-    pub(crate) fn remember(&self, memories: &mut [Memory; 2]) {
-        for (end, memory) in self.ends.iter().zip(memories) {
-            end.remember(memory);
+    pub(crate) fn remember(&self, memories: &mut PerEnd<Memory>) {
+        for (end, connection) in self.ends.iter() {
+            connection.remember(&mut memories[end]);
         }
     }
 
     /// True if `end` has aborted before the other end had all data.
     pub(crate) fn has_failed(&self, end: End) -> bool {
-        !self.application.is_over() && self.ends[end.index()].state() == State::Closed
+        !self.application.is_over() && self.ends[end].state() == State::Closed
     }
 
     /// True if neither end has anything more to send.
     pub(crate) fn is_over(&self) -> bool {
-        self.application.is_over() && self.ends.iter().all(|end| end.state() >= State::TimeWait)
+        self.application.is_over() && self.ends.iter().all(|(_, end)| end.state() >= State::TimeWait)
     }
 }
 
 impl Truth {
     /// Data has arrived in order, up to `received`.
     fn on_advance(&mut self, now: Instant, received: u64, tally: &mut Tally) {
-        tally.waits.note_none();
+        tally.waits.note_in_order();
         while let Some(entry) = self.waiting.first_entry().filter(|entry| *entry.key() < received) {
             tally.waits.note(now.since(entry.remove()));
         }

@@ -9,6 +9,7 @@
 
 mod application;
 mod client;
+mod ends;
 mod fairness;
 mod file;
 mod flow;
@@ -28,6 +29,7 @@ mod transactions;
 mod waits;
 mod workload;
 
+pub use ends::End;
 pub use fairness::jain;
 pub use file::{MOST_FLOWS, MOST_SEEDS};
 pub use liar::Lie;
@@ -39,6 +41,6 @@ pub use scenario::{FlowSpec, Scenario, tcp_config};
 pub use schema::schema;
 pub use shown::Shown;
 pub use simulation::{Interrupted, run, run_traced, run_unless};
-pub use trace::{Datagram, End, HashTracer, Look, NoTracer, TraceEvent, Tracer, Transmission};
+pub use trace::{Datagram, HashTracer, Look, NoTracer, TraceEvent, Tracer, Transmission};
 pub use transactions::{Transaction, TransactionStats};
 pub use workload::{Transactions, Workload};

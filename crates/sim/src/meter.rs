@@ -11,9 +11,10 @@ use reknit_tcp::{Config, Connection, Identity, State};
 use reknit_units::{Bytes, Duration, Instant};
 use reknit_variants::Composition;
 
+use crate::ends::{End, PerEnd};
 use crate::measures::Measures;
 use crate::scenario::Scenario;
-use crate::trace::{Datagram, End, Look, TraceEvent, Tracer, Transmission};
+use crate::trace::{Datagram, Look, TraceEvent, Tracer, Transmission};
 
 /// The sender's values after the last event.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +26,7 @@ struct Values {
 }
 
 /// What the plug-ins at an end have shown since the last event.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Showing {
     at: Instant,
     numbers: Vec<(ShownName, f64)>,
@@ -69,7 +70,7 @@ struct Watched {
     /// None before the connection is established.
     values: Option<Values>,
     /// At both ends.
-    showing: [Showing; 2],
+    showing: PerEnd<Showing>,
     /// Data segments sent because of the current ACK.
     burst: Option<u64>,
     /// Segments whose latest copies were lost.
@@ -140,7 +141,7 @@ impl Meter {
     fn leave(&mut self, now: Instant, mut watched: Watched) {
         let measures = &mut self.groups[watched.group];
         watched.account(now, measures);
-        watched.showing.iter_mut().for_each(|showing| showing.account(now, measures));
+        watched.showing.iter_mut().for_each(|(_, showing)| showing.account(now, measures));
     }
 }
 
@@ -149,7 +150,7 @@ impl Watched {
         Watched {
             group,
             values: None,
-            showing: [(); 2].map(|()| Showing { at: Instant::ZERO, numbers: Vec::new() }),
+            showing: PerEnd::default(),
             burst: None,
             lost: BTreeMap::new(),
             flight: BTreeMap::new(),
@@ -280,7 +281,7 @@ impl Tracer for Meter {
         let measures = &mut self.groups[watched.group];
         let beyond = look.connection.plugin_state_size() - self.base_state;
         measures.reordering_state = measures.reordering_state.max(beyond);
-        watched.showing[look.end.index()].on_look(now, look, measures);
+        watched.showing[look.end].on_look(now, look, measures);
         if look.end == End::Sender {
             watched.on_sender(now, look.connection, measures);
         }
@@ -295,7 +296,7 @@ impl Tracer for Meter {
         self.groups.iter_mut().for_each(Measures::restart);
         for watched in self.connections.values_mut() {
             watched.values.iter_mut().for_each(|values| values.at = now);
-            watched.showing.iter_mut().for_each(|showing| showing.at = now);
+            watched.showing.iter_mut().for_each(|(_, showing)| showing.at = now);
         }
     }
 

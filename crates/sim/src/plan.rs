@@ -6,11 +6,10 @@ use std::sync::Arc;
 use reknit_config::{Argument, InputError, KeyError, Location};
 use reknit_path::{Phases, Profile, StreamId, Variate};
 use reknit_tcp::Config;
-use reknit_units::{Bytes, Duration, Instant, Share};
+use reknit_units::{Duration, Instant, Share};
 use reknit_variants::Composition;
 use toml::Table;
 
-use crate::file;
 use crate::liar::Lie;
 use crate::scenario::{FlowSpec, read_tcp};
 use crate::workload::Workload;
@@ -110,33 +109,6 @@ impl Group {
 }
 
 impl Plan {
-    /// Reads the plan in a file.
-    ///
-    /// # Errors
-    /// Names the file, the line (for invalid TOML) or the key, what is wrong, and what is allowed.
-    pub fn load(path: &Path) -> Result<Plan, InputError> {
-        let location = path.display().to_string();
-        let text = reknit_config::read_file(path, reknit_config::LARGEST_FILE)
-            .map_err(|error| InputError::new(&location, error))?;
-        Plan::parse(&location, &text)
-    }
-
-    /// Parses the plan in `text`; `location` is its name for errors.
-    ///
-    /// # Errors
-    /// As [`Plan::load`].
-    pub fn parse(location: &str, text: &str) -> Result<Plan, InputError> {
-        file::parse(location, text)
-    }
-
-    /// Reads the plan in `table`; `location` is its name for errors.
-    ///
-    /// # Errors
-    /// As [`Plan::load`].
-    pub fn from_table(location: &str, table: Table) -> Result<Plan, InputError> {
-        file::from_table(location, table)
-    }
-
     /// Bulk transfers with the compared variant, opened 100 ms apart.
     pub fn bulk(flows: u32) -> Plan {
         Plan {
@@ -305,11 +277,6 @@ fn deal(workloads: &[WorkloadShare], n: u32) -> Vec<usize> {
         order.push(furthest);
     }
     order
-}
-
-/// True if a transaction may have this size.
-pub(crate) fn is_possible(size: Bytes) -> bool {
-    size > Bytes::ZERO && size <= Bytes(1 << 50)
 }
 
 #[cfg(test)]

@@ -11,10 +11,11 @@ use reknit_units::{Duration, Instant};
 
 use crate::application::Application;
 use crate::client::Client;
+use crate::ends::{End, PerEnd};
 use crate::flow::{Flow, FlowIds};
 use crate::result::RunResult;
 use crate::scenario::Scenario;
-use crate::trace::{Datagram, End, Look, NoTracer, TraceEvent, Tracer, Transmission};
+use crate::trace::{Datagram, Look, NoTracer, TraceEvent, Tracer, Transmission};
 use crate::transactions::TransactionStats;
 
 /// Runs `scenario`.
@@ -58,7 +59,7 @@ enum Timer {
     /// A sender with an oracle in this slot is told about a loss. The connection may have ended.
     Tell(u32),
     /// An end of the connection in this slot has a deadline. The connection may have ended.
-    Wake(u32, u8),
+    Wake(u32, End),
     /// The time series.
     Sample,
 }
@@ -83,7 +84,7 @@ struct Simulation<T> {
     sample_every: Option<Duration>,
     unfinished: usize,
     /// What the hosts at both ends of the path, which are the same for all flows, remember of finished connections.
-    memories: [Memory; 2],
+    memories: PerEnd<Memory>,
     /// By group.
     transactions: Vec<TransactionStats>,
     /// True if anyone needs to know what packets carry.
@@ -138,7 +139,7 @@ impl<T: Tracer> Simulation<T> {
             reverse,
             timers,
             sample_every: scenario.sample_every.filter(|interval| !interval.is_zero()),
-            memories: Default::default(),
+            memories: PerEnd::default(),
             transactions: vec![TransactionStats::default(); groups],
             packets: 0,
             events: 0,
@@ -211,10 +212,10 @@ impl<T: Tracer> Simulation<T> {
     fn fire(&mut self) {
         let Some(Reverse((_, timer))) = self.timers.pop() else { return };
         match timer {
-            Timer::Warm => self.begin_to_count(),
+            Timer::Warm => self.end_warm_up(),
             Timer::Begin(client) => self.begin(client),
             Timer::Tell(slot) => self.tell(slot),
-            Timer::Wake(slot, end) => self.wake(slot, if end == 0 { End::Sender } else { End::Receiver }),
+            Timer::Wake(slot, end) => self.wake(slot, end),
             Timer::Sample => {
                 for (i, client) in (0..).zip(&mut self.clients) {
                     if let Some(flow) = current(&self.flows, client, i) {
@@ -229,7 +230,7 @@ impl<T: Tracer> Simulation<T> {
     }
 
     /// The warm-up is over.
-    fn begin_to_count(&mut self) {
+    fn end_warm_up(&mut self) {
         self.clients.iter_mut().for_each(Client::restart);
         self.flows.iter_mut().flatten().for_each(Flow::restart_counts);
         self.transactions.iter_mut().for_each(|stats| *stats = TransactionStats::default());
@@ -300,7 +301,7 @@ impl<T: Tracer> Simulation<T> {
             }
             flow.remember(&mut self.memories);
         }
-        let failed = flow.has_failed(end) && client.tries_again();
+        let failed = flow.has_failed(end) && client.retries_after_failure();
         if failed && flow.application.is_busy() {
             client.fail();
             self.transactions[client.spec.group as usize].note_failure();
@@ -315,10 +316,10 @@ impl<T: Tracer> Simulation<T> {
 
     fn wake(&mut self, slot: u32, end: End) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
-        if flow.scheduled[end.index()] != self.now {
+        if flow.scheduled[end] != self.now {
             return; // replaced by an earlier one
         }
-        flow.scheduled[end.index()] = Instant::NEVER;
+        flow.scheduled[end] = Instant::NEVER;
         flow.on_timer(self.now, end, &mut self.clients[flow.client as usize].tally);
         self.collect(slot, end);
         self.settle(slot, end);
@@ -340,7 +341,7 @@ impl<T: Tracer> Simulation<T> {
             End::Receiver => &mut self.reverse,
         };
         let mut send = |flow: &Flow, segment: Segment| {
-            let transmission = if self.labels { carried(&flow.ends[end.index()], &segment) } else { None };
+            let transmission = if self.labels { carried(&flow.ends[end], &segment) } else { None };
             let (serial, flow) = (self.packets, flow.id);
             let datagram = Datagram { segment, flow, from: end, copy: false, serial, transmission, slot };
             self.tracer.on_packet(self.now, TraceEvent::Sent, &datagram);
@@ -348,7 +349,7 @@ impl<T: Tracer> Simulation<T> {
             pipe.push(self.now, datagram);
         };
         loop {
-            match flow.ends[end.index()].poll(self.now) {
+            match flow.ends[end].poll(self.now) {
                 Output::Send(segment) if flow.has_liar() => {
                     let mut lies = Vec::new();
                     flow.falsify(self.now, end, &segment, &mut lies);
@@ -358,10 +359,10 @@ impl<T: Tracer> Simulation<T> {
                 }
                 Output::Send(segment) => send(flow, segment),
                 Output::WakeAt(at) => {
-                    let scheduled = &mut flow.scheduled[end.index()];
+                    let scheduled = &mut flow.scheduled[end];
                     if at < *scheduled {
                         *scheduled = at;
-                        self.timers.push(Reverse((at, Timer::Wake(slot, end.index() as u8))));
+                        self.timers.push(Reverse((at, Timer::Wake(slot, end))));
                     }
                     break;
                 }
@@ -369,7 +370,7 @@ impl<T: Tracer> Simulation<T> {
             }
         }
         if T::WATCHES {
-            let connection = &flow.ends[end.index()];
+            let connection = &flow.ends[end];
             self.tracer.on_look(self.now, &Look { flow: flow.id, client: flow.client, end, connection });
         }
         self.collect_lost();

@@ -9,46 +9,11 @@ use reknit_tcp::seams::ShownName;
 use reknit_tcp::{Connection, Segment, SeqNum};
 use reknit_units::{Bytes, Instant};
 
+use crate::ends::End;
 use crate::transactions::Transaction;
 
 /// Bytes of an IPv4 header without options.
 const IP_HEADER: u64 = 20;
-
-/// An end of a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
-    /// The end that sends data.
-    Sender,
-    /// The end that receives data.
-    Receiver,
-}
-
-impl End {
-    /// The other end.
-    #[must_use]
-    pub const fn other(self) -> End {
-        match self {
-            End::Sender => End::Receiver,
-            End::Receiver => End::Sender,
-        }
-    }
-
-    pub(crate) const fn index(self) -> usize {
-        match self {
-            End::Sender => 0,
-            End::Receiver => 1,
-        }
-    }
-
-    /// Calls `show` for each number that the plug-ins of `connection`, whose state is that at this end, show: those of the
-    /// sender's seams at the sender of data, those of the receiver's seams at its receiver.
-    pub(crate) fn show(self, connection: &Connection, show: &mut dyn FnMut(ShownName, f64)) {
-        match self {
-            End::Sender => connection.show_sender(show),
-            End::Receiver => connection.show_receiver(show),
-        }
-    }
-}
 
 /// A transmission of a data segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -20,7 +20,7 @@ pub(crate) struct Waits {
 
 impl Waits {
     /// A segment has come in its turn.
-    pub(crate) fn note_none(&mut self) {
+    pub(crate) fn note_in_order(&mut self) {
         self.none += 1;
     }
 

@@ -64,3 +64,8 @@ impl Workload {
         }
     }
 }
+
+/// True if a transaction may have this size.
+pub(crate) fn is_possible(size: Bytes) -> bool {
+    size > Bytes::ZERO && size <= Bytes(1 << 50)
+}

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use reknit_tcp::Config;
 use reknit_tcp::facts::{AckFacts, Context, RateSample, Window};
 use reknit_tcp::seams::{CongestionControl, Pacing, Plugin, Reduction};
-use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
+use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Bytes, Duration, Rate, Segments};
 use reknit_variants::Composition;
 use reknit_variants::base::limited_transmit;
@@ -49,15 +49,20 @@ impl CongestionControl for Fixed {
 }
 
 /// An established connection with a window of `window` segments and an RTT of 100 ms, and the record of its samples.
-fn script(isn: u32, window: u32, pacing: Option<Pacing>) -> (Script, Arc<Mutex<Vec<RateSample>>>) {
+fn script(isn: u32, window: u32, pacing: Option<Pacing>) -> (TestSender, Arc<Mutex<Vec<RateSample>>>) {
     script_of(isn, window, pacing, false)
 }
 
-fn script_of(isn: u32, window: u32, pacing: Option<Pacing>, by_model: bool) -> (Script, Arc<Mutex<Vec<RateSample>>>) {
+fn script_of(
+    isn: u32,
+    window: u32,
+    pacing: Option<Pacing>,
+    by_model: bool,
+) -> (TestSender, Arc<Mutex<Vec<RateSample>>>) {
     let samples = Arc::new(Mutex::new(Vec::new()));
     let mut plugins = variant("sack").build();
     plugins.sender.congestion_control = Box::new(Fixed { pacing, by_model, samples: samples.clone() });
-    (Script::idle(isn, plugins, config(window), 100), samples)
+    (TestSender::idle(isn, plugins, config(window), 100), samples)
 }
 
 /// One segment every millisecond, in bursts of `quantum` segments.
@@ -106,7 +111,7 @@ vector!(what_the_burst_limit_holds_back_follows_at_the_rate_of_the_window, |isn|
     for spreads_bursts in [false, true] {
         let limited_transmit = Arc::new(limited_transmit::Config::Pipe { spreads_bursts });
         let config = Config { max_burst: Some(Segments(4)), ..config(20) };
-        let mut s = Script::new(isn, &Composition { limited_transmit, ..variant("sack") }, config, 100);
+        let mut s = TestSender::new(isn, &Composition { limited_transmit, ..variant("sack") }, config, 100);
         assert_eq!(s.at(100).sent().len(), 20);
         s.at(200).deliver(&Ack { cum: 20, ..Ack::default() });
         assert_eq!(s.sent(), [21, 22, 23, 24]);

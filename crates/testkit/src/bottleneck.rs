@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use reknit_tcp::Info;
 use reknit_units::{Bytes, Instant, Rate};
 
-use crate::{SMSS, Script};
+use crate::{SMSS, TestSender};
 
 /// The state of the sender after an event.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ impl Look {
 /// A link, and the segments on it.
 pub struct Bottleneck {
     /// The sender.
-    pub script: Script,
+    pub script: TestSender,
     /// The link's rate; payload only.
     pub rate: Rate,
     /// The capacity of the queue in segments.
@@ -54,7 +54,7 @@ pub struct Bottleneck {
 
 impl Bottleneck {
     /// A link after `script`, which begins at `begin_us`. `rtt_us` is the round-trip time without the queue.
-    pub fn new(script: Script, begin_us: u64, rate: Rate, rtt_us: u64, queue: usize) -> Bottleneck {
+    pub fn new(script: TestSender, begin_us: u64, rate: Rate, rtt_us: u64, queue: usize) -> Bottleneck {
         Bottleneck {
             script,
             rate,

@@ -76,7 +76,7 @@ pub struct Ack {
 }
 
 /// The sender under test, and what its receiver has received.
-pub struct Script {
+pub struct TestSender {
     /// The sender.
     pub connection: Connection,
     now: Instant,
@@ -109,10 +109,10 @@ pub fn variant(name: &str) -> Composition {
     (reknit_variants::find(name).unwrap().compose)()
 }
 
-impl Script {
+impl TestSender {
     /// An established connection at time zero that has sent its first window; the handshake had an RTT of `rtt_ms`.
-    pub fn new(isn: u32, composition: &Composition, config: Config, rtt_ms: u64) -> Script {
-        let mut script = Script::idle(isn, composition.build(), composition.configure(config), rtt_ms);
+    pub fn new(isn: u32, composition: &Composition, config: Config, rtt_ms: u64) -> TestSender {
+        let mut script = TestSender::idle(isn, composition.build(), composition.configure(config), rtt_ms);
         script.connection.write(Bytes(1 << 40));
         script
     }
@@ -121,14 +121,14 @@ impl Script {
     ///
     /// # Panics
     /// If the handshake fails.
-    pub fn idle(isn: u32, plugins: Plugins, config: Config, rtt_ms: u64) -> Script {
+    pub fn idle(isn: u32, plugins: Plugins, config: Config, rtt_ms: u64) -> TestSender {
         let (sack, timestamps, ecn) = (config.sack, config.timestamps, config.ecn);
         // If the sequence numbers wrap, the timestamp clock wraps too: 150 ms after time zero.
         let timestamp_offset = if isn == ISNS[1] { 0u32.wrapping_sub(10_150) } else { 0 };
         let identity = Identity { isn: SeqNum(isn), timestamp_offset };
         let start = Instant::ZERO + Duration::from_secs(10);
         let connection = Connection::connect(start, Arc::new(config), plugins, identity);
-        let mut script = Script {
+        let mut script = TestSender {
             connection,
             now: start,
             isn,
@@ -169,7 +169,7 @@ impl Script {
 
     /// Advances to this time, in milliseconds since time zero of the examples, which is the end of the handshake of a
     /// script without RTT.
-    pub fn at(&mut self, ms: u64) -> &mut Script {
+    pub fn at(&mut self, ms: u64) -> &mut TestSender {
         self.at_us(ms * 1000)
     }
 
@@ -177,7 +177,7 @@ impl Script {
     ///
     /// # Panics
     /// If the time is in the past.
-    pub fn at_us(&mut self, us: u64) -> &mut Script {
+    pub fn at_us(&mut self, us: u64) -> &mut TestSender {
         let target = Instant::ZERO + Duration::from_secs(10) + Duration::from_micros(us);
         assert!(target >= self.now, "time goes forward");
         while self.connection.deadline() <= target {

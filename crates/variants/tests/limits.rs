@@ -1,7 +1,7 @@
 //! No variant works longer on an event than `docs/limits.md` says, and none is without a timer, whatever the peer claims.
 
 use reknit_tcp::{CloseReason, Config, State};
-use reknit_testkit::{Ack, SMSS, Script, config, variant};
+use reknit_testkit::{Ack, SMSS, TestSender, config, variant};
 use reknit_units::{Bytes, Segments};
 use reknit_variants::VARIANTS;
 
@@ -11,9 +11,9 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// A flight of `n` segments of which the receiver has claimed all but the first.
-fn claimed(name: &str, n: u32) -> Script {
+fn claimed(name: &str, n: u32) -> TestSender {
     let limited = Config { max_burst: Some(Segments(4)), ..config(n) };
-    let mut s = Script::new(1000, &variant(name), limited, 100);
+    let mut s = TestSender::new(1000, &variant(name), limited, 100);
     s.take();
     s.at(200).deliver(&Ack { cum: 0, blocks: vec![(2, n)], ..Ack::default() });
     s.take();
@@ -43,7 +43,7 @@ fn a_repeated_claim_costs_the_same_whatever_is_in_flight() {
 fn a_further_hole_costs_the_same_however_many_there_are() {
     for name in names() {
         let visited = [400, 1600].map(|n| {
-            let mut s = Script::new(1000, &variant(name), config(n), 100);
+            let mut s = TestSender::new(1000, &variant(name), config(n), 100);
             s.take();
             s.at(200);
             let mut total = 0;
@@ -63,7 +63,7 @@ fn a_further_hole_costs_the_same_however_many_there_are() {
 fn a_receiver_that_reneges_again_and_again_is_given_up() {
     for name in names() {
         let composition = variant(name);
-        let mut s = Script::idle(1000, composition.build(), composition.configure(config(1)), 100);
+        let mut s = TestSender::idle(1000, composition.build(), composition.configure(config(1)), 100);
         s.connection.write(Bytes(SMSS)); // and no more, whose timers would hide it
         s.at(100).take();
         let claim = Ack { cum: 0, blocks: vec![(1, 1)], ..Ack::default() };
@@ -83,7 +83,7 @@ fn a_receiver_that_reneges_again_and_again_is_given_up() {
 fn a_receiver_that_reneges_makes_the_sender_wait_longer_each_time() {
     for (name, rtt) in names().flat_map(|name| [(name, 0), (name, 100)]) {
         let composition = variant(name);
-        let mut s = Script::idle(1000, composition.build(), composition.configure(config(3)), rtt);
+        let mut s = TestSender::idle(1000, composition.build(), composition.configure(config(3)), rtt);
         s.connection.write(Bytes(3 * SMSS));
         s.at(100).take();
         let claim = Ack { cum: 0, blocks: vec![(1, 3)], ..Ack::default() };

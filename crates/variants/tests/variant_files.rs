@@ -311,7 +311,7 @@ fn a_detector_that_does_not_need_sack_keeps_its_timer_without_it() {
     for recovery in ["pipe", "outstanding", "inflate"] {
         let composition = read(&text(recovery)).composition;
         let without = reknit_tcp::Config { sack: false, dsack: false, ..reknit_testkit::config(2) };
-        let mut s = reknit_testkit::Script::new(1000, &composition, without, 100);
+        let mut s = reknit_testkit::TestSender::new(1000, &composition, without, 100);
         assert_eq!(s.at(100).sent(), [1, 2], "{recovery}");
         s.at(10_000);
         assert!(s.sent().contains(&1), "{recovery}");
@@ -330,7 +330,7 @@ fn without_sack_an_estimator_without_timer_is_replaced_with_the_detector_that_ha
              [rto_estimator]\nalgorithm = \"no-timer\"\n"
         );
         let without = reknit_tcp::Config { sack: false, dsack: false, ..reknit_testkit::config(2) };
-        let mut s = reknit_testkit::Script::new(1000, &read(&text).composition, without, 100);
+        let mut s = reknit_testkit::TestSender::new(1000, &read(&text).composition, without, 100);
         assert_eq!(s.at(100).sent(), [1, 2], "{base}");
         assert!(s.at(10_000).sent().contains(&1), "{base}");
     }

@@ -76,7 +76,7 @@ fn output_ms(span: Duration) -> String {
     format!("{:.2} ms", span.as_secs_f64() * 1e3)
 }
 
-/// The path file with the fates of all packets.
+/// The path file with the delays of all packets.
 pub(super) fn recorded_path(label: &str, seed: u64, report: &Report) -> String {
     let quote = |text: String| toml::Value::String(text).to_string();
     let description = quote(format!("recorded from {label}, {:.1} s", report.elapsed.as_secs_f64()));

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use reknit_compare::{Matrix, MatrixRun, MatrixStore, NamedVariant};
 use reknit_host::testbed::Payload;
-use reknit_host::{KernelTcp, Opener, Spec, Stack, TestbedError};
+use reknit_host::{KernelTcp, Opener, Spec, Tcp, TestbedError};
 
 use super::Args;
 use crate::{Failure, output};
@@ -13,7 +13,7 @@ use crate::{Failure, output};
 /// One run.
 struct Job<'a> {
     path: usize,
-    sender: &'a Stack,
+    sender: &'a Tcp,
     seed: u64,
 }
 
@@ -21,7 +21,7 @@ struct Job<'a> {
 pub(super) fn run(
     args: &Args,
     matrix: &Matrix,
-    senders: &[Stack],
+    senders: &[Tcp],
     store: Option<&MatrixStore>,
     stop: &AtomicBool,
 ) -> Result<Vec<MatrixRun>, Failure> {
@@ -91,13 +91,11 @@ fn transfer(
 }
 
 /// What a live result depends on besides the path: the sender's parts, and the kernel.
-fn ends(sender: &Stack) -> String {
+fn ends(sender: &Tcp) -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let sender = match sender {
-        Stack::Kernel(kernel) => kernel.to_string(),
-        Stack::Engine(name, composition) => {
-            NamedVariant { name: name.clone(), composition: composition.clone() }.parts()
-        }
+        Tcp::Kernel(kernel) => kernel.to_string(),
+        Tcp::Engine(name, composition) => NamedVariant { name: name.clone(), composition: composition.clone() }.parts(),
     };
     format!("{sender} {}", release.trim())
 }
@@ -107,7 +105,7 @@ fn spec(matrix: &Matrix, job: &Job<'_>) -> Spec {
         profile: matrix.profile(job.path).clone(),
         tcp: matrix.tcp(job.path).clone(),
         sender: job.sender.clone(),
-        receiver: Stack::Kernel(KernelTcp { congestion_control: "cubic".to_owned(), settings: Vec::new() }),
+        receiver: Tcp::Kernel(KernelTcp { congestion_control: "cubic".to_owned(), settings: Vec::new() }),
         opener: Opener::Sender,
         payload: Payload::Endless,
         duration: matrix.duration(),

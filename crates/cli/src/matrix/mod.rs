@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use reknit_compare::{
     Argument, Error, Growth, Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixStore, NamedVariant, named_variant,
 };
-use reknit_host::Stack;
+use reknit_host::Tcp;
 use reknit_path::RandomPath;
 use reknit_units::Duration;
 
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return write(args, folder);
     }
     let (stacks, variants) = who(args)?;
-    let kernels = stacks.iter().filter(|stack| matches!(stack, Stack::Kernel(_)));
+    let kernels = stacks.iter().filter(|stack| matches!(stack, Tcp::Kernel(_)));
     let live_growths = kernels.map(|kernel| Growth::of_kernel(&kernel.to_string())).collect();
     let (duration, seeds) = (args.duration, args.seeds);
     let options = MatrixOptions { paths: paths(args)?, variants, live_growths, duration, seeds };
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The ends that run live, and the variants that are simulated.
-fn who(args: &Args) -> Result<(Vec<Stack>, Vec<NamedVariant>), Failure> {
+fn who(args: &Args) -> Result<(Vec<Tcp>, Vec<NamedVariant>), Failure> {
     let customs = named_variant::load(&args.variant_file)?;
     for warning in customs.iter().flat_map(|custom| &custom.warnings) {
         output::say(format_args!("warning: {warning}"));
@@ -127,7 +127,7 @@ fn who(args: &Args) -> Result<(Vec<Stack>, Vec<NamedVariant>), Failure> {
         names.extend(KERNELS.iter().filter(|_| args.live).map(|name| (*name).to_owned()));
     }
     names.extend(customs.iter().map(|custom| custom.name.clone()));
-    let (mut stacks, mut variants): (Vec<Stack>, Vec<NamedVariant>) = (Vec::new(), Vec::new());
+    let (mut stacks, mut variants): (Vec<Tcp>, Vec<NamedVariant>) = (Vec::new(), Vec::new());
     for name in &names {
         let is_kernel = name == "kernel" || name.starts_with("kernel:");
         if is_kernel && !args.live {

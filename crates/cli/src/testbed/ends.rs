@@ -1,14 +1,14 @@
 //! The senders and receivers of the testbed's transfers.
 
 use reknit_compare::NamedVariant;
-use reknit_host::{Stack, StackError};
+use reknit_host::{Tcp, TcpError};
 use reknit_variants::{Custom, rules};
 
 use super::Args;
 use crate::{Failure, output};
 
 /// Every sender with every receiver.
-pub(super) fn pairs(args: &Args, senders: &[String], customs: &[Custom]) -> Result<Vec<(Stack, Stack)>, Failure> {
+pub(super) fn pairs(args: &Args, senders: &[String], customs: &[Custom]) -> Result<Vec<(Tcp, Tcp)>, Failure> {
     let mut pairs = Vec::new();
     for receiver in &whole_names(&args.to) {
         for sender in &whole_names(senders) {
@@ -21,19 +21,19 @@ pub(super) fn pairs(args: &Args, senders: &[String], customs: &[Custom]) -> Resu
 }
 
 /// The stack that `text` names; names in `customs` come first. `flag` is the option, for errors.
-pub(crate) fn stack(flag: &str, text: &str, customs: &[Custom]) -> Result<Stack, Failure> {
-    let refused = |error: StackError| Failure::Usage(format!("{flag}: {error}"));
+pub(crate) fn stack(flag: &str, text: &str, customs: &[Custom]) -> Result<Tcp, Failure> {
+    let refused = |error: TcpError| Failure::Usage(format!("{flag}: {error}"));
     let stack = match customs.iter().find(|custom| custom.name == text).map(NamedVariant::custom) {
-        Some(own) => Stack::Engine(own.name, own.composition),
-        None => text.parse::<Stack>().map_err(refused)?,
+        Some(own) => Tcp::Engine(own.name, own.composition),
+        None => text.parse::<Tcp>().map_err(refused)?,
     };
     match &stack {
-        Stack::Kernel(kernel) => kernel.check().map_err(refused)?,
-        Stack::Engine(name, parts) if parts.loss_detector.build().is_told() => {
+        Tcp::Kernel(kernel) => kernel.check().map_err(refused)?,
+        Tcp::Engine(name, parts) if parts.loss_detector.build().is_told() => {
             let why = "only the simulator can tell it which packets were lost; use `reknit compare`";
             return Err(Failure::Usage(format!("{flag}: `{name}` runs in simulation only: {why}")));
         }
-        Stack::Engine(..) => {}
+        Tcp::Engine(..) => {}
     }
     Ok(stack)
 }
@@ -52,9 +52,9 @@ pub(crate) fn whole_names(pieces: &[String]) -> Vec<String> {
 }
 
 /// Warns if a sender that waits meets a receiver that withholds ACKs.
-pub(super) fn warn_of_double_waits(pairs: &[(Stack, Stack)]) {
+pub(super) fn warn_of_double_waits(pairs: &[(Tcp, Tcp)]) {
     for (sender, receiver) in pairs {
-        if let (Stack::Engine(_, at_sender), Stack::Engine(_, at_receiver)) = (sender, receiver)
+        if let (Tcp::Engine(_, at_sender), Tcp::Engine(_, at_receiver)) = (sender, receiver)
             && let Some(warning) = rules::between(at_sender, at_receiver)
         {
             output::say(format_args!("warning: {sender} to {receiver}: {warning}"));

@@ -8,7 +8,7 @@ mod show;
 use std::path::{Path, PathBuf};
 
 use reknit_compare::warnings;
-use reknit_host::{Opener, Spec, Stack};
+use reknit_host::{Opener, Spec, Tcp};
 use reknit_units::{Bytes, Duration};
 
 use self::live::Live;
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     failure.map_or_else(|| report.verdict(), Err)
 }
 
-fn spec(args: &Args, live: &Live, pairs: &[(Stack, Stack)], (sender, receiver): &(Stack, Stack), round: u32) -> Spec {
+fn spec(args: &Args, live: &Live, pairs: &[(Tcp, Tcp)], (sender, receiver): &(Tcp, Tcp), round: u32) -> Spec {
     let label = label(args, pairs, (sender, receiver), round);
     let capture = |file: &Option<PathBuf>| file.as_deref().map(|file: &Path| capture::labelled(file, &label));
     Spec {
@@ -123,7 +123,7 @@ fn spec(args: &Args, live: &Live, pairs: &[(Stack, Stack)], (sender, receiver): 
 }
 
 /// The part of a capture's name that distinguishes it from others: sender, receiver and repetition, as far as needed.
-fn label(args: &Args, pairs: &[(Stack, Stack)], (sender, receiver): (&Stack, &Stack), round: u32) -> String {
+fn label(args: &Args, pairs: &[(Tcp, Tcp)], (sender, receiver): (&Tcp, &Tcp), round: u32) -> String {
     let mut parts = Vec::new();
     if pairs.len() > 1 {
         parts.push(sender.to_string());

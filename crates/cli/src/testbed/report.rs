@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use reknit_compare::{Estimate, NamedVariant};
 use reknit_host::testbed::Payload;
-use reknit_host::{Ending, KernelCounters, Outcome, Spec, Stack, TestbedError};
+use reknit_host::{Ending, KernelCounters, Outcome, Spec, Tcp, TestbedError};
 use reknit_path::Profile;
 use serde::Serialize;
 
@@ -189,7 +189,7 @@ fn fall_backs(spec: &Spec, outcome: &Outcome) -> Vec<String> {
     let mut told = Vec::new();
     let mut all = Vec::new();
     for stack in [&spec.sender, &spec.receiver] {
-        let Stack::Engine(name, composition) = stack else { continue };
+        let Tcp::Engine(name, composition) = stack else { continue };
         let variant = NamedVariant { name: name.clone(), composition: composition.clone() };
         if !told.contains(&name) {
             let lines = variant.fall_backs(info);

@@ -11,8 +11,8 @@ use tun_rs::SyncDevice;
 use super::meter::Counts;
 use super::relay::Relay;
 use super::way::Way;
+use crate::capture::CaptureFile;
 use crate::clock::{Clock, TimeSource};
-use crate::emulator::Tap;
 use crate::punctuality::Lateness;
 
 /// The longest sleep.
@@ -66,7 +66,7 @@ pub(super) struct Bridge {
     pub(super) up: Way,
     pub(super) down: Way,
     /// Captures at the inner and the outer end.
-    pub(super) taps: [Option<Tap>; 2],
+    pub(super) captures: [Option<CaptureFile>; 2],
     pub(super) lateness: Lateness,
     /// Packets that a device refused.
     pub(super) refused: u64,
@@ -92,7 +92,7 @@ impl Bridge {
         inner: SyncDevice,
         outer: SyncDevice,
         [up, down]: [Way; 2],
-        taps: [Option<Tap>; 2],
+        captures: [Option<CaptureFile>; 2],
     ) -> Bridge {
         Bridge {
             clock,
@@ -101,7 +101,7 @@ impl Bridge {
             relay: None,
             up,
             down,
-            taps,
+            captures,
             lateness: Lateness::default(),
             refused: 0,
             spare: Vec::new(),
@@ -180,12 +180,12 @@ impl Bridge {
         let mut packet = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(PACKET));
         packet.clear();
         packet.extend_from_slice(&self.buffer[..n]);
-        let (way, tap) = match bound {
-            Bound::Up => (&mut self.up, &mut self.taps[0]),
-            Bound::Down => (&mut self.down, &mut self.taps[1]),
+        let (way, capture) = match bound {
+            Bound::Up => (&mut self.up, &mut self.captures[0]),
+            Bound::Down => (&mut self.down, &mut self.captures[1]),
         };
-        if let Some(tap) = tap {
-            tap.see(now, &packet)?;
+        if let Some(capture) = capture {
+            capture.packet(now, &packet)?;
         }
         way.enter(now, packet);
         Ok(())
@@ -196,15 +196,15 @@ impl Bridge {
         let mut busy = false;
         loop {
             let now = self.clock.now();
-            let (way, tap) = match bound {
-                Bound::Up => (&mut self.up, &mut self.taps[1]),
-                Bound::Down => (&mut self.down, &mut self.taps[0]),
+            let (way, capture) = match bound {
+                Bound::Up => (&mut self.up, &mut self.captures[1]),
+                Bound::Down => (&mut self.down, &mut self.captures[0]),
             };
             let Some((due, carried)) = way.leave(now) else { return Ok(busy) };
             busy = true;
             self.lateness.note(due, now);
-            if let Some(tap) = tap {
-                tap.see(now, carried.bytes())?;
+            if let Some(capture) = capture {
+                capture.packet(now, carried.bytes())?;
             }
             self.put(bound, carried.bytes());
             if self.spare.len() < SPARE {
@@ -229,7 +229,7 @@ impl Bridge {
         [self.up.meter.counts, self.down.meter.counts]
     }
 
-    /// Finds out the fates of the packets that are still under way.
+    /// Finds out what happens to the packets that are still under way.
     pub(super) fn settle(&mut self) {
         let end = Instant::from_nanos(u64::MAX - 1);
         for way in [&mut self.up, &mut self.down] {

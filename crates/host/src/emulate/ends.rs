@@ -12,9 +12,9 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use tun_rs::SyncDevice;
 
 use super::children;
+use super::connections::{self, Accepted};
 use super::names::Names;
 use super::namespaces::{self, Subnet};
-use super::relay::{self, Accepted};
 
 /// How long a server has until it must accept connections, in steps of [`children::STEP`].
 const SERVER_START: u32 = 500;
@@ -179,7 +179,7 @@ fn serve(requests: &Receiver<Request>, accepted: &Sender<Accepted>, ending: &Arc
     for request in requests {
         match request {
             Request::Listen(port, answer) => {
-                relay::accept(port, accepted);
+                connections::accept(port, accepted);
                 let _ = answer.send(());
             }
             Request::Serve(mut command, answer) => {

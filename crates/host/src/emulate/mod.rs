@@ -14,11 +14,12 @@
 //! | `ends`, `children` | the threads in the namespaces, and the programs that they run |
 //! | `namespaces`, `netlink`, `names` | devices, addresses, routes; what programs find in `/etc/resolv.conf` |
 //! | `nat`, `leftovers` | changes outside, and how they are undone, even after a crash |
-//! | `relay` | the way out of a private outer end |
+//! | `relay`, `connections` | the way out of a private outer end |
 //! | `shell` | an interactive shell instead of a command |
 
 mod bridge;
 mod children;
+mod connections;
 mod ends;
 pub(crate) mod leftovers;
 mod meter;
@@ -57,8 +58,8 @@ pub use self::session::Reading;
 use self::session::{Session, Signals};
 pub use self::way::Stages;
 use self::way::Way;
+use crate::capture::CaptureFile;
 use crate::clock::Clock;
-use crate::emulator::Tap;
 use crate::punctuality::{Punctuality, waited_for_cpu};
 
 /// Capabilities that creating namespaces and translating addresses needs: `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`.
@@ -101,7 +102,7 @@ pub struct Spec {
     pub capture: Option<PathBuf>,
     /// Capture file of the outer end.
     pub capture_outside: Option<PathBuf>,
-    /// Record the fates of all packets.
+    /// Record what happens to all packets.
     pub record: bool,
 }
 
@@ -143,7 +144,7 @@ pub struct Report {
     pub late_p50: Duration,
     /// How late the others were, and how busy the machine.
     pub punctuality: Punctuality,
-    /// The fates of packets, up and down, if they were recorded.
+    /// What happened to packets, up and down, if they were recorded.
     pub records: [Option<Record>; 2],
 }
 
@@ -224,7 +225,7 @@ fn set_up(what: &'static str) -> impl Fn(io::Error) -> EmulateError {
 pub fn run(spec: &Spec, listener: Listener<'_>) -> Result<Report, EmulateError> {
     let signals = Signals::take().map_err(set_up("signals"))?;
     let clock = Clock::start();
-    let taps =
+    let captures =
         [open(spec.capture.as_deref(), "inside", clock)?, open(spec.capture_outside.as_deref(), "outside", clock)?];
     let Listener { ready, note, meter } = listener;
     let privileged = namespaces::has_capabilities(&NEEDED);
@@ -235,10 +236,10 @@ pub fn run(spec: &Spec, listener: Listener<'_>) -> Result<Report, EmulateError> 
     if !privileged {
         namespaces::enter_user_namespace().map_err(set_up("a user namespace"))?;
     }
-    let mut world = World::new(outside)?;
+    let mut setup = Setup::new(outside)?;
     let ways = [&spec.up, &spec.down].map(|stages| Way::new(stages, spec.seed, spec.record));
-    let mut bridge = Bridge::new(clock, world.inner_device, world.outer_device, ways, taps);
-    bridge.relay = world.relay;
+    let mut bridge = Bridge::new(clock, setup.inner_device, setup.outer_device, ways, captures);
+    bridge.relay = setup.relay;
     let mut environment = shell::environment(&spec.label);
     if let Some(line) = &spec.server {
         let outer = bridge.relay.as_ref().and_then(Relay::outer);
@@ -250,33 +251,33 @@ pub fn run(spec: &Spec, listener: Listener<'_>) -> Result<Report, EmulateError> 
         words.push(shell::program());
         environment.extend(shell::prompt());
     }
-    let (inner, outer) = (world.subnet.inner(), world.subnet.outer());
+    let (inner, outer) = (setup.subnet.inner(), setup.subnet.outer());
     ready(Ready { inner, outer, outside, shell: spec.command.is_empty() });
     let command = children::command(&words, &environment);
     let refuse = |source| EmulateError::Command { command: PathBuf::from(&words[0]), source };
-    let process = world.inner.launch(command).map_err(refuse)?;
+    let process = setup.inner.launch(command).map_err(refuse)?;
     let began = clock.now();
     let mut session = Session {
         signals: &signals,
         command: Pid::from_raw(process.cast_signed()),
-        ended: world.inner.ended.clone(),
-        idle: world.inner.idle.clone(),
-        hurry: world.inner.hurry.clone(),
+        ended: setup.inner.ended.clone(),
+        idle: setup.inner.idle.clone(),
+        hurry: setup.inner.hurry.clone(),
         began,
         meter,
         last: (began, Default::default()),
         stop_at: Instant::NEVER,
     };
     let waited_before = waited_for_cpu();
-    hurry_up();
+    run_on_time();
     bridge.run(&mut session).map_err(EmulateError::Failed)?;
     let waited = waited_for_cpu().saturating_sub(waited_before);
-    conclude(bridge, world.inner, Span { elapsed: clock.now().since(began), waited })
+    conclude(bridge, setup.inner, Span { elapsed: clock.now().since(began), waited })
 }
 
 /// Lets the kernel wake the calling thread on time: without delay to save energy, and before others if it may. A priority
 /// that the user has chosen with `chrt` stays.
-fn hurry_up() {
+fn run_on_time() {
     let _ = set_timerslack(1);
     let parameters = sched_param { sched_priority: PRIORITY };
     #[expect(unsafe_code, reason = "nix has no functions for it")]
@@ -288,9 +289,9 @@ fn hurry_up() {
     }
 }
 
-fn open(file: Option<&Path>, side: &str, clock: Clock) -> Result<Option<Tap>, EmulateError> {
+fn open(file: Option<&Path>, side: &str, clock: Clock) -> Result<Option<CaptureFile>, EmulateError> {
     let open = |file: &Path| {
-        Tap::new(file, side, clock).map_err(|source| EmulateError::Capture { file: file.to_owned(), source })
+        CaptureFile::new(file, side, clock).map_err(|source| EmulateError::Capture { file: file.to_owned(), source })
     };
     file.map(open).transpose()
 }
@@ -314,7 +315,7 @@ fn outside(spec: &Spec, privileged: bool, note: &mut dyn FnMut(String)) -> Resul
 }
 
 /// Everything around the bridge.
-struct World {
+struct Setup {
     subnet: Subnet,
     inner: Inner,
     inner_device: SyncDevice,
@@ -324,8 +325,8 @@ struct World {
     _undo: Option<Undo>,
 }
 
-impl World {
-    fn new(outside: Outside) -> Result<World, EmulateError> {
+impl Setup {
+    fn new(outside: Outside) -> Result<Setup, EmulateError> {
         let instance = Instance::current();
         // Networks and names of devices are chosen one after the other.
         let lock = if outside == Outside::Nat { Some(leftovers::lock().map_err(set_up("/run/reknit"))?) } else { None };
@@ -342,16 +343,16 @@ impl World {
             drop(lock);
             let names_only = |_| Relay::new(subnet, Scope::Names, resolver);
             let relay = resolver.map(names_only).transpose().map_err(set_up("a relay"))?;
-            return Ok(World { subnet, inner, inner_device, outer_device, relay, _undo: Some(undo) });
+            return Ok(Setup { subnet, inner, inner_device, outer_device, relay, _undo: Some(undo) });
         }
         let (accepted, to_connect) = channel();
         let (outer, outer_device) = Outer::start(subnet, outside == Outside::Relay, accepted)
             .map_err(set_up("a second network namespace with a TUN device"))?;
-        relay::connect_all(to_connect, move |destination| Relay::target(subnet, resolver, destination))
+        connections::connect_all(to_connect, move |destination| Relay::target(subnet, resolver, destination))
             .map_err(set_up("a relay"))?;
         let scope = if outside == Outside::Relay { Scope::Everything(outer) } else { Scope::Nothing(outer) };
         let relay = Relay::new(subnet, scope, resolver).map_err(set_up("a relay"))?;
-        Ok(World { subnet, inner, inner_device, outer_device, relay: Some(relay), _undo: None })
+        Ok(Setup { subnet, inner, inner_device, outer_device, relay: Some(relay), _undo: None })
     }
 }
 
@@ -368,8 +369,8 @@ fn conclude(mut bridge: Bridge, inner: Inner, span: Span) -> Result<Report, Emul
     let counts = bridge.counts();
     let spans = [bridge.up.meter.span(), bridge.down.meter.span()];
     bridge.settle();
-    for tap in bridge.taps.into_iter().flatten() {
-        tap.finish().map_err(EmulateError::Failed)?;
+    for capture in bridge.captures.into_iter().flatten() {
+        capture.finish().map_err(EmulateError::Failed)?;
     }
     let refused = bridge.refused + ended.dropped;
     Ok(Report {

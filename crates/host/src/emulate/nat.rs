@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::leftovers::{self, Instance, Undo};
 use super::namespaces::Subnet;
-use crate::doctor::is_installed;
+use crate::programs::is_installed;
 
 /// True if the programs that it needs are installed.
 pub(super) fn is_possible() -> bool {

@@ -1,4 +1,4 @@
-//! The fates of packets, in the order in which they entered.
+//! What happened to packets, in the order in which they entered.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use reknit_units::{Duration, Instant};
 
 /// The most packets of a direction that are recorded.
 const MOST: usize = 20_000_000;
-/// A packet whose fate is not known yet.
+/// A packet of which it is not known yet what happens to it.
 const UNKNOWN: u64 = u64::MAX;
 const LOST: u64 = u64::MAX - 1;
 /// Packets per line of the file.
@@ -16,7 +16,7 @@ const PER_LINE: usize = 10;
 #[derive(Debug, Default)]
 pub struct Record {
     /// Nanoseconds.
-    fates: Vec<u64>,
+    delays: Vec<u64>,
     /// Packets beyond [`MOST`].
     left_out: u64,
 }
@@ -24,8 +24,8 @@ pub struct Record {
 impl Record {
     /// The next packet enters.
     pub(super) fn on_entry(&mut self) {
-        if self.fates.len() < MOST {
-            self.fates.push(UNKNOWN);
+        if self.delays.len() < MOST {
+            self.delays.push(UNKNOWN);
         } else {
             self.left_out += 1;
         }
@@ -40,15 +40,15 @@ impl Record {
         self.set(number, due.since(entered).as_nanos());
     }
 
-    fn set(&mut self, number: u64, fate: u64) {
-        if let Some(slot) = self.fates.get_mut(number as usize).filter(|slot| **slot == UNKNOWN) {
-            *slot = fate;
+    fn set(&mut self, number: u64, delay: u64) {
+        if let Some(slot) = self.delays.get_mut(number as usize).filter(|slot| **slot == UNKNOWN) {
+            *slot = delay;
         }
     }
 
     /// The delay of each packet in the order in which they entered; none if it was lost or still under way at the end.
-    pub fn fates(&self) -> impl Iterator<Item = Option<Duration>> {
-        self.fates.iter().map(|fate| (*fate < LOST).then(|| Duration::from_nanos(*fate)))
+    pub fn delays(&self) -> impl Iterator<Item = Option<Duration>> {
+        self.delays.iter().map(|delay| (*delay < LOST).then(|| Duration::from_nanos(*delay)))
     }
 
     /// Packets that were not recorded because there were too many.
@@ -58,15 +58,15 @@ impl Record {
 
     /// The `recorded` stage of a path file for this direction, `forward` or `reverse`; empty if there were no packets.
     pub fn stage(&self, direction: &str) -> String {
-        if self.fates.is_empty() {
+        if self.delays.is_empty() {
             return String::new();
         }
         let mut text = format!("\n[[{direction}]]\nkind = \"recorded\"\npackets = [\n");
-        let fates: Vec<_> = self.fates().collect();
-        for line in fates.chunks(PER_LINE) {
+        let delays: Vec<_> = self.delays().collect();
+        for line in delays.chunks(PER_LINE) {
             text.push_str("   ");
-            for fate in line {
-                let _ = match fate {
+            for delay in line {
+                let _ = match delay {
                     Some(delay) => write!(text, " \"{} ns\",", delay.as_nanos()),
                     None => write!(text, " \"lost\","),
                 };

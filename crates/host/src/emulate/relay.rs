@@ -4,25 +4,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
 use etherparse::{Icmpv4Slice, Icmpv4Type, NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
-use nix::libc::linger;
-use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, setsockopt, socket, sockopt};
+use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
 
 use super::ends::Outer;
 use super::namespaces::Subnet;
 use crate::namespace::MTU;
 
-/// How long a connection outside may take to open.
-const CONNECT: Duration = Duration::from_secs(30);
 /// A flow of datagrams without answers for this long is forgotten (RFC 4787 §4.3 asks for at least 2 minutes).
 const IDLE: Duration = Duration::from_mins(2);
 /// The same for questions to a name server, and pings.
@@ -36,9 +32,6 @@ const MOST_PORTS: usize = 4000;
 const TTL: u8 = 64;
 /// Bytes of an IPv4 and a UDP header.
 const HEADERS: usize = 28;
-
-/// A connection that was accepted at the outer end, and the address for which it was meant.
-pub(super) type Accepted = (TcpStream, SocketAddr);
 
 /// What is relayed.
 pub(super) enum Scope {
@@ -243,59 +236,6 @@ fn datagram(source: SocketAddrV4, destination: SocketAddrV4, payload: &[u8]) -> 
     // It fits: the caller checks the length, and a vector accepts every write.
     let _ = builder.write(&mut packet, payload);
     packet
-}
-
-/// Accepts connections to `port` of any address, in the calling thread's namespace. It is no error if a server does
-/// already.
-pub(super) fn accept(port: u16, accepted: &Sender<Accepted>) {
-    let Ok(listener) = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)) else { return };
-    let accepted = accepted.clone();
-    // If no thread can be started, the connections are refused.
-    let _ = thread::Builder::new().name("relay".to_owned()).spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let Ok(destination) = stream.local_addr() else { continue };
-            if accepted.send((stream, destination)).is_err() {
-                return;
-            }
-        }
-    });
-}
-
-/// Connects each accepted connection to its target outside, in the calling thread's namespace.
-pub(super) fn connect_all(
-    accepted: Receiver<Accepted>,
-    target: impl Fn(SocketAddr) -> SocketAddr + Send + 'static,
-) -> io::Result<()> {
-    thread::Builder::new().name("relay".to_owned()).spawn(move || {
-        for (stream, destination) in accepted {
-            let beyond = target(destination);
-            let _ = thread::Builder::new().name("relay".to_owned()).spawn(move || connect(&stream, beyond));
-        }
-    })?;
-    Ok(())
-}
-
-fn connect(inside: &TcpStream, beyond: SocketAddr) {
-    let Ok(outside) = TcpStream::connect_timeout(&beyond, CONNECT) else {
-        // The program inside sees a reset.
-        let _ = setsockopt(inside, sockopt::Linger, &linger { l_onoff: 1, l_linger: 0 });
-        return;
-    };
-    for stream in [inside, &outside] {
-        let _ = stream.set_nodelay(true);
-    }
-    thread::scope(|scope| {
-        scope.spawn(|| copy(inside, &outside));
-        copy(&outside, inside);
-    });
-}
-
-/// Copies until `from` ends, and tells `to`.
-fn copy(mut from: &TcpStream, mut to: &TcpStream) {
-    if io::copy(&mut from, &mut to).is_err() {
-        let _ = from.shutdown(Shutdown::Read);
-    }
-    let _ = to.shutdown(Shutdown::Write);
 }
 
 #[cfg(test)]

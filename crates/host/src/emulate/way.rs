@@ -5,49 +5,49 @@ use reknit_units::{Bytes, Instant};
 
 use super::meter::Meter;
 use super::record::Record;
-use crate::emulator::Wire;
+use crate::packet::IpPacket;
 
 /// A packet under way.
 #[derive(Debug)]
 pub(super) struct Carried {
-    wire: Wire,
+    packet: IpPacket,
     number: u64,
     entered: Instant,
 }
 
 impl Carried {
     pub(super) fn bytes(&self) -> &[u8] {
-        self.wire.bytes()
+        self.packet.bytes()
     }
 
     pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.wire.into_bytes()
+        self.packet.into_bytes()
     }
 }
 
 impl Packet for Carried {
     fn size(&self) -> Bytes {
-        self.wire.size()
+        self.packet.size()
     }
 
     fn copy(&self) -> Carried {
-        Carried { wire: self.wire.copy(), ..*self }
+        Carried { packet: self.packet.copy(), ..*self }
     }
 
     fn flow(&self) -> u32 {
-        self.wire.flow()
+        self.packet.flow()
     }
 
     fn flip(&mut self, bit: u64) -> bool {
-        self.wire.flip(bit)
+        self.packet.flip(bit)
     }
 
     fn notice(&self) -> Option<Notice> {
-        self.wire.notice()
+        self.packet.notice()
     }
 
     fn set_dropped(&mut self, dropped: DropRange) {
-        self.wire.set_dropped(dropped);
+        self.packet.set_dropped(dropped);
     }
 }
 
@@ -88,7 +88,7 @@ impl Way {
         }
         let number = self.next;
         self.next += 1;
-        self.pipe.push(now, Carried { wire: Wire::new(bytes), number, entered: now });
+        self.pipe.push(now, Carried { packet: IpPacket::new(bytes), number, entered: now });
         self.note_losses();
     }
 
@@ -97,9 +97,9 @@ impl Way {
         let popped = self.pipe.pop(now);
         self.note_losses();
         let (due, carried) = popped?;
-        let Carried { wire, number, entered } = &carried;
-        self.meter.on_exit(now, *number, wire.bytes().len(), wire.is_copy());
-        if let Some(record) = self.record.as_mut().filter(|_| !wire.is_copy()) {
+        let Carried { packet, number, entered } = &carried;
+        self.meter.on_exit(now, *number, packet.bytes().len(), packet.is_copy());
+        if let Some(record) = self.record.as_mut().filter(|_| !packet.is_copy()) {
             record.on_exit(*number, *entered, due);
         }
         Some((due, carried))
@@ -107,7 +107,7 @@ impl Way {
 
     fn note_losses(&mut self) {
         while let Some(lost) = self.pipe.pop_lost() {
-            if lost.packet.wire.is_copy() {
+            if lost.packet.packet.is_copy() {
                 continue;
             }
             self.meter.on_loss();
@@ -160,20 +160,20 @@ mod tests {
         Profile::load(name, &[]).unwrap()
     }
 
-    /// The simulator's fates: for each packet the delay, or none if it is lost.
+    /// What the simulator does: for each packet the delay, or none if it is lost.
     fn simulated(profile: &Profile, seed: u64) -> Vec<Option<Duration>> {
         let mut pipe = Pipe::new(profile, Direction::Forward, seed, Phases::Drawn);
-        let mut fates = vec![None; PACKETS as usize];
+        let mut delays = vec![None; PACKETS as usize];
         for number in 0..PACKETS {
             pipe.push(Instant::ZERO + GAP * number, Simulated(number));
         }
         while pipe.next_at().is_set() {
             let next = pipe.next_at();
             while let Some((at, Simulated(number))) = pipe.pop(next) {
-                fates[number as usize].get_or_insert(at.since(Instant::ZERO + GAP * number));
+                delays[number as usize].get_or_insert(at.since(Instant::ZERO + GAP * number));
             }
         }
-        fates
+        delays
     }
 
     /// The emulator's, if it looks at the path only every `nap`.
@@ -191,11 +191,11 @@ mod tests {
         }
         while way.leave(Instant::ZERO + Duration::from_secs(600)).is_some() {}
         assert_eq!(way.inside(), 0);
-        way.record.as_ref().unwrap().fates().collect()
+        way.record.as_ref().unwrap().delays().collect()
     }
 
     #[test]
-    fn packets_meet_the_fates_that_the_simulator_gives_them() {
+    fn packets_are_treated_as_in_the_simulator() {
         for name in ["two-paths-50ms", "rr-tcp", "lossy", "wireless-arq", "bursty-loss", "switch-planes"] {
             let profile = profile(name);
             let expected = simulated(&profile, 7);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_repeats_the_fates() {
+    fn a_record_repeats_what_happened() {
         let path = profile("rr-tcp");
         let stages = Stages { profile: path.clone(), direction: Direction::Forward };
         let mut way = Way::new(&stages, 3, true);
@@ -218,8 +218,8 @@ mod tests {
         while way.leave(Instant::ZERO + Duration::from_secs(600)).is_some() {}
         let record = way.record.take().unwrap();
         let replay = Profile::parse("replay", &record.stage("forward")).unwrap();
-        let fates: Vec<_> = record.fates().collect();
-        assert_eq!(simulated(&replay, 9)[..200], fates);
-        assert_eq!(way.meter.counts.delivered, fates.iter().flatten().count() as u64);
+        let delays: Vec<_> = record.delays().collect();
+        assert_eq!(simulated(&replay, 9)[..200], delays);
+        assert_eq!(way.meter.counts.delivered, delays.iter().flatten().count() as u64);
     }
 }

@@ -8,7 +8,7 @@ use reknit_tcp::facts::{AckFacts, Context, Phase, Spurious};
 use reknit_tcp::scoreboard::SegId;
 use reknit_tcp::seams::{LossDetector, Plugin, Verdicts, Why};
 use reknit_testkit::peer::{MSS, Peer, SILENCE, WINDOW, ack, plain, sacking};
-use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
+use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Bytes, Duration, Segments};
 use reknit_variants::Composition;
 use reknit_variants::part::{Described, Part};
@@ -20,7 +20,7 @@ const RTT: Duration = Duration::from_millis(100);
 vector!(without_sack_an_ack_of_a_retransmission_times_nothing_behind_it, |isn| {
     // Karn's algorithm. 2 to 4 arrived after 100 ms, but are acknowledged only with the copy of 1, after 200 ms.
     let per_ack = Config { sack: false, dsack: false, rtt_samples: RttSamples::PerAck, ..config(10) };
-    let mut s = Script::new(isn, &variant("newreno"), per_ack, 100);
+    let mut s = TestSender::new(isn, &variant("newreno"), per_ack, 100);
     s.sent();
     assert_eq!(s.at(200).pass_all([2, 3, 4]).last(), Some(&1));
     s.at(300).pass(1);
@@ -31,7 +31,7 @@ vector!(without_sack_an_ack_of_a_retransmission_times_nothing_behind_it, |isn| {
 vector!(with_timestamps_too_a_round_trip_gives_one_sample, |isn| {
     // RFC 6298 §3. The gains of the estimator are meant for one sample in a round trip.
     let stamped = Config { timestamps: true, mss: SMSS as u16 + 12, ..config(10) };
-    let mut s = Script::new(isn, &variant("sack"), stamped, 100);
+    let mut s = TestSender::new(isn, &variant("sack"), stamped, 100);
     s.sent();
     s.at(200).pass(1);
     s.at(260).pass_all(2..=10);
@@ -65,7 +65,7 @@ fn window_updates_are_no_duplicate_acks() {
 
 vector!(the_last_segment_is_rescued_once_in_a_recovery, |isn| {
     // RFC 6675 §4, NextSeg rule 4.
-    let mut s = Script::idle(isn, variant("sack").build(), config(12), 100);
+    let mut s = TestSender::idle(isn, variant("sack").build(), config(12), 100);
     assert_eq!(s.write(12).len(), 12);
     // 1, 3 and 12 are lost.
     assert_eq!(s.at(200).pass_all([2, 4, 5, 6, 7, 8, 9, 10, 11]), [1, 3]);
@@ -81,7 +81,7 @@ fn optimistic() -> Composition {
 
 vector!(an_ecn_echo_forbids_the_undo, |isn| {
     // RFC 4015 §3, step 9.
-    let mut s = Script::new(isn, &optimistic(), Config { ecn: true, ..config(12) }, 100);
+    let mut s = TestSender::new(isn, &optimistic(), Config { ecn: true, ..config(12) }, 100);
     s.sent();
     assert!(s.at(200).pass_all([2, 3, 4]).contains(&1));
     let echoing = Ack { ece: true, ..s.arrive(5) };
@@ -92,7 +92,7 @@ vector!(an_ecn_echo_forbids_the_undo, |isn| {
 });
 
 vector!(the_undo_of_a_timeout_in_recovery_restores_the_window_before_the_recovery, |isn| {
-    let mut s = Script::new(isn, &optimistic(), config(12), 100);
+    let mut s = TestSender::new(isn, &optimistic(), config(12), 100);
     s.sent();
     s.at(200).pass_all([2, 3, 4]);
     s.at(2000);
@@ -137,7 +137,7 @@ impl LossDetector for Penitent {
 
 vector!(a_withdrawn_reduction_restores_the_window, |isn| {
     let composition = Composition { loss_detector: Arc::new(Penitent::default()), ..variant("sack") };
-    let mut s = Script::new(isn, &composition, config(12), 100);
+    let mut s = TestSender::new(isn, &composition, config(12), 100);
     s.sent();
     s.at(200).pass_all([2, 3, 4]);
     assert_eq!((s.cwnd(), s.info().phase), (6.0, Phase::Recovery));

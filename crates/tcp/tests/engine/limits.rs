@@ -2,22 +2,22 @@
 
 use reknit_tcp::facts::Spurious;
 use reknit_testkit::peer::{Peer, data, plain};
-use reknit_testkit::{Ack, SMSS, Script, config, variant, vector};
+use reknit_testkit::{Ack, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Bytes, Capacity, Segments};
 use reknit_variants::Composition;
 
 use crate::spurious::declared;
 
 /// The records visited by `event`.
-fn work(s: &mut Script, event: impl FnOnce(&mut Script)) -> u64 {
+fn work(s: &mut TestSender, event: impl FnOnce(&mut TestSender)) -> u64 {
     let before = s.connection.records_visited();
     event(s);
     s.connection.records_visited() - before
 }
 
 /// A flight of `n` segments, of which every other one was retransmitted.
-fn mixed_flight(isn: u32, composition: &Composition, n: u32) -> Script {
-    let mut s = Script::new(isn, composition, config(n), 100);
+fn mixed_flight(isn: u32, composition: &Composition, n: u32) -> TestSender {
+    let mut s = TestSender::new(isn, composition, config(n), 100);
     s.sent();
     s.at(200).pass_all((1..=n / 2).map(|i| 2 * i));
     s
@@ -58,7 +58,7 @@ vector!(an_undone_timeout_visits_each_segment_a_few_times, |isn| {
 vector!(a_claim_that_everything_is_a_duplicate_costs_no_more_than_one_packet, |isn| {
     // Two equal blocks: the first is a DSACK (RFC 2883 section 4). No receiver gets more than a packet twice at once.
     for n in [500, 2000] {
-        let mut s = Script::new(isn, &variant("sack"), config(n), 100);
+        let mut s = TestSender::new(isn, &variant("sack"), config(n), 100);
         s.sent();
         let claim = Ack { cum: 0, blocks: vec![(2, n), (2, n)], ..Ack::default() };
         s.at(200).deliver(&claim);
@@ -76,7 +76,7 @@ vector!(a_claim_that_everything_is_a_duplicate_costs_no_more_than_one_packet, |i
 });
 
 /// The most records that one event visits while `s` works off what `first` has begun, and the number of events.
-fn parts(s: &mut Script, first: impl FnOnce(&mut Script)) -> (u64, usize) {
+fn parts(s: &mut TestSender, first: impl FnOnce(&mut TestSender)) -> (u64, usize) {
     let (mut most, mut events) = (work(s, first), 1);
     while s.connection.deadline() <= s.now() {
         most = most.max(work(s, |s| s.on_timer(s.now())));
@@ -87,7 +87,7 @@ fn parts(s: &mut Script, first: impl FnOnce(&mut Script)) -> (u64, usize) {
 }
 
 /// How many segments each of the next events at the same time sends.
-fn sent_in_parts(s: &mut Script) -> Vec<u32> {
+fn sent_in_parts(s: &mut TestSender) -> Vec<u32> {
     let mut parts = vec![s.sent().len() as u32];
     while s.connection.deadline() <= s.now() {
         s.connection.on_timer(s.now());
@@ -102,7 +102,7 @@ const MOST_VISITS: u64 = 2048 * 30;
 vector!(an_ack_of_everything_is_processed_in_parts, |isn| {
     let n = 20_000;
     let mut s =
-        Script::new(isn, &variant("sack"), reknit_tcp::Config { max_burst: Some(Segments(4)), ..config(n) }, 100);
+        TestSender::new(isn, &variant("sack"), reknit_tcp::Config { max_burst: Some(Segments(4)), ..config(n) }, 100);
     s.at(200);
     let acked = sent_in_parts(&mut s).into_iter().sum();
     assert_eq!(acked, n);
@@ -114,14 +114,14 @@ vector!(an_ack_of_everything_is_processed_in_parts, |isn| {
 vector!(a_flight_without_a_burst_limit_is_sent_in_parts, |isn| {
     let n = 10_000;
     let config = config(n);
-    let mut s = Script::idle(isn, variant("sack").build(), reknit_tcp::Config { nagle: false, ..config }, 100);
+    let mut s = TestSender::idle(isn, variant("sack").build(), reknit_tcp::Config { nagle: false, ..config }, 100);
     s.connection.write(Bytes(u64::from(n) * SMSS));
     assert_eq!(sent_in_parts(&mut s), [2048, 2048, 2048, 2048, 1808]);
 });
 
 vector!(blocks_and_timeouts_are_processed_in_parts, |isn| {
     let n = 20_000;
-    let mut s = Script::new(isn, &variant("sack"), config(n), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(n), 100);
     sent_in_parts(&mut s);
     s.at(200);
     let (most, events) = parts(&mut s, |s| s.deliver(&Ack { cum: 0, blocks: vec![(1, n)], ..Ack::default() }));
@@ -158,7 +158,7 @@ vector!(an_undone_timeout_is_processed_in_parts, |isn| {
 vector!(what_a_recovery_has_marked_lost_is_cleared_in_parts_by_a_timeout, |isn| {
     // F-RTO retransmits the first segment only; the others are open again until it knows more.
     let n = 6000;
-    let mut s = Script::new(isn, &variant("frto"), config(n), 100);
+    let mut s = TestSender::new(isn, &variant("frto"), config(n), 100);
     s.at(200);
     sent_in_parts(&mut s);
     parts(&mut s, |s| s.deliver(&Ack { cum: 0, blocks: vec![(n - 2, n)], ..Ack::default() }));

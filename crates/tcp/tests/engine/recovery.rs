@@ -8,7 +8,7 @@ use reknit_tcp::Config;
 use reknit_tcp::facts::Context;
 use reknit_tcp::scoreboard::SegId;
 use reknit_tcp::seams::{Entry, Plugin, Postponement};
-use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
+use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Duration, Instant, Segments};
 use reknit_variants::Composition;
 use reknit_variants::base::progress::Progress;
@@ -25,7 +25,7 @@ fn dup_thresh(dup_thresh: u32, limited_transmit: limited_transmit::Config, base:
 }
 
 vector!(limited_transmit_then_fast_retransmit, |isn| {
-    let mut s = Script::new(isn, &variant("sack"), config(4), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(4), 100);
     assert_eq!(s.sent(), [1, 2, 3, 4]);
     assert_eq!(s.pass(2), [5]);
     assert_eq!(s.pass(3), [6]);
@@ -35,7 +35,7 @@ vector!(limited_transmit_then_fast_retransmit, |isn| {
 
 vector!(without_new_data_limited_transmit_sends_nothing, |isn| {
     let composition = variant("sack");
-    let mut s = Script::idle(isn, composition.build(), config(4), 100);
+    let mut s = TestSender::idle(isn, composition.build(), config(4), 100);
     s.connection.write(reknit_units::Bytes(4 * SMSS));
     assert_eq!(s.sent(), [1, 2, 3, 4]);
     assert_eq!(s.pass_all([2, 3]), NOTHING);
@@ -43,7 +43,7 @@ vector!(without_new_data_limited_transmit_sends_nothing, |isn| {
 });
 
 vector!(pipe_limits_recovery, |isn| {
-    let mut s = Script::new(isn, &variant("sack"), config(10), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(10), 100);
     assert_eq!(s.sent().len(), 10);
     assert_eq!(s.pass(2), [11]);
     assert_eq!(s.pass(3), [12]);
@@ -57,7 +57,7 @@ vector!(pipe_limits_recovery, |isn| {
 });
 
 vector!(newreno_stays_in_recovery_on_a_partial_ack, |isn| {
-    let mut s = Script::new(isn, &variant("newreno"), config(10), 100);
+    let mut s = TestSender::new(isn, &variant("newreno"), config(10), 100);
     assert_eq!(s.sent().len(), 10);
     assert_eq!(s.pass_all([2, 3]), [11, 12]); // limited transmit
     // The third duplicate.
@@ -74,7 +74,7 @@ vector!(newreno_stays_in_recovery_on_a_partial_ack, |isn| {
 });
 
 vector!(reno_leaves_on_a_partial_ack_and_halves_again, |isn| {
-    let mut s = Script::new(isn, &variant("reno"), config(10), 100);
+    let mut s = TestSender::new(isn, &variant("reno"), config(10), 100);
     assert_eq!(s.sent().len(), 10);
     assert_eq!(s.pass_all([2, 3]), [11, 12]);
     assert_eq!(s.pass(5), [1]);
@@ -88,7 +88,7 @@ vector!(reno_leaves_on_a_partial_ack_and_halves_again, |isn| {
 });
 
 vector!(slow_start_counts_bytes_up_to_two_segments_and_one_after_a_timeout, |isn| {
-    let mut s = Script::new(isn, &variant("sack"), config(10), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(10), 100);
     s.sent();
     // Slow start: an ACK of three segments adds two.
     s.arrive(1);
@@ -111,7 +111,7 @@ vector!(slow_start_counts_each_byte_once, |isn| {
     let run = |progress| {
         let growth = Arc::new(aimd::Config { progress });
         let composition = Composition { congestion_control: growth, ..Composition::default() };
-        let mut s = Script::new(isn, &composition, config(10), 100);
+        let mut s = TestSender::new(isn, &composition, config(10), 100);
         s.sent();
         [2, 1].map(|n| {
             s.pass(n);
@@ -124,7 +124,7 @@ vector!(slow_start_counts_each_byte_once, |isn| {
 });
 
 vector!(congestion_avoidance_adds_one_segment_per_window, |isn| {
-    let mut s = Script::new(isn, &variant("sack"), config(20), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(20), 100);
     assert_eq!(s.sent().len(), 20);
     s.pass_all(2..=22);
     s.pass(1); // recovery is over when everything sent before is acknowledged
@@ -147,7 +147,7 @@ vector!(prr_sends_in_proportion_to_what_is_delivered, |isn| {
         limited_transmit: Arc::new(limited_transmit::Config::Off),
         ..Composition::default()
     };
-    let mut s = Script::new(isn, &composition, config(20), 100);
+    let mut s = TestSender::new(isn, &composition, config(20), 100);
     assert_eq!(s.sent().len(), 20);
     assert_eq!(s.pass_all([2, 3]), NOTHING);
     // RecoverFS is 18: two of 20 were SACKed before. After n deliveries, n times 10/18 were sent, rounded up.
@@ -157,7 +157,7 @@ vector!(prr_sends_in_proportion_to_what_is_delivered, |isn| {
 });
 
 vector!(a_late_segment_that_was_sent_twice_measures_no_reordering, |isn| {
-    let mut s = Script::new(isn, &variant("sack"), config(6), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(6), 100);
     assert_eq!(s.sent(), [1, 2, 3, 4, 5, 6]);
     assert_eq!(s.pass(2), [7]);
     assert_eq!(s.pass(3), [8]);
@@ -171,7 +171,7 @@ vector!(a_late_segment_that_was_sent_twice_measures_no_reordering, |isn| {
 
 vector!(without_sack_rack_sends_new_data_on_the_first_two_duplicates, |isn| {
     // RFC 3042 §2.
-    let mut s = Script::new(isn, &variant("rack"), Config { sack: false, ..config(10) }, 100);
+    let mut s = TestSender::new(isn, &variant("rack"), Config { sack: false, ..config(10) }, 100);
     assert_eq!(s.sent().len(), 10);
     assert_eq!([s.pass(2), s.pass(3)], [[11], [12]]);
     assert_eq!(s.pass(4), [1]);
@@ -179,7 +179,7 @@ vector!(without_sack_rack_sends_new_data_on_the_first_two_duplicates, |isn| {
 
 vector!(limited_transmit_for_every_second_duplicate, |isn| {
     let composition = dup_thresh(20, limited_transmit::Config::EverySecond, Composition::default());
-    let mut s = Script::new(isn, &composition, config(20), 100);
+    let mut s = TestSender::new(isn, &composition, config(20), 100);
     assert_eq!(s.sent().len(), 20);
     let sent: Vec<usize> = (2..=9).map(|n| s.pass(n).len()).collect();
     assert_eq!(sent, [1, 1, 0, 1, 0, 1, 0, 1]);
@@ -187,7 +187,7 @@ vector!(limited_transmit_for_every_second_duplicate, |isn| {
 
 vector!(limited_transmit_for_each_sack_up_to_a_window, |isn| {
     let composition = dup_thresh(20, limited_transmit::Config::PerSack { windows: 1.0 }, Composition::default());
-    let mut s = Script::new(isn, &composition, config(6), 100);
+    let mut s = TestSender::new(isn, &composition, config(6), 100);
     assert_eq!(s.sent().len(), 6);
     let sent: Vec<usize> = (2..=8).map(|n| s.pass(n).len()).collect();
     assert_eq!(sent, [1, 1, 1, 1, 1, 1, 0]);
@@ -197,7 +197,7 @@ vector!(limited_transmit_for_each_sack_below_the_threshold_is_rfc_3042, |isn| {
     let per_sack = limited_transmit::Config::PerSack { windows: 1.0 };
     let run = |limited_transmit| {
         let composition = dup_thresh(3, limited_transmit, Composition::default());
-        let mut s = Script::new(isn, &composition, config(6), 100);
+        let mut s = TestSender::new(isn, &composition, config(6), 100);
         s.sent();
         (2..=12).map(|n| s.pass(n)).collect::<Vec<_>>()
     };
@@ -210,7 +210,7 @@ vector!(an_ack_that_reports_three_segments_starts_recovery_but_not_as_in_ns_2, |
             loss_detector: Arc::new(sack::Config { start, ..sack::Config::default() }),
             ..Composition::default()
         };
-        let mut s = Script::new(isn, &composition, config(12), 100);
+        let mut s = TestSender::new(isn, &composition, config(12), 100);
         s.sent();
         s.arrive(2);
         s.arrive(3); // their ACKs are lost
@@ -226,7 +226,7 @@ vector!(early_retransmit_needs_a_small_flight_and_nothing_to_send, |isn| {
             loss_detector: Arc::new(sack::Config { guard, ..sack::Config::default() }),
             ..Composition::default()
         };
-        let mut s = Script::idle(isn, composition.build(), config(3), 100);
+        let mut s = TestSender::idle(isn, composition.build(), config(3), 100);
         s.connection.write(reknit_units::Bytes(SMSS * if more { 9 } else { 3 }));
         assert_eq!(s.sent(), [1, 2, 3]);
         let first = s.pass(2);
@@ -241,7 +241,7 @@ vector!(early_retransmit_needs_a_small_flight_and_nothing_to_send, |isn| {
 vector!(inflation_by_the_duplicates_that_arrived, |isn| {
     let per_dup = limited_transmit::Config::PerSack { windows: 1.0 };
     let composition = dup_thresh(6, per_dup, variant("newreno"));
-    let mut s = Script::new(isn, &composition, config(12), 100);
+    let mut s = TestSender::new(isn, &composition, config(12), 100);
     assert_eq!(s.sent().len(), 12);
     assert_eq!(s.pass_all(2..=6).len(), 5); // limited transmit
     assert_eq!(s.pass(7), [1]);
@@ -283,7 +283,7 @@ fn postponed() -> Composition {
 }
 
 vector!(the_longest_postponement_applies, |isn| {
-    let mut s = Script::new(isn, &postponed(), config(10), 10);
+    let mut s = TestSender::new(isn, &postponed(), config(10), 10);
     s.sent();
     s.at(100).pass_all([2, 3, 4]);
     s.at(127);
@@ -294,7 +294,7 @@ vector!(the_longest_postponement_applies, |isn| {
 });
 
 vector!(a_postponed_hole_that_closes_is_never_retransmitted, |isn| {
-    let mut s = Script::new(isn, &postponed(), config(10), 10);
+    let mut s = TestSender::new(isn, &postponed(), config(10), 10);
     s.sent();
     s.at(100).pass_all([2, 3, 4]);
     s.at(120).pass(1);
@@ -305,7 +305,7 @@ vector!(a_postponed_hole_that_closes_is_never_retransmitted, |isn| {
 
 vector!(the_limit_of_the_window_also_limits_limited_transmit, |isn| {
     let capped = Config { max_window: Some(Segments(6)), ..config(6) };
-    let mut s = Script::new(isn, &variant("sack"), capped, 100);
+    let mut s = TestSender::new(isn, &variant("sack"), capped, 100);
     assert_eq!(s.sent().len(), 6);
     assert_eq!(s.pass_all([2, 3]), NOTHING);
     assert_eq!(s.pass(4), [1]);
@@ -313,7 +313,7 @@ vector!(the_limit_of_the_window_also_limits_limited_transmit, |isn| {
 
 vector!(any_hole_is_retransmitted_before_new_data, |isn| {
     let any = Config { retransmit: reknit_tcp::config::Retransmit::AnyHole, ..config(12) };
-    let mut s = Script::new(isn, &variant("sack"), any, 100);
+    let mut s = TestSender::new(isn, &variant("sack"), any, 100);
     s.sent();
     // 1 and 10 are missing. 10 is a hole below the highest SACK, but fewer than three segments above it are SACKed.
     s.pass_all([2, 3, 4]);
@@ -322,7 +322,7 @@ vector!(any_hole_is_retransmitted_before_new_data, |isn| {
 });
 
 vector!(a_timeout_retransmits_in_slow_start, |isn| {
-    let mut s = Script::new(isn, &variant("sack"), config(8), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(8), 100);
     s.sent();
     s.at(1099);
     assert_eq!(s.sent(), NOTHING);
@@ -343,7 +343,7 @@ vector!(after_an_idle_rto_the_window_is_at_most_the_initial_one, |isn| {
     // RFC 5681 §4.1.
     for idle_restart in [true, false] {
         let restarting = Config { idle_restart, ..config(10) };
-        let mut s = Script::idle(isn, variant("sack").build(), restarting, 100);
+        let mut s = TestSender::idle(isn, variant("sack").build(), restarting, 100);
         let sent = s.at(100).write(10);
         s.at(200).pass_all(sent);
         assert_eq!(s.cwnd(), 20.0);
@@ -353,7 +353,7 @@ vector!(after_an_idle_rto_the_window_is_at_most_the_initial_one, |isn| {
 
 #[test]
 fn time_starts_as_the_script_says() {
-    let mut s = Script::new(1000, &variant("sack"), config(2), 0);
+    let mut s = TestSender::new(1000, &variant("sack"), config(2), 0);
     s.at(5);
     assert_eq!(s.info().acknowledged, 0);
     assert!(s.connection.deadline() > Instant::ZERO);

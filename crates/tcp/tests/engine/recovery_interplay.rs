@@ -7,7 +7,7 @@ use reknit_tcp::Config;
 use reknit_tcp::config::RttSamples;
 use reknit_tcp::facts::{Phase, Spurious};
 use reknit_tcp::stats::{Cuts, SendStats};
-use reknit_testkit::{Ack, NOTHING, Script, config, variant, vector};
+use reknit_testkit::{Ack, NOTHING, TestSender, config, variant, vector};
 use reknit_units::{Duration, Segments};
 use reknit_variants::Composition;
 use reknit_variants::base::{cubic, spurious_response};
@@ -15,12 +15,12 @@ use reknit_variants::base::{cubic, spurious_response};
 use crate::spurious::declared;
 
 /// A connection of `variant` on which nothing has been written yet.
-fn idle(isn: u32, name: &str, config: Config) -> Script {
+fn idle(isn: u32, name: &str, config: Config) -> TestSender {
     let composition = variant(name);
-    Script::idle(isn, composition.build(), composition.configure(config), 100)
+    TestSender::idle(isn, composition.build(), composition.configure(config), 100)
 }
 
-fn stats(s: &Script) -> &SendStats {
+fn stats(s: &TestSender) -> &SendStats {
     s.connection.send_stats()
 }
 
@@ -41,7 +41,7 @@ vector!(a_duplicate_of_a_probe_does_not_excuse_an_earlier_loss, |isn| {
 
 vector!(loss_of_data_sent_in_recovery_is_a_separate_congestion_event, |isn| {
     for name in ["sack", "rack"] {
-        let mut s = Script::new(isn, &variant(name), config(20), 100);
+        let mut s = TestSender::new(isn, &variant(name), config(20), 100);
         s.sent();
         let mut sent = s.at(200).pass_all(2..=20); // 1 is lost
         sent.retain(|n| *n > 20);
@@ -55,11 +55,11 @@ vector!(loss_of_data_sent_in_recovery_is_a_separate_congestion_event, |isn| {
 
 vector!(a_window_both_marked_and_lost_is_reduced_once, |isn| {
     for marked_from in [2, 10] {
-        let mut s = Script::new(isn, &variant("sack"), Config { ecn: true, ..config(20) }, 100);
+        let mut s = TestSender::new(isn, &variant("sack"), Config { ecn: true, ..config(20) }, 100);
         s.sent();
         s.at(300);
         let mut cwr = Vec::new();
-        let mut pass = |s: &mut Script, n: u32| {
+        let mut pass = |s: &mut TestSender, n: u32| {
             let ack = s.arrive(n);
             s.deliver(&Ack { ece: n >= marked_from && cwr.is_empty(), ..ack });
             let flagged =
@@ -154,7 +154,7 @@ vector!(time_based_recovery_does_not_retransmit_holes_that_are_not_overdue, |isn
 
 vector!(after_an_undo_segments_that_are_open_again_are_timed, |isn| {
     let composition = declared("rack", Spurious::FastRetransmit);
-    let mut s = Script::idle(isn, composition.build(), Config { nagle: false, ..config(30) }, 100);
+    let mut s = TestSender::idle(isn, composition.build(), Config { nagle: false, ..config(30) }, 100);
     s.write(1);
     s.at(200).pass(1); // the minimum: 100 ms
     for n in 0..10 {
@@ -201,7 +201,7 @@ vector!(without_sack_every_variant_recovers_as_newreno, |isn| {
 
 vector!(answers_to_window_probes_are_no_duplicates, |isn| {
     for name in ["reno", "newreno", "sack"] {
-        let mut s = Script::new(isn, &variant(name), config(20), 100);
+        let mut s = TestSender::new(isn, &variant(name), config(20), 100);
         assert_eq!(s.sent().len(), 20);
         let closed = Ack { cum: 20, closed: true, ..Ack::default() };
         s.at(200).deliver(&closed);
@@ -214,7 +214,7 @@ vector!(answers_to_window_probes_are_no_duplicates, |isn| {
 });
 
 vector!(a_write_does_not_evade_the_burst_limit, |isn| {
-    let mut s = Script::new(isn, &variant("dsack-r"), Config { max_burst: Some(Segments(4)), ..config(16) }, 100);
+    let mut s = TestSender::new(isn, &variant("dsack-r"), Config { max_burst: Some(Segments(4)), ..config(16) }, 100);
     assert_eq!(s.sent().len(), 16);
     s.pass_all([2, 3, 4, 1]);
     s.pass_all(5..=16);
@@ -225,7 +225,7 @@ vector!(a_write_does_not_evade_the_burst_limit, |isn| {
 });
 
 vector!(a_probe_of_new_data_respects_the_limit_of_the_window, |isn| {
-    let mut s = Script::new(isn, &variant("rack"), Config { max_window: Some(Segments(6)), ..config(6) }, 100);
+    let mut s = TestSender::new(isn, &variant("rack"), Config { max_window: Some(Segments(6)), ..config(6) }, 100);
     assert_eq!(s.sent().len(), 6);
     assert_eq!(s.at(600).sent(), [6]);
 });
@@ -254,7 +254,7 @@ vector!(with_timestamps_any_valid_sample_ends_the_back_off, |isn| {
 });
 
 vector!(a_copy_counts_as_spurious_once_however_often_it_arrives, |isn| {
-    let mut s = Script::new(isn, &variant("sack"), config(8), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(8), 100);
     s.sent();
     s.pass_all([2, 3, 4, 1, 1, 1, 1]); // the network duplicates the copy twice
     assert_eq!((stats(&s).spurious_retransmissions, stats(&s).network_duplicates), (1, 2));
@@ -263,7 +263,7 @@ vector!(a_copy_counts_as_spurious_once_however_often_it_arrives, |isn| {
 vector!(oldest_only_does_not_restore_after_two_retransmissions, |isn| {
     let composition =
         Composition { spurious_response: Arc::new(spurious_response::Config::OldestOnly), ..variant("dsack-r") };
-    let mut s = Script::new(isn, &composition, config(12), 100);
+    let mut s = TestSender::new(isn, &composition, config(12), 100);
     s.sent();
     s.pass_all([2, 3, 4, 6, 7, 8, 9, 10]); // 1 and 5 are late; both are retransmitted
     s.pass_all([1, 5, 1, 5]);
@@ -276,7 +276,7 @@ fn cubic_over_sack() -> Composition {
 
 vector!(cubic_restarts_its_growth_after_a_timeout, |isn| {
     // RFC 9438 section 4.8: it does not return to the earlier window.
-    let mut s = Script::new(isn, &cubic_over_sack(), config(100), 100);
+    let mut s = TestSender::new(isn, &cubic_over_sack(), config(100), 100);
     s.sent();
     s.at(1500);
     let mut flight = s.sent(); // everything was lost
@@ -294,7 +294,7 @@ vector!(cubic_restarts_its_growth_after_a_timeout, |isn| {
 vector!(cubic_does_not_grow_by_time_spent_idle, |isn| {
     // RFC 9438 section 5.8.
     let composition = cubic_over_sack();
-    let mut s = Script::idle(isn, composition.build(), Config { idle_restart: false, ..config(50) }, 100);
+    let mut s = TestSender::idle(isn, composition.build(), Config { idle_restart: false, ..config(50) }, 100);
     let mut flight = s.write(60);
     flight.retain(|n| *n != 1); // one loss leads to congestion avoidance
     let mut ms = 200;
@@ -313,7 +313,7 @@ vector!(cubic_does_not_grow_by_time_spent_idle, |isn| {
 });
 
 /// The data in flight arrives 100 ms later; returns the segments sent in response.
-fn next_round(s: &mut Script, flight: Vec<u32>, ms: &mut u64) -> Vec<u32> {
+fn next_round(s: &mut TestSender, flight: Vec<u32>, ms: &mut u64) -> Vec<u32> {
     *ms += 100;
     let mut released = s.at(*ms).sent();
     released.extend(s.pass_all(flight));

@@ -1,6 +1,6 @@
 //! How reordering is measured (RR-TCP §4.1): which segments have a length, and which cases are ambiguous.
 
-use reknit_testkit::{Script, config, variant, vector};
+use reknit_testkit::{TestSender, config, variant, vector};
 
 vector!(one_late_segment_has_the_number_of_those_that_overtook_it_as_length, |isn| {
     // A threshold of 3 would retransmit the segment. To measure only, any larger one works.
@@ -46,7 +46,7 @@ vector!(delayed_acks_in_order_measure_nothing, |isn| {
 });
 
 vector!(both_copies_of_a_retransmitted_segment_count_with_their_mean, |isn| {
-    let mut s = Script::new(isn, &variant("sack"), config(9), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(9), 100);
     s.sent();
     assert!(s.pass_all([2, 3, 4]).contains(&1));
     s.pass_all([5, 1]); // r1 = 4
@@ -57,7 +57,7 @@ vector!(both_copies_of_a_retransmitted_segment_count_with_their_mean, |isn| {
 });
 
 vector!(a_lost_segment_is_no_event, |isn| {
-    let mut s = Script::new(isn, &variant("sack"), config(9), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(9), 100);
     s.sent();
     s.pass_all([2, 3, 4, 5]);
     s.pass(1); // the copy; the original never arrives
@@ -67,14 +67,14 @@ vector!(a_lost_segment_is_no_event, |isn| {
 });
 
 /// A sender that does not retransmit in these examples.
-fn patient(isn: u32, window: u32) -> Script {
+fn patient(isn: u32, window: u32) -> TestSender {
     let composition = reknit_variants::Composition {
         dup_thresh: std::sync::Arc::new(reknit_variants::base::fixed_threshold::Config {
             dup_thresh: reknit_units::Segments(20),
         }),
         ..variant("sack")
     };
-    let mut s = Script::new(isn, &composition, config(window), 100);
+    let mut s = TestSender::new(isn, &composition, config(window), 100);
     s.sent();
     s
 }

@@ -4,7 +4,7 @@
 use reknit_tcp::facts::Phase;
 use reknit_tcp::{Config, Segment};
 use reknit_testkit::peer::{MSS, PEER_TSVAL, Peer, SILENCE, START_MS, ack, data, plain, sacking, stamped};
-use reknit_testkit::{Ack, NOTHING, Script, config, variant, vector};
+use reknit_testkit::{Ack, NOTHING, TestSender, config, variant, vector};
 use reknit_units::{Duration, Segments};
 
 #[test]
@@ -42,7 +42,7 @@ fn ssthresh_begins_without_a_limit() {
 
 vector!(a_second_timeout_of_a_segment_keeps_ssthresh, |isn| {
     // RFC 5681 §3.1.
-    let mut s = Script::new(isn, &variant("sack"), config(8), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(8), 100);
     s.sent();
     for ms in [1100, 3100, 7100] {
         assert_eq!(s.at(ms).sent(), [1]);
@@ -53,7 +53,7 @@ vector!(a_second_timeout_of_a_segment_keeps_ssthresh, |isn| {
 
 vector!(limited_transmit_does_not_change_cwnd, |isn| {
     // RFC 3042 §2.
-    let mut s = Script::new(isn, &variant("sack"), config(4), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(4), 100);
     s.sent();
     for (n, new) in [(2, 5), (3, 6)] {
         assert_eq!(s.pass(n), [new]);
@@ -63,7 +63,7 @@ vector!(limited_transmit_does_not_change_cwnd, |isn| {
 
 vector!(with_sack_a_duplicate_without_news_sends_nothing, |isn| {
     // RFC 3042 §2, RFC 5681 §3.2.
-    let mut s = Script::new(isn, &variant("sack"), config(4), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(4), 100);
     s.sent();
     assert_eq!(s.pass(2), [5]);
     for _ in 0..5 {
@@ -108,7 +108,7 @@ fn the_rto_is_between_one_second_and_its_maximum() {
 vector!(a_constant_round_trip_leaves_the_granularity, |isn| {
     // RFC 6298 §4.
     let short = Config { min_rto: Duration::from_millis(10), ..config(10) };
-    let mut s = Script::idle(isn, variant("sack").build(), short, 100);
+    let mut s = TestSender::idle(isn, variant("sack").build(), short, 100);
     s.at(200);
     for i in 0..40 {
         let sent = s.write(1);
@@ -142,7 +142,7 @@ fn an_ack_of_new_data_restarts_the_timer() {
 
 vector!(after_reneging_the_left_edge_is_retransmitted, |isn| {
     // RFC 2018 §5 and §8: a SACK of the first segment is no acknowledgment, and its data is kept.
-    let mut s = Script::idle(isn, variant("sack").build(), config(4), 100);
+    let mut s = TestSender::idle(isn, variant("sack").build(), config(4), 100);
     assert_eq!(s.write(4), [1, 2, 3, 4]);
     s.deliver(&Ack { blocks: vec![(1, 4)], ..Ack::default() });
     assert_eq!((s.sent(), s.connection.acknowledged()), (vec![], 0));

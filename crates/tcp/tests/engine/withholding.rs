@@ -2,13 +2,13 @@
 
 use reknit_tcp::segment::Flags;
 use reknit_tcp::{CloseReason, Config};
-use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
+use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::Segments;
 
 /// A sender that has written 300 segments with a window of 200, and the number of the one that it withholds.
-fn withholding(isn: u32) -> (Script, u32) {
+fn withholding(isn: u32) -> (TestSender, u32) {
     let testing = Config { withhold_every: Some(Segments(64)), ..config(200) };
-    let mut s = Script::idle(isn, variant("rack").build(), testing, 100);
+    let mut s = TestSender::idle(isn, variant("rack").build(), testing, 100);
     s.connection.set_secret(1);
     let sent = s.write(300);
     let missing: Vec<u32> = (1..=200).filter(|n| !sent.contains(n)).collect();
@@ -53,9 +53,9 @@ vector!(after_a_timeout_a_withheld_segment_is_an_ordinary_one, |isn| {
 
 vector!(nothing_is_withheld_without_a_secret_or_data_to_follow, |isn| {
     let testing = Config { withhold_every: Some(Segments(16)), ..config(200) };
-    let mut s = Script::idle(isn, variant("rack").build(), testing.clone(), 100);
+    let mut s = TestSender::idle(isn, variant("rack").build(), testing.clone(), 100);
     assert_eq!(s.write(300).len(), 200);
-    let mut s = Script::idle(isn, variant("rack").build(), testing, 100);
+    let mut s = TestSender::idle(isn, variant("rack").build(), testing, 100);
     s.connection.set_secret(1);
     for _ in 0..60 {
         assert_eq!(s.write(3).len(), 3);

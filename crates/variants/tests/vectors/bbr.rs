@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use reknit_testkit::bottleneck::{Bottleneck, Look};
-use reknit_testkit::{ISNS, SMSS, Script, config, variant};
+use reknit_testkit::{ISNS, SMSS, TestSender, config, variant};
 use reknit_units::Rate;
 use reknit_variants::bbr::v3;
 use reknit_variants::composition::Composition;
@@ -13,12 +13,12 @@ const RATE: Rate = Rate::from_bits_per_second(10_000_000);
 const RTT_US: u64 = 100_000;
 const S: u64 = 1_000_000;
 
-fn script() -> Script {
+fn script() -> TestSender {
     script_of(&variant("bbr"))
 }
 
-fn script_of(composition: &Composition) -> Script {
-    Script::idle(ISNS[0], composition.build(), composition.configure(config(10)), RTT_US / 1000)
+fn script_of(composition: &Composition) -> TestSender {
+    TestSender::idle(ISNS[0], composition.build(), composition.configure(config(10)), RTT_US / 1000)
 }
 
 /// A link with a sender that always has data to send.
@@ -26,7 +26,7 @@ fn link(queue: usize) -> Bottleneck {
     link_from(script(), queue)
 }
 
-fn link_from(script: Script, queue: usize) -> Bottleneck {
+fn link_from(script: TestSender, queue: usize) -> Bottleneck {
     let mut link = Bottleneck::new(script, RTT_US, RATE, RTT_US, queue);
     link.write(1 << 30);
     link

@@ -1,7 +1,7 @@
 //! BBR version 1 over a link of 10 Mbit/s and 100 ms, a bandwidth-delay product of 86 segments.
 
 use reknit_testkit::bottleneck::{Bottleneck, Look};
-use reknit_testkit::{ISNS, Script, config, variant};
+use reknit_testkit::{ISNS, TestSender, config, variant};
 use reknit_units::{Bytes, Rate};
 
 const RATE: Rate = Rate::from_bits_per_second(10_000_000);
@@ -19,9 +19,9 @@ fn link(queue: usize) -> Bottleneck {
     link
 }
 
-fn script() -> Script {
+fn script() -> TestSender {
     let composition = variant("bbr1");
-    Script::idle(ISNS[0], composition.build(), composition.configure(config(10)), RTT_US / 1000)
+    TestSender::idle(ISNS[0], composition.build(), composition.configure(config(10)), RTT_US / 1000)
 }
 
 fn is_near(value: f64, expected: f64) -> bool {

@@ -3,20 +3,20 @@
 
 use std::sync::Arc;
 
-use reknit_testkit::{Script, config, variant, vector};
+use reknit_testkit::{TestSender, config, variant, vector};
 use reknit_units::Share;
 use reknit_variants::Composition;
 use reknit_variants::threshold::blanton_allman::{Config, Rule};
 
-fn start(isn: u32, composition: &Composition) -> Script {
-    let mut s = Script::new(isn, composition, config(50), 100);
+fn start(isn: u32, composition: &Composition) -> TestSender {
+    let mut s = TestSender::new(isn, composition, config(50), 100);
     assert_eq!(s.sent().len(), 50);
     s
 }
 
 /// The threshold after each segment that arrives behind this many later ones. Between them there is enough traffic in
 /// order for the window to grow back.
-fn thresholds<const LEN: usize>(s: &mut Script, behind: [u32; LEN]) -> [u32; LEN] {
+fn thresholds<const LEN: usize>(s: &mut TestSender, behind: [u32; LEN]) -> [u32; LEN] {
     behind.map(|behind| {
         s.pass_late(behind);
         let dup_thresh = s.info().dup_thresh.0;
@@ -92,7 +92,7 @@ vector!(n_does_not_count_what_the_same_ack_covers, |isn| {
 });
 
 vector!(n_is_that_of_the_first_of_several_holes, |isn| {
-    let mut s = Script::new(isn, &only_the_latest(), config(10), 100);
+    let mut s = TestSender::new(isn, &only_the_latest(), config(10), 100);
     s.sent();
     let retransmitted = s.pass_all([2, 4, 5, 6, 7, 8, 9]);
     assert!(retransmitted.contains(&1) && retransmitted.contains(&3), "{retransmitted:?}");

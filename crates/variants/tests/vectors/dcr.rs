@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use reknit_tcp::Config;
-use reknit_testkit::{NOTHING, Script, config, variant, vector};
+use reknit_testkit::{NOTHING, TestSender, config, variant, vector};
 use reknit_units::Duration;
 use reknit_variants::Composition;
 use reknit_variants::time::dcr;
 
 /// Ten segments are outstanding, the SRTT is 100 ms, the RTO 1 s.
-fn ten_segments(isn: u32) -> Script {
-    let mut s = Script::new(isn, &variant("dcr"), config(10), 100);
+fn ten_segments(isn: u32) -> TestSender {
+    let mut s = TestSender::new(isn, &variant("dcr"), config(10), 100);
     assert_eq!(s.sent().len(), 10);
     s
 }
@@ -49,11 +49,11 @@ vector!(one_duplicate_is_enough, |isn| {
 });
 
 /// RTO = SRTT + 4 * RTTVAR = 300 ms after the handshake; the timer runs since 100 ms.
-fn short_timeout(isn: u32, before_timeout: bool) -> Script {
+fn short_timeout(isn: u32, before_timeout: bool) -> TestSender {
     let tcp = Config { min_rto: Duration::from_millis(10), ..config(10) };
     let detector = dcr::Config { before_timeout, ..dcr::Config::default() };
     let variant = Composition { loss_detector: Arc::new(detector), ..variant("dcr") };
-    let mut s = Script::new(isn, &variant, tcp, 100);
+    let mut s = TestSender::new(isn, &variant, tcp, 100);
     assert_eq!(s.at(100).sent().len(), 10);
     s
 }
@@ -125,7 +125,7 @@ vector!(a_duplicate_of_nothing_new_starts_no_wait, |isn| {
 });
 
 vector!(flight_size_stays_within_two_windows, |isn| {
-    let mut s = Script::new(isn, &variant("dcr"), config(2), 100);
+    let mut s = TestSender::new(isn, &variant("dcr"), config(2), 100);
     assert_eq!(s.sent(), [1, 2]);
     assert_eq!(s.pass(2), [3]);
     assert_eq!(s.pass(3), [4]);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reknit_tcp::Config;
 use reknit_tcp::experiment::{AckOrdinal, Experiment};
 use reknit_tcp::facts::Phase;
-use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
+use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Bytes, Duration};
 use reknit_variants::{Composition, undo::door};
 
@@ -27,9 +27,9 @@ fn overtaken(mut ack: Ack) -> Ack {
 
 /// Fifteen segments were sent at 850 ms; the first was acknowledged at 950 ms. The window is 16, the SRTT is 100 ms,
 /// and the timer expires at 1950 ms.
-fn sixteen_in_flight_by(isn: u32, composition: &Composition) -> Script {
+fn sixteen_in_flight_by(isn: u32, composition: &Composition) -> TestSender {
     let config = Config { mss: 2000, ..config(15) };
-    let mut s = Script::idle(isn, composition.build(), composition.configure(config), 100);
+    let mut s = TestSender::idle(isn, composition.build(), composition.configure(config), 100);
     s.at(850).connection.write(Bytes(1000 * SMSS));
     assert_eq!(s.sent().len(), 15);
     assert_eq!(s.at(950).pass(1), [16, 17]);
@@ -37,12 +37,12 @@ fn sixteen_in_flight_by(isn: u32, composition: &Composition) -> Script {
     s
 }
 
-fn sixteen_in_flight(isn: u32) -> Script {
+fn sixteen_in_flight(isn: u32) -> TestSender {
     sixteen_in_flight_by(isn, &variant("door"))
 }
 
 /// True if window and timeout are frozen: three duplicate ACKs cause a retransmission, but no reduction.
-fn is_frozen(mut s: Script, missing: u32) -> bool {
+fn is_frozen(mut s: TestSender, missing: u32) -> bool {
     let cwnd = s.cwnd();
     assert!(s.pass_all(missing + 1..missing + 4).contains(&missing));
     assert_eq!(s.info().phase, Phase::Recovery);
@@ -78,7 +78,7 @@ vector!(an_ack_with_the_same_number_was_overtaken, |isn| {
 fn flags(isn: u32, arrivals: &[(u32, u16)]) -> Vec<bool> {
     let composition = variant("door");
     let config = Config { mss: 2000, ack_every: reknit_units::Segments(1), ..config(4) };
-    let mut s = Script::idle(isn, composition.build(), composition.configure(config), 100);
+    let mut s = TestSender::idle(isn, composition.build(), composition.configure(config), 100);
     let mut flags = Vec::new();
     for &(n, tpsn) in arrivals {
         for ack in s.peer_sends(n, Experiment { transmission: Some(tpsn), ..Experiment::default() }) {
@@ -96,9 +96,9 @@ vector!(the_receiver_reports_overtaken_segments, |isn| {
 });
 
 vector!(data_is_numbered_and_retransmissions_count, |isn| {
-    let mut s = Script::new(isn, &variant("door"), Config { mss: 2000, ..config(4) }, 100);
+    let mut s = TestSender::new(isn, &variant("door"), Config { mss: 2000, ..config(4) }, 100);
     let numbers =
-        |s: &mut Script| s.take().iter().filter_map(|t| t.options.experiment.transmission).collect::<Vec<_>>();
+        |s: &mut TestSender| s.take().iter().filter_map(|t| t.options.experiment.transmission).collect::<Vec<_>>();
     assert_eq!(numbers(&mut s), [0, 1, 2, 3]);
     for n in [2, 3, 4] {
         let ack = s.arrive(n);
@@ -210,7 +210,7 @@ vector!(without_the_option_the_echoed_timestamp_shows_reordering, |isn| {
     let composition = Composition { header_support: Vec::new(), ..variant("door") };
     for (echo, event) in [(10_850, true), (10_900, false)] {
         let config = Config { mss: 2000, timestamps: true, ..config(15) };
-        let mut s = Script::idle(isn, composition.build(), composition.configure(config), 100);
+        let mut s = TestSender::idle(isn, composition.build(), composition.configure(config), 100);
         s.at(850).write(1);
         s.at(860).write(1);
         s.at(870).write(100);

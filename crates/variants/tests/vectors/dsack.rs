@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use reknit_tcp::facts::Phase;
-use reknit_testkit::{Script, config, variant, vector};
+use reknit_testkit::{TestSender, config, variant, vector};
 use reknit_units::{Duration, Segments};
 use reknit_variants::Composition;
 use reknit_variants::base::fixed_threshold;
@@ -12,8 +12,8 @@ use reknit_variants::base::limited_transmit;
 use reknit_variants::undo::dsack_det::{Config, Duplication};
 
 /// 2, 3, 4 overtake 1, which is retransmitted; then the original and everything else arrive, and finally the copy.
-fn needless_fast_retransmit(isn: u32, name: &str) -> Script {
-    let mut s = Script::new(isn, &variant(name), config(8), 100);
+fn needless_fast_retransmit(isn: u32, name: &str) -> TestSender {
+    let mut s = TestSender::new(isn, &variant(name), config(8), 100);
     assert_eq!(s.sent(), [1, 2, 3, 4, 5, 6, 7, 8]);
     assert_eq!(s.pass_all([2, 3, 4]), [9, 10, 1]);
     assert_eq!((s.cwnd(), s.ssthresh()), (4.0, 4.0));
@@ -46,14 +46,14 @@ vector!(blanton_and_allman_send_on_every_second_duplicate_ack, |isn| {
     // With a threshold that cannot be reached, only limited transmit acts.
     let composition =
         Composition { dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(20) }), ..variant("ba-r") };
-    let mut s = Script::new(isn, &composition, config(12), 100);
+    let mut s = TestSender::new(isn, &composition, config(12), 100);
     s.sent();
     let sent: Vec<usize> = (2..=9).map(|n| s.pass(n).len()).collect();
     assert_eq!(sent, [1, 1, 0, 1, 0, 1, 0, 1]);
 });
 
 vector!(genuine_losses_are_not_undone, |isn| {
-    let mut s = Script::new(isn, &variant("dsack-r"), config(8), 100);
+    let mut s = TestSender::new(isn, &variant("dsack-r"), config(8), 100);
     s.sent();
     // 1 and 5 are lost and repaired; no duplicate is reported.
     s.pass_all([2, 3, 4, 6, 7, 8, 9, 10]);
@@ -64,7 +64,7 @@ vector!(genuine_losses_are_not_undone, |isn| {
 });
 
 vector!(one_of_two_is_not_enough, |isn| {
-    let mut s = Script::new(isn, &variant("dsack-r"), config(8), 100);
+    let mut s = TestSender::new(isn, &variant("dsack-r"), config(8), 100);
     s.sent();
     // 5 is lost, 1 only late: both are retransmitted.
     let retransmitted = s.pass_all([2, 3, 4, 6, 7, 8, 9, 10]);
@@ -78,7 +78,7 @@ vector!(one_of_two_is_not_enough, |isn| {
 
 vector!(a_window_of_lost_acks_undoes_nothing, |isn| {
     let composition = variant("dsack-r");
-    let mut s = Script::idle(isn, composition.build(), config(4), 100);
+    let mut s = TestSender::idle(isn, composition.build(), config(4), 100);
     s.connection.write(reknit_units::Bytes(4 * reknit_testkit::SMSS));
     assert_eq!(s.sent(), [1, 2, 3, 4]);
     for n in 1..=4 {
@@ -92,10 +92,10 @@ vector!(a_window_of_lost_acks_undoes_nothing, |isn| {
     assert_eq!((s.ssthresh(), s.connection.send_stats().spurious_cuts), (2.0, 0));
 });
 
-fn duplicated_by_the_network(isn: u32, duplication: Duplication) -> Script {
+fn duplicated_by_the_network(isn: u32, duplication: Duplication) -> TestSender {
     let config = Config { duplication, ..Config::default() };
     let composition = Composition { spurious_detectors: vec![Arc::new(config)], ..variant("dsack-r") };
-    let mut s = Script::new(isn, &composition, reknit_testkit::config(8), 100);
+    let mut s = TestSender::new(isn, &composition, reknit_testkit::config(8), 100);
     s.sent();
     s.pass_all([1, 3]);
     s.pass(3); // sent once, arrives twice
@@ -117,7 +117,7 @@ vector!(duplication_by_the_network_is_ignored_if_configured, |isn| {
 });
 
 vector!(a_segment_sent_three_times_is_ambiguous, |isn| {
-    let mut s = Script::new(isn, &variant("dsack-r"), config(8), 100);
+    let mut s = TestSender::new(isn, &variant("dsack-r"), config(8), 100);
     s.sent();
     assert_eq!(s.pass_all([2, 3, 4]), [9, 10, 1]);
     s.at(2500); // the timer retransmits it again
@@ -129,7 +129,7 @@ vector!(a_segment_sent_three_times_is_ambiguous, |isn| {
 
 vector!(an_ecn_echo_blocks_the_undo, |isn| {
     let ecn = reknit_tcp::Config { ecn: true, min_rto: Duration::from_secs(1), ..config(8) };
-    let mut s = Script::new(isn, &variant("dsack-r"), ecn, 100);
+    let mut s = TestSender::new(isn, &variant("dsack-r"), ecn, 100);
     s.sent();
     s.pass_all([2, 3, 4]);
     s.pass(1);
@@ -144,7 +144,7 @@ vector!(an_ecn_echo_blocks_the_undo, |isn| {
 vector!(the_restored_window_is_sent_in_bursts, |isn| {
     // At most `max_burst` segments for each ACK until the old window is full again.
     let limited = reknit_tcp::Config { max_burst: Some(reknit_units::Segments(4)), ..config(16) };
-    let mut s = Script::new(isn, &variant("dsack-r"), limited, 100);
+    let mut s = TestSender::new(isn, &variant("dsack-r"), limited, 100);
     assert_eq!(s.sent().len(), 16);
     s.pass_all([2, 3, 4]);
     s.pass(1);
@@ -157,7 +157,7 @@ vector!(the_restored_window_is_sent_in_bursts, |isn| {
 vector!(an_undo_after_the_episode_does_not_affect_a_new_disorder, |isn| {
     let limited_transmit = Arc::new(limited_transmit::Config::PerSack { windows: 1.0 });
     let composition = Composition { limited_transmit, ..variant("dsack-r") };
-    let mut s = Script::new(isn, &composition, config(20), 100);
+    let mut s = TestSender::new(isn, &composition, config(20), 100);
     s.sent();
     s.pass_all([2, 3, 4]);
     s.pass(1);
@@ -176,7 +176,7 @@ vector!(an_undo_after_the_episode_does_not_affect_a_new_disorder, |isn| {
 fn two_open_reductions(isn: u32, open: u32) -> ([f64; 3], u64) {
     let detector = Config { open, ..Config::default() };
     let composition = Composition { spurious_detectors: vec![Arc::new(detector)], ..variant("dsack-r") };
-    let mut s = Script::new(isn, &composition, config(16), 100);
+    let mut s = TestSender::new(isn, &composition, config(16), 100);
     assert_eq!(s.sent().len(), 16);
     assert!(s.pass_all([2, 3, 4]).contains(&1));
     s.pass(1);

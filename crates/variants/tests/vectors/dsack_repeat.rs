@@ -2,7 +2,7 @@
 
 use reknit_tcp::{Config, Segment};
 use reknit_testkit::peer::{Peer, data, plain};
-use reknit_testkit::{Ack, Script, config, variant, vector};
+use reknit_testkit::{Ack, TestSender, config, variant, vector};
 use reknit_units::Segments;
 
 const SMSS: u32 = 1000;
@@ -12,8 +12,8 @@ fn segment(n: u32) -> Segment {
 }
 
 /// 2, 3, 4 overtake 1, which is retransmitted; the original and everything else arrive. The ACK that reports the copy is next.
-fn spuriously_retransmitted(isn: u32, name: &str) -> (Script, Ack) {
-    let mut s = Script::new(isn, &variant(name), config(8), 100);
+fn spuriously_retransmitted(isn: u32, name: &str) -> (TestSender, Ack) {
+    let mut s = TestSender::new(isn, &variant(name), config(8), 100);
     s.sent();
     assert!(s.pass_all([2, 3, 4]).contains(&1));
     s.pass(1);
@@ -25,7 +25,7 @@ fn spuriously_retransmitted(isn: u32, name: &str) -> (Script, Ack) {
 
 /// The number of spurious retransmissions, of duplicates by the network, and of undone reductions that the sender has
 /// counted.
-fn counts(s: &Script) -> (u64, u64, u64) {
+fn counts(s: &TestSender) -> (u64, u64, u64) {
     let stats = s.connection.send_stats();
     (stats.spurious_retransmissions, stats.network_duplicates, stats.undos)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reknit_tcp::Config;
 use reknit_tcp::experiment::Experiment;
 use reknit_tcp::facts::Phase;
-use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
+use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Bytes, Duration};
 use reknit_variants::{Composition, base::spurious_response, undo::eifel};
 
@@ -26,13 +26,13 @@ fn with_bit(n: u32, retransmitted: bool) -> Ack {
     Ack { experiment: Experiment { retransmitted: Some(retransmitted), ..Experiment::default() }, ..cum(n, 120) }
 }
 
-fn spurious_cuts(s: &Script) -> u64 {
+fn spurious_cuts(s: &TestSender) -> u64 {
     s.connection.send_stats().spurious_cuts
 }
 
 /// Ten segments were sent at 50 ms; 2, 3 and 4 have overtaken 1, which is retransmitted at 100 ms.
-fn fast_retransmit(isn: u32, composition: &Composition) -> Script {
-    let mut s = Script::new(isn, composition, stamped(10), 50);
+fn fast_retransmit(isn: u32, composition: &Composition) -> TestSender {
+    let mut s = TestSender::new(isn, composition, stamped(10), 50);
     assert_eq!(s.sent().len(), 10);
     s.at(100);
     assert_eq!(s.pass_all([2, 3, 4]), [11, 12, 1]);
@@ -42,9 +42,9 @@ fn fast_retransmit(isn: u32, composition: &Composition) -> Script {
 }
 
 /// Only `window` segments were sent, at 50 ms; the timer retransmits the first at 1050 ms.
-fn timeout(isn: u32, name: &str, window: u32) -> Script {
+fn timeout(isn: u32, name: &str, window: u32) -> TestSender {
     let composition = variant(name);
-    let mut s = Script::idle(isn, composition.build(), composition.configure(stamped(window)), 50);
+    let mut s = TestSender::idle(isn, composition.build(), composition.configure(stamped(window)), 50);
     s.connection.write(Bytes(u64::from(window) * SMSS));
     assert_eq!(s.sent().len(), window as usize);
     s
@@ -104,7 +104,7 @@ vector!(the_first_of_two_timeouts_counts, |isn| {
 });
 
 vector!(after_a_spurious_timeout_new_data_follows_in_the_old_window, |isn| {
-    let mut s = Script::new(isn, &variant("eifel"), stamped(20), 50);
+    let mut s = TestSender::new(isn, &variant("eifel"), stamped(20), 50);
     s.sent();
     s.at(1050);
     assert_eq!(s.sent(), [1]);
@@ -120,7 +120,7 @@ vector!(after_a_spurious_timeout_new_data_follows_in_the_old_window, |isn| {
 vector!(the_timestamp_clock_may_wrap, |isn| {
     // From the second starting point the retransmission carries 2^32 - 5 and the echoes are 2^32 - 9 and 3.
     for (echo, verdicts) in [(141, 1), (153, 0)] {
-        let mut s = Script::new(isn, &variant("eifel"), stamped(10), 100);
+        let mut s = TestSender::new(isn, &variant("eifel"), stamped(10), 100);
         s.sent();
         s.at(145).pass_all([2, 3, 4]);
         s.at(180).deliver(&cum(4, echo));
@@ -153,7 +153,7 @@ vector!(the_survey_restores_if_only_the_oldest_was_retransmitted, |isn| {
 
 vector!(without_timestamps_nothing_is_undone, |isn| {
     let without = Composition { timestamps: Some(false), ..variant("eifel") };
-    let mut s = Script::new(isn, &without, config(10), 50);
+    let mut s = TestSender::new(isn, &without, config(10), 50);
     s.sent();
     s.at(100).pass_all([2, 3, 4]);
     s.pass(1);
@@ -178,7 +178,7 @@ vector!(without_the_bit_timestamps_decide, |isn| {
 });
 
 vector!(retransmissions_carry_the_bit, |isn| {
-    let mut s = Script::new(isn, &variant("eifel-rtx"), Config { mss: 2000, ..config(4) }, 50);
+    let mut s = TestSender::new(isn, &variant("eifel-rtx"), Config { mss: 2000, ..config(4) }, 50);
     assert!(s.take().iter().all(|segment| segment.options.experiment.retransmitted == Some(false)));
     s.pass_all([2, 3]);
     let ack = s.arrive(4);
@@ -190,7 +190,7 @@ vector!(retransmissions_carry_the_bit, |isn| {
 vector!(acks_echo_the_bit_of_the_segment_for_which_they_are_sent, |isn| {
     let composition = variant("eifel-rtx");
     let config = Config { mss: 2000, ..config(4) };
-    let mut s = Script::idle(isn, composition.build(), composition.configure(config), 50);
+    let mut s = TestSender::idle(isn, composition.build(), composition.configure(config), 50);
     let mut echo = |n, retransmitted| {
         let answer = s.peer_sends(n, Experiment { retransmitted: Some(retransmitted), ..Experiment::default() });
         answer.iter().map(|ack| ack.options.experiment.retransmitted).collect::<Vec<_>>()

@@ -3,15 +3,15 @@
 
 use reknit_tcp::Config;
 use reknit_tcp::facts::Phase;
-use reknit_testkit::{NOTHING, SMSS, Script, config, variant, vector};
+use reknit_testkit::{NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::Bytes;
 
 const BASIC: [&str; 2] = ["frto-2002", "frto"];
 const ALL: [&str; 3] = ["frto-2002", "frto", "frto-sack"];
 
 /// Eight segments are in flight when the timer retransmits the first.
-fn timed_out(isn: u32, name: &str) -> Script {
-    let mut s = Script::new(isn, &variant(name), config(8), 100);
+fn timed_out(isn: u32, name: &str) -> TestSender {
+    let mut s = TestSender::new(isn, &variant(name), config(8), 100);
     assert_eq!(s.sent(), [1, 2, 3, 4, 5, 6, 7, 8]);
     s.at(1100);
     assert_eq!(s.sent(), [1]);
@@ -19,7 +19,7 @@ fn timed_out(isn: u32, name: &str) -> Script {
     s
 }
 
-fn spurious_cuts(s: &Script) -> u64 {
+fn spurious_cuts(s: &TestSender) -> u64 {
     s.connection.send_stats().spurious_cuts
 }
 
@@ -109,7 +109,7 @@ vector!(the_rfc_then_assumes_a_loss, |isn| {
 vector!(without_new_data_recovery_is_conventional, |isn| {
     for name in ALL {
         let composition = variant(name);
-        let mut s = Script::idle(isn, composition.build(), composition.configure(config(8)), 100);
+        let mut s = TestSender::idle(isn, composition.build(), composition.configure(config(8)), 100);
         s.connection.write(Bytes(8 * SMSS));
         s.sent();
         s.at(1100);
@@ -132,7 +132,7 @@ vector!(a_sack_for_new_data_proves_a_loss, |isn| {
 
 vector!(an_ack_for_many_segments_releases_no_burst, |isn| {
     // §3 of the paper: an ACK for a whole window must not release more than three segments.
-    let mut s = Script::new(isn, &variant("frto-2002"), config(20), 100);
+    let mut s = TestSender::new(isn, &variant("frto-2002"), config(20), 100);
     s.sent();
     s.at(1100);
     s.sent();
@@ -167,7 +167,7 @@ vector!(a_timeout_while_another_is_repaired_is_conventional, |isn| {
 
 vector!(a_timeout_in_fast_recovery_is_conventional_with_sack, |isn| {
     for name in ["frto", "frto-sack"] {
-        let mut s = Script::new(isn, &variant(name), config(8), 100);
+        let mut s = TestSender::new(isn, &variant(name), config(8), 100);
         s.sent();
         assert_eq!(s.pass_all([2, 3, 4]), [9, 10, 1]);
         s.at(1100);
@@ -179,7 +179,7 @@ vector!(a_timeout_in_fast_recovery_is_conventional_with_sack, |isn| {
 
 vector!(without_sack_the_cumulative_ack_decides, |isn| {
     for name in ALL {
-        let mut s = Script::new(isn, &variant(name), Config { sack: false, ..config(8) }, 100);
+        let mut s = TestSender::new(isn, &variant(name), Config { sack: false, ..config(8) }, 100);
         s.sent();
         s.at(1100);
         assert_eq!(s.sent(), [1]);
@@ -190,7 +190,7 @@ vector!(without_sack_the_cumulative_ack_decides, |isn| {
 });
 
 vector!(with_an_ecn_echo_the_window_is_not_restored_and_nothing_is_retransmitted, |isn| {
-    let mut s = Script::new(isn, &variant("frto"), Config { ecn: true, ..config(8) }, 100);
+    let mut s = TestSender::new(isn, &variant("frto"), Config { ecn: true, ..config(8) }, 100);
     s.sent();
     s.at(1100);
     s.sent();

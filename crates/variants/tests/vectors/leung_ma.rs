@@ -1,19 +1,19 @@
 //! Worked examples of Leung-Ma with the whole engine; the rules are tested in the source file.
 
-use reknit_testkit::{Script, config, variant, vector};
+use reknit_testkit::{TestSender, config, variant, vector};
 
-fn start(isn: u32) -> Script {
+fn start(isn: u32) -> TestSender {
     with("leung-ma-port", isn)
 }
 
-fn with(name: &str, isn: u32) -> Script {
-    let mut s = Script::new(isn, &variant(name), config(50), 100);
+fn with(name: &str, isn: u32) -> TestSender {
+    let mut s = TestSender::new(isn, &variant(name), config(50), 100);
     assert_eq!(s.sent().len(), 50);
     s
 }
 
 /// Lengths of 10, 20 and 5: the first two after a fast retransmit, the third without one.
-fn three_events(isn: u32) -> Script {
+fn three_events(isn: u32) -> TestSender {
     let mut s = start(isn);
     for (length, dup_thresh) in [(10, 10), (20, 14), (5, 12)] {
         s.pass_late(length);

@@ -5,40 +5,40 @@
 use reknit_tcp::Config;
 use reknit_tcp::facts::Phase;
 use reknit_testkit::bottleneck::Bottleneck;
-use reknit_testkit::{Ack, ISNS, NOTHING, Script, config, variant, vector};
+use reknit_testkit::{Ack, ISNS, NOTHING, TestSender, config, variant, vector};
 use reknit_units::{Duration, Rate};
 
 /// `window` segments were sent at 100 ms; the round trip takes 100 ms.
-fn sent(isn: u32, window: u32) -> Script {
-    let mut s = Script::new(isn, &variant("linux"), config(window), 100);
+fn sent(isn: u32, window: u32) -> TestSender {
+    let mut s = TestSender::new(isn, &variant("linux"), config(window), 100);
     assert_eq!(s.at(100).sent().len(), window as usize);
     s
 }
 
 /// The same with timestamps.
-fn stamped(isn: u32, window: u32) -> Script {
-    let mut s = Script::new(isn, &variant("linux"), Config { timestamps: true, mss: 2000, ..config(window) }, 100);
+fn stamped(isn: u32, window: u32) -> TestSender {
+    let mut s = TestSender::new(isn, &variant("linux"), Config { timestamps: true, mss: 2000, ..config(window) }, 100);
     assert_eq!(s.at(100).sent().len(), window as usize);
     s
 }
 
 /// The application writes only `n` segments.
-fn limited(isn: u32, n: u32, rtt_ms: u64) -> Script {
+fn limited(isn: u32, n: u32, rtt_ms: u64) -> TestSender {
     let composition = variant("linux");
-    let mut s = Script::idle(isn, composition.build(), composition.configure(config(20)), rtt_ms);
+    let mut s = TestSender::idle(isn, composition.build(), composition.configure(config(20)), rtt_ms);
     s.at(rtt_ms);
     assert_eq!(s.write(n).len(), n as usize);
     s
 }
 
 /// Segment `n` arrives, and its ACK echoes the timestamp of a segment that was sent at `sent_ms`.
-fn pass_echoing(s: &mut Script, n: u32, sent_ms: u32) -> Vec<u32> {
+fn pass_echoing(s: &mut TestSender, n: u32, sent_ms: u32) -> Vec<u32> {
     let ack = s.arrive(n);
     s.deliver(&Ack { ecr: Some(10_000 + sent_ms), ..ack });
     s.sent()
 }
 
-fn undos(s: &Script) -> u64 {
+fn undos(s: &TestSender) -> u64 {
     s.connection.send_stats().undos
 }
 
@@ -265,7 +265,7 @@ vector!(the_timeout_is_srtt_plus_at_least_200_ms, |isn| {
 
 vector!(in_slow_start_the_window_grows_to_twice_what_is_used, |isn| {
     let composition = variant("linux");
-    let mut s = Script::idle(isn, composition.build(), composition.configure(config(10)), 100);
+    let mut s = TestSender::idle(isn, composition.build(), composition.configure(config(10)), 100);
     let mut next = 1;
     for round in 1..=20 {
         s.at(100 * round);
@@ -281,7 +281,7 @@ vector!(in_slow_start_the_window_grows_to_twice_what_is_used, |isn| {
 
 vector!(a_window_of_which_less_than_half_is_used_does_not_grow, |isn| {
     let composition = variant("linux");
-    let mut s = Script::idle(isn, composition.build(), composition.configure(config(10)), 100);
+    let mut s = TestSender::idle(isn, composition.build(), composition.configure(config(10)), 100);
     for round in 0..20 {
         s.at(100 * u64::from(round) + 100);
         s.write(3);
@@ -297,7 +297,7 @@ vector!(a_window_of_which_less_than_half_is_used_does_not_grow, |isn| {
 /// window then.
 fn slow_start_ends_at(rate: Rate) -> f64 {
     let composition = variant("linux");
-    let script = Script::idle(ISNS[0], composition.build(), composition.configure(config(10)), 100);
+    let script = TestSender::idle(ISNS[0], composition.build(), composition.configure(config(10)), 100);
     let mut link = Bottleneck::new(script, 100_000, rate, 100_000, 10_000);
     link.write(1 << 20);
     for ms in 101..2000 {

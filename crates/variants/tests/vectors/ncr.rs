@@ -3,18 +3,18 @@
 
 use reknit_tcp::Config;
 use reknit_tcp::facts::Phase;
-use reknit_testkit::{NOTHING, SMSS, Script, config, variant, vector};
+use reknit_testkit::{NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::Bytes;
 
 /// Ten segments are outstanding and the first is missing.
-fn ten_segments(isn: u32, name: &str) -> Script {
-    let mut s = Script::new(isn, &variant(name), config(10), 100);
+fn ten_segments(isn: u32, name: &str) -> TestSender {
+    let mut s = TestSender::new(isn, &variant(name), config(10), 100);
     assert_eq!(s.sent().len(), 10);
     s
 }
 
 /// Passes `n` segments from `first` on. Returns what the sender sends after each, and its threshold.
-fn arrivals(s: &mut Script, first: u32, n: u32) -> Vec<(Vec<u32>, u32)> {
+fn arrivals(s: &mut TestSender, first: u32, n: u32) -> Vec<(Vec<u32>, u32)> {
     (first..first + n).map(|n| (s.pass(n), s.info().dup_thresh.0)).collect()
 }
 
@@ -48,7 +48,7 @@ vector!(an_ack_that_advances_shows_reordering, |isn| {
 vector!(without_new_data_the_threshold_stays, |isn| {
     for (name, dups) in [("ncr-aggressive", 5), ("ncr-careful", 7)] {
         let composition = variant(name);
-        let mut s = Script::idle(isn, composition.build(), config(10), 100);
+        let mut s = TestSender::idle(isn, composition.build(), config(10), 100);
         s.connection.write(Bytes(10 * SMSS));
         assert_eq!(s.sent().len(), 10);
         assert_eq!(s.pass_all(2..=dups), NOTHING, "{name}");
@@ -57,11 +57,11 @@ vector!(without_new_data_the_threshold_stays, |isn| {
 });
 
 vector!(with_a_window_of_four_the_threshold_is_three_or_four, |isn| {
-    let mut s = Script::new(isn, &variant("ncr-aggressive"), config(4), 100);
+    let mut s = TestSender::new(isn, &variant("ncr-aggressive"), config(4), 100);
     assert_eq!(s.sent().len(), 4);
     assert_eq!(s.pass_all([2, 3]), [5, 6]);
     assert_eq!(s.pass(4), [1]);
-    let mut s = Script::new(isn, &variant("ncr-careful"), config(4), 100);
+    let mut s = TestSender::new(isn, &variant("ncr-careful"), config(4), 100);
     assert_eq!(s.sent().len(), 4);
     assert_eq!(s.pass_all([2, 3, 4]), [5, 6]);
     assert_eq!(s.pass(5), [1]);
@@ -81,7 +81,7 @@ vector!(an_advance_with_sacked_data_left_keeps_the_flight_size_from_before, |isn
 });
 
 vector!(an_advance_keeps_the_growth_of_less_than_a_segment, |isn| {
-    let mut s = Script::new(isn, &variant("ncr-aggressive"), Config { byte_counting: false, ..config(10) }, 100);
+    let mut s = TestSender::new(isn, &variant("ncr-aggressive"), Config { byte_counting: false, ..config(10) }, 100);
     assert_eq!(s.sent().len(), 10);
     s.pass_all([2, 1]); // ends slow start
     assert_eq!((s.cwnd(), s.ssthresh()), (10.0, 10.0));
@@ -110,7 +110,7 @@ vector!(a_timeout_also_reduces_from_before_the_disorder, |isn| {
 vector!(without_sack_the_base_is_used, |isn| {
     let composition = variant("ncr-careful");
     let no_sack = Config { sack: false, dsack: false, ..config(10) };
-    let mut s = Script::new(isn, &composition, no_sack, 100);
+    let mut s = TestSender::new(isn, &composition, no_sack, 100);
     assert_eq!(s.sent().len(), 10);
     assert_eq!(s.pass_all([2, 3]), [11, 12]); // RFC 3042
     assert_eq!(s.pass(4), [1]);

@@ -4,27 +4,27 @@
 use reknit_tcp::facts::Phase;
 use reknit_tcp::{Config, Segment, State};
 use reknit_testkit::peer::{Peer, ack, plain};
-use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
+use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Bytes, Duration};
 
 /// Ten segments have been outstanding since 100 ms. The envelope is 100 ms, so their timers expire at 400 ms.
-fn ten_segments(isn: u32) -> Script {
-    let mut s = Script::new(isn, &variant("pr"), config(10), 100);
+fn ten_segments(isn: u32) -> TestSender {
+    let mut s = TestSender::new(isn, &variant("pr"), config(10), 100);
     assert_eq!(s.at(100).sent().len(), 10);
     s
 }
 
 /// Exactly `n` segments are written at `ms`.
-fn write_at(s: &mut Script, ms: u64, n: u32) -> Vec<u32> {
+fn write_at(s: &mut TestSender, ms: u64, n: u32) -> Vec<u32> {
     s.at(ms).write(n)
 }
 
 vector!(the_longest_round_trip_sets_the_timer, |isn| {
-    let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
+    let mut s = TestSender::idle(isn, variant("pr").build(), config(10), 100);
     assert_eq!(write_at(&mut s, 1000, 1), [1]);
     // A sample of 300 ms.
     assert_eq!(s.at(1300).sent(), [1]); // three times 100 ms have passed
-    let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
+    let mut s = TestSender::idle(isn, variant("pr").build(), config(10), 100);
     assert_eq!(write_at(&mut s, 1000, 1), [1]);
     s.at(1299).pass(1);
     assert_eq!(s.info().srtt, Some(Duration::from_millis(299)));
@@ -36,7 +36,7 @@ vector!(the_longest_round_trip_sets_the_timer, |isn| {
 
 vector!(a_window_is_halved_once, |isn| {
     // Ten segments, of which the first two were sent a little earlier.
-    let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
+    let mut s = TestSender::idle(isn, variant("pr").build(), config(10), 100);
     assert_eq!(write_at(&mut s, 100, 1), [1]);
     assert_eq!(write_at(&mut s, 110, 1), [2]);
     assert_eq!(write_at(&mut s, 120, 8).len(), 8);
@@ -53,7 +53,7 @@ vector!(a_window_is_halved_once, |isn| {
 
 vector!(more_than_half_a_window_is_an_extreme_loss, |isn| {
     // Ten segments with a window of ten, one each 10 ms.
-    let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
+    let mut s = TestSender::idle(isn, variant("pr").build(), config(10), 100);
     for n in 1..=10 {
         assert_eq!(write_at(&mut s, 90 + 10 * u64::from(n), 1), [n]);
     }
@@ -88,7 +88,7 @@ vector!(reordering_within_mxrtt_is_no_loss, |isn| {
 });
 
 vector!(a_lost_retransmission_halves_its_own_window, |isn| {
-    let mut s = Script::idle(isn, variant("pr").build(), config(10), 100);
+    let mut s = TestSender::idle(isn, variant("pr").build(), config(10), 100);
     assert_eq!(write_at(&mut s, 100, 10).len(), 10);
     s.at(200).pass_all(2..=10);
     assert_eq!(s.at(400).sent(), [1]);
@@ -99,7 +99,7 @@ vector!(a_lost_retransmission_halves_its_own_window, |isn| {
 });
 
 vector!(retransmissions_with_a_window_of_one_back_off, |isn| {
-    let mut s = Script::idle(isn, variant("pr").build(), config(1), 100);
+    let mut s = TestSender::idle(isn, variant("pr").build(), config(1), 100);
     assert_eq!(write_at(&mut s, 100, 1), [1]);
     // 100 + 300, + 300 (it was sent once), + 600, + 1200.
     for ms in [400, 700, 1300, 2500] {
@@ -128,7 +128,7 @@ vector!(duplicate_acks_and_single_losses_never_stop_the_ack_clock, |isn| {
 });
 
 vector!(a_closed_window_is_probed_and_the_probe_is_no_loss, |isn| {
-    let mut s = Script::new(isn, &variant("pr"), config(2), 100);
+    let mut s = TestSender::new(isn, &variant("pr"), config(2), 100);
     assert_eq!(s.at(100).sent(), [1, 2]);
     s.at(200);
     s.arrive(1);
@@ -148,7 +148,7 @@ vector!(a_closed_window_is_probed_and_the_probe_is_no_loss, |isn| {
 });
 
 vector!(a_receiver_that_discards_sacked_data_is_detected, |isn| {
-    let mut s = Script::idle(isn, variant("pr").build(), config(4), 100);
+    let mut s = TestSender::idle(isn, variant("pr").build(), config(4), 100);
     assert_eq!(write_at(&mut s, 100, 3), [1, 2, 3]);
     // It has 2 and 3 when 1 arrives, but acknowledges only 1: it has discarded them.
     s.at(200).pass_all([2, 3]);
@@ -161,7 +161,7 @@ vector!(a_receiver_that_discards_sacked_data_is_detected, |isn| {
 
 vector!(the_user_timeout_needs_no_retransmission_timer, |isn| {
     let quick = Config { user_timeout: Duration::from_secs(100), ..config(4) };
-    let mut s = Script::idle(isn, variant("pr").build(), quick, 100);
+    let mut s = TestSender::idle(isn, variant("pr").build(), quick, 100);
     assert_eq!(write_at(&mut s, 100, 3), [1, 2, 3]);
     s.at(99_000);
     assert_eq!(s.info().state, State::Established);
@@ -170,7 +170,7 @@ vector!(the_user_timeout_needs_no_retransmission_timer, |isn| {
 });
 
 vector!(the_last_segment_and_the_fin_have_timers_too, |isn| {
-    let mut s = Script::idle(isn, variant("pr").build(), config(4), 100);
+    let mut s = TestSender::idle(isn, variant("pr").build(), config(4), 100);
     s.connection.write(Bytes(SMSS));
     s.connection.close();
     assert_eq!(s.at(100).sent(), [1]);
@@ -178,7 +178,7 @@ vector!(the_last_segment_and_the_fin_have_timers_too, |isn| {
 });
 
 vector!(a_receiver_that_reneges_twice_stops_no_timer, |isn| {
-    let mut s = Script::idle(isn, variant("pr").build(), config(1), 100);
+    let mut s = TestSender::idle(isn, variant("pr").build(), config(1), 100);
     assert_eq!(write_at(&mut s, 100, 1), [1]); // and no more, whose timers would hide it
     let claim = Ack { cum: 0, blocks: vec![(1, 1)], ..Ack::default() };
     for ms in [200, 1000, 3000] {
@@ -192,7 +192,7 @@ vector!(a_receiver_that_reneges_twice_stops_no_timer, |isn| {
 
 vector!(a_peer_that_delays_its_acks_delays_no_retransmission_beyond_the_largest_rto, |isn| {
     let quick = Config { max_rto: Duration::from_secs(10), ..config(1) };
-    let mut s = Script::idle(isn, variant("pr").build(), quick, 100);
+    let mut s = TestSender::idle(isn, variant("pr").build(), quick, 100);
     let (mut ms, mut n) = (1000, 0);
     for delay in [290, 800, 2000, 5000] {
         n += 1;
@@ -209,9 +209,9 @@ vector!(a_peer_that_delays_its_acks_delays_no_retransmission_beyond_the_largest_
 });
 
 /// Without SACK, ten segments.
-fn without_sack(isn: u32) -> Script {
+fn without_sack(isn: u32) -> TestSender {
     let no_sack = Config { sack: false, dsack: false, ..config(10) };
-    let mut s = Script::new(isn, &variant("pr"), no_sack, 100);
+    let mut s = TestSender::new(isn, &variant("pr"), no_sack, 100);
     assert_eq!(s.at(100).sent().len(), 10);
     s
 }
@@ -256,7 +256,8 @@ fn a_window_that_closes_on_a_probe_is_probed() {
 }
 
 vector!(an_rtt_sample_is_at_most_the_time_since_the_first_transmission, |isn| {
-    let mut s = Script::new(isn, &variant("pr"), Config { timestamps: true, mss: SMSS as u16 + 12, ..config(1) }, 100);
+    let mut s =
+        TestSender::new(isn, &variant("pr"), Config { timestamps: true, mss: SMSS as u16 + 12, ..config(1) }, 100);
     assert_eq!(s.at(100).sent(), [1]);
     assert_eq!(s.at(400).sent(), [1]);
     let ack = s.at(450).arrive(1);

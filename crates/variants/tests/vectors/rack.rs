@@ -2,14 +2,14 @@
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use reknit_tcp::Config;
-use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
+use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Bytes, Duration};
 
 /// Five segments, sent at 0, 1, 2, 3 and 4 ms; SRTT and the minimum RTT are 40 ms.
-fn five_segments(isn: u32) -> Script {
+fn five_segments(isn: u32) -> TestSender {
     let composition = variant("rack");
     let quick = Config { min_rto: Duration::from_millis(200), nagle: false, ..config(10) };
-    let mut s = Script::idle(isn, composition.build(), composition.configure(quick), 40);
+    let mut s = TestSender::idle(isn, composition.build(), composition.configure(quick), 40);
     // The handshake gives the SRTT, one segment the minimum.
     s.connection.write(Bytes(SMSS));
     assert_eq!(s.sent(), [1]);
@@ -23,7 +23,7 @@ fn five_segments(isn: u32) -> Script {
 }
 
 /// Reordering has been seen: one segment of an earlier flight was late.
-fn five_segments_after_reordering(isn: u32) -> Script {
+fn five_segments_after_reordering(isn: u32) -> TestSender {
     let mut s = five_segments(isn);
     s.at(1044).pass_all([2, 4]);
     s.pass(3);
@@ -122,10 +122,10 @@ vector!(sixteen_quiet_recoveries_narrow_it_again, |isn| {
 });
 
 /// One segment in flight, with an SRTT of 100 ms.
-fn single_segment(isn: u32, min_rto: u64) -> Script {
+fn single_segment(isn: u32, min_rto: u64) -> TestSender {
     let composition = variant("rack");
     let config = Config { min_rto: Duration::from_millis(min_rto), ..config(10) };
-    let mut s = Script::idle(isn, composition.build(), composition.configure(config), 100);
+    let mut s = TestSender::idle(isn, composition.build(), composition.configure(config), 100);
     s.at(200);
     // RTTVAR falls with repeated samples of 100 ms, until the minimum applies.
     for i in 0..40 {
@@ -160,7 +160,7 @@ vector!(the_probe_is_never_later_than_the_timer, |isn| {
 
 vector!(a_probe_that_repairs_a_loss_reduces_the_window_once, |isn| {
     let composition = variant("rack");
-    let mut s = Script::idle(isn, composition.build(), composition.configure(config(10)), 100);
+    let mut s = TestSender::idle(isn, composition.build(), composition.configure(config(10)), 100);
     s.connection.write(Bytes(3 * SMSS));
     assert_eq!(s.sent(), [1, 2, 3]);
     s.at(100).pass_all([1, 2]); // 3 is lost
@@ -176,7 +176,7 @@ vector!(a_probe_that_repairs_a_loss_reduces_the_window_once, |isn| {
 
 vector!(a_dsack_shows_that_a_probe_was_spurious, |isn| {
     let composition = variant("rack");
-    let mut s = Script::idle(isn, composition.build(), composition.configure(config(10)), 100);
+    let mut s = TestSender::idle(isn, composition.build(), composition.configure(config(10)), 100);
     s.connection.write(Bytes(SMSS));
     assert_eq!(s.sent(), [1]);
     s.at(500);

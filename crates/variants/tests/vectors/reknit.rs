@@ -2,18 +2,18 @@
 #![expect(clippy::float_cmp, reason = "windows are exact here")]
 
 use reknit_tcp::{Config, Segment, SeqNum};
-use reknit_testkit::{Ack, NOTHING, SMSS, Script, config, variant, vector};
+use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 
 /// Ten segments were sent at 100 ms; the round trip takes 100 ms.
-fn ten_segments(isn: u32) -> Script {
-    let mut s = Script::new(isn, &variant("reknit"), config(10), 100);
+fn ten_segments(isn: u32) -> TestSender {
+    let mut s = TestSender::new(isn, &variant("reknit"), config(10), 100);
     assert_eq!(s.at(100).sent().len(), 10);
     s
 }
 
 /// The same with timestamps.
-fn with_timestamps(isn: u32) -> Script {
-    let mut s = Script::new(isn, &variant("reknit"), Config { timestamps: true, mss: 2000, ..config(10) }, 100);
+fn with_timestamps(isn: u32) -> TestSender {
+    let mut s = TestSender::new(isn, &variant("reknit"), Config { timestamps: true, mss: 2000, ..config(10) }, 100);
     assert_eq!(s.at(100).take().len(), 10);
     s
 }
@@ -30,7 +30,7 @@ vector!(three_sacked_segments_repair_the_hole_and_keep_the_window, |isn| {
 });
 
 vector!(slow_start_pauses_above_32_segments_while_a_repair_is_undecided, |isn| {
-    let mut s = Script::new(isn, &variant("reknit"), config(40), 100);
+    let mut s = TestSender::new(isn, &variant("reknit"), config(40), 100);
     assert_eq!(s.at(100).sent().len(), 40);
     assert!(s.at(200).pass_all([2, 3, 4]).contains(&1));
     assert_eq!((s.cwnd(), s.ssthresh()), (42.0, f64::INFINITY)); // until the repair
@@ -60,7 +60,7 @@ vector!(a_retransmission_that_arrives_shows_that_earlier_segments_are_missing, |
 });
 
 vector!(in_order_slow_start_ends_when_the_rtt_has_risen, |isn| {
-    let mut s = Script::new(isn, &variant("reknit"), config(20), 100);
+    let mut s = TestSender::new(isn, &variant("reknit"), config(20), 100);
     assert_eq!(s.at(100).sent().len(), 20);
     s.at(200).pass_all(1..=20);
     assert_eq!(s.ssthresh(), f64::INFINITY);
@@ -85,7 +85,7 @@ vector!(a_loss_reduces_the_window_once_its_repair_is_certain, |isn| {
 });
 
 vector!(losses_of_what_was_sent_before_a_burst_was_found_belong_to_it, |isn| {
-    let mut s = Script::new(isn, &variant("reknit"), config(40), 100);
+    let mut s = TestSender::new(isn, &variant("reknit"), config(40), 100);
     s.at(100).sent();
     // The first twelve are lost. This is known at 200 ms, and the window is reduced at 210 ms.
     s.at(200).pass(13);

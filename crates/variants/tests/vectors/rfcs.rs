@@ -6,14 +6,14 @@ use std::sync::Arc;
 use reknit_tcp::Config;
 use reknit_tcp::facts::Phase;
 use reknit_testkit::peer::{Peer, ack, plain, sacking, syn_ack};
-use reknit_testkit::{NOTHING, Script, config, variant, vector};
+use reknit_testkit::{NOTHING, TestSender, config, variant, vector};
 use reknit_variants::Composition;
 use reknit_variants::base::{limited_transmit, prr};
 use reknit_variants::linux;
 
 vector!(newreno_needs_duplicates_beyond_recover, |isn| {
     // RFC 6582 §3.2 steps 2 and 4: after a timeout the duplicates below `recover` may come from the timeout itself.
-    let mut s = Script::new(isn, &variant("newreno"), config(8), 100);
+    let mut s = TestSender::new(isn, &variant("newreno"), config(8), 100);
     s.sent();
     assert_eq!(s.at(1100).sent(), [1]);
     assert_eq!(s.pass_all([2, 3, 4, 5]), NOTHING);
@@ -22,7 +22,7 @@ vector!(newreno_needs_duplicates_beyond_recover, |isn| {
 
 vector!(only_the_first_partial_ack_restarts_the_timer, |isn| {
     // RFC 6582 §3.2 step 3.
-    let mut s = Script::new(isn, &variant("newreno"), config(10), 100);
+    let mut s = TestSender::new(isn, &variant("newreno"), config(10), 100);
     s.sent();
     // 1, 4 and 7 are lost.
     assert!(s.at(200).pass_all([2, 3, 5, 6, 8, 9, 10]).contains(&1));
@@ -46,7 +46,7 @@ fn three_short_ranges_above_are_enough() {
 
 vector!(one_ack_for_three_segments_is_enough, |isn| {
     // RFC 6675 §5 step 2: the SACKed bytes count, not only the ACKs.
-    let mut s = Script::new(isn, &variant("sack"), config(10), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(10), 100);
     s.sent();
     s.arrive(2);
     s.arrive(3);
@@ -57,7 +57,7 @@ vector!(one_ack_for_three_segments_is_enough, |isn| {
 
 vector!(lost_segments_go_before_new_data, |isn| {
     // RFC 6675 §4, NextSeg rules 1 and 2.
-    let mut s = Script::new(isn, &variant("sack"), config(10), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(10), 100);
     s.sent();
     assert_eq!(s.pass_all([3, 4, 5]), [11, 12, 1]);
     assert_eq!(s.pass_all([6, 7, 8]), NOTHING);
@@ -67,7 +67,7 @@ vector!(lost_segments_go_before_new_data, |isn| {
 
 vector!(without_new_data_a_hole_that_is_not_lost_is_retransmitted, |isn| {
     // RFC 6675 §4, NextSeg rule 3.
-    let mut s = Script::idle(isn, variant("sack").build(), config(10), 100);
+    let mut s = TestSender::idle(isn, variant("sack").build(), config(10), 100);
     assert_eq!(s.write(10).len(), 10);
     assert_eq!(s.pass_all([2, 3, 4]), [1]);
     assert_eq!(s.pass_all([5, 6, 7]), NOTHING);
@@ -76,7 +76,7 @@ vector!(without_new_data_a_hole_that_is_not_lost_is_retransmitted, |isn| {
 
 vector!(recovery_ends_beyond_the_recovery_point, |isn| {
     // RFC 6675 §5 step A.
-    let mut s = Script::new(isn, &variant("sack"), config(10), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(10), 100);
     s.sent();
     assert_eq!(s.pass_all([2, 3, 4]), [11, 12, 1]);
     s.pass_all(5..=11);
@@ -88,7 +88,7 @@ vector!(recovery_ends_beyond_the_recovery_point, |isn| {
 
 vector!(no_recovery_begins_below_the_highest_number_at_a_timeout, |isn| {
     // RFC 6675 §5.1.
-    let mut s = Script::new(isn, &variant("sack"), config(8), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(8), 100);
     s.sent();
     s.pass_all([2, 3, 4]);
     assert_eq!(s.info().phase, Phase::Recovery);
@@ -100,7 +100,7 @@ vector!(no_recovery_begins_below_the_highest_number_at_a_timeout, |isn| {
 
 vector!(after_a_timeout_sacked_segments_are_not_retransmitted, |isn| {
     // RFC 6675 §5.1, RFC 2018 §5.
-    let mut s = Script::new(isn, &variant("sack"), config(8), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(8), 100);
     s.sent();
     assert_eq!(s.pass(3), [9]);
     assert_eq!(s.at(1100).sent(), [1]);
@@ -109,9 +109,9 @@ vector!(after_a_timeout_sacked_segments_are_not_retransmitted, |isn| {
 });
 
 /// An idle sender with RACK-TLP; the handshake took 100 ms.
-fn rack(isn: u32) -> Script {
+fn rack(isn: u32) -> TestSender {
     let composition = variant("rack");
-    Script::idle(isn, composition.build(), composition.configure(config(10)), 100)
+    TestSender::idle(isn, composition.build(), composition.configure(config(10)), 100)
 }
 
 vector!(at_a_timeout_rack_marks_what_is_overdue, |isn| {
@@ -157,7 +157,7 @@ vector!(after_the_probe_the_retransmission_timer_runs, |isn| {
 
 vector!(a_probe_prefers_new_data, |isn| {
     // RFC 8985 §7.3.
-    let mut s = Script::new(isn, &variant("rack"), config(2), 100);
+    let mut s = TestSender::new(isn, &variant("rack"), config(2), 100);
     assert_eq!(s.sent(), [1, 2]);
     assert_eq!(s.at(300).sent(), [3]);
 });
@@ -182,7 +182,7 @@ fn with_prr_of_rfc_9937() -> Composition {
 
 vector!(below_ssthresh_prr_conserves_packets_unless_the_ack_is_safe, |isn| {
     // RFC 9937 §6.1. 1 to 12 are lost, so pipe is below ssthresh.
-    let mut s = Script::new(isn, &with_prr_of_rfc_9937(), config(20), 100);
+    let mut s = TestSender::new(isn, &with_prr_of_rfc_9937(), config(20), 100);
     s.sent();
     assert_eq!(s.pass_all([13, 14]), NOTHING);
     assert_eq!(s.pass(15), [1]);
@@ -195,7 +195,7 @@ vector!(the_fast_retransmit_of_prr_is_sent_at_once, |isn| {
     // RFC 9937 §6.1.
     let rfc_6937 = Composition { fast_recovery: Arc::new(prr::Config::default()), ..with_prr_of_rfc_9937() };
     for composition in [rfc_6937, with_prr_of_rfc_9937()] {
-        let mut s = Script::new(isn, &composition, config(20), 100);
+        let mut s = TestSender::new(isn, &composition, config(20), 100);
         s.sent();
         assert_eq!(s.pass_all([2, 3, 4]), [1]);
     }
@@ -204,7 +204,7 @@ vector!(the_fast_retransmit_of_prr_is_sent_at_once, |isn| {
 vector!(prr_ends_with_ssthresh, |isn| {
     // RFC 9937 §6.1.
     let composition = Composition { fast_recovery: Arc::new(prr::Config::default()), ..with_prr_of_rfc_9937() };
-    let mut s = Script::new(isn, &composition, config(20), 100);
+    let mut s = TestSender::new(isn, &composition, config(20), 100);
     s.sent();
     s.pass_all(2..=20);
     s.pass(1);

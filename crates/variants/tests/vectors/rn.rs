@@ -3,22 +3,22 @@
 use reknit_tcp::experiment::{Dropped, Experiment, Features};
 use reknit_tcp::{Config, Segment, SeqNum};
 use reknit_testkit::peer::{PEER_TSVAL, Peer, START_MS, data, plain, stamped};
-use reknit_testkit::{Ack, SMSS, Script, config, variant, vector};
+use reknit_testkit::{Ack, SMSS, TestSender, config, variant, vector};
 use reknit_units::Segments;
 
 /// The size of the segments that reach the receiver under test.
 const LEN: u16 = 1000;
 
 /// A sender of ten segments whose peer has agreed to the option. Each segment has room for it.
-fn sender(isn: u32) -> Script {
+fn sender(isn: u32) -> TestSender {
     let config = Config { mss: SMSS as u16 + Features::DROPS.data_len() as u16, ..config(10) };
-    let mut s = Script::new(isn, &variant("rn"), config, 100);
+    let mut s = TestSender::new(isn, &variant("rn"), config, 100);
     assert_eq!(s.sent().len(), 10);
     s
 }
 
 /// Segment `n` arrives; its ACK reports whether the first gap is due to reordering.
-fn pass(s: &mut Script, n: u32, reordered: bool) -> Vec<u32> {
+fn pass(s: &mut TestSender, n: u32, reordered: bool) -> Vec<u32> {
     let ack = s.arrive(n);
     let experiment = Experiment { reordered: Some(reordered), ..Experiment::default() };
     s.deliver(&Ack { experiment, ..ack });
@@ -81,7 +81,7 @@ vector!(a_timeout_ends_the_wait, |isn| {
 });
 
 vector!(reports_without_an_agreement_are_ignored, |isn| {
-    let mut s = Script::new(isn, &variant("sack"), config(10), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(10), 100);
     s.sent();
     pass(&mut s, 2, true);
     pass(&mut s, 3, true);

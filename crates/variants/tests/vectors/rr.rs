@@ -8,7 +8,7 @@ use reknit_tcp::Connection;
 use reknit_tcp::experiment::Features;
 use reknit_tcp::facts::Phase;
 use reknit_tcp::seams::Memory;
-use reknit_testkit::{NOTHING, Script, config, variant, vector};
+use reknit_testkit::{NOTHING, TestSender, config, variant, vector};
 use reknit_units::{Duration, Instant, Segments};
 use reknit_variants::threshold::rr::dup_thresh::{self, SharedState};
 use reknit_variants::{Composition, Custom};
@@ -32,28 +32,28 @@ pub(crate) fn lengths_of(connection: &Connection) -> Vec<u32> {
 }
 
 /// The connection starts with these reordering lengths, measured at time zero, and this FA ratio.
-fn recall(s: &mut Script, lengths: &[u32], fa: f64) {
+fn recall(s: &mut TestSender, lengths: &[u32], fa: f64) {
     let mut memory = Memory::default();
     memory.keep(SharedState { events: lengths.iter().map(|length| (start(), Segments(*length))).collect(), fa });
     s.connection.recall(start(), &memory);
 }
 
 /// A connection that starts with these reordering lengths and this FA ratio.
-fn knowing(isn: u32, name: &str, window: u32, lengths: &[u32], fa: f64) -> Script {
-    let mut s = Script::new(isn, &sharing(name), config(window), 100);
+fn knowing(isn: u32, name: &str, window: u32, lengths: &[u32], fa: f64) -> TestSender {
+    let mut s = TestSender::new(isn, &sharing(name), config(window), 100);
     recall(&mut s, lengths, fa);
     s.sent();
     s
 }
 
-fn ratio(s: &Script) -> f64 {
+fn ratio(s: &TestSender) -> f64 {
     let mut shown = Vec::new();
     s.connection.show_sender(&mut |name, value| shown.push((name.to_string(), value)));
     assert_eq!((shown.len(), shown[0].0.as_str()), (1, "dup_thresh.fa_ratio"));
     shown[0].1
 }
 
-fn lengths(s: &Script) -> Vec<u32> {
+fn lengths(s: &TestSender) -> Vec<u32> {
     lengths_of(&s.connection)
 }
 
@@ -91,7 +91,7 @@ vector!(a_measured_length_raises_the_threshold, |isn| {
 
 vector!(a_false_fast_retransmit_raises_the_ratio_by_a_step, |isn| {
     for (name, expected) in [("rr-ta", 0.91), ("rr-taes", 0.91), ("rr-hg", 0.91), ("rr-fa", 0.9)] {
-        let mut s = Script::new(isn, &variant(name), config(8), 100);
+        let mut s = TestSender::new(isn, &variant(name), config(8), 100);
         s.sent();
         s.pass_all([2, 3, 4]);
         assert_eq!(s.cwnd(), 4.0);
@@ -119,7 +119,7 @@ vector!(a_timeout_lowers_the_ratio_by_its_cost, |isn| {
 });
 
 vector!(events_are_kept_for_eighty_seconds, |isn| {
-    let mut s = Script::idle(isn, sharing("rr-ta").build(), config(4), 100);
+    let mut s = TestSender::idle(isn, sharing("rr-ta").build(), config(4), 100);
     recall(&mut s, &[9], 0.7);
     s.at(80_000).write(1);
     s.pass(1);
@@ -131,7 +131,7 @@ vector!(events_are_kept_for_eighty_seconds, |isn| {
 });
 
 /// The window is 4, the threshold is 10. 1 is late, and seven segments sent after it arrive until `arrives_ms`.
-fn idle_until(isn: u32, name: &str, arrives_ms: u64) -> Script {
+fn idle_until(isn: u32, name: &str, arrives_ms: u64) -> TestSender {
     let mut s = knowing(isn, name, 4, &[9], 0.9);
     s.at(150);
     let one_window_beyond: Vec<u32> = (2..=5).flat_map(|n| s.pass(n)).collect();
@@ -153,11 +153,11 @@ vector!(an_exhausted_limited_transmit_is_measured, |isn| {
 });
 
 /// As before, but the window of 4 is the maximum window of the connection: nothing is sent beyond it.
-fn idle_at_the_largest_window(isn: u32, largest_window_exhausts: bool) -> Script {
+fn idle_at_the_largest_window(isn: u32, largest_window_exhausts: bool) -> TestSender {
     let threshold = dup_thresh::Config { largest_window_exhausts, share: true, ..dup_thresh::Config::default() };
     let composition = Composition { dup_thresh: Arc::new(threshold), ..variant("rr-ta") };
     let capped = reknit_tcp::Config { max_window: Some(Segments(4)), ..config(4) };
-    let mut s = Script::new(isn, &composition, capped, 100);
+    let mut s = TestSender::new(isn, &composition, capped, 100);
     recall(&mut s, &[9], 0.9);
     s.sent();
     s.at(150);
@@ -180,7 +180,7 @@ vector!(the_maximum_window_may_limit_only_cwnd, |isn| {
         max_window_caps: reknit_tcp::config::MaxWindowCaps::Cwnd,
         ..config(4)
     };
-    let mut s = Script::new(isn, &variant("sack"), caps_cwnd, 100);
+    let mut s = TestSender::new(isn, &variant("sack"), caps_cwnd, 100);
     s.sent();
     assert_eq!(s.pass_all([2, 3]), [5, 6]);
     assert_eq!(s.cwnd(), 4.0);
@@ -188,8 +188,8 @@ vector!(the_maximum_window_may_limit_only_cwnd, |isn| {
 
 /// 1 is sent at 100 ms and retransmitted at 300 ms, after three duplicate ACKs. One copy arrives at 450 ms, the other
 /// at 620 ms, which causes a DSACK, unless that is lost.
-fn both_copies(isn: u32, name: &str, dsack_arrives: bool) -> Script {
-    let mut s = Script::new(isn, &variant(name), config(8), 100);
+fn both_copies(isn: u32, name: &str, dsack_arrives: bool) -> TestSender {
+    let mut s = TestSender::new(isn, &variant(name), config(8), 100);
     s.sent();
     s.at(300);
     assert!(s.pass_all([2, 3, 4]).contains(&1));
@@ -214,7 +214,7 @@ vector!(es_the_mean_of_both_times, |isn| {
 });
 
 vector!(es_a_segment_sent_three_times_gives_no_sample, |isn| {
-    let mut s = Script::new(isn, &variant("rr-faes"), config(8), 100);
+    let mut s = TestSender::new(isn, &variant("rr-faes"), config(8), 100);
     s.sent();
     s.at(300);
     assert!(s.pass_all([2, 3, 4]).contains(&1));
@@ -230,7 +230,7 @@ vector!(es_without_a_dsack_no_sample, |isn| {
 });
 
 vector!(es_takes_no_sample_if_the_first_ack_was_lost, |isn| {
-    let mut s = Script::new(isn, &variant("rr-faes"), config(8), 100);
+    let mut s = TestSender::new(isn, &variant("rr-faes"), config(8), 100);
     s.sent();
     s.at(300);
     s.pass_all([2, 3, 4]);
@@ -242,7 +242,7 @@ vector!(es_takes_no_sample_if_the_first_ack_was_lost, |isn| {
 
 vector!(hg_takes_the_time_of_each_segment, |isn| {
     let patient = reknit_tcp::Config { min_rto: Duration::from_millis(1), ..config(40) };
-    let mut s = Script::new(isn, &variant("rr-hg"), patient, 100);
+    let mut s = TestSender::new(isn, &variant("rr-hg"), patient, 100);
     s.sent();
     s.at(260);
     s.pass_all(1..=31);
@@ -256,7 +256,7 @@ vector!(hg_takes_the_time_of_each_segment, |isn| {
 vector!(rtx_needs_the_bit_at_both_ends, |isn| {
     // Neither end offers the option: as -MEAN.
     let alone = Composition { header_support: Vec::new(), ..sharing("rr-ta-rtx") };
-    let mut s = Script::new(isn, &alone, config(9), 100);
+    let mut s = TestSender::new(isn, &alone, config(9), 100);
     assert_eq!(s.info().features, Features::NONE);
     s.sent();
     s.pass_all([2, 3, 4, 5, 1, 6, 7, 8, 9, 1]);
@@ -267,7 +267,7 @@ vector!(only_connections_that_share_start_with_what_others_measured, |isn| {
     let mut memory = Memory::default();
     memory.keep(SharedState { events: vec![(start(), Segments(9))], fa: 0.7 });
     let after = |composition: &Composition, seconds: u64| {
-        let mut s = Script::new(isn, composition, config(4), 100);
+        let mut s = TestSender::new(isn, composition, config(4), 100);
         s.connection.recall(start() + Duration::from_secs(seconds), &memory);
         (ratio(&s), s.info().dup_thresh)
     };
@@ -275,6 +275,6 @@ vector!(only_connections_that_share_start_with_what_others_measured, |isn| {
     assert_eq!(after(&variant("rr-share"), 81), (0.9, Segments(3)));
     assert_eq!(after(&variant("rr-taes"), 0), (0.9, Segments(3)));
     let mut memory = Memory::default();
-    Script::new(isn, &variant("rr-taes"), config(4), 100).connection.remember(&mut memory);
+    TestSender::new(isn, &variant("rr-taes"), config(4), 100).connection.remember(&mut memory);
     assert_eq!(memory.get::<SharedState>(), None);
 });

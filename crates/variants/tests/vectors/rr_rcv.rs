@@ -3,7 +3,7 @@
 use reknit_tcp::experiment::Experiment;
 use reknit_tcp::{Config, Segment};
 use reknit_testkit::peer::{Peer, data, plain};
-use reknit_testkit::{Ack, Script, config, variant, vector};
+use reknit_testkit::{Ack, TestSender, config, variant, vector};
 use reknit_units::Segments;
 
 const SMSS: u32 = 1000;
@@ -71,7 +71,7 @@ fn advised(dup_thresh: u8) -> Ack {
 }
 
 vector!(the_sender_follows_the_advice, |isn| {
-    let mut s = Script::new(isn, &variant("rr-rcv"), config(8), 100);
+    let mut s = TestSender::new(isn, &variant("rr-rcv"), config(8), 100);
     s.sent();
     for (advice, dup_thresh) in [(9, 9), (2, 3), (200, 64), (5, 5)] {
         s.deliver(&advised(advice));
@@ -82,7 +82,7 @@ vector!(the_sender_follows_the_advice, |isn| {
 });
 
 vector!(a_timeout_resets_the_advice, |isn| {
-    let mut s = Script::new(isn, &variant("rr-rcv"), config(8), 100);
+    let mut s = TestSender::new(isn, &variant("rr-rcv"), config(8), 100);
     s.sent();
     s.deliver(&advised(9));
     s.at(2000).sent();
@@ -91,7 +91,7 @@ vector!(a_timeout_resets_the_advice, |isn| {
 });
 
 vector!(advice_without_an_agreement_is_ignored, |isn| {
-    let mut s = Script::new(isn, &variant("sack"), config(8), 100);
+    let mut s = TestSender::new(isn, &variant("sack"), config(8), 100);
     s.sent();
     s.deliver(&advised(9));
     assert_eq!(s.info().dup_thresh, Segments(3));

@@ -2,12 +2,12 @@
 //! file.
 
 use reknit_tcp::Config;
-use reknit_testkit::{NOTHING, Script, config, variant, vector};
+use reknit_testkit::{NOTHING, TestSender, config, variant, vector};
 use reknit_units::Duration;
 
 vector!(a_spurious_timeout_makes_the_rto_longer, |isn| {
     let short = Config { min_rto: Duration::from_millis(200), ..config(1) };
-    let mut s = Script::new(isn, &variant("rto-adaptk"), short, 100);
+    let mut s = TestSender::new(isn, &variant("rto-adaptk"), short, 100);
     assert_eq!(s.sent(), [1]); // at 100 ms, when the handshake is over
     assert_eq!(s.info().rto, Duration::from_millis(300)); // 100 + 4 * 50
     s.at(399);
@@ -23,7 +23,7 @@ vector!(a_spurious_timeout_makes_the_rto_longer, |isn| {
 
 vector!(a_real_loss_does_not_change_the_rto, |isn| {
     let short = Config { min_rto: Duration::from_millis(200), ..config(1) };
-    let mut s = Script::new(isn, &variant("rto-adaptk"), short, 100);
+    let mut s = TestSender::new(isn, &variant("rto-adaptk"), short, 100);
     s.sent();
     s.at(500).pass(1); // the copy
     assert_eq!(s.info().rto, Duration::from_millis(300));

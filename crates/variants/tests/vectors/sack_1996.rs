@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use reknit_tcp::Config;
-use reknit_testkit::{NOTHING, Script, config, variant, vector};
+use reknit_testkit::{NOTHING, TestSender, config, variant, vector};
 use reknit_units::Duration;
 use reknit_variants::Composition;
 use reknit_variants::base::rfc6298;
 
-fn ten_segments(isn: u32, name: &str) -> Script {
-    let mut s = Script::new(isn, &variant(name), config(10), 100);
+fn ten_segments(isn: u32, name: &str) -> TestSender {
+    let mut s = TestSender::new(isn, &variant(name), config(10), 100);
     assert_eq!(s.sent().len(), 10);
     s
 }
@@ -39,7 +39,7 @@ vector!(the_timer_restarts_at_a_fast_retransmit_if_configured, |isn| {
     let timeouts = |restart_on_retransmission| {
         let estimator = rfc6298::Config { restart_on_retransmission, ..rfc6298::Config::default() };
         let variant = Composition { rto_estimator: Arc::new(estimator), ..variant("sack") };
-        let mut s = Script::new(isn, &variant, Config { min_rto: Duration::from_millis(10), ..config(10) }, 100);
+        let mut s = TestSender::new(isn, &variant, Config { min_rto: Duration::from_millis(10), ..config(10) }, 100);
         assert_eq!(s.at(100).sent().len(), 10);
         // The RTO is 300 ms.
         s.at(350).pass_all([2, 3]);

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use reknit_testkit::{NOTHING, SMSS, Script, config, variant, vector};
+use reknit_testkit::{NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Duration, Segments};
 use reknit_variants::base::{fixed_threshold, limited_transmit};
 use reknit_variants::{Composition, wait::paxson_snd};
 
 /// The first duplicate ACK arrives at 300 ms; the hole is retransmitted without a wait at 310 ms and covered at 328 ms;
 /// its copy is reported at 350 ms.
-fn after_one_verdict(isn: u32, name: &str, rtt_ms: u64) -> Script {
-    let mut s = Script::new(isn, &variant(name), config(20), rtt_ms);
+fn after_one_verdict(isn: u32, name: &str, rtt_ms: u64) -> TestSender {
+    let mut s = TestSender::new(isn, &variant(name), config(20), rtt_ms);
     s.sent();
     s.at(300).pass(2);
     assert!(s.at(310).pass_all([3, 4]).contains(&1));
@@ -22,7 +22,7 @@ fn after_one_verdict(isn: u32, name: &str, rtt_ms: u64) -> Script {
 }
 
 /// How many milliseconds after the third duplicate ACK, which arrives at `at`, segment 5 is retransmitted.
-fn wait(s: &mut Script, at: u64) -> u64 {
+fn wait(s: &mut TestSender, at: u64) -> u64 {
     assert!(!s.at(at).pass_all([6, 7, 8]).contains(&5));
     (1..100).find(|ms| s.at(at + ms).sent().contains(&5)).unwrap()
 }
@@ -90,14 +90,14 @@ vector!(limited_transmit_continues_during_the_wait, |isn| {
         limited_transmit: Arc::new(limited_transmit::Config::EverySecond),
         ..Composition::default()
     };
-    let mut s = Script::new(isn, &composition, config(20), 100);
+    let mut s = TestSender::new(isn, &composition, config(20), 100);
     s.sent();
     let sent: Vec<usize> = (2..=9).map(|n| s.pass(n).len()).collect();
     assert_eq!(sent, [1, 1, 0, 1, 0, 1, 0, 1]);
 });
 
-fn two_duplicates_at_100(isn: u32, composition: &Composition) -> Script {
-    let mut s = Script::new(isn, composition, config(10), 10);
+fn two_duplicates_at_100(isn: u32, composition: &Composition) -> TestSender {
+    let mut s = TestSender::new(isn, composition, config(10), 10);
     s.sent();
     s.at(90).pass(2);
     s.at(100).pass(3);
@@ -122,7 +122,7 @@ vector!(paxson_does_not_retransmit_a_hole_that_closes, |isn| {
 vector!(without_a_wait_two_duplicates_retransmit_at_once, |isn| {
     let at_once = paxson_snd::Config { wait: Duration::ZERO };
     let composition = Composition { postponements: vec![Arc::new(at_once)], ..variant("paxson-snd") };
-    let mut s = Script::new(isn, &composition, config(10), 10);
+    let mut s = TestSender::new(isn, &composition, config(10), 10);
     s.sent();
     s.pass(2);
     assert!(s.pass(3).contains(&1));

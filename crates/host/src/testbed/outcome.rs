@@ -4,9 +4,9 @@ use reknit_tcp::Info;
 use reknit_tcp::stats::{ReceiveStats, SendStats};
 use reknit_units::{Bytes, Duration};
 
-use crate::kernel_end::KernelCounters;
+use super::kernel_end::KernelCounters;
+use super::workload::Tally;
 use crate::punctuality::Punctuality;
-use crate::workload::Tally;
 
 /// How a transfer ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -18,11 +18,11 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, setso
 use reknit_units::{Duration as Span, Instant};
 use tun_rs::SyncDevice;
 
+use super::tcp::KernelTcp;
+use super::workload::{Payload, Sink, Source, Tally};
 use crate::clock::Clock;
 use crate::namespace;
 use crate::punctuality::waited_for_cpu;
-use crate::stack::KernelTcp;
-use crate::workload::{Payload, Sink, Source, Tally};
 
 /// Bytes per read and write.
 const CHUNK: usize = 64 << 10;

@@ -6,9 +6,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use reknit_units::Instant;
 use reknit_wire::Decoded;
 
-use crate::emulator::Endpoint;
-use crate::engine_end::EngineEnd;
-use crate::kernel_end::KernelEnd;
+use super::emulator::Endpoint;
+use super::engine_end::EngineEnd;
+use super::kernel_end::KernelEnd;
 use crate::namespace::MTU;
 
 /// One end of the path.

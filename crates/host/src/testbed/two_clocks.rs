@@ -16,9 +16,9 @@ use reknit_tcp::Config;
 use reknit_units::{Duration, Instant};
 use reknit_wire::{Decoded, Endpoints, encode};
 
+use super::emulator::{Emulator, Endpoint, Side, Stopped};
+use super::observer::Observer;
 use crate::clock::TimeSource;
-use crate::emulator::{Emulator, Endpoint, Side, Stopped};
-use crate::observer::Observer;
 use crate::punctuality::Lateness;
 
 const SEED: u64 = 11;
@@ -196,7 +196,7 @@ fn replay(profile: &Profile, record: &Record, lateness: &'static [Duration]) -> 
     let side = |direction, sent: &Vec<Passed>| Side {
         end: Replayed { sends: sent.clone().into_iter(), got: Vec::new() },
         pipe: Pipe::new(profile, direction, SEED, Phases::Fixed),
-        tap: None,
+        capture: None,
         observer: Observer::default(),
     };
     let sides = [side(Direction::Forward, &record.sent[0]), side(Direction::Reverse, &record.sent[1])];

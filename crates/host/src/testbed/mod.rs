@@ -1,4 +1,23 @@
 //! A transfer between two live ends over an emulated path.
+//!
+//! | module | responsibility |
+//! |---|---|
+//! | `tcp` | the TCP of an end, as the user names it |
+//! | `end`, `engine_end`, `kernel_end` | an end: the engine, or the kernel in a namespace |
+//! | `workload` | the data of a transfer |
+//! | `emulator` | carries the packets between the ends |
+//! | `observer`, `outcome` | what is measured, and the result |
+
+mod emulator;
+mod end;
+mod engine_end;
+mod kernel_end;
+mod observer;
+mod outcome;
+mod tcp;
+#[cfg(test)]
+mod two_clocks;
+mod workload;
 
 use std::convert::Infallible;
 use std::io;
@@ -13,17 +32,19 @@ use reknit_tcp::{Config, Info};
 use reknit_units::{Bytes, Duration, Instant};
 use reknit_wire::Endpoints;
 
+use self::emulator::{Emulator, Side, Stopped};
+use self::end::End;
+use self::engine_end::{Application, EngineEnd};
+pub use self::kernel_end::KernelCounters;
+use self::kernel_end::{KernelEnd, Task};
+use self::observer::Observer;
+pub use self::outcome::{Ending, Outcome};
+pub use self::tcp::{KernelTcp, Tcp, TcpError};
+pub use self::workload::{Payload, Tally};
+use self::workload::{Sink, Source};
+use crate::capture::CaptureFile;
 use crate::clock::Clock;
-use crate::emulator::{Emulator, Side, Stopped, Tap};
-use crate::end::End;
-use crate::engine_end::{Application, EngineEnd};
-use crate::kernel_end::{KernelCounters, KernelEnd, Task};
-use crate::observer::Observer;
-use crate::outcome::{Ending, Outcome};
 use crate::punctuality::{Lateness, Punctuality, waited_for_cpu};
-use crate::stack::Stack;
-pub use crate::workload::{Payload, Tally};
-use crate::workload::{Sink, Source};
 
 /// Port of the end that accepts.
 const SERVER_PORT: u16 = 7700;
@@ -48,9 +69,9 @@ pub struct Spec {
     /// Options of the engine.
     pub tcp: Config,
     /// The end that sends data.
-    pub sender: Stack,
+    pub sender: Tcp,
     /// The end that receives data.
-    pub receiver: Stack,
+    pub receiver: Tcp,
     /// Which end opens the connection.
     pub opener: Opener,
     /// The data to send.
@@ -159,7 +180,7 @@ fn make_end(
     let remote = SocketAddr::new(remote, remote_port);
     let set_up = |what| move |source| TestbedError::SetUp { what, source };
     match if is_sender { &spec.sender } else { &spec.receiver } {
-        Stack::Kernel(kernel) => {
+        Tcp::Kernel(kernel) => {
             let task = Task {
                 local,
                 remote,
@@ -171,7 +192,7 @@ fn make_end(
             let end = KernelEnd::start(task, ready, go).map_err(set_up("a network namespace with a TUN device"))?;
             Ok(End::Kernel(end))
         }
-        Stack::Engine(_, composition) => {
+        Tcp::Engine(_, composition) => {
             let application = if is_sender {
                 Application::Sends(Source::new(&spec.payload, stop_at).map_err(set_up("the data to send"))?)
             } else {
@@ -198,8 +219,8 @@ fn make_side(
     began: Instant,
 ) -> Result<Side<End>, TestbedError> {
     let name = if direction == Direction::Forward { "sender" } else { "receiver" };
-    let tap = match capture {
-        Some(path) => Some(Tap::new(path, name, clock).map_err(|error| {
+    let capture = match capture {
+        Some(path) => Some(CaptureFile::new(path, name, clock).map_err(|error| {
             let source = io::Error::new(error.kind(), format!("{}: {error}", path.display()));
             TestbedError::Capture(source)
         })?),
@@ -209,7 +230,7 @@ fn make_side(
         engine.start(began).map_err(TestbedError::Closed)?;
     }
     let pipe = Pipe::new(&spec.profile, direction, spec.seed, Phases::Drawn);
-    Ok(Side { end, pipe, tap, observer: Observer::default() })
+    Ok(Side { end, pipe, capture, observer: Observer::default() })
 }
 
 /// Begin and end of the transfer, and how it stopped.
@@ -222,7 +243,7 @@ struct Span {
 
 /// The results of one end.
 #[derive(Default)]
-struct Rest {
+struct EndResults {
     tally: Tally,
     last_read: Option<Instant>,
     engine: Option<SendStats>,
@@ -233,7 +254,7 @@ struct Rest {
     refused: u64,
 }
 
-fn finish_end(end: End, span: Span, what: &'static str) -> Result<Rest, TestbedError> {
+fn finish_end(end: End, span: Span, what: &'static str) -> Result<EndResults, TestbedError> {
     match end {
         End::Engine(end) => {
             if let Some(error) = end.failure() {
@@ -243,7 +264,7 @@ fn finish_end(end: End, span: Span, what: &'static str) -> Result<Rest, TestbedE
             let engine = socket.as_ref().map(|socket| socket.sent.clone());
             let receive = socket.as_ref().map(|socket| socket.received);
             let info = socket.map(|socket| socket.tcp);
-            Ok(Rest { engine, receive, info, last_read, tally: end.tally(), ..Rest::default() })
+            Ok(EndResults { engine, receive, info, last_read, tally: end.tally(), ..EndResults::default() })
         }
         End::Kernel(end) => {
             if span.stopped != Stopped::Done {
@@ -251,13 +272,13 @@ fn finish_end(end: End, span: Span, what: &'static str) -> Result<Rest, TestbedE
             }
             let refused = end.refused;
             let report = end.join().map_err(|source| TestbedError::Failed { what, source })?;
-            Ok(Rest {
+            Ok(EndResults {
                 tally: report.tally,
                 last_read: Some(report.last_read),
                 kernel: Some(report.counters),
                 waited_for_cpu: report.waited_for_cpu,
                 refused,
-                ..Rest::default()
+                ..EndResults::default()
             })
         }
     }
@@ -266,8 +287,8 @@ fn finish_end(end: End, span: Span, what: &'static str) -> Result<Rest, TestbedE
 /// Collects the results. `waited` is how long the emulator's thread was ready to run but had no processor.
 fn conclude(sides: [Side<End>; 2], span: Span, lateness: &Lateness, waited: Duration) -> Result<Outcome, TestbedError> {
     let [sender, receiver] = sides;
-    for tap in [sender.tap, receiver.tap].into_iter().flatten() {
-        tap.finish().map_err(TestbedError::Capture)?;
+    for capture in [sender.capture, receiver.capture].into_iter().flatten() {
+        capture.finish().map_err(TestbedError::Capture)?;
     }
     let (data, acks) = (sender.observer, receiver.observer);
     // Both ends must be finished, even if the first one has failed.

@@ -12,7 +12,7 @@ use crate::namespace;
 
 /// The TCP of one end.
 #[derive(Clone, Debug)]
-pub enum Stack {
+pub enum Tcp {
     /// The TCP of the running kernel.
     Kernel(KernelTcp),
     /// The engine with these plug-ins; the name is for messages.
@@ -30,7 +30,7 @@ pub struct KernelTcp {
 
 /// Why a name of a TCP is refused.
 #[derive(Debug, thiserror::Error)]
-pub enum StackError {
+pub enum TcpError {
     /// It is neither a kernel's TCP nor a variant.
     #[error("{0} (kernel:NAME is also allowed, with a congestion control of this kernel)")]
     Unknown(#[from] UnknownVariant),
@@ -48,26 +48,26 @@ pub enum StackError {
     Value(String, String, io::Error),
 }
 
-impl FromStr for Stack {
-    type Err = StackError;
+impl FromStr for Tcp {
+    type Err = TcpError;
 
     /// A kernel's TCP, or the name of a variant.
-    fn from_str(text: &str) -> Result<Stack, StackError> {
+    fn from_str(text: &str) -> Result<Tcp, TcpError> {
         let kernel = match text.split_once(':') {
             Some(("kernel", rest)) => rest,
             _ if text == "kernel" => "cubic",
             _ => {
                 let variant = reknit_variants::find(text)?;
-                return Ok(Stack::Engine(variant.name.to_owned(), Arc::new((variant.compose)())));
+                return Ok(Tcp::Engine(variant.name.to_owned(), Arc::new((variant.compose)())));
             }
         };
         let mut parts = kernel.split(['+', ',']);
         let congestion_control = parts.next().unwrap_or_default().to_owned();
         let setting = |part: &str| match part.split_once('=') {
             Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((bare(name), value.trim().to_owned())),
-            _ => Err(StackError::Form(part.to_owned())),
+            _ => Err(TcpError::Form(part.to_owned())),
         };
-        Ok(Stack::Kernel(KernelTcp { congestion_control, settings: parts.map(setting).collect::<Result<_, _>>()? }))
+        Ok(Tcp::Kernel(KernelTcp { congestion_control, settings: parts.map(setting).collect::<Result<_, _>>()? }))
     }
 }
 
@@ -78,11 +78,11 @@ fn bare(name: &str) -> String {
     name.strip_prefix("tcp_").unwrap_or(name).to_owned()
 }
 
-impl fmt::Display for Stack {
+impl fmt::Display for Tcp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stack::Kernel(kernel) => kernel.fmt(f),
-            Stack::Engine(name, _) => f.write_str(name),
+            Tcp::Kernel(kernel) => kernel.fmt(f),
+            Tcp::Engine(name, _) => f.write_str(name),
         }
     }
 }
@@ -103,10 +103,10 @@ impl KernelTcp {
     /// # Errors
     /// Names the setting or the value, and what is allowed. If the machine does not allow namespaces, there is no error
     /// here.
-    pub fn check(&self) -> Result<(), StackError> {
+    pub fn check(&self) -> Result<(), TcpError> {
         let known = available_congestion_controls();
         if !known.split(' ').any(|name| name == self.congestion_control) {
-            return Err(StackError::CongestionControl(self.congestion_control.clone(), known));
+            return Err(TcpError::CongestionControl(self.congestion_control.clone(), known));
         }
         if self.settings.is_empty() {
             return Ok(());
@@ -117,11 +117,11 @@ impl KernelTcp {
     }
 
     /// Sets them in the calling thread's network namespace.
-    pub(crate) fn apply(&self) -> Result<(), StackError> {
+    pub(crate) fn apply(&self) -> Result<(), TcpError> {
         for (name, value) in &self.settings {
             fs::write(format!("{FOLDER}/tcp_{name}"), value).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => StackError::Setting(name.clone(), settings()),
-                _ => StackError::Value(name.clone(), value.clone(), error),
+                io::ErrorKind::NotFound => TcpError::Setting(name.clone(), settings()),
+                _ => TcpError::Value(name.clone(), value.clone(), error),
             })?;
         }
         Ok(())
@@ -160,10 +160,10 @@ mod tests {
                 "kernel:reno+sack=0,rmem=4096 131072 6291456",
             ),
         ] {
-            assert_eq!(text.parse::<Stack>().unwrap().to_string(), written);
+            assert_eq!(text.parse::<Tcp>().unwrap().to_string(), written);
         }
         for text in ["kernel:cubic+timestamps", "kernel:cubic+=1", "kernel:cubic+sack="] {
-            assert!(matches!(text.parse::<Stack>(), Err(StackError::Form(_))), "{text}");
+            assert!(matches!(text.parse::<Tcp>(), Err(TcpError::Form(_))), "{text}");
         }
     }
 }

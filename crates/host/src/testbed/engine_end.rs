@@ -10,8 +10,8 @@ use reknit_units::{Bytes, Instant};
 use reknit_variants::Composition;
 use reknit_wire::{Decoded, Endpoints};
 
+use super::workload::{Sink, Source, Tally};
 use crate::namespace::MTU;
-use crate::workload::{Sink, Source, Tally};
 
 /// The least size of the send buffer.
 const SEND_BUFFER: Bytes = Bytes(4 << 20);

@@ -1,0 +1,139 @@
+//! IP packets on an emulated path.
+
+use reknit_path::{DropRange, Notice, Packet, flow_hash};
+use reknit_tcp::SeqNum;
+use reknit_tcp::experiment::Dropped;
+use reknit_units::Bytes;
+use reknit_wire::{Decoded, endpoints, set_dropped};
+
+/// Bytes of an IPv6 header without extensions.
+const IPV6_HEADER: usize = 40;
+
+/// A packet on the emulated path.
+#[derive(Debug)]
+pub(crate) struct IpPacket {
+    bytes: Vec<u8>,
+    copy: bool,
+}
+
+impl IpPacket {
+    pub(crate) fn new(bytes: Vec<u8>) -> IpPacket {
+        IpPacket { bytes, copy: false }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// True if the path has made it.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.copy
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+impl Packet for IpPacket {
+    fn size(&self) -> Bytes {
+        Bytes(self.bytes.len() as u64)
+    }
+
+    fn copy(&self) -> IpPacket {
+        IpPacket { bytes: self.bytes.clone(), copy: true }
+    }
+
+    fn flow(&self) -> u32 {
+        endpoints(&self.bytes).map_or(0, |endpoints| flow_hash(endpoints.source, endpoints.destination))
+    }
+
+    /// The IP header is not corrupted: between the two ends that would not matter, but a real router would drop the
+    /// packet.
+    fn flip(&mut self, bit: u64) -> bool {
+        let ip_header = match self.bytes.first() {
+            Some(first) if first >> 4 == 4 => usize::from(first & 0xf) * 4,
+            _ => IPV6_HEADER,
+        };
+        if let Some(covered) = self.bytes.get_mut(ip_header..).filter(|bytes| !bytes.is_empty()) {
+            let bit = bit % (covered.len() as u64 * 8);
+            covered[bit as usize / 8] ^= 1 << (bit % 8);
+        }
+        true
+    }
+
+    fn notice(&self) -> Option<Notice> {
+        let Decoded { endpoints, segment, .. } = Decoded::read(&self.bytes).ok()?;
+        let dropped = segment.options.experiment.dropped.filter(|_| segment.len > 0)?;
+        let range = DropRange { lowest: dropped.lowest.0, highest: dropped.highest.0 };
+        Some(Notice {
+            // A pipe carries one direction between two hosts, so the ports identify its flows.
+            flow: u64::from(endpoints.source.port()) << 16 | u64::from(endpoints.destination.port()),
+            number: segment.seq.0,
+            dropped: (!dropped.is_empty()).then_some(range),
+        })
+    }
+
+    fn set_dropped(&mut self, dropped: DropRange) {
+        let dropped = Dropped { lowest: SeqNum(dropped.lowest), highest: SeqNum(dropped.highest) };
+        set_dropped(&mut self.bytes, dropped);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_tcp::Segment;
+    use reknit_tcp::experiment::Experiment;
+    use reknit_tcp::segment::Options;
+    use reknit_wire::{Endpoints, encode};
+
+    use super::*;
+
+    fn packet(len: u16, dropped: Option<Dropped>) -> IpPacket {
+        let experiment = Experiment { dropped, ..Experiment::default() };
+        let options = Options { experiment, ..Options::default() };
+        let segment = Segment { seq: SeqNum(77), len, options, ..Segment::default() };
+        let endpoints = Endpoints { source: "10.0.0.1:2".parse().unwrap(), destination: "10.0.0.2:3".parse().unwrap() };
+        let mut bytes = Vec::new();
+        encode(endpoints, &segment, &vec![0; usize::from(len)], &mut bytes);
+        IpPacket { bytes, copy: false }
+    }
+
+    #[test]
+    fn routers_write_into_real_packets() {
+        let mut packet = packet(100, Some(Dropped::NOTHING));
+        let notice = Notice { flow: 2 << 16 | 3, number: 77, dropped: None };
+        assert_eq!(packet.notice(), Some(notice));
+        let dropped = DropRange { lowest: u32::MAX, highest: 5 };
+        packet.set_dropped(dropped);
+        assert_eq!(packet.notice(), Some(Notice { dropped: Some(dropped), ..notice }));
+    }
+
+    #[test]
+    fn a_flipped_bit_is_detected_at_any_position() {
+        let whole = packet(20, None);
+        let bits = 8 * (whole.bytes.len() as u64 - 20);
+        for bit in 0..bits {
+            let mut damaged = whole.copy();
+            assert!(damaged.flip(bit + 3 * bits));
+            assert!(Decoded::read(&damaged.bytes).is_err(), "bit {bit}");
+            assert_eq!(damaged.bytes[..20], whole.bytes[..20]);
+            damaged.flip(bit);
+            assert_eq!(damaged.bytes, whole.bytes);
+        }
+    }
+
+    #[test]
+    fn a_flow_is_identified_by_addresses_and_ports() {
+        let [source, destination] = ["10.0.0.1:2".parse().unwrap(), "10.0.0.2:3".parse().unwrap()];
+        assert_eq!(packet(100, None).flow(), flow_hash(source, destination));
+        assert_eq!(packet(0, None).flow(), packet(100, None).flow());
+        assert_ne!(packet(0, None).flow(), flow_hash(destination, source));
+    }
+
+    #[test]
+    fn packets_without_data_or_space_are_not_changed() {
+        assert_eq!(packet(0, Some(Dropped::NOTHING)).notice(), None);
+        assert_eq!(packet(100, None).notice(), None);
+    }
+}
