@@ -35,23 +35,23 @@ fmt: ## Format everything
 	$(CARGO) fmt --all
 	@if command -v ruff >/dev/null; then ruff format .; fi
 
-bench: ## Measure the cost per ACK (docs/cost.md) and with many flows (docs/scale.md), and compare with ns-2 if installed
+bench: ## Measure the cost per ACK (study/results/cost.md) and with many flows (study/results/scale.md), and compare with ns-2 if installed
 	$(CARGO) bench --locked -p reknit-variants --bench per_ack
 	$(CARGO) bench --locked -p reknit-variants --bench worst
 	$(CARGO) bench --locked -p reknit-variants --bench cost > $(TARGET)/cost.md
-	@mv $(TARGET)/cost.md docs/cost.md && cat docs/cost.md
+	@mv $(TARGET)/cost.md study/results/cost.md && cat study/results/cost.md
 	$(CARGO) bench --locked -p reknit-sim --bench scale > $(TARGET)/scale.md
-	@mv $(TARGET)/scale.md docs/scale.md && cat docs/scale.md
-	@$(PYTHON) benches/ns2/compare.py $(CARGO)
-	@$(PYTHON) benches/ns2/two_paths.py $(CARGO)
+	@mv $(TARGET)/scale.md study/results/scale.md && cat study/results/scale.md
+	@$(PYTHON) study/benches/ns2/compare.py $(CARGO)
+	@$(PYTHON) study/benches/ns2/two_paths.py $(CARGO)
 
 doc: ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked
 
-docs: ## Generate docs/algorithms, docs/causes.md, docs/pictures, docs/unsafe.md, tables of docs/json.md and columns of the Python package
+docs: ## Generate docs/reference/algorithms, docs/reference/causes.md, docs/reference/pictures, docs/design/unsafe.md, tables of docs/reference/json.md and columns of the Python package
 	@$(CARGO) xtask docs
 
-security: ## Attack variants with receivers that lie, and write the tables of docs/security.md
+security: ## Attack variants with receivers that lie, and write the tables of docs/design/security.md
 	@$(CARGO) run --release --locked --quiet -p xtask -- security
 
 fuzz: ## Search for defects with coverage-guided fuzzers, 10 minutes each; needs nightly and cargo-fuzz

@@ -26,7 +26,7 @@ MACHINE = platform.machine()
 MUSL, GNU = f"{MACHINE}-unknown-linux-musl", f"{MACHINE}-unknown-linux-gnu"
 LICENCES = ("LICENSE-APACHE", "LICENSE-MIT")
 DEBIAN_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
-UNPUBLISHED = ("reknit-py", "reknit-testkit", "xtask")
+UNPUBLISHED = ("reknit-py", "reknit-study", "reknit-testkit", "xtask")
 # Where Debian expects each script, below /usr/share.
 COMPLETIONS = {
     "reknit.bash": "bash-completion/completions/reknit",
@@ -34,7 +34,10 @@ COMPLETIONS = {
     "reknit.fish": "fish/vendor_completions.d/reknit.fish",
 }
 # The tests that are quick and need few packages.
-WHEEL_TESTS = ("parity", "plot", "scenarios", "schema", "sweep", "trace")
+WHEEL_TESTS = (
+    *(f"python/tests/test_{name}.py" for name in ("parity", "plot", "scenarios", "sweep", "trace")),
+    "tests/test_schema.py",
+)
 
 
 def run(*command: object, **environment: str) -> None:
@@ -195,7 +198,7 @@ def try_wheel(file: Path, folder: Path) -> None:
     try_program(folder / "bin/reknit")
     snippets = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     run(python, "-I", "-c", "\n".join(snippets), **bare)
-    run(python, "-m", "pytest", *(ROOT / "python/tests" / f"test_{name}.py" for name in WHEEL_TESTS), **bare)
+    run(python, "-m", "pytest", *(ROOT / name for name in WHEEL_TESTS), **bare)
 
 
 def main() -> int:

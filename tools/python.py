@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Build the Python package into target/venv, from the same objects as `make build`.
+"""Build the Python package and the study into target/venv, from the same objects as `make build`.
 
 `--fetch` only fetches the packages that are needed to build and run it. `--test` also runs its tests. `--quiet` prints
 nothing on success.
@@ -12,7 +12,7 @@ import venv
 
 from places import PYTHON, VENV
 
-NEEDED = ("jinja2", "matplotlib", "maturin", "polars", "scipy")
+NEEDED = ("flit_core", "jinja2", "matplotlib", "maturin", "polars", "scipy")
 TESTS_NEED = (
     "dask",
     "distributed",
@@ -48,10 +48,12 @@ def fetch(*, test: bool) -> None:
 
 
 def build() -> None:
-    """Compile the package, and install it into the environment."""
+    """Compile the package, and install it and the study into the environment."""
     environment = {**os.environ, "VIRTUAL_ENV": str(VENV.absolute())}
     command = [VENV / "bin" / "maturin", "develop", "--quiet", "--locked", "--release"]
     subprocess.run(command, check=True, env=environment)
+    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--no-deps", "--no-build-isolation", "--editable", "study"], check=True)
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ def main() -> int:
         0 success, 1 failure, 2 wrong usage.
     """
     if sys.argv[1:2] == ["papers"]:
-        from reknit.papers import _command
+        from reknit_study.papers import _command
 
         return _command.main(sys.argv[2:])
     return _native.command(["reknit", *sys.argv[1:]])

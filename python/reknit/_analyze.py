@@ -106,7 +106,7 @@ class Analysis:
         A row for each direction of each connection that carried data, the worst first: ``stream`` (as ``tcp.stream``
         in Wireshark), ``end`` (0 if the sender of the data sent the connection's first packet, else 1), ``from``,
         ``to``, where it was ``captured_at`` and with which ``confidence``, the counts of verdicts, what they cost, and
-        ``advice``. The columns have the names and meanings of docs/json.md.
+        ``advice``. The columns have the names and meanings of docs/reference/json.md.
     events : polars.DataFrame
         A row for each verdict: ``stream``, ``end``, ``packet`` (its number in Wireshark), ``at_ns`` and ``decided_ns``
         (nanoseconds since 1970, of the packet and of the packet that decided), ``offset_bytes`` (from the stream's

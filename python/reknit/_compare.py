@@ -70,12 +70,12 @@ class Comparison:
         A row for each path and variant, in the order given: ``goodput_mbit_s``, the mean over the seeds in Mbit/s;
         ``goodput_ci95_mbit_s``, half the width of its 95 % confidence interval (Student's t; null for one seed);
         ``goodput_min_mbit_s`` and ``goodput_max_mbit_s``; ``two_groups``, whether the runs fall into two groups, so
-        that the mean does not describe any of them (docs/json.md has the rule); ``of_in_order``, the mean as a share of
+        that the mean describes none of them (see docs/reference/json.md); ``of_in_order``, the mean as a share of
         the path's ``in_order_mbit_s``; ``possible_mbit_s``, the goodput of the oracle with the same growth, and
         ``of_possible``, the mean as a share of it (null if the oracle did not run); ``fell_back``, the options that the
         variant did without because the other end does not support them; a column for each number that algorithms show.
     runs : polars.DataFrame
-        A row for each run, with all its counts (docs/json.md). Column names end in their unit; columns without a unit
+        A row for each run, all counts (docs/reference/json.md). Column names end in their unit; columns without a unit
         are counts. Numbers that a variant's algorithms show have columns with the names of their seams, such as
         ``dup_thresh.fa_ratio``; they are null for other variants.
     groups : polars.DataFrame
@@ -133,7 +133,7 @@ class Run:
     ----------
     totals : dict
         The numbers of a row of ``Comparison.runs``, and those that are measured after every event: means over time,
-        true round-trip times, bursts, the outcome of each retransmission (docs/json.md has the full list).
+        true round-trip times, bursts, the outcome of each retransmission (docs/reference/json.md has the full list).
     series : polars.DataFrame
         The senders' variables every ``sample_every``: ``time_s`` in seconds, windows in bytes (``cwnd_bytes``,
         ``ssthresh_bytes``, ``flight_size_bytes``, ``pipe_bytes``, ``snd_wnd_bytes``), ``dup_thresh_segments``,
@@ -195,13 +195,13 @@ def compare(
     Parameters
     ----------
     path : str, path-like or mapping, or a list of them, optional
-        A built-in path (`paths` lists them), a TOML file, or a mapping with the keys of such a file (docs/paths.md).
+        A built-in path (`paths` lists them), a TOML file, or a mapping with the keys of one (docs/reference/paths.md).
         ``*`` and ``?`` in a name stand for other characters: ``["two-paths-*", "clean"]``.
     variants : str, mapping or iterable of them, optional
-        Names (`variants` lists them), or mappings with the keys of a variant file (docs/variants.md). By default all,
+        Names (`variants` lists them), or mappings with the keys of a file (docs/reference/variants.md). By default all,
         or those of ``variant_files`` and their bases.
     scenario : path-like or mapping, optional
-        The flows that share the path and their traffic: a TOML file, or a mapping with its keys (docs/scenarios.md). By
+        The flows and their traffic: a TOML file, or a mapping with its keys (docs/reference/scenarios.md). By
         default one bulk transfer.
     seeds : int, optional
         Runs of each variant, with the seeds 1, 2, 3, ...; by default 5.
@@ -220,7 +220,7 @@ def compare(
         Number of bulk transfers that share the path, all of the same variant, starting 100 ms apart, instead of the
         scenario's flows.
     variant_files : path-like or iterable of them
-        TOML files with your own variants (docs/variants.md).
+        TOML files with your own variants (docs/reference/variants.md).
     oracle : bool
         Also run the oracle, which shows what is possible on the path; it takes the time of one or two more variants. It
         never runs if several flows share the path.

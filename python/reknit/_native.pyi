@@ -1,4 +1,4 @@
-# The functions implemented in Rust; docs/json.md describes the documents that they return.
+# The functions implemented in Rust; docs/reference/json.md describes the documents that they return.
 from collections.abc import Sequence
 from os import PathLike
 from typing import Any

@@ -69,7 +69,7 @@ def sweep(
     ----------
     scenario : path-like or mapping
         What all points have in common: a TOML file with or without ``[axes]``, or a mapping with its keys
-        (docs/scenarios.md). Additional keys: ``variant``, the variant to run, and any value of the path or TCP option
+        (docs/reference/scenarios.md). Additional keys: ``variant``, and any value of the path or TCP option
         by its key, such as ``"forward.bottleneck.rate"`` or ``"tcp.min_rto"``.
     axes : mapping of str to iterable or mapping, optional
         The values of each key that varies; the last one varies fastest. A key belongs to the scenario (``"loss"``,
@@ -86,7 +86,7 @@ def sweep(
         files. Runs that are already stored are not repeated, so a sweep that was stopped resumes where it left off, and
         a larger grid runs only the new points.
     variant_files : path-like or iterable of them
-        TOML files with your own variants (docs/variants.md).
+        TOML files with your own variants (docs/reference/variants.md).
     progress : bool or callable, optional
         True prints a line to standard error; a callable gets a `Progress` after each point. By default a line is
         printed if standard error is a terminal.

@@ -32,7 +32,7 @@ def trace(
 ) -> polars.DataFrame:
     """Run one variant once, and record each packet that was sent, delivered or lost.
 
-    A ``script`` stage specifies exactly what happens to which packet (docs/paths.md).
+    A ``script`` stage specifies exactly what happens to which packet (docs/reference/paths.md).
 
     Parameters
     ----------

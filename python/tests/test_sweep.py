@@ -189,8 +189,8 @@ def test_the_command_sweeps_the_same_file(tmp_path: Path, command: Command) -> N
 
 
 def test_the_documented_sweep_is_one(tmp_path: Path) -> None:
-    """Of docs/scenarios.md."""
-    text = (Path(__file__).parents[2] / "docs/scenarios.md").read_text()
+    """Of docs/reference/scenarios.md."""
+    text = (Path(__file__).parents[2] / "docs/reference/scenarios.md").read_text()
     file = tmp_path / "sweep.toml"
     file.write_text(
         next(block for block in re.findall(r"^```toml\n(.*?)^```$", text, re.M | re.S) if "[axes]" in block)

@@ -18,7 +18,7 @@ const VARIANTS: [&str; 12] =
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Two transfers with the same variant share a bottleneck, and the receiver of the first lies. Prints \
-what the liar gains, what is left for the other transfer, and how much the queue drops (docs/security.md). Scenario \
+what the liar gains, what is left for the other transfer, and how much the queue drops (docs/design/security.md). Scenario \
 files can use the same lies: `lie = \"dsack\"` in [[flows]].
 
 Examples:
@@ -30,10 +30,10 @@ pub(crate) struct Args {
     /// families]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Add your own variant from a TOML file (docs/variants.md); may be repeated
+    /// Add your own variant from a TOML file (docs/reference/variants.md); may be repeated
     #[arg(long, value_name = "FILE.toml")]
     variant_file: Vec<PathBuf>,
-    /// Try these lies, separated by commas (docs/security.md) [default: all]
+    /// Try these lies, separated by commas (docs/design/security.md) [default: all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', value_parser = lie)]
     lies: Vec<Lie>,
     /// Run each simulation for this long, for example `10s`
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Print the results as JSON
     #[arg(long, conflicts_with = "markdown")]
     json: bool,
-    /// Print Markdown tables, as in docs/security.md
+    /// Print Markdown tables, as in docs/design/security.md
     #[arg(long)]
     markdown: bool,
     /// Hide the progress bar
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The tables of `docs/security.md`, with the default options.
+/// The tables of `docs/design/security.md`, with the default options.
 ///
 /// # Errors
 /// One line.

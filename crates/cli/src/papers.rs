@@ -44,7 +44,7 @@ fn venv(program: &Path) -> Option<PathBuf> {
 
 fn has_package(python: &Path) -> bool {
     let check = Command::new(python)
-        .args(["-c", "import reknit.papers"])
+        .args(["-c", "import reknit_study.papers"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 fn list_paths(width: usize) -> Result<String, Failure> {
     let items: Vec<_> = path_report::list()?.into_iter().map(|listed| (listed.name, listed.description)).collect();
-    let more = "Describe one path: reknit paths NAME. Write your own: docs/paths.md.";
+    let more = "Describe one path: reknit paths NAME. Write your own: docs/reference/paths.md.";
     Ok(format!("{}\n{}\n", table::definitions(&items, width), table::wrap(more, width, 0)))
 }
 

@@ -19,7 +19,7 @@ use crate::{Failure, input, output};
 ///
 /// Measures the bottleneck's rate and queue in the capture, and what happened to each packet behind the bottleneck. In the
 /// simulation, packets sent at the same time get the same delays and losses. The first line says whether the replay of
-/// the captured sender reproduces the captured throughput: if it does not, do not trust the rest. docs/replay.md
+/// the captured sender reproduces the captured throughput: if it does not, do not trust the rest. docs/guide/replay.md
 /// explains how it works.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Variants to compare, separated by commas, as in `reknit compare`, or `all` [default: linux, bbr, reknit, rack, pr]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// A TOML file with your own variant (docs/variants.md); may be repeated
+    /// A TOML file with your own variant (docs/reference/variants.md); may be repeated
     #[arg(long, value_name = "FILE.toml")]
     variant_file: Vec<PathBuf>,
     /// The rate of the bottleneck, such as `100 Mbit/s` [default: measured]
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     /// Leave out the oracle, which shows what is possible
     #[arg(long)]
     no_oracle: bool,
-    /// Print JSON (docs/json.md; `reknit schema replay`)
+    /// Print JSON (docs/reference/json.md; `reknit schema replay`)
     #[arg(long)]
     json: bool,
     /// Do not show a progress bar
@@ -126,7 +126,7 @@ fn text(replay: &Replay, screen: Screen) -> String {
         format!("{}: stream {}, {} to {}, captured at the {place}", replay.file, replay.stream, replay.from, replay.to);
     let comparison = &replay.comparison;
     let foot = format!(
-        "{} {} s each. All numbers: --json. docs/replay.md explains the limits of a replay.",
+        "{} {} s each. All numbers: --json. docs/guide/replay.md explains the limits of a replay.",
         draws(comparison.seeds),
         count(comparison.duration_s)
     );

@@ -13,7 +13,7 @@ use crate::{Failure, input};
 /// The options of every command that runs variants on a path.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ScenarioArgs {
-    /// Add your own variant from a TOML file (docs/variants.md); may be repeated
+    /// Add your own variant from a TOML file (docs/reference/variants.md); may be repeated
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) variant_file: Vec<PathBuf>,
     /// Drop each data packet with this probability, for example `1%` or `0.01`
@@ -34,7 +34,7 @@ pub(crate) struct SourceArgs {
     /// Use this path: a built-in one (`reknit paths` lists them) or a TOML file
     #[arg(long, value_name = "NAME|FILE.toml", required_unless_present = "scenario")]
     path: Option<String>,
-    /// Read the flows on the path and what they send from a TOML file (docs/scenarios.md); options override the file
+    /// Read the flows on the path and what they send from a TOML file (docs/reference/scenarios.md); options override the file
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) scenario: Option<PathBuf>,
 }

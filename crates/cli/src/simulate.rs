@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// Record a time series at this interval, for example `50ms` [default with --csv: 100 ms]
     #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
     sample_every: Option<Duration>,
-    /// Print the summary and the time series as JSON (docs/json.md)
+    /// Print the summary and the time series as JSON (docs/reference/json.md)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Print the time series as comma-separated values

@@ -17,7 +17,7 @@ use crate::{Failure, input, output};
 /// Simulate a grid of scenarios
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "The file is a scenario (docs/scenarios.md) with a table `[axes]`: keys of the scenario or of the \
+    after_help = "The file is a scenario (docs/reference/scenarios.md) with a table `[axes]`: keys of the scenario or of the \
 path, each with a list of values. Every combination runs once per seed. For a given seed, every variant sees the same \
 losses and delays. Options override the file; an option with several values becomes an axis.
 
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     seeds: Option<u32>,
     #[command(flatten)]
     simulation: SimulationArgs,
-    /// Print all runs as JSON (docs/json.md)
+    /// Print all runs as JSON (docs/reference/json.md)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Print one line per run as comma-separated values
@@ -122,7 +122,7 @@ fn simulate(grid: &Grid, store: Option<&Store>, quiet: bool) -> Result<Vec<Optio
     Ok(runs?)
 }
 
-/// All runs, as the JSON document of `docs/json.md`.
+/// All runs, as the JSON document of `docs/reference/json.md`.
 #[derive(Serialize)]
 struct Document<'a> {
     format: &'static str,

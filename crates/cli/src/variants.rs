@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Print the variant as a complete TOML file, to edit and use with --variant-file
     #[arg(long, requires = "name", conflicts_with = "json")]
     toml: bool,
-    /// Print everything as JSON (docs/json.md)
+    /// Print everything as JSON (docs/reference/json.md)
     #[arg(long)]
     json: bool,
 }

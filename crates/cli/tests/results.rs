@@ -128,11 +128,11 @@ fn json_of_variants_has_the_documented_fields() {
 }
 
 fn assert_documented(document: &Value) {
-    let documentation = include_str!("../../../docs/json.md");
+    let documentation = include_str!("../../../docs/reference/json.md");
     let mut keys = Vec::new();
     collect_keys(document, &mut keys);
     for key in keys {
-        assert!(documentation.contains(&format!("`{key}`")), "docs/json.md does not describe `{key}`");
+        assert!(documentation.contains(&format!("`{key}`")), "docs/reference/json.md does not describe `{key}`");
     }
 }
 
@@ -371,7 +371,7 @@ fn the_extension_selects_the_format_of_a_picture() {
 /// The variant files in the documentation work as printed.
 #[test]
 fn documented_variant_files_work() {
-    let documents = [include_str!("../../../docs/variants.md"), include_str!("../../../README.md")];
+    let documents = [include_str!("../../../docs/reference/variants.md"), include_str!("../../../README.md")];
     let mut shown = 0;
     for text in documents {
         for block in text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
@@ -387,7 +387,7 @@ fn documented_variant_files_work() {
 
 /// The scenario in the documentation, as a file.
 fn documented_scenario() -> String {
-    let text = include_str!("../../../docs/scenarios.md");
+    let text = include_str!("../../../docs/reference/scenarios.md");
     let block =
         text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the page has a scenario");
     file("scenario", block)

@@ -1,4 +1,4 @@
-//! Descriptions of variants, for the command and for the pages of `docs/algorithms`.
+//! Descriptions of variants, for the command and for the pages of `docs/reference/algorithms`.
 
 use std::fmt::Write;
 

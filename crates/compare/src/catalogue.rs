@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::about::fallbacks;
 
-/// All variants, as the JSON document of `docs/json.md`.
+/// All variants, as the JSON document of `docs/reference/json.md`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Document {
     /// Version of the document's format.

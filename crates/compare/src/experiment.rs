@@ -99,7 +99,7 @@ pub struct Row {
     pub shown: BTreeMap<String, f64>,
 }
 
-/// All results, as the JSON document of `docs/json.md`.
+/// All results, as the JSON document of `docs/reference/json.md`.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Comparison {
     /// Version of the document's format: `reknit-compare-1`.
@@ -130,7 +130,7 @@ pub struct Comparison {
     pub variants: Vec<Row>,
 }
 
-/// Comparisons on several paths, as the JSON document of `docs/json.md`.
+/// Comparisons on several paths, as the JSON document of `docs/reference/json.md`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SeveralPaths<'a> {
     /// Version of the document's format.

@@ -1,4 +1,4 @@
-//! A grid of runs: a scenario, and the values of some of its keys (`docs/scenarios.md`).
+//! A grid of runs: a scenario, and the values of some of its keys (`docs/reference/scenarios.md`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

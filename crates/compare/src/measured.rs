@@ -7,7 +7,7 @@ use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Measurements of one run, or of one of its groups, after the warm-up (`docs/json.md`). Means over time are weighted
+/// Measurements of one run, or of one of its groups, after the warm-up (`docs/reference/json.md`). Means over time are weighted
 /// by time; with several connections, each is weighted by the time for which it was open. None if there was nothing to
 /// measure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -52,7 +52,7 @@ pub struct Replayer {
     duration: Duration,
 }
 
-/// The result of a replay, as the JSON document of `docs/json.md`.
+/// The result of a replay, as the JSON document of `docs/reference/json.md`.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Replay {
     /// Version of the document's format: `reknit-replay-1`.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Measured;
 
-/// The results of one run, all its connections together (`docs/json.md`).
+/// The results of one run, all its connections together (`docs/reference/json.md`).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
     /// Its seed.

@@ -100,7 +100,10 @@ fn user_namespaces() -> Check {
     let note = error.map_or_else(
         || "reknit emulate runs without root, if /dev/net/tun may be opened".to_owned(),
         |error| {
-            format!("reknit emulate needs root: {}; to run it without root: docs/emulate.md#without-root", error.desc())
+            format!(
+                "reknit emulate needs root: {}; to run it without root: docs/guide/emulate.md#without-root",
+                error.desc()
+            )
         },
     );
     check("user namespaces", error.is_none(), false, note)

@@ -1,11 +1,11 @@
-//! The causes of reordering in the papers, each with the built-in path that shows it (`docs/causes.md`).
+//! The causes of reordering in the papers, each with the built-in path that shows it (`docs/reference/causes.md`).
 
 /// A cause that the papers name.
 #[derive(Clone, Copy, Debug)]
 pub struct Cause {
     /// The name of the cause.
     pub what: &'static str,
-    /// The papers that name it, by the letters of `docs/causes.md`.
+    /// The papers that name it, by the letters of `docs/reference/causes.md`.
     pub named_by: &'static str,
     /// The stage that causes it.
     pub stage: &'static str,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use reknit_path::stages::KIND_NAMES;
 use reknit_path::{NAMES, Profile, builtin};
 
-const DOCUMENT: &str = include_str!("../../../docs/paths.md");
+const DOCUMENT: &str = include_str!("../../../docs/reference/paths.md");
 
 /// The reports of users, and the profiles for them.
 const REPORTS: [(&str, &[&str]); 15] = [
@@ -33,7 +33,7 @@ fn reported_paths_exist_and_are_documented() {
             let profile = Profile::load(name, &[]).unwrap();
             assert_eq!(profile.source, report, "{name}");
             let row = format!("| `{name}` | {report} | {} |", profile.description);
-            assert!(DOCUMENT.lines().any(|line| line == row), "docs/paths.md does not have the row {row}");
+            assert!(DOCUMENT.lines().any(|line| line == row), "docs/reference/paths.md does not have the row {row}");
         }
     }
 }
@@ -74,6 +74,6 @@ fn every_kind_of_stage_is_shown_and_documented() {
         .collect();
     for kind in KIND_NAMES {
         assert!(shown.contains(kind) != SHOWN_BY_NONE.contains(kind), "no profile shows {kind}");
-        assert!(DOCUMENT.contains(&format!("\n| `{kind}` | ")), "docs/paths.md has no row for {kind}");
+        assert!(DOCUMENT.contains(&format!("\n| `{kind}` | ")), "docs/reference/paths.md has no row for {kind}");
     }
 }

@@ -1,5 +1,5 @@
 //! Scripts of packets and socket calls, in virtual time: what a peer sends, what the application does, and what a TCP must
-//! send in response. `docs/scripts.md` describes the format.
+//! send in response. `docs/reference/scripts.md` describes the format.
 //!
 //! [`parse()`] reads a script, [`run()`] checks it against any [`Subject`]. [`Engine`] is reknit's TCP; `reknit-host` has the
 //! live kernel.

@@ -1,5 +1,5 @@
 //! How the simulator scales with the number of flows: packets per second of processor time with one flow and with a
-//! thousand on the same link, and the memory per flow. Prints `docs/scale.md`.
+//! thousand on the same link, and the memory per flow. Prints `study/results/scale.md`.
 //!
 //! Each run is a separate process, so that the heap of one does not affect another, and the runs to compare take turns.
 

@@ -44,7 +44,7 @@ pub struct Plan {
     pub phases: Phases,
     /// Variants to compare.
     pub variants: Vec<String>,
-    /// Variants that the plan itself defines: the location and table of each (`docs/variants.md`).
+    /// Variants that the plan itself defines: the location and table of each (`docs/reference/variants.md`).
     pub own_variants: Vec<(String, Table)>,
     /// The flows that share the path.
     pub groups: Vec<Group>,

@@ -1,6 +1,7 @@
 //! A connection under test and a peer that the test controls segment by segment.
 //!
-//! All numbers are relative, and what the connection sends is shown as in scripts (docs/scripts.md): `P. 1:1001(1000) ack 1`.
+//! All numbers are relative, and what the connection sends is shown as in scripts (docs/reference/scripts.md):
+//! `P. 1:1001(1000) ack 1`.
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Verdicts on captures of simulated connections, compared with what really happened. `examples/truth` does the same for
+//! Verdicts on captures of simulated connections, compared with what really happened. `study/rust` does the same for
 //! many paths and variants, and for transfers of the kernel.
 
 mod truth;

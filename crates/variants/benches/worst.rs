@@ -1,5 +1,5 @@
 //! The longest that single events take which a hostile peer can cause, with 64 MiB in flight in segments of 536 bytes
-//! (`docs/limits.md`).
+//! (`docs/reference/limits.md`).
 //!
 //! Prints a table of microseconds, the smallest of several rounds. An event that leaves work for others at the same time
 //! counts as the longest of them. `records visited` in the tests measures the same

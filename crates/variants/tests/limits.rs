@@ -1,4 +1,5 @@
-//! No variant works longer on an event than `docs/limits.md` says, and none is without a timer, whatever the peer claims.
+//! No variant works longer on an event than `docs/reference/limits.md` says, and none is without a timer, whatever the peer
+//! claims.
 
 use reknit_tcp::{CloseReason, Config, State};
 use reknit_testkit::{Ack, SMSS, TestSender, config, variant};

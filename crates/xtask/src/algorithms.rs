@@ -1,4 +1,4 @@
-//! `docs/algorithms`: one page for each variant, generated from the header of its file.
+//! `docs/reference/algorithms`: one page for each variant, generated from the header of its file.
 
 use std::fmt::Write;
 use std::fs;
@@ -36,7 +36,7 @@ fn index() -> String {
          Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK, ICSI TR-02-006, 2002. The pages of \
          the variants give the other sources in full. *Faithful* means that every rule of the source is implemented and \
          tested; *partial*, that some rules are our interpretation; *untested*, that nothing was compared with the numbers of \
-         the source; *original*, that there is no source: [this project's own](../reknit/README.md). *Changes* says which end of the \
+         the source; *original*, that there is no source: [this project's own](../../design/reknit.md). *Changes* says which end of the \
          connection differs from `sack`.\n"
     );
     let mut last = None;
@@ -67,7 +67,7 @@ fn page(variant: &Variant) -> String {
     for (key, fact) in facts(variant, &composition) {
         let _ = writeln!(text, "| {key} | {} |", cell(&fact));
     }
-    let _ = writeln!(text, "| file | [{file_name}](../../crates/variants/src/{file_name}) |");
+    let _ = writeln!(text, "| file | [{file_name}](../../../crates/variants/src/{file_name}) |");
     let _ = write!(text, "\n## {}\n", header.title);
     for block in &header.blocks {
         let _ = write!(text, "\n{block}\n");

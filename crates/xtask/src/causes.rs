@@ -1,4 +1,4 @@
-//! `docs/causes.md`: the causes of reordering, each with a path that shows it, a picture and numbers.
+//! `docs/reference/causes.md`: the causes of reordering, each with a path that shows it, a picture and numbers.
 
 use std::fmt::Write;
 use std::path::Path;

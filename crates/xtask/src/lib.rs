@@ -10,15 +10,17 @@ mod unsafe_code;
 
 use std::path::Path;
 
-/// Writes the generated pages to `docs`: `algorithms/`, `causes.md`, `pictures/` and `unsafe.md`.
+/// Writes the generated pages to `docs`: `reference/algorithms/`, `reference/causes.md`,
+/// `reference/pictures/` and `design/unsafe.md`.
 ///
 /// # Errors
 /// One line that names the file and what is wrong.
 pub fn docs(docs: &Path) -> Result<(), String> {
-    let folder = docs.join("algorithms");
+    let folder = docs.join("reference/algorithms");
     algorithms::write(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = docs.join("unsafe.md");
+    let page = docs.join("design/unsafe.md");
+    std::fs::create_dir_all(docs.join("design")).map_err(|error| format!("{}: {error}", page.display()))?;
     std::fs::write(&page, unsafe_code::page(&root)?).map_err(|error| format!("{}: {error}", page.display()))?;
-    causes::write(docs)
+    causes::write(&docs.join("reference"))
 }

@@ -22,10 +22,10 @@ enum Task {
         /// Folder to write `man` and `completions` into
         folder: PathBuf,
     },
-    /// Run the attacks of docs/security.md and write its tables; takes minutes
+    /// Run the attacks of docs/design/security.md and write its tables; takes minutes
     Security,
-    /// Write the generated part of the documentation: algorithms/, causes.md, pictures/ and unsafe.md; without a folder
-    /// also rfcs.md, kernel.md, the tables of json.md and the columns of the Python package
+    /// Write the generated part of the documentation: algorithms, causes, pictures and unsafe code; without a folder
+    /// also rfcs, kernel, the tables of json and the columns of the Python package
     Docs {
         /// Folder to write to; by default `docs` of the repository
         folder: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Generates the tables of `docs/json.md` and the columns of the Python package from the types of the results.
+//! Generates the tables of `docs/reference/json.md` and the columns of the Python package from the types of the results.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -14,7 +14,7 @@ use reknit_compare::{
 use reknit_trace::{Analysis, Cost, DensityReport, DirectionReport, ReorderingReport, Verdicts};
 use serde_json::Value;
 
-const PAGE: &str = "docs/json.md";
+const PAGE: &str = "docs/reference/json.md";
 const COLUMNS: &str = "python/reknit/_columns.py";
 const BEGIN: &str = "<!-- written by `make docs`: ";
 const END: &str = "<!-- end -->";

@@ -1,8 +1,8 @@
-//! Writes the tables of `docs/security.md`: what receivers that lie gain.
+//! Writes the tables of `docs/design/security.md`: what receivers that lie gain.
 
 use std::path::Path;
 
-const PAGE: &str = "docs/security.md";
+const PAGE: &str = "docs/design/security.md";
 const BEGIN: &str = "<!-- written by `make security` -->\n";
 const END: &str = "<!-- end -->";
 

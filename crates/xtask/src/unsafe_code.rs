@@ -1,4 +1,4 @@
-//! Generates `docs/unsafe.md`, the list of all unsafe code with its reasons.
+//! Generates `docs/design/unsafe.md`, the list of all unsafe code with its reasons.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -28,14 +28,20 @@ fn assert_up_to_date(folder: &str, fresh: &Path) -> BTreeMap<String, String> {
 fn the_generated_pages_are_up_to_date_and_the_pictures_small() {
     let fresh = std::env::temp_dir().join(format!("reknit-docs-{}", std::process::id()));
     xtask::docs(&fresh).unwrap();
-    let pages = assert_up_to_date("docs/algorithms", &fresh.join("algorithms"));
+    let pages = assert_up_to_date("docs/reference/algorithms", &fresh.join("reference/algorithms"));
     assert!(pages.contains_key("rack.md") && pages.contains_key("README.md"));
-    let pictures = assert_up_to_date("docs/pictures", &fresh.join("pictures"));
-    let page = std::fs::read_to_string(fresh.join("causes.md")).unwrap();
-    let of_unsafe = std::fs::read_to_string(fresh.join("unsafe.md")).unwrap();
+    let pictures = assert_up_to_date("docs/reference/pictures", &fresh.join("reference/pictures"));
+    let page = std::fs::read_to_string(fresh.join("reference/causes.md")).unwrap();
+    let of_unsafe = std::fs::read_to_string(fresh.join("design/unsafe.md")).unwrap();
     std::fs::remove_dir_all(&fresh).unwrap();
-    assert!(include_str!("../../../docs/unsafe.md") == of_unsafe, "docs/unsafe.md is stale: run `make docs`");
-    assert!(include_str!("../../../docs/causes.md") == page, "docs/causes.md is stale: run `make docs`");
+    assert!(
+        include_str!("../../../docs/design/unsafe.md") == of_unsafe,
+        "docs/design/unsafe.md is stale: run `make docs`"
+    );
+    assert!(
+        include_str!("../../../docs/reference/causes.md") == page,
+        "docs/reference/causes.md is stale: run `make docs`"
+    );
     for name in pictures.keys() {
         assert!(page.contains(&format!("](pictures/{name})")), "{name} is not shown");
     }

@@ -10,8 +10,8 @@ fn every_requirement_is_shown_or_explained_and_the_page_is_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let page = page(&read(&root).unwrap(), &Files::read(&root).unwrap()).unwrap();
     assert!(
-        std::fs::read_to_string(root.join("docs/rfcs.md")).unwrap() == page,
-        "docs/rfcs.md is stale: run `make docs`"
+        std::fs::read_to_string(root.join("docs/design/rfcs.md")).unwrap() == page,
+        "docs/design/rfcs.md is stale: run `make docs`"
     );
 }
 
@@ -33,7 +33,7 @@ fn the_page_of_differences_from_the_kernel_is_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let page = xtask::kernel::page(&root).unwrap();
     assert!(
-        std::fs::read_to_string(root.join("docs/kernel.md")).unwrap() == page,
-        "docs/kernel.md is stale: run `make docs`"
+        std::fs::read_to_string(root.join("study/results/kernel.md")).unwrap() == page,
+        "study/results/kernel.md is stale: run `make docs`"
     );
 }

@@ -22,7 +22,7 @@ use crate::{Failure, input, output};
 ///
 /// Reads pcap and pcapng, plain or compressed with gzip or zstd. The first lines say what happened to the connection that
 /// suffers most, what it cost, what to do, and how certain that is. A table of all connections follows, the worst first.
-/// docs/analyze.md is a tutorial.
+/// docs/guide/analyze.md is a tutorial.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit analyze slow.pcapng
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// Write a copy of the capture in which each packet with a verdict has a comment, for Wireshark
     #[arg(long, value_name = "FILE.pcapng")]
     annotate: Option<PathBuf>,
-    /// Print JSON (docs/json.md; `reknit schema analysis`)
+    /// Print JSON (docs/reference/json.md; `reknit schema analysis`)
     #[arg(long)]
     json: bool,
 }

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// wildcards
     #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',', required_unless_present = "scenario")]
     path: Vec<String>,
-    /// Read the flows on the path and what they send from a TOML file (docs/scenarios.md); options override the file
+    /// Read the flows on the path and what they send from a TOML file (docs/reference/scenarios.md); options override the file
     #[arg(long, value_name = "FILE.toml")]
     scenario: Option<PathBuf>,
     /// Compare these variants, separated by commas (`reknit variants` lists them): names, patterns such as `rr-*`, or
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Leave out the column "of oracle" and the runs for it, which take as long as one or two more variants
     #[arg(long)]
     no_oracle: bool,
-    /// Print all results as JSON (docs/json.md)
+    /// Print all results as JSON (docs/reference/json.md)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Print one line per run as comma-separated values

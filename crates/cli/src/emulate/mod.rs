@@ -23,7 +23,7 @@ const METER: Duration = Duration::from_secs(1);
     after_help = "The command runs in a network namespace whose only way out is the path; everything is removed when it \
 ends, and its exit code is passed on. What it sends takes the forward direction of --path, what it receives the reverse \
 direction. For a download over the forward direction, use --down. Without a command, a shell is started. Emulations \
-nest: the paths are then in series. docs/emulate.md explains what runs without root.
+nest: the paths are then in series. docs/guide/emulate.md explains what runs without root.
 
 Examples:
   reknit emulate --down two-paths-50ms -- curl -O https://example.org/file
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     /// Print a line every second: rate, packets on the path, reordered and lost ones
     #[arg(long)]
     meter: bool,
-    /// Write the summary as JSON to a file (docs/emulate.md)
+    /// Write the summary as JSON to a file (docs/guide/emulate.md)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Print neither addresses nor the summary; warnings remain

@@ -26,7 +26,7 @@ const KERNELS: [&str; 2] = ["kernel:cubic", "kernel:bbr"];
 /// Compare variants over many random paths, in simulation and live
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Draws random paths that reorder packets (docs/matrix.md), and prints each variant's goodput, relative \
+    after_help = "Draws random paths that reorder packets (docs/reference/matrix.md), and prints each variant's goodput, relative \
 to `sack` without reordering and to an oracle: the mean, median and minimum over the paths. Paths that lose packets have \
 a table of their own. With --live, the variants and this machine's kernel also transfer data over the same paths in \
 real time.
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     /// dsack-r, rr-taes, rack, pr; with --live also kernel:cubic, kernel:bbr]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Add your own variant from a TOML file (docs/variants.md); may be repeated
+    /// Add your own variant from a TOML file (docs/reference/variants.md); may be repeated
     #[arg(long, value_name = "FILE.toml")]
     variant_file: Vec<PathBuf>,
     /// Run each transfer for this long, for example `30s`
@@ -78,7 +78,7 @@ pub(crate) struct Args {
     /// Write the random paths to files in this directory, and run nothing
     #[arg(long, value_name = "DIR", conflicts_with = "paths_from")]
     write: Option<PathBuf>,
-    /// Print all results as JSON (docs/json.md)
+    /// Print all results as JSON (docs/reference/json.md)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Print one line per run as comma-separated values

@@ -70,7 +70,7 @@ pub(crate) struct Args {
     /// Write the receiver's packets to a pcapng file; with several transfers, as above
     #[arg(long, value_name = "FILE")]
     pcap_receiver: Option<PathBuf>,
-    /// Print all results as JSON (docs/json.md)
+    /// Print all results as JSON (docs/reference/json.md)
     #[arg(long)]
     json: bool,
 }

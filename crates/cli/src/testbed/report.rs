@@ -1,4 +1,4 @@
-//! The results of the transfers: the JSON document of `docs/json.md`.
+//! The results of the transfers: the JSON document of `docs/reference/json.md`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;

@@ -27,7 +27,7 @@ const STEPS: u32 = 20;
 ///
 /// Every second, shows a table of the connections whose packets are lost, late or retransmitted spuriously, the worst
 /// first. If the output is not a terminal, prints one line for each connection with news instead. Ctrl-C ends it.
-/// Listening on an interface needs root or the capability `CAP_NET_RAW`. docs/watch.md explains the columns.
+/// Listening on an interface needs root or the capability `CAP_NET_RAW`. docs/guide/watch.md explains the columns.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit watch eth0

@@ -1,4 +1,4 @@
-//! How goodput relative to the references varies over the paths of a matrix: the JSON document of `docs/json.md`.
+//! How goodput relative to the references varies over the paths of a matrix: the JSON document of `docs/reference/json.md`.
 
 use reknit_units::Duration;
 use serde::{Deserialize, Serialize};

@@ -205,10 +205,10 @@ fn advice(error: &io::Error) -> &'static str {
             "; /dev/net/tun is only for root here: run it as root, or `chmod 666 /dev/net/tun`"
         }
         (Err(_), _) => {
-            "; /dev/net/tun cannot be opened: load the module (modprobe tun), or give the container the device (docs/emulate.md)"
+            "; /dev/net/tun cannot be opened: load the module (modprobe tun), or give the container the device (docs/guide/emulate.md)"
         }
         (Ok(_), io::ErrorKind::PermissionDenied) => {
-            "; run it as root, or allow user namespaces (docs/emulate.md#without-root)"
+            "; run it as root, or allow user namespaces (docs/guide/emulate.md#without-root)"
         }
         (Ok(_), _) => "",
     }
@@ -307,7 +307,7 @@ fn outside(spec: &Spec, privileged: bool, note: &mut dyn FnMut(String)) -> Resul
     if spec.server.is_some() || !possible {
         if spec.server.is_none() {
             let why = if privileged { "neither nft nor iptables is installed" } else { "this is not root" };
-            note(format!("{why}: connections to the outside are relayed (docs/emulate.md#without-root)"));
+            note(format!("{why}: connections to the outside are relayed (docs/guide/emulate.md#without-root)"));
         }
         return Ok(Outside::Relay);
     }

@@ -1,5 +1,5 @@
 //! One flow, a thousand flows and the round trip of one byte, live: reknit-net and smoltcp behind a TUN device, with the
-//! kernel as their peer, and kernel to kernel over veth. Prints the tables of `docs/net.md`.
+//! kernel as their peer, and kernel to kernel over veth. Prints the tables of `docs/guide/sockets.md`.
 //!
 //! Needs root. Each measurement has network namespaces of its own. All kinds take turns, so that a busy machine affects
 //! all of them; the tables have medians.

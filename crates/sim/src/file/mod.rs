@@ -1,4 +1,4 @@
-//! Scenario files: plans in TOML, described in `docs/scenarios.md`.
+//! Scenario files: plans in TOML, described in `docs/reference/scenarios.md`.
 
 mod workloads;
 
@@ -192,7 +192,7 @@ pub(crate) struct Flows {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     tcp: Table,
-    /// What the receivers lie about, to get more than their share (docs/security.md); by default nothing.
+    /// What the receivers lie about, to get more than their share (docs/design/security.md); by default nothing.
     lie: Option<Lie>,
     /// What each flow transfers.
     #[schemars(with = "Option<serde_json::Value>")]

@@ -1,5 +1,5 @@
 //! What a socket costs when there are many: memory of idle connections, time per segment, and a flood of SYNs. Prints the
-//! tables of `docs/stack.md`.
+//! tables of `docs/design/stack.md`.
 //!
 //! Each measurement runs in a new process, so that memory freed by one does not make the next look smaller.
 

@@ -2,7 +2,7 @@
 //! RTT, the response, and loss detection, so that loss detection uses the newest threshold while the earlier steps see
 //! the window as it was before this ACK.
 //!
-//! The steps are numbered as in `docs/architecture.md`. Step 1 is done by the connection: it checks the segment and
+//! The steps are numbered as in `docs/design/architecture.md`. Step 1 is done by the connection: it checks the segment and
 //! reads its SACK blocks.
 
 use std::mem;

@@ -1,4 +1,4 @@
-//! Limits of the work that one event can cause, counted in records visited: `docs/limits.md`.
+//! Limits of the work that one event can cause, counted in records visited: `docs/reference/limits.md`.
 
 use reknit_tcp::facts::Spurious;
 use reknit_testkit::peer::{Peer, data, plain};

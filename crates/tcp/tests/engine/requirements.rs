@@ -1,4 +1,4 @@
-//! Requirements of RFCs that no other test shows (docs/rfcs.md).
+//! Requirements of RFCs that no other test shows (docs/design/rfcs.md).
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use reknit_tcp::facts::Phase;

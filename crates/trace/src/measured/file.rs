@@ -11,7 +11,7 @@ use crate::{DirectionReport, Place};
 const PER_LINE: usize = 12;
 
 impl MeasuredPath {
-    /// The path as TOML (`docs/paths.md`). The rest of the path follows its bottleneck; how long it is changes for all
+    /// The path as TOML (`docs/reference/paths.md`). The rest of the path follows its bottleneck; how long it is changes for all
     /// packets at once, and each packet may be late or lost.
     pub fn toml(&self) -> String {
         let one_way = micros(self.round_trip / 2);

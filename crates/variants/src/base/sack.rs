@@ -19,7 +19,7 @@
 //! is enough that all but one are SACKed. It is off by default, because some variants learn from timeouts.
 //!
 //! **Reproduces.** ns-2's `Agent/TCP/Sack1`, with `start = "repeated-acks"` and `retransmit = "any-hole"`
-//! (`benches/ns2`).
+//! (`study/benches/ns2`).
 //!
 //! **Status.** Faithful.
 

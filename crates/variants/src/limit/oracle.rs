@@ -52,7 +52,7 @@ pub(crate) const ORACLE: Variant = Variant {
     name: "oracle",
     aliases: &["oracle-cubic"],
     summary: "upper bound, in simulation only: the simulator reports each real loss to the sender; CUBIC growth",
-    source: "docs/matrix.md",
+    source: "docs/reference/matrix.md",
     side: Side::Sender,
     peer_needs: "SACK",
     status: Status::Faithful,

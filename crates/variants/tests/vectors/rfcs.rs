@@ -1,4 +1,4 @@
-//! Rules of RFC 6582, RFC 6675, RFC 8985 and RFC 9937 that no other test shows (docs/rfcs.md).
+//! Rules of RFC 6582, RFC 6675, RFC 8985 and RFC 9937 that no other test shows (docs/design/rfcs.md).
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use std::sync::Arc;

@@ -1,6 +1,0 @@
-"""F-RTO (Sarolahti, Kojo, Raatikainen; Helsinki C-2002-07): spurious timeouts."""
-
-from reknit.papers.frto import fallback, reordering, spurious, transfers
-from reknit.papers.frto._paper import paper
-
-__all__ = ["fallback", "paper", "reordering", "spurious", "transfers"]

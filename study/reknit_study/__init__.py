@@ -1,0 +1,1 @@
+"""What was measured of reknit: the experiments of five papers on reordering, rerun."""

@@ -1,0 +1,50 @@
+"""Every command and every block of Python in docs/guide/compare.md runs as it stands, and so does the notebook."""
+
+import re
+import shlex
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).parents[1]
+BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+
+
+def test_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its order, in one folder."""
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    ran = 0
+    for kind, file, text in BLOCK.findall((ROOT / "docs/guide/compare.md").read_text()):
+        if file:
+            (tmp_path / file).write_text(text)
+        elif kind == "python":
+            script = tmp_path / f"block{ran}.py"
+            script.write_text(text)
+            subprocess.run([sys.executable, str(script)], cwd=tmp_path, check=True, timeout=300)
+            ran += 1
+        else:
+            assert kind == "console", f"{kind}: nobody runs that"
+            for line in text.splitlines():
+                name, *arguments = shlex.split(line.removeprefix("$ "))
+                assert name == "reknit", line
+                subprocess.run([SCRIPTS / name, *arguments], cwd=tmp_path, check=True, timeout=300)
+                ran += 1
+    assert ran == 9
+    assert {"rates.png", "window.png", "runs", "late-runs"} <= {file.name for file in tmp_path.iterdir()}
+
+
+# Jupyter's own parts warn about each other.
+@pytest.mark.filterwarnings("ignore")
+def test_the_notebook_runs(tmp_path: Path) -> None:
+    """From top to bottom; in git it has no outputs."""
+    notebook = nbformat.read(ROOT / "docs/guide/notebooks/reordering.ipynb", as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(not cell.outputs and cell.execution_count is None for cell in cells)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert any("image/png" in output.get("data", {}) for cell in cells for output in cell.outputs)
