@@ -3,10 +3,15 @@
 //!
 //! # Layout
 //!
-//! * [`Stack`] has sockets and listeners; `input`, `output` and `api` are what networks and applications call. `ahead` loads
-//!   the state of many connections at once.
-//! * `table` finds a socket by its flow, with a keyed hash; `wheel` has the timers of all sockets.
-//! * `opening` and `cookie` answer SYNs, `time_wait` what comes after the end, `icmp` what routers say.
+//! Every part keeps its fields to itself:
+//!
+//! * `table` finds a socket by its flow, with a keyed hash; `wheel` has the timers of all sockets, `send_queue` whose turn it
+//!   is to send. `sockets` holds the three together.
+//! * `socket` is one connection with its owner (`owner`), receive window (`window`) and segment size (`segment_size`);
+//!   `time_wait` is what remains of one.
+//! * `listeners` has the queues before `accept`; `secrets`, `cookie` and `ports` what others must not guess; `path_mtus` what is
+//!   known of the path to each peer; `answers` the segments that belong to no socket.
+//! * [`Stack`] lets them work together, in `stack/`.
 //!
 //! # A host by hand
 //!
@@ -17,32 +22,39 @@
 //! while let Some(event) = stack.next_event() { ... stack.read(..), stack.write(..), stack.accept(..) ... }
 //! ```
 
-mod ahead;
-mod api;
+mod answers;
 mod busy;
 mod cookie;
+mod counters;
 mod error;
+mod events;
 mod flow;
-mod icmp;
-mod input;
-mod limit;
-mod listener;
-mod opening;
+mod info;
+mod listeners;
 mod options;
-mod output;
-mod paths;
+mod owner;
+mod path_mtus;
 mod ports;
-mod size_search;
+mod rate_limit;
+mod secrets;
+mod segment_size;
+mod send_queue;
 mod socket;
+mod socket_id;
+mod sockets;
 mod stack;
 mod table;
 mod time_wait;
 mod wheel;
+mod window;
 
-pub use api::{Shutdown, SocketInfo};
+pub use answers::Transmit;
 pub use busy::BusyTimes;
+pub use counters::Counters;
 pub use error::Error;
-pub use listener::ListenerId;
+pub use events::Event;
+pub use info::SocketInfo;
+pub use listeners::ListenerId;
 pub use options::{Linger, ListenOptions, Options, SocketOptions};
-pub use stack::{Counters, Event, Stack, Transmit};
-pub use table::SocketId;
+pub use socket_id::SocketId;
+pub use stack::{Shutdown, Stack};

@@ -132,7 +132,7 @@ impl SocketOptions {
     }
 
     /// True if all options but the variant are the same.
-    pub(crate) fn is_same(&self, other: &SocketOptions) -> bool {
+    fn is_same(&self, other: &SocketOptions) -> bool {
         let numbers = |options: &SocketOptions| {
             let buffers = (options.receive_window, options.send_buffer, options.largest_send_buffer);
             (buffers, options.hop_limit, options.least_hop_limit, options.linger)
@@ -141,7 +141,7 @@ impl SocketOptions {
     }
 
     /// The engine's options for an interface with this MTU: those of the variant, and a segment size that fits.
-    pub(crate) fn configure(&self, mtu: u16, is_v6: bool) -> Arc<Config> {
+    fn configure(&self, mtu: u16, is_v6: bool) -> Arc<Config> {
         let mut config = self.variant.configure(self.config.clone());
         config.mss = config.mss.min(mss_for(mtu, is_v6));
         config.min_mss = config.min_mss.min(config.mss);
@@ -162,7 +162,7 @@ pub(crate) fn mss_for(mtu: u16, is_v6: bool) -> u16 {
 /// Options that are ready for connections of both families.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    pub(crate) options: SocketOptions,
+    options: SocketOptions,
     config: [Arc<Config>; 2],
 }
 
@@ -170,6 +170,15 @@ impl Prepared {
     pub(crate) fn new(options: &SocketOptions, mtu: u16) -> Arc<Prepared> {
         let config = [false, true].map(|is_v6| options.configure(mtu, is_v6));
         Arc::new(Prepared { options: options.clone(), config })
+    }
+
+    /// True if these are `options`, prepared.
+    pub(crate) fn is_of(&self, options: &SocketOptions) -> bool {
+        Arc::ptr_eq(&self.options.variant, &options.variant) && self.options.is_same(options)
+    }
+
+    pub(crate) fn options(&self) -> &SocketOptions {
+        &self.options
     }
 
     pub(crate) fn config(&self, is_v6: bool) -> &Arc<Config> {

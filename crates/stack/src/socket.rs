@@ -1,138 +1,469 @@
 //! One socket: a connection with its buffers, who owns it, and what its owner waits for.
 
+use std::hint::black_box;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
+use reknit_tcp::config::ConfigError;
 use reknit_tcp::seams::Plugins;
-use reknit_tcp::{CloseReason, State, Stream};
+use reknit_tcp::{Buffers, CloseReason, Config, Connection, Output, State, Stream, TimeWait};
 use reknit_units::{Bytes, Duration, Instant};
+use reknit_wire::Decoded;
 
+use crate::answers::Transmit;
 use crate::busy::Stopwatch;
 use crate::error::Error;
+use crate::events::{Event, Events};
 use crate::flow::Flow;
-use crate::listener::ListenerId;
+use crate::info::SocketInfo;
+use crate::listeners::ListenerId;
 use crate::options::{Linger, Prepared};
-use crate::paths::LIFETIME;
-use crate::size_search::SizeSearch;
+use crate::owner::{Interest, Owner};
+use crate::segment_size::{Learned, Report, SegmentSize};
+use crate::socket_id::SocketId;
+use crate::window::WindowTuning;
 
-/// Who uses a socket.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Owner {
-    /// A listener, until the handshake is complete.
-    HalfOpen(ListenerId),
-    /// A listener, until the application accepts it.
-    Queued(ListenerId),
-    /// The application.
-    Application,
-    /// Nobody: it was closed, and the rest is sent until this time.
-    Nobody {
-        /// When it is aborted.
-        until: Instant,
-    },
-}
+/// A connection on which nothing has happened for this long releases memory that it has not given back,
+const IDLE: Duration = Duration::from_secs(2);
+/// and the rest, which late DSACKs may need, after this.
+const LAST_GHOSTS: Duration = Duration::from_secs(70);
 
-/// How the receive window grows with the application (dynamic right-sizing): it is one and a half times what
-/// was read in two round trips.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WindowTuning {
-    pub(crate) window: Bytes,
-    round_began: Instant,
-    read: Bytes,
-}
-
-impl WindowTuning {
-    pub(crate) fn new(now: Instant, window: Bytes) -> WindowTuning {
-        WindowTuning { window, round_began: now, read: Bytes::ZERO }
-    }
-
-    /// The application has read `n` bytes. The new window, if it grows.
-    pub(crate) fn on_read(&mut self, now: Instant, n: Bytes, rtt: Duration, most: Bytes) -> Option<Bytes> {
-        self.read += n;
-        // A reader that comes once per round trip makes the sender wait for up to another one.
-        if now.since(self.round_began) < rtt * 2 {
-            return None;
-        }
-        let wanted = Bytes(self.read.0 * 3 / 2).min(most);
-        (self.round_began, self.read) = (now, Bytes::ZERO);
-        if wanted <= self.window {
-            return None;
-        }
-        self.window = wanted;
-        Some(wanted)
-    }
-}
-
+/// A connection with everything that belongs to it alone.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent notes of what the owner knows and wants")]
 pub(crate) struct Socket {
-    pub(crate) stream: Stream,
-    pub(crate) flow: Flow,
-    pub(crate) owner: Owner,
-    pub(crate) prepared: Arc<Prepared>,
-    pub(crate) hop_limit: u8,
-    pub(crate) least_hop_limit: u8,
-    pub(crate) linger: Linger,
-    pub(crate) largest_send_buffer: Bytes,
-    pub(crate) tuning: WindowTuning,
+    stream: Stream,
+    flow: Flow,
+    owner: Owner,
+    prepared: Arc<Prepared>,
+    hop_limit: u8,
+    least_hop_limit: u8,
+    linger: Linger,
+    largest_send_buffer: Bytes,
+    tuning: WindowTuning,
+    interest: Interest,
+    /// It is in the send queue.
+    is_queued: bool,
     /// An ICMP message has ended the opening.
-    pub(crate) is_refused: bool,
-    /// It waits to be asked for segments.
-    pub(crate) is_sending: bool,
-    /// Its owner was told that the connection is established.
-    pub(crate) told_connected: bool,
-    pub(crate) told_closed: bool,
-    /// Its owner has found nothing to read, and must be told when there is something.
-    pub(crate) wants_read: bool,
-    pub(crate) wants_write: bool,
-    /// Arriving data is thrown away.
-    pub(crate) read_shut: bool,
-    /// An MTU that a router has reported but that may be forged; believed if segments are lost (RFC 5927 §7.2).
-    pub(crate) claimed_mtu: Option<u16>,
-    /// Present if segments are smaller than both ends allow.
-    pub(crate) size_search: Option<Box<SizeSearch>>,
+    is_refused: bool,
     /// An ICMP message has reported that the peer cannot be reached; it explains a timeout.
-    pub(crate) is_unreachable: bool,
+    is_unreachable: bool,
+    /// Arriving data is thrown away.
+    read_shut: bool,
+    segment_size: SegmentSize,
     /// Plug-ins to use when nothing is outstanding.
-    pub(crate) next_plugins: Option<Box<Plugins>>,
-    pub(crate) stopwatch: Stopwatch,
+    next_plugins: Option<Box<Plugins>>,
+    stopwatch: Stopwatch,
     /// When memory that is not needed any more is released, unless something happens before; set while there is some.
-    pub(crate) shrink_at: Instant,
+    shrink_at: Instant,
 }
 
 impl Socket {
     pub(crate) fn new(now: Instant, stream: Stream, flow: Flow, owner: Owner, prepared: Arc<Prepared>) -> Socket {
-        let options = &prepared.options;
-        let is_limited = stream.connection().path_segment_size().is_some();
+        let options = prepared.options();
         let mut socket = Socket {
-            stream,
-            flow,
             owner,
             hop_limit: options.hop_limit,
             least_hop_limit: options.least_hop_limit,
             linger: options.linger,
             largest_send_buffer: options.largest_send_buffer,
             tuning: WindowTuning::new(now, options.receive_window),
+            interest: Interest::new(),
+            is_queued: false,
             is_refused: false,
-            is_sending: false,
-            told_connected: false,
-            told_closed: false,
-            wants_read: true,
-            wants_write: false,
-            read_shut: false,
-            claimed_mtu: None,
-            size_search: is_limited.then(|| Box::new(SizeSearch::at(now + LIFETIME))),
             is_unreachable: false,
+            read_shut: false,
+            segment_size: SegmentSize::new(now, flow.remote.is_ipv6(), stream.connection()),
             next_plugins: None,
             stopwatch: Stopwatch::new(now),
             shrink_at: Instant::NEVER,
+            stream,
+            flow,
             prepared,
         };
-        let window = socket.tuning.window;
+        let window = socket.tuning.window();
         socket.stream.connection_mut().limit_receive_window(window);
         socket
     }
 
+    pub(crate) fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// The handshake is complete: the socket waits for `accept`.
+    pub(crate) fn enqueue(&mut self, listener: ListenerId) {
+        self.owner = Owner::Queued(listener);
+    }
+
+    /// The application has accepted it.
+    pub(crate) fn accept(&mut self) {
+        self.owner = Owner::Application;
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        self.stream.connection()
+    }
+
+    #[inline]
     pub(crate) fn state(&self) -> State {
         self.stream.connection().state()
+    }
+
+    /// What must be remembered, if the connection is in TIME-WAIT.
+    pub(crate) fn time_wait(&self) -> Option<TimeWait> {
+        self.stream.connection().time_wait()
+    }
+
+    /// Ends TIME-WAIT for a new connection.
+    pub(crate) fn end_time_wait(&mut self) {
+        self.stream.connection_mut().end_time_wait();
+    }
+
+    /// TTL or hop limit of packets that are sent.
+    pub(crate) fn hop_limit(&self) -> u8 {
+        self.hop_limit
+    }
+
+    /// Notes that it goes to the send queue. False if it is there.
+    pub(crate) fn join_queue(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_queued, true)
+    }
+
+    /// Reads the memory that almost every call needs, so that it is in the cache then.
+    pub(crate) fn read_ahead(&self) {
+        self.stream.read_ahead();
+        black_box(&(self.owner, self.flow.remote.port(), self.stopwatch, self.tuning.window(), self.shrink_at));
+    }
+
+    /// The same for the algorithms, after [`Socket::read_ahead`].
+    pub(crate) fn read_algorithms_ahead(&self) {
+        self.stream.read_algorithms_ahead();
+    }
+}
+
+/// What the network and time do.
+impl Socket {
+    /// A segment has arrived, or several that were joined, with their payloads. Returns what has become known of the path.
+    #[inline]
+    pub(crate) fn on_segment<'a>(
+        &mut self,
+        now: Instant,
+        arrived: &Decoded<'_>,
+        payloads: impl Iterator<Item = &'a [u8]> + Clone,
+        buffers: &mut Buffers,
+    ) -> Option<Learned> {
+        let received = self.stream.connection().received();
+        self.stream.lend(buffers);
+        self.stream.on_joined(now, &arrived.segment, payloads);
+        self.stream.give_back_pages(buffers);
+        let is_new = self.stream.connection().received() > received;
+        if is_new && matches!(self.owner, Owner::Nobody { .. }) {
+            // Nobody will ever read it (RFC 9293 §3.6.1, RFC 2525 §2.17).
+            self.stream.abort(now);
+        }
+        self.segment_size.on_segment(now, self.stream.connection_mut())
+    }
+
+    /// True if the TTL or hop limit of an arriving segment is large enough (RFC 5082).
+    pub(crate) fn accepts_hop_limit(&self, hop_limit: u8) -> bool {
+        hop_limit >= self.least_hop_limit
+    }
+
+    /// A router has dropped a packet of `quoted_len` bytes because it carries only `mtu`.
+    pub(crate) fn on_too_big(&mut self, now: Instant, mtu: u16, quoted_len: usize) -> Report {
+        self.segment_size.on_too_big(now, self.stream.connection_mut(), mtu, quoted_len)
+    }
+
+    /// A router or the peer's host reports that the peer cannot be reached. `refuses`: it also ends an opening.
+    pub(crate) fn on_unreachable(&mut self, now: Instant, refuses: bool) {
+        // Before the connection is established there is nothing to lose; later it may be a passing failure, or forged (RFC
+        // 1122 §4.2.3.9, RFC 5461 §4.1, RFC 5927 §6).
+        if refuses && self.state() == State::SynSent {
+            self.is_refused = true;
+            self.stream.abort(now);
+        } else {
+            self.is_unreachable = true;
+        }
+    }
+
+    /// Its timer fires. Returns what has become known of the path.
+    pub(crate) fn on_timer(
+        &mut self,
+        now: Instant,
+        detects_black_holes: bool,
+        buffers: &mut Buffers,
+    ) -> Option<Learned> {
+        if let Owner::Nobody { until } = self.owner
+            && until <= now
+        {
+            self.stream.abort(now);
+        }
+        if self.stream.connection().deadline() <= now {
+            self.stream.lend(buffers);
+            self.stream.on_timer(now);
+            return self.segment_size.on_timeout(now, self.stream.connection_mut(), detects_black_holes);
+        }
+        if self.shrink_at <= now {
+            self.stream.shrink(now);
+            self.shrink_at = now + LAST_GHOSTS;
+        }
+        None
+    }
+
+    /// The next segment to send; its payload is appended to `payload`. Without one, the socket leaves the send queue.
+    #[inline]
+    pub(crate) fn poll(&mut self, now: Instant, payload: &mut Vec<u8>) -> Option<Transmit> {
+        let Output::Send(segment) = self.stream.poll(now, payload) else {
+            self.is_queued = false;
+            return None;
+        };
+        Some(Transmit { endpoints: self.flow.endpoints(), hop_limit: self.hop_limit, segment })
+    }
+
+    /// Uses the plug-ins that wait for that, once nothing is outstanding. True if it does.
+    #[inline]
+    pub(crate) fn replace_plugins(&mut self, now: Instant) -> bool {
+        let Some(plugins) = self.next_plugins.take() else { return false };
+        self.next_plugins = self.stream.connection_mut().replace_sender_plugins(now, plugins).err();
+        self.next_plugins.is_none()
+    }
+
+    /// Notes what keeps the socket from sending more from now on.
+    #[inline]
+    pub(crate) fn note_limit(&mut self, now: Instant) {
+        self.stopwatch.set(now, self.stream.connection().send_limit(), self.interest.wants_write());
+    }
+
+    /// True once: when the connection is first seen established.
+    pub(crate) fn becomes_connected(&mut self) -> bool {
+        self.interest.take_connected()
+    }
+
+    /// Tells the application what it waits for. True if the socket must be asked for segments again.
+    #[inline]
+    pub(crate) fn notify(&mut self, now: Instant, id: SocketId, events: &mut Events) -> bool {
+        if self.owner != Owner::Application {
+            return false;
+        }
+        if self.read_shut && self.stream.connection().readable() > Bytes::ZERO {
+            self.discard(now);
+            return true; // the window has opened
+        }
+        if self.interest.wants_read() && self.is_readable() {
+            self.interest.take_read();
+            events.push(Event::Readable(id));
+        }
+        if self.interest.wants_write() {
+            self.tune_send_buffer();
+            if self.is_writable() {
+                self.interest.take_write();
+                events.push(Event::Writable(id));
+            }
+        }
+        false
+    }
+
+    /// Tells the application, once, that the connection has ended.
+    pub(crate) fn notify_closed(&mut self, id: SocketId, events: &mut Events) {
+        if self.owner != Owner::Application || !self.interest.take_closed() {
+            return;
+        }
+        if self.interest.take_read() {
+            events.push(Event::Readable(id));
+        }
+        if self.interest.take_write() {
+            events.push(Event::Writable(id));
+        }
+        events.push(Event::Closed(id));
+    }
+
+    /// Gives back buffers that are empty; when its timer must fire.
+    #[inline]
+    pub(crate) fn rest(&mut self, now: Instant, buffers: &mut Buffers) -> Instant {
+        let mut deadline = self.stream.connection().deadline();
+        if let Owner::Nobody { until } = self.owner {
+            deadline = deadline.min(until);
+        }
+        self.stream.give_back(buffers);
+        if !self.stream.holds_memory() {
+            self.shrink_at = Instant::NEVER;
+        } else if !self.shrink_at.is_set() || self.shrink_at < now + IDLE {
+            self.shrink_at = now + IDLE;
+        }
+        deadline.min(self.shrink_at)
+    }
+
+    /// True if there is data to read, or the end of the stream, or an error.
+    fn is_readable(&self) -> bool {
+        let connection = self.stream.connection();
+        connection.readable() > Bytes::ZERO || connection.is_read_closed() || connection.state() == State::Closed
+    }
+
+    /// True if a good part of the send buffer is free, or writing would report an error.
+    fn is_writable(&self) -> bool {
+        let free = self.stream.writable();
+        free > 0 && free as u64 >= self.stream.connection().unacknowledged().0 / 2 || self.state() == State::Closed
+    }
+
+    /// Lets the send buffer hold twice the congestion window.
+    fn tune_send_buffer(&mut self) {
+        let wanted = Bytes(self.stream.connection().cwnd().0 * 2);
+        let limit = wanted.max(self.prepared.options().send_buffer).min(self.largest_send_buffer);
+        self.stream.set_send_buffer(limit);
+    }
+
+    /// Throws away what has arrived for an application that reads no more.
+    fn discard(&mut self, now: Instant) {
+        let mut rest = [0; 2048];
+        while self.stream.connection().readable() > Bytes::ZERO && self.state() != State::Closed {
+            self.stream.read(now, &mut rest);
+        }
+    }
+}
+
+/// What the application does.
+impl Socket {
+    /// See [`crate::Stack::read`].
+    #[inline]
+    pub(crate) fn read(&mut self, now: Instant, into: &mut [u8], buffers: &mut Buffers) -> Result<usize, Error> {
+        if into.is_empty() || self.read_shut {
+            return Ok(0);
+        }
+        self.stream.lend(buffers);
+        let n = self.stream.read(now, into);
+        self.stream.give_back(buffers);
+        if n == 0 {
+            return self.nothing_to_read();
+        }
+        let connection = self.stream.connection_mut();
+        let (rtt, most) =
+            (connection.round_trip().unwrap_or(Duration::ZERO), connection.config().receive_buffer_size());
+        if let Some(window) = self.tuning.on_read(now, Bytes(n as u64), rtt, most) {
+            connection.limit_receive_window(window);
+        }
+        Ok(n)
+    }
+
+    /// See [`crate::Stack::peek`].
+    pub(crate) fn peek(&mut self, into: &mut [u8]) -> Result<usize, Error> {
+        if into.is_empty() || self.read_shut {
+            return Ok(0);
+        }
+        let n = self.stream.peek(into);
+        if n == 0 { self.nothing_to_read() } else { Ok(n) }
+    }
+
+    /// What reading returns if there is no data: the end of the stream, why there will be none, or that there is none yet.
+    fn nothing_to_read(&mut self) -> Result<usize, Error> {
+        let connection = self.stream.connection();
+        if connection.is_read_closed() {
+            return Ok(0);
+        }
+        if connection.state() == State::Closed {
+            return self.failure().map_or(Ok(0), Err);
+        }
+        self.interest.want_read();
+        Err(Error::WouldBlock)
+    }
+
+    /// See [`crate::Stack::write`].
+    #[inline]
+    pub(crate) fn write(&mut self, bytes: &[u8], buffers: &mut Buffers) -> Result<usize, Error> {
+        if self.state() == State::Closed {
+            return Err(self.failure().unwrap_or(Error::ShutDown));
+        }
+        if self.stream.connection().is_write_closed() {
+            return Err(Error::ShutDown);
+        }
+        self.stream.lend(buffers);
+        let mut n = self.stream.write(bytes);
+        if n < bytes.len() {
+            self.tune_send_buffer();
+            n += self.stream.write(&bytes[n..]);
+            self.interest.want_write(n < bytes.len());
+        }
+        if n == 0 && !bytes.is_empty() { Err(Error::WouldBlock) } else { Ok(n) }
+    }
+
+    /// No more data is written: the peer gets a FIN after everything else.
+    pub(crate) fn shut_write(&mut self) {
+        self.stream.close();
+    }
+
+    /// What arrives is thrown away from now on.
+    pub(crate) fn shut_read(&mut self, now: Instant) {
+        self.read_shut = true;
+        self.discard(now);
+    }
+
+    /// See [`crate::Stack::close`].
+    pub(crate) fn close(&mut self, now: Instant) {
+        let until = match self.linger {
+            Linger::Send => Instant::NEVER,
+            Linger::AtMost(time) => now + time,
+        };
+        let has_unread = self.stream.connection().readable() > Bytes::ZERO;
+        let is_open = self.state() != State::Closed;
+        if is_open && (has_unread || self.linger == Linger::AtMost(Duration::ZERO)) {
+            self.stream.abort(now);
+        } else if is_open {
+            self.stream.close();
+        }
+        self.owner = Owner::Nobody { until };
+    }
+
+    /// Ends the connection at once. False if it has ended before.
+    pub(crate) fn abort(&mut self, now: Instant) -> bool {
+        let is_open = self.state() != State::Closed;
+        if is_open {
+            self.stream.abort(now);
+        }
+        is_open
+    }
+
+    /// Its listener is gone: it is reset.
+    pub(crate) fn disown(&mut self, now: Instant) {
+        self.stream.abort(now);
+        self.owner = Owner::Nobody { until: Instant::NEVER };
+    }
+
+    /// See [`crate::Stack::set_config`].
+    pub(crate) fn set_config(&mut self, now: Instant, change: impl FnOnce(&mut Config)) -> Result<(), ConfigError> {
+        let mut config = Config::clone(self.stream.connection().config());
+        change(&mut config);
+        config.check()?;
+        self.stream.connection_mut().reconfigure(now, Arc::new(config));
+        Ok(())
+    }
+
+    /// See [`crate::Stack::set_variant`].
+    pub(crate) fn set_plugins(&mut self, now: Instant, plugins: Plugins) {
+        self.next_plugins = Some(Box::new(plugins));
+        self.stream.connection_mut().hold_new_data();
+        self.replace_plugins(now);
+    }
+
+    pub(crate) fn set_linger(&mut self, linger: Linger) {
+        self.linger = linger;
+    }
+
+    /// See [`crate::Stack::set_hop_limits`].
+    pub(crate) fn set_hop_limits(&mut self, sent: u8, least_accepted: u8) {
+        (self.hop_limit, self.least_hop_limit) = (sent.max(1), least_accepted);
+    }
+
+    /// See [`crate::Stack::set_send_buffer`].
+    pub(crate) fn set_send_buffer(&mut self, most: Bytes) {
+        self.largest_send_buffer = most;
+        self.tune_send_buffer();
+    }
+
+    /// Local and remote address.
+    pub(crate) fn addresses(&self) -> (SocketAddr, SocketAddr) {
+        (self.flow.local, self.flow.remote)
     }
 
     /// Why the connection failed; none while it is open, and none if it was closed by both ends.
@@ -144,47 +475,20 @@ impl Socket {
         (reason != CloseReason::Finished).then_some(Error::Ended(reason))
     }
 
-    /// What reading returns if there is no data: the end of the stream, why there will be none, or that there is none yet.
-    pub(crate) fn nothing_to_read(&mut self) -> Result<usize, Error> {
+    /// See [`crate::Stack::info`].
+    pub(crate) fn info(&self, now: Instant) -> SocketInfo {
         let connection = self.stream.connection();
-        if connection.is_read_closed() {
-            return Ok(0);
+        SocketInfo {
+            local: self.flow.local,
+            remote: self.flow.remote,
+            tcp: connection.info(now),
+            sent: connection.send_stats().clone(),
+            received: *connection.receive_stats(),
+            times: self.stopwatch.times(now),
+            readable: connection.readable(),
+            unacknowledged: connection.unacknowledged(),
+            receive_window: self.tuning.window(),
+            segment_size: connection.segment_size(),
         }
-        if connection.state() == State::Closed {
-            return self.failure().map_or(Ok(0), Err);
-        }
-        self.wants_read = true;
-        Err(Error::WouldBlock)
-    }
-
-    /// True if there is data to read, or the end of the stream, or an error.
-    pub(crate) fn is_readable(&self) -> bool {
-        let connection = self.stream.connection();
-        connection.readable() > Bytes::ZERO || connection.is_read_closed() || connection.state() == State::Closed
-    }
-
-    /// True if a good part of the send buffer is free, or writing would report an error.
-    pub(crate) fn is_writable(&self) -> bool {
-        let free = self.stream.writable();
-        free > 0 && free as u64 >= self.stream.connection().unacknowledged().0 / 2 || self.state() == State::Closed
-    }
-
-    /// Uses the plug-ins that wait for that, once nothing is outstanding. True if it does.
-    pub(crate) fn replace_plugins(&mut self, now: Instant) -> bool {
-        let Some(plugins) = self.next_plugins.take() else { return false };
-        self.next_plugins = self.stream.connection_mut().replace_sender_plugins(now, plugins).err();
-        self.next_plugins.is_none()
-    }
-
-    /// Notes what keeps the socket from sending more from now on.
-    pub(crate) fn note_limit(&mut self, now: Instant) {
-        self.stopwatch.set(now, self.stream.connection().send_limit(), self.wants_write);
-    }
-
-    /// Lets the send buffer hold twice the congestion window.
-    pub(crate) fn tune_send_buffer(&mut self) {
-        let wanted = Bytes(self.stream.connection().cwnd().0 * 2);
-        let limit = wanted.max(self.prepared.options.send_buffer).min(self.largest_send_buffer);
-        self.stream.set_send_buffer(limit);
     }
 }

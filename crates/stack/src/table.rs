@@ -1,42 +1,11 @@
 //! Where sockets are kept: by index, and by flow.
 
 use hashbrown::HashTable;
-use reknit_tcp::TimeWait;
 
 use crate::flow::{Flow, Purpose, Secret};
 use crate::socket::Socket;
-
-/// Names a socket. It is never used for another one.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct SocketId {
-    pub(crate) index: u32,
-    generation: u32,
-}
-
-impl SocketId {
-    /// A small number for tables beside the stack's. It is used again when the socket is gone.
-    pub fn index(self) -> usize {
-        self.index as usize
-    }
-
-    /// As one number, for other languages. It is not 0.
-    pub fn to_bits(self) -> u64 {
-        (u64::from(self.generation) << 32) | (u64::from(self.index) + 1)
-    }
-
-    /// The reverse of [`SocketId::to_bits`]. Any number is allowed; most name no socket.
-    pub fn from_bits(bits: u64) -> SocketId {
-        SocketId { index: (bits as u32).wrapping_sub(1), generation: (bits >> 32) as u32 }
-    }
-}
-
-/// A connection in TIME-WAIT that no application uses any more.
-#[derive(Debug)]
-pub(crate) struct Waiting {
-    pub(crate) flow: Flow,
-    pub(crate) hop_limit: u8,
-    pub(crate) state: TimeWait,
-}
+use crate::socket_id::SocketId;
+use crate::time_wait::Waiting;
 
 #[derive(Debug)]
 pub(crate) enum Slot {
@@ -49,8 +18,8 @@ impl Slot {
     pub(crate) fn flow(&self) -> Option<&Flow> {
         match self {
             Slot::Vacant => None,
-            Slot::Live(socket) => Some(&socket.flow),
-            Slot::TimeWait(waiting) => Some(&waiting.flow),
+            Slot::Live(socket) => Some(socket.flow()),
+            Slot::TimeWait(waiting) => Some(waiting.flow()),
         }
     }
 }
@@ -112,7 +81,7 @@ impl Table {
 
     /// Adds a socket, whose flow must be free.
     pub(crate) fn insert(&mut self, socket: Box<Socket>) -> SocketId {
-        let hash = self.hash(&socket.flow);
+        let hash = self.hash(socket.flow());
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.entries.push(Entry { generation: 0, slot: Slot::Vacant });
             (self.entries.len() - 1) as u32
@@ -125,7 +94,7 @@ impl Table {
             let flow = entries[bucket.index as usize].slot.flow();
             flow.map_or(0, |flow| secret.hash(flow, Purpose::Bucket))
         });
-        SocketId { index, generation }
+        SocketId::new(index, generation)
     }
 
     /// Frees the flow of a socket: its segments belong to nothing from now on.
@@ -174,11 +143,11 @@ impl Table {
 
     /// The name of the socket at `index`.
     pub(crate) fn id(&self, index: u32) -> SocketId {
-        SocketId { index, generation: self.entries[index as usize].generation }
+        SocketId::new(index, self.entries[index as usize].generation)
     }
 
     pub(crate) fn get(&self, id: SocketId) -> Option<&Socket> {
-        let entry = self.entries.get(id.index as usize).filter(|entry| entry.generation == id.generation)?;
+        let entry = self.entries.get(id.index()).filter(|entry| entry.generation == id.generation())?;
         match &entry.slot {
             Slot::Live(socket) => Some(socket),
             _ => None,
@@ -186,7 +155,7 @@ impl Table {
     }
 
     pub(crate) fn get_mut(&mut self, id: SocketId) -> Option<&mut Socket> {
-        let entry = self.entries.get_mut(id.index as usize).filter(|entry| entry.generation == id.generation)?;
+        let entry = self.entries.get_mut(id.index()).filter(|entry| entry.generation == id.generation())?;
         match &mut entry.slot {
             Slot::Live(socket) => Some(socket),
             _ => None,

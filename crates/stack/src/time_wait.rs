@@ -2,61 +2,61 @@
 //! 6191).
 
 use reknit_tcp::segment::{Flags, Options, Segment, Timestamps};
-use reknit_tcp::{Config, SeqNum, TimeWait};
+use reknit_tcp::{Config, TimeWait};
 use reknit_units::{Duration, Instant};
 
+use crate::answers::Transmit;
 use crate::flow::Flow;
-use crate::stack::{Stack, Transmit};
-use crate::table::Slot;
 
-impl Stack {
-    /// If the segment is the SYN of a new connection on the flow of one in TIME-WAIT (RFC 6191 §2), ends the old one, whose
-    /// application may still hold its socket. Returns the number after which the new one's sequence numbers begin.
-    pub(crate) fn end_for_syn(&mut self, index: u32, flow: &Flow, segment: &Segment) -> Option<SeqNum> {
-        if !segment.flags.has(Flags::SYN) || segment.flags.has(Flags::ACK) {
-            return None;
-        }
-        let old = match self.table.slot(index) {
-            Slot::TimeWait(waiting) => waiting.state,
-            Slot::Live(socket) => socket.stream.connection().time_wait()?,
-            Slot::Vacant => return None,
-        };
-        if !may_reuse(&old, segment) || self.listener_at(flow.local).is_none() {
-            return None;
-        }
-        self.counters.time_wait_reused += 1;
-        match self.table.live(index) {
-            Some(socket) => {
-                socket.stream.connection_mut().end_time_wait();
-                self.on_closed(index);
-            }
-            None => self.remove(index),
-        }
-        Some(old.snd_nxt)
+/// A connection in TIME-WAIT that no application uses any more.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    flow: Flow,
+    hop_limit: u8,
+    state: TimeWait,
+}
+
+/// How an old segment is answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Answer {
+    /// In any case: our last acknowledgment was lost. TIME-WAIT begins again.
+    Again(Transmit),
+    /// Within the limit of answers that any host can trigger.
+    Limited(Transmit),
+}
+
+impl Waiting {
+    pub(crate) fn new(flow: Flow, hop_limit: u8, state: TimeWait) -> Waiting {
+        Waiting { flow, hop_limit, state }
     }
 
-    pub(crate) fn on_segment_in_time_wait(&mut self, now: Instant, index: u32, segment: &Segment) {
-        let Slot::TimeWait(waiting) = self.table.slot(index) else { return };
+    pub(crate) fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
+    pub(crate) fn state(&self) -> &TimeWait {
+        &self.state
+    }
+
+    /// A segment of the old connection has arrived.
+    pub(crate) fn on_segment(&mut self, now: Instant, segment: &Segment) -> Option<Answer> {
         if segment.flags.has(Flags::RST) {
-            return; // RFC 1337 §3
+            return None; // RFC 1337 §3
         }
-        let is_last_fin = segment.flags.has(Flags::FIN) && segment.seq.plus(segment.seq_len()) == waiting.state.rcv_nxt;
+        let is_last_fin = segment.flags.has(Flags::FIN) && segment.seq.plus(segment.seq_len()) == self.state.rcv_nxt;
         if is_last_fin {
-            // Our last acknowledgment was lost.
-            waiting.state.expires = now + Config::default().time_wait;
-        } else if segment.seq_len() == 0 && segment.seq == waiting.state.rcv_nxt {
-            return; // an acknowledgment; answering it could go on for ever
+            self.state.expires = now + Config::default().time_wait;
+        } else if segment.seq_len() == 0 && segment.seq == self.state.rcv_nxt {
+            return None; // an acknowledgment; answering it could go on for ever
         }
-        let answer = answer(now, &waiting.state);
-        let transmit = Transmit { endpoints: waiting.flow.endpoints(), hop_limit: waiting.hop_limit, segment: answer };
-        if is_last_fin || self.resets.allows(now) {
-            self.answer(transmit);
-        }
+        let segment = acknowledgment(now, &self.state);
+        let transmit = Transmit { endpoints: self.flow.endpoints(), hop_limit: self.hop_limit, segment };
+        Some(if is_last_fin { Answer::Again(transmit) } else { Answer::Limited(transmit) })
     }
 }
 
-/// RFC 6191 §2: the SYN is of a new connection, and not an old duplicate.
-fn may_reuse(old: &TimeWait, syn: &Segment) -> bool {
+/// RFC 6191 §2: `syn` opens a new connection on the flow of one in TIME-WAIT, and is not an old duplicate.
+pub(crate) fn may_reuse(old: &TimeWait, syn: &Segment) -> bool {
     let above = old.rcv_nxt.before(syn.seq);
     match (old.ts_recent, syn.options.timestamps) {
         (Some(recent), Some(timestamps)) if timestamps.val != recent => {
@@ -66,7 +66,7 @@ fn may_reuse(old: &TimeWait, syn: &Segment) -> bool {
     }
 }
 
-fn answer(now: Instant, state: &TimeWait) -> Segment {
+fn acknowledgment(now: Instant, state: &TimeWait) -> Segment {
     let clock = (now.as_nanos() / Duration::from_millis(1).as_nanos()) as u32;
     let timestamps = state.ts_recent.map(|ecr| Timestamps { val: clock.wrapping_add(state.timestamp_offset), ecr });
     Segment {

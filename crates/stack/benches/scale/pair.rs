@@ -122,21 +122,22 @@ impl Pair {
         packets + self.exchange()
     }
 
-    /// Lets each client send `len` bytes, one after the other.
-    pub(crate) fn transfer(&mut self, len: usize) {
-        let (mut buffer, data) = (vec![0; 100_000], vec![1; len]);
+    /// Lets each client send `len` bytes, at most a send buffer, one after the other; returns how many packets that takes.
+    pub(crate) fn transfer(&mut self, len: usize) -> usize {
+        let (mut buffer, data, mut packets) = (vec![0; 100_000], vec![1; len], 0);
         for n in 0..self.connections.len() {
             let (client, server) = self.connections[n];
             let _ = self.client.write(client, &data);
             let mut read = 0;
             while read < len {
-                self.exchange();
+                packets += self.exchange();
                 read += self.server.read(self.now, server, &mut buffer).unwrap_or(0);
                 // The rest comes when a delayed ACK lets Nagle's algorithm send it.
                 self.now = self.now + Duration::from_millis(20);
-                self.run_timers();
+                packets += self.run_timers();
             }
         }
+        packets
     }
 
     pub(crate) fn idle(&mut self, time: Duration) {

@@ -12,12 +12,12 @@ const MOST: usize = 1024;
 
 /// Path MTUs that are smaller than the interface's.
 #[derive(Debug, Default)]
-pub(crate) struct Paths {
+pub(crate) struct PathMtus {
     mtus: BTreeMap<IpAddr, (u16, Instant)>,
 }
 
-impl Paths {
-    pub(crate) fn mtu(&mut self, now: Instant, peer: IpAddr) -> Option<u16> {
+impl PathMtus {
+    pub(crate) fn get(&mut self, now: Instant, peer: IpAddr) -> Option<u16> {
         let (mtu, expires) = *self.mtus.get(&peer)?;
         if expires <= now {
             self.mtus.remove(&peer);

@@ -1,0 +1,56 @@
+//! Segments that belong to no socket: RSTs, SYN cookies, and acknowledgments in TIME-WAIT.
+
+use std::collections::VecDeque;
+
+use reknit_tcp::Segment;
+use reknit_units::Instant;
+use reknit_wire::Endpoints;
+
+use crate::rate_limit::RateLimit;
+
+/// The most answers that wait to be sent; further ones are dropped.
+const MOST: usize = 4096;
+
+/// A segment to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmit {
+    /// From where to where.
+    pub endpoints: Endpoints,
+    /// TTL or hop limit.
+    pub hop_limit: u8,
+    /// The header.
+    pub segment: Segment,
+}
+
+/// Answers that wait to be sent, and the limit on those that any host can trigger.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    queue: VecDeque<Transmit>,
+    limit: RateLimit,
+}
+
+impl Answers {
+    /// `per_second` limits [`Answers::is_allowed`].
+    pub(crate) fn new(per_second: u32) -> Answers {
+        Answers { queue: VecDeque::new(), limit: RateLimit::new(per_second) }
+    }
+
+    /// True if one more answer that any host can trigger may be sent now; it then counts.
+    pub(crate) fn is_allowed(&mut self, now: Instant) -> bool {
+        self.limit.allows(now)
+    }
+
+    pub(crate) fn push(&mut self, transmit: Transmit) {
+        if self.queue.len() < MOST {
+            self.queue.push_back(transmit);
+        }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Transmit> {
+        self.queue.pop_front()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+}

@@ -1,0 +1,38 @@
+//! Events for the application, in the order in which they happened.
+
+use std::collections::VecDeque;
+
+use crate::listeners::ListenerId;
+use crate::socket_id::SocketId;
+
+/// What has happened to a socket or a listener.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Event {
+    /// A connection waits to be accepted. Comes again only after [`crate::Stack::accept`] has found none.
+    Acceptable(ListenerId),
+    /// The connection that [`crate::Stack::connect`] opened is established. Data may be written.
+    Connected(SocketId),
+    /// There is something to read: data, the end of the stream, or an error. Comes again only after
+    /// [`crate::Stack::read`] has found nothing.
+    Readable(SocketId),
+    /// There is room to write. Comes only after [`crate::Stack::write`] has not taken everything.
+    Writable(SocketId),
+    /// The connection has ended, in whatever way. It can still be read, and must be closed.
+    Closed(SocketId),
+}
+
+/// Events that the application has not taken yet.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    queue: VecDeque<Event>,
+}
+
+impl Events {
+    pub(crate) fn push(&mut self, event: Event) {
+        self.queue.push_back(event);
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        self.queue.pop_front()
+    }
+}

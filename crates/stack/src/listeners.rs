@@ -1,0 +1,178 @@
+//! Listeners: who answers a SYN, and the queues before `accept`.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use reknit_units::Instant;
+
+use crate::cookie;
+use crate::options::{ListenOptions, Prepared};
+use crate::socket_id::SocketId;
+
+/// Names a listener. It is never used for another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ListenerId(u64);
+
+impl ListenerId {
+    /// As one number, for other languages. It is not 0.
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The reverse of [`ListenerId::to_bits`]. Any number is allowed; most name no listener.
+    pub fn from_bits(bits: u64) -> ListenerId {
+        ListenerId(bits)
+    }
+}
+
+/// How a SYN is answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Admission {
+    /// With a new half-open connection, which counts already.
+    Open,
+    /// With a cookie.
+    Cookie,
+    /// Not at all: a queue is full.
+    Ignore,
+}
+
+/// One listener.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    local: SocketAddr,
+    prepared: Arc<Prepared>,
+    backlog: usize,
+    syn_backlog: usize,
+    syn_cookies: bool,
+    /// Established connections that wait for `accept`.
+    queue: VecDeque<SocketId>,
+    half_open: usize,
+    /// Until when a cookie may come back.
+    cookies_until: Instant,
+    /// The application has found the queue empty, and must be told of the next connection.
+    wants_accept: bool,
+}
+
+impl Listener {
+    pub(crate) fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Options of its connections.
+    pub(crate) fn prepared(&self) -> &Arc<Prepared> {
+        &self.prepared
+    }
+
+    /// A SYN has arrived. `has_room`: the stack may have one more socket.
+    pub(crate) fn on_syn(&mut self, now: Instant, hop_limit: u8, has_room: bool) -> Admission {
+        if self.is_full() || hop_limit < self.prepared.options().least_hop_limit {
+            return Admission::Ignore;
+        }
+        if self.half_open < self.syn_backlog && has_room {
+            self.half_open += 1;
+            return Admission::Open;
+        }
+        if !self.syn_cookies {
+            return Admission::Ignore;
+        }
+        self.cookies_until = now + cookie::LIFETIME;
+        Admission::Cookie
+    }
+
+    /// True if a segment may be the answer to a cookie.
+    pub(crate) fn expects_cookies(&self, now: Instant) -> bool {
+        now < self.cookies_until
+    }
+
+    /// True if no more connections may wait for `accept`.
+    pub(crate) fn is_full(&self) -> bool {
+        self.queue.len() >= self.backlog
+    }
+
+    /// A cookie has opened a connection.
+    pub(crate) fn add_half_open(&mut self) {
+        self.half_open += 1;
+    }
+
+    /// A half-open connection has ended.
+    pub(crate) fn remove_half_open(&mut self) {
+        self.half_open = self.half_open.saturating_sub(1);
+    }
+
+    /// A half-open connection is established, and waits for `accept`. True if the application must be told.
+    pub(crate) fn on_established(&mut self, socket: SocketId) -> bool {
+        self.remove_half_open();
+        self.queue.push_back(socket);
+        std::mem::take(&mut self.wants_accept)
+    }
+
+    /// The next established connection. If there is none, the application is told of the next one.
+    pub(crate) fn accept(&mut self) -> Option<SocketId> {
+        let socket = self.queue.pop_front();
+        self.wants_accept |= socket.is_none();
+        socket
+    }
+
+    /// The connections that nobody has accepted.
+    pub(crate) fn into_queue(self) -> VecDeque<SocketId> {
+        self.queue
+    }
+}
+
+/// All listeners, by name and by address.
+#[derive(Debug, Default)]
+pub(crate) struct Listeners {
+    by_id: BTreeMap<ListenerId, Listener>,
+    by_address: BTreeMap<SocketAddr, ListenerId>,
+    /// How many there have been.
+    count: u64,
+}
+
+impl Listeners {
+    /// Adds a listener on `local`, which must be free.
+    pub(crate) fn add(&mut self, local: SocketAddr, prepared: Arc<Prepared>, options: &ListenOptions) -> ListenerId {
+        self.count += 1;
+        let id = ListenerId(self.count);
+        let listener = Listener {
+            local,
+            prepared,
+            backlog: options.backlog.max(1),
+            syn_backlog: options.syn_backlog,
+            syn_cookies: options.syn_cookies,
+            queue: VecDeque::new(),
+            half_open: 0,
+            cookies_until: Instant::ZERO,
+            wants_accept: true,
+        };
+        self.by_address.insert(local, id);
+        self.by_id.insert(id, listener);
+        id
+    }
+
+    pub(crate) fn remove(&mut self, id: ListenerId) -> Option<Listener> {
+        let listener = self.by_id.remove(&id)?;
+        self.by_address.remove(&listener.local);
+        Some(listener)
+    }
+
+    pub(crate) fn get(&self, id: ListenerId) -> Option<&Listener> {
+        self.by_id.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: ListenerId) -> Option<&mut Listener> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// True if there is a listener on exactly this address.
+    pub(crate) fn is_bound(&self, local: &SocketAddr) -> bool {
+        self.by_address.contains_key(local)
+    }
+
+    /// The listener for segments to `local`: one on this address, else one on all addresses.
+    pub(crate) fn at(&self, local: SocketAddr) -> Option<ListenerId> {
+        let all: IpAddr = if local.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let exact = self.by_address.get(&SocketAddr::new(local.ip(), local.port()));
+        exact.or_else(|| self.by_address.get(&SocketAddr::new(all, local.port()))).copied()
+    }
+}

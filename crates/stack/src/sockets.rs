@@ -1,0 +1,293 @@
+//! All sockets, with their timers, the buffers that they share, and the queue of those that have something to send.
+//!
+//! Loads the state of several connections into the cache before their segments are processed. With many connections, the
+//! state of most of them is in no cache. If segments are processed one by one, the processor waits for memory several times
+//! for each: for the bucket of the flow, the entry of the socket, the socket, its algorithms, and its timer. If the state of
+//! many connections is read in one loop, it waits for all of them at the same time.
+//!
+//! `black_box` gets references. A value would be copied on the stack, and a copy in other units than it was stored in waits
+//! until the line has come from memory, which keeps the processor from asking for the next ones.
+
+use std::hint::black_box;
+
+use reknit_tcp::Buffers;
+use reknit_units::Instant;
+use reknit_wire::Decoded;
+
+use crate::answers::Transmit;
+use crate::error::Error;
+use crate::events::Events;
+use crate::flow::{Flow, Secret};
+use crate::segment_size::Learned;
+use crate::send_queue::SendQueue;
+use crate::socket::Socket;
+use crate::socket_id::SocketId;
+use crate::table::{Slot, Table};
+use crate::time_wait::Waiting;
+use crate::wheel::Wheel;
+
+/// The most connections that are read at once. Their state fits the cache of one core.
+pub(crate) const AHEAD: usize = 32;
+/// The state of fewer sockets than this fits a cache, and is not read ahead.
+const FEW: usize = 1024;
+
+/// The sockets of a stack.
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    table: Table,
+    wheel: Wheel,
+    queue: SendQueue,
+    /// For the socket that is busy now.
+    buffers: Buffers,
+}
+
+/// What a turn of the send queue has brought.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    /// A segment to send.
+    Segment(Transmit),
+    /// The socket at this place has nothing more to send: its owner may have to be told something.
+    Over(u32),
+    /// No socket has anything to send.
+    Nobody,
+}
+
+impl Sockets {
+    pub(crate) fn new(now: Instant, hash: Secret) -> Sockets {
+        Sockets {
+            table: Table::new(hash),
+            wheel: Wheel::new(now),
+            queue: SendQueue::default(),
+            buffers: Buffers::default(),
+        }
+    }
+
+    /// Sockets of all kinds.
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// True if nothing has to be sent or waited for but the ends of TIME-WAIT. Visits all sockets.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.table.is_idle()
+    }
+
+    /// When the next timer fires; in the past if there are segments to send.
+    pub(crate) fn deadline(&self) -> Instant {
+        if self.queue.is_empty() { self.wheel.next() } else { Instant::ZERO }
+    }
+
+    /// The place of the socket with this flow.
+    #[inline]
+    pub(crate) fn find(&self, flow: &Flow) -> Option<u32> {
+        self.table.find(flow)
+    }
+
+    pub(crate) fn get(&self, id: SocketId) -> Option<&Socket> {
+        self.table.get(id)
+    }
+
+    /// The socket of an application's call.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: SocketId) -> Result<&mut Socket, Error> {
+        self.table.get_mut(id).ok_or(Error::NoSocket)
+    }
+
+    #[inline]
+    pub(crate) fn live(&mut self, index: u32) -> Option<&mut Socket> {
+        self.table.live(index)
+    }
+
+    #[inline]
+    pub(crate) fn slot(&mut self, index: u32) -> &mut Slot {
+        self.table.slot(index)
+    }
+
+    /// The name of the socket at `index`.
+    pub(crate) fn id(&self, index: u32) -> SocketId {
+        self.table.id(index)
+    }
+
+    /// Adds a socket, whose flow must be free. It may have something to send.
+    pub(crate) fn insert(&mut self, socket: Socket) -> SocketId {
+        let id = self.table.insert(Box::new(socket));
+        self.wake(id.place());
+        id
+    }
+
+    /// The socket may have something to send, or news for its owner.
+    pub(crate) fn wake(&mut self, index: u32) {
+        if let Some(socket) = self.table.live(index)
+            && socket.join_queue()
+        {
+            self.queue.push(index);
+        }
+    }
+
+    /// Segments have arrived for a live socket. Returns what has become known of the path.
+    #[inline]
+    pub(crate) fn on_segment<'a>(
+        &mut self,
+        now: Instant,
+        index: u32,
+        arrived: &Decoded<'_>,
+        payloads: impl Iterator<Item = &'a [u8]> + Clone,
+    ) -> Option<Learned> {
+        let socket = self.table.live(index)?;
+        if !socket.accepts_hop_limit(arrived.hop_limit) {
+            return None;
+        }
+        let learned = socket.on_segment(now, arrived, payloads, &mut self.buffers);
+        self.wake(index);
+        learned
+    }
+
+    /// As [`Socket::read`].
+    #[inline]
+    pub(crate) fn read(&mut self, now: Instant, id: SocketId, into: &mut [u8]) -> Result<usize, Error> {
+        let socket = self.table.get_mut(id).ok_or(Error::NoSocket)?;
+        let n = socket.read(now, into, &mut self.buffers)?;
+        // Only a window update needs to be sent.
+        if n > 0 && socket.connection().has_output() {
+            self.wake(id.place());
+        }
+        Ok(n)
+    }
+
+    /// As [`Socket::write`].
+    #[inline]
+    pub(crate) fn write(&mut self, id: SocketId, bytes: &[u8]) -> Result<usize, Error> {
+        let socket = self.table.get_mut(id).ok_or(Error::NoSocket)?;
+        let n = socket.write(bytes, &mut self.buffers)?;
+        if n > 0 {
+            self.queue.on_written();
+            self.wake(id.place());
+        }
+        Ok(n)
+    }
+
+    /// The next segment to send, from the socket whose turn it is; its payload is appended to `payload`.
+    #[inline]
+    pub(crate) fn poll(&mut self, now: Instant, payload: &mut Vec<u8>) -> Turn {
+        while let Some(index) = self.queue.first() {
+            if self.queue.has_used_read_ahead() {
+                self.read_senders();
+            }
+            if self.queue.rotate_if_used_up() {
+                continue;
+            }
+            let Some(socket) = self.table.live(index) else {
+                self.queue.end_turn();
+                continue;
+            };
+            if let Some(transmit) = socket.poll(now, payload) {
+                self.queue.on_sent();
+                return Turn::Segment(transmit);
+            }
+            self.queue.end_turn();
+            return Turn::Over(index);
+        }
+        Turn::Nobody
+    }
+
+    /// Appends the places of the sockets whose timers are due to `due`.
+    pub(crate) fn advance(&mut self, now: Instant, due: &mut Vec<u32>) {
+        self.wheel.advance(now, due);
+    }
+
+    /// The timer of a live socket is due. Returns what has become known of the path.
+    pub(crate) fn on_timer(&mut self, now: Instant, index: u32, detects_black_holes: bool) -> Option<Learned> {
+        let learned = self.table.live(index)?.on_timer(now, detects_black_holes, &mut self.buffers);
+        self.wake(index);
+        learned
+    }
+
+    /// The socket has nothing more to do now: tells its application what it waits for, gives back buffers, and sets its timer.
+    #[inline]
+    pub(crate) fn rest(&mut self, now: Instant, index: u32, events: &mut Events) {
+        let id = self.table.id(index);
+        let Some(socket) = self.table.live(index) else { return };
+        if socket.notify(now, id, events) && socket.join_queue() {
+            self.queue.push(index);
+        }
+        let deadline = socket.rest(now, &mut self.buffers);
+        self.wheel.set(index, deadline);
+    }
+
+    /// Segments of its flow belong to nothing from now on, and it has no timer.
+    pub(crate) fn forget_flow(&mut self, index: u32) {
+        self.table.forget_flow(index);
+        self.wheel.clear(index);
+    }
+
+    pub(crate) fn remove(&mut self, index: u32) {
+        self.wheel.clear(index);
+        self.table.remove(index);
+    }
+
+    /// Keeps only what TIME-WAIT needs.
+    pub(crate) fn enter_time_wait(&mut self, index: u32) {
+        let Slot::Live(socket) = self.table.slot(index) else { return };
+        let Some(state) = socket.time_wait() else { return };
+        let waiting = Waiting::new(*socket.flow(), socket.hop_limit(), state);
+        self.wheel.clear(index);
+        self.table.wait(index, waiting);
+        self.wheel.set(index, state.expires);
+    }
+
+    /// The timer of a connection in TIME-WAIT is due: it ends, unless its time was extended.
+    pub(crate) fn on_time_wait_timer(&mut self, now: Instant, index: u32) {
+        let Slot::TimeWait(waiting) = self.table.slot(index) else { return };
+        let expires = waiting.state().expires;
+        if expires <= now {
+            self.table.remove(index);
+        } else {
+            self.wheel.set(index, expires);
+        }
+    }
+
+    /// As [`crate::Stack::read_ahead`].
+    #[inline]
+    pub(crate) fn read_ahead<'a>(&self, segments: impl IntoIterator<Item = &'a Decoded<'a>>) {
+        if self.table.len() < FEW {
+            return;
+        }
+        let mut segments = segments.into_iter();
+        let (Some(first), Some(second)) = (segments.next(), segments.next()) else {
+            return; // Waiting for one connection at a time is not faster.
+        };
+        let mut hashes = [0; AHEAD];
+        let flows = [first, second].into_iter().chain(segments).map(|segment| Flow::of_arrival(segment.endpoints));
+        let count = hashes.iter_mut().zip(flows).map(|(hash, flow)| *hash = self.table.hash(&flow)).count();
+        let mut sockets = [0; AHEAD];
+        let found = hashes[..count].iter().filter_map(|hash| self.table.guess(*hash));
+        let count = sockets.iter_mut().zip(found).map(|(socket, index)| *socket = index).count();
+        self.read_sockets(&sockets[..count]);
+    }
+
+    /// Loads the state of the sockets that send next, each time that those it has loaded have had their turn.
+    fn read_senders(&mut self) {
+        let mut sockets = [0; AHEAD];
+        let count = self.queue.next_to_read_ahead(&mut sockets);
+        if count > 0 {
+            self.read_sockets(&sockets[..count]);
+        }
+    }
+
+    /// Loads the state of `sockets`. Each loop needs what the one before has loaded.
+    pub(crate) fn read_sockets(&self, sockets: &[u32]) {
+        if self.table.len() < FEW {
+            return;
+        }
+        for index in sockets {
+            black_box(&(self.table.peek(*index).is_some(), self.wheel.due(*index)));
+        }
+        let live = || sockets.iter().filter_map(|index| self.table.peek(*index));
+        for socket in live() {
+            socket.read_ahead();
+        }
+        for socket in live() {
+            socket.read_algorithms_ahead();
+        }
+    }
+}

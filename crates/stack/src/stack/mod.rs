@@ -1,0 +1,145 @@
+//! The stack itself: its parts, time, and events.
+//!
+//! The parts keep their fields to themselves. The files of this folder let them work together, each for one kind of call:
+//! `input` and `icmp` for packets, `opening` for SYNs, `output` for segments to send and time, `settle` for what these have
+//! changed, `listening` and `using` for applications.
+
+mod icmp;
+mod input;
+mod listening;
+mod opening;
+mod output;
+mod settle;
+mod using;
+
+pub use using::Shutdown;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use reknit_units::Instant;
+
+use crate::answers::Answers;
+use crate::counters::Counters;
+use crate::error::Error;
+use crate::events::{Event, Events};
+use crate::listeners::Listeners;
+use crate::options::{Options, Prepared, SocketOptions};
+use crate::path_mtus::PathMtus;
+use crate::ports::Ports;
+use crate::secrets::Secrets;
+use crate::segment_size::Learned;
+use crate::sockets::Sockets;
+
+/// Many TCP connections, without I/O, clock or randomness.
+///
+/// Segments go in with [`Stack::on_segment`], or packets with [`Stack::on_packet`]. After every call that changes something,
+/// ask [`Stack::poll`] for segments until there are none, then [`Stack::next_event`] for events until there are none, and
+/// call [`Stack::on_timer`] at [`Stack::deadline`].
+#[derive(Debug)]
+pub struct Stack {
+    options: Options,
+    secrets: Secrets,
+    sockets: Sockets,
+    listeners: Listeners,
+    ports: Ports,
+    path_mtus: PathMtus,
+    answers: Answers,
+    events: Events,
+    counters: Counters,
+    /// The options that were prepared last: most sockets use the same.
+    last_prepared: Option<Arc<Prepared>>,
+    /// The buffer of [`Stack::on_timer`].
+    due: Vec<u32>,
+    /// The buffer of [`Stack::poll_packet`].
+    payload: Vec<u8>,
+}
+
+impl Stack {
+    /// A stack without sockets. `secret` must be random and kept secret; it protects sequence numbers, ports, cookies
+    /// and the table of flows.
+    pub fn new(now: Instant, options: Options, secret: [u8; 32]) -> Stack {
+        let secrets = Secrets::new(secret);
+        Stack {
+            sockets: Sockets::new(now, secrets.hash()),
+            secrets,
+            listeners: Listeners::default(),
+            ports: Ports::new(),
+            path_mtus: PathMtus::default(),
+            answers: Answers::new(options.resets_per_second),
+            events: Events::default(),
+            counters: Counters::default(),
+            last_prepared: None,
+            due: Vec::new(),
+            payload: Vec::new(),
+            options,
+        }
+    }
+
+    /// When [`Stack::on_timer`] must be called. The time is in the past if there are segments to send.
+    pub fn deadline(&self) -> Instant {
+        if self.answers.is_empty() { self.sockets.deadline() } else { Instant::ZERO }
+    }
+
+    /// The next event; none if there is none now.
+    pub fn next_event(&mut self) -> Option<Event> {
+        loop {
+            let event = self.events.pop()?;
+            let is_current = match event {
+                Event::Acceptable(id) => self.listeners.get(id).is_some(),
+                Event::Connected(id) | Event::Readable(id) | Event::Writable(id) | Event::Closed(id) => {
+                    self.sockets.get(id).is_some()
+                }
+            };
+            if is_current {
+                return Some(event);
+            }
+        }
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The number of sockets of all kinds: open, half-open, closing, and in TIME-WAIT.
+    pub fn sockets(&self) -> usize {
+        self.sockets.len()
+    }
+
+    /// True if nothing has to be sent or waited for but the ends of TIME-WAIT.
+    pub fn is_finished(&self) -> bool {
+        self.answers.is_empty() && self.sockets.is_idle()
+    }
+
+    /// True if `address` is one of this host.
+    fn is_local(&self, address: IpAddr) -> bool {
+        self.options.addresses.contains(&address)
+    }
+
+    fn not_local(&self, address: SocketAddr) -> Error {
+        let known: Vec<String> = self.options.addresses.iter().map(ToString::to_string).collect();
+        Error::NotLocal(address, if known.is_empty() { "none".to_owned() } else { known.join(", ") })
+    }
+
+    /// True if there may be one more socket.
+    fn has_room(&self) -> bool {
+        self.sockets.len() < self.options.most_sockets
+    }
+
+    /// Options for this interface. Many sockets with the same options share them.
+    fn prepare(&mut self, options: &SocketOptions) -> Arc<Prepared> {
+        if let Some(prepared) = self.last_prepared.as_ref().filter(|prepared| prepared.is_of(options)) {
+            return prepared.clone();
+        }
+        let prepared = Prepared::new(options, self.options.mtu);
+        self.last_prepared = Some(prepared.clone());
+        prepared
+    }
+
+    /// Remembers what a connection has found out about the path to its peer.
+    fn remember(&mut self, now: Instant, peer: IpAddr, learned: Learned) {
+        self.path_mtus.set(now, peer, learned.mtu);
+        self.counters.black_holes += u64::from(learned.is_black_hole);
+    }
+}

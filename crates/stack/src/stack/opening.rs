@@ -1,0 +1,113 @@
+//! Passive opens: a SYN reaches a listener, with the backlog and beyond it.
+
+use reknit_tcp::segment::{Flags, Options, Segment, Timestamps};
+use reknit_tcp::{Identity, SeqNum, Stream};
+use reknit_units::{Bytes, Duration, Instant};
+use reknit_wire::{Decoded, HOP_LIMIT};
+
+use super::Stack;
+use crate::answers::Transmit;
+use crate::flow::Flow;
+use crate::listeners::{Admission, ListenerId};
+use crate::options::{Prepared, mss_for};
+use crate::owner::Owner;
+use crate::socket::Socket;
+
+impl Stack {
+    /// A SYN for a listener. Our sequence numbers begin after `above`, those of an earlier connection on this flow.
+    pub(super) fn on_syn(
+        &mut self,
+        now: Instant,
+        id: ListenerId,
+        flow: Flow,
+        arrived: &Decoded<'_>,
+        above: Option<SeqNum>,
+    ) {
+        let has_room = self.has_room();
+        let Some(listener) = self.listeners.get_mut(id) else { return };
+        let admission = listener.on_syn(now, arrived.hop_limit, has_room);
+        let prepared = listener.prepared().clone();
+        match admission {
+            Admission::Open => {}
+            Admission::Cookie => return self.answer_with_cookie(now, &prepared, flow, &arrived.segment),
+            Admission::Ignore => {
+                self.counters.queue_overflows += 1;
+                return;
+            }
+        }
+        let config = prepared.config(flow.local.is_ipv6());
+        let mut identity = self.secrets.identity(now, &flow);
+        if let Some(above) = above.filter(|above| !above.before(identity.isn)) {
+            identity.isn = above.plus(1 << 16);
+        }
+        let send_buffer = prepared.options().send_buffer;
+        let plugins = prepared.options().variant.build();
+        let mut stream = Stream::listen(now, config, plugins, identity, send_buffer);
+        self.start(now, &mut stream, &flow);
+        stream.connection_mut().limit_receive_window(prepared.options().receive_window);
+        stream.on_segment(now, &arrived.segment, arrived.payload);
+        self.sockets.insert(Socket::new(now, stream, flow, Owner::HalfOpen(id), prepared));
+    }
+
+    /// Gives a new connection what it must know from outside: what is known of the path, and secret bits.
+    pub(super) fn start(&mut self, now: Instant, stream: &mut Stream, flow: &Flow) {
+        stream.set_secret(self.secrets.of_connection(flow));
+        if let Some(mtu) = self.path_mtus.get(now, flow.remote.ip()) {
+            stream.connection_mut().limit_segment_size(now, mss_for(mtu, flow.remote.is_ipv6()));
+        }
+    }
+
+    fn answer_with_cookie(&mut self, now: Instant, prepared: &Prepared, flow: Flow, syn: &Segment) {
+        let config = prepared.config(flow.local.is_ipv6());
+        let sack = syn.options.sack_permitted && config.sack;
+        let clock = (now.as_nanos() / Duration::from_millis(1).as_nanos()) as u32;
+        let clock = clock.wrapping_add(self.secrets.identity(now, &flow).timestamp_offset);
+        let stamped = syn.options.timestamps.filter(|_| config.timestamps);
+        let options = Options {
+            mss: Some(config.mss),
+            window_scale: syn.options.window_scale.map(|_| config.window_shift()),
+            sack_permitted: sack,
+            timestamps: stamped.map(|theirs| Timestamps { val: clock, ecr: theirs.val }),
+            ..Options::default()
+        };
+        let segment = Segment {
+            seq: self.secrets.make_cookie(now, &flow, syn, sack),
+            ack: syn.seq.plus(1),
+            window: prepared.options().receive_window.0.min(u64::from(u16::MAX)) as u16,
+            flags: Flags::SYN | Flags::ACK,
+            options,
+            ..Segment::default()
+        };
+        self.counters.cookies_sent += 1;
+        self.answers.push(Transmit { endpoints: flow.endpoints(), hop_limit: HOP_LIMIT, segment });
+    }
+
+    /// A segment without a connection may answer a cookie. True if it does; it is then dealt with.
+    pub(super) fn on_cookie(&mut self, now: Instant, id: ListenerId, flow: Flow, arrived: &Decoded<'_>) -> bool {
+        let has_room = self.has_room();
+        let Some(listener) = self.listeners.get_mut(id).filter(|listener| listener.expects_cookies(now)) else {
+            return false;
+        };
+        let Some(syn) = self.secrets.check_cookie(now, &flow, &arrived.segment) else { return false };
+        if listener.is_full() || !has_room {
+            // The peer believes that it is connected; it sends again what is ignored now.
+            self.counters.queue_overflows += 1;
+            return true;
+        }
+        listener.add_half_open(); // until the socket is settled
+        let prepared = listener.prepared().clone();
+        let config = prepared.config(flow.local.is_ipv6());
+        let identity =
+            Identity { isn: SeqNum(arrived.segment.ack.0.wrapping_sub(1)), ..self.secrets.identity(now, &flow) };
+        let (plugins, send_buffer) = (prepared.options().variant.build(), prepared.options().send_buffer);
+        let mut stream = Stream::resume(now, config, plugins, identity, &syn, send_buffer);
+        self.start(now, &mut stream, &flow);
+        stream
+            .connection_mut()
+            .limit_receive_window(prepared.options().receive_window.max(Bytes(u64::from(config.mss))));
+        stream.on_segment(now, &arrived.segment, arrived.payload);
+        self.counters.cookies_accepted += 1;
+        self.sockets.insert(Socket::new(now, stream, flow, Owner::HalfOpen(id), prepared));
+        true
+    }
+}

@@ -1,0 +1,68 @@
+//! Segments to send, and time.
+
+use reknit_units::Instant;
+use reknit_wire::encode_with;
+
+use super::Stack;
+use crate::answers::Transmit;
+use crate::sockets::{AHEAD, Turn};
+use crate::table::Slot;
+
+impl Stack {
+    /// The next segment to send; its payload is appended to `payload`. None if there is nothing to send now.
+    pub fn poll(&mut self, now: Instant, payload: &mut Vec<u8>) -> Option<Transmit> {
+        if let Some(answer) = self.answers.pop() {
+            self.counters.segments_out += 1;
+            return Some(answer);
+        }
+        loop {
+            match self.sockets.poll(now, payload) {
+                Turn::Segment(transmit) => {
+                    self.counters.segments_out += 1;
+                    return Some(transmit);
+                }
+                Turn::Over(index) => self.settle(now, index),
+                Turn::Nobody => return None,
+            }
+        }
+    }
+
+    /// The next packet to send, in `packet`. False if there is nothing to send now.
+    pub fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        let mut payload = std::mem::take(&mut self.payload);
+        payload.clear();
+        let transmit = self.poll(now, &mut payload);
+        if let Some(Transmit { endpoints, hop_limit, segment }) = &transmit {
+            encode_with(*endpoints, *hop_limit, segment, &payload, packet);
+        }
+        self.payload = payload;
+        transmit.is_some()
+    }
+
+    /// Fires the timers that are due.
+    pub fn on_timer(&mut self, now: Instant) {
+        let mut due = std::mem::take(&mut self.due);
+        self.sockets.advance(now, &mut due);
+        for sockets in due.chunks(AHEAD) {
+            self.sockets.read_sockets(sockets);
+            for index in sockets {
+                self.on_due(now, *index);
+            }
+        }
+        due.clear();
+        self.due = due;
+    }
+
+    fn on_due(&mut self, now: Instant, index: u32) {
+        match self.sockets.slot(index) {
+            Slot::Vacant => {}
+            Slot::Live(socket) => {
+                let peer = socket.flow().remote.ip();
+                if let Some(learned) = self.sockets.on_timer(now, index, self.options.detect_black_holes) {
+                    self.remember(now, peer, learned);
+                }
+            }
+            Slot::TimeWait(_) => self.sockets.on_time_wait_timer(now, index),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What the state of a socket means for its owner, once it has sent everything for now.
+
+use reknit_tcp::State;
+use reknit_units::Instant;
+
+use super::Stack;
+use crate::events::Event;
+use crate::owner::Owner;
+
+impl Stack {
+    /// A socket has sent everything for now: tells its owner what is new, and sets its timer.
+    pub(super) fn settle(&mut self, now: Instant, index: u32) {
+        let Some(socket) = self.sockets.live(index) else { return };
+        if socket.replace_plugins(now) {
+            return self.sockets.wake(index); // new data was held back
+        }
+        socket.note_limit(now);
+        match socket.state() {
+            // A half-open connection was refused or not completed in time.
+            State::Listen => return self.remove_half_open(index),
+            State::SynSent | State::SynReceived => {}
+            State::Closed => return self.on_closed(index),
+            State::TimeWait if matches!(socket.owner(), Owner::Nobody { .. }) => {
+                return self.sockets.enter_time_wait(index);
+            }
+            _ if socket.becomes_connected() => self.on_established(now, index),
+            _ => {}
+        }
+        self.sockets.rest(now, index, &mut self.events);
+    }
+
+    /// The handshake is complete.
+    fn on_established(&mut self, now: Instant, index: u32) {
+        let id = self.sockets.id(index);
+        let Some(socket) = self.sockets.live(index) else { return };
+        match socket.owner() {
+            Owner::HalfOpen(owner) => {
+                if let Some(listener) = self.listeners.get_mut(owner) {
+                    socket.enqueue(owner);
+                    if listener.on_established(id) {
+                        self.events.push(Event::Acceptable(owner));
+                    }
+                } else {
+                    socket.disown(now);
+                    self.sockets.wake(index);
+                }
+            }
+            Owner::Application => self.events.push(Event::Connected(id)),
+            Owner::Queued(_) | Owner::Nobody { .. } => {}
+        }
+    }
+
+    /// The connection has ended. Its application, if it has one, still reads what has arrived, and the reason.
+    pub(super) fn on_closed(&mut self, index: u32) {
+        let id = self.sockets.id(index);
+        let Some(socket) = self.sockets.live(index) else { return };
+        match socket.owner() {
+            Owner::HalfOpen(_) => return self.remove_half_open(index),
+            Owner::Nobody { .. } => return self.sockets.remove(index),
+            Owner::Application | Owner::Queued(_) => {}
+        }
+        socket.notify_closed(id, &mut self.events);
+        self.sockets.forget_flow(index);
+    }
+
+    fn remove_half_open(&mut self, index: u32) {
+        if let Some(socket) = self.sockets.live(index)
+            && let Owner::HalfOpen(listener) = socket.owner()
+            && let Some(listener) = self.listeners.get_mut(listener)
+        {
+            listener.remove_half_open();
+        }
+        self.sockets.remove(index);
+    }
+}
