@@ -28,6 +28,8 @@
 mod buffers;
 pub mod config;
 mod connection;
+#[cfg(test)]
+mod diagram;
 pub mod experiment;
 pub mod facts;
 mod isn;

@@ -3,7 +3,7 @@
 
 use reknit_units::{Bytes, Duration, Instant};
 
-use super::{Connection, State};
+use super::{Connection, Event, State};
 use crate::config::Config;
 use crate::experiment::{Experiment, Features};
 use crate::facts::TIMESTAMP_TICK;
@@ -144,7 +144,7 @@ impl Connection {
             self.reset(now, segment);
         } else if segment.flags.has(Flags::SYN) {
             self.take_peers_syn(now, segment);
-            self.state = State::SynReceived;
+            self.transition(Event::SynArrives);
             self.handshake.passive = true;
             self.send_syn(now);
         }
@@ -155,7 +155,7 @@ impl Connection {
     pub(super) fn listen_again(&mut self) {
         self.handshake = Handshake::new(&self.config, super::offered(&self.receiver.plugins.header_support));
         self.sender.forget_syn_timeouts();
-        self.state = State::Listen;
+        self.transition(Event::ListenAgain);
         self.out.clear();
     }
 
@@ -183,7 +183,7 @@ impl Connection {
             self.receiver.owe_now();
         } else {
             // Simultaneous open: the SYNs crossed on the way.
-            self.state = State::SynReceived;
+            self.transition(Event::SynArrives);
             self.handshake.ambiguous = true;
             self.send_syn(now);
         }
@@ -199,7 +199,7 @@ impl Connection {
     /// The SYN was answered before the connection existed.
     pub(super) fn take_answered_syn(&mut self, now: Instant, syn: &Segment) {
         self.take_peers_syn(now, syn);
-        self.state = State::SynReceived;
+        self.transition(Event::SynArrives);
         self.handshake.passive = true;
         self.handshake.ambiguous = true;
         self.handshake.first_sent = now;
@@ -246,8 +246,10 @@ impl Connection {
         );
         self.sender.note_lost_syns(handshake.retries);
         self.handshake.expires = Instant::NEVER;
-        self.state = if self.sender.fin().is_some() { State::FinWait1 } else { State::Established };
-        self.sender.last_progress = now;
+        self.transition(Event::SynAcked);
+        if self.sender.fin().is_some() {
+            self.transition(Event::Close);
+        }
         self.keep_alive.on_segment(now);
         self.dirty = true;
     }

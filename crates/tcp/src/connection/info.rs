@@ -122,7 +122,7 @@ impl Connection {
             snd_una,
             snd_nxt,
             backoff: self.sender.backoff(),
-            min_rtt: self.sender.min_rtt,
+            min_rtt: self.sender.min_rtt(),
             acknowledged: self.acknowledged(),
             sack: snd.sack,
             timestamps: snd.timestamps,

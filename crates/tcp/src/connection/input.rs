@@ -2,7 +2,7 @@
 
 use reknit_units::{Bytes, Duration, Instant};
 
-use super::{CloseReason, Connection, State};
+use super::{CloseReason, Connection, Event, State};
 use crate::config::Paws;
 use crate::experiment::Experiment;
 use crate::facts::TIMESTAMP_TICK;
@@ -18,10 +18,13 @@ const OUTDATED: Duration = Duration::from_secs(24 * 24 * 3600);
 /// The age up to which [`LateAcks::All`] reads ACKs.
 const LATEST_ACK: Duration = Duration::from_secs(8);
 
-/// Whether to process the rest of the segment.
-type SegmentCheck = std::ops::ControlFlow<()>;
-const DROP: SegmentCheck = SegmentCheck::Break(());
-const GO_ON: SegmentCheck = SegmentCheck::Continue(());
+/// Whether the segment has passed a check. If not, the rest of it is not processed.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Check {
+    Passed,
+    Failed,
+}
 
 impl Connection {
     /// Processes a segment. If part of its payload is new, returns which part and its position in the stream; the
@@ -62,48 +65,48 @@ impl Connection {
             return None;
         };
         let end = start + Bytes(u64::from(segment.seq_len()));
-        if self.check_acceptable(now, segment, start, end).is_break()
-            || self.check_rst(now, segment, start).is_break()
-            || self.check_syn(now, segment).is_break()
-            || self.take_ack(now, segment, start).is_break()
+        if self.check_acceptable(now, segment, start, end) == Check::Failed
+            || self.check_rst(now, segment, start) == Check::Failed
+            || self.check_syn(now, segment) == Check::Failed
+            || self.process_ack(now, segment, start) == Check::Failed
         {
             return None;
         }
         self.note_timestamp(now, segment, start);
         self.note_congestion(segment);
         self.note_receiver_rtt(now, segment);
-        let delivery = self.take_data(now, segment, start, end);
-        self.take_fin(now);
+        let delivery = self.process_data(now, segment, start, end);
+        self.process_fin(now);
         delivery
     }
 
     /// First check: PAWS and the window. An unacceptable segment is answered and dropped.
-    fn check_acceptable(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> SegmentCheck {
+    fn check_acceptable(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> Check {
         if segment.flags.has(Flags::SYN) && self.state == State::SynReceived && start == Offset::SYN {
             self.on_syn_again(now, segment, start);
-            return DROP;
+            return Check::Failed;
         }
         if self.lacks_timestamps(segment) {
-            return DROP;
+            return Check::Failed;
         }
         let old = !segment.flags.has(Flags::RST) && self.fails_paws(now, segment);
         if old && self.reads_late_ack(segment, start) {
-            let _ = self.take_ack(now, segment, start);
-            return DROP;
+            let _ = self.process_ack(now, segment, start);
+            return Check::Failed;
         }
         if old {
             let stats = &mut self.receiver.stats;
             stats.paws_discards += u64::from(segment.len > 0);
             stats.paws_discarded_acks += u64::from(segment.is_pure_ack());
         } else if self.receiver.accepts(start, end) {
-            return GO_ON;
+            return Check::Passed;
         }
         if segment.flags.has(Flags::RST) {
-            return DROP;
+            return Check::Failed;
         }
         if segment.flags.has(Flags::SYN) {
             self.challenge(now);
-            return DROP;
+            return Check::Failed;
         }
         if !old && start == self.receiver.rcv_nxt() {
             self.note_congestion(segment); // a probe of a closed window (RFC 3168 §6.1.6)
@@ -116,7 +119,7 @@ impl Connection {
             if start + Bytes(1) == self.receiver.rcv_nxt() {
                 self.challenge(now);
             }
-            let _ = self.take_ack(now, segment, start);
+            let _ = self.process_ack(now, segment, start);
         } else if old && end > start && start < self.receiver.rcv_nxt() && self.may_be_retransmission(segment, start) {
             self.receiver.on_discarded(start, end);
         } else if old && self.config.paws == Paws::Linux {
@@ -124,7 +127,7 @@ impl Connection {
         } else {
             self.challenge(now);
         }
-        DROP
+        Check::Failed
     }
 
     /// PAWS has discarded the segment, and nothing it carries is a duplicate. Data is always answered; a pure ACK that was
@@ -150,11 +153,11 @@ impl Connection {
         if end >= self.last_ack_sent {
             self.note_timestamp(now, segment, start); // the ACK of this segment was lost
         }
-        self.hand_over(now, segment, start, end);
+        self.deliver(now, segment, start, end);
         // Only a retransmission of the FIN itself restarts TIME-WAIT (RFC 9293 §3.10.7.4, eighth check).
         let is_fin = segment.flags.has(Flags::FIN) && end == self.receiver.rcv_nxt();
         if is_fin && self.state == State::TimeWait {
-            self.time_wait_expires = now + self.config.time_wait;
+            self.start_time_wait(now);
         }
     }
 
@@ -163,7 +166,7 @@ impl Connection {
     fn on_syn_again(&mut self, now: Instant, segment: &Segment, start: Offset) {
         self.handshake.agree_on_ecn(segment);
         if segment.flags.has(Flags::ACK) {
-            if self.take_ack(now, segment, start).is_continue() {
+            if self.process_ack(now, segment, start) == Check::Passed {
                 self.receiver.owe_now();
             }
         } else {
@@ -229,13 +232,13 @@ impl Connection {
     }
 
     /// Second check, RFC 5961 §3.2: only a RST with exactly the expected sequence number resets.
-    fn check_rst(&mut self, now: Instant, segment: &Segment, start: Offset) -> SegmentCheck {
+    fn check_rst(&mut self, now: Instant, segment: &Segment, start: Offset) -> Check {
         if !segment.flags.has(Flags::RST) {
-            return GO_ON;
+            return Check::Passed;
         }
         if start != self.receiver.rcv_nxt() {
             self.challenge(now);
-            return DROP;
+            return Check::Failed;
         }
         match self.state {
             State::SynReceived if self.handshake.passive => self.listen_again(),
@@ -246,33 +249,33 @@ impl Connection {
             // not know that the peer may not have received everything.
             _ => self.finish(CloseReason::Reset),
         }
-        DROP
+        Check::Failed
     }
 
     /// Fourth check, RFC 5961 §4.2: a SYN with any sequence number is not acceptable in this state.
-    fn check_syn(&mut self, now: Instant, segment: &Segment) -> SegmentCheck {
+    fn check_syn(&mut self, now: Instant, segment: &Segment) -> Check {
         if !segment.flags.has(Flags::SYN) {
-            return GO_ON;
+            return Check::Passed;
         }
         self.challenge(now);
-        DROP
+        Check::Failed
     }
 
     /// Fifth check: the ACK field.
-    fn take_ack(&mut self, now: Instant, segment: &Segment, start: Offset) -> SegmentCheck {
+    fn process_ack(&mut self, now: Instant, segment: &Segment, start: Offset) -> Check {
         if !segment.flags.has(Flags::ACK) {
-            return DROP;
+            return Check::Failed;
         }
         if self.state == State::SynReceived {
             if segment.ack != self.identity.isn.plus(1) {
                 self.reset(now, segment);
-                return DROP;
+                return Check::Failed;
             }
             self.establish(now, segment);
         }
         let Some(ack) = self.acceptable_ack(segment) else {
             self.challenge(now);
-            return DROP;
+            return Check::Failed;
         };
         self.keep_alive.on_segment(now);
         let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.handshake.timestamps);
@@ -294,10 +297,10 @@ impl Connection {
         self.sender.on_ack(now, &input);
         if self.sender.has_caught_a_lie() {
             self.end_with_reset(now, CloseReason::Lied);
-            return DROP;
+            return Check::Failed;
         }
         self.after_ack(now);
-        GO_ON
+        Check::Passed
     }
 
     /// RFC 5961 §5.2: the acknowledgment as an offset, unless it is of something that was never sent, or older than the
@@ -310,13 +313,14 @@ impl Connection {
 
     /// State changes when our FIN is acknowledged.
     pub(super) fn after_ack(&mut self, now: Instant) {
-        if !self.sender.fin_is_acked() {
+        let is_news = self.sender.fin_is_acked() && self.state.after(Event::FinAcked).is_some();
+        if !is_news {
             return;
         }
+        self.transition(Event::FinAcked);
         match self.state {
-            State::FinWait1 => self.state = State::FinWait2,
-            State::Closing => self.enter_time_wait(now),
-            State::LastAck => self.finish(CloseReason::Finished),
+            State::TimeWait => self.start_time_wait(now),
+            State::Closed => self.finish(CloseReason::Finished),
             _ => {}
         }
     }
@@ -348,14 +352,14 @@ impl Connection {
     }
 
     /// Seventh check: the segment text.
-    fn take_data(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> Option<Delivery> {
+    fn process_data(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> Option<Delivery> {
         if end == start || self.state == State::Closed {
             return None;
         }
-        self.hand_over(now, segment, start, end)
+        self.deliver(now, segment, start, end)
     }
 
-    fn hand_over(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> Option<Delivery> {
+    fn deliver(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> Option<Delivery> {
         let arrived = Arrived {
             now,
             start,
@@ -370,20 +374,18 @@ impl Connection {
     }
 
     /// Eighth check: the FIN, once everything before it has arrived. The ACK policy decides when it is acknowledged.
-    fn take_fin(&mut self, now: Instant) {
-        if !self.receiver.fin_received() {
+    fn process_fin(&mut self, now: Instant) {
+        let is_news = self.receiver.fin_received() && self.state.after(Event::FinArrives).is_some();
+        if !is_news {
             return;
         }
-        match self.state {
-            State::SynReceived | State::Established => self.state = State::CloseWait,
-            State::FinWait1 => self.state = State::Closing,
-            State::FinWait2 => self.enter_time_wait(now),
-            _ => {}
+        self.transition(Event::FinArrives);
+        if self.state == State::TimeWait {
+            self.start_time_wait(now);
         }
     }
 
-    fn enter_time_wait(&mut self, now: Instant) {
-        self.state = State::TimeWait;
+    fn start_time_wait(&mut self, now: Instant) {
         self.time_wait_expires = now + self.config.time_wait;
     }
 

@@ -165,7 +165,7 @@ impl Connection {
 
     /// The longest segment whose acknowledgment was seen: the path carries this size.
     pub fn largest_acknowledged(&self) -> Bytes {
-        self.sender.largest_acked
+        self.sender.largest_acked()
     }
 
     /// Replaces the sender's plug-ins; those of the receiver are not used. They know nothing of earlier segments, so
@@ -185,7 +185,7 @@ impl Connection {
 
     /// Until [`Connection::replace_sender_plugins`] has succeeded, no new data is sent.
     pub fn hold_new_data(&mut self) {
-        self.sender.holds_new_data = true;
+        self.sender.hold_new_data();
     }
 
     /// What must be remembered, if the connection is in TIME-WAIT.

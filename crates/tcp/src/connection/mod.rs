@@ -1,6 +1,6 @@
 //! One connection: the state machine of RFC 9293 around a [`Sender`] and a [`Receiver`].
 //!
-//! [`input`] processes segments, [`handshake`] negotiates options, [`output`] builds segments, [`timers`] computes the
+//! [`state`] has the states and the events between them, [`input`] processes segments, [`handshake`] negotiates options, [`output`] builds segments, [`timers`] computes the
 //! next deadline. A [`Connection`] never blocks, reads no clock and holds no payload: its owner passes in segments and
 //! the time, and polls until there are no more [`Output`]s.
 
@@ -9,6 +9,7 @@ mod info;
 mod input;
 mod live;
 mod output;
+mod state;
 mod timers;
 
 use std::collections::VecDeque;
@@ -20,6 +21,8 @@ use self::handshake::Handshake;
 pub use self::info::{Info, SendLimit};
 pub use self::live::TimeWait;
 pub use self::output::Output;
+use self::state::Event;
+pub use self::state::State;
 pub use self::timers::reset_for;
 use self::timers::{Challenges, KeepAliveState};
 use crate::config::Config;
@@ -31,33 +34,6 @@ use crate::segment::{Flags, Options, Segment};
 use crate::sender::Sender;
 use crate::seq::{Offset, SeqNum};
 use crate::stats::{ReceiveStats, SendStats};
-
-/// The states of a connection (RFC 9293 §3.3.2).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum State {
-    /// Waiting for a SYN.
-    Listen,
-    /// A SYN was sent.
-    SynSent,
-    /// A SYN was received and answered.
-    SynReceived,
-    /// Data can be transferred in both directions.
-    Established,
-    /// We have closed; our FIN is not yet acknowledged.
-    FinWait1,
-    /// We have closed; the peer has not.
-    FinWait2,
-    /// The peer has closed; we have not.
-    CloseWait,
-    /// Both have closed at the same time; our FIN is not yet acknowledged.
-    Closing,
-    /// The peer closed first; our FIN is not yet acknowledged.
-    LastAck,
-    /// Both have closed; old segments may still arrive.
-    TimeWait,
-    /// The connection is closed.
-    Closed,
-}
 
 /// Why a connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
@@ -187,8 +163,7 @@ impl Connection {
         self.dirty = true;
         match self.state {
             State::Listen => self.finish(CloseReason::Finished),
-            State::Established => self.state = State::FinWait1,
-            State::CloseWait => self.state = State::LastAck,
+            State::Established | State::CloseWait => self.transition(Event::Close),
             _ => {}
         }
     }
@@ -358,8 +333,18 @@ impl Connection {
         snd.snd_nxt.min(snd.snd_una + snd.snd_wnd).max(snd.snd_una).max(Offset::DATA)
     }
 
+    /// Changes the state. In a state for which the event is not listed nothing changes; debug builds panic.
+    fn transition(&mut self, event: Event) {
+        let next = self.state.after(event);
+        debug_assert!(next.is_some(), "{event:?} in {:?}", self.state);
+        self.state = next.unwrap_or(self.state);
+    }
+
+    /// Ends the connection. If it has ended before, the first reason stays.
     fn finish(&mut self, reason: CloseReason) {
-        self.state = State::Closed;
+        if self.state != State::Closed {
+            self.transition(Event::End);
+        }
         self.close_reason = self.close_reason.or(Some(reason));
     }
 }

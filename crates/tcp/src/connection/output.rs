@@ -85,7 +85,7 @@ impl Connection {
         // Only new data carries CWR and is ECN-capable, but not retransmissions and probes of a closed window (RFC 3168
         // §6.1.2, §6.1.5, §6.1.6).
         let is_new = outgoing.cause != Cause::WindowProbe && !outgoing.again && outgoing.len > u32::from(fin);
-        if is_new && std::mem::take(&mut self.sender.send_cwr) {
+        if is_new && self.sender.take_cwr() {
             flags |= Flags::CWR;
         }
         let mut segment = self.segment(outgoing.stamped, outgoing.start, flags, len, self.receiver.disclosure());

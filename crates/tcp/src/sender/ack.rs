@@ -10,10 +10,11 @@ use std::ops::Range;
 
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
+use super::constraints::Order;
+use super::rate::add_losses;
 use super::{SackReport, Sender, context};
-use crate::config::Paws;
 use crate::experiment::{Experiment, Features};
-use crate::facts::{AckFacts, Dsack, Phase, TIMESTAMP_TICK};
+use crate::facts::{AckFacts, Dsack, Phase, RateSample, TIMESTAMP_TICK};
 use crate::scoreboard::{AT_ONCE, Duplicate, Scoreboard, SegId};
 use crate::seq::Offset;
 
@@ -39,13 +40,13 @@ const MAXIMUM_LATENESS: Duration = Duration::from_secs(60);
 
 impl Sender {
     pub(crate) fn on_ack(&mut self, now: Instant, input: &AckInput) {
-        if self.catches(input) {
-            self.caught = true;
+        if self.withholder.as_mut().is_some_and(|withholder| withholder.catches(input, &self.board)) {
+            // The connection ends.
         } else if self.repeats_itself(input) {
             self.update_window(now, input);
             self.stats.acks += 1;
-        } else if self.has_ack_left() {
-            let merged = self.merge_acks(input);
+        } else if self.backlog.has_ack() {
+            let merged = self.backlog.merge_ack(input);
             self.process_ack(now, &merged);
         } else {
             self.process_ack(now, input);
@@ -90,7 +91,7 @@ impl Sender {
             rate: None,
         };
         self.advance(now, &ack);
-        let timeout_was_open = self.is_probing_timeout();
+        let timeout_was_undecided = self.recovery.is_undecided();
         let spurious = self.judge_last_reduction(now, &ack); // step 4
         self.measure_reordering(now, &mut ack); // step 5
         self.measure_rtt(now, &mut ack, input.echo_age); // step 6
@@ -100,12 +101,13 @@ impl Sender {
         self.undo_earlier(now, &ack); // step 7
         let undo_allows_growth = spurious.is_none_or(|spurious| self.respond_to_spurious(now, &ack, spurious));
         let window_is_set = self.detect_loss(now, &ack); // step 8
-        self.sample_losses(&mut ack, lost_before);
+        add_losses(&mut ack, &self.board, lost_before);
         // RFC 3168 §6.1.2: the window grows only on ACKs that do not echo congestion.
-        let may_grow = undo_allows_growth && !window_is_set && !timeout_was_open && !ack.ece && !self.is_frozen(now);
+        let may_grow =
+            undo_allows_growth && !window_is_set && !timeout_was_undecided && !ack.ece && !self.state.is_frozen(now);
         self.grow_window(now, &ack, may_grow); // step 9
         self.respond_to_ecn(now, &ack); // also step 9
-        self.choose_first(now, &ack);
+        self.choose_order(now, &ack);
         self.count(&ack);
 
         self.newly = newly;
@@ -118,13 +120,28 @@ impl Sender {
     /// Whether a reduction that is made now may be undone later.
     fn decide_on_undo(&mut self, now: Instant, ack: &AckFacts<'_>) {
         let lies = self.withholder.as_ref().is_some_and(|withholder| withholder.distrusts());
-        self.state.may_undo = self.plugins.undo_limit.may_undo(&context!(self, now), ack) && !lies;
+        let may_undo = self.plugins.undo_limit.may_undo(&context!(self, now), ack) && !lies;
+        self.state.set_may_undo(may_undo);
     }
 
     /// After a timeout new data may go before retransmissions.
-    fn choose_first(&mut self, now: Instant, ack: &AckFacts<'_>) {
-        self.new_first =
+    fn choose_order(&mut self, now: Instant, ack: &AckFacts<'_>) {
+        let new_first =
             self.state.phase == Phase::Loss && self.plugins.timeout_recovery.sends_new_first(&context!(self, now), ack);
+        self.constraints.set_order(if new_first { Order::NewDataFirst } else { Order::RetransmissionsFirst });
+    }
+
+    /// The delivery rate, if the congestion control wants it.
+    fn sample_rate(&mut self, now: Instant, ack: &mut AckFacts<'_>, in_flight_before: Bytes) {
+        if let Some(sampler) = &mut self.sampler {
+            let mut sample = RateSample {
+                prior_in_flight: in_flight_before,
+                is_cwnd_limited: self.window_use.was_full_at(ack.una_before),
+                ..RateSample::default()
+            };
+            sampler.on_ack(&context!(self, now), ack, &mut sample);
+            ack.rate = Some(sample);
+        }
     }
 
     /// The ACK has been processed: the segments that it covers leave the scoreboard.
@@ -132,7 +149,7 @@ impl Sender {
         let lifetime = if self.plugins.loss_detector.withdraws() {
             MAXIMUM_LATENESS
         } else {
-            Scoreboard::ghost_lifetime(self.patience(), self.state.srtt)
+            Scoreboard::ghost_lifetime(self.state.rto_or_substitute(&self.config), self.state.srtt)
         };
         self.board.retire(now + lifetime);
         if let Some(sampler) = &mut self.sampler {
@@ -143,28 +160,21 @@ impl Sender {
     /// True if the ACK repeats the one before at an end that has only received: nothing is outstanding, and there is
     /// nothing to send. Most data segments of a transfer arrive at such an end.
     fn repeats_itself(&self, input: &AckInput) -> bool {
-        let has_written = self.written > Offset::DATA || self.closing;
         let has_news = input.pure || input.ece || input.sack.is_some() || input.ack != self.state.snd_una;
-        !has_written && !has_news && self.stats.acks > 0
+        !self.queue.is_used() && !has_news && self.stats.acks > 0
     }
 
     /// Step 2, RFC 9293 §3.10.7.4: only the newest segment updates the window. True if it changed.
     fn update_window(&mut self, now: Instant, input: &AckInput) -> bool {
-        if input.ack < self.state.snd_una || (input.seq, input.ack) < self.wl {
+        if !self.peer.updates_window(input, &self.state, self.config.paws) {
             return false;
         }
-        let shrinks = input.wnd < self.state.snd_wnd && input.wnd > Bytes::ZERO;
-        if self.config.paws == Paws::Linux && shrinks && (input.seq, input.ack) == self.wl {
-            return false;
-        }
-        self.wl = (input.seq, input.ack);
         let changed = input.wnd != self.state.snd_wnd;
-        self.state.snd_wnd = input.wnd;
-        self.state.max_snd_wnd = self.state.max_snd_wnd.max(input.wnd);
+        self.state.set_peer_window(input.wnd);
         if input.wnd == Bytes::ZERO {
             // A peer with a closed window is not dead: the connection stays open as long as it answers (RFC 9293
             // §3.8.6.1).
-            self.last_progress = now;
+            self.timers.note_progress(now);
         }
         changed
     }
@@ -177,13 +187,11 @@ impl Sender {
         }
         let acked = newly.len();
         if let Some(report) = input.sack.as_ref().filter(|_| self.state.sack) {
-            // Most blocks repeat those of the last ACK. A block that was processed once has no further effect.
-            for block in report.blocks().iter().filter(|block| !self.last_blocks.contains(block)) {
+            for block in self.peer.new_blocks(report) {
                 is_complete &= self.board.sack(block.clone(), now, AT_ONCE, newly);
             }
             if is_complete {
-                self.last_blocks.clear();
-                self.last_blocks.extend_from_slice(report.blocks());
+                self.peer.note_blocks(report);
             }
         }
         (Segments((newly.len() - acked) as u32), is_complete)
@@ -211,17 +219,16 @@ impl Sender {
         if self.state.sack {
             return newly_sacked > Segments::ZERO;
         }
-        let in_flight = !self.board.is_empty() && !self.persist.probing;
+        let in_flight = !self.board.is_empty() && !self.timers.is_probing_window();
         input.pure && input.ack == self.state.snd_una && !window_changed && in_flight
     }
 
     /// Also step 3, the cumulative acknowledgment: SND.UNA advances, and the count of duplicates restarts.
     fn advance(&mut self, now: Instant, ack: &AckFacts<'_>) {
         if ack.advances() {
-            self.state.snd_una = ack.ack;
-            self.state.dup_acks = Segments::ZERO;
-            self.last_progress = now;
-            self.note_drained(now);
+            self.state.advance_una(ack.ack);
+            self.timers.note_progress(now);
+            self.queue.note_drained(now, self.state.snd_una);
         }
         self.end_window_probe();
         self.note_unsent();
@@ -237,28 +244,26 @@ impl Sender {
     /// in flight: an unused window must not grow (RFC 7661 §4, RFC 9438 §5.8). A model of the path sets the window on
     /// every ACK.
     fn grow_window(&mut self, now: Instant, ack: &AckFacts<'_>, may_grow: bool) {
-        if self.by_model {
+        if self.state.is_model_based() {
             let window = self.plugins.congestion_control.on_ack(&context!(self, now), ack);
-            self.bound_and_set_cwnd(window.cwnd);
+            self.state.set_cwnd_of_model(&self.config, window.cwnd);
             return;
         }
-        if !may_grow {
-            return;
-        }
-        let was_full = ack.una_before < self.window_use.full_until;
-        if !ack.newly.is_empty()
+        if may_grow
+            && !ack.newly.is_empty()
             && self.state.phase != Phase::Recovery
-            && was_full
+            && self.window_use.was_full_at(ack.una_before)
             && !self.plugins.loss_detector.holds_growth(&context!(self, now))
         {
             let window = self.plugins.congestion_control.on_ack(&context!(self, now), ack);
-            self.set_window(window);
+            self.state.set_window(&self.config, window);
         }
     }
 
     fn count(&mut self, ack: &AckFacts<'_>) {
-        let last = ack.newly.last().and_then(|id| self.board.get(*id));
-        self.largest_acked = last.map_or(self.largest_acked, |r| self.largest_acked.max(Bytes(u64::from(r.len))));
+        if let Some(last) = ack.newly.last().and_then(|id| self.board.get(*id)) {
+            self.peer.note_acked(last);
+        }
         self.stats.acks += 1;
         self.stats.dup_acks += u64::from(ack.duplicate);
         self.stats.stale_acks += u64::from(ack.stale);

@@ -7,10 +7,18 @@
 
 use reknit_units::Instant;
 
-use super::reaction::{Loss, Reaction};
 use super::{AckInput, Sender};
 use crate::experiment::Experiment;
 use crate::scoreboard::{AT_ONCE, SegId};
+
+/// Segments that are still to be marked.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marking {
+    /// A receiver has reneged: SACK marks from here on are removed.
+    forget_from: Option<SegId>,
+    /// The retransmission timer expired: segments from here on may be marked lost.
+    lost_from: Option<SegId>,
+}
 
 /// What is left to do, and since when.
 #[derive(Debug, Default)]
@@ -23,33 +31,70 @@ pub(super) struct Backlog {
     to_send: u32,
 }
 
-/// Segments that are still to be marked.
-#[derive(Clone, Copy, Debug, Default)]
-struct Marking {
-    /// A receiver has reneged: SACK marks from here on are removed.
-    forget_from: Option<SegId>,
-    /// The retransmission timer expired: segments from here on may be marked lost.
-    give_up_from: Option<SegId>,
+impl Backlog {
+    /// When to continue: at once if anything is left. `board_reopens` while loss marks are being removed.
+    pub(super) fn deadline(&self, board_reopens: bool) -> Instant {
+        let is_left = board_reopens || self.marking.is_some() || self.ack.is_some() || self.to_send > 0;
+        if is_left { self.since } else { Instant::NEVER }
+    }
+
+    pub(super) fn has_ack(&self) -> bool {
+        self.ack.is_some()
+    }
+
+    /// An ACK arrives while another is not completely processed: they become one. A SACK block that is lost thereby is
+    /// reported again, or its data is retransmitted.
+    pub(super) fn merge_ack(&mut self, input: &AckInput) -> AckInput {
+        match self.ack.take() {
+            Some(left) if left.ack > input.ack => *left,
+            Some(left) => AckInput { sack: input.sack.clone().or(left.sack), ..input.clone() },
+            None => input.clone(),
+        }
+    }
+
+    /// The rest of an ACK.
+    fn push_ack(&mut self, now: Instant, rest: AckInput) {
+        self.ack = Some(Box::new(rest));
+        self.since = now;
+    }
+
+    /// `to_send` more segments may be sent in the next event.
+    pub(super) fn set_to_send(&mut self, now: Instant, to_send: u32) {
+        self.to_send = to_send;
+        if to_send > 0 {
+            self.since = now;
+        }
+    }
+
+    /// Loss marks are being removed from the scoreboard.
+    pub(super) fn note_reopening(&mut self, now: Instant) {
+        self.since = now;
+    }
+
+    /// SACK marks from `from` on are still to be removed.
+    pub(super) fn push_forgetting(&mut self, now: Instant, from: SegId) {
+        self.marking.get_or_insert_default().forget_from = Some(from);
+        self.since = now;
+    }
+
+    /// From `from` on, what the timeout means for the segments is still to be decided.
+    pub(super) fn push_lost(&mut self, now: Instant, from: SegId) {
+        self.marking.get_or_insert_default().lost_from = Some(from);
+        self.since = now;
+    }
 }
 
 impl Sender {
-    /// When to go on: at once if anything is left.
-    pub(super) fn backlog_due(&self) -> Instant {
-        let Backlog { since, ack, marking, to_send } = &self.backlog;
-        let is_left = self.board.reopens() || marking.is_some() || ack.is_some() || *to_send > 0;
-        if is_left { *since } else { Instant::NEVER }
-    }
-
-    /// Does the next part. False if there was nothing to do.
-    pub(super) fn work_off(&mut self, now: Instant) -> bool {
-        if !self.backlog_due().is_set() {
+    /// Does the next part of the backlog. False if there was nothing to do.
+    pub(super) fn process_backlog(&mut self, now: Instant) -> bool {
+        if !self.backlog.deadline(self.board.reopens()).is_set() {
             return false;
         }
         if self.board.reopens() {
             self.reopen(now);
             self.transmit(now);
         } else if let Some(marking) = self.backlog.marking.take() {
-            self.go_on_marking(now, *marking);
+            self.continue_marking(now, *marking);
         } else if let Some(ack) = self.backlog.ack.take() {
             self.process_ack(now, &ack);
         } else {
@@ -59,13 +104,13 @@ impl Sender {
         true
     }
 
-    fn go_on_marking(&mut self, now: Instant, marking: Marking) {
+    fn continue_marking(&mut self, now: Instant, marking: Marking) {
         if let Some(from) = marking.forget_from {
-            self.backlog.marking = marking.give_up_from.map(|_| Box::new(Marking { forget_from: None, ..marking }));
+            self.backlog.marking = marking.lost_from.map(|_| Box::new(Marking { forget_from: None, ..marking }));
             self.forget_sacks_from(now, from);
-        } else if let Some(from) = marking.give_up_from {
-            if matches!(self.reaction, Reaction::Loss(Loss { probing: None })) {
-                self.give_up(now, from);
+        } else if let Some(from) = marking.lost_from {
+            if self.recovery.is_loss() {
+                self.mark_lost_by_timeout(now, from);
             }
             self.transmit(now);
         }
@@ -74,47 +119,20 @@ impl Sender {
     /// Processes as much of an ACK as one event may; the rest is left.
     pub(super) fn process_ack(&mut self, now: Instant, input: &AckInput) {
         if self.board.reopens() {
-            self.leave_ack(now, input.clone());
+            self.backlog.push_ack(now, input.clone());
             return;
         }
         let part = self.board.end_of_first(AT_ONCE).filter(|end| input.ack > *end);
         if let Some(end) = part {
             let part = AckInput { ack: end, sack: None, experiment: Experiment::default(), ..input.clone() };
             self.run_pipeline(now, &part);
-            self.leave_ack(now, input.clone());
+            self.backlog.push_ack(now, input.clone());
         } else if !self.run_pipeline(now, input) {
             let mut rest = input.clone();
             if let Some(report) = &mut rest.sack {
                 report.dsack = None; // it has been counted
             }
-            self.leave_ack(now, rest);
-        }
-    }
-
-    /// An ACK arrives while another is not completely processed: they become one. A SACK block that is lost thereby is
-    /// reported again, or its data is retransmitted.
-    pub(super) fn merge_acks(&mut self, input: &AckInput) -> AckInput {
-        match self.backlog.ack.take() {
-            Some(left) if left.ack > input.ack => *left,
-            Some(left) => AckInput { sack: input.sack.clone().or(left.sack), ..input.clone() },
-            None => input.clone(),
-        }
-    }
-
-    pub(super) fn has_ack_left(&self) -> bool {
-        self.backlog.ack.is_some()
-    }
-
-    fn leave_ack(&mut self, now: Instant, rest: AckInput) {
-        self.backlog.ack = Some(Box::new(rest));
-        self.backlog.since = now;
-    }
-
-    /// `to_send` more segments may be sent in the next event.
-    pub(super) fn leave_sending(&mut self, now: Instant, to_send: u32) {
-        self.backlog.to_send = to_send;
-        if to_send > 0 {
-            self.backlog.since = now;
+            self.backlog.push_ack(now, rest);
         }
     }
 
@@ -122,16 +140,13 @@ impl Sender {
     /// seems too small.
     pub(super) fn reopen(&mut self, now: Instant) {
         self.board.reopen(AT_ONCE);
-        self.backlog.since = now;
+        self.backlog.note_reopening(now);
     }
 
-    pub(super) fn leave_forgetting(&mut self, now: Instant, from: SegId) {
-        self.backlog.marking.get_or_insert_default().forget_from = Some(from);
-        self.backlog.since = now;
-    }
-
-    pub(super) fn leave_giving_up(&mut self, now: Instant, from: SegId) {
-        self.backlog.marking.get_or_insert_default().give_up_from = Some(from);
-        self.backlog.since = now;
+    /// Removes the SACK marks from `from` on, because the receiver has reneged.
+    pub(super) fn forget_sacks_from(&mut self, now: Instant, from: SegId) {
+        if let Some(next) = self.board.forget_sacks(from, AT_ONCE) {
+            self.backlog.push_forgetting(now, next);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use reknit_units::{Bytes, Instant, Segments};
 
-use super::reaction::{Disorder, Reaction, Recovery};
+use super::recovery::Event;
 use super::{Sender, context};
 use crate::facts::{AckFacts, Context, Phase, Trigger, Turn};
 use crate::scoreboard::SegId;
@@ -20,7 +20,7 @@ impl Sender {
         match self.state.phase {
             Phase::Recovery if !entered => {
                 let cwnd = self.plugins.fast_recovery.on_ack(&context!(self, now), ack);
-                self.set_cwnd(cwnd);
+                self.state.set_cwnd(&self.config, cwnd);
             }
             Phase::Recovery | Phase::Loss => {}
             Phase::Open | Phase::Disorder => self.allow_limited_transmit(now, ack),
@@ -32,13 +32,13 @@ impl Sender {
     /// recovery begins.
     pub(super) fn ask_detector(&mut self, now: Instant, ack: Option<&AckFacts<'_>>) -> bool {
         let mut verdicts = Verdicts::default();
-        self.state.postponed_until = self.postponed.map_or(Instant::ZERO, |(_, until)| until);
+        self.state.set_postponed_until(self.recovery.postponed_until().unwrap_or(Instant::ZERO));
         let cx = context!(self, now);
         match ack {
             Some(ack) => self.plugins.loss_detector.on_ack(&cx, ack, &mut verdicts),
             None => self.plugins.loss_detector.on_timer(&cx, &mut verdicts),
         }
-        if verdicts.probe_repaired_loss && !self.in_episode() {
+        if verdicts.probe_repaired_loss && !self.recovery.in_episode() {
             self.reduce(now, Trigger::Probe, self.board.first(), ack);
         }
         if verdicts.probe {
@@ -62,14 +62,16 @@ impl Sender {
 
     /// Marks segments lost. Outside an episode this starts fast recovery, unless a postponement delays it.
     fn act_on_loss(&mut self, now: Instant, verdicts: &Verdicts, ack: Option<&AckFacts<'_>>) -> bool {
-        let first_lost = verdicts.lost.first().map(|(hole, _)| *hole).filter(|_| !self.in_episode());
+        let first_lost = verdicts.lost.first().map(|(hole, _)| *hole).filter(|_| !self.recovery.in_episode());
         let event = verdicts.event.or(first_lost);
         for &hole in &verdicts.withdrawn {
             self.withdraw(now, hole);
         }
         for &id in &verdicts.repairs {
             self.mark_lost(now, id);
-            self.forced |= self.plugins.fast_recovery.retransmits_at_once(&context!(self, now));
+            if self.plugins.fast_recovery.retransmits_at_once(&context!(self, now)) {
+                self.constraints.retransmit_at_once();
+            }
         }
         if let Some(hole) = event {
             if self.must_wait(now, hole) {
@@ -78,7 +80,9 @@ impl Sender {
             self.reduce(now, Trigger::FastRetransmit, hole, ack);
         }
         for &(id, why) in &verdicts.lost {
-            self.forced |= why == Why::PartialAck;
+            if why == Why::PartialAck {
+                self.constraints.retransmit_at_once();
+            }
             self.mark_lost(now, id);
         }
         for &id in &verdicts.originals_lost {
@@ -88,21 +92,23 @@ impl Sender {
             self.enter_recovery(now, ack);
         }
         if let Some(until) = verdicts.collapse {
-            self.set_cwnd(self.state.smss);
-            self.gate = until;
+            self.state.set_cwnd(&self.config, self.state.smss);
+            self.timers.pause_until(until);
         }
         event.is_some()
     }
 
     fn enter_recovery(&mut self, now: Instant, ack: Option<&AckFacts<'_>>) {
         self.end_disorder(now, DisorderEnd::Recovery);
-        self.enter(Reaction::Recovery(Recovery::default()));
-        self.state.recover = self.state.snd_nxt;
-        self.state.recovery_window = self.state.cwnd;
-        self.forced = self.plugins.fast_recovery.retransmits_at_once(&context!(self, now));
-        self.postponed = None;
+        self.recovery.on_loss(&mut self.state);
+        if self.plugins.fast_recovery.retransmits_at_once(&context!(self, now)) {
+            self.constraints.retransmit_at_once();
+        } else {
+            self.constraints.retransmit_within_window();
+        }
+        self.recovery.end_postponement();
         let cwnd = self.plugins.fast_recovery.enter(&context!(self, now), ack);
-        self.set_cwnd(cwnd);
+        self.state.set_cwnd(&self.config, cwnd);
         self.plugins.on_turn(&context!(self, now), Turn::EnterRecovery);
     }
 
@@ -112,14 +118,14 @@ impl Sender {
         match self.state.phase {
             Phase::Recovery if self.plugins.fast_recovery.is_over(&cx, ack) => {
                 let cwnd = self.plugins.fast_recovery.exit(&cx);
-                self.set_cwnd(cwnd);
-                self.leave_episode();
+                self.state.set_cwnd(&self.config, cwnd);
+                self.leave_episode(Event::RecoveryOver);
                 self.plugins.on_turn(&context!(self, now), Turn::LeaveRecovery);
                 !self.plugins.fast_recovery.grows_on_exit()
             }
             // While it is undecided whether a timeout was spurious, the plug-in decides when this phase ends.
-            Phase::Loss if self.state.snd_una >= self.state.recover && !self.is_probing_timeout() => {
-                self.leave_episode();
+            Phase::Loss if self.state.snd_una >= self.state.recover && !self.recovery.is_undecided() => {
+                self.leave_episode(Event::RecoveryOver);
                 self.plugins.on_turn(&context!(self, now), Turn::LeaveRecovery);
                 false
             }
@@ -127,55 +133,56 @@ impl Sender {
         }
     }
 
+    /// Fast recovery or the time after a timeout is over.
+    pub(super) fn leave_episode(&mut self, event: Event) {
+        self.recovery.open(event, &mut self.state);
+        self.constraints.retransmit_within_window();
+    }
+
     fn count_duplicate(&mut self, now: Instant, ack: &AckFacts<'_>) {
         if ack.duplicate && self.state.phase != Phase::Recovery {
-            self.state.dup_acks += Segments(1);
+            self.state.count_dup_ack();
         }
-        if self.in_episode() {
+        if self.recovery.in_episode() {
             return;
         }
-        let disorder = self.state.dup_acks > Segments::ZERO || self.board.sacked().segments > Segments::ZERO;
-        match self.reaction {
-            Reaction::Open if disorder => {
-                self.state.flight_before_disorder = self.state.flight_size();
-                self.enter(Reaction::Disorder(Disorder::default()));
-            }
-            Reaction::Disorder(_) if !disorder => self.enter(Reaction::Open),
-            _ => {}
+        let is_disorder = self.state.dup_acks > Segments::ZERO || self.board.sacked().segments > Segments::ZERO;
+        if is_disorder && self.recovery.is_open() {
+            self.recovery.begin_disorder(&mut self.state);
+        } else if !is_disorder && self.recovery.is_disorder() {
+            self.recovery.open(Event::NothingMissing, &mut self.state);
         }
-        self.state.dup_thresh = self.plugins.dup_thresh.dup_thresh(&context!(self, now));
+        let dup_thresh = self.plugins.dup_thresh.dup_thresh(&context!(self, now));
+        self.state.set_dup_thresh(dup_thresh);
     }
 
     /// How far FlightSize may exceed cwnd during disorder.
     fn allow_limited_transmit(&mut self, now: Instant, ack: &AckFacts<'_>) {
-        if let Reaction::Disorder(disorder) = &mut self.reaction {
-            disorder.flight_limit = self.plugins.limited_transmit.flight_limit(&context!(self, now), ack);
+        if self.recovery.is_disorder() {
+            let limit = self.plugins.limited_transmit.flight_limit(&context!(self, now), ack);
+            self.recovery.set_flight_limit(limit);
         }
     }
 
     /// Ends what limited transmit allowed beyond the window. This happens after the measurements, so that the ACK that
     /// ends an episode is measured as part of it. True if the window was set.
     pub(super) fn end_disorder(&mut self, now: Instant, end: DisorderEnd) -> bool {
-        let window = match &mut self.reaction {
-            Reaction::Disorder(disorder) => {
-                disorder.flight_limit = Bytes::ZERO;
-                self.plugins.limited_transmit.on_disorder_end(&context!(self, now), end)
-            }
-            _ => None,
-        };
+        let mut window = None;
+        if self.recovery.is_disorder() {
+            self.recovery.set_flight_limit(Bytes::ZERO);
+            window = self.plugins.limited_transmit.on_disorder_end(&context!(self, now), end);
+        }
         if let Some(window) = window {
-            self.set_window(window);
+            self.state.set_window(&self.config, window);
         }
-        self.state.limited_transmit = Bytes::ZERO;
-        if self.postponed.is_some_and(|(hole, _)| hole < self.board.first()) {
-            self.postponed = None;
-        }
+        self.state.end_limited_transmit();
+        self.recovery.forget_filled_hole(self.board.first());
         window.is_some()
     }
 
     /// Asks the postponements once for each hole. The longest wait applies.
     fn must_wait(&mut self, now: Instant, hole: SegId) -> bool {
-        if let Some((_, until)) = self.postponed {
+        if let Some(until) = self.recovery.postponed_until() {
             return until > now;
         }
         let cx: Context<'_> = context!(self, now);
@@ -184,7 +191,19 @@ impl Sender {
             Entry::Now => None,
             Entry::At(at) => Some(at),
         });
-        self.postponed = until.max().filter(|until| *until > now).map(|until| (hole, until));
-        self.postponed.is_some()
+        let until = until.max().filter(|until| *until > now);
+        if let Some(until) = until {
+            self.recovery.postpone(hole, until);
+        }
+        until.is_some()
+    }
+
+    /// Marks the latest transmission of `id` as lost, and tells the congestion control if it measures rates.
+    pub(super) fn mark_lost(&mut self, now: Instant, id: SegId) {
+        if self.board.mark_lost(id)
+            && let Some(lost) = self.sampler.as_ref().and_then(|sampler| sampler.lost_segment(id, &self.board))
+        {
+            self.plugins.congestion_control.on_lost(&context!(self, now), &lost);
+        }
     }
 }

@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use reknit_units::{Bytes, Instant};
 
-use super::Sender;
+use super::ledger::Ledger;
+use super::pacing::Pacer;
+use super::recovery::LossRecovery;
+use super::rtt::update_rto;
+use super::{Sender, sampler, window_control};
 use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::facts::SendState;
@@ -14,23 +18,43 @@ use crate::seams::Plugins;
 impl Sender {
     pub(crate) fn reconfigure(&mut self, config: Arc<Config>) {
         self.config = config;
-        self.state.cwnd = self.cap(self.state.cwnd);
-        self.update_rto();
+        self.state.reconfigure(&self.config);
+        update_rto(&mut self.state, &*self.plugins.rto_estimator, &self.config);
     }
 
     /// Full segments carry `smss` from now on. Larger ones that are outstanding are sent again in pieces.
     pub(crate) fn limit_segment_size(&mut self, now: Instant, smss: Bytes) {
-        self.state.smss = smss;
-        self.size_probe = None;
+        self.state.set_smss(smss);
+        self.size_probe.cancel();
         let mut next = self.board.next_unsacked(self.board.first());
         while let Some(id) = next {
             // A full segment may also carry a FIN.
-            if self.board.get(id).is_some_and(|record| Bytes(u64::from(record.len)) > smss + Bytes(1)) {
-                self.forced |= self.board.mark_lost(id);
+            let is_longer = self.board.get(id).is_some_and(|record| Bytes(u64::from(record.len)) > smss + Bytes(1));
+            if is_longer && self.board.mark_lost(id) {
+                self.constraints.retransmit_at_once();
             }
             next = self.board.next_unsacked(id.next());
         }
         self.transmit(now);
+    }
+
+    /// Tries a segment with a payload of `smss`; `mss` is its size with options.
+    pub(crate) fn probe_size(&mut self, mss: u16, smss: Bytes) {
+        self.size_probe.try_size(mss, smss);
+    }
+
+    /// The size of the probe and whether it arrived, once that is known. If so, full segments have its size from now on.
+    pub(crate) fn take_probe_result(&mut self) -> Option<(u16, bool)> {
+        let result = self.size_probe.take_result(self.board.first())?;
+        if result.has_arrived {
+            self.state.set_smss(result.smss);
+        }
+        Some((result.mss, result.has_arrived))
+    }
+
+    /// No new data is sent until [`Sender::replace_plugins`].
+    pub(crate) fn hold_new_data(&mut self) {
+        self.constraints.hold_new_data();
     }
 
     /// Nothing is outstanding: the new plug-ins see the connection from here on.
@@ -39,37 +63,34 @@ impl Sender {
         if let Some(without_sack) = without_sack.filter(|_| !self.state.sack) {
             without_sack(&mut sender);
         }
-        let fresh = Sender::new(self.config.clone(), sender, None, now);
-        (self.by_model, self.sampler, self.pacing, self.pacer) =
-            (fresh.by_model, fresh.sampler, fresh.pacing, fresh.pacer);
-        (self.reaction, self.ledger, self.postponed) = (fresh.reaction, fresh.ledger, fresh.postponed);
-        (self.gate, self.backoff, self.last_expiry) = (fresh.gate, 0, None);
-        self.plugins = fresh.plugins;
-        if self.plugins.send_buffers.is_empty() {
-            self.queued = self.written;
-        }
-        self.state.phase = fresh.state.phase;
-        self.state.snapshot = None;
-        self.state.frozen_until = fresh.state.frozen_until;
-        self.state.rto = fresh.state.rto;
+        self.plugins = sender;
+        self.state.forget_decisions(&self.config, window_control(&*self.plugins.congestion_control));
+        self.sampler = sampler(now, &*self.plugins.congestion_control);
+        self.pacer = Pacer::default();
+        self.recovery = LossRecovery::new();
+        self.ledger = Ledger::default();
+        self.timers.forget_timeouts();
+        self.queue.queue_unlimited(&self.plugins.send_buffers);
         if let Some(srtt) = self.state.srtt {
             self.plugins.rto_estimator.on_sample(&self.config, srtt);
         }
-        self.update_rto();
-        self.state.dup_thresh = self.plugins.dup_thresh.dup_thresh(&self.context(now));
-        self.holds_new_data = false;
+        update_rto(&mut self.state, &*self.plugins.rto_estimator, &self.config);
+        self.state.set_dup_thresh(self.plugins.dup_thresh.dup_thresh(&self.context(now)));
+        self.constraints.resume_new_data();
     }
 
     /// Reads a field of each cache line that almost every segment needs.
     pub(crate) fn read_ahead(&self) {
-        let SendState { srtt, snd_una, ssthresh, rto, .. } = &self.state;
+        let SendState { srtt, snd_una, ssthresh, rto, .. } = &*self.state;
         black_box(&(*srtt, *snd_una, *ssthresh, *rto));
         self.board.read_ahead();
-        black_box(&(self.postponed.is_some(), self.min_rtt, self.ledger.is_empty()));
+        black_box(&(self.recovery.postponed_until().is_some(), self.ledger.is_empty()));
         black_box(&(self.newly.len(), self.outbox.len()));
         black_box(&(self.stats.reordering.len(), self.stats.sent.new, self.stats.undos, self.stats.acks));
-        black_box(&(self.persist.expires, self.last_expiry.is_some(), self.queued, self.round_end));
-        black_box(&(self.has_ack_left(), self.last_progress, self.wl, self.closing));
+        black_box(&(self.queue.queued(), self.backlog.has_ack()));
+        self.timers.read_ahead();
+        self.round_trips.read_ahead();
+        self.peer.read_ahead();
     }
 
     /// Reads what these lead to: the first record, and the state of the algorithms that almost every segment asks.
@@ -105,8 +126,11 @@ impl Sender {
     }
 
     pub(crate) fn holds_memory(&self) -> bool {
-        let own = self.last_blocks.capacity() + self.newly.capacity() + self.outbox.capacity();
-        own > 0 || self.board.holds_memory() || self.sampler.as_ref().is_some_and(|sampler| sampler.holds_memory())
+        let own = self.newly.capacity() + self.outbox.capacity();
+        own > 0
+            || self.peer.holds_memory()
+            || self.board.holds_memory()
+            || self.sampler.as_ref().is_some_and(|sampler| sampler.holds_memory())
     }
 
     pub(crate) fn shrink(&mut self, now: Instant) {
@@ -114,7 +138,7 @@ impl Sender {
             return;
         }
         self.board.shrink(now);
-        self.last_blocks = Vec::new();
+        self.peer.shrink();
         self.newly = Vec::new();
         self.outbox = Vec::new();
         if let Some(sampler) = &mut self.sampler {

@@ -1,12 +1,11 @@
 //! What an ACK measures: reordering lengths (RR-TCP §4.1) and round-trip times (RFC 6298 §3).
 
-use reknit_units::{Bytes, Duration, Instant, Segments};
+use reknit_units::{Duration, Instant, Segments};
 
-use super::{Sender, Timed, context};
-use crate::config::RttSamples;
+use super::rtt::update_rto;
+use super::{Sender, context};
 use crate::facts::{AckFacts, Reordering};
 use crate::scoreboard::SegId;
-use crate::seq::Offset;
 
 impl Sender {
     /// Step 5: the reordering that this ACK reveals, and the plug-ins that use it.
@@ -43,80 +42,17 @@ impl Sender {
         }
     }
 
-    /// Step 6: the RTT of the data that this ACK delivers, and a sample for the estimator if one is due.
-    ///
-    /// `echoed` is the RTT computed from the echoed timestamp, which is also valid for retransmitted segments (RFC 7323
-    /// §4.1).
+    /// Step 6: the RTT of the data that this ACK delivers, the estimator of the timeout, and the back-off. `echoed` is the RTT by
+    /// timestamps.
     pub(super) fn measure_rtt(&mut self, now: Instant, ack: &mut AckFacts<'_>, echoed: Option<Duration>) {
-        ack.rtt = self.unambiguous_rtt(now, ack);
-        self.min_rtt = ack.rtt.map_or(self.min_rtt, |rtt| Some(self.min_rtt.map_or(rtt, |least| least.min(rtt))));
-        let rtt = ack.rtt.or(echoed.filter(|_| ack.advances()));
-        ack.rtt_sample = match self.config.rtt_samples {
-            RttSamples::PerAck => rtt,
-            RttSamples::PerRound if self.state.timestamps => self.round_sample(ack, rtt),
-            RttSamples::PerRound => self.timed_sample(now, ack),
-        };
+        let is_valid = self.round_trips.measure(&context!(self, now), ack, echoed);
         let sampled = self.plugins.rto_estimator.on_ack(&context!(self, now), ack);
         // With timestamps more ACKs are valid samples than the estimator uses. Each of them ends the back-off (RFC 6298
         // §5).
-        if sampled || (self.state.timestamps && rtt.is_some()) {
-            self.backoff = 0;
+        if sampled || (self.state.timestamps && is_valid) {
+            self.timers.end_backoff();
         }
-        self.update_rto();
-    }
-
-    /// RTT of the newest segment that this ACK newly delivers and that was sent only once (Karn's algorithm).
-    ///
-    /// Without SACK, a cumulative ACK may cover segments that arrived long ago behind a hole. If any of them was
-    /// retransmitted, none of them gives a valid sample.
-    fn unambiguous_rtt(&self, now: Instant, ack: &AckFacts<'_>) -> Option<Duration> {
-        let records = || ack.newly.iter().filter_map(|id| self.board.get(*id));
-        if !self.state.sack && records().any(|r| r.transmissions > 1) {
-            return None;
-        }
-        let once = records().filter(|r| r.transmissions == 1);
-        once.map(|r| r.last_sent).max().map(|sent| now.since(sent))
-    }
-
-    /// With timestamps, SND.NXT marks a round trip, and the first ACK beyond the mark gives the sample.
-    fn round_sample(&mut self, ack: &AckFacts<'_>, rtt: Option<Duration>) -> Option<Duration> {
-        if ack.ack >= self.round_end && rtt.is_some() {
-            self.round_end = self.state.snd_nxt + Bytes(1);
-            return rtt;
-        }
-        None
-    }
-
-    /// Without timestamps one segment is timed until it is cumulatively acknowledged.
-    fn timed_sample(&mut self, now: Instant, ack: &AckFacts<'_>) -> Option<Duration> {
-        let timed = self.timed.filter(|timed| ack.ack >= timed.end)?;
-        self.timed = None;
-        Some(now.since(timed.sent))
-    }
-
-    /// A new segment that ends at `end` is sent. Times it if no other segment is being timed.
-    pub(super) fn start_timing(&mut self, now: Instant, end: Offset) {
-        if self.timed.is_none() {
-            self.timed = Some(Timed { end, sent: now });
-        }
-    }
-
-    /// A segment is retransmitted. Its own RTT would be ambiguous (Karn's algorithm), and that of a later segment would
-    /// include the wait for the retransmission.
-    pub(super) fn stop_timing(&mut self) {
-        self.timed = None;
-    }
-
-    /// Clamps the estimator's timeout (RFC 6298 §2.4, §2.5).
-    pub(super) fn update_rto(&mut self) {
-        self.state.srtt = self.plugins.rto_estimator.srtt();
-        if let Some(rto) = self.plugins.rto_estimator.rto() {
-            self.state.rto = if rto == Duration::MAX {
-                rto
-            } else {
-                rto.ceil_to(self.config.rto_tick).max(self.config.min_rto).min(self.config.max_rto)
-            };
-        }
+        update_rto(&mut self.state, self.plugins.rto_estimator.as_ref(), &self.config);
     }
 }
 

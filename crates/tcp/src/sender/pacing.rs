@@ -5,14 +5,16 @@
 //! without fq does the same; its bursts are those of segmentation offload: about 1 ms at the pacing rate, but at least
 //! two segments. A retransmission of a single segment is a burst of its own there.
 
-use reknit_units::{Bytes, Duration, Instant, Rate};
+use reknit_units::{Bytes, Duration, Instant};
 
-use super::{Sender, context};
+use super::state::Variables;
 use crate::seams::Pacing;
 
-/// When the next burst may be sent.
-#[derive(Clone, Copy, Debug, Default)]
+/// The current rate, and when the next burst may be sent.
+#[derive(Debug, Default)]
 pub(super) struct Pacer {
+    /// None if only the window limits bursts.
+    pacing: Option<Pacing>,
     /// The end of the current burst's time.
     next: Instant,
     /// When the current burst began, and how much of it is left.
@@ -25,6 +27,35 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
+    /// Sets the pacing for what is sent now.
+    pub(super) fn set(&mut self, pacing: Option<Pacing>) {
+        self.pacing = pacing;
+        self.waits = false;
+    }
+
+    pub(super) fn pacing(&self) -> Option<Pacing> {
+        self.pacing
+    }
+
+    /// True if pacing delays what could be sent, until [`Pacer::deadline`].
+    pub(super) fn must_wait(&mut self, now: Instant) -> bool {
+        self.waits = self.pacing.is_some() && !self.admits(now);
+        self.waits
+    }
+
+    /// `len` bytes were sent, for the first time or `again`, which delays the data after them.
+    pub(super) fn note_sent(&mut self, now: Instant, len: Bytes, again: bool, state: &mut Variables) {
+        if let Some(pacing) = self.pacing {
+            self.on_sent(now, len, again, pacing);
+            state.set_next_send_time(self.next);
+        }
+    }
+
+    /// When pacing allows the next burst, if something waits for it.
+    pub(super) fn deadline(&self) -> Instant {
+        if self.waits { self.next } else { Instant::NEVER }
+    }
+
     /// True if a segment may be sent now, as part of the current burst or as the first of the next.
     fn admits(&self, now: Instant) -> bool {
         self.has_room(now) || now >= self.next
@@ -57,40 +88,10 @@ impl Pacer {
     }
 }
 
-impl Sender {
-    /// True if pacing delays what could be sent, until [`Sender::pacing_deadline`].
-    pub(super) fn is_paced(&mut self, now: Instant) -> bool {
-        self.pacer.waits = self.pacing.is_some() && !self.pacer.admits(now);
-        self.pacer.waits
-    }
-
-    /// `len` bytes were sent, for the first time or `again`, which delays the data after them.
-    pub(super) fn pace(&mut self, now: Instant, len: Bytes, again: bool) {
-        if let Some(pacing) = self.pacing {
-            self.pacer.on_sent(now, len, again, pacing);
-            self.state.next_send_time = self.pacer.next;
-        }
-    }
-
-    /// The current pacing rate.
-    pub(crate) fn pacing_rate(&self) -> Option<Rate> {
-        self.pacing.map(|pacing| pacing.rate)
-    }
-
-    /// Gets the pacing for what is sent now.
-    pub(super) fn set_pace(&mut self, now: Instant) {
-        self.pacing = self.plugins.congestion_control.pacing(&context!(self, now));
-        self.pacer.waits = false;
-    }
-
-    /// When pacing allows the next burst, if something waits for it.
-    pub(super) fn pacing_deadline(&self) -> Instant {
-        if self.pacer.waits && !self.is_quiet() { self.pacer.next } else { Instant::NEVER }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use reknit_units::Rate;
+
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);

@@ -11,8 +11,7 @@ use std::collections::VecDeque;
 
 use reknit_units::{Bytes, Duration, Instant};
 
-use super::{Sender, context};
-use crate::facts::{AckFacts, LostSegment, RateSample};
+use crate::facts::{AckFacts, Context, LostSegment, RateSample};
 use crate::scoreboard::{Record, Scoreboard, SegId};
 
 /// The state at the last transmission of a segment (the packet state `P` of the draft, §4.1.2.2).
@@ -89,15 +88,16 @@ impl Sampler {
         }
     }
 
-    /// §4.1.2.3: processes what an ACK delivers. The other fields of `sample` are already set.
-    fn on_ack(&mut self, now: Instant, ack: &AckFacts<'_>, board: &Scoreboard, sample: &mut RateSample) {
-        self.note_rtt(now, ack.rtt);
-        let delivered = ack.newly.iter().filter_map(|id| Some((*id, board.get(*id)?)));
+    /// §4.1.2.3: processes what an ACK delivers. Runs after the RTT measurement, which bounds the interval. The other
+    /// fields of `sample` are already set.
+    pub(super) fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, sample: &mut RateSample) {
+        self.note_rtt(cx.now, ack.rtt);
+        let delivered = ack.newly.iter().filter_map(|id| Some((*id, cx.board.get(*id)?)));
         let newest = delivered.max_by_key(|(id, record)| (record.last_sent, *id));
         let dsack = ack.dsack.filter(|_| self.counts_duplicates);
         if !ack.newly.is_empty() || dsack.is_some() {
             self.delivered += ack.delivered + dsack.map_or(Bytes::ZERO, |dsack| dsack.right.since(dsack.left));
-            self.delivered_time = now;
+            self.delivered_time = cx.now;
         }
         if self.app_limited.is_some_and(|until| self.delivered > until) {
             self.app_limited = None;
@@ -159,78 +159,32 @@ impl Sampler {
     pub(super) fn mark_app_limited(&mut self, in_flight: Bytes) {
         self.app_limited = Some((self.delivered + in_flight).max(Bytes(1)));
     }
-}
 
-impl Sender {
-    /// Computes the delivery rate if the congestion control wants it. Runs after the RTT measurement, which bounds the
-    /// interval.
-    pub(super) fn sample_rate(&mut self, now: Instant, ack: &mut AckFacts<'_>, in_flight_before: Bytes) {
-        if let Some(sampler) = &mut self.sampler {
-            let mut sample = RateSample {
-                prior_in_flight: in_flight_before,
-                is_cwnd_limited: ack.una_before < self.window_use.full_until,
-                ..RateSample::default()
-            };
-            sampler.on_ack(now, ack, &self.board, &mut sample);
-            ack.rate = Some(sample);
-        }
+    /// True while samples reflect what the application sent.
+    pub(super) fn is_app_limited(&self) -> bool {
+        self.app_limited.is_some()
     }
 
-    /// Adds the losses that the loss detector has found.
-    pub(super) fn sample_losses(&self, ack: &mut AckFacts<'_>, lost_before: Bytes) {
-        if let Some(sample) = &mut ack.rate {
-            sample.newly_lost = self.board.lost_so_far() - lost_before;
-            if sample.prior_delivered.is_some() {
-                sample.lost = self.board.lost_so_far() - sample.lost_before;
-            }
-        }
-    }
-
-    /// Marks the latest transmission of `id` as lost, and tells the congestion control.
-    pub(super) fn mark_lost(&mut self, now: Instant, id: SegId) {
-        if !self.board.mark_lost(id) {
-            return;
-        }
-        let Some(sampler) = &self.sampler else { return };
-        let (Some(sent), Some(record)) = (sampler.transmission(id), self.board.get(id)) else { return };
-        let lost = LostSegment {
+    /// What the congestion control needs to know about `id`, which was marked lost.
+    pub(super) fn lost_segment(&self, id: SegId, board: &Scoreboard) -> Option<LostSegment> {
+        let (sent, record) = (self.transmission(id)?, board.get(id)?);
+        Some(LostSegment {
             segment: id,
             size: Bytes(u64::from(record.len)),
             tx_in_flight: sent.tx_in_flight,
-            lost: self.board.lost_so_far() - sent.lost,
+            lost: board.lost_so_far() - sent.lost,
             is_app_limited: sent.is_app_limited,
-            total_delivered: sampler.delivered,
-        };
-        self.plugins.congestion_control.on_lost(&context!(self, now), &lost);
+            total_delivered: self.delivered,
+        })
     }
+}
 
-    /// Something is about to be sent with nothing in flight, because the application had no data before.
-    pub(super) fn tell_restart(&mut self, now: Instant) {
-        let is_limited = self.sampler.as_ref().is_some_and(|sampler| sampler.app_limited.is_some());
-        if !is_limited || !self.board.is_empty() || self.end() == self.state.snd_nxt {
-            return;
-        }
-        if let Some(cwnd) = self.plugins.congestion_control.on_restart(&context!(self, now)) {
-            self.bound_and_set_cwnd(cwnd);
-        }
-    }
-
-    /// §4.1.2.4: true if only the application prevents the sender from sending more.
-    fn is_app_limited(&self) -> bool {
-        let unsent = self.end().since(self.state.snd_nxt);
-        let board = &self.board;
-        self.has_queued_all()
-            && unsent < self.state.smss
-            && board.pipe().bytes < self.state.cwnd
-            && board.lost().segments <= board.retransmitted().segments
-    }
-
-    /// Marks the following samples if there is no data to send, or if the congestion control sends less than it could.
-    pub(super) fn note_app_limited(&mut self, now: Instant) {
-        let limited = self.sampler.is_some()
-            && (self.is_app_limited() || self.plugins.congestion_control.limits_itself(&context!(self, now)));
-        if limited && let Some(sampler) = &mut self.sampler {
-            sampler.mark_app_limited(self.board.pipe().bytes);
+/// Adds the losses that the loss detector has found to the sample of this ACK.
+pub(super) fn add_losses(ack: &mut AckFacts<'_>, board: &Scoreboard, lost_before: Bytes) {
+    if let Some(sample) = &mut ack.rate {
+        sample.newly_lost = board.lost_so_far() - lost_before;
+        if sample.prior_delivered.is_some() {
+            sample.lost = board.lost_so_far() - sample.lost_before;
         }
     }
 }

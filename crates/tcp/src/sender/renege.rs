@@ -7,9 +7,16 @@
 
 use reknit_units::Instant;
 
-use super::Sender;
-use crate::scoreboard::{AT_ONCE, Record, SegId};
+use super::state::Variables;
+use super::timers::Timers;
+use crate::config::Config;
+use crate::scoreboard::{Record, Scoreboard};
 use crate::seq::Offset;
+
+/// True if the receiver has SACKed the first outstanding segment without acknowledging it.
+pub(super) fn first_is_sacked(board: &Scoreboard) -> bool {
+    board.get(board.first()).is_some_and(Record::is_sacked)
+}
 
 /// How often the receiver has reneged without acknowledging anything in between.
 #[derive(Clone, Copy, Debug)]
@@ -19,46 +26,27 @@ pub(super) struct Reneging {
 }
 
 impl Reneging {
-    pub(super) const NEVER: Reneging = Reneging { una: Offset::SYN, times: 0 };
-}
-
-impl Sender {
-    fn first_is_sacked(&self) -> bool {
-        self.board.get(self.board.first()).is_some_and(Record::is_sacked)
-    }
-
-    pub(super) fn forget_sacks_if_reneged(&mut self, now: Instant) {
-        if self.first_is_sacked() {
-            self.last_blocks.clear();
-            self.forget_sacks_from(now, self.board.first());
-        }
-    }
-
-    pub(super) fn forget_sacks_from(&mut self, now: Instant, from: SegId) {
-        if let Some(next) = self.board.forget_sacks(from, AT_ONCE) {
-            self.leave_forgetting(now, next);
-        }
+    pub(super) fn new() -> Reneging {
+        Reneging { una: Offset::SYN, times: 0 }
     }
 
     /// Without a retransmission timer: when the receiver counts as reneging.
-    pub(super) fn reneging_expires(&self) -> Instant {
-        if self.runs_rto() || self.persist.probing {
+    pub(super) fn expires(&self, state: &Variables, board: &Scoreboard, timers: &Timers, config: &Config) -> Instant {
+        if state.runs_rto() || timers.is_probing_window() {
             return Instant::NEVER;
         }
-        let Some(first) = self.board.get(self.board.first()).filter(|first| first.is_sacked()) else {
+        let Some(first) = board.get(board.first()).filter(|first| first.is_sacked()) else {
             return Instant::NEVER;
         };
-        first.delivered.max(self.last_progress) + self.patience_backed_off(self.times_reneged())
-    }
-
-    fn times_reneged(&self) -> u32 {
-        if self.reneging.una == self.state.snd_una { self.reneging.times } else { 0 }
+        first.delivered.max(timers.last_progress()) + state.backed_off(config, self.times(state.snd_una))
     }
 
     /// That time has come.
-    pub(super) fn on_reneging(&mut self, now: Instant) {
-        self.reneging = Reneging { una: self.state.snd_una, times: self.times_reneged() + 1 };
-        self.forget_sacks_if_reneged(now);
-        self.transmit(now);
+    pub(super) fn note(&mut self, una: Offset) {
+        *self = Reneging { una, times: self.times(una) + 1 };
+    }
+
+    fn times(&self, una: Offset) -> u32 {
+        if self.una == una { self.times } else { 0 }
     }
 }

@@ -5,12 +5,11 @@
 
 use reknit_units::Bytes;
 
-use super::Sender;
-use super::reaction::Reaction;
 use crate::scoreboard::SegId;
 
+/// The segment that is tried.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SizeProbe {
+struct Probe {
     /// The segment size, options included, and the payload.
     mss: u16,
     smss: Bytes,
@@ -19,40 +18,51 @@ pub(super) struct SizeProbe {
     retransmitted: bool,
 }
 
-impl Sender {
+/// What became of a probe.
+pub(super) struct ProbeResult {
+    /// The segment size, options included, and the payload.
+    pub(super) mss: u16,
+    pub(super) smss: Bytes,
+    pub(super) has_arrived: bool,
+}
+
+/// At most one probe; none while it is known what the path carries.
+#[derive(Debug, Default)]
+pub(super) struct SizeProbe(Option<Box<Probe>>);
+
+impl SizeProbe {
     /// The next segment for which there is enough data carries `smss`; `mss` is its size with options. One is tried at a
     /// time.
-    pub(crate) fn probe_size(&mut self, mss: u16, smss: Bytes) {
-        let probe = || Box::new(SizeProbe { mss, smss, id: None, retransmitted: false });
-        self.size_probe.get_or_insert_with(probe);
+    pub(super) fn try_size(&mut self, mss: u16, smss: Bytes) {
+        self.0.get_or_insert_with(|| Box::new(Probe { mss, smss, id: None, retransmitted: false }));
     }
 
-    /// The size of the probe and whether it arrived, once that is known. If so, full segments have its size from now on.
-    pub(crate) fn take_probe_result(&mut self) -> Option<(u16, bool)> {
-        let first = self.board.first();
-        let is_known = |probe: &mut Box<SizeProbe>| probe.retransmitted || probe.id.is_some_and(|id| id < first);
-        let probe = self.size_probe.take_if(is_known)?;
-        if !probe.retransmitted {
-            self.state.smss = probe.smss;
-        }
-        Some((probe.mss, !probe.retransmitted))
+    pub(super) fn cancel(&mut self) {
+        self.0 = None;
     }
 
-    /// The payload of the next full segment, if `usable` bytes can be sent.
-    pub(super) fn next_size(&self, usable: Bytes) -> Bytes {
-        let is_open = matches!(self.reaction, Reaction::Open);
-        let due = |probe: &&SizeProbe| is_open && probe.id.is_none() && probe.smss <= usable;
-        self.size_probe.as_deref().filter(due).map_or(self.state.smss, |probe| probe.smss)
+    /// The result, once it is known. `first` is the first outstanding segment.
+    pub(super) fn take_result(&mut self, first: SegId) -> Option<ProbeResult> {
+        let is_known = |probe: &mut Box<Probe>| probe.retransmitted || probe.id.is_some_and(|id| id < first);
+        let probe = self.0.take_if(is_known)?;
+        Some(ProbeResult { mss: probe.mss, smss: probe.smss, has_arrived: !probe.retransmitted })
     }
 
-    pub(super) fn note_probe(&mut self, id: SegId, len: Bytes) {
-        if let Some(probe) = self.size_probe.as_mut().filter(|probe| probe.id.is_none() && len >= probe.smss) {
+    /// The payload of the probe, if it is due and fits `usable` bytes.
+    pub(super) fn due(&self, usable: Bytes) -> Option<Bytes> {
+        let probe = self.0.as_deref().filter(|probe| probe.id.is_none() && probe.smss <= usable)?;
+        Some(probe.smss)
+    }
+
+    /// A new segment was sent.
+    pub(super) fn note_sent(&mut self, id: SegId, len: Bytes) {
+        if let Some(probe) = self.0.as_mut().filter(|probe| probe.id.is_none() && len >= probe.smss) {
             probe.id = Some(id);
         }
     }
 
-    pub(super) fn note_probe_again(&mut self, id: SegId) {
-        if let Some(probe) = self.size_probe.as_mut().filter(|probe| probe.id == Some(id)) {
+    pub(super) fn note_retransmission(&mut self, id: SegId) {
+        if let Some(probe) = self.0.as_mut().filter(|probe| probe.id == Some(id)) {
             probe.retransmitted = true;
         }
     }

@@ -1,9 +1,11 @@
-//! The sender's timers: retransmission (RFC 6298), persist (RFC 9293 §3.8.6.1), and those of the plug-ins.
+//! The deadlines of the sender and what it does when they pass: its own timers ([`super::timers`]), those of the
+//! plug-ins, pacing, and the backlog.
 
-use reknit_units::{Bytes, Duration, Instant, Segments};
+use reknit_units::{Bytes, Instant, Segments};
 
-use super::reaction::{Loss, Reaction};
-use super::{Expiry, Sender, context};
+use super::renege::first_is_sacked;
+use super::timers::Expiry;
+use super::{Sender, context};
 use crate::facts::{AckFacts, Phase, Spurious, Trigger, Turn, Window};
 use crate::scoreboard::{AT_ONCE, Cause, SegId};
 use crate::seams::{AfterTimeout, DisorderEnd, PluginSet, TimeoutStep};
@@ -19,18 +21,38 @@ pub(crate) enum TimerVerdict {
 impl Sender {
     /// The earliest of the sender's deadlines.
     pub(crate) fn deadline(&self) -> Instant {
-        let postponed = self.postponed.map_or(Instant::NEVER, |(_, until)| until);
-        let detector = self.plugins.loss_detector.deadline();
         let rto_expires = if self.detector_holds_rto() { Instant::NEVER } else { self.state.rto_expires };
         rto_expires
-            .min(self.persist.expires)
-            .min(postponed)
-            .min(detector)
-            .min(self.gate_opens())
+            .min(self.timers.persist_expires())
+            .min(self.recovery.postponed_until().unwrap_or(Instant::NEVER))
+            .min(self.plugins.loss_detector.deadline())
+            .min(self.pause_ends())
             .min(self.pacing_deadline())
             .min(self.drain_expires())
-            .min(self.backlog_due())
+            .min(self.backlog.deadline(self.board.reopens()))
             .min(self.reneging_expires())
+    }
+
+    fn reneging_expires(&self) -> Instant {
+        self.reneging.expires(&self.state, &self.board, &self.timers, &self.config)
+    }
+
+    /// When sending resumes after a pause; never if there is nothing to send.
+    fn pause_ends(&self) -> Instant {
+        if self.is_quiet() { Instant::NEVER } else { self.timers.pause_ends() }
+    }
+
+    /// When pacing allows the next burst, if something waits for it.
+    fn pacing_deadline(&self) -> Instant {
+        if self.is_quiet() { Instant::NEVER } else { self.pacer.deadline() }
+    }
+
+    /// When the peer has taken too long for what the application had written.
+    fn drain_expires(&self) -> Instant {
+        match self.config.drain_timeout {
+            Some(limit) if !self.is_quiet() => self.queue.drain_expires(limit),
+            _ => Instant::NEVER,
+        }
     }
 
     /// The detector's timer replaces the retransmission timer.
@@ -44,29 +66,31 @@ impl Sender {
         if self.drain_expires() <= now {
             return TimerVerdict::GiveUp;
         }
-        if self.work_off(now) {
+        if self.process_backlog(now) {
             return TimerVerdict::Continue;
         }
         if self.reneging_expires() <= now {
             if self.is_hopeless(now) {
                 return TimerVerdict::GiveUp;
             }
-            self.on_reneging(now);
+            self.reneging.note(self.state.snd_una);
+            self.forget_sacks_if_reneged(now);
+            self.transmit(now);
         }
-        let may_enter = self.postponed.is_some_and(|(_, until)| until <= now);
+        let may_enter = self.recovery.postponed_until().is_some_and(|until| until <= now);
         if may_enter || self.plugins.loss_detector.deadline() <= now {
-            if !self.runs_rto() && self.is_hopeless(now) {
+            if !self.state.runs_rto() && self.is_hopeless(now) {
                 return TimerVerdict::GiveUp;
             }
             self.note_unsent();
             self.ask_detector(now, None);
             if may_enter {
-                self.postponed = None; // a postponement that has not led to recovery by now has expired
+                self.recovery.end_postponement(); // one that has not led to recovery by now has expired
             }
             self.transmit(now);
         }
-        if self.gate_opens() <= now {
-            self.gate = Instant::ZERO;
+        if self.pause_ends() <= now {
+            self.timers.end_pause();
             self.transmit(now);
         }
         if self.pacing_deadline() <= now {
@@ -78,13 +102,13 @@ impl Sender {
             }
             self.on_rto(now);
         }
-        if self.persist.expires <= now {
+        if self.timers.persist_expires() <= now {
             if self.is_hopeless(now) {
                 return TimerVerdict::GiveUp;
             }
-            self.persist.backoff += 1;
+            self.timers.back_off_persist();
             self.probe_window(now);
-            self.persist.expires = now + self.persist_timeout();
+            self.timers.restart_persist(now, &self.state, &self.config);
         }
         debug_assert_eq!(self.board.check(), Ok(()));
         TimerVerdict::Continue
@@ -92,52 +116,36 @@ impl Sender {
 
     /// True if nothing was acknowledged within the user timeout.
     fn is_hopeless(&self, now: Instant) -> bool {
-        now.since(self.last_progress) >= self.config.user_timeout
-    }
-
-    /// When the peer has taken too long for what the application had written.
-    fn drain_expires(&self) -> Instant {
-        match self.config.drain_timeout {
-            Some(limit) if !self.is_quiet() => self.drain.1 + limit,
-            _ => Instant::NEVER,
-        }
-    }
-
-    /// If all that was noted is acknowledged, notes what is written now.
-    pub(super) fn note_drained(&mut self, now: Instant) {
-        if self.state.snd_una >= self.drain.0 {
-            self.drain = (self.end(), now);
-        }
+        self.timers.is_hopeless(now, &self.config)
     }
 
     /// The retransmission timer expired (RFC 6298 §5.4 to §5.6, RFC 6675 §5.1, RFC 5681 §3.1).
     fn on_rto(&mut self, now: Instant) {
-        let expired = self.backed_off(self.backoff);
+        let una = self.state.snd_una;
+        let expired = self.timers.timeout(&self.state, &self.config);
         let head = self.board.first();
-        let again = self.last_expiry.filter(|expiry| expiry.una == self.state.snd_una);
+        let again = self.timers.last_expiry().filter(|expiry| expiry.una == una);
         self.stats.timeouts += 1;
         self.stats.armings.expired += expired;
         self.forget_sacks_if_reneged(now);
-        let mut reduced = again.is_some_and(|expiry| expiry.reduced);
-        if !self.is_frozen(now) {
-            self.reduce_on_timeout(now, head, reduced);
-            reduced = true;
-            self.backoff += 1;
+        let was_reduced = again.is_some_and(|expiry| expiry.reduced);
+        let is_frozen = self.state.is_frozen(now);
+        if !is_frozen {
+            self.reduce_on_timeout(now, head, was_reduced);
         }
-        self.last_expiry = Some(Expiry { una: self.state.snd_una, reduced });
+        self.timers.note_expiry(Expiry { una, reduced: was_reduced || !is_frozen }, !is_frozen);
         self.end_disorder(now, DisorderEnd::Timeout);
-        self.state.recover = self.state.snd_nxt;
-        let loss = self.give_up_on_timeout(now, head);
-        self.enter(Reaction::Loss(loss));
-        if self.by_model {
-            self.bound_and_set_cwnd(self.board.pipe().bytes + self.state.smss);
+        self.state.recover_until_nxt();
+        let is_tested = self.mark_lost_on_timeout(now, head);
+        self.recovery.on_timeout(is_tested, &mut self.state);
+        if self.state.is_model_based() {
+            self.state.set_cwnd_of_model(&self.config, self.board.pipe().bytes + self.state.smss);
         } else if let Some(cwnd) = self.plugins.timeout_recovery.cwnd_after_marking(&context!(self, now)) {
-            self.set_cwnd(cwnd);
+            self.state.set_cwnd(&self.config, cwnd);
         }
-        self.state.dup_acks = Segments::ZERO;
-        self.postponed = None;
+        self.state.forget_dup_acks();
         self.plugins.on_turn(&context!(self, now), Turn::Timeout { expired, first: again.is_none() });
-        self.forced = true;
+        self.constraints.retransmit_at_once();
         self.restart_rto_timer(now);
         self.transmit(now);
     }
@@ -146,32 +154,32 @@ impl Sender {
     fn reduce_on_timeout(&mut self, now: Instant, head: SegId, again: bool) {
         if again {
             let ssthresh = self.state.ssthresh;
-            self.set_window(Window { cwnd: self.state.smss, ssthresh });
+            self.state.set_window(&self.config, Window { cwnd: self.state.smss, ssthresh });
         } else {
             self.reduce(now, Trigger::Timeout, head, None);
         }
     }
 
-    /// Marks what is lost because of the timeout.
-    fn give_up_on_timeout(&mut self, now: Instant, head: SegId) -> Loss {
+    /// Marks what is lost because of the timeout. True if it is first tested whether the timeout was spurious.
+    fn mark_lost_on_timeout(&mut self, now: Instant, head: SegId) -> bool {
         match self.plugins.timeout_recovery.on_timeout(&context!(self, now)) {
             AfterTimeout::Probe => {
                 self.board.clear_lost(); // what an earlier recovery has not retransmitted yet
                 self.board.open_now(head); // it is marked again
                 self.reopen(now);
                 self.mark_lost(now, head);
-                Loss { probing: Some(Segments::ZERO) }
+                true
             }
             AfterTimeout::Conventional => {
                 self.mark_lost(now, head);
-                self.give_up(now, head);
-                Loss { probing: None }
+                self.mark_lost_by_timeout(now, head);
+                false
             }
         }
     }
 
     /// Marks as lost, from `from` on, what was outstanding when the timer expired and the detector says is lost.
-    pub(super) fn give_up(&mut self, now: Instant, from: SegId) {
+    pub(super) fn mark_lost_by_timeout(&mut self, now: Instant, from: SegId) {
         let mut next = self.board.next_unsacked(from);
         for _ in 0..AT_ONCE {
             let Some(id) = next else { return };
@@ -184,33 +192,33 @@ impl Sender {
             next = self.board.next_unsacked(id.next());
         }
         if let Some(next) = next {
-            self.leave_giving_up(now, next);
+            self.backlog.push_lost(now, next);
         }
     }
 
     /// An ACK while it is undecided whether the timeout was spurious.
     pub(super) fn step_timeout_recovery(&mut self, now: Instant, ack: &AckFacts<'_>) -> Option<Spurious> {
-        if !self.is_probing_timeout() {
+        if !self.recovery.is_undecided() {
             return None;
         }
         match self.plugins.timeout_recovery.on_ack(&context!(self, now), ack) {
             TimeoutStep::Pass => None,
             TimeoutStep::SendNew(segments, cwnd) => {
-                self.enter(Reaction::Loss(Loss { probing: Some(segments) }));
-                self.set_cwnd(cwnd);
+                self.recovery.grant(segments);
+                self.state.set_cwnd(&self.config, cwnd);
                 None
             }
             TimeoutStep::FallBack(cwnd) => {
-                self.enter(Reaction::Loss(Loss { probing: None }));
-                self.set_cwnd(cwnd);
+                self.recovery.on_timeout_decided(&mut self.state);
+                self.state.set_cwnd(&self.config, cwnd);
                 // The timer's retransmission is still in flight.
                 let head = self.board.first();
-                let retransmitted = self.last_expiry.is_some_and(|expiry| expiry.una == self.state.snd_una);
-                self.give_up(now, if retransmitted { head.next() } else { head });
+                let retransmitted = self.timers.last_expiry().is_some_and(|expiry| expiry.una == self.state.snd_una);
+                self.mark_lost_by_timeout(now, if retransmitted { head.next() } else { head });
                 None
             }
             TimeoutStep::Spurious => {
-                self.enter(Reaction::Loss(Loss { probing: None }));
+                self.recovery.on_timeout_decided(&mut self.state);
                 Some(Spurious::Timeout)
             }
         }
@@ -232,27 +240,28 @@ impl Sender {
     }
 
     pub(super) fn restart_rto_timer(&mut self, now: Instant) {
-        let timeout = self.backed_off(self.backoff);
-        if timeout != Duration::MAX {
-            self.stats.armings.count(timeout);
-        }
-        self.state.rto_expires = self.plugins.rto_estimator.expires(now, timeout);
+        let estimator = self.plugins.rto_estimator.as_ref();
+        self.timers.restart_rto(now, &mut self.state, &self.config, estimator, &mut self.stats);
     }
 
     /// Starts and stops timers: the retransmission timer runs if data is in flight, the persist timer if the peer's
     /// window is too small for the waiting data; never both.
     pub(super) fn arm_timers(&mut self, now: Instant) {
-        if self.board.is_empty() || self.persist.probing {
-            self.state.rto_expires = Instant::NEVER;
+        let is_probing = self.timers.is_probing_window();
+        if self.board.is_empty() || is_probing {
+            self.state.set_rto_expires(Instant::NEVER);
         } else if !self.state.rto_expires.is_set() {
             self.restart_rto_timer(now);
         }
-        if !self.persist.probing && !self.is_blocked_by_window() {
-            self.persist.expires = Instant::NEVER;
-        } else if !self.persist.expires.is_set() {
-            self.last_progress = now;
-            self.persist.backoff = 0;
-            self.persist.expires = now + self.persist_timeout();
+        let needs_persist = is_probing || self.is_blocked_by_window();
+        self.timers.arm_persist(now, needs_persist, &self.state, &self.config);
+    }
+
+    /// If the receiver has reneged, its SACK marks are removed.
+    pub(super) fn forget_sacks_if_reneged(&mut self, now: Instant) {
+        if first_is_sacked(&self.board) {
+            self.peer.forget_blocks();
+            self.forget_sacks_from(now, self.board.first());
         }
     }
 
@@ -262,9 +271,11 @@ impl Sender {
     pub(super) fn end_window_probe(&mut self) {
         let window_end = self.state.snd_una + self.state.snd_wnd;
         let first = self.board.get(self.board.first());
-        self.persist.probing |= first.is_some_and(|r| r.cause == Cause::WindowProbe && r.start >= window_end);
-        if self.persist.probing && (self.board.is_empty() || self.state.snd_wnd > Bytes::ZERO) {
-            self.persist.probing = false;
+        if first.is_some_and(|r| r.cause == Cause::WindowProbe && r.start >= window_end) {
+            self.timers.probe_beyond_window();
+        }
+        if self.timers.is_probing_window() && (self.board.is_empty() || self.state.snd_wnd > Bytes::ZERO) {
+            self.timers.end_probe();
             self.complete_probe();
             self.board.mark_lost(self.board.first());
         }
@@ -278,39 +289,8 @@ impl Sender {
         let Some(record) = self.board.get(last).filter(|record| is_last && !record.is_sacked()) else { return };
         let room = self.state.smss - Bytes(u64::from(record.len));
         let usable = (self.state.snd_una + self.state.snd_wnd).since(self.state.snd_nxt);
-        let more = self.queued.since(self.state.snd_nxt).min(usable).min(room);
+        let more = self.queue.queued().since(self.state.snd_nxt).min(usable).min(room);
         self.board.extend_last(more, self.state.smss);
-        self.state.snd_nxt += more;
-    }
-
-    /// When sending resumes after it was stopped; never if there is nothing to send.
-    fn gate_opens(&self) -> Instant {
-        if self.gate == Instant::ZERO || self.is_quiet() { Instant::NEVER } else { self.gate }
-    }
-
-    /// False if the estimator disables the timer; the loss detector's timer then replaces it everywhere.
-    pub(super) fn runs_rto(&self) -> bool {
-        self.state.rto != Duration::MAX
-    }
-
-    /// The RTO without back-off, or a substitute if there is no RTO, because window probes and the idle check still
-    /// need a time.
-    pub(super) fn patience(&self) -> Duration {
-        if self.runs_rto() {
-            return self.state.rto;
-        }
-        self.state.srtt.unwrap_or(self.config.initial_rto).max(self.config.min_rto)
-    }
-
-    fn backed_off(&self, backoff: u32) -> Duration {
-        if self.runs_rto() { self.patience_backed_off(backoff) } else { Duration::MAX }
-    }
-
-    fn persist_timeout(&self) -> Duration {
-        self.patience_backed_off(self.persist.backoff)
-    }
-
-    pub(super) fn patience_backed_off(&self, backoff: u32) -> Duration {
-        (self.patience() * (1 << backoff.min(20))).min(self.config.max_rto)
+        self.state.advance_nxt(more);
     }
 }

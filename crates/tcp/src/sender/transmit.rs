@@ -2,18 +2,13 @@
 
 use reknit_units::{Bytes, Instant, Rate, Segments};
 
-use super::reaction::{Loss, Reaction, Recovery};
-use super::{Burst, Outgoing, Sender, context};
-use crate::config::{MaxWindowCaps, Retransmit};
+use super::constraints::{Burst, Order};
+use super::room::NewData;
+use super::{Outgoing, Sender, context};
+use crate::config::Retransmit;
 use crate::facts::Phase;
 use crate::scoreboard::{AT_ONCE, Cause, New, SegId};
-
-/// New data that could be sent now.
-#[derive(Clone, Copy, Debug)]
-struct NewData {
-    /// Sequence space; a FIN counts as one.
-    len: u32,
-}
+use crate::seams::Fill;
 
 /// Why transmission stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,11 +28,11 @@ impl Sender {
         if self.board.reopens() {
             return;
         }
-        let burst = self.config.max_burst.filter(|_| self.pacing.is_none()).map_or(u32::MAX, |max| max.0);
-        let sent = u32::from(self.burst == Burst::Begun);
+        let burst = self.config.max_burst.filter(|_| self.pacer.pacing().is_none()).map_or(u32::MAX, |max| max.0);
+        let sent = u32::from(self.constraints.burst() == Burst::Begun);
         let more = self.send_up_to(now, burst - sent);
-        self.new_first = false;
-        self.burst = Burst::Done;
+        self.constraints.set_order(Order::RetransmissionsFirst);
+        self.constraints.set_burst(Burst::Done);
         if more {
             self.hold_back(now, burst);
         }
@@ -47,7 +42,7 @@ impl Sender {
     /// too few ACKs to fill a large window. Not if most of the flight is SACKed: a receiver that SACKs what it has not
     /// received makes the pipe seem empty.
     fn hold_back(&mut self, now: Instant, burst: u32) {
-        self.burst = Burst::HeldBack;
+        self.constraints.set_burst(Burst::HeldBack);
         let is_stalled = self.board.sacked().bytes <= self.board.pipe().bytes;
         let spreads = is_stalled && self.plugins.limited_transmit.spreads_bursts();
         if let Some(srtt) = self.state.srtt.filter(|_| spreads) {
@@ -58,14 +53,41 @@ impl Sender {
 
     /// The application has written, read or closed. The burst limit applies here too.
     pub(crate) fn transmit_written(&mut self, now: Instant) {
-        self.note_drained(now);
-        if self.burst != Burst::HeldBack && !self.board.reopens() {
+        self.queue.note_drained(now, self.state.snd_una);
+        if self.constraints.burst() != Burst::HeldBack && !self.board.reopens() {
             self.send_up_to(now, u32::MAX);
             self.refill(now, self.state.cwnd - self.board.pipe().bytes);
         }
     }
 
-    /// Goes on with what one event could not send.
+    /// Sends what the window allows, and then what the application writes into the room that this leaves.
+    pub(super) fn transmit_and_refill(&mut self, now: Instant) {
+        if self.queue.has_queued_all() {
+            self.transmit(now);
+            return;
+        }
+        let room = self.state.cwnd - self.board.pipe().bytes;
+        self.transmit(now);
+        self.refill(now, room);
+    }
+
+    /// If the send buffer has room, the application continues to write, and what it writes is sent as far as the window
+    /// allows. `room` is what the window allowed before the last transmission.
+    fn refill(&mut self, now: Instant, room: Bytes) {
+        let buffers = &mut self.plugins.send_buffers;
+        if self.queue.has_queued_all() || !self.queue.wakes_writer(&context!(self, now), room, buffers) {
+            return;
+        }
+        while let Some(Fill { alone, .. }) = self.queue.fill(&context!(self, now), &self.plugins.send_buffers) {
+            if alone {
+                self.constraints.start_batches_at_once();
+                self.send_up_to(now, u32::MAX);
+                self.constraints.start_batches_with_room();
+            }
+        }
+    }
+
+    /// Continues with what one event could not send.
     pub(super) fn send_rest(&mut self, now: Instant, burst: u32) {
         if self.send_up_to(now, burst) {
             self.hold_back(now, burst);
@@ -75,21 +97,21 @@ impl Sender {
     /// True if `burst` segments were sent and more could be. What one event may not send is left for the next.
     pub(super) fn send_up_to(&mut self, now: Instant, burst: u32) -> bool {
         self.restart_after_idle(now);
-        self.set_pace(now);
-        self.batch_left = 0;
-        let mut stop = (now < self.gate).then_some(Stop::NoRoom);
+        self.pacer.set(self.plugins.congestion_control.pacing(&context!(self, now)));
+        self.constraints.end_batch();
+        let mut stop = self.timers.is_paused(now).then_some(Stop::NoRoom);
         let burst = if stop.is_some() { 0 } else { burst };
         if stop.is_none() {
-            self.gate = Instant::ZERO;
+            self.timers.end_pause();
         }
         let part = burst.min(AT_ONCE as u32);
         for _ in 0..part {
-            stop = if self.is_paced(now) { Some(Stop::Paced) } else { self.send_one(now).err() };
+            stop = if self.pacer.must_wait(now) { Some(Stop::Paced) } else { self.send_one(now).err() };
             if stop.is_some() {
                 break;
             }
         }
-        self.batch_left = 0;
+        self.constraints.end_batch();
         self.note_use_of_window(now, stop);
         self.note_app_limited(now);
         self.arm_timers(now);
@@ -98,17 +120,17 @@ impl Sender {
             u32::MAX => u32::MAX,
             _ => burst - part,
         };
-        self.leave_sending(now, left);
+        self.backlog.set_to_send(now, left);
         stop.is_none() && left == 0
     }
 
     fn send_one(&mut self, now: Instant) -> Result<(), Stop> {
         // A model of the path leaves room for retransmissions, except after a timeout. A plug-in may need one at once.
-        let forced = std::mem::take(&mut self.forced)
-            && (!self.by_model
+        let forced = self.constraints.take_at_once()
+            && (!self.state.is_model_based()
                 || self.state.phase == Phase::Loss
                 || self.plugins.fast_recovery.retransmits_at_once(&context!(self, now)));
-        if self.new_first
+        if self.constraints.order() == Order::NewDataFirst
             && let Some(new) = self.next_new()
         {
             return self.send_if_room(now, new);
@@ -122,7 +144,7 @@ impl Sender {
             self.retransmit(now, id, cause);
             return Ok(());
         }
-        if let Reaction::Loss(Loss { probing: Some(granted) }) = self.reaction {
+        if let Some(granted) = self.recovery.granted() {
             return self.send_granted(now, granted);
         }
         if self.config.retransmit == Retransmit::AnyHole && self.retransmit_hole(now) {
@@ -139,7 +161,7 @@ impl Sender {
     }
 
     fn send_if_room(&mut self, now: Instant, new: NewData) -> Result<(), Stop> {
-        let continues_batch = self.batch_left > 0;
+        let continues_batch = self.constraints.in_batch();
         if !self.has_room_for_new(now, new) || self.waits_for_batch(now) {
             return Err(Stop::NoRoom);
         }
@@ -156,15 +178,15 @@ impl Sender {
         let Some(new) = self.next_new().filter(|new| some && self.is_within_cap(*new)) else {
             return Err(Stop::NoRoom);
         };
-        self.enter(Reaction::Loss(Loss { probing: Some(granted - Segments(1)) }));
+        self.recovery.grant(granted - Segments(1));
         self.send_new_because(now, new, Cause::New);
         Ok(())
     }
 
     /// `NextSeg` rule 3: a hole above everything retransmitted so far, below the highest SACK, and not marked lost.
     fn retransmit_hole(&mut self, now: Instant) -> bool {
-        let Reaction::Recovery(recovery) = self.reaction else { return false };
-        let from = recovery.high_rxt.map_or(self.board.first(), SegId::next);
+        let Some((high_rxt, _)) = self.recovery.retransmitted() else { return false };
+        let from = high_rxt.map_or(self.board.first(), SegId::next);
         let hole = self.board.next_unsacked(from).filter(|id| Some(*id) < self.board.highest_sacked());
         let Some(hole) = hole.filter(|id| self.has_room_to_retransmit(now, *id)) else { return false };
         self.retransmit(now, hole, Cause::Rescue);
@@ -173,15 +195,15 @@ impl Sender {
 
     /// `NextSeg` rule 4: the last unSACKed segment, once per recovery.
     fn rescue(&mut self, now: Instant) -> bool {
-        let Reaction::Recovery(recovery) = self.reaction else { return false };
-        let due = self.state.sack && recovery.rescue_rxt.is_some_and(|rescue_rxt| self.state.snd_una > rescue_rxt);
+        let Some((high_rxt, rescue_rxt)) = self.recovery.retransmitted() else { return false };
+        let due = self.state.sack && rescue_rxt.is_some_and(|rescue_rxt| self.state.snd_una > rescue_rxt);
         let last = SegId(self.board.next_id().0.saturating_sub(1));
         let open = self.board.get(last).is_some_and(|r| !r.is_sacked() && !r.is_retransmitted());
         if !due || !open || !self.has_room_to_retransmit(now, last) {
             return false;
         }
         self.retransmit(now, last, Cause::Rescue);
-        self.enter(Reaction::Recovery(Recovery { rescue_rxt: Some(self.state.recover), ..recovery }));
+        self.recovery.note_rescue(high_rxt, self.state.recover);
         true
     }
 
@@ -191,104 +213,19 @@ impl Sender {
         let new = self.next_new().filter(|new| self.is_within_cap(*new));
         if let Some(new) = new {
             self.send_new_because(now, new, Cause::Probe);
-            self.burst = Burst::Begun;
+            self.constraints.set_burst(Burst::Begun);
         } else if self.board.get(last).is_some_and(|r| !r.is_sacked()) {
             self.retransmit(now, last, Cause::Probe);
         }
         self.restart_rto_timer(now);
     }
 
-    /// The next new segment that data, the peer's window, silly window avoidance and Nagle allow (RFC 9293 §3.8.6.2.1).
-    fn next_new(&self) -> Option<NewData> {
-        let state = &self.state;
-        if self.persist.probing || self.holds_new_data {
-            return None;
-        }
-        let usable = (state.snd_una + state.snd_wnd).since(state.snd_nxt);
-        let unsent = self.queued.since(state.snd_nxt);
-        let available = unsent.min(usable);
-        let payload = available.min(self.next_size(available));
-        let last = payload == unsent;
-        let fin = self.closing && self.has_queued_all() && last && self.end() > state.snd_nxt && usable > payload;
-        let len = payload + Bytes(u64::from(fin));
-        let nagle_agrees = !self.config.nagle || state.snd_una == state.snd_nxt;
-        let worth_it = payload >= state.smss
-            || fin
-            || (nagle_agrees && (last || payload * 2 >= state.max_snd_wnd))
-            || self.may_cut(last);
-        (len > Bytes::ZERO && worth_it).then_some(NewData { len: len.0 as u32 })
-    }
-
-    /// True if a segment may be short because the send buffer or the peer's window ends there: the last of a batch that
-    /// leaves as one packet, if no other short segment is in flight (Minshall's change of Nagle's algorithm).
-    fn may_cut(&self, last: bool) -> bool {
-        let cut_by_buffer = last && !self.has_queued_all();
-        let cut_by_window = !last && self.batch_left > 0;
-        (cut_by_buffer || cut_by_window) && self.short_end <= self.state.snd_una
-    }
-
-    fn has_room_for_new(&mut self, now: Instant, new: NewData) -> bool {
-        let len = Bytes(u64::from(new.len)).min(self.state.smss);
-        let flight_size = self.state.flight_size();
-        let room = match self.reaction {
-            _ if self.by_model => self.state.cwnd - self.board.pipe().bytes,
-            Reaction::Recovery(_) => self.plugins.fast_recovery.allowance(&context!(self, now)),
-            Reaction::Loss(_) => self.state.cwnd - self.board.pipe().bytes,
-            Reaction::Open | Reaction::Disorder(_) if self.plugins.limited_transmit.spends_by_pipe() => {
-                self.state.cwnd - self.board.pipe().bytes
-            }
-            Reaction::Open => self.state.cwnd - flight_size,
-            Reaction::Disorder(disorder) => self.state.cwnd.max(disorder.flight_limit) - flight_size,
-        };
-        room >= len && self.is_within_cap(new)
-    }
-
-    /// True if there is too little room for the segments that are to leave together.
-    fn waits_for_batch(&mut self, now: Instant) -> bool {
-        if self.batch_left > 0 {
-            self.batch_left -= 1;
-            return false;
-        }
-        let unsent = self.end().since(self.state.snd_nxt);
-        if unsent <= self.state.smss {
-            return false;
-        }
-        let since = now.since(self.last_activity);
-        let Some(batch) = self.plugins.limited_transmit.batch(&context!(self, now), since) else { return false };
-        let in_window = (self.state.snd_una + self.state.snd_wnd).since(self.state.snd_nxt);
-        let room = (self.state.cwnd - self.board.pipe().bytes).min(in_window);
-        if room < batch.least.of(self.state.smss) && !self.by_model && !self.batch_at_once {
-            return true;
-        }
-        let quantum = self.pacing.map(|pacing| (pacing.quantum.0 / self.state.smss.0) as u32);
-        self.batch_left = quantum.unwrap_or(batch.most.0).saturating_sub(1).min(u32::from(u16::MAX)) as u16;
-        false
-    }
-
-    /// The limit applies to everything in flight, unless it limits only cwnd. The FIN of a full segment does not count.
-    fn is_within_cap(&self, new: NewData) -> bool {
-        let len = Bytes(u64::from(new.len)).min(self.state.smss);
-        let caps_flight = self.config.max_window_caps == MaxWindowCaps::Flight;
-        !caps_flight || self.cap(Bytes::MAX) >= self.state.flight_size() + len
-    }
-
-    fn has_room_to_retransmit(&mut self, now: Instant, id: SegId) -> bool {
-        let pipe = self.board.pipe().bytes;
-        let room = match self.state.phase {
-            Phase::Recovery if !self.by_model => self.plugins.fast_recovery.allowance(&context!(self, now)),
-            _ => self.state.cwnd - pipe,
-        };
-        let len = self.board.get(id).map_or(Bytes::ZERO, |r| Bytes(u64::from(r.len)));
-        let may_stall = self.state.phase == Phase::Recovery && self.plugins.fast_recovery.may_stall();
-        room >= len.min(self.state.smss) || (pipe == Bytes::ZERO && !may_stall)
-    }
-
     fn send_new(&mut self, now: Instant, new: NewData) {
         let len = Bytes(u64::from(new.len));
-        let is_disorder = self.state.phase == Phase::Disorder && !self.by_model;
+        let is_disorder = self.state.phase == Phase::Disorder && !self.state.is_model_based();
         let beyond = is_disorder && self.state.flight_size() + len > self.state.cwnd;
         if beyond {
-            self.state.limited_transmit += len;
+            self.state.add_limited_transmit(len);
         }
         self.send_new_because(now, new, if beyond { Cause::LimitedTransmit } else { Cause::New });
     }
@@ -297,22 +234,22 @@ impl Sender {
         let start = self.state.snd_nxt;
         let len = Bytes(u64::from(new.len));
         if self.board.is_empty() {
-            self.last_progress = now;
+            self.timers.note_progress(now);
         }
         let (smss, cwnd) = (self.state.smss, self.state.cwnd);
-        let withheld = self.must_withhold(new.len, cause);
+        let withheld = self.must_withhold(now, new.len, cause);
         let id = self.board.push(now, New { start, len: new.len, smss, cwnd, cause });
-        self.state.snd_nxt = start + len;
-        self.note_probe(id, len);
+        self.state.advance_nxt(len);
+        self.size_probe.note_sent(id, len);
         if len < smss {
-            self.short_end = self.state.snd_nxt;
+            self.constraints.note_short(self.state.snd_nxt);
         }
-        self.start_timing(now, self.state.snd_nxt);
+        self.round_trips.start_timing(now, self.state.snd_nxt);
         self.put(now, id, cause, false);
-        if withheld {
-            self.withhold(id);
+        if let Some(withholder) = self.withholder.as_mut().filter(|_| withheld) {
+            withholder.withhold(id);
         } else {
-            let push = self.state.snd_nxt >= self.queued;
+            let push = self.state.snd_nxt >= self.queue.queued();
             self.outbox.push(Outgoing { start, len: new.len, again: false, stamped: now, cause, push });
         }
     }
@@ -324,18 +261,13 @@ impl Sender {
         let Some(record) = self.board.get(id) else { return };
         let (start, end) = (record.start, record.end());
         let stamped = self.stamp_again(now, record.first_sent);
-        if let Some(snapshot) = &mut self.state.snapshot {
-            snapshot.retransmitted += 1;
-        }
-        self.stop_timing();
+        self.state.count_retransmission();
+        self.round_trips.stop_timing();
         if id == self.board.first() && self.plugins.rto_estimator.restarts_on_retransmission() {
             self.restart_rto_timer(now);
         }
-        self.note_probe_again(id);
-        if let Reaction::Recovery(recovery) = &mut self.reaction {
-            recovery.high_rxt = recovery.high_rxt.max(Some(id));
-            recovery.rescue_rxt = recovery.rescue_rxt.or(Some(end));
-        }
+        self.size_probe.note_retransmission(id);
+        self.recovery.note_retransmission(id, end);
         for detector in &mut self.plugins.spurious_detectors {
             detector.on_retransmitted(&context!(self, now), id, cause);
         }
@@ -351,13 +283,13 @@ impl Sender {
     }
 
     fn put(&mut self, now: Instant, id: SegId, cause: Cause, again: bool) {
-        self.last_activity = now;
+        self.constraints.note_sent(now);
         self.stats.sent.count(cause, again);
         let len = Bytes(self.board.get(id).map_or(0, |r| u64::from(r.len)));
         if self.state.phase == Phase::Recovery {
             self.plugins.fast_recovery.on_sent(len);
         }
-        self.pace(now, len, again);
+        self.pacer.note_sent(now, len, again, &mut self.state);
         if let Some(sampler) = &mut self.sampler {
             sampler.on_sent(now, id, &self.board);
         }
@@ -372,34 +304,87 @@ impl Sender {
             self.retransmit(now, first, Cause::WindowProbe);
         } else {
             let usable = (self.state.snd_una + self.state.snd_wnd).since(self.state.snd_nxt);
-            let unsent = self.end().since(self.state.snd_nxt).min(self.state.smss);
+            let unsent = self.queue.end().since(self.state.snd_nxt).min(self.state.smss);
             let len = unsent.min(usable.max(Bytes(1)));
-            self.persist.probing = usable == Bytes::ZERO;
+            if usable == Bytes::ZERO {
+                self.timers.probe_beyond_window();
+            } else {
+                self.timers.end_probe();
+            }
             self.send_new_because(now, NewData { len: len.0 as u32 }, Cause::WindowProbe);
         }
     }
 
     /// RFC 5681 §4.1: after an idle RTO there is no ACK clock any more. A model does not need one.
     fn restart_after_idle(&mut self, now: Instant) {
-        if self.by_model {
-            self.tell_restart(now);
+        let state = &self.state;
+        if !self.board.is_empty() || self.queue.end() <= state.snd_nxt {
             return;
         }
-        let idle = self.board.is_empty() && now.since(self.last_activity) > self.patience();
-        if self.config.idle_restart && idle && self.end() > self.state.snd_nxt {
-            let restart_window = self.config.initial_window.of(self.state.smss);
-            self.state.cwnd = self.state.cwnd.min(restart_window);
+        if state.is_model_based() {
+            self.restart_model(now);
+        } else if self.config.idle_restart
+            && now.since(self.constraints.last_sent()) > state.rto_or_substitute(&self.config)
+        {
+            self.state.restart_window(self.config.initial_window.of(state.smss));
         }
     }
 
-    /// True if data waits, the window is too small for it, and nothing is in flight whose ACK would continue the
-    /// transfer.
-    pub(super) fn is_blocked_by_window(&self) -> bool {
-        self.board.is_empty() && self.end() > self.state.snd_nxt && self.next_new().is_none()
+    /// Something is about to be sent with nothing in flight, because the application had no data before.
+    fn restart_model(&mut self, now: Instant) {
+        if self.sampler.as_ref().is_some_and(|sampler| sampler.is_app_limited())
+            && let Some(cwnd) = self.plugins.congestion_control.on_restart(&context!(self, now))
+        {
+            self.state.set_cwnd_of_model(&self.config, cwnd);
+        }
     }
 
-    /// Updates the facts about unsent data.
-    pub(super) fn note_unsent(&mut self) {
-        self.state.can_send_new = self.next_new().is_some();
+    /// Notes whether the window is in use, and tells the congestion control if it is not.
+    fn note_use_of_window(&mut self, now: Instant, stop: Option<Stop>) {
+        let congestion = self.plugins.congestion_control.as_mut();
+        let is_unused = self.window_use.note_stop(stop, &self.state, &self.board, congestion);
+        if is_unused && self.queue.has_queued_all() {
+            congestion.on_unused_window(now);
+        }
+    }
+
+    /// Marks the following rate samples if there is no data to send, or if the congestion control sends less than it
+    /// could (draft-ietf-ccwg-bbr §4.1.2.4).
+    fn note_app_limited(&mut self, now: Instant) {
+        let is_limited = self.sampler.is_some()
+            && (self.is_app_limited() || self.plugins.congestion_control.limits_itself(&context!(self, now)));
+        if is_limited && let Some(sampler) = &mut self.sampler {
+            sampler.mark_app_limited(self.board.pipe().bytes);
+        }
+    }
+
+    /// True if only the application prevents the sender from sending more.
+    fn is_app_limited(&self) -> bool {
+        let board = &self.board;
+        self.queue.has_queued_all()
+            && self.queue.end().since(self.state.snd_nxt) < self.state.smss
+            && board.pipe().bytes < self.state.cwnd
+            && board.lost().segments <= board.retransmitted().segments
+    }
+
+    /// True if the next new segment, of `len` bytes, is to be withheld.
+    fn must_withhold(&mut self, now: Instant, len: u32, cause: Cause) -> bool {
+        let (cx, queued) = (context!(self, now), self.queue.queued());
+        self.withholder.as_mut().is_some_and(|withholder| withholder.must_withhold(&cx, queued, len, cause))
+    }
+
+    /// Sends the withheld segment if the receiver has passed the test.
+    pub(super) fn release_withheld(&mut self, now: Instant) {
+        let (Some(withholder), Some(every)) = (&mut self.withholder, self.config.withhold_every) else { return };
+        let Some(id) = withholder.release(&self.board, every) else { return };
+        let withheld_at = self.board.get(id).map_or(now, |record| record.first_sent);
+        let stamped = self.stamp_again(now, withheld_at);
+        self.board.release(id, now);
+        let Some(record) = self.board.get(id) else { return };
+        let (start, len) = (record.start, record.len);
+        self.outbox.push(Outgoing { start, len, again: false, stamped, cause: Cause::New, push: false });
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_sent(now, id, &self.board);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use reknit_units::{Bytes, Instant};
 
+use super::recovery::Event;
 use super::{Sender, context};
 use crate::config::DecreaseOf;
 use crate::facts::{AckFacts, Phase, Snapshot, Spurious, Trigger, Turn, Window};
@@ -24,7 +25,7 @@ impl Sender {
         }
         let verdict = verdict.or(self.step_timeout_recovery(now, ack));
         let frozen_until = self.plugins.spurious_detectors.iter().map(|detector| detector.frozen_until()).max();
-        self.state.frozen_until = frozen_until.unwrap_or(Instant::ZERO);
+        self.state.freeze_until(frozen_until.unwrap_or(Instant::ZERO));
         let snapshot = self.state.snapshot?;
         let restores = !ack.ece && !snapshot.is_final;
         let spurious = verdict.filter(|spurious| restores || *spurious == Spurious::Timeout)?;
@@ -41,16 +42,14 @@ impl Sender {
         let Some(snapshot) = self.state.snapshot else { return false };
         let undo = self.plugins.spurious_response.respond(&context!(self, now), ack, spurious, &snapshot);
         if !undo.stays_open {
-            self.state.snapshot = None;
+            self.state.set_snapshot(None);
             self.ledger.forget_last(snapshot.hole);
         }
         if undo.ends_back_off {
-            self.backoff = 0;
+            self.timers.end_backoff();
             self.restart_rto_timer(now);
         }
-        if let Some(expiry) = &mut self.last_expiry {
-            expiry.reduced = false; // a further timeout is a separate signal
-        }
+        self.timers.forget_reduction();
         let goes_on = undo.goes_on && self.state.phase == Phase::Recovery;
         if !goes_on {
             match undo.marks {
@@ -60,19 +59,19 @@ impl Sender {
             }
             self.reopen(now);
             // The verdict may come after the episode, during a later disorder, which continues.
-            if self.in_episode() {
-                self.leave_episode();
+            if self.recovery.in_episode() {
+                self.leave_episode(Event::SpuriousReduction);
             }
-            self.state.recover = Offset::SYN; // duplicates of this ACK may indicate a loss
+            self.state.forget_recover(); // duplicates of this ACK may indicate a loss
         }
         if let Some(window) = undo.window.filter(|_| !ack.ece && !snapshot.is_final) {
             if !undo.stays_reduced {
                 self.stats.undos += 1;
                 self.plugins.congestion_control.restore(&context!(self, now));
             }
-            self.set_window(window);
+            self.state.set_window(&self.config, window);
             if goes_on {
-                self.state.recovery_window = self.state.cwnd;
+                self.state.recover_to_cwnd();
             }
         }
         undo.grows
@@ -86,23 +85,23 @@ impl Sender {
         }
         let detectors = &mut self.plugins.spurious_detectors;
         let Some(hole) = detectors.iter_mut().find_map(|detector| detector.earlier()) else { return };
-        let current = self.window_after_recovery();
+        let current = self.state.window_after_recovery();
         let Some(withdrawal) = self.ledger.withdraw(hole, current) else { return };
         self.stats.spurious_cuts += 1;
-        if let (Some(snapshot), Some(before)) = (&mut self.state.snapshot, withdrawal.before_last) {
-            (snapshot.cwnd, snapshot.ssthresh) = (before.cwnd, before.ssthresh);
+        if let Some(before) = withdrawal.before_last {
+            self.state.restate_snapshot(before);
         }
         let snapshot = self.snapshot_of_earlier(now, hole, withdrawal.window);
         // In recovery cwnd follows the pipe; the response is about the window after it.
-        let cwnd = std::mem::replace(&mut self.state.cwnd, current.cwnd);
+        let cwnd = self.state.replace_cwnd(current.cwnd);
         let response = &mut self.plugins.spurious_response;
         let undo = response.respond(&context!(self, now), ack, Spurious::FastRetransmit, &snapshot);
-        self.state.cwnd = cwnd;
+        self.state.replace_cwnd(cwnd);
         let Some(window) = undo.window.filter(|_| !undo.stays_reduced) else { return };
         self.stats.undos += 1;
-        self.set_window_after_recovery(window);
+        self.state.set_window_after_recovery(&self.config, window);
         if self.state.phase == Phase::Recovery {
-            self.set_cwnd(cwnd + (window.cwnd - current.cwnd));
+            self.state.set_cwnd(&self.config, cwnd + (window.cwnd - current.cwnd));
         }
         if let Some(before) = withdrawal.before_last {
             self.plugins.congestion_control.on_earlier_undone(&context!(self, now), before.cwnd);
@@ -130,16 +129,16 @@ impl Sender {
     ///
     /// ECN: one window of data causes one reduction, whether it was marked, lost or both (RFC 3168 §6.1.2).
     pub(super) fn reduce(&mut self, now: Instant, trigger: Trigger, hole: SegId, ack: Option<&AckFacts<'_>>) {
-        if trigger != Trigger::Timeout && self.state.snd_una < self.ecn_recover {
-            self.state.snapshot = None;
+        if trigger != Trigger::Timeout && self.ecn.was_reduced_for(self.state.snd_una) {
+            self.state.set_snapshot(None);
             return;
         }
-        if self.is_frozen(now) {
+        if self.state.is_frozen(now) {
             return;
         }
         let flight_size = self.reducible_flight(ack);
         let snapshot = self.take_snapshot(now, trigger, hole, flight_size);
-        self.state.snapshot = Some(snapshot);
+        self.state.set_snapshot(Some(snapshot));
         let reduction = Reduction {
             trigger,
             hole,
@@ -148,14 +147,14 @@ impl Sender {
                 DecreaseOf::Cwnd => self.within_recovery(self.state.cwnd),
             },
         };
-        let before = self.window_after_recovery();
+        let before = self.state.window_after_recovery();
         let cx = context!(self, now);
         let congestion = self.plugins.congestion_control.as_mut();
-        if self.by_model {
+        if self.state.is_model_based() {
             congestion.ssthresh(&cx, &reduction);
         } else {
             let Some(window) = self.plugins.loss_response.respond(&cx, &reduction, congestion) else { return };
-            self.set_window(window);
+            self.state.set_window(&self.config, window);
             match trigger {
                 Trigger::FastRetransmit if self.keeps_reductions_open() && self.state.may_undo => {
                     self.ledger.push(hole, before, self.state.cwnd);
@@ -166,28 +165,27 @@ impl Sender {
         self.plugins.undo_limit.on_reduced(&context!(self, now), trigger);
         self.count_cut(now, trigger, hole);
         if self.state.ecn {
-            self.ecn_recover = self.state.snd_nxt;
-            self.send_cwr = true;
+            self.ecn.note_reduction(self.state.snd_nxt);
         }
     }
 
     /// The detector reports that the reduction for `hole` was spurious.
     pub(super) fn withdraw(&mut self, now: Instant, hole: SegId) {
-        let window = self.window_after_recovery();
+        let window = self.state.window_after_recovery();
         let Some(withdrawal) = self.ledger.withdraw(hole, window) else { return };
         self.stats.spurious_cuts += 1;
         self.stats.undos += 1;
         self.plugins.on_turn(&context!(self, now), Turn::Spurious(Spurious::FastRetransmit));
         let is_last = withdrawal.before_last.is_none();
         if is_last {
-            self.state.snapshot = None;
+            self.state.set_snapshot(None);
             if self.state.phase == Phase::Recovery {
-                self.leave_episode();
-                self.state.recover = Offset::SYN;
+                self.leave_episode(Event::SpuriousReduction);
+                self.state.forget_recover();
             }
             self.plugins.congestion_control.restore(&context!(self, now));
         }
-        self.set_window_after_recovery(withdrawal.window);
+        self.state.set_window_after_recovery(&self.config, withdrawal.window);
         if let Some(before) = withdrawal.before_last {
             self.plugins.congestion_control.on_earlier_undone(&context!(self, now), before.cwnd);
         }
@@ -198,27 +196,10 @@ impl Sender {
         plugins.loss_detector.withdraws() || plugins.spurious_detectors.iter().any(|detector| detector.judges_earlier())
     }
 
-    /// Sets the window; in fast recovery the one that it ends with.
-    fn set_window_after_recovery(&mut self, window: Window) {
-        if self.state.phase == Phase::Recovery {
-            self.state.recovery_window = window.cwnd;
-            self.state.ssthresh = window.ssthresh;
-        } else {
-            self.set_window(window);
-        }
-    }
-
-    /// The window; in fast recovery the one that it ends with, because cwnd follows the pipe until then.
-    fn window_after_recovery(&self) -> Window {
-        let snd = &self.state;
-        let cwnd = if snd.phase == Phase::Recovery { snd.recovery_window } else { snd.cwnd };
-        Window { cwnd, ssthresh: snd.ssthresh }
-    }
-
     /// The current window, for an undo. A timeout during a recovery keeps the older snapshot: otherwise its undo would
     /// restore only half of the window.
     fn take_snapshot(&mut self, now: Instant, trigger: Trigger, hole: SegId, flight_size: Bytes) -> Snapshot {
-        let earlier = self.state.snapshot.filter(|_| trigger == Trigger::Timeout && self.in_episode());
+        let earlier = self.state.snapshot.filter(|_| trigger == Trigger::Timeout && self.recovery.in_episode());
         if earlier.is_none() {
             self.plugins.congestion_control.save();
         }
@@ -250,7 +231,7 @@ impl Sender {
     /// current ACK has just acknowledged still counts. Outside an episode, whatever exceeds cwnd was sent by limited
     /// transmit, in this disorder or an earlier one.
     fn reducible_flight(&self, ack: Option<&AckFacts<'_>>) -> Bytes {
-        if self.in_episode() {
+        if self.recovery.in_episode() {
             return self.within_recovery(self.state.flight_size());
         }
         let flight_size = ack.map_or(self.state.flight_size(), |ack| ack.flight_before);
@@ -266,13 +247,14 @@ impl Sender {
     /// RFC 3168 §6.1.2: an echo reduces the window like a loss, at most once per round trip. An echo on an ACK of data
     /// that was sent before the last reduction is ignored.
     pub(super) fn respond_to_ecn(&mut self, now: Instant, ack: &AckFacts<'_>) {
-        if ack.ece && self.state.ecn && ack.ack > self.ecn_recover && !self.in_episode() && !self.is_frozen(now) {
+        let is_signal = ack.ece && self.state.ecn && self.ecn.is_new_congestion(ack.ack);
+        if is_signal && !self.recovery.in_episode() && !self.state.is_frozen(now) {
             let smallest = self.state.cwnd <= self.state.smss;
             self.reduce(now, Trigger::Ecn, self.board.first(), Some(ack));
-            self.state.snapshot = None;
+            self.state.set_snapshot(None);
             if smallest {
                 // Less than one segment per round trip: the next segment waits for the timer.
-                self.gate = now + self.patience();
+                self.timers.pause_until(now + self.state.rto_or_substitute(&self.config));
             }
         }
     }

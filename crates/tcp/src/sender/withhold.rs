@@ -9,11 +9,12 @@
 //! sent once. A network can also duplicate a packet, so only a majority of such reports counts: then no reduction is
 //! undone any more.
 
-use reknit_units::{Bytes, Instant, Segments};
+use reknit_units::{Bytes, Segments};
 
-use super::{AckInput, Outgoing, Sender};
-use crate::facts::Phase;
-use crate::scoreboard::{Cause, Duplicate, SegId};
+use super::AckInput;
+use crate::facts::{Context, Phase};
+use crate::scoreboard::{Cause, Duplicate, Scoreboard, SegId};
+use crate::seq::Offset;
 
 /// The interval of a new connection. It doubles with each passed test, up to the configured one: lies pay most in slow
 /// start.
@@ -25,6 +26,17 @@ const SMALLEST_WINDOW: u64 = 8;
 /// The last withheld segments that a DSACK may report.
 const REMEMBERED: usize = 8;
 
+/// The progress of a test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Test {
+    /// The next segment is withheld when the countdown ends.
+    Waiting,
+    /// The segment is withheld.
+    Withheld(SegId),
+    /// The receiver has acknowledged what was never sent.
+    Failed,
+}
+
 /// When to withhold, and what was withheld.
 #[derive(Debug)]
 pub(super) struct Withholder {
@@ -33,7 +45,7 @@ pub(super) struct Withholder {
     /// Segments until the next one is withheld.
     countdown: u32,
     interval: u32,
-    withheld: Option<SegId>,
+    test: Test,
     /// Those that have been sent since, the newest last.
     released: Vec<SegId>,
     /// How many there were, and how many of them the receiver claims to have twice.
@@ -47,7 +59,7 @@ impl Withholder {
             random: secret,
             countdown: 0,
             interval: FIRST_INTERVAL,
-            withheld: None,
+            test: Test::Waiting,
             released: Vec::new(),
             tests: 0,
             claims: 0,
@@ -67,7 +79,7 @@ impl Withholder {
 
     /// The test is over.
     fn restart(&mut self, every: Segments) {
-        self.withheld = None;
+        self.test = Test::Waiting;
         self.interval = (self.interval * 2).min(every.0.max(1));
         self.countdown = self.draw();
     }
@@ -92,68 +104,57 @@ impl Withholder {
     pub(super) fn distrusts(&self) -> bool {
         self.claims >= 2 && self.claims * 2 > self.tests
     }
-}
 
-impl Sender {
-    /// True if the next new segment, of `len` bytes, is to be withheld.
-    pub(super) fn must_withhold(&mut self, len: u32, cause: Cause) -> bool {
-        let Some(withholder) = &mut self.withholder else { return false };
-        let (snd, followers) = (&self.state, self.state.smss * FOLLOWERS);
+    /// True if the next new segment, of `len` bytes, is to be withheld. `queued` is the end of the send buffer.
+    pub(super) fn must_withhold(&mut self, cx: &Context<'_>, queued: Offset, len: u32, cause: Cause) -> bool {
+        let (snd, followers) = (cx.snd, cx.snd.smss * FOLLOWERS);
         let end = snd.snd_nxt + Bytes(u64::from(len));
-        let fits = self.queued.since(end) >= followers && (snd.snd_una + snd.snd_wnd).since(end) >= followers;
+        let fits = queued.since(end) >= followers && (snd.snd_una + snd.snd_wnd).since(end) >= followers;
         let calm = cause == Cause::New && snd.phase != Phase::Loss && snd.cwnd >= snd.smss * SMALLEST_WINDOW;
         let is_full = Bytes(u64::from(len)) == snd.smss;
-        if withholder.withheld.is_some() || !snd.sack || !is_full || !calm || !fits {
+        if self.test != Test::Waiting || !snd.sack || !is_full || !calm || !fits {
             return false;
         }
-        withholder.countdown = withholder.countdown.saturating_sub(1);
-        withholder.countdown == 0
+        self.countdown = self.countdown.saturating_sub(1);
+        self.countdown == 0
     }
 
     /// `id` has taken its place in the scoreboard but does not leave.
     pub(super) fn withhold(&mut self, id: SegId) {
-        if let Some(withholder) = &mut self.withholder {
-            withholder.withheld = Some(id);
-        }
+        self.test = Test::Withheld(id);
     }
 
     /// True if the ACK acknowledges what was withheld.
-    pub(super) fn catches(&self, input: &AckInput) -> bool {
-        let Some(id) = self.withholder.as_ref().and_then(|withholder| withholder.withheld) else { return false };
-        let Some(record) = self.board.get(id).filter(|record| record.transmissions == 1) else { return false };
+    pub(super) fn catches(&mut self, input: &AckInput, board: &Scoreboard) -> bool {
+        let Test::Withheld(id) = self.test else { return false };
+        let Some(record) = board.get(id).filter(|record| record.transmissions == 1) else { return false };
         let reported = input.sack.iter().flat_map(|report| report.blocks().iter().chain(&report.dsack));
-        input.ack > record.start
-            || reported.into_iter().any(|range| range.start < record.end() && record.start < range.end)
+        let is_lie = input.ack > record.start
+            || reported.into_iter().any(|range| range.start < record.end() && record.start < range.end);
+        if is_lie {
+            self.test = Test::Failed;
+        }
+        is_lie
     }
 
-    /// Sends the withheld segment once something above it was SACKed. It is not a retransmission, and no sign of a loss.
-    pub(super) fn release_withheld(&mut self, now: Instant) {
-        let (Some(withholder), Some(every)) = (&mut self.withholder, self.config.withhold_every) else { return };
-        let Some(id) = withholder.withheld else { return };
-        let was_sent = self.board.get(id).is_none_or(|record| record.transmissions > 1);
-        if was_sent {
-            withholder.restart(every); // by the retransmission timer
-            return;
+    /// True if the receiver has acknowledged what was never sent.
+    pub(super) fn has_caught_a_lie(&self) -> bool {
+        self.test == Test::Failed
+    }
+
+    /// The withheld segment, once something above it was SACKed: it is sent now. It is not a retransmission, and no sign
+    /// of a loss. The retransmission timer may have sent it before; `every` is the configured interval.
+    pub(super) fn release(&mut self, board: &Scoreboard, every: Segments) -> Option<SegId> {
+        let Test::Withheld(id) = self.test else { return None };
+        if board.get(id).is_none_or(|record| record.transmissions > 1) {
+            self.restart(every);
+            return None;
         }
-        if self.board.highest_sacked() <= Some(id) {
-            return;
+        if board.highest_sacked() <= Some(id) {
+            return None;
         }
-        withholder.note_released(id);
-        withholder.restart(every);
-        let withheld_at = self.board.get(id).map_or(now, |record| record.first_sent);
-        let stamped = self.stamp_again(now, withheld_at);
-        self.board.release(id, now);
-        let Some(record) = self.board.get(id) else { return };
-        self.outbox.push(Outgoing {
-            start: record.start,
-            len: record.len,
-            again: false,
-            stamped,
-            cause: Cause::New,
-            push: false,
-        });
-        if let Some(sampler) = &mut self.sampler {
-            sampler.on_sent(now, id, &self.board);
-        }
+        self.note_released(id);
+        self.restart(every);
+        Some(id)
     }
 }

@@ -1,0 +1,97 @@
+//! What the peer's segments have said, as far as the next segment is compared with it.
+
+use std::ops::Range;
+
+use reknit_units::{Bytes, Instant};
+
+use super::{AckInput, SackReport};
+use crate::config::Paws;
+use crate::facts::SendState;
+use crate::scoreboard::Record;
+use crate::seq::Offset;
+
+#[derive(Debug)]
+pub(super) struct Peer {
+    /// (SEG.SEQ, SEG.ACK) of the last window update (RFC 9293 §3.3.1: SND.WL1 and SND.WL2).
+    wl: (Offset, Offset),
+    /// The newest timestamp of ours that the peer has echoed: it discards segments with older ones (RFC 7323 §5).
+    echoed: Instant,
+    /// The SACK blocks of the last ACK that had any.
+    last_blocks: Vec<Range<Offset>>,
+    /// The longest segment that was acknowledged, as far as the last one of each ACK shows.
+    largest_acked: Bytes,
+}
+
+impl Peer {
+    pub(super) fn new() -> Peer {
+        Peer {
+            wl: (Offset::SYN, Offset::SYN),
+            echoed: Instant::ZERO,
+            last_blocks: Vec::new(),
+            largest_acked: Bytes::ZERO,
+        }
+    }
+
+    /// The window of the segment that ended the handshake counts as the first update.
+    pub(super) fn establish(&mut self, wl: (Offset, Offset)) {
+        self.wl = wl;
+    }
+
+    /// RFC 9293 §3.10.7.4: true if the segment is the newest so far, so that its window counts. Linux ignores a smaller
+    /// window in a segment with the same numbers.
+    pub(super) fn updates_window(&mut self, input: &AckInput, snd: &SendState, paws: Paws) -> bool {
+        let from = (input.seq, input.ack);
+        let shrinks = input.wnd < snd.snd_wnd && input.wnd > Bytes::ZERO;
+        if input.ack < snd.snd_una || from < self.wl || (paws == Paws::Linux && shrinks && from == self.wl) {
+            return false;
+        }
+        self.wl = from;
+        true
+    }
+
+    /// The peer has echoed a timestamp of `stamped`.
+    pub(super) fn note_echo(&mut self, stamped: Instant) {
+        self.echoed = self.echoed.max(stamped);
+    }
+
+    pub(super) fn echoed(&self) -> Instant {
+        self.echoed
+    }
+
+    /// The SACK blocks that the last ACK did not have. A block that was processed once has no further effect.
+    pub(super) fn new_blocks<'a>(&self, report: &'a SackReport) -> impl Iterator<Item = &'a Range<Offset>> {
+        report.blocks().iter().filter(|block| !self.last_blocks.contains(block))
+    }
+
+    /// All blocks of the report were processed.
+    pub(super) fn note_blocks(&mut self, report: &SackReport) {
+        self.last_blocks.clear();
+        self.last_blocks.extend_from_slice(report.blocks());
+    }
+
+    /// The receiver has reneged: the next blocks are read even if they are the same.
+    pub(super) fn forget_blocks(&mut self) {
+        self.last_blocks.clear();
+    }
+
+    pub(super) fn note_acked(&mut self, record: &Record) {
+        self.largest_acked = self.largest_acked.max(Bytes(u64::from(record.len)));
+    }
+
+    pub(super) fn largest_acked(&self) -> Bytes {
+        self.largest_acked
+    }
+
+    pub(super) fn holds_memory(&self) -> bool {
+        self.last_blocks.capacity() > 0
+    }
+
+    pub(super) fn shrink(&mut self) {
+        self.last_blocks = Vec::new();
+    }
+
+    /// Brings its fields into the cache.
+    pub(super) fn read_ahead(&self) {
+        std::hint::black_box(&self.wl);
+    }
+}

@@ -1,0 +1,117 @@
+//! Whether there is room for the next segment, in the peer's window and in cwnd.
+
+use reknit_units::{Bytes, Instant};
+
+use super::{Sender, context};
+use crate::config::MaxWindowCaps;
+use crate::facts::Phase;
+use crate::scoreboard::SegId;
+
+/// New data that could be sent now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewData {
+    /// Sequence space; a FIN counts as one.
+    pub(super) len: u32,
+}
+
+impl Sender {
+    /// The next new segment that data, the peer's window, silly window avoidance and Nagle allow (RFC 9293 §3.8.6.2.1).
+    pub(super) fn next_new(&self) -> Option<NewData> {
+        let state = &self.state;
+        if self.timers.is_probing_window() || !self.constraints.may_send_new() {
+            return None;
+        }
+        let usable = (state.snd_una + state.snd_wnd).since(state.snd_nxt);
+        let unsent = self.queue.queued().since(state.snd_nxt);
+        let available = unsent.min(usable);
+        let payload = available.min(self.full_size(available));
+        let last = payload == unsent;
+        let fin = self.queue.ends_with_fin() && last && self.queue.end() > state.snd_nxt && usable > payload;
+        let len = payload + Bytes(u64::from(fin));
+        let nagle_agrees = !self.config.nagle || state.snd_una == state.snd_nxt;
+        let worth_it = payload >= state.smss
+            || fin
+            || (nagle_agrees && (last || payload * 2 >= state.max_snd_wnd))
+            || self.may_cut(last);
+        (len > Bytes::ZERO && worth_it).then_some(NewData { len: len.0 as u32 })
+    }
+
+    /// The payload of the next full segment, if `usable` bytes can be sent.
+    fn full_size(&self, usable: Bytes) -> Bytes {
+        let probe = if self.recovery.is_open() { self.size_probe.due(usable) } else { None };
+        probe.unwrap_or(self.state.smss)
+    }
+
+    /// True if a segment may be short because the send buffer or the peer's window ends there: the last of a batch that
+    /// leaves as one packet, if no other short segment is in flight (Minshall's change of Nagle's algorithm).
+    fn may_cut(&self, last: bool) -> bool {
+        let cut_by_buffer = last && !self.queue.has_queued_all();
+        let cut_by_window = !last && self.constraints.in_batch();
+        (cut_by_buffer || cut_by_window) && !self.constraints.short_in_flight(self.state.snd_una)
+    }
+
+    pub(super) fn has_room_for_new(&mut self, now: Instant, new: NewData) -> bool {
+        let len = Bytes(u64::from(new.len)).min(self.state.smss);
+        let room = match self.state.phase {
+            _ if self.state.is_model_based() => self.state.cwnd - self.board.pipe().bytes,
+            Phase::Recovery => self.plugins.fast_recovery.allowance(&context!(self, now)),
+            Phase::Loss => self.state.cwnd - self.board.pipe().bytes,
+            Phase::Open | Phase::Disorder if self.plugins.limited_transmit.spends_by_pipe() => {
+                self.state.cwnd - self.board.pipe().bytes
+            }
+            Phase::Open | Phase::Disorder => {
+                self.state.cwnd.max(self.recovery.flight_limit()) - self.state.flight_size()
+            }
+        };
+        room >= len && self.is_within_cap(new)
+    }
+
+    /// True if there is too little room for the segments that are to leave together.
+    pub(super) fn waits_for_batch(&mut self, now: Instant) -> bool {
+        if self.constraints.continue_batch() || self.queue.end().since(self.state.snd_nxt) <= self.state.smss {
+            return false;
+        }
+        let since = now.since(self.constraints.last_sent());
+        let Some(batch) = self.plugins.limited_transmit.batch(&context!(self, now), since) else { return false };
+        let in_window = (self.state.snd_una + self.state.snd_wnd).since(self.state.snd_nxt);
+        let room = (self.state.cwnd - self.board.pipe().bytes).min(in_window);
+        let is_too_small = room < batch.least.of(self.state.smss);
+        if is_too_small && !self.state.is_model_based() && !self.constraints.batch_starts_at_once() {
+            return true;
+        }
+        let quantum = self.pacer.pacing().map(|pacing| (pacing.quantum.0 / self.state.smss.0) as u32);
+        self.constraints.begin_batch(quantum.unwrap_or(batch.most.0));
+        false
+    }
+
+    /// The limit applies to everything in flight, unless it limits only cwnd. The FIN of a full segment does not count.
+    pub(super) fn is_within_cap(&self, new: NewData) -> bool {
+        let len = Bytes(u64::from(new.len)).min(self.state.smss);
+        let caps_flight = self.config.max_window_caps == MaxWindowCaps::Flight;
+        !caps_flight || self.state.cap(&self.config, Bytes::MAX) >= self.state.flight_size() + len
+    }
+
+    pub(super) fn has_room_to_retransmit(&mut self, now: Instant, id: SegId) -> bool {
+        let pipe = self.board.pipe().bytes;
+        let room = match self.state.phase {
+            Phase::Recovery if !self.state.is_model_based() => {
+                self.plugins.fast_recovery.allowance(&context!(self, now))
+            }
+            _ => self.state.cwnd - pipe,
+        };
+        let len = self.board.get(id).map_or(Bytes::ZERO, |r| Bytes(u64::from(r.len)));
+        let may_stall = self.state.phase == Phase::Recovery && self.plugins.fast_recovery.may_stall();
+        room >= len.min(self.state.smss) || (pipe == Bytes::ZERO && !may_stall)
+    }
+
+    /// True if data waits, the window is too small for it, and nothing is in flight whose ACK would continue the
+    /// transfer.
+    pub(super) fn is_blocked_by_window(&self) -> bool {
+        self.board.is_empty() && self.queue.end() > self.state.snd_nxt && self.next_new().is_none()
+    }
+
+    /// Updates the facts about unsent data.
+    pub(super) fn note_unsent(&mut self) {
+        self.state.set_can_send_new(self.next_new().is_some());
+    }
+}
