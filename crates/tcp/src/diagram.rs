@@ -11,15 +11,13 @@ pub(crate) fn check<'a, S: Debug + 'a, E: Debug + 'a>(
     rows: impl Iterator<Item = (&'a S, &'a E, &'a S)>,
     pages: &[&str],
 ) {
-    let mut diagram = "stateDiagram-v2\n".to_owned();
-    for state in first {
-        diagram += &format!("    [*] --> {state:?}\n");
-    }
-    for (from, event, to) in rows {
-        diagram += &format!("    {from:?} --> {to:?}: {event:?}\n");
-    }
+    let mut lines = vec!["stateDiagram-v2".to_owned()];
+    lines.extend(first.iter().map(|state| format!("    [*] --> {state:?}")));
+    lines.extend(rows.map(|(from, event, to)| format!("    {from:?} --> {to:?}: {event:?}")));
+    let end = "```".to_owned();
+    let diagram = lines.into_iter().chain([end]).collect::<Vec<_>>().join("\n");
     for page in pages {
         let text: Vec<&str> = page.lines().map(|line| line.strip_prefix("//! ").unwrap_or(line)).collect();
-        assert!(text.join("\n").contains(diagram.trim_end()), "the diagram is missing or outdated:\n{diagram}");
+        assert!(text.join("\n").contains(&diagram), "the diagram is missing or outdated:\n{diagram}");
     }
 }

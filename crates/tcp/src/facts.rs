@@ -30,7 +30,8 @@ pub struct Window {
     pub ssthresh: Bytes,
 }
 
-/// The state variables of the sending side, with their RFC names.
+/// The state variables of the sending side, with their RFC names. Plug-ins read them. Only the sender writes them, through the
+/// functions of `sender/state.rs`.
 #[derive(Clone, Debug)]
 pub struct SendState {
     /// Oldest unacknowledged byte (RFC 9293 §3.3.1).

@@ -25,7 +25,6 @@
 //! }
 //! ```
 
-mod buffers;
 pub mod config;
 mod connection;
 #[cfg(test)]
@@ -33,6 +32,7 @@ mod diagram;
 pub mod experiment;
 pub mod facts;
 mod isn;
+mod pool;
 mod receiver;
 pub mod scoreboard;
 pub mod seams;
@@ -42,11 +42,10 @@ pub mod seq;
 pub mod stats;
 mod stream;
 
-pub use buffers::Buffers;
 pub use config::Config;
 pub use connection::{CloseReason, Connection, Identity, Info, Output, SendLimit, State, TimeWait, reset_for};
 pub use isn::IsnKey;
 pub use receiver::Delivery;
 pub use segment::Segment;
 pub use seq::{Offset, SeqNum};
-pub use stream::Stream;
+pub use stream::{Buffers, Stream};

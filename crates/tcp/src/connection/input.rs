@@ -295,7 +295,7 @@ impl Connection {
             ece: self.handshake.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
         self.sender.on_ack(now, &input);
-        if self.sender.has_caught_a_lie() {
+        if self.sender.has_detected_optimistic_ack() {
             self.end_with_reset(now, CloseReason::Lied);
             return Check::Failed;
         }

@@ -8,12 +8,20 @@ use std::sync::Arc;
 use reknit_units::{Bytes, Duration, Instant};
 
 use super::{CloseReason, Connection, Identity, State};
-use crate::buffers::Buffers;
 use crate::config::Config;
+use crate::pool::Pool;
 use crate::scoreboard::Record;
 use crate::seams::Plugins;
 use crate::segment::{Segment, TIMESTAMPS_LEN};
+use crate::sender::SenderBuffers;
 use crate::seq::{Offset, SeqNum};
+
+/// Buffers that only a busy connection needs.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionBuffers {
+    segments: Pool<VecDeque<Segment>>,
+    sender: SenderBuffers,
+}
 
 /// What a host must remember of a connection in TIME-WAIT.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +75,7 @@ impl Connection {
     /// Limits the window that is announced to `limit`, below the receive buffer of the options. What was announced before
     /// is still accepted.
     pub fn limit_receive_window(&mut self, limit: Bytes) {
-        self.receiver.limit = limit;
+        self.receiver.limit_window(limit);
     }
 
     /// The path does not carry larger segments than `mss`, options included. Outstanding segments that are larger did
@@ -226,16 +234,16 @@ impl Connection {
         self.receiver.read_algorithms_ahead();
     }
 
-    pub(crate) fn lend(&mut self, buffers: &mut Buffers) {
+    pub(crate) fn borrow_buffers(&mut self, buffers: &mut ConnectionBuffers) {
         buffers.segments.lend(&mut self.out);
-        self.sender.lend(buffers);
+        self.sender.borrow_buffers(&mut buffers.sender);
     }
 
-    pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
+    pub(crate) fn return_buffers(&mut self, buffers: &mut ConnectionBuffers) {
         if self.out.is_empty() {
-            buffers.segments.take_back(&mut self.out);
+            buffers.segments.reclaim(&mut self.out);
         }
-        self.sender.give_back(buffers);
+        self.sender.return_buffers(&mut buffers.sender);
     }
 
     /// True if [`Connection::shrink`] may release memory, at once or later.

@@ -19,6 +19,7 @@ use reknit_units::{Bytes, Duration, Instant};
 
 use self::handshake::Handshake;
 pub use self::info::{Info, SendLimit};
+pub(crate) use self::live::ConnectionBuffers;
 pub use self::live::TimeWait;
 pub use self::output::Output;
 use self::state::Event;

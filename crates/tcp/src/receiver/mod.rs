@@ -3,6 +3,7 @@
 mod memory;
 mod reassembly;
 mod sack;
+mod window;
 
 use std::sync::Arc;
 
@@ -10,9 +11,10 @@ use reknit_units::{Bytes, Duration, Instant};
 
 use self::reassembly::Reassembly;
 use self::sack::SackMemory;
+use self::window::{ReceiveWindow, WindowFacts};
 use crate::config::Config;
 use crate::experiment::Experiment;
-use crate::seams::{AckAction, Arrival, Disclosure, Reading, ReceiverPlugins, RxFacts, Space, TimedAck};
+use crate::seams::{AckAction, Arrival, Disclosure, Reading, ReceiverPlugins, RxFacts, TimedAck};
 use crate::segment::SackBlocks;
 use crate::seq::{Offset, SeqNum};
 use crate::stats::ReceiveStats;
@@ -26,13 +28,6 @@ pub struct Delivery {
     pub skip: usize,
     /// Bytes to keep.
     pub len: usize,
-}
-
-impl ReceiverPlugins {
-    /// The smallest part of the buffer that a plug-in wants to use; none if there is no such plug-in.
-    fn space(&mut self, rx: &RxFacts<'_>) -> Option<Space> {
-        self.receive_buffers.iter_mut().map(|buffer| buffer.on_data(rx)).min_by_key(|space| space.size)
-    }
 }
 
 /// A segment with data, as parsed by the connection.
@@ -90,25 +85,31 @@ pub(crate) struct Receiver {
     fin: Option<Offset>,
     /// The application has read up to this position.
     read: Offset,
-    /// The owner limits the window to this, below the receive buffer.
-    pub(crate) limit: Bytes,
     /// The application reads all data as it arrives, before it is acknowledged.
     reads_at_once: bool,
-    /// The part of the receive buffer that is used.
-    buffer: Bytes,
-    /// Right edge of the announced window; it never moves back.
-    announced: Offset,
-    shift: u8,
+    window: ReceiveWindow,
     owed: Owed,
     /// The longest segment so far, in bytes: the estimate of the peer's segment size (RFC 5681 §4.2).
     largest: u32,
     pub(crate) stats: ReceiveStats,
 }
 
+/// What the window depends on. A macro, so that it borrows only the fields that it contains.
+macro_rules! window_facts {
+    ($receiver:expr) => {
+        WindowFacts {
+            rcv_nxt: $receiver.reassembly.rcv_nxt(),
+            read: $receiver.read,
+            config: &$receiver.config,
+            buffers: &$receiver.plugins.receive_buffers,
+        }
+    };
+}
+
 impl Receiver {
     pub(crate) fn new(config: Arc<Config>, plugins: ReceiverPlugins) -> Receiver {
         Receiver {
-            buffer: config.receive_buffer_size(),
+            window: ReceiveWindow::new(&config),
             plugins,
             reassembly: Reassembly::new(Offset::SYN, most_blocks(&config)),
             sack: SackMemory::default(),
@@ -116,10 +117,7 @@ impl Receiver {
             irs: SeqNum(0),
             fin: None,
             read: Offset::DATA,
-            limit: Bytes::MAX,
             reads_at_once: false,
-            announced: Offset::SYN,
-            shift: 0,
             owed: Owed::Nothing,
             largest: 0,
             stats: ReceiveStats::default(),
@@ -131,12 +129,12 @@ impl Receiver {
     pub(crate) fn synchronise(&mut self, irs: SeqNum) {
         self.irs = irs;
         self.reassembly = Reassembly::new(Offset::DATA, most_blocks(&self.config));
-        self.announced = Offset::DATA;
+        self.window.synchronise();
     }
 
     /// The options are negotiated.
     pub(crate) fn establish(&mut self, shift: u8, sack_permitted: bool, duplicate_reports: u32) {
-        self.shift = shift;
+        self.window.establish(shift);
         self.sack_permitted = sack_permitted;
         self.sack.report_duplicates_in(duplicate_reports);
     }
@@ -175,9 +173,9 @@ impl Receiver {
         let nxt = self.rcv_nxt();
         if start == end {
             // Also at the right edge: a peer that has filled the window sends its ACKs with that number.
-            nxt <= start && start <= self.announced.max(nxt)
+            nxt <= start && start <= self.window.edge().max(nxt)
         } else {
-            start < self.announced && end > nxt
+            start < self.window.edge() && end > nxt
         }
     }
 
@@ -213,15 +211,16 @@ impl Receiver {
             rmss: self.rmss(),
             fin,
             push,
-            window: self.announced.since(self.rcv_nxt()),
+            window: self.window.edge().since(self.rcv_nxt()),
             buffer_grew: false,
             timestamp,
             experiment,
             dropped: self.dropped(experiment),
             rtt,
         };
-        if let Some(space) = self.plugins.space(&rx) {
-            self.buffer = space.size.min(self.config.receive_buffer_size());
+        let spaces = self.plugins.receive_buffers.iter_mut().map(|buffer| buffer.on_data(&rx));
+        if let Some(space) = spaces.min_by_key(|space| space.size) {
+            self.window.use_buffer(space.size, &self.config);
             rx.buffer_grew = space.grew;
         }
         for support in &mut self.plugins.header_support {
@@ -250,7 +249,7 @@ impl Receiver {
     /// The end of the acceptable part of a segment: within the window, and not beyond a FIN. A FIN that contradicts
     /// earlier segments is ignored.
     fn admit(&mut self, start: Offset, end: Offset, fin: bool) -> Offset {
-        let mut within = end.min(self.announced.max(self.rcv_nxt()));
+        let mut within = end.min(self.window.edge().max(self.rcv_nxt()));
         if fin && self.fin.is_none() && within == end && end > self.reassembly.highest() {
             self.fin = Some(end - Bytes(1));
         }
@@ -389,57 +388,35 @@ impl Receiver {
         }
     }
 
-    /// The window field for a segment that acknowledges `ack`, scaled. The right edge only moves forward, and only by a
-    /// useful amount (silly window avoidance, RFC 9293 §3.8.6.2.2).
+    /// The window field for a segment that acknowledges `ack`, scaled.
     pub(crate) fn announce(&mut self, ack: Offset) -> u16 {
-        let rounds_up = self.rounds_up();
-        let edge = self.allowed_edge();
-        let is_wide = rounds_up && edge.since(self.rcv_nxt()) >= Bytes(self.buffer().0 / 2);
-        if is_wide || self.opening() >= self.useful_opening() {
-            self.announced = self.announced.max(edge);
-        }
-        if rounds_up {
-            self.round_up(ack);
-        }
-        self.window_field(ack)
-    }
-
-    fn rounds_up(&self) -> bool {
-        self.shift > 0 && self.plugins.receive_buffers.iter().any(|buffer| buffer.rounds_up())
-    }
-
-    /// Moves the right edge to the end of a unit of the window scale, unless the receive buffer has no room for it.
-    fn round_up(&mut self, ack: Offset) {
-        let unit = 1 << self.shift;
-        let edge = ack + Bytes(self.announced.since(ack).0.next_multiple_of(unit));
-        let end = self.read + self.config.receive_buffer_size().min(self.limit);
-        if edge <= end.min(self.allowed_edge() + Bytes(unit)) {
-            self.announced = self.announced.max(edge);
-        }
+        let facts = window_facts!(self);
+        self.window.announce(ack, &facts)
     }
 
     /// The window field that announces nothing new.
     pub(crate) fn window_field(&self, ack: Offset) -> u16 {
-        // The field is rounded down, but everything that was once announced is still accepted.
-        let window = self.announced.since(ack).0;
-        (window >> self.shift).min(u64::from(u16::MAX)) as u16
+        self.window.field(ack)
+    }
+
+    /// The owner limits the window to this, below the receive buffer.
+    pub(crate) fn limit_window(&mut self, limit: Bytes) {
+        self.window.limit(limit);
     }
 
     /// The options have changed.
     pub(crate) fn reconfigure(&mut self, config: Arc<Config>) {
         self.config = config;
         if self.plugins.receive_buffers.is_empty() {
-            self.buffer = self.config.receive_buffer_size();
+            self.window.use_buffer(Bytes::MAX, &self.config);
         }
     }
 
     /// The window of a SYN, which is never scaled (RFC 7323 §2.2). The peer's segments will have up to `mss` bytes of data.
     pub(crate) fn announce_on_syn(&mut self, mss: Bytes) -> u16 {
         let windows = self.plugins.receive_buffers.iter_mut().map(|buffer| buffer.initial(mss));
-        self.buffer = windows.fold(self.config.receive_buffer_size(), Bytes::min);
-        let field = self.buffer().0.min(u64::from(u16::MAX));
-        self.announced = self.announced.max(self.rcv_nxt() + Bytes(field));
-        field as u16
+        self.window.use_buffer(windows.fold(Bytes::MAX, Bytes::min), &self.config);
+        self.window.announce_unscaled(self.reassembly.rcv_nxt(), &self.config)
     }
 
     /// From now on the application reads all data as it arrives, before it is acknowledged.
@@ -450,9 +427,7 @@ impl Receiver {
     /// The application has read `n` bytes. True if an ACK must be sent, or the peer should get a window update.
     pub(crate) fn on_read(&mut self, now: Instant, n: Bytes, rtt: Option<Duration>) -> bool {
         let is_due = self.take(now, n, rtt);
-        let half = Bytes(self.buffer().min(self.largest_window()).0 / 2);
-        let worth_telling = half.min(Bytes(u64::from(self.config.mss)) * 2);
-        is_due || (self.announced.since(self.rcv_nxt()) < half && self.opening() >= worth_telling)
+        is_due || self.window.is_update_due(&window_facts!(self))
     }
 
     /// True if the ACK policy wants an ACK.
@@ -473,7 +448,7 @@ impl Receiver {
         };
         let sizes = self.plugins.receive_buffers.iter_mut().filter_map(|buffer| buffer.on_read(&reading));
         if let Some(size) = sizes.min() {
-            self.buffer = size.min(self.config.receive_buffer_size());
+            self.window.use_buffer(size, &self.config);
         }
         self.plugins.ack_policy.on_read(&reading)
     }
@@ -481,29 +456,5 @@ impl Receiver {
     /// A longer segment is several that the device has joined.
     fn rmss(&self) -> Bytes {
         Bytes(u64::from(self.largest.min(u32::from(self.config.mss))))
-    }
-
-    /// How far the right edge could move.
-    fn opening(&self) -> Bytes {
-        self.allowed_edge().since(self.announced)
-    }
-
-    fn allowed_edge(&self) -> Offset {
-        let field_limit = Bytes(u64::from(u16::MAX) << self.shift);
-        (self.read + self.buffer()).min(self.rcv_nxt() + field_limit.min(self.largest_window()))
-    }
-
-    fn useful_opening(&self) -> Bytes {
-        Bytes(u64::from(self.config.mss)).min(Bytes(self.buffer().min(self.largest_window()).0 / 2))
-    }
-
-    fn largest_window(&self) -> Bytes {
-        let windows = self.plugins.receive_buffers.iter().map(|buffer| buffer.largest_window());
-        windows.fold(Bytes::MAX, Bytes::min)
-    }
-
-    /// The part of the receive buffer that the window shows.
-    fn buffer(&self) -> Bytes {
-        self.buffer.min(self.config.receive_buffer_size()).min(self.limit)
     }
 }

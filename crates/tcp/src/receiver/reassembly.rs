@@ -22,7 +22,7 @@ pub(crate) struct Inserted {
 ///
 /// A block costs memory and time, however few bytes it has, so their number is limited. A segment that would make a
 /// further one is refused as if it had been lost; what extends a block, joins two, or moves RCV.NXT is never refused, so
-/// the transfer goes on.
+/// the transfer continues.
 #[derive(Clone, Debug)]
 pub(crate) struct Reassembly {
     rcv_nxt: Offset,

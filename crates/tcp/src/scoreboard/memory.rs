@@ -6,7 +6,7 @@ use std::hint::black_box;
 use reknit_units::Instant;
 
 use super::{Record, Scoreboard};
-use crate::buffers::Pool;
+use crate::pool::Pool;
 
 impl Scoreboard {
     /// Reads a field of each cache line.
@@ -19,13 +19,13 @@ impl Scoreboard {
         black_box(&self.records.front().map(|record| (record.start, record.delivered)));
     }
 
-    pub(crate) fn lend(&mut self, records: &mut Pool<VecDeque<Record>>) {
+    pub(crate) fn borrow_records(&mut self, records: &mut Pool<VecDeque<Record>>) {
         records.lend(&mut self.records);
     }
 
-    pub(crate) fn give_back(&mut self, records: &mut Pool<VecDeque<Record>>) {
+    pub(crate) fn return_records(&mut self, records: &mut Pool<VecDeque<Record>>) {
         if self.records.is_empty() {
-            records.take_back(&mut self.records);
+            records.reclaim(&mut self.records);
         }
     }
 

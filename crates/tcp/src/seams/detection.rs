@@ -80,7 +80,7 @@ impl Verdicts {
     }
 
     /// True if so much is marked lost that the rest should wait for another event: a detector then sets its deadline to
-    /// now, and goes on when [`LossDetector::on_timer`] is called.
+    /// now, and continues when [`LossDetector::on_timer`] is called.
     pub fn is_full(&self) -> bool {
         self.lost.len() + self.repairs.len() >= AT_ONCE
     }

@@ -40,8 +40,8 @@ const MAXIMUM_LATENESS: Duration = Duration::from_secs(60);
 
 impl Sender {
     pub(crate) fn on_ack(&mut self, now: Instant, input: &AckInput) {
-        if self.withholder.as_mut().is_some_and(|withholder| withholder.catches(input, &self.board)) {
-            // The connection ends.
+        if self.withholder.as_mut().is_some_and(|withholder| withholder.is_optimistic(input, &self.board)) {
+            // The connection ends: see `has_detected_optimistic_ack`.
         } else if self.repeats_itself(input) {
             self.update_window(now, input);
             self.stats.acks += 1;
@@ -119,8 +119,8 @@ impl Sender {
 
     /// Whether a reduction that is made now may be undone later.
     fn decide_on_undo(&mut self, now: Instant, ack: &AckFacts<'_>) {
-        let lies = self.withholder.as_ref().is_some_and(|withholder| withholder.distrusts());
-        let may_undo = self.plugins.undo_limit.may_undo(&context!(self, now), ack) && !lies;
+        let distrusts_dsacks = self.withholder.as_ref().is_some_and(|withholder| withholder.distrusts_dsacks());
+        let may_undo = self.plugins.undo_limit.may_undo(&context!(self, now), ack) && !distrusts_dsacks;
         self.state.set_may_undo(may_undo);
     }
 

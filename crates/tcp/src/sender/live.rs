@@ -1,5 +1,6 @@
 //! Changes while a connection is open: options, plug-ins, the size of segments, and memory.
 
+use std::collections::VecDeque;
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -9,11 +10,20 @@ use super::ledger::Ledger;
 use super::pacing::Pacer;
 use super::recovery::LossRecovery;
 use super::rtt::update_rto;
-use super::{Sender, sampler, window_control};
-use crate::buffers::Buffers;
+use super::{Outgoing, Sender, sampler, window_control};
 use crate::config::Config;
 use crate::facts::SendState;
+use crate::pool::Pool;
+use crate::scoreboard::{Record, SegId};
 use crate::seams::Plugins;
+
+/// Buffers that only a busy sender needs.
+#[derive(Debug, Default)]
+pub(crate) struct SenderBuffers {
+    records: Pool<VecDeque<Record>>,
+    ids: Pool<Vec<SegId>>,
+    outgoing: Pool<Vec<Outgoing>>,
+}
 
 impl Sender {
     pub(crate) fn reconfigure(&mut self, config: Arc<Config>) {
@@ -110,19 +120,19 @@ impl Sender {
         }
     }
 
-    pub(crate) fn lend(&mut self, buffers: &mut Buffers) {
+    pub(crate) fn borrow_buffers(&mut self, buffers: &mut SenderBuffers) {
         buffers.ids.lend(&mut self.newly);
         buffers.outgoing.lend(&mut self.outbox);
-        self.board.lend(&mut buffers.records);
+        self.board.borrow_records(&mut buffers.records);
     }
 
-    pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
+    pub(crate) fn return_buffers(&mut self, buffers: &mut SenderBuffers) {
         self.newly.clear();
-        buffers.ids.take_back(&mut self.newly);
+        buffers.ids.reclaim(&mut self.newly);
         if self.outbox.is_empty() {
-            buffers.outgoing.take_back(&mut self.outbox);
+            buffers.outgoing.reclaim(&mut self.outbox);
         }
-        self.board.give_back(&mut buffers.records);
+        self.board.return_records(&mut buffers.records);
     }
 
     pub(crate) fn holds_memory(&self) -> bool {

@@ -15,8 +15,8 @@
 //! | [`constraints`] | what may be sent next, apart from how much |
 //! | [`pacing`] | when the next burst may be sent |
 //! | [`rtt`], [`rate`], [`window_use`] | measurements: round trips, the delivery rate, whether the window is used |
-//! | [`withhold`], [`renege`], [`size_probe`] | receivers that lie, receivers that renege, larger segments |
-//! | [`backlog`] | work that takes too long for one event |
+//! | [`withhold`], [`renege`], [`size_probe`] | optimistic ACKs, receivers that renege, probes of larger segments |
+//! | [`backlog`] | work left for another event |
 //!
 //! An ACK passes through the other files, which have the functions of the whole sender: [`sack`] reads its blocks, [`ack`]
 //! runs the pipeline, [`undo`] decides whether the last reduction was spurious and responds, [`measure`] measures, [`detect`]
@@ -58,6 +58,7 @@ use self::backlog::Backlog;
 use self::constraints::Constraints;
 use self::ecn::Ecn;
 use self::ledger::Ledger;
+pub(crate) use self::live::SenderBuffers;
 use self::pacing::Pacer;
 use self::peer::Peer;
 use self::rate::Sampler;
@@ -222,8 +223,8 @@ impl Sender {
     }
 
     /// True if the receiver has acknowledged what was never sent.
-    pub(crate) fn has_caught_a_lie(&self) -> bool {
-        self.withholder.as_ref().is_some_and(|withholder| withholder.has_caught_a_lie())
+    pub(crate) fn has_detected_optimistic_ack(&self) -> bool {
+        self.withholder.as_ref().is_some_and(|withholder| withholder.has_detected_optimistic_ack())
     }
 
     /// The application wrote `n` bytes.
@@ -297,7 +298,7 @@ impl Sender {
     }
 
     /// The time of the timestamp on data that is sent again, or that was withheld, `at` first.
-    fn stamp_again(&self, now: Instant, at: Instant) -> Instant {
+    fn retransmission_timestamp(&self, now: Instant, at: Instant) -> Instant {
         if self.repeats_timestamps() { at.max(self.peer.echoed()) } else { now }
     }
 

@@ -36,7 +36,7 @@ impl Deref for Variables {
     }
 }
 
-/// When a connection is established or its options change (`mod.rs`, `live.rs`, `size_probe.rs`).
+/// A connection is established, or its options change (`mod.rs`, `live.rs`).
 impl Variables {
     pub(super) fn new(config: &Config, control: WindowControl) -> Variables {
         Variables { snd: SendState::new(config), control }
@@ -82,7 +82,7 @@ impl Variables {
     }
 }
 
-/// The sequence space and the peer's window (`ack.rs`, `peer.rs`, `transmit.rs`, `timeout.rs`).
+/// The sequence space and the peer's window (`ack.rs`, `transmit.rs`, `room.rs`, `timeout.rs`).
 impl Variables {
     /// SND.UNA advances, and the count of duplicates restarts.
     pub(super) fn advance_una(&mut self, to: Offset) {
@@ -110,7 +110,7 @@ impl Variables {
     }
 }
 
-/// The congestion window (`ack.rs`, `detect.rs`, `undo.rs`, `timeout.rs`, `transmit.rs`).
+/// The congestion window (`ack.rs`, `detect.rs`, `undo.rs`, `recovery.rs`, `timeout.rs`, `transmit.rs`).
 impl Variables {
     /// A model of the path sets the window, and losses do not.
     pub(super) fn is_model_based(&self) -> bool {
@@ -175,7 +175,7 @@ impl Variables {
     }
 }
 
-/// Reductions and their undo (`undo.rs`, `ack.rs`).
+/// Reductions and their undo (`undo.rs`, `ack.rs`, `transmit.rs`).
 impl Variables {
     pub(super) fn set_snapshot(&mut self, snapshot: Option<Snapshot>) {
         self.snd.snapshot = snapshot;
@@ -210,7 +210,7 @@ impl Variables {
     }
 }
 
-/// Loss detection and the phases of recovery (`recovery.rs`, `detect.rs`, `timeout.rs`).
+/// Loss detection and the phases of recovery (`recovery.rs`, `detect.rs`, `undo.rs`, `timeout.rs`).
 impl Variables {
     /// Only [`super::recovery`] changes the phase.
     pub(super) fn set_phase(&mut self, phase: Phase) {
@@ -254,7 +254,7 @@ impl Variables {
     }
 }
 
-/// Times (`rtt.rs`, `timers.rs`, `pacing.rs`).
+/// Times (`rtt.rs`, `timers.rs`, `pacing.rs`; `mod.rs` while the SYN is not acknowledged).
 impl Variables {
     pub(super) fn set_srtt(&mut self, srtt: Option<Duration>) {
         self.snd.srtt = srtt;

@@ -1,7 +1,7 @@
 //! The deadlines of the sender and what it does when they pass: its own timers ([`super::timers`]), those of the
 //! plug-ins, pacing, and the backlog.
 
-use reknit_units::{Bytes, Instant, Segments};
+use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use super::renege::first_is_sacked;
 use super::timers::Expiry;
@@ -21,7 +21,7 @@ pub(crate) enum TimerVerdict {
 impl Sender {
     /// The earliest of the sender's deadlines.
     pub(crate) fn deadline(&self) -> Instant {
-        let rto_expires = if self.detector_holds_rto() { Instant::NEVER } else { self.state.rto_expires };
+        let rto_expires = if self.detector_replaces_rto() { Instant::NEVER } else { self.state.rto_expires };
         rto_expires
             .min(self.timers.persist_expires())
             .min(self.recovery.postponed_until().unwrap_or(Instant::NEVER))
@@ -56,7 +56,7 @@ impl Sender {
     }
 
     /// The detector's timer replaces the retransmission timer.
-    fn detector_holds_rto(&self) -> bool {
+    fn detector_replaces_rto(&self) -> bool {
         let detector = &self.plugins.loss_detector;
         detector.holds_rto() && detector.deadline().is_set()
     }
@@ -96,7 +96,7 @@ impl Sender {
         if self.pacing_deadline() <= now {
             self.transmit(now);
         }
-        if self.state.rto_expires <= now && !self.detector_holds_rto() {
+        if self.state.rto_expires <= now && !self.detector_replaces_rto() {
             if self.is_hopeless(now) {
                 return TimerVerdict::GiveUp;
             }
@@ -241,7 +241,10 @@ impl Sender {
 
     pub(super) fn restart_rto_timer(&mut self, now: Instant) {
         let estimator = self.plugins.rto_estimator.as_ref();
-        self.timers.restart_rto(now, &mut self.state, &self.config, estimator, &mut self.stats);
+        let timeout = self.timers.restart_rto(now, &mut self.state, &self.config, estimator);
+        if timeout != Duration::MAX {
+            self.stats.armings.count(timeout);
+        }
     }
 
     /// Starts and stops timers: the retransmission timer runs if data is in flight, the persist timer if the peer's

@@ -7,7 +7,6 @@ use super::state::Variables;
 use crate::config::Config;
 use crate::seams::RtoEstimator;
 use crate::seq::Offset;
-use crate::stats::SendStats;
 
 /// The last expiry of the retransmission timer.
 #[derive(Clone, Copy, Debug)]
@@ -106,19 +105,17 @@ impl Timers {
         if state.runs_rto() { state.backed_off(config, self.backoff) } else { Duration::MAX }
     }
 
+    /// Starts the timer. Returns the timeout with its back-off.
     pub(super) fn restart_rto(
         &self,
         now: Instant,
         state: &mut Variables,
         config: &Config,
         estimator: &dyn RtoEstimator,
-        stats: &mut SendStats,
-    ) {
+    ) -> Duration {
         let timeout = self.timeout(state, config);
-        if timeout != Duration::MAX {
-            stats.armings.count(timeout);
-        }
         state.set_rto_expires(estimator.expires(now, timeout));
+        timeout
     }
 }
 

@@ -260,7 +260,7 @@ impl Sender {
         }
         let Some(record) = self.board.get(id) else { return };
         let (start, end) = (record.start, record.end());
-        let stamped = self.stamp_again(now, record.first_sent);
+        let stamped = self.retransmission_timestamp(now, record.first_sent);
         self.state.count_retransmission();
         self.round_trips.stop_timing();
         if id == self.board.first() && self.plugins.rto_estimator.restarts_on_retransmission() {
@@ -378,7 +378,7 @@ impl Sender {
         let (Some(withholder), Some(every)) = (&mut self.withholder, self.config.withhold_every) else { return };
         let Some(id) = withholder.release(&self.board, every) else { return };
         let withheld_at = self.board.get(id).map_or(now, |record| record.first_sent);
-        let stamped = self.stamp_again(now, withheld_at);
+        let stamped = self.retransmission_timestamp(now, withheld_at);
         self.board.release(id, now);
         let Some(record) = self.board.get(id) else { return };
         let (start, len) = (record.start, record.len);

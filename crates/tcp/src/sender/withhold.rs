@@ -1,9 +1,9 @@
-//! Catches receivers that acknowledge data before it arrives (optimistic ACKs, or losses that they conceal).
+//! Detects receivers that acknowledge data before it arrives (optimistic ACKs, or losses that they conceal).
 //!
 //! Now and then a new segment is withheld: it takes its place in the scoreboard but does not leave. An honest receiver
 //! SACKs what follows; then the segment is sent, one round trip late and without a change of the window. A receiver that
-//! acknowledges it, or reports it as a duplicate, has lied: it cannot have arrived. To a receiver, a withheld
-//! segment looks like a lost one, so a lie about losses is a lie about withheld segments too.
+//! acknowledges it, or reports it as a duplicate, cannot have received it. To a receiver, a withheld segment looks like a
+//! lost one, so a receiver that conceals losses acknowledges withheld segments too.
 //!
 //! A receiver that reports every retransmission as a duplicate does so for withheld segments as well, although they are
 //! sent once. A network can also duplicate a packet, so only a majority of such reports counts: then no reduction is
@@ -16,8 +16,8 @@ use crate::facts::{Context, Phase};
 use crate::scoreboard::{Cause, Duplicate, Scoreboard, SegId};
 use crate::seq::Offset;
 
-/// The interval of a new connection. It doubles with each passed test, up to the configured one: lies pay most in slow
-/// start.
+/// The interval of a new connection. It doubles with each passed test, up to the configured one: optimistic ACKs pay most in
+/// slow start.
 const FIRST_INTERVAL: u32 = 64;
 /// Segments that must be able to follow a withheld one, so that an honest receiver can SACK some of them.
 const FOLLOWERS: u64 = 3;
@@ -100,8 +100,8 @@ impl Withholder {
         self.claims += (before - self.released.len()) as u32;
     }
 
-    /// True if the receiver's DSACKs are lies.
-    pub(super) fn distrusts(&self) -> bool {
+    /// True if the receiver's DSACKs are false.
+    pub(super) fn distrusts_dsacks(&self) -> bool {
         self.claims >= 2 && self.claims * 2 > self.tests
     }
 
@@ -125,20 +125,20 @@ impl Withholder {
     }
 
     /// True if the ACK acknowledges what was withheld.
-    pub(super) fn catches(&mut self, input: &AckInput, board: &Scoreboard) -> bool {
+    pub(super) fn is_optimistic(&mut self, input: &AckInput, board: &Scoreboard) -> bool {
         let Test::Withheld(id) = self.test else { return false };
         let Some(record) = board.get(id).filter(|record| record.transmissions == 1) else { return false };
         let reported = input.sack.iter().flat_map(|report| report.blocks().iter().chain(&report.dsack));
-        let is_lie = input.ack > record.start
+        let is_optimistic = input.ack > record.start
             || reported.into_iter().any(|range| range.start < record.end() && record.start < range.end);
-        if is_lie {
+        if is_optimistic {
             self.test = Test::Failed;
         }
-        is_lie
+        is_optimistic
     }
 
     /// True if the receiver has acknowledged what was never sent.
-    pub(super) fn has_caught_a_lie(&self) -> bool {
+    pub(super) fn has_detected_optimistic_ack(&self) -> bool {
         self.test == Test::Failed
     }
 

@@ -1,0 +1,129 @@
+//! The window that the receiver announces: how much of the receive buffer it shows, and when its right edge moves.
+
+use reknit_units::Bytes;
+
+use crate::config::Config;
+use crate::seams::ReceiveBuffer;
+use crate::seq::Offset;
+
+/// What the window depends on.
+pub(super) struct WindowFacts<'a> {
+    pub(super) rcv_nxt: Offset,
+    /// The application has read up to this position.
+    pub(super) read: Offset,
+    pub(super) config: &'a Config,
+    pub(super) buffers: &'a [Box<dyn ReceiveBuffer>],
+}
+
+impl WindowFacts<'_> {
+    /// The most that the window may be, even if there is more space.
+    fn largest(&self) -> Bytes {
+        self.buffers.iter().map(|buffer| buffer.largest_window()).fold(Bytes::MAX, Bytes::min)
+    }
+}
+
+/// The announced window.
+#[derive(Debug)]
+pub(super) struct ReceiveWindow {
+    /// The part of the receive buffer that is used.
+    buffer: Bytes,
+    /// The owner limits the window to this, below the receive buffer.
+    limit: Bytes,
+    /// Right edge of the announced window; it never moves back.
+    edge: Offset,
+    shift: u8,
+}
+
+impl ReceiveWindow {
+    pub(super) fn new(config: &Config) -> ReceiveWindow {
+        ReceiveWindow { buffer: config.receive_buffer_size(), limit: Bytes::MAX, edge: Offset::SYN, shift: 0 }
+    }
+
+    /// The peer's SYN arrived.
+    pub(super) fn synchronise(&mut self) {
+        self.edge = Offset::DATA;
+    }
+
+    /// The shift of the window scale is negotiated.
+    pub(super) fn establish(&mut self, shift: u8) {
+        self.shift = shift;
+    }
+
+    /// The right edge.
+    pub(super) fn edge(&self) -> Offset {
+        self.edge
+    }
+
+    /// `size` of the receive buffer is used from now on, or all of it if that is less.
+    pub(super) fn use_buffer(&mut self, size: Bytes, config: &Config) {
+        self.buffer = size.min(config.receive_buffer_size());
+    }
+
+    /// The window is at most `limit`. What was announced before is still accepted.
+    pub(super) fn limit(&mut self, limit: Bytes) {
+        self.limit = limit;
+    }
+
+    /// The window field for a segment that acknowledges `ack`, scaled. The right edge only moves forward, and only by a
+    /// useful amount (silly window avoidance, RFC 9293 §3.8.6.2.2).
+    pub(super) fn announce(&mut self, ack: Offset, facts: &WindowFacts<'_>) -> u16 {
+        let rounds_up = self.shift > 0 && facts.buffers.iter().any(|buffer| buffer.rounds_up());
+        let edge = self.allowed_edge(facts);
+        let is_wide = rounds_up && edge.since(facts.rcv_nxt) >= Bytes(self.visible(facts.config).0 / 2);
+        if is_wide || edge.since(self.edge) >= self.useful_opening(facts) {
+            self.edge = self.edge.max(edge);
+        }
+        if rounds_up {
+            self.round_up(ack, facts);
+        }
+        self.field(ack)
+    }
+
+    /// Moves the right edge to the end of a unit of the window scale, unless the receive buffer has no room for it.
+    fn round_up(&mut self, ack: Offset, facts: &WindowFacts<'_>) {
+        let unit = 1 << self.shift;
+        let edge = ack + Bytes(self.edge.since(ack).0.next_multiple_of(unit));
+        let end = facts.read + facts.config.receive_buffer_size().min(self.limit);
+        if edge <= end.min(self.allowed_edge(facts) + Bytes(unit)) {
+            self.edge = self.edge.max(edge);
+        }
+    }
+
+    /// The window field that announces nothing new.
+    pub(super) fn field(&self, ack: Offset) -> u16 {
+        // The field is rounded down, but everything that was once announced is still accepted.
+        let window = self.edge.since(ack).0;
+        (window >> self.shift).min(u64::from(u16::MAX)) as u16
+    }
+
+    /// The window field of a SYN.
+    pub(super) fn announce_unscaled(&mut self, rcv_nxt: Offset, config: &Config) -> u16 {
+        let field = self.visible(config).0.min(u64::from(u16::MAX));
+        self.edge = self.edge.max(rcv_nxt + Bytes(field));
+        field as u16
+    }
+
+    /// True if the application has read so much that the peer should get a window update.
+    pub(super) fn is_update_due(&self, facts: &WindowFacts<'_>) -> bool {
+        let half = Bytes(self.visible(facts.config).min(facts.largest()).0 / 2);
+        let worthwhile = half.min(Bytes(u64::from(facts.config.mss)) * 2);
+        self.edge.since(facts.rcv_nxt) < half && self.allowed_edge(facts).since(self.edge) >= worthwhile
+    }
+
+    /// How far the right edge may move.
+    fn allowed_edge(&self, facts: &WindowFacts<'_>) -> Offset {
+        let field_limit = Bytes(u64::from(u16::MAX) << self.shift);
+        (facts.read + self.visible(facts.config)).min(facts.rcv_nxt + field_limit.min(facts.largest()))
+    }
+
+    /// The right edge does not move by less.
+    fn useful_opening(&self, facts: &WindowFacts<'_>) -> Bytes {
+        let half = Bytes(self.visible(facts.config).min(facts.largest()).0 / 2);
+        Bytes(u64::from(facts.config.mss)).min(half)
+    }
+
+    /// The part of the receive buffer that the window shows.
+    fn visible(&self, config: &Config) -> Bytes {
+        self.buffer.min(config.receive_buffer_size()).min(self.limit)
+    }
+}
