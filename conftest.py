@@ -1,4 +1,4 @@
-"""The command that came with the package, and a browser."""
+"""The command that came with the package, a browser, and skipped tests."""
 
 import os
 import shutil
@@ -27,15 +27,29 @@ def command() -> Command:
     return run
 
 
+def program(*names: str) -> str:
+    """Return the first of these programs that is installed. Without one the test is skipped; in CI it fails."""
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        absent = pytest.fail if os.environ.get("CI") else pytest.skip
+        absent(f"needs {names[0]}")
+    return found
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note a skipped test for `make test`."""
+    if report.skipped and (file := os.environ.get("SKIPPED_TESTS")):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        with Path(file).open("a") as skipped:
+            skipped.write(f"{report.nodeid}: {reason.removeprefix('Skipped: ')}\n")
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
-    """Start headless Chromium; outside CI it may be absent."""
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if program is None and not os.environ.get("CI"):
-        pytest.skip("no chromium: pages were not tested in a browser")
-    assert program, "CI needs chromium"
+    """Start headless Chromium."""
+    executable = program("chromium", "chromium-browser", "google-chrome")
     with import_module("playwright.sync_api").sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         yield chromium
         chromium.close()
 

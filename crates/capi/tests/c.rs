@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nix::sched::{CloneFlags, unshare};
+use reknit_testkit::machine;
 
 const LEN: usize = 10_000_000;
 
@@ -51,18 +52,15 @@ fn data() -> Vec<u8> {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn a_file_goes_to_the_kernel_and_back() {
+    if !machine::has(&[&machine::LIVE[..], &["cc"]].concat()) {
+        return;
+    }
     let folder = folder("transfer");
     let program = folder.join("transfer");
     compile(&crate_file("examples/transfer.c"), &program);
     let thread = std::thread::spawn(move || {
-        let can = unshare(CloneFlags::CLONE_NEWNET).is_ok() && Path::new("/dev/net/tun").exists();
-        assert!(can || std::env::var_os("CI").is_none(), "CI must have root and TUN");
-        if !can {
-            eprintln!("skipped: needs root and TUN");
-            return;
-        }
+        unshare(CloneFlags::CLONE_NEWNET).unwrap();
         let listener = TcpListener::bind("0.0.0.0:7000").unwrap();
         let (sent, returned) = (folder.join("sent"), folder.join("returned"));
         std::fs::write(&sent, data()).unwrap();
@@ -100,6 +98,9 @@ fn a_file_goes_to_the_kernel_and_back() {
 
 #[test]
 fn wrong_arguments_are_refused_with_a_reason() {
+    if !machine::has(&["cc"]) {
+        return;
+    }
     let folder = folder("arguments");
     let program = folder.join("arguments");
     compile(&crate_file("tests/arguments.c"), &program);

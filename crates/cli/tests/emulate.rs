@@ -1,9 +1,11 @@
-//! Programs over an emulated path. Needs root, TUN, ping and iperf3. Without them the tests are skipped, except in CI.
-//! All traffic stays in namespaces that the command makes.
+//! Programs over an emulated path. All traffic stays in namespaces that the command makes.
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use reknit_testkit::machine;
 use serde_json::Value;
 
 /// Machines are shared: what depends on time may fail this often before it counts.
@@ -15,16 +17,12 @@ fn reknit() -> Command {
     command
 }
 
-/// True if the machine can run the tests.
-fn can_run() -> bool {
-    let root = reknit().arg("doctor").output().unwrap().status.success();
-    let installed = |program: &str| Command::new(program).arg("-V").output().is_ok();
-    let can = root && installed("ping") && Command::new("iperf3").arg("-v").output().is_ok();
-    assert!(can || std::env::var_os("CI").is_none(), "CI must be able to run emulations");
-    if !can {
-        eprintln!("skipped: needs root, TUN, ping and iperf3 (see `reknit doctor`)");
-    }
-    can
+/// Programs with which a test becomes an ordinary user.
+const USER: [&str; 3] = ["unshare", "mount", "setpriv"];
+
+/// False if the test is skipped: emulation is not possible, or one of these programs is missing.
+fn can_run(programs: &[&str]) -> bool {
+    machine::has(&[&machine::LIVE[..], programs].concat())
 }
 
 fn run(arguments: &[&str]) -> Output {
@@ -86,7 +84,7 @@ fn least_round_trip(output: &Output) -> Result<f64, String> {
 
 #[test]
 fn the_exit_code_is_that_of_the_command() {
-    if !can_run() {
+    if !can_run(&[]) {
         return;
     }
     let code = |command: &[&str]| {
@@ -100,7 +98,7 @@ fn the_exit_code_is_that_of_the_command() {
 
 #[test]
 fn the_only_way_out_is_the_path() {
-    if !can_run() {
+    if !can_run(&["ping"]) {
         return;
     }
     let show = "cat /proc/net/dev; cat /proc/net/route; ping -q -c 1 -W 1 127.0.0.1 >/dev/null && echo loopback";
@@ -121,8 +119,8 @@ fn run_as(is_root: bool, arguments: &[&str]) -> Option<Output> {
         return Some(run(arguments));
     }
     let output = as_user(0o666, &[&["emulate"][..], arguments].concat());
-    if stderr(&output).contains("user namespace") && std::env::var_os("CI").is_none() {
-        eprintln!("skipped: no user namespaces");
+    if stderr(&output).contains("user namespace") {
+        machine::skip("user namespaces");
         return None;
     }
     Some(output)
@@ -145,7 +143,7 @@ fn as_user(mode: u32, arguments: &[&str]) -> Output {
 
 #[test]
 fn the_doctor_says_what_an_ordinary_user_can_run() {
-    if !can_run() {
+    if !can_run(&USER) {
         return;
     }
     let note = |mode, name: &str| {
@@ -172,7 +170,7 @@ fn shared_folder(name: &str) -> PathBuf {
 
 #[test]
 fn delays_are_those_of_the_path() {
-    if !can_run() {
+    if !can_run(&[&USER[..], &["iperf3", "ping"]].concat()) {
         return;
     }
     let path = delay_path("delays.toml", 20, 35);
@@ -190,7 +188,7 @@ fn delays_are_those_of_the_path() {
 
 #[test]
 fn nested_paths_are_in_series() {
-    if !can_run() {
+    if !can_run(&[&USER[..], &["ping"]].concat()) {
         return;
     }
     let [around, within] = [delay_path("around.toml", 10, 10), delay_path("within.toml", 20, 5)];
@@ -250,7 +248,7 @@ fn json(arguments: &[&str]) -> Value {
 /// TCP fills a link: 1448 of 1500 bytes of each packet are data.
 #[test]
 fn the_rate_is_that_of_the_path() {
-    if !can_run() {
+    if !can_run(&[&USER[..], &["iperf3"]].concat()) {
         return;
     }
     let link = |direction: &str, rate: u32| {
@@ -274,7 +272,7 @@ fn the_rate_is_that_of_the_path() {
 /// Packets take two paths in turn, as in `two-paths-50ms`; the simulator says how many are reordered.
 #[test]
 fn the_reordered_share_is_that_of_the_simulator() {
-    if !can_run() {
+    if !can_run(&[&USER[..], &["iperf3"]].concat()) {
         return;
     }
     let two_paths = |slow: u32| {
@@ -307,7 +305,7 @@ fn the_reordered_share_is_that_of_the_simulator() {
 /// Nothing but the pings is on the path, so the n-th packet of each run is the same ping.
 #[test]
 fn the_same_seed_gives_the_same_fates_and_they_can_be_replayed() {
-    if !can_run() {
+    if !can_run(&["ping"]) {
         return;
     }
     let stages = "[[forward]]\nkind = \"link\"\ndelay = \"2 ms\"\n[[forward]]\nkind = \"loss\"\nprobability = 0.3\n";
@@ -335,7 +333,7 @@ fn the_same_seed_gives_the_same_fates_and_they_can_be_replayed() {
 
 #[test]
 fn signals_are_passed_on() {
-    if !can_run() {
+    if !can_run(&[]) {
         return;
     }
     let script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done";
@@ -346,7 +344,7 @@ fn signals_are_passed_on() {
         .unwrap();
     let mut ready = [0; 6];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
-    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(9));
 }
 
@@ -370,7 +368,7 @@ case "$(cat /proc/$left/stat)" in *") Z "* | "") echo gone ;; esac
 /// Runs in a separate namespace, so that the machine's rules and other emulations have no effect.
 #[test]
 fn the_next_start_cleans_up_after_a_kill() {
-    if !can_run() || Command::new("nft").arg("-v").output().is_err() {
+    if !can_run(&["nft", "setsid", "unshare"]) {
         return;
     }
     let fifo = file("fifo");
@@ -400,9 +398,14 @@ fn what_cannot_work_is_refused_in_one_line() {
     let server = ["--path", "clean", "--server", "true", "--outside", "nat"];
     assert!(refused(&server).contains("--server: "));
     assert!(refused(&["--path", "clean", "--record", "/nowhere/f"]).contains("--record /nowhere/f: No such file"));
-    if can_run() {
-        let output = run(&["--path", "clean", "--server", "exit 3", "--", "true"]);
-        assert_eq!(output.status.code(), Some(1));
-        assert!(stderr(&output).contains("error: the server: it ended at once, exit status: 3"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_server_that_ends_at_once_is_an_error() {
+    if !can_run(&[]) {
+        return;
     }
+    let output = run(&["--path", "clean", "--server", "exit 3", "--", "true"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("error: the server: it ended at once, exit status: 3"), "{}", stderr(&output));
 }

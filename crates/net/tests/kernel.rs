@@ -10,6 +10,7 @@ use namespace::{KERNEL, KERNEL_6, OURS, OURS_6, in_namespace, network, within};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use reknit_net::{Network, SocketOptions, TcpListener, TcpStream};
+use reknit_testkit::machine;
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -332,6 +333,9 @@ fn peeking_and_vectored_writes() {
 
 #[test]
 fn a_device_that_is_removed_ends_everything_with_a_reason() {
+    if !machine::has(&["ip"]) {
+        return;
+    }
     in_namespace(|| async {
         let network = network(true)?;
         let listener = TcpListener::bind(&network, ours())?;

@@ -12,6 +12,7 @@ use namespace::{OURS, OURS_6, in_namespace, network};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::gettid;
 use reknit_net::TcpStream;
+use reknit_testkit::machine;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Bytes of the transfer.
@@ -120,6 +121,9 @@ fn transfer(remote: &'static str, offload: bool, filtered: bool) {
 
 #[test]
 fn the_router_says_what_fits() {
+    if !machine::has(&["ip"]) {
+        return;
+    }
     transfer("10.78.0.2:7000", true, false);
     transfer("10.78.0.2:7000", false, false);
     transfer("[fd78::2]:7000", true, false);
@@ -128,6 +132,9 @@ fn the_router_says_what_fits() {
 
 #[test]
 fn a_silent_router_is_probed() {
+    if !machine::has(&["ip", "nft"]) {
+        return;
+    }
     transfer("10.78.0.2:7000", true, true);
     transfer("[fd78::2]:7000", false, true);
 }
