@@ -7,6 +7,7 @@ kernel, and between two kernels for comparison. Finally, if the Python package c
 of five papers. Prints how long each part took.
 """
 
+import shutil
 import subprocess
 import sys
 import time
@@ -25,7 +26,7 @@ SIMULATED = [
 ]
 LIVE = "two-paths-50ms"
 FILE_SIZE = 4_000_000
-# The kernels that send, as far as this machine has them.
+# The congestion controls of the kernel, as far as this machine has them.
 KERNELS = ("cubic", "bbr")
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
@@ -45,10 +46,36 @@ def build(cargo: str) -> bool:
     """Compile the command, then the Python package with the same objects. Return whether the package was built."""
     # Its dependencies are fetched during the compilation.
     with subprocess.Popen([sys.executable, "tools/python.py", "--fetch"]) as fetch:
-        subprocess.run([cargo, "build", "--release", "--locked", "-p", "reknit"], check=True)
+        compile_with([cargo, "build", "--release", "--locked", "-p", "reknit"])
         if fetch.wait() != 0:
             return False
+    print("compiling the Python package ...", flush=True)
     return subprocess.run([sys.executable, "tools/python.py", "--quiet"], check=False).returncode == 0
+
+
+def compile_with(command: list[str]) -> None:
+    """Run cargo, and show on one line what it is doing. If it fails, show everything that it has printed."""
+    printed = []
+    show("compiling the command, which takes minutes the first time ...")
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        for line in process.stderr:
+            printed.append(line)
+            crates = sum(text.lstrip().startswith("Compiling ") for text in printed)
+            if sys.stdout.isatty():
+                show(f"{crates} crates: {line.strip()}")
+    if sys.stdout.isatty():
+        show("")
+    if process.returncode != 0:
+        print("".join(printed), end="", flush=True)
+        sys.exit(process.returncode)
+
+
+def show(text: str) -> None:
+    """Print a line; on a terminal, it replaces the one before."""
+    if sys.stdout.isatty():
+        print(f"\r{text[: shutil.get_terminal_size().columns - 1]}\x1b[K", end="", flush=True)
+    else:
+        print(text, flush=True)
 
 
 def simulate() -> None:
@@ -59,14 +86,19 @@ def simulate() -> None:
         print(flush=True)
 
 
+def kernels() -> list[str]:
+    """Return the congestion controls of this machine's kernel that are compared."""
+    return [name for name in KERNELS if name in AVAILABLE.read_text().split()]
+
+
 def live(folder: Path) -> None:
     """Transfer a file with the kernel's TCP."""
     payload = folder / "demo-file"
     program = RELEASE.read_bytes()
     payload.write_bytes((program * (FILE_SIZE // len(program) + 1))[:FILE_SIZE])
     command = [RELEASE, "testbed", "--path", LIVE, "--file", payload, "--duration", "30 s"]
-    kernels = [f"kernel:{name}" for name in KERNELS if name in AVAILABLE.read_text().split()]
-    command += ["--variants", ",".join([*kernels, "reknit"]), "--to", "kernel:cubic,reknit"]
+    senders = [*(f"kernel:{name}" for name in kernels()), "reknit"]
+    command += ["--variants", ",".join(senders), "--to", "kernel:cubic,reknit"]
     # A transfer that does not finish in time is a row of the table, not the end of the demo.
     subprocess.run(command, check=False)
 
@@ -91,8 +123,8 @@ def main() -> int:
     with part("simulate", "variants, Linux, BBR and the limit, in order and on two paths that reorder"):
         simulate()
     if subprocess.run([RELEASE, "doctor"], capture_output=True, check=False).returncode == 0:
-        size = f"{FILE_SIZE / 1e6:.0f} MB"
-        with part("live", f"a file of {size} over {LIVE}, with reknit's TCP and this machine's kernel"):
+        ends = f"reknit's TCP and this machine's kernel with {' or '.join(kernels())}"
+        with part("live", f"a file of {FILE_SIZE / 1e6:.0f} MB over {LIVE}, between {ends}"):
             live(folder)
     else:
         print("\n=== live: skipped, this machine does not allow it (see `reknit doctor`)", flush=True)

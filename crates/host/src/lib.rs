@@ -12,6 +12,7 @@ mod kernel_script;
 mod namespace;
 mod packet;
 mod packet_socket;
+mod priority;
 mod programs;
 mod punctuality;
 pub mod testbed;
@@ -20,3 +21,6 @@ pub use kernel_script::{KernelRun, run_on_kernel};
 pub use packet_socket::{ANY, PacketSocket, Seen};
 pub use punctuality::{Doubt, Punctuality};
 pub use testbed::{Ending, KernelCounters, KernelTcp, Opener, Outcome, Spec, Tcp, TcpError, TestbedError, run};
+
+/// What made a live result: the version, the commit and a digest of the sources that it depends on.
+pub const VERSION: &str = env!("REKNIT_VERSION");

@@ -1,6 +1,6 @@
 //! Prints a matrix as text, as JSON or as CSV.
 
-use reknit_compare::{MatrixReport, Shares, Spread};
+use reknit_compare::{MatrixReport, MatrixRun, Shares, Spread};
 
 use super::Args;
 use crate::table::{self, Align, Column, Screen};
@@ -44,8 +44,8 @@ fn people(report: &MatrixReport) -> String {
     let doubts = report.runs.iter().filter(|run| run.doubt.is_some()).count();
     if doubts > 0 {
         let note = format!(
-            "{doubts} of {live} live runs are unreliable because the machine was busy (details: --json). Give the \
-             command real-time priority: chrt -f 10 reknit matrix ..."
+            "{doubts} of {live} live runs are unreliable because the machine was busy (details: --json); repeat when it \
+             is idle."
         );
         text = text + &table::wrap(&note, width, 0) + "\n";
     }
@@ -80,11 +80,11 @@ fn spread(
 }
 
 fn csv(report: &MatrixReport) -> String {
-    let mut text = "path,lossy,variant,live,seed,goodput_mbit_s,of_in_order,of_possible\n".to_owned();
-    for run in &report.runs {
+    let titles = ["path", "lossy", "variant", "live", "seed", "goodput_mbit_s", "of_in_order", "of_possible"];
+    let row = |run: &MatrixRun| {
         let lossy = report.paths.iter().any(|path| path.path == run.path && path.lossy);
         let share = |share: Option<f64>| share.map_or(String::new(), |share| share.to_string());
-        let fields = [
+        vec![
             run.path.clone(),
             lossy.to_string(),
             run.variant.clone(),
@@ -93,8 +93,7 @@ fn csv(report: &MatrixReport) -> String {
             run.goodput_mbit_s.to_string(),
             share(run.of_in_order),
             share(run.of_possible),
-        ];
-        text.push_str(&output::csv_line(fields));
-    }
-    text
+        ]
+    };
+    output::csv(titles, report.runs.iter().map(row))
 }

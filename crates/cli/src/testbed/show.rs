@@ -17,9 +17,6 @@ const TOLD: [&str; 9] = [
     "TCPLossProbes",
 ];
 
-/// What to do about unreliable results.
-const ADVICE: &str = "Repeat on an idle machine, or give the command real-time priority: chrt -f 10 reknit testbed ...";
-
 pub(super) fn show(json: bool, report: &Report) -> Result<(), Failure> {
     for transfer in &report.transfers {
         if let Some(error) = &transfer.error {
@@ -35,7 +32,12 @@ pub(super) fn show(json: bool, report: &Report) -> Result<(), Failure> {
     }
     let screen = Screen::stdout();
     let width = screen.text_width();
-    let title = format!("{}; live, Linux {}", output::title(&report.path, &report.description), report.kernel);
+    let title = format!(
+        "{}; live, Linux {}, reknit {}",
+        output::title(&report.path, &report.description),
+        report.kernel,
+        report.reknit
+    );
     let mut text = format!("{}\n\n", table::wrap(&title, width, 2));
     text.push_str(&table::render(&columns(report), screen));
     if report.repeat > 1 {
@@ -68,18 +70,21 @@ fn counters(report: &Report, width: usize) -> String {
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
-/// Results that are unreliable because the machine was busy: for each pair, how many, and the reason for the first.
+/// A line on the results that are unreliable because the machine was busy: for each pair, how many, and one of the reasons.
 fn doubts(report: &Report, width: usize) -> String {
-    let mut text = String::new();
+    let (mut reason, mut unreliable) = (None, Vec::new());
     for pair in report.by_pair() {
         let doubts: Vec<&String> =
             pair.iter().filter_map(|transfer| transfer.measured.as_ref()?.doubt.as_ref()).collect();
         let Some(first) = doubts.first() else { continue };
+        reason.get_or_insert(*first);
         let many = if report.repeat > 1 { format!(" ({} of {})", doubts.len(), pair.len()) } else { String::new() };
-        let line = format!("Unreliable: {} to {}{many}: {first}.", pair[0].sender, pair[0].receiver);
-        text = text + &table::wrap(&line, width, 2) + "\n";
+        unreliable.push(format!("{} to {}{many}", pair[0].sender, pair[0].receiver));
     }
-    if text.is_empty() { text } else { format!("\n{text}{}\n", table::wrap(ADVICE, width, 0)) }
+    let Some(reason) = reason else { return String::new() };
+    let line =
+        format!("Unreliable: {}. The machine was busy ({reason}); repeat when it is idle.", unreliable.join(", "));
+    format!("\n{}\n", table::wrap(&line, width, 2))
 }
 
 fn columns(report: &Report) -> Vec<Column> {

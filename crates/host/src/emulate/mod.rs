@@ -40,8 +40,6 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 
-use nix::libc::{SCHED_OTHER, SCHED_RESET_ON_FORK, SCHED_RR, sched_getscheduler, sched_param, sched_setscheduler};
-use nix::sys::prctl::set_timerslack;
 use nix::unistd::{Pid, geteuid};
 use reknit_units::{Duration, Instant};
 use tun_rs::SyncDevice;
@@ -60,13 +58,12 @@ pub use self::way::Stages;
 use self::way::Way;
 use crate::capture::CaptureFile;
 use crate::clock::Clock;
+use crate::priority::RealTime;
 use crate::punctuality::{Punctuality, waited_for_cpu};
 
 /// Capabilities that creating namespaces and translating addresses needs: `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`.
 const NEEDED: [u32; 2] = [12, 21];
 
-/// The real-time priority of the bridge, from 1 to 99.
-const PRIORITY: i32 = 10;
 /// The device that makes TUN devices.
 pub(crate) const TUN: &str = "/dev/net/tun";
 
@@ -269,24 +266,11 @@ pub fn run(spec: &Spec, listener: Listener<'_>) -> Result<Report, EmulateError> 
         stop_at: Instant::NEVER,
     };
     let waited_before = waited_for_cpu();
-    run_on_time();
+    let real_time = RealTime::begin();
     bridge.run(&mut session).map_err(EmulateError::Failed)?;
+    drop(real_time);
     let waited = waited_for_cpu().saturating_sub(waited_before);
     conclude(bridge, setup.inner, Span { elapsed: clock.now().since(began), waited })
-}
-
-/// Lets the kernel wake the calling thread on time: without delay to save energy, and before others if it may. A priority
-/// that the user has chosen with `chrt` stays.
-fn run_on_time() {
-    let _ = set_timerslack(1);
-    let parameters = sched_param { sched_priority: PRIORITY };
-    #[expect(unsafe_code, reason = "nix has no functions for it")]
-    // SAFETY: the calls read one structure. New threads and processes do not inherit the priority.
-    unsafe {
-        if sched_getscheduler(0) == SCHED_OTHER {
-            sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &raw const parameters);
-        }
-    }
 }
 
 fn open(file: Option<&Path>, side: &str, clock: Clock) -> Result<Option<CaptureFile>, EmulateError> {

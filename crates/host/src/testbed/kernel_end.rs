@@ -22,6 +22,7 @@ use super::tcp::KernelTcp;
 use super::workload::{Payload, Sink, Source, Tally};
 use crate::clock::Clock;
 use crate::namespace;
+use crate::priority::RealTime;
 use crate::punctuality::waited_for_cpu;
 
 /// Bytes per read and write.
@@ -230,6 +231,7 @@ fn is_out_of_buffers(error: &io::Error) -> bool {
 
 impl Task {
     fn run(self, shared: &Shared, ready: Sender<Infallible>, go: &Receiver<Infallible>) -> io::Result<Report> {
+        let _real_time = RealTime::begin();
         let (tally, last_read) = match self.transfer(shared, ready, go) {
             Err(_) if shared.is_stopped() => (Tally::default(), self.clock.now()),
             other => other?,

@@ -44,6 +44,7 @@ pub use self::workload::{Payload, Tally};
 use self::workload::{Sink, Source};
 use crate::capture::CaptureFile;
 use crate::clock::Clock;
+use crate::priority::RealTime;
 use crate::punctuality::{Lateness, Punctuality, waited_for_cpu};
 
 /// Port of the end that accepts.
@@ -145,7 +146,9 @@ pub fn run(spec: &Spec, cancel: &AtomicBool) -> Result<Outcome, TestbedError> {
     ];
     let waited_before = waited_for_cpu();
     let mut emulator = Emulator { clock, sides, cancel, lateness: Lateness::default() };
+    let real_time = RealTime::begin();
     let stopped = emulator.run(stop_at).map_err(|source| TestbedError::Failed { what: "the emulated path", source })?;
+    drop(real_time);
     if stopped == Stopped::Cancelled {
         return Err(TestbedError::Cancelled);
     }
