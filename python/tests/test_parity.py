@@ -160,4 +160,4 @@ def test_the_console_script_is_installed() -> None:
     script = shutil.which("reknit", path=sysconfig.get_path("scripts"))
     assert script is not None
     told = subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout
-    assert told == f"reknit {reknit.__version__}\n"
+    assert told.split()[:2] == ["reknit", reknit.__version__]

@@ -165,8 +165,20 @@ pub(crate) fn milliseconds(span: Duration) -> String {
     if ms >= 10.0 { format!("{ms:.0} ms") } else { format!("{ms:.1} ms") }
 }
 
+/// A table as comma-separated values. The last column says what made it.
+pub(crate) fn csv<'a>(
+    titles: impl IntoIterator<Item = &'a str>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> String {
+    let mut text = csv_line(titles.into_iter().chain(["reknit"]));
+    for row in rows {
+        text.push_str(&csv_line(row.into_iter().chain([reknit_compare::VERSION.to_owned()])));
+    }
+    text
+}
+
 /// A line of comma-separated values; a value that needs them has quotes (RFC 4180).
-pub(crate) fn csv_line<T: AsRef<str>>(cells: impl IntoIterator<Item = T>) -> String {
+fn csv_line<T: AsRef<str>>(cells: impl IntoIterator<Item = T>) -> String {
     let quoted = |cell: T| {
         let text = cell.as_ref();
         if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }

@@ -93,16 +93,14 @@ fn csv(trajectory: &Trajectory) -> Result<String, Failure> {
         .flatten()
         .filter_map(|(name, column)| Some((name, column.as_array()?)))
         .collect();
-    let mut text = output::csv_line(columns.iter().map(|(name, _)| name.as_str()));
-    for row in 0..columns.first().map_or(0, |(_, column)| column.len()) {
-        let cell = |value: &Value| match value {
-            Value::Null => String::new(),
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        text.push_str(&output::csv_line(columns.iter().map(|(_, column)| cell(&column[row]))));
-    }
-    Ok(text)
+    let cell = |value: &Value| match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let rows = 0..columns.first().map_or(0, |(_, column)| column.len());
+    let rows = rows.map(|row| columns.iter().map(|(_, column)| cell(&column[row])).collect());
+    Ok(output::csv(columns.iter().map(|(name, _)| name.as_str()), rows))
 }
 
 fn people(trajectory: &Trajectory, seed: u64, screen: Screen) -> String {
@@ -110,12 +108,12 @@ fn people(trajectory: &Trajectory, seed: u64, screen: Screen) -> String {
     let width = screen.text_width();
     let path = output::title(path, description);
     let title = format!("{variant} on {path}; seed {seed}, {} s", output::count(*duration_s));
-    let more = "All numbers: --json. The sender's variables over time: --csv.";
+    let more = format!("reknit {}. All numbers: --json. The sender's variables over time: --csv.", trajectory.reknit);
     format!(
         "{}\n\n{}\n{}\n",
         table::wrap(&title, width, 2),
         table::definitions(&facts(run), width),
-        table::wrap(more, width, 0)
+        table::wrap(&more, width, 0)
     )
 }
 

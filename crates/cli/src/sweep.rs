@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::scenario_args::SimulationArgs;
 use crate::table::{self, Align, Column, Screen};
-use crate::{Failure, input, output};
+use crate::{Failure, help, input, output};
 
 /// Simulate a grid of scenarios
 #[derive(clap::Args, Debug)]
@@ -23,7 +23,7 @@ losses and delays. Options override the file; an option with several values beco
 
 Examples:
   reknit sweep loss.toml --store results
-  reknit sweep loss.toml --variants sack,time --path 'two-paths-*' --seeds 10 --csv > runs.csv
+  reknit sweep loss.toml --variants sack,family:time --path 'two-paths-*' --seeds 10 --csv > runs.csv
 
 where loss.toml is, for example:
   path = \"two-paths-50ms\"
@@ -38,9 +38,7 @@ pub(crate) struct Args {
     /// Use these paths, separated by commas: built-in ones or TOML files; `*` and `?` are wildcards
     #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',')]
     path: Vec<String>,
-    /// Run these variants, separated by commas: names, patterns such as `rr-*`, or families (base, undo, threshold, wait,
-    /// time, receiver, limit)
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', help = help::variants("Run these variants", ""))]
     variants: Vec<String>,
     /// Save finished runs in this directory, and skip those that are already there
     #[arg(long, value_name = "DIR")]
@@ -147,7 +145,7 @@ impl<'a> Document<'a> {
         };
         Document {
             format: "reknit-sweep-1",
-            reknit: env!("CARGO_PKG_VERSION"),
+            reknit: reknit_compare::VERSION,
             axes: grid.axes.iter().map(|axis| axis.key.as_str()).collect(),
             complete: runs.iter().all(Option::is_some),
             points: runs.iter().enumerate().filter_map(entry).collect(),
@@ -164,16 +162,15 @@ fn labels(grid: &Grid, point: usize) -> Vec<String> {
 fn csv(grid: &Grid, runs: &[Option<RunSummary>]) -> String {
     let numbers = [columns::counts(), columns::measured(), columns::shown(runs.iter().flatten())].concat();
     let axes = grid.axes.iter().map(|axis| axis.key.as_str()).chain(["seed"]);
-    let mut text = output::csv_line(axes.chain(numbers.iter().map(|column| column.name.as_str())));
-    for (i, run) in runs.iter().enumerate() {
-        if let Some(run) = run {
-            let mut cells = labels(grid, i);
-            cells.push(run.seed.to_string());
-            cells.extend(columns::cells(&numbers, run));
-            text.push_str(&output::csv_line(cells));
-        }
-    }
-    text
+    let titles = axes.chain(numbers.iter().map(|column| column.name.as_str()));
+    let finished = runs.iter().enumerate().filter_map(|(i, run)| Some((i, run.as_ref()?)));
+    let cells = |(i, run): (usize, &RunSummary)| {
+        let mut cells = labels(grid, i);
+        cells.push(run.seed.to_string());
+        cells.extend(columns::cells(&numbers, run));
+        cells
+    };
+    output::csv(titles, finished.map(cells))
 }
 
 /// One line for each point of the grid, with means over the seeds.
@@ -183,7 +180,11 @@ fn people(grid: &Grid, runs: &[Option<RunSummary>], screen: Screen) -> String {
     let finished = runs.chunks(grid.seeds.len()).filter(|of_seeds| of_seeds.iter().any(Option::is_some));
     let goodputs: Vec<Estimate> = finished.map(goodput).collect();
     let seeds = runs.iter().all(Option::is_some).then_some(grid.seeds.len());
-    let foot = format!("{} All runs: --csv, --json.", output::legend(seeds, &mut goodputs.iter()));
+    let foot = format!(
+        "{} reknit {}. All runs: --csv, --json.",
+        output::legend(seeds, &mut goodputs.iter()),
+        reknit_compare::VERSION
+    );
     let table = table::render(&table_columns(grid, runs), screen);
     format!("{table}\n{}\n", table::wrap(&foot, screen.text_width(), 0))
 }

@@ -68,7 +68,7 @@ pub struct Attack {
 /// All attacks.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct AttackReport {
-    /// Version of the program.
+    /// What made it: the version, the commit, and a digest of the sources that the numbers depend on.
     pub reknit: &'static str,
     /// Length of each run, seconds.
     pub duration_s: f64,
@@ -158,7 +158,7 @@ pub fn attack(
         }
     }
     let (duration_s, seeds) = (options.duration.as_secs_f64(), options.seeds);
-    Ok(Some(AttackReport { reknit: env!("CARGO_PKG_VERSION"), duration_s, seeds, attacks }))
+    Ok(Some(AttackReport { reknit: crate::VERSION, duration_s, seeds, attacks }))
 }
 
 /// The number of runs.

@@ -14,7 +14,7 @@ use crate::about::fallbacks;
 pub struct Document {
     /// Version of the document's format.
     pub format: &'static str,
-    /// Version of the program.
+    /// What made it: the version, the commit, and a digest of the sources that the numbers depend on.
     pub reknit: &'static str,
     /// One entry for each variant.
     pub variants: Vec<Entry>,
@@ -80,11 +80,7 @@ pub struct ParameterEntry {
 impl Document {
     /// The document for these variants.
     pub fn of(variants: &[Variant]) -> Document {
-        Document {
-            format: "reknit-variants-1",
-            reknit: env!("CARGO_PKG_VERSION"),
-            variants: variants.iter().map(entry).collect(),
-        }
+        Document { format: "reknit-variants-1", reknit: crate::VERSION, variants: variants.iter().map(entry).collect() }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
-use reknit_config::{Argument, KeyError};
+use reknit_config::{KeyError, Location};
 use reknit_sim::{NoTracer, PathSource, Plan, RunResult, Scenario, run_unless};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,7 +32,7 @@ impl CompareOptions {
     fn variants(&self, setup: &Setup) -> Result<Vec<NamedVariant>, Error> {
         let plan = &self.scenario.plan;
         if !self.variants.is_empty() || plan.variants.is_empty() {
-            let refuse = |error: KeyError| error.at(Argument::Variants);
+            let refuse = |error: KeyError| error.at(Location::argument("variants"));
             return named_variant::choose(refuse, &self.variants, &setup.customs, setup.of_files());
         }
         let refuse = |error: KeyError| error.inside("variants").at(&plan.location);
@@ -104,7 +104,7 @@ pub struct Row {
 pub struct Comparison {
     /// Version of the document's format: `reknit-compare-1`.
     pub format: &'static str,
-    /// Version of the program.
+    /// What made it: the version, the commit, and a digest of the sources that the numbers depend on.
     pub reknit: &'static str,
     /// The path's name.
     pub path: String,
@@ -135,7 +135,7 @@ pub struct Comparison {
 pub struct SeveralPaths<'a> {
     /// Version of the document's format.
     pub format: &'static str,
-    /// Version of the program.
+    /// What made it: the version, the commit, and a digest of the sources that the numbers depend on.
     pub reknit: &'static str,
     /// False if the runs were interrupted.
     pub complete: bool,
@@ -148,7 +148,7 @@ impl SeveralPaths<'_> {
     pub fn of(paths: &[Comparison]) -> SeveralPaths<'_> {
         SeveralPaths {
             format: "reknit-compare-paths-1",
-            reknit: env!("CARGO_PKG_VERSION"),
+            reknit: crate::VERSION,
             complete: paths.iter().all(|comparison| comparison.complete),
             paths,
         }
@@ -239,7 +239,7 @@ impl Experiment {
         let rows = (0..self.variants.len()).map(|n| self.row(n, results, in_order));
         Comparison {
             format: "reknit-compare-1",
-            reknit: env!("CARGO_PKG_VERSION"),
+            reknit: crate::VERSION,
             path: setup.profile.name.clone(),
             description: setup.description(),
             duration_s: setup.duration.as_secs_f64(),

@@ -28,7 +28,7 @@ mod statistics;
 mod store;
 mod trace;
 
-pub use reknit_config::{Argument, InputError, KeyError, Location};
+pub use reknit_config::{InputError, KeyError, Location};
 
 pub use attacks::{Attack, AttackOptions, AttackReport, attack, runs as attack_runs};
 pub use experiment::{CompareOptions, Comparison, Experiment, Job, Row, SeveralPaths};
@@ -47,6 +47,9 @@ pub use simulate::{Series, ShownColumns, SimulateOptions, Trajectory, simulate};
 pub use statistics::{Estimate, Outcome};
 pub use store::Store;
 pub use trace::{Packets, Trace, trace};
+
+/// What made a result: the version, the commit and a digest of the sources that it depends on.
+pub const VERSION: &str = env!("REKNIT_VERSION");
 
 /// Why there is no result.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

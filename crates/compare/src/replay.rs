@@ -57,7 +57,7 @@ pub struct Replayer {
 pub struct Replay {
     /// Version of the document's format: `reknit-replay-1`.
     pub format: &'static str,
-    /// Version of the program.
+    /// What made it: the version, the commit, and a digest of the sources that the numbers depend on.
     pub reknit: &'static str,
     /// The capture's name.
     pub file: String,
@@ -168,7 +168,7 @@ impl Replayer {
         };
         Some(Replay {
             format: "reknit-replay-1",
-            reknit: env!("CARGO_PKG_VERSION"),
+            reknit: crate::VERSION,
             file: file.to_owned(),
             stream: direction.stream,
             from: direction.from.clone(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use reknit_config::Argument;
+use reknit_config::{InputError, Location};
 use reknit_sim::{FlowResult, Meter, run_unless};
 use reknit_tcp::facts::Phase;
 use reknit_tcp::seams::ShownName;
@@ -34,6 +34,8 @@ pub struct SimulateOptions {
 /// The results of one run: its totals, and the senders' variables over time.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Trajectory {
+    /// What made it: the version, the commit, and a digest of the sources that the numbers depend on.
+    pub reknit: &'static str,
     /// The path's name.
     pub path: String,
     /// Its description.
@@ -120,6 +122,7 @@ pub fn simulate(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<T
     scenario.sample_every = options.sample_every;
     let Ok((result, meter)) = run_unless(&scenario, Meter::new(&scenario), stop) else { return Ok(None) };
     Ok(Some(Trajectory {
+        reknit: crate::VERSION,
         path: setup.profile.name.clone(),
         description: setup.description(),
         duration_s: setup.duration.as_secs_f64(),
@@ -136,9 +139,9 @@ impl SimulateOptions {
     pub(crate) fn look_up(&self) -> Result<(Setup, NamedVariant), Error> {
         let setup = self.scenario.look_up()?;
         let variant = named_variant::find(&self.variant, &setup.customs);
-        let variant = variant.map_err(|error| error.at(Argument::Variant))?;
+        let variant = variant.map_err(|error| error.at(Location::argument("variant")))?;
         if let Some(interval) = self.sample_every.filter(|interval| interval.is_zero()) {
-            return Err(Argument::SampleEvery.refused(interval, "must be more than 0").into());
+            return Err(InputError::of_argument("sample_every", interval, "must be more than 0").into());
         }
         if let Some(interval) = self.sample_every {
             let flows = setup.plan.groups.iter().map(|group| u128::from(group.count)).sum::<u128>();
@@ -146,7 +149,7 @@ impl SimulateOptions {
             if samples > MOST_SAMPLES {
                 let message =
                     format!("would take {samples} samples; the limit is {MOST_SAMPLES} for all connections together");
-                return Err(Argument::SampleEvery.refused(interval, message).into());
+                return Err(InputError::of_argument("sample_every", interval, message).into());
             }
         }
         Ok((setup, variant))

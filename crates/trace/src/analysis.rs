@@ -24,7 +24,7 @@ const FORMAT: &str = "reknit-analysis-1";
 pub struct Analysis {
     /// Version of the document's format: `reknit-analysis-1`.
     pub format: &'static str,
-    /// Version of the program.
+    /// What made it: the version, the commit, and a digest of the sources that the numbers depend on.
     pub reknit: &'static str,
     /// The file's name; `-` for standard input.
     pub file: String,
@@ -234,7 +234,7 @@ impl Analysis {
         let (first, last) = analyzer.span.unwrap_or_default();
         Analysis {
             format: FORMAT,
-            reknit: env!("CARGO_PKG_VERSION"),
+            reknit: env!("REKNIT_VERSION"),
             file: String::new(),
             packets: analyzer.frames,
             tcp_packets: analyzer.tcp,

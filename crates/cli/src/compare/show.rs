@@ -134,7 +134,7 @@ fn csv(comparisons: &[Comparison]) -> String {
     let numbers = [columns::counts(), columns::shown(runs)].concat();
     let mut titles: Vec<&str> = vec!["path", "variant", "seed", "of_in_order", "of_possible"];
     titles.extend(numbers.iter().map(|column| column.name.as_str()));
-    let mut text = output::csv_line(titles);
+    let mut lines = Vec::new();
     let rows = comparisons.iter().flat_map(|comparison| comparison.variants.iter().map(move |row| (comparison, row)));
     for (comparison, row) in rows {
         for run in &row.runs {
@@ -145,8 +145,8 @@ fn csv(comparisons: &[Comparison]) -> String {
             let mut cells = vec![comparison.path.clone(), row.variant.clone(), run.seed.to_string()];
             cells.extend([share(comparison.in_order_mbit_s), share(row.possible_mbit_s)]);
             cells.extend(columns::cells(&numbers, run));
-            text.push_str(&output::csv_line(cells));
+            lines.push(cells);
         }
     }
-    text
+    output::csv(titles, lines)
 }

@@ -80,7 +80,7 @@ fn output_ms(span: Duration) -> String {
 pub(super) fn recorded_path(label: &str, seed: u64, report: &Report) -> String {
     let quote = |text: String| toml::Value::String(text).to_string();
     let description = quote(format!("recorded from {label}, {:.1} s", report.elapsed.as_secs_f64()));
-    let source = quote(format!("reknit {} emulate, seed {seed}", env!("CARGO_PKG_VERSION")));
+    let source = quote(format!("reknit {} emulate, seed {seed}", reknit_host::VERSION));
     let mut text = format!("description = {description}\nsource = {source}\n");
     for (record, direction) in report.records.iter().zip(["forward", "reverse"]) {
         if let Some(record) = record {
@@ -139,7 +139,7 @@ pub(super) fn json(label: &str, seed: u64, report: &Report) -> Result<String, Fa
     };
     let ms = |span: Duration| span.as_secs_f64() * 1e3;
     let summary = Summary {
-        version: env!("CARGO_PKG_VERSION"),
+        version: reknit_host::VERSION,
         path: label,
         seed,
         exit_code: report.exit_code,

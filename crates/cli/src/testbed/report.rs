@@ -71,7 +71,7 @@ impl Report {
     pub(super) fn new(profile: &Profile, seed: u64, repeat: u32) -> Report {
         Report {
             format: "reknit-testbed-1",
-            reknit: env!("CARGO_PKG_VERSION"),
+            reknit: reknit_host::VERSION,
             path: profile.name.clone(),
             description: profile.description.clone(),
             kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),

@@ -11,7 +11,7 @@ use crate::references::{Growth, Purpose, share};
 pub struct MatrixReport {
     /// Version of the document's format.
     pub format: &'static str,
-    /// Version of the program.
+    /// What made it: the version, the commit, and a digest of the sources that the numbers depend on.
     pub reknit: &'static str,
     /// Length of each run, seconds.
     pub duration_s: f64,
@@ -151,7 +151,7 @@ pub(super) fn report(matrix: &Matrix, simulated: &[Option<f64>], live: &[MatrixR
     }
     MatrixReport {
         format: "reknit-matrix-1",
-        reknit: env!("CARGO_PKG_VERSION"),
+        reknit: crate::VERSION,
         duration_s: Duration::as_secs_f64(matrix.options.duration),
         seeds: matrix.options.seeds,
         complete: simulated.iter().all(Option::is_some),
