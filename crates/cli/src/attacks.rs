@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use reknit_compare::{Argument, Attack, AttackOptions, AttackReport, NamedVariant, attack, attack_runs, named_variant};
+use reknit_compare::{Attack, AttackOptions, AttackReport, Location, NamedVariant, attack, attack_runs, named_variant};
 use reknit_sim::Lie;
 use reknit_units::Duration;
 
 use crate::table::{self, Align, Column, Screen};
-use crate::{Failure, input, output};
+use crate::{Failure, help, input, output};
 
 /// The default variants: one or two of each family.
 const VARIANTS: [&str; 12] =
@@ -26,9 +26,8 @@ Examples:
   reknit attacks --variant-file mine.toml --lies dsack,optimistic --json"
 )]
 pub(crate) struct Args {
-    /// Attack these variants, separated by commas: names, patterns or families [default: 12 variants from most
-    /// families]
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',',
+          help = help::variants("Attack these variants", &format!(" [default: {} variants from most families]", VARIANTS.len())))]
     variants: Vec<String>,
     /// Add your own variant from a TOML file (docs/reference/variants.md); may be repeated
     #[arg(long, value_name = "FILE.toml")]
@@ -109,7 +108,7 @@ fn variants(args: &Args) -> Result<Vec<NamedVariant>, Failure> {
     if names.is_empty() {
         return Ok(customs.iter().map(NamedVariant::custom).collect());
     }
-    let refuse = |error: reknit_compare::KeyError| error.at(Argument::Variants);
+    let refuse = |error: reknit_compare::KeyError| error.at(Location::argument("variants"));
     Ok(named_variant::choose(refuse, &names, &customs, &customs)?)
 }
 

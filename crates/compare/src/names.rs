@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use reknit_config::{Argument, file_error};
+use reknit_config::{InputError, file_error};
 use reknit_path::{NAMES, Profile};
 
 use crate::Error;
@@ -44,9 +44,11 @@ pub fn expand_paths(paths: &[String]) -> Result<Vec<String>, Error> {
     for path in paths {
         let found = if is_pattern(path) { matching_paths(path)? } else { vec![path.clone()] };
         if found.is_empty() {
-            return Err(Error::Input(
-                Argument::Path.refused(path, "no path matches; `reknit paths` lists the built-in ones"),
-            ));
+            return Err(Error::Input(InputError::of_argument(
+                "path",
+                path,
+                "no path matches; `reknit paths` lists the built-in ones",
+            )));
         }
         for path in found {
             if !expanded.contains(&path) {
@@ -65,7 +67,7 @@ fn matching_paths(pattern: &str) -> Result<Vec<String>, Error> {
     let file = Path::new(pattern);
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return Ok(Vec::new()) };
     let told = |error: std::io::Error| {
-        Argument::Path.refused(pattern, format!("{}: {}", folder.display(), file_error(&error)))
+        InputError::of_argument("path", pattern, format!("{}: {}", folder.display(), file_error(&error)))
     };
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let mut found = Vec::new();

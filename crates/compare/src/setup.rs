@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use reknit_config::{Argument, InputError, KeyError};
+use reknit_config::{InputError, KeyError};
 use reknit_path::stages::Spec;
 use reknit_path::{Direction, Named, Phases, Profile, Train};
 use reknit_sim::{FlowSetup, PathSource, Plan, Scenario, tcp_config};
@@ -90,7 +90,7 @@ impl ScenarioOptions {
         let customs = named_variant::read(self.variant_tables.iter().chain(&plan.own_variants), from_files)?;
         let duration = self.duration();
         if duration.is_zero() {
-            return Err(Argument::Duration.refused(duration, "must be more than 0").into());
+            return Err(InputError::of_argument("duration", duration, "must be more than 0").into());
         }
         if plan.warm_up >= duration {
             let message = format!("must be shorter than the run of {duration}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reknit_config::Argument;
+use reknit_config::InputError;
 use reknit_sim::{Datagram, End, Look, TraceEvent, Tracer, run_unless};
 use reknit_tcp::SeqNum;
 use reknit_tcp::scoreboard::Cause;
@@ -96,7 +96,7 @@ pub fn trace(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<Trac
         Err(_) if is_full.load(Ordering::Relaxed) => {
             let message =
                 format!("would record more than {MOST_EVENTS} events, the limit of a trace; trace a shorter run");
-            Err(Argument::Duration.refused(setup.duration, message).into())
+            Err(InputError::of_argument("duration", setup.duration, message).into())
         }
         Err(_) => Ok(None),
     }

@@ -59,8 +59,9 @@ pub enum Location {
     File(String),
     /// A line of a file.
     Line(String, usize),
-    /// An argument of the command or of a function, and the given value; empty if the message quotes it.
-    Argument(Argument, String),
+    /// An argument of a function of the library, which may be an option of a command, and the given value; empty if the message
+    /// quotes it.
+    Argument(&'static str, String),
 }
 
 impl From<&str> for Location {
@@ -75,62 +76,10 @@ impl From<&String> for Location {
     }
 }
 
-impl From<Argument> for Location {
-    fn from(argument: Argument) -> Location {
-        Location::Argument(argument, String::new())
-    }
-}
-
-/// What a caller can set: an option of the command, or an argument of a Python function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Argument {
-    /// The path.
-    Path,
-    /// Changed values of the path.
-    Set,
-    /// Loss of data packets.
-    Loss,
-    /// Length of a run.
-    Duration,
-    /// Starting phases.
-    Phases,
-    /// Connections that share the path.
-    Flows,
-    /// The variants to compare.
-    Variants,
-    /// The variant of a single run.
-    Variant,
-    /// Runs of each variant.
-    Seeds,
-    /// Interval of a time series.
-    SampleEvery,
-}
-
-impl Argument {
-    /// Its name in the library, which is also the name of the Python argument.
-    pub fn name(self) -> &'static str {
-        match self {
-            Argument::Path => "path",
-            Argument::Set => "set",
-            Argument::Loss => "loss",
-            Argument::Duration => "duration",
-            Argument::Phases => "phases",
-            Argument::Flows => "flows",
-            Argument::Variants => "variants",
-            Argument::Variant => "variant",
-            Argument::Seeds => "seeds",
-            Argument::SampleEvery => "sample_every",
-        }
-    }
-
-    /// `name = given`, or only the name.
-    pub fn assigned(self, given: &str) -> String {
-        if given.is_empty() { self.name().to_owned() } else { format!("{} = {given}", self.name()) }
-    }
-
-    /// An error in the given value; `message` states what is allowed.
-    pub fn refused(self, given: impl fmt::Display, message: impl Into<String>) -> InputError {
-        InputError::new(Location::Argument(self, given.to_string()), message)
+impl Location {
+    /// An argument without its value.
+    pub fn argument(name: &'static str) -> Location {
+        Location::Argument(name, String::new())
     }
 }
 
@@ -140,7 +89,7 @@ pub struct InputError {
     /// The location of the input.
     pub location: Location,
     /// An argument that can be given instead.
-    pub alternative: Option<Argument>,
+    pub alternative: Option<&'static str>,
     /// The key, the value, and what is allowed.
     pub error: KeyError,
 }
@@ -151,9 +100,14 @@ impl InputError {
         KeyError::new("", message).at(location)
     }
 
+    /// An error in the value `given` for an argument; `message` states what is allowed.
+    pub fn of_argument(name: &'static str, given: impl fmt::Display, message: impl Into<String>) -> InputError {
+        InputError::new(Location::Argument(name, given.to_string()), message)
+    }
+
     /// Adds an argument that can be given instead.
     #[must_use]
-    pub fn or_give(self, argument: Argument) -> InputError {
+    pub fn or_give(self, argument: &'static str) -> InputError {
         InputError { alternative: Some(argument), ..self }
     }
 
@@ -174,7 +128,7 @@ impl InputError {
 
     /// Formats the error as one line: the location, the key and value, what is wrong and what is allowed. `name`
     /// formats an argument and its value, which may be empty.
-    pub fn worded(&self, name: impl Fn(Argument, &str) -> String) -> String {
+    pub fn worded(&self, name: impl Fn(&str, &str) -> String) -> String {
         let alternative = self.alternative.map(|argument| format!(", or give {}", name(argument, "")));
         let message = format!("{}{}", self.error.message, alternative.unwrap_or_default());
         let KeyError { key, value, .. } = &self.error;
@@ -191,7 +145,9 @@ impl InputError {
 
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.worded(Argument::assigned))
+        let assigned =
+            |name: &str, given: &str| if given.is_empty() { name.to_owned() } else { format!("{name} = {given}") };
+        f.write_str(&self.worded(assigned))
     }
 }
 
@@ -247,11 +203,11 @@ mod tests {
 
     #[test]
     fn each_interface_uses_its_own_names() {
-        let flag = |argument: Argument, given: &str| format!("--{} {given}", argument.name()).trim_end().to_owned();
-        let error = Argument::Duration.refused("0 s", "must be more than 0");
+        let flag = |name: &str, given: &str| format!("--{name} {given}").trim_end().to_owned();
+        let error = InputError::of_argument("duration", "0 s", "must be more than 0");
         assert_eq!(error.to_string(), "duration = 0 s: must be more than 0");
         assert_eq!(error.worded(flag), "--duration 0 s: must be more than 0");
-        let error = KeyError::new("path", "missing; name one here").at("s.toml").or_give(Argument::Path);
+        let error = KeyError::new("path", "missing; name one here").at("s.toml").or_give("path");
         assert_eq!(error.worded(flag), "s.toml: path: missing; name one here, or give --path");
         assert_eq!(InputError::new(Location::Line("p.toml".to_owned(), 3), "broken").to_string(), "p.toml:3: broken");
     }

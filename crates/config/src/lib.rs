@@ -12,7 +12,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-pub use error::{Argument, InputError, KeyError, Location};
+pub use error::{InputError, KeyError, Location};
 pub use words::{did_you_mean, file_error};
 
 /// Parses `text`; `location` is the name of the file.

@@ -20,7 +20,7 @@
 
 use std::path::Path;
 
-use reknit_config::{Argument, InputError, KeyError, Location, switch, text};
+use reknit_config::{InputError, KeyError, Location, switch, text};
 use reknit_units::{Rate, Share};
 use toml::{Table, Value};
 
@@ -83,7 +83,11 @@ impl Profile {
     pub fn table(name: &str) -> Result<Table, InputError> {
         let refuse = |message: String| InputError::new(name, message);
         if name.is_empty() {
-            return Err(Argument::Path.refused("``", "no path has this name; `reknit paths` lists the built-in ones"));
+            return Err(InputError::of_argument(
+                "path",
+                "``",
+                "no path has this name; `reknit paths` lists the built-in ones",
+            ));
         }
         if is_file_name(name) {
             let text = reknit_config::read_file(Path::new(name), reknit_config::LARGEST_FILE).map_err(refuse)?;
@@ -112,7 +116,7 @@ impl Profile {
     /// As [`Profile::load`].
     pub fn from_table_with(name: &str, mut table: Table, overrides: &[String]) -> Result<Profile, InputError> {
         for assignment in overrides {
-            let location = || Location::Argument(Argument::Set, assignment.clone());
+            let location = || Location::Argument("set", assignment.clone());
             set(&mut table, assignment).map_err(|error| error.at(location()))?;
         }
         Profile::from_table(name, table)

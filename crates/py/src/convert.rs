@@ -8,7 +8,7 @@ use std::str::FromStr;
 use pyo3::types::PyDict;
 use pyo3::{Bound, FromPyObject, PyAny};
 use reknit_compare::{
-    Argument, Axis, CompareOptions, Error, GridFile, InputError, KeyError, ScenarioOptions, SimulateOptions, names,
+    Axis, CompareOptions, Error, GridFile, InputError, KeyError, Location, ScenarioOptions, SimulateOptions, names,
 };
 use reknit_path::{Phases, Profile};
 use reknit_sim::{Group, MOST_FLOWS, MOST_SEEDS, PathSource, Plan};
@@ -65,7 +65,7 @@ impl RunArgs<'_> {
         seeds: Option<i64>,
         oracle: bool,
     ) -> Result<CompareOptions, Error> {
-        let seeds = seeds.map(|seeds| within(seeds, MOST_SEEDS, Argument::Seeds)).transpose()?;
+        let seeds = seeds.map(|seeds| within(seeds, MOST_SEEDS, "seeds")).transpose()?;
         let (scenario, variants) = self.scenario_options(setup)?;
         has_path(&scenario, paths)?;
         Ok(CompareOptions { scenario, variants, seeds, oracle })
@@ -78,17 +78,14 @@ impl RunArgs<'_> {
         seed: u64,
         sample_every: Option<&str>,
     ) -> Result<SimulateOptions, Error> {
-        let sample_every = sample_every.map(|text| read(text, Argument::SampleEvery)).transpose()?;
+        let sample_every = sample_every.map(|text| read(text, "sample_every")).transpose()?;
         let (scenario, variants) = self.scenario_options(setup)?;
         has_path(&scenario, &[])?;
         let variant = match (&variants[..], &scenario.plan.variants[..]) {
             ([variant, ..], _) | ([], [variant]) => variant.clone(),
             _ => {
-                return Err(InputError::new(
-                    Argument::Variant,
-                    "missing; name one, or give a scenario with a single variant",
-                )
-                .into());
+                let message = "missing; name one, or give a scenario with a single variant";
+                return Err(InputError::new(Location::argument("variant"), message).into());
             }
         };
         Ok(SimulateOptions { scenario, variant, seed, sample_every })
@@ -98,16 +95,16 @@ impl RunArgs<'_> {
     fn scenario_options(self, setup: SetupArgs<'_>) -> Result<(ScenarioOptions, Vec<String>), Error> {
         let mut plan = setup.scenario.map_or_else(|| Ok(Plan::bulk(1)), plan)?;
         if let Some(flows) = setup.flows {
-            plan.groups = vec![Group::bulk(within(flows, MOST_FLOWS, Argument::Flows)?)];
+            plan.groups = vec![Group::bulk(within(flows, MOST_FLOWS, "flows")?)];
         }
         let (variants, variant_tables) = variants(self.variants)?;
         let scenario = ScenarioOptions {
             plan,
             path: setup.path.map(path).transpose()?,
             set: setup.set,
-            loss: setup.loss.map(|text| read::<Share>(&text, Argument::Loss)).transpose()?,
+            loss: setup.loss.map(|text| read::<Share>(&text, "loss")).transpose()?,
             in_order: setup.in_order,
-            phases: setup.phases.map(|text| read::<Phases>(&text, Argument::Phases)).transpose()?,
+            phases: setup.phases.map(|text| read::<Phases>(&text, "phases")).transpose()?,
             duration: self.duration.as_deref().map(duration).transpose()?,
             variant_files: self.variant_files,
             variant_tables,
@@ -119,7 +116,7 @@ impl RunArgs<'_> {
 /// Without a scenario, a path is needed.
 fn has_path(scenario: &ScenarioOptions, paths: &[PathSource]) -> Result<(), Error> {
     if scenario.plan.location.is_empty() && scenario.path.is_none() && paths.is_empty() {
-        return Err(InputError::new(Argument::Path, "missing; name one, or give a scenario").into());
+        return Err(InputError::new(Location::argument("path"), "missing; name one, or give a scenario").into());
     }
     Ok(())
 }
@@ -158,7 +155,7 @@ pub(crate) enum Seeds {
 impl Seeds {
     pub(crate) fn list(self) -> Result<Vec<u64>, Error> {
         match self {
-            Seeds::UpTo(n) => Ok((1..=u64::from(within(n, MOST_SEEDS, Argument::Seeds)?)).collect()),
+            Seeds::UpTo(n) => Ok((1..=u64::from(within(n, MOST_SEEDS, "seeds")?)).collect()),
             Seeds::These(seeds) => Ok(seeds),
         }
     }
@@ -222,17 +219,18 @@ pub(crate) fn place(text: &str) -> Result<Place, String> {
 }
 
 fn duration(text: &str) -> Result<Duration, Error> {
-    match read(text, Argument::Duration)? {
-        Duration::ZERO => Err(Argument::Duration.refused(text, "must be more than 0").into()),
+    match read(text, "duration")? {
+        Duration::ZERO => Err(InputError::of_argument("duration", text, "must be more than 0").into()),
         duration => Ok(duration),
     }
 }
 
-fn read<T: FromStr<Err: Display>>(text: &str, argument: Argument) -> Result<T, Error> {
-    Ok(text.parse().map_err(|why: T::Err| InputError::new(argument, why.to_string()))?)
+fn read<T: FromStr<Err: Display>>(text: &str, argument: &'static str) -> Result<T, Error> {
+    Ok(text.parse().map_err(|why: T::Err| InputError::new(Location::argument(argument), why.to_string()))?)
 }
 
-fn within(value: i64, most: u32, argument: Argument) -> Result<u32, Error> {
+fn within(value: i64, most: u32, argument: &'static str) -> Result<u32, Error> {
     let allowed = u32::try_from(value).ok().filter(|value| (1..=most).contains(value));
-    Ok(allowed.ok_or_else(|| argument.refused(value, format!("must be a whole number from 1 to {most}")))?)
+    let message = || format!("must be a whole number from 1 to {most}");
+    Ok(allowed.ok_or_else(|| InputError::of_argument(argument, value, message()))?)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use reknit_config::{Argument, InputError, KeyError, Location};
+use reknit_config::{InputError, KeyError, Location};
 use reknit_path::{Phases, Profile, StreamId, Variate};
 use reknit_tcp::Config;
 use reknit_units::{Duration, Instant, Share};
@@ -143,9 +143,7 @@ impl Plan {
         let mut profile = match &self.path {
             None => return Err(self.no_path()),
             Some(PathSource::Given(name)) => Profile::from_table_with(name, table, &self.set_by_argument),
-            Some(PathSource::GivenInline(_)) => {
-                Profile::from_table_with(Argument::Path.name(), table, &self.set_by_argument)
-            }
+            Some(PathSource::GivenInline(_)) => Profile::from_table_with("path", table, &self.set_by_argument),
             Some(PathSource::Inline(_)) => {
                 self.own(Profile::from_table_with(&self.location, table, &self.set_by_argument))
             }
@@ -177,7 +175,7 @@ impl Plan {
     }
 
     fn no_path(&self) -> InputError {
-        KeyError::new("path", "missing; name one here").at(&self.location).or_give(Argument::Path)
+        KeyError::new("path", "missing; name one here").at(&self.location).or_give("path")
     }
 
     /// The file with this name in the folder of the plan, if there is one.

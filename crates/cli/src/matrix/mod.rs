@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use reknit_compare::{
-    Argument, Error, Growth, Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixStore, NamedVariant, named_variant,
+    Error, Growth, Location, Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixStore, NamedVariant, named_variant,
 };
 use reknit_host::Tcp;
 use reknit_path::RandomPath;
@@ -33,7 +33,7 @@ real time.
 
 Examples:
   reknit matrix --paths 64 --variants sack,rack,pr
-  sudo chrt -f 10 reknit matrix --paths 32 --lossless --live --store runs"
+  sudo reknit matrix --paths 32 --lossless --live --store runs"
 )]
 pub(crate) struct Args {
     /// Draw the random paths from these seeds, separated by commas
@@ -141,7 +141,8 @@ fn who(args: &Args) -> Result<(Vec<Tcp>, Vec<NamedVariant>), Failure> {
             }
         }
         if !is_kernel {
-            let variant = named_variant::find(name, &customs).map_err(|error| error.at(Argument::Variants))?;
+            let variant =
+                named_variant::find(name, &customs).map_err(|error| error.at(Location::argument("variants")))?;
             if variants.iter().all(|other| other.name != variant.name) {
                 variants.push(variant);
             }
