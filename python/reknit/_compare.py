@@ -198,8 +198,8 @@ def compare(
         A built-in path (`paths` lists them), a TOML file, or a mapping with the keys of one (docs/reference/paths.md).
         ``*`` and ``?`` in a name stand for other characters: ``["two-paths-*", "clean"]``.
     variants : str, mapping or iterable of them, optional
-        Names (`variants` lists them), or mappings with the keys of a file (docs/reference/variants.md). By default all,
-        or those of ``variant_files`` and their bases.
+        Names (`variants` lists them), patterns (``rr-*``), families (``family:undo``), or mappings with the keys of a
+        variant file (docs/reference/variants.md). By default all, or those of ``variant_files`` and their bases.
     scenario : path-like or mapping, optional
         The flows and their traffic: a TOML file, or a mapping with its keys (docs/reference/scenarios.md). By
         default one bulk transfer.

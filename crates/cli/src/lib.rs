@@ -6,6 +6,7 @@ mod capture;
 mod compare;
 mod doctor;
 mod emulate;
+mod help;
 mod input;
 mod matrix;
 mod output;
@@ -26,8 +27,8 @@ mod watch;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, Parser, Subcommand};
-use reknit_compare::{Argument, InputError};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use reknit_compare::InputError;
 pub use style::STYLE;
 
 pub use attacks::tables as attack_tables;
@@ -35,14 +36,11 @@ pub use paths::draw;
 
 /// Compare TCP algorithms on networks that reorder, delay or stall packets, in simulation and live
 #[derive(Parser, Debug)]
-#[command(name = "reknit", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "reknit", version = reknit_compare::VERSION, arg_required_else_help = true, max_term_width = help::MOST_WIDTH)]
 #[command(after_help = "Start with:
-  reknit paths                                   list the paths
-  reknit variants                                list the TCP variants
-  reknit compare --path two-paths-50ms           compare all variants on a path that reorders
-  reknit simulate --path rr-tcp --variant rack   simulate a single run
   reknit analyze slow.pcap                       find lost and late packets in a capture
   reknit replay slow.pcap                        find out which variant would have done better
+  reknit compare --path two-paths-50ms           compare all variants on a path that reorders
   reknit emulate --path lossy -- ping server     run any program over a path
 `reknit COMMAND --help` describes the options of a command and gives examples.")]
 struct Cli {
@@ -50,27 +48,28 @@ struct Cli {
     command: Command,
 }
 
-/// The commands. Each describes itself, beside its options.
+/// The commands, in the order of [`help`]. Each describes itself, beside its options.
 #[derive(Subcommand, Debug)]
+#[command(disable_help_subcommand = true)]
 enum Command {
     Analyze(analyze::Args),
-    Replay(replay::Args),
     Watch(watch::Args),
-    Compare(compare::Args),
-    Simulate(simulate::Args),
-    Sweep(sweep::Args),
-    Matrix(matrix::Args),
-    Attacks(attacks::Args),
-    Variants(variants::Args),
-    Paths(paths::Args),
-    /// Rerun five papers on reordering, check their claims and write a report (needs the Python package)
-    Papers(papers::Args),
-    Testbed(testbed::Args),
-    Script(script::Args),
+    Replay(replay::Args),
     Emulate(emulate::Args),
-    Schema(schema::Args),
     /// Check what this machine can run, and explain how to enable the rest
     Doctor,
+    Compare(compare::Args),
+    Simulate(simulate::Args),
+    Paths(paths::Args),
+    Variants(variants::Args),
+    Sweep(sweep::Args),
+    Matrix(matrix::Args),
+    Testbed(testbed::Args),
+    /// Rerun five papers on reordering, check their claims and write a report (needs the Python package)
+    Papers(papers::Args),
+    Attacks(attacks::Args),
+    Script(script::Args),
+    Schema(schema::Args),
 }
 
 /// Why a command failed.
@@ -106,33 +105,25 @@ impl From<InputError> for Failure {
     }
 }
 
-/// The option for `argument`, followed by the given value.
-fn flag(argument: Argument, given: &str) -> String {
-    let flag = match argument {
-        Argument::Path => "--path",
-        Argument::Set => "--set",
-        Argument::Loss => "--loss",
-        Argument::Duration => "--duration",
-        Argument::Phases => "--phases",
-        Argument::Flows => "--flows",
-        Argument::Variants => "--variants",
-        Argument::Variant => "--variant",
-        Argument::Seeds => "--seeds",
-        Argument::SampleEvery => "--sample-every",
-    };
-    if given.is_empty() { flag.to_owned() } else { format!("{flag} {given}") }
+/// The option for an argument of the library, followed by the given value.
+fn flag(argument: &str, given: &str) -> String {
+    let flag = format!("--{}", argument.replace('_', "-"));
+    if given.is_empty() { flag } else { format!("{flag} {given}") }
 }
 
 /// The command with all its options, for man pages and shell completions.
 pub fn command() -> clap::Command {
-    Cli::command()
+    let command = Cli::command();
+    let template = help::template(&command);
+    command.help_template(template)
 }
 
 /// Runs the command with these arguments, beginning with the program's name. Exit codes: 0 success, 1 failure, 2 wrong
 /// usage.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let cli = match Cli::try_parse_from(&arguments) {
+    let parsed = command().try_get_matches_from(&arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return refuse(&error, arguments.get(1)),
     };

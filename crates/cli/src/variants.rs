@@ -73,7 +73,8 @@ fn list(screen: Screen) -> String {
         }
     }
     let table = table::render_grouped(&columns, &headings, screen);
-    let more = "Explain one variant: reknit variants NAME. Print it as a file to edit: reknit variants NAME --toml. All details: --json.";
+    let more = "Explain one variant: reknit variants NAME. Print it as a file to edit: reknit variants NAME --toml. Select a family: \
+                --variants family:NAME. All details: --json.";
     format!("{table}\n{}\n", table::wrap(more, screen.text_width(), 0))
 }
 

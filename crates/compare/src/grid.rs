@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use reknit_config::{InputError, KeyError};
 use reknit_sim::{MOST_SEEDS, Plan};
-use reknit_variants::{Custom, Family};
+use reknit_variants::Custom;
 use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
@@ -84,7 +84,7 @@ impl Axis {
     /// Replaces patterns and families of variants, and patterns of paths, by the names that they match.
     fn expand(&mut self, own: &[Custom]) -> Result<(), String> {
         let names = |text: &str| match self.key.as_str() {
-            "variant" if is_group(text) => {
+            "variant" if named_variant::is_group(text) => {
                 let variants = named_variant::expand(text, own).map_err(|error| error.to_string())?;
                 Ok(Some(variants.into_iter().map(|variant| variant.name).collect::<Vec<_>>()))
             }
@@ -109,12 +109,6 @@ impl Axis {
         }
         Ok(())
     }
-}
-
-/// True if this text may match several variants.
-fn is_group(text: &str) -> bool {
-    names::is_pattern(text)
-        || (reknit_variants::find(text).is_err() && Family::ALL.iter().any(|family| family.key() == text))
 }
 
 /// The name of a value in results; for a table its own name, or its number.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reknit_config::{InputError, KeyError, did_you_mean};
 use reknit_tcp::Info;
 use reknit_variants::seam::Seam;
-use reknit_variants::{Composition, Custom, VARIANTS, Variant, rules};
+use reknit_variants::{Composition, Custom, Family, VARIANTS, Variant, rules};
 use toml::Table;
 
 use crate::{Error, names};
@@ -127,25 +127,46 @@ fn kernel(name: &str) -> Option<String> {
     ))
 }
 
+/// What selects a family, followed by its name. A family that has no variant with its name is also selected by the name alone.
+const FAMILY: &str = "family:";
+
+/// True if `name` may stand for several variants.
+pub(crate) fn is_group(name: &str) -> bool {
+    let is_family = || reknit_variants::find(name).is_err() && family(name).is_some();
+    names::is_pattern(name) || name.starts_with(FAMILY) || is_family()
+}
+
+fn family(name: &str) -> Option<Family> {
+    Family::ALL.iter().copied().find(|family| family.key() == name)
+}
+
+/// The names of all families, for messages.
+pub fn families() -> String {
+    Family::ALL.iter().map(|family| family.key()).collect::<Vec<_>>().join(", ")
+}
+
 /// The variants that `name` stands for: a single one, those that match it as a pattern, or those of a family.
 ///
 /// # Errors
 /// If there are none.
 pub fn expand(name: &str, customs: &[Custom]) -> Result<Vec<NamedVariant>, KeyError> {
-    let error = match find(name, customs) {
-        Ok(variant) => return Ok(vec![variant]),
-        Err(error) => error,
-    };
     let name = name.trim();
-    let is_wanted = |variant: &&Variant| variant.family().key() == name || names::matches(name, variant.name);
-    let own = customs.iter().filter(|custom| names::matches(name, &custom.name)).map(NamedVariant::custom);
-    let found: Vec<NamedVariant> = own.chain(VARIANTS.iter().filter(is_wanted).map(NamedVariant::built_in)).collect();
-    if !found.is_empty() {
-        Ok(found)
-    } else if names::is_pattern(name) {
-        Err(KeyError::new("", format!("no variant matches `{name}`; `reknit variants` lists them")))
-    } else {
-        Err(error)
+    let members =
+        |family| VARIANTS.iter().filter(move |variant| variant.family() == family).map(NamedVariant::built_in);
+    if let Some(key) = name.strip_prefix(FAMILY) {
+        let unknown = || KeyError::new("", format!("unknown family `{key}`; allowed are {}", families()));
+        return Ok(members(family(key).ok_or_else(unknown)?).collect());
+    }
+    if names::is_pattern(name) {
+        let own = customs.iter().filter(|custom| names::matches(name, &custom.name)).map(NamedVariant::custom);
+        let built_in = VARIANTS.iter().filter(|variant| names::matches(name, variant.name)).map(NamedVariant::built_in);
+        let found: Vec<NamedVariant> = own.chain(built_in).collect();
+        let none = format!("no variant matches `{name}`; `reknit variants` lists them");
+        return if found.is_empty() { Err(KeyError::new("", none)) } else { Ok(found) };
+    }
+    match (find(name, customs), family(name)) {
+        (Err(_), Some(family)) => Ok(members(family).collect()),
+        (found, _) => found.map(|variant| vec![variant]),
     }
 }
 

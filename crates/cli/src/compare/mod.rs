@@ -11,7 +11,7 @@ use reknit_sim::{End, MOST_SEEDS, PathSource, RunResult, run_unless};
 
 use crate::capture::{self, CaptureTracer};
 use crate::scenario_args::SimulationArgs;
-use crate::{Failure, input, output};
+use crate::{Failure, help, input, output};
 
 /// Compare variants on a path, in simulation
 #[derive(clap::Args, Debug)]
@@ -22,8 +22,9 @@ a sender on the same path that the simulator tells which packets were lost, and 
 
 Examples:
   reknit compare --path two-paths-50ms --variants sack,rack
-  reknit compare --path 'two-paths-*,rr-tcp' --variants 'undo,rr-*' --duration 200s
-  reknit compare --path lossy --loss 2% --set forward.bottleneck.rate='2 Mbit/s' --seeds 10 --json"
+  reknit compare --path 'two-paths-*,rr-tcp' --variants sack,linux,reknit
+  reknit compare --path rr-tcp --variants 'family:undo,rr-*' --duration 200s --csv
+  reknit compare --path lossy --loss 2% --set forward.link.rate='2 Mbit/s' --seeds 10 --json"
 )]
 pub(crate) struct Args {
     /// Use these paths, separated by commas: built-in ones (`reknit paths` lists them) or TOML files; `*` and `?` are
@@ -33,10 +34,8 @@ pub(crate) struct Args {
     /// Read the flows on the path and what they send from a TOML file (docs/reference/scenarios.md); options override the file
     #[arg(long, value_name = "FILE.toml")]
     scenario: Option<PathBuf>,
-    /// Compare these variants, separated by commas (`reknit variants` lists them): names, patterns such as `rr-*`, or
-    /// families (base, undo, threshold, wait, time, receiver, limit) [default: all, or those of --variant-file and their
-    /// bases]
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',',
+          help = help::variants("Compare these variants", " [default: all, or those of --variant-file and their bases]"))]
     variants: Vec<String>,
     /// Run each variant this many times, with the seeds 1, 2, 3, ... [default: 5]
     #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_SEEDS>, allow_negative_numbers = true)]
