@@ -3,6 +3,7 @@
 mod algorithms;
 mod causes;
 pub mod kernel;
+pub mod readme;
 pub mod results;
 pub mod rfcs;
 pub mod security;

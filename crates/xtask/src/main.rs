@@ -25,7 +25,7 @@ enum Task {
     /// Run the attacks of docs/design/security.md and write its tables; takes minutes
     Security,
     /// Write the generated part of the documentation: algorithms, causes, pictures and unsafe code; without a folder
-    /// also rfcs, kernel, the tables of json and the columns of the Python package
+    /// also rfcs, kernel, the tables of json, the columns of the Python package and the READMEs of the crates
     Docs {
         /// Folder to write to; by default `docs` of the repository
         folder: Option<PathBuf>,
@@ -43,6 +43,7 @@ fn main() -> ExitCode {
                     xtask::docs(&root.join("docs"))?;
                     xtask::results::write(&root)?;
                     xtask::rfcs::write(&root)?;
+                    xtask::readme::write(&root)?;
                     xtask::kernel::write(&root)
                 },
                 |folder| xtask::docs(&folder),
