@@ -207,3 +207,17 @@ fn commands_in_prose_exist() {
         }
     }
 }
+
+#[test]
+fn numbers_in_pages_are_those_of_the_code() {
+    let counts = [(" variants", reknit_variants::VARIANTS.len()), (" built-in paths", reknit_path::NAMES.len())];
+    for page in ["README.md", "CHANGELOG.md"] {
+        let text = std::fs::read_to_string(Path::new(ROOT).join(page)).unwrap().replace('\n', " ");
+        for (what, count) in counts {
+            for (at, _) in text.match_indices(what) {
+                let word = text[..at].rsplit(|c: char| !c.is_ascii_digit()).next().unwrap();
+                assert!(word.is_empty() || word == count.to_string(), "{page}: {word}{what}: there are {count}");
+            }
+        }
+    }
+}

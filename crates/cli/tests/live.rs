@@ -50,9 +50,8 @@ fn a_loss_of_everything_warns() {
 
 #[test]
 fn repeated_transfers_have_an_interval_and_their_own_captures() {
-    let folder = std::env::temp_dir().join(format!("reknit-live-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("a.pcapng");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.pcapng");
     let arguments = [
         "--path",
         "clean",
@@ -68,10 +67,9 @@ fn repeated_transfers_have_an_interval_and_their_own_captures() {
     let table = String::from_utf8(output.stdout).unwrap();
     let row = table.lines().find(|line| line.starts_with("rack ")).unwrap();
     assert!(row.contains('±') && row.contains("2 finished"), "{table}");
-    let mut captures: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut captures: Vec<_> = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
     captures.sort();
     assert_eq!(captures, ["a-kernel-reno-1.pcapng", "a-kernel-reno-2.pcapng", "a-rack-1.pcapng", "a-rack-2.pcapng"]);
-    std::fs::remove_dir_all(&folder).unwrap();
     let once = testbed(&arguments[..6]).unwrap();
     assert!(!String::from_utf8_lossy(&once.stdout).contains('±'), "one transfer has no interval");
 }

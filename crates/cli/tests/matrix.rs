@@ -16,19 +16,14 @@ fn stdout(more: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn folder(name: &str) -> String {
-    let folder = std::env::temp_dir().join(format!("reknit-matrix-{}-{name}", std::process::id()));
-    folder.to_string_lossy().into_owned()
-}
-
 #[test]
 fn written_paths_give_the_same_results_as_drawn_ones() {
-    let folder = folder("paths");
-    stdout(&["--seed", "3,4", "--paths", "3", "--write", &folder]);
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().to_str().unwrap();
+    stdout(&["--seed", "3,4", "--paths", "3", "--write", folder]);
     let drawn = stdout(&["--seed", "3,4", "--paths", "3", "--csv"]);
-    assert_eq!(stdout(&["--paths-from", &folder, "--csv"]), drawn);
+    assert_eq!(stdout(&["--paths-from", folder, "--csv"]), drawn);
     assert_eq!(drawn.lines().count(), 1 + 6 * 2 * 2, "{drawn}");
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
@@ -53,16 +48,16 @@ fn lossless_and_lossy_paths_are_reported_separately() {
 
 #[test]
 fn a_store_keeps_finished_runs() {
-    let folder = folder("store");
-    let first = stdout(&["--paths", "2", "--store", &folder, "--json"]);
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().to_str().unwrap();
+    let first = stdout(&["--paths", "2", "--store", folder, "--json"]);
     let file = format!("{folder}/matrix.jsonl");
     let kept = std::fs::read_to_string(&file).unwrap();
     assert_eq!(kept.lines().count(), 2 * 2 * 5, "two paths, two seeds: three references, two variants");
     // A run whose line is incomplete is repeated; the others are not.
     std::fs::write(&file, &kept[..kept.len() - 9]).unwrap();
-    assert_eq!(stdout(&["--paths", "2", "--store", &folder, "--json"]), first);
+    assert_eq!(stdout(&["--paths", "2", "--store", folder, "--json"]), first);
     assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), kept.lines().count() + 1);
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What the command prints on success.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
@@ -35,7 +36,7 @@ fn notes(arguments: &[&str]) -> String {
 
 /// A file with this content.
 fn file(name: &str, content: &str) -> String {
-    let path = std::env::temp_dir().join(format!("reknit-results-{}-{name}.toml", std::process::id()));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("results-{name}.toml"));
     std::fs::write(&path, content).unwrap();
     path.to_string_lossy().into_owned()
 }
@@ -197,7 +198,8 @@ fn on_the_in_order_path_nothing_is_retransmitted() {
 
 #[test]
 fn captures_open_in_an_analyser() {
-    let file = std::env::temp_dir().join(format!("reknit-{}.pcapng", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("capture.pcapng");
     let name = file.to_string_lossy().into_owned();
     reknit(&["compare", "--path", "rr-tcp", "--variants", "sack", "--duration", "5 s", "--pcap", &name], 80);
     let bytes = std::fs::read(&file).unwrap();
@@ -208,7 +210,6 @@ fn captures_open_in_an_analyser() {
         assert!(text.lines().count() > 100, "{text}");
         assert!(text.contains("[SYN, ACK]") && !text.contains("Malformed"), "{text}");
     }
-    std::fs::remove_file(&file).unwrap();
 }
 
 /// Output and number of finished runs of a comparison on two paths that was interrupted on the first one.
@@ -351,10 +352,9 @@ fn a_fallback_is_reported_in_one_line() {
 
 #[test]
 fn the_extension_selects_the_format_of_a_picture() {
-    let folder = std::env::temp_dir().join(format!("reknit-plot-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let draw = |file: &str| {
-        let file = folder.join(file);
+        let file = folder.path().join(file);
         reknit(&["paths", "drop-bursts", "--plot", &file.to_string_lossy()], 80);
         std::fs::read(file).unwrap()
     };
@@ -367,7 +367,6 @@ fn the_extension_selects_the_format_of_a_picture() {
     assert!(png.starts_with(b"\x89PNG\r\n") && png == draw("again.png"));
     let size = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
     assert_eq!((size(16), size(20)), (1800, 1720));
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// The variant files in the documentation work as printed.
@@ -599,17 +598,17 @@ fn what_an_algorithm_shows_is_in_every_output() {
 fn sweeps_resume_from_their_store() {
     let axes = "path = \"rr-tcp\"\nduration = \"2 s\"\nseeds = 2\nvariant = \"sack\"\n[axes]\nloss = [0, \"1 %\"]\n";
     let file = file("sweep", axes);
-    let store = std::env::temp_dir().join(format!("reknit-sweep-{}", std::process::id()));
+    let store = tempfile::tempdir().unwrap();
     let stored = || {
         let files =
-            std::fs::read_dir(&store).unwrap().map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+            std::fs::read_dir(store.path()).unwrap().map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
         files
             .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
             .filter(|line| !line.is_empty())
             .count()
     };
     let sweep = |more: &[&str]| {
-        let arguments = ["sweep", file.as_str(), "--store", store.to_str().unwrap()];
+        let arguments = ["sweep", file.as_str(), "--store", store.path().to_str().unwrap()];
         reknit(&[&arguments, more].concat(), 80)
     };
     let table = sweep(&[]);
@@ -633,5 +632,4 @@ fn sweeps_resume_from_their_store() {
         assert!(!group["measured"].take().is_null());
     }
     assert_eq!(run, compared["variants"][0]["runs"][1]);
-    std::fs::remove_dir_all(&store).unwrap();
 }

@@ -1,5 +1,6 @@
 //! Each error in the input is one line that names the place and what is allowed, with exit code 2.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 fn reknit(arguments: &[&str]) -> Output {
@@ -27,7 +28,7 @@ fn assert_says(arguments: &[&str], parts: &[&str]) {
 
 /// A path file with this content.
 fn file(name: &str, content: &str) -> String {
-    let path = std::env::temp_dir().join(format!("reknit-{}-{name}.toml", std::process::id()));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("wrong-{name}.toml"));
     std::fs::write(&path, content).unwrap();
     path.to_string_lossy().into_owned()
 }
@@ -530,9 +531,8 @@ fn invalid_keys_in_a_scenario() {
 /// Runs without `target/venv` and without a `python3`.
 #[test]
 fn papers_without_the_package_say_how_to_get_it() {
-    let folder = std::env::temp_dir().join(format!("reknit-{}-alone", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let program = folder.join("reknit");
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("reknit");
     std::fs::copy(env!("CARGO_BIN_EXE_reknit"), &program).unwrap();
     let run = |option| loop {
         match Command::new(&program).args(["papers", option]).env("PATH", "").output() {
@@ -542,7 +542,6 @@ fn papers_without_the_package_say_how_to_get_it() {
         }
     };
     let (output, help) = (run("--quick"), run("--help"));
-    std::fs::remove_dir_all(&folder).unwrap();
     assert!(help.status.success());
     let usage = String::from_utf8(help.stdout).unwrap();
     assert!(usage.starts_with("usage: reknit papers") && usage.contains("--full"), "{usage}");

@@ -360,22 +360,19 @@ mod tests {
                         [[flows]]\nname = \"web\"\nworkload = { kind = \"files\", size = \"10 kB\" }\n\
                         [axes]\ntcp.min_rto = [\"200 ms\", \"1 s\"]\nloss = [0, 0.01]\n\"flows.web.count\" = [1, 3]\n";
 
-    fn file(name: &str, text: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("reknit-grid-{}-{name}.toml", std::process::id()));
-        std::fs::write(&path, text).unwrap();
-        path
+    fn load(text: &str) -> Result<GridFile, Error> {
+        let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        GridFile::load(file.path())
     }
 
-    fn grid(name: &str, text: &str) -> Result<Grid, Error> {
-        let file = file(name, text);
-        let grid = GridFile::load(&file).and_then(|grid_file| Grid::new(grid_file, None, &[]));
-        std::fs::remove_file(&file).unwrap();
-        grid
+    fn grid(text: &str) -> Result<Grid, Error> {
+        load(text).and_then(|grid_file| Grid::new(grid_file, None, &[]))
     }
 
     #[test]
     fn axes_keep_the_order_of_the_file_and_the_last_varies_fastest() {
-        let grid = grid("order", FILE).unwrap();
+        let grid = grid(FILE).unwrap();
         let keys: Vec<&str> = grid.axes.iter().map(|axis| axis.key.as_str()).collect();
         assert_eq!(keys, ["variant", "tcp.min_rto", "loss", "flows.web.count"]);
         assert_eq!((grid.seeds.as_slice(), grid.points.len()), (&[1, 2][..], 32));
@@ -388,9 +385,7 @@ mod tests {
 
     #[test]
     fn names_may_be_patterns_and_options_override_the_file() {
-        let file = file("options", &FILE.replace("\"rack\"]", "\"rr-fa*\", \"base\"]"));
-        let mut grid_file = GridFile::load(&file).unwrap();
-        std::fs::remove_file(&file).unwrap();
+        let mut grid_file = load(&FILE.replace("\"rack\"]", "\"rr-fa*\", \"base\"]")).unwrap();
         let label = |text: &str| (Value::from(text), Value::from(text));
         grid_file.set("path", vec![label("two-paths-*")]).unwrap();
         assert!(Grid::new(grid_file.clone(), None, &[]).is_err(), "a pattern is a path only if it is an axis");
@@ -405,7 +400,7 @@ mod tests {
 
     #[test]
     fn the_text_of_a_point_has_everything_that_its_results_depend_on() {
-        let key = |text: &str| grid("point", text).unwrap().points[0].key();
+        let key = |text: &str| grid(text).unwrap().points[0].key();
         let base = "path = \"clean\"\nduration = \"60 s\"\nvariant = \"sack\"\n";
         let same = [
             "description = \"other words\"\npath = \"clean\"\nduration = \"1 min\"\nvariant = \" sack\"\nloss = 0\nseeds = 1\n",
@@ -426,7 +421,7 @@ mod tests {
 
     #[test]
     fn a_point_survives_serialisation() {
-        let grid = grid("sent", FILE).unwrap();
+        let grid = grid(FILE).unwrap();
         for point in &grid.points {
             assert_eq!(Point::parse(&point.text()).as_ref(), Ok(point));
         }
@@ -449,7 +444,7 @@ mod tests {
             ("variants = [\"sack\", \"rack\"]", "", "variant: missing; set it, or add an axis"),
             ("[axes]", "[axes", ":8: "),
         ] {
-            let error = grid("errors", &FILE.replacen(from, to, 1)).unwrap_err().to_string();
+            let error = grid(&FILE.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.contains(says) && error.contains("reknit-grid-"), "{error:?} does not contain {says:?}");
         }
     }

@@ -92,24 +92,23 @@ mod tests {
 
     #[test]
     fn a_run_with_an_incomplete_line_is_repeated() {
-        let folder = std::env::temp_dir().join(format!("reknit-store-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
         let table = "path = \"clean\"\nduration = \"1 s\"\nvariant = \"sack\"\n".parse().unwrap();
         let axes = vec![Axis::new("loss", Value::Array(vec![Value::Float(0.0), Value::Float(0.01)])).unwrap()];
         let grid_file = GridFile { location: "s".to_owned(), table, axes };
         let grid = Grid::new(grid_file, Some(vec![1]), &[]).unwrap();
-        let store = Store::open(&folder).unwrap();
+        let store = Store::open(folder.path()).unwrap();
         let runs: Vec<RunSummary> =
             grid.points.iter().map(|point| point.run(&AtomicBool::new(false)).unwrap().unwrap()).collect();
         for (point, run) in grid.points.iter().zip(&runs) {
             assert!(store.run(&point.key()).is_none());
             store.add(point, run).unwrap();
         }
-        let file = folder.join(format!("runs-{}.jsonl", std::process::id()));
+        let file = folder.path().join(format!("runs-{}.jsonl", std::process::id()));
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, &text[..text.len() - 20]).unwrap();
-        let again = Store::open(&folder).unwrap();
+        let again = Store::open(folder.path()).unwrap();
         assert_eq!(again.run(&grid.points[0].key()), Some(&runs[0]));
         assert_eq!(again.run(&grid.points[1].key()), None);
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

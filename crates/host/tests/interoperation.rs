@@ -300,12 +300,11 @@ fn wireshark_reads_the_captures() {
     if !machine::has(&[&machine::LIVE[..], &["tshark"]].concat()) {
         return;
     }
-    let folder = std::env::temp_dir().join(format!("reknit-capture-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
     for role in ROLES {
         let mut spec = spec("lossy", role, 1_000_000);
-        spec.capture_sender = Some(folder.join("sender.pcapng"));
-        spec.capture_receiver = Some(folder.join("receiver.pcapng"));
+        spec.capture_sender = Some(folder.path().join("sender.pcapng"));
+        spec.capture_receiver = Some(folder.path().join("receiver.pcapng"));
         let outcome = run(&spec, &AtomicBool::new(false)).unwrap();
         for file in [&spec.capture_sender, &spec.capture_receiver].into_iter().flatten() {
             let count = |filter: &str| {
@@ -327,5 +326,4 @@ fn wireshark_reads_the_captures() {
             assert_eq!(count("!tcp"), 0, "{role:?}: foreign packets");
         }
     }
-    std::fs::remove_dir_all(&folder).unwrap();
 }

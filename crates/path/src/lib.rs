@@ -4,6 +4,37 @@
 //! a path: push packets in, and pop them out at their time. It works with the clock of a simulator and with a real one,
 //! and with the same seed it makes the same decisions for the same packets.
 //!
+//! ```
+//! use reknit_path::{Direction, Packet, Phases, Pipe, Profile};
+//! use reknit_units::{Bytes, Duration, Instant};
+//!
+//! struct Ping(u32);
+//!
+//! impl Packet for Ping {
+//!     fn size(&self) -> Bytes {
+//!         Bytes(100)
+//!     }
+//!     fn copy(&self) -> Ping {
+//!         Ping(self.0)
+//!     }
+//!     fn flow(&self) -> u32 {
+//!         0
+//!     }
+//! }
+//!
+//! let profile = Profile::load("two-paths-50ms", &[])?; // every other packet takes 50 ms more
+//! let mut pipe = Pipe::new(&profile, Direction::Forward, 1, Phases::Fixed);
+//! for n in 0..4 {
+//!     pipe.push(Instant::ZERO + Duration::from_millis(n), Ping(n as u32));
+//! }
+//! let mut order = Vec::new();
+//! while let Some((_, Ping(n))) = pipe.pop(Instant::ZERO + Duration::from_secs(1)) {
+//!     order.push(n);
+//! }
+//! assert_eq!(order, [0, 2, 1, 3]);
+//! # Ok::<(), reknit_config::InputError>(())
+//! ```
+//!
 //! Each kind of stage is a file in `stages/`. To add one, add a file and a line in the list of stages.
 
 mod builtin;

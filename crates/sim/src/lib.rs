@@ -6,6 +6,23 @@
 //!
 //! The simulator knows more than any host can: it knows which packets the path lost, so it can distinguish spurious
 //! retransmissions and false window reductions from justified ones.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use reknit_path::Profile;
+//! use reknit_sim::{Scenario, run};
+//! use reknit_units::Duration;
+//!
+//! let profile = Arc::new(Profile::load("two-paths-50ms", &[])?);
+//! let goodput = |variant: &str| {
+//!     let variant = (reknit_variants::find(variant).unwrap().compose)();
+//!     let scenario = Scenario::bulk(profile.clone(), Default::default(), variant, Duration::from_secs(10), 1);
+//!     run(&scenario).flows[0].goodput()
+//! };
+//! assert!(goodput("linux") > 5.0 * goodput("sack"));
+//! # Ok::<(), reknit_config::InputError>(())
+//! ```
 
 mod application;
 mod client;

@@ -13,13 +13,53 @@
 //!   known of the path to each peer; `answers` the segments that belong to no socket.
 //! * [`Stack`] lets them work together, in `stack/`.
 //!
-//! # A host by hand
+//! # Two hosts by hand
 //!
-//! ```text
-//! stack.on_packet(now, &packet);                                      // a packet arrives
-//! stack.on_timer(now);                                                // or stack.deadline() has come
-//! while stack.poll_packet(now, &mut packet) { network.send(&packet); }
-//! while let Some(event) = stack.next_event() { ... stack.read(..), stack.write(..), stack.accept(..) ... }
+//! A packet takes 10 ms. If none arrives, a host must be called at [`Stack::deadline`].
+//!
+//! ```
+//! use reknit_stack::{Event, ListenOptions, Options, SocketOptions, Stack};
+//! use reknit_units::{Duration, Instant};
+//!
+//! let mut now = Instant::ZERO;
+//! let host = |address: &str, secret| {
+//!     let options = Options { addresses: vec![address.parse().unwrap()], ..Options::default() };
+//!     Stack::new(now, options, [secret; 32]) // from the system's generator, for a real host
+//! };
+//! let (mut client, mut server) = (host("10.0.0.1", 1), host("10.0.0.2", 2));
+//! let address = "10.0.0.2:7000".parse()?;
+//! let listener = server.listen(address, &ListenOptions::default())?;
+//! let socket = client.connect(now, None, address, &SocketOptions::default())?;
+//! let (mut packet, mut received) = (Vec::new(), Vec::new());
+//! while received.len() < 5 {
+//!     now += Duration::from_millis(10);
+//!     client.on_timer(now);
+//!     server.on_timer(now);
+//!     while client.poll_packet(now, &mut packet) {
+//!         server.on_packet(now, &packet);
+//!     }
+//!     while server.poll_packet(now, &mut packet) {
+//!         client.on_packet(now, &packet);
+//!     }
+//!     while let Some(event) = client.next_event() {
+//!         if event == Event::Connected(socket) {
+//!             client.write(socket, b"hello")?;
+//!         }
+//!     }
+//!     while let Some(event) = server.next_event() {
+//!         match event {
+//!             Event::Acceptable(_) => drop(server.accept(listener)),
+//!             Event::Readable(id) => {
+//!                 let mut bytes = [0; 100];
+//!                 let n = server.read(now, id, &mut bytes)?;
+//!                 received.extend(&bytes[..n]);
+//!             }
+//!             _ => {}
+//!         }
+//!     }
+//! }
+//! assert_eq!(received, b"hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod answers;

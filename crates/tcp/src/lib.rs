@@ -12,17 +12,35 @@
 //!   engine itself does not refer to any algorithm.
 //! * [`Config`] has everything that is not an algorithm: sizes, clocks, features. [`stats`] counts events by cause.
 //!
-//! # A connection by hand
+//! # Two connections by hand
 //!
-//! ```text
-//! let mut client = Connection::connect(now, config, plugins, identity);
-//! loop {
-//!     match client.poll(now) {
-//!         Output::Send(segment) => network.send(segment),
-//!         Output::WakeAt(at) => wait for a segment (client.on_segment) or until that time (client.on_timer),
-//!         Output::Idle => wait for a segment or the application,
+//! The network takes 10 ms. `examples/by_hand.rs` has one that loses packets, so that timers matter.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use reknit_tcp::{Config, Connection, Identity, Output, SeqNum};
+//! use reknit_units::{Bytes, Duration, Instant};
+//!
+//! let rack = reknit_variants::find("rack")?;
+//! let plugins = || (rack.compose)().build();
+//! let identity = |isn| Identity { isn: SeqNum(isn), timestamp_offset: 0 };
+//! let (mut now, config) = (Instant::ZERO, Arc::new(Config::default()));
+//! let mut server = Connection::listen(now, config.clone(), plugins(), identity(70_000));
+//! let mut client = Connection::connect(now, config, plugins(), identity(1));
+//! client.write(Bytes(100_000));
+//! while client.acknowledged() < 100_000 {
+//!     now += Duration::from_millis(10);
+//!     while let Output::Send(segment) = client.poll(now) {
+//!         server.on_segment(now, &segment);
+//!     }
+//!     server.read(now, server.readable());
+//!     while let Output::Send(segment) = server.poll(now) {
+//!         client.on_segment(now, &segment);
 //!     }
 //! }
+//! assert_eq!(server.received(), 100_000);
+//! # Ok::<(), reknit_variants::UnknownVariant>(())
 //! ```
 
 pub mod config;

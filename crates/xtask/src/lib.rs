@@ -3,6 +3,7 @@
 mod algorithms;
 mod causes;
 pub mod kernel;
+pub mod new;
 pub mod readme;
 pub mod results;
 pub mod rfcs;

@@ -17,6 +17,13 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Task {
+    /// Start a variant: copy the template and its test, and enter the copies in all lists
+    New {
+        /// The family: a folder of crates/variants/src
+        family: String,
+        /// The name, such as `rr-ta`
+        name: String,
+    },
     /// Write man pages and shell completions of the command
     Shell {
         /// Folder to write `man` and `completions` into
@@ -32,8 +39,26 @@ enum Task {
     },
 }
 
+/// Starts a variant, and says what to do next.
+#[expect(clippy::print_stdout, reason = "names the files that it wrote")]
+fn new(family: &str, name: &str) -> Result<(), String> {
+    let files = xtask::new::variant(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), family, name)?;
+    for file in &files {
+        println!("{}", file.display());
+    }
+    println!(
+        "\nWrite the header and the algorithm in {}, then its examples, then run `make docs`.",
+        files[0].display()
+    );
+    println!(
+        "CONTRIBUTING.md describes each part. `cargo test -p reknit-variants --test vectors {name}` runs the examples."
+    );
+    Ok(())
+}
+
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
+        Task::New { family, name } => new(&family, &name),
         Task::Shell { folder } => shell::write(&folder).map_err(|error| error.to_string()),
         Task::Security => xtask::security::write(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")),
         Task::Docs { folder } => {

@@ -27,9 +27,9 @@ mod tests {
 
     #[test]
     fn every_command_has_a_man_page_and_completions() {
-        let folder = std::env::temp_dir().join(format!("reknit-shell-{}", std::process::id()));
-        write(&folder).unwrap();
-        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path()).unwrap();
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
         let scripts = ["reknit.bash", "_reknit", "reknit.fish"].map(|name| read(&format!("completions/{name}")));
         let command = reknit_cli::command();
         let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
@@ -39,6 +39,5 @@ mod tests {
             assert!(scripts.iter().all(|script| script.contains(name)), "{name}");
         }
         assert!(read("man/reknit.1").contains("reknit\\-compare(1)"));
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

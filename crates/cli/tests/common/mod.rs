@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use tempfile::TempDir;
 
 /// Runs the command.
 pub(crate) fn reknit(arguments: &[&str]) -> Output {
@@ -17,14 +18,13 @@ pub(crate) fn stdout(arguments: &[&str]) -> String {
 }
 
 /// A file that is removed at the end of the test.
-pub(crate) struct Temporary(pub(crate) PathBuf);
+pub(crate) struct Temporary(pub(crate) PathBuf, #[expect(dead_code, reason = "removes the folder")] TempDir);
 
 impl Temporary {
     /// A file that does not exist yet.
     pub(crate) fn new(name: &str) -> Temporary {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Temporary(std::env::temp_dir().join(format!("reknit-test-{}-{number}-{name}", std::process::id())))
+        let folder = tempfile::tempdir().unwrap();
+        Temporary(folder.path().join(name), folder)
     }
 
     /// A capture of a simulated transfer, at the end `side`.
@@ -37,11 +37,5 @@ impl Temporary {
 
     pub(crate) fn name(&self) -> &str {
         self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0); // the test is over
     }
 }

@@ -1,6 +1,7 @@
 //! # RACK-TLP
 //!
-//! Cheng, Cardwell, Dukkipati, Jha: The RACK-TLP Loss Detection Algorithm for TCP. RFC 8985, 2021.
+//! Cheng, Cardwell, Dukkipati, Jha: The RACK-TLP Loss Detection Algorithm for TCP. RFC 8985, 2021. With the proportional rate
+//! reduction of RFC 9937 and the CUBIC of RFC 9438.
 //!
 //! **What it changes.** Losses are detected by time instead of by counting. A segment is lost when one that was sent
 //! later has been delivered and a reordering window has passed since. A tail loss probe causes an ACK that reveals

@@ -1,7 +1,8 @@
 //! # Eifel
 //!
 //! Ludwig, Katz: The Eifel Algorithm: Making TCP Robust Against Spurious Retransmissions. ACM CCR 30(1), 2000. Ludwig,
-//! Meyer: The Eifel Detection Algorithm for TCP. RFC 3522, 2003. Ludwig, Gurtov: RFC 4015, 2005 (the response).
+//! Meyer: The Eifel Detection Algorithm for TCP. RFC 3522, 2003. Ludwig, Gurtov: RFC 4015, 2005 (the response). The bit of
+//! `eifel-rtx`: Zhang, Karp, Floyd, Peterson: RR-TCP, ICSI TR-02-006, 2002, §3.
 //!
 //! **What it changes.** The first ACK after a retransmission shows by its timestamp, or by an echoed bit, whether it
 //! was sent for the original or for the retransmission. If it was sent for the original, nothing was lost and the

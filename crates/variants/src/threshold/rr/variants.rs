@@ -17,7 +17,7 @@
 //!
 //! The FA ratio is the fraction of reordering lengths below the threshold: fixed at 90 %, or adapted to the cost of
 //! mistakes. For a segment that was sent twice, the length is the mean of both copies; the variants whose name ends in
-//! `-rtx` use the length of the original, which a bit identifies (`retransmitted.rs`).
+//! `-rtx` use the length of the original, which a bit identifies (§5.1.1, `retransmitted.rs`).
 //!
 //! **Departures.** See `dup_thresh.rs`, `ratio.rs`, `enhanced_sampling.rs` and `rtt_histogram.rs`.
 //!
