@@ -171,7 +171,9 @@ fn examples_in_help_work() {
         let place = format!("reknit {} --help", command.get_name());
         let found = examples(&place, list.lines());
         assert!(!found.is_empty(), "{place} has no example");
-        found.iter().for_each(|example| run(example, &capture.0));
+        for example in &found {
+            run(example, &capture.0);
+        }
     }
 }
 
@@ -180,7 +182,9 @@ fn commands_in_pages_work() {
     let capture = Temporary::capture("two-paths-50ms", "linux", "sender", "4 s");
     let found: Vec<Example> = pages().iter().flat_map(|page| of_page(page)).collect();
     assert!(found.len() > 30, "only {} commands were found", found.len());
-    found.iter().for_each(|example| run(example, &capture.0));
+    for example in &found {
+        run(example, &capture.0);
+    }
 }
 
 /// In prose, a command may lack arguments; but it exists, and so do its options.

@@ -10,7 +10,7 @@ pub struct KeyError {
     /// The key, with dots; empty if the error concerns the table itself.
     pub key: String,
     /// The value that is refused, if the message does not quote it.
-    pub value: Option<String>,
+    pub value: Option<Box<str>>,
     /// What is wrong, or what is allowed.
     pub message: String,
 }
@@ -24,7 +24,7 @@ impl KeyError {
     /// Adds the value that is refused.
     #[must_use]
     pub fn of_value(self, value: impl fmt::Display) -> KeyError {
-        KeyError { value: Some(value.to_string()), ..self }
+        KeyError { value: Some(value.to_string().into()), ..self }
     }
 
     /// Adds the key `outer` of the enclosing table.
@@ -137,7 +137,7 @@ impl InputError {
             Location::File(file) if file.is_empty() => return at.to_string(),
             Location::File(file) => file.clone(),
             Location::Line(file, line) => format!("{file}:{line}"),
-            Location::Argument(argument, given) => name(*argument, given),
+            Location::Argument(argument, given) => name(argument, given),
         };
         format!("{}: {at}", Printable(&location))
     }
