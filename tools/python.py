@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -35,6 +36,8 @@ def fetch(*, test: bool) -> None:
         if not PYTHON.exists():
             venv.create(VENV, with_pip=True)
     except (OSError, subprocess.CalledProcessError) as error:
+        # What was made has no pip, and would be used the next time.
+        shutil.rmtree(VENV, ignore_errors=True)
         raise NoPackagesError(f"cannot create a virtual environment: {error}") from error
     check = f"import importlib.metadata as m; [m.version(name) for name in {needed}]"
     if subprocess.run([PYTHON, "-c", check], capture_output=True, check=False).returncode == 0:
