@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test python python-test lint fmt bench doc docs security fuzz soak dist clean
+.PHONY: help build demo test python python-test lint fmt bench doc docs site security fuzz soak dist clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -35,21 +35,25 @@ fmt: ## Format everything
 	$(CARGO) fmt --all
 	@if command -v ruff >/dev/null; then ruff format .; fi
 
-bench: ## Measure the cost per ACK (study/results/cost.md) and with many flows (study/results/scale.md), and compare with ns-2 if installed
+bench: ## Measure the cost per ACK and with many flows (study/results), and compare with ns-2 if installed
 	$(CARGO) bench --locked -p reknit-variants --bench per_ack
 	$(CARGO) bench --locked -p reknit-variants --bench worst
 	$(CARGO) bench --locked -p reknit-variants --bench cost > $(TARGET)/cost.md
-	@mv $(TARGET)/cost.md study/results/cost.md && cat study/results/cost.md
+	@$(PYTHON) study/reknit_study/_generated.py "make bench" < $(TARGET)/cost.md > study/results/cost.md
 	$(CARGO) bench --locked -p reknit-sim --bench scale > $(TARGET)/scale.md
-	@mv $(TARGET)/scale.md study/results/scale.md && cat study/results/scale.md
+	@$(PYTHON) study/reknit_study/_generated.py "make bench" < $(TARGET)/scale.md > study/results/scale.md
 	@$(PYTHON) study/benches/ns2/compare.py $(CARGO)
 	@$(PYTHON) study/benches/ns2/two_paths.py $(CARGO)
 
 doc: ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked
 
-docs: ## Generate docs/reference/algorithms, docs/reference/causes.md, docs/reference/pictures, docs/design/unsafe.md, tables of docs/reference/json.md and columns of the Python package
+docs: ## Generate pages from the sources; `cargo xtask docs --help` lists them
 	@$(CARGO) xtask docs
+	@$(CARGO) run --quiet --locked -p reknit-study --bin kernel
+
+site: ## Build the documentation as a site: target/site
+	@$(PYTHON) tools/site.py
 
 security: ## Attack variants with receivers that lie, and write the tables of docs/design/security.md
 	@$(CARGO) run --release --locked --quiet -p xtask -- security

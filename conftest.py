@@ -1,4 +1,4 @@
-"""The command that came with the package, a browser, and skipped tests."""
+"""For all tests: the command that came with the package, a capture, a browser, and skipped tests."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -31,9 +31,15 @@ def program(*names: str) -> str:
     """Return the first of these programs that is installed. Without one the test is skipped; in CI it fails."""
     found = next(filter(None, map(shutil.which, names)), None)
     if found is None:
-        absent = pytest.fail if os.environ.get("CI") else pytest.skip
-        absent(f"needs {names[0]}")
+        without(names[0])
     return found
+
+
+def without(name: str) -> NoReturn:
+    """Skip a test without what it needs; in CI it fails."""
+    absent: Any = pytest.fail if os.environ.get("CI") else pytest.skip
+    absent(f"needs {name}")
+    raise AssertionError
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -42,6 +48,16 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         with Path(file).open("a") as skipped:
             skipped.write(f"{report.nodeid}: {reason.removeprefix('Skipped: ')}\n")
+
+
+@pytest.fixture(scope="session")
+def capture(command: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Capture a transfer at the sender: every other packet is late, and some are lost."""
+    file = tmp_path_factory.mktemp("captures") / "sack.pcapng"
+    options = ("--variants", "sack", "--duration", "4 s", "--seeds", "1", "--loss", "0.01", "--no-oracle")
+    done = command("compare", "--path", "two-paths-50ms", *options, "--pcap", str(file), "--pcap-side", "sender")
+    assert done.returncode == 0, done.stderr
+    return file
 
 
 @pytest.fixture(scope="module")
@@ -63,21 +79,28 @@ class Opened:
     fetched: list[str]
 
 
+OpenUrl = Callable[[str, int, str], Opened]
 OpenPage = Callable[[Path, int, str], Opened]
 
 
 @pytest.fixture
-def open_page(browser: object) -> OpenPage:
-    """Open a file in a window of a width, in a light or dark scheme."""
+def open_url(browser: object) -> OpenUrl:
+    """Open an address in a window of a width, in a light or dark scheme."""
 
-    def opened(file: Path, width: int, scheme: str) -> Opened:
+    def opened(address: str, width: int, scheme: str) -> Opened:
         viewport = {"width": width, "height": 844}
         page = browser.new_page(viewport=viewport, color_scheme=scheme)  # type: ignore[attr-defined]
         result = Opened(page, [], [])
         page.on("console", lambda message: result.complaints.append(message.text))
         page.on("pageerror", lambda error: result.complaints.append(str(error)))
         page.on("request", lambda request: result.fetched.append(request.url))
-        page.goto(file.as_uri())
+        page.goto(address)
         return result
 
     return opened
+
+
+@pytest.fixture
+def open_page(open_url: OpenUrl) -> OpenPage:
+    """Open a file likewise."""
+    return lambda file, width, scheme: open_url(file.as_uri(), width, scheme)

@@ -1,4 +1,4 @@
-"""Every command and every block of Python in docs/guide/compare.md runs as it stands, and so does the notebook."""
+"""The commands and the Python of guides run as they stand, and so does the notebook."""
 
 import re
 import shlex
@@ -11,16 +11,19 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from reknit import _native
+
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 
 
-def test_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In its order, in one folder."""
+@pytest.mark.parametrize(("guide", "runs"), [("compare", 8), ("own-path", 3), ("tuning", 1)])
+def test_the_guides_run(guide: str, runs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their order, in one folder."""
     monkeypatch.setenv("MPLBACKEND", "Agg")
     ran = 0
-    for kind, file, text in BLOCK.findall((ROOT / "docs/guide/compare.md").read_text()):
+    for kind, file, text in BLOCK.findall((ROOT / f"docs/guide/{guide}.md").read_text()):
         if file:
             (tmp_path / file).write_text(text)
         elif kind == "python":
@@ -28,15 +31,29 @@ def test_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
             script.write_text(text)
             subprocess.run([sys.executable, str(script)], cwd=tmp_path, check=True, timeout=300)
             ran += 1
-        else:
-            assert kind == "console", f"{kind}: nobody runs that"
+        elif kind == "console":
             for line in text.splitlines():
                 name, *arguments = shlex.split(line.removeprefix("$ "))
                 assert name == "reknit", line
                 subprocess.run([SCRIPTS / name, *arguments], cwd=tmp_path, check=True, timeout=300)
                 ran += 1
-    assert ran == 9
-    assert {"rates.png", "window.png", "runs", "late-runs"} <= {file.name for file in tmp_path.iterdir()}
+        else:
+            assert kind == "sh", f"{kind}: nobody runs that"  # needs a capture
+    assert ran == runs
+    if guide == "compare":
+        assert {"rates.png", "window.png", "runs", "late-runs"} <= {file.name for file in tmp_path.iterdir()}
+
+
+def test_the_documented_sweep_is_one(tmp_path: Path) -> None:
+    """In docs/reference/scenarios.md."""
+    text = (ROOT / "docs/reference/scenarios.md").read_text()
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        next(block for block in re.findall(r"^```toml\n(.*?)^```$", text, re.M | re.S) if "[axes]" in block)
+    )
+    grid = _native.grid(file, [], None, [])
+    assert [axis for axis, _ in grid["axes"]] == ["variant", "loss", "forward.bottleneck.rate"]
+    assert len(grid["points"]) == len(dict(grid["points"])) == 2 * 2 * 2 * 5
 
 
 # Jupyter's own parts warn about each other.

@@ -20,10 +20,15 @@ def test_a_fresh_environment(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     told = subprocess.run([scripts / "reknit", "paths", "clean"], capture_output=True, text=True, check=True).stdout
     assert "forward" in told
+    done = subprocess.run([scripts / "reknit", "papers"], env={"PATH": str(scripts)}, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: papers needs the Python package reknit-study")
+    assert len(done.stderr.splitlines()) == 1
     program = "\n".join(BLOCK.findall((ROOT / "README.md").read_text())) + (
         "import pathlib\n"
         f"assert not pathlib.Path(reknit.__file__).is_relative_to({str(ROOT)!r}), reknit.__file__\n"
         "assert pathlib.Path(reknit.__file__).with_name('py.typed').exists()\n"
+        "assert not pathlib.Path(reknit.__file__).with_name('papers').exists()\n"
         "assert result.summary.height == 6 and run.series.height == 600\n"
     )
     subprocess.run([scripts / "python", "-c", program], check=True, cwd=tmp_path, env=environment)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 from places import PYTHON, VENV
@@ -17,6 +18,7 @@ TESTS_NEED = (
     "distributed",
     "ipykernel",
     "jsonschema",
+    "mkdocs-material",
     "mypy",
     "nbclient",
     "nbformat",
@@ -29,9 +31,8 @@ class NoPackagesError(Exception):
     """Packages could not be fetched."""
 
 
-def fetch(*, test: bool) -> None:
+def install(needed: Sequence[str]) -> None:
     """Create the environment, and fetch missing packages."""
-    needed = (*NEEDED, *(TESTS_NEED if test else ()))
     try:
         if not PYTHON.exists():
             venv.create(VENV, with_pip=True)
@@ -39,7 +40,7 @@ def fetch(*, test: bool) -> None:
         # What was made has no pip, and would be used the next time.
         shutil.rmtree(VENV, ignore_errors=True)
         raise NoPackagesError(f"cannot create a virtual environment: {error}") from error
-    check = f"import importlib.metadata as m; [m.version(name) for name in {needed}]"
+    check = f"import importlib.metadata as m; [m.version(name) for name in {list(needed)}]"
     if subprocess.run([PYTHON, "-c", check], capture_output=True, check=False).returncode == 0:
         return
     pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *needed]
@@ -84,7 +85,7 @@ def main() -> int:
     """Build, and test if requested. Without the packages, tests are skipped, except in CI."""
     args = arguments()
     try:
-        fetch(test=args.test)
+        install((*NEEDED, *(TESTS_NEED if args.test else ())))
     except NoPackagesError as error:
         print(f"the Python package cannot be built: {error}", flush=True)
         return skip_tests(str(error)) if args.test and not args.fetch else 1

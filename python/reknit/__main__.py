@@ -1,6 +1,7 @@
 """The command ``reknit``."""
 
 import sys
+from importlib.util import find_spec
 
 from reknit import _native
 
@@ -13,7 +14,7 @@ def main() -> int:
     int
         0 success, 1 failure, 2 wrong usage.
     """
-    if sys.argv[1:2] == ["papers"]:
+    if sys.argv[1:2] == ["papers"] and find_spec("reknit_study"):
         from reknit_study.papers import _command
 
         return _command.main(sys.argv[2:])

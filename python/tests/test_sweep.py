@@ -19,7 +19,6 @@ import polars as pl
 import pytest
 
 import reknit
-from reknit import _native
 
 from conftest import Command
 
@@ -186,18 +185,6 @@ def test_the_command_sweeps_the_same_file(tmp_path: Path, command: Command) -> N
     document = json.loads(command("sweep", str(file), "--json", "--store", store).stdout)
     assert document["axes"] == ["variant", "loss", "forward.bottleneck.rate"]
     assert [row["run"]["goodput_mbit_s"] for row in document["points"]] == ours["goodput_mbit_s"].to_list()
-
-
-def test_the_documented_sweep_is_one(tmp_path: Path) -> None:
-    """Of docs/reference/scenarios.md."""
-    text = (Path(__file__).parents[2] / "docs/reference/scenarios.md").read_text()
-    file = tmp_path / "sweep.toml"
-    file.write_text(
-        next(block for block in re.findall(r"^```toml\n(.*?)^```$", text, re.M | re.S) if "[axes]" in block)
-    )
-    grid = _native.grid(file, [], None, [])
-    assert [axis for axis, _ in grid["axes"]] == ["variant", "loss", "forward.bottleneck.rate"]
-    assert len(grid["points"]) == len(dict(grid["points"])) == 2 * 2 * 2 * 5
 
 
 def test_wrong_points_are_refused_before_anything_runs() -> None:

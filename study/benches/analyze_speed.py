@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How fast `reknit analyze` reads a large capture, beside tshark, and how much memory both need.
 
-    cargo run --release -p reknit-study -- --only reordered-and-lossy --variant linux --write captures
+    cargo run --release -p reknit-study --bin truth -- --only reordered-and-lossy --variant linux --write captures
     mv captures/reordered-and-lossy-linux-sender.pcap base.pcap
     study/benches/analyze_speed.py base.pcap --streams 400
     study/benches/analyze_speed.py base.pcap --streams 100000 --concurrent 10000 --no-tshark

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What tshark and tcptrace say about captures of which the truth is known, beside `reknit analyze`.
 
-    cargo run --release -p reknit-study -- --variant linux --variant sack --write captures
+    cargo run --release -p reknit-study --bin truth -- --variant linux --variant sack --write captures
     study/benches/tshark_verdicts.py captures --out study/results/beside-tshark.md
 
 Each capture has a table beside it: for each packet with data its segment, the number of its transmission, what happened
@@ -12,10 +12,14 @@ import argparse
 import csv
 import re
 import subprocess
+import sys
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))
+from reknit_study._generated import generated
 
 # The more specific first: tshark adds `retransmission` to the others.
 FLAGS = ["spurious_retransmission", "fast_retransmission", "out_of_order", "retransmission"]
@@ -25,9 +29,10 @@ TITLES = {"sender": "At the sender", "middle": "Between the ends", "receiver": "
 
 HEAD = """# Beside tshark and tcptrace
 
+GENERATED
+
 What `tcp.analysis.*` of tshark VERSION, tcptrace and `reknit analyze` say about the same captures, compared with what
-really happened ([truth.md](truth.md)): 24 simulated paths, with the senders `linux` and `sack`. Written by
-`study/benches/tshark_verdicts.py`.
+really happened ([truth.md](truth.md)): 24 simulated paths, with the senders `linux` and `sack`.
 
 * *said* counts the packets with this verdict, *right* is the share of them to which it happened, and *found* the share
   of the packets to which it happened that have the verdict.
@@ -228,6 +233,7 @@ def main() -> None:
         f"## {TITLES[place]}: {results[place].captures} captures\n\n{table(place, results[place])}" for place in TITLES
     ]
     head = HEAD.replace("VERSION", version("tshark"))
+    head = head.replace("GENERATED", generated("study/benches/tshark_verdicts.py"))
     args.out.write_text(head + "\n" + "\n\n".join(sections) + "\n")
 
 

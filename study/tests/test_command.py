@@ -49,16 +49,6 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert capsys.readouterr().err == "reknit papers needs no_such_package: pip install no_such_package\n"
 
 
-def test_the_program_knows_the_help(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """It prints the same text if this package is missing."""
-    monkeypatch.setenv("COLUMNS", "100")
-    assert _command.main(["--help"]) == 0
-    kept = Path(__file__).parents[2] / "crates/cli/src/papers.txt"
-    # Python 3.13 writes the usage of repeated arguments differently.
-    printed = capsys.readouterr().out
-    assert printed.partition("\n\n")[2] == kept.read_text("utf-8").partition("\n\n")[2]
-
-
 def test_list_shows_reports_and_costs(command: Command) -> None:
     """For one paper."""
     done = command("papers", "list", "rr-tcp")

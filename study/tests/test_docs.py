@@ -9,11 +9,11 @@ DOCS = Path(__file__).parents[2]
 
 
 def test_the_readme_has_the_recorded_scores() -> None:
-    """README.md repeats the three scores of study/results/papers/results.md."""
+    """The README of the study repeats the three scores of results/papers/results.md."""
     results = (DOCS / "study/results/papers/results.md").read_text("utf-8")
     scores = [line.removeprefix("* ") for line in results.splitlines() if line.startswith("* ")][:3]
     assert [score.partition(":")[0] for score in scores] == ["checks", "trends", "published numbers"]
-    readme = (DOCS / "README.md").read_text("utf-8")
+    readme = (DOCS / "study/README.md").read_text("utf-8")
     for score in scores:
         assert score.replace(":", ",", 1) in readme
 

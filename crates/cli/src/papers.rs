@@ -1,4 +1,4 @@
-//! `reknit papers`: runs the Python package, which reruns the papers.
+//! `reknit papers`: runs the Python package reknit-study, which reruns the papers.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,39 +10,44 @@ use clap::Args as ClapArgs;
 
 use crate::{Failure, output};
 
-/// What the package prints for `--help`, for those who have not installed it.
-const HELP: &str = include_str!("papers.txt");
+/// How to install what is missing.
+const INSTALL: &str = "`make python` or `pip install . ./study` in reknit's repository installs it";
 
 #[derive(ClapArgs, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Args {
-    /// Arguments for the Python package; see `reknit papers --help`
+    /// Arguments for the package reknit-study; see `reknit papers --help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let beside = env::current_exe().ok().and_then(|program| venv(&program));
-    let python = beside.into_iter().chain([PathBuf::from("python3")]).find(|python| has_package(python));
+    let python = beside.into_iter().chain([PathBuf::from("python3")]).find(|python| has_study(python));
     let Some(python) = python else {
         if args.arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
-            return output::print(HELP);
+            return output::print(&format!(
+                "usage: reknit papers [ARGUMENTS]\n\nRerun the experiments of five papers on reordering, and check their claims. This \
+                 needs the Python package reknit-study:\n{INSTALL}.\n"
+            ));
         }
-        let message = "papers needs reknit's Python package, which was not found: run `make python`";
-        return Err(Failure::Failed(message.to_owned()));
+        return Err(Failure::Failed(format!(
+            "papers needs the Python package reknit-study, which was not found: {INSTALL}"
+        )));
     };
     // Replaces this process, so that Ctrl-C and the exit code are those of Python.
     let error = Command::new(&python).args(["-m", "reknit", "papers"]).args(&args.arguments).exec();
     Err(Failure::Failed(format!("{} could not be started: {error}", python.display())))
 }
 
-/// Where `make python` installs it: `target/venv` beside `target/release`.
+/// Where `make python` installs the packages: `target/venv` beside `target/release`.
 fn venv(program: &Path) -> Option<PathBuf> {
     let python = program.parent()?.parent()?.join("venv/bin/python");
     python.is_file().then_some(python)
 }
 
-fn has_package(python: &Path) -> bool {
+/// Whether it can import the study. Nothing else in reknit refers to it.
+fn has_study(python: &Path) -> bool {
     let check = Command::new(python)
         .args(["-c", "import reknit_study.papers"])
         .stdin(Stdio::null())

@@ -9,7 +9,7 @@ use crate::{Failure, output};
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Save the output to a file. An editor with a TOML language server then completes and checks TOML \
-files whose first line is `#:schema` and the name of the schema file (docs/guide/compare.md)."
+files whose first line is `#:schema` and the name of the schema file (docs/guide/own-path.md)."
 )]
 pub(crate) struct Args {
     /// Print the schema of this kind of document

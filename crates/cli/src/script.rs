@@ -11,7 +11,7 @@ use crate::{Failure, output};
 /// Run scripts of packets and socket calls on the engine, or live on the kernel
 ///
 /// A script says what TCP must send in response to packets and calls. docs/reference/scripts.md describes the format, and
-/// study/results/kernel.md lists where the kernel differs.
+/// crates/script/kernel.toml lists where the kernel differs.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit script scripts/opening/*.script

@@ -544,10 +544,14 @@ fn papers_without_the_package_say_how_to_get_it() {
     let (output, help) = (run("--quick"), run("--help"));
     assert!(help.status.success());
     let usage = String::from_utf8(help.stdout).unwrap();
-    assert!(usage.starts_with("usage: reknit papers") && usage.contains("--full"), "{usage}");
+    assert!(usage.starts_with("usage: reknit papers") && usage.contains("reknit-study"), "{usage}");
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(text.trim_end(), "error: papers needs reknit's Python package, which was not found: run `make python`");
+    assert_eq!(
+        text.trim_end(),
+        "error: papers needs the Python package reknit-study, which was not found: `make python` or `pip install . ./study` in \
+         reknit's repository installs it"
+    );
 }
 
 #[test]

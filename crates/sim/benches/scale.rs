@@ -1,5 +1,5 @@
 //! How the simulator scales with the number of flows: packets per second of processor time with one flow and with a
-//! thousand on the same link, and the memory per flow. Prints `study/results/scale.md`.
+//! thousand on the same link, and the memory per flow. Prints a page in Markdown.
 //!
 //! Each run is a separate process, so that the heap of one does not affect another, and the runs to compare take turns.
 
@@ -141,7 +141,7 @@ thousand flows with small windows lose more packets than one flow with a large w
 Memory is what each additional flow adds to the process: both ends, their scoreboards and their statistics. A thousand connections
 do not fit into the fast caches, so other load on the machine slows them down more than it slows one flow.
 
-Measured by `make bench` on {}: {} s of simulated time, the best of {ROUNDS} interleaved runs.
+Measured on {}: {} s of simulated time, the best of {ROUNDS} interleaved runs.
 
 | windows | 1 flow | lost | {MANY} flows | lost | ratio | memory for each flow |
 |---|---|---|---|---|---|---|",

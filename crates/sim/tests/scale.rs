@@ -1,4 +1,4 @@
-//! A thousand flows at once. `make bench` measures how fast they run (`study/results/scale.md`).
+//! A thousand flows at once. `make bench` measures how fast they run.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Verdicts on captures of simulated connections, compared with what really happened. `study/rust` does the same for
-//! many paths and variants, and for transfers of the kernel.
+//! Verdicts on captures of simulated connections, compared with what really happened.
 
 mod truth;
 

@@ -2,7 +2,8 @@
 //! 10,000 segments in flight, 10 % of which are late by up to half a round trip.
 //!
 //! The variant runs at both ends. The window is fixed, so that a variant that often reduces it is measured with as many
-//! segments in flight as one that never does; the congestion control is called nevertheless. Prints `study/results/cost.md`.
+//! segments in flight as one that never does; the congestion control is called nevertheless. Prints a page in
+//! Markdown.
 
 mod common;
 
@@ -282,9 +283,9 @@ Nanoseconds per ACK at the sender, and per data segment at the receiver; in brac
 The window is fixed at the number of segments in flight. The send buffer of
 `linux`, `bbr1` and `bbr`, 4 MiB of memory, holds about 2,200 segments, so they never have 10,000 in flight.
 
-Measured by `make bench` on {}: {TIMED} ACKs in batches of {PIECE}; the time of each batch is the fastest of {ROUNDS} rounds.
+Measured on {}: {TIMED} ACKs in batches of {PIECE}; the time of each batch is the fastest of {ROUNDS} rounds.
 The variant runs at both ends. The times include its timers, but not the {overhead:.0} ns for reading the clock.
-[architecture.md](../../docs/design/architecture.md#design-decisions) states what pacing and rate samples cost, in instructions, when they are off.
+[The architecture](../../docs/design/architecture.md#design-decisions) states what pacing and rate samples cost, in instructions, when they are off.
 
 | variant | sender, 50 in flight | sender, 10,000 | receiver, 50 | receiver, 10,000 |
 |---|---|---|---|---|",

@@ -1,28 +1,20 @@
-//! Generates documentation in `docs` from the sources.
+//! Generates documentation from the sources.
 
 mod algorithms;
+#[cfg(feature = "command")]
 mod causes;
-pub mod kernel;
 pub mod new;
+pub mod pages;
 pub mod readme;
-pub mod results;
+mod results;
 pub mod rfcs;
+#[cfg(feature = "command")]
 pub mod security;
 mod unsafe_code;
 
-use std::path::Path;
+use std::path::PathBuf;
 
-/// Writes the generated pages to `docs`: `reference/algorithms/`, `reference/causes.md`,
-/// `reference/pictures/` and `design/unsafe.md`.
-///
-/// # Errors
-/// One line that names the file and what is wrong.
-pub fn docs(docs: &Path) -> Result<(), String> {
-    let folder = docs.join("reference/algorithms");
-    algorithms::write(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = docs.join("design/unsafe.md");
-    std::fs::create_dir_all(docs.join("design")).map_err(|error| format!("{}: {error}", page.display()))?;
-    std::fs::write(&page, unsafe_code::page(&root)?).map_err(|error| format!("{}: {error}", page.display()))?;
-    causes::write(&docs.join("reference"))
+/// The repository.
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -1,7 +1,6 @@
 //! Generates the tables of `docs/reference/json.md` and the columns of the Python package from the types of the results.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use reknit_compare::catalogue::Entry;
 use reknit_compare::columns::{self, Kind};
@@ -15,28 +14,14 @@ use reknit_trace::{Analysis, Cost, DensityReport, DirectionReport, ReorderingRep
 use serde_json::Value;
 
 const PAGE: &str = "docs/reference/json.md";
-const COLUMNS: &str = "python/reknit/_columns.py";
 const BEGIN: &str = "<!-- written by `make docs`: ";
 const END: &str = "<!-- end -->";
 
-/// Writes both in the repository at `root`.
-///
-/// # Errors
-/// One line that names the file and what is wrong.
-pub fn write(root: &Path) -> Result<(), String> {
-    let page = root.join(PAGE);
-    let failed = |file: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
-    let text = std::fs::read_to_string(&page).map_err(|error| failed(&page, &error))?;
-    std::fs::write(&page, self::page(&text)?).map_err(|error| failed(&page, &error))?;
-    let columns = root.join(COLUMNS);
-    std::fs::write(&columns, self::columns()).map_err(|error| failed(&columns, &error))
-}
-
-/// `text` with updated tables.
+/// The text of the page, `text`, with updated tables.
 ///
 /// # Errors
 /// If a mark has no end, or refers to an unknown type.
-pub fn page(text: &str) -> Result<String, String> {
+pub(crate) fn page(text: &str) -> Result<String, String> {
     let mut page = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(BEGIN) {
@@ -83,7 +68,7 @@ fn table(schema: &Value) -> String {
 }
 
 /// The Python module with the columns of the tables.
-pub fn columns() -> String {
+pub(crate) fn columns() -> String {
     let mut text =
         "\"\"\"Columns of tables and their types. Written by `make docs` from the types of the results.\"\"\"\n\n\
                     from __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    \

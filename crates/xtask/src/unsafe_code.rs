@@ -11,13 +11,14 @@ const MARKS: [&str; 4] =
 ///
 /// # Errors
 /// If a file cannot be read, or a place has no reason.
-pub(crate) fn page(root: &Path) -> Result<String, String> {
+pub(crate) fn page(root: &Path, generated: &str) -> Result<String, String> {
     let mut files = Vec::new();
     collect(&root.join("crates"), &mut files)?;
     files.sort();
-    let mut page = "# Unsafe code\n\nAll of it, with its reasons. Elsewhere the compiler refuses it (`unsafe_code = \"deny\"`).\n\n\
-                    | file | reason |\n|---|---|\n"
-        .to_owned();
+    let mut page = format!(
+        "# Unsafe code\n\n{generated}\n\nAll of it, with its reasons. Elsewhere the compiler refuses it (`unsafe_code = \"deny\"`).\n\n\
+         | file | reason |\n|---|---|\n"
+    );
     for file in files {
         let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();

@@ -1,47 +1,63 @@
-//! The generated files in `docs` are up to date.
+//! What is generated from the sources is up to date.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The files of `folder`, by name.
-fn files(folder: &Path) -> BTreeMap<String, String> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
-    let page = |entry: std::fs::DirEntry| {
-        (entry.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(entry.path()).unwrap())
+use clap::ValueEnum;
+use xtask::pages::Page;
+
+/// The files at `place`, by name: a file, or those of a folder.
+fn files(place: &Path) -> BTreeMap<String, String> {
+    let read = |path: &Path| {
+        (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(path).unwrap())
     };
-    entries.map(page).collect()
+    if place.is_file() {
+        return BTreeMap::from([read(place)]);
+    }
+    std::fs::read_dir(place).unwrap().map(|entry| read(&entry.unwrap().path())).collect()
 }
 
-/// The committed files in `folder` equal the generated ones, which are returned.
+/// Generates pages of a kind, which must equal the committed ones. Returns the files of each place.
 #[track_caller]
-fn assert_up_to_date(folder: &str, fresh: &Path) -> BTreeMap<String, String> {
-    let (fresh, committed) = (files(fresh), files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)));
-    let names = |pages: &BTreeMap<String, String>| pages.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&committed), names(&fresh), "{folder} is stale: run `make docs`");
-    for (name, page) in &fresh {
-        assert!(committed[name] == *page, "{folder}/{name} is stale: run `make docs`");
+fn generated(page: Page) -> Vec<BTreeMap<String, String>> {
+    let fresh = tempfile::tempdir().unwrap();
+    page.write(&xtask::root(), fresh.path()).unwrap();
+    let places: Vec<_> = page.places().iter().map(|place| (place, files(&fresh.path().join(place)))).collect();
+    for (place, fresh) in &places {
+        let committed = files(&xtask::root().join(place));
+        assert_eq!(
+            committed.keys().collect::<Vec<_>>(),
+            fresh.keys().collect::<Vec<_>>(),
+            "{place} is stale: run `make docs`"
+        );
+        for (name, text) in fresh {
+            assert!(committed[name] == *text, "{place}: {name} is stale: run `make docs`");
+        }
     }
-    fresh
+    places.into_iter().map(|(_, files)| files).collect()
 }
 
 #[test]
-fn the_generated_pages_are_up_to_date_and_the_pictures_small() {
-    let folder = tempfile::tempdir().unwrap();
-    let fresh = folder.path();
-    xtask::docs(fresh).unwrap();
-    let pages = assert_up_to_date("docs/reference/algorithms", &fresh.join("reference/algorithms"));
+fn every_page_that_needs_no_command_is_up_to_date() {
+    let has_places = |page: &&Page| !page.places().is_empty() && !page.needs_command();
+    for page in Page::value_variants().iter().filter(has_places) {
+        generated(*page);
+    }
+}
+
+#[test]
+fn each_variant_has_a_page_and_each_json_document_its_tables() {
+    let pages = files(&xtask::root().join("docs/reference/algorithms"));
     assert!(pages.contains_key("rack.md") && pages.contains_key("README.md"));
-    let pictures = assert_up_to_date("docs/reference/pictures", &fresh.join("reference/pictures"));
-    let page = std::fs::read_to_string(fresh.join("reference/causes.md")).unwrap();
-    let of_unsafe = std::fs::read_to_string(fresh.join("design/unsafe.md")).unwrap();
-    assert!(
-        include_str!("../../../docs/design/unsafe.md") == of_unsafe,
-        "docs/design/unsafe.md is stale: run `make docs`"
-    );
-    assert!(
-        include_str!("../../../docs/reference/causes.md") == page,
-        "docs/reference/causes.md is stale: run `make docs`"
-    );
+    let json = &files(&xtask::root().join("docs/reference/json.md"))["json.md"];
+    assert_eq!(json.matches("written by `make docs`").count(), 18);
+}
+
+#[test]
+#[cfg(feature = "command")]
+fn each_cause_is_shown_and_the_pictures_are_small() {
+    let [page, pictures] = <[_; 2]>::try_from(generated(Page::Causes)).unwrap();
+    let page = &page["causes.md"];
     for name in pictures.keys() {
         assert!(page.contains(&format!("](pictures/{name})")), "{name} is not shown");
     }

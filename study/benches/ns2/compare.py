@@ -2,7 +2,7 @@
 """Compare reknit with ns-2.35 on the RR-TCP base topology: packets delivered, and time taken.
 
 Needs ns-2 (Debian: apt install ns2). Builds reknit with the release profile `dist`. Prints a Markdown table and writes
-it to table.md in this folder. Equal seeds do not give equal losses, because the two programs use different generators.
+it to study/results/ns2.md. Equal seeds do not give equal losses, because the two programs use different generators.
 """
 
 import argparse
@@ -14,6 +14,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2]))
+from reknit_study._generated import generated
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -103,7 +106,9 @@ def main() -> int:
     lines = [
         "# reknit and ns-2 on the RR-TCP base topology",
         "",
-        "Written by `make bench`. 1000-byte packets, window 50, 3.9 Mbit/s over 50 ms, access links of 10 Mbit/s and",
+        generated("study/benches/ns2/compare.py"),
+        "",
+        "1000-byte packets, window 50, 3.9 Mbit/s over 50 ms, access links of 10 Mbit/s and",
         f"1 ms, minimum RTO 1 s, an ACK for each packet, {SECONDS} s. Packets delivered, means of {arguments.seeds}",
         f"seeds; ns-2 {version}.",
         "",

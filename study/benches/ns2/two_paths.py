@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compare reknit with ns-2.35 under reordering: packets take two paths in turn, in both directions.
 
-Needs ns-2 (Debian: apt install ns2). Builds reknit. Prints a Markdown table and writes it to two_paths.md in this
-folder. Takes about ten minutes on two processors.
+Needs ns-2 (Debian: apt install ns2). Builds reknit. Prints a Markdown table and writes it to
+study/results/ns2-two-paths.md. Takes about ten minutes on two processors.
 
 With packets in turn, a transfer depends on which path each packet happens to take, and on which of two packets arrives
 first where they meet. Without the jitter of both programs' first links, that is often at exactly the same time, and
@@ -22,6 +22,9 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2]))
+from reknit_study._generated import generated
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -52,7 +55,9 @@ whole_segments = true
 }
 HEAD = """# reknit and ns-2 under reordering
 
-Written by `study/benches/ns2/two_paths.py`. The RR-TCP base topology, but with two paths of 3.9 Mbit/s, which packets
+{generated}
+
+The RR-TCP base topology, but with two paths of 3.9 Mbit/s, which packets
 take in turn in both directions: 50 ms, and longer. 1000-byte packets, window 50, minimum RTO 1 s, an ACK per packet,
 {seconds} s. In both programs the delay of the first link varies by up to 100 µs. Packets delivered: mean with its
 standard error, and median, of 8 (5 ms) to 192 runs (160 ms).
@@ -247,7 +252,7 @@ def table() -> str:
         ["fast retransmits", "window of one segment"],
         windows_of_one,
     )
-    return HEAD.format(seconds=SECONDS) + "\n".join(rows) + "\n"
+    return HEAD.format(seconds=SECONDS, generated=generated("study/benches/ns2/two_paths.py")) + "\n".join(rows) + "\n"
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ import receivers
 import sharing
 import transfers
 
-from tools import GOALS, table
+from tools import GOALS, generated, table
 
 SECTIONS = {
     "comparison": paths.comparison,
@@ -42,7 +42,7 @@ def main() -> None:
         print(name, file=sys.stderr)
         with contextlib.redirect_stdout(text):
             SECTIONS[name]()
-    print("<!-- Written by study/benches/reknit; do not edit. -->\n# Measurements of `reknit`\n\n## Goals\n")
+    print(f"# Measurements of `reknit`\n\n{generated('python study/benches/reknit')}\n\n## Goals\n")
     rows = [[one.what, one.asked, one.measured, "yes" if one.holds else "**no**"] for one in GOALS]
     table(["goal", "target", "measured", "met"], rows)
     print(text.getvalue().rstrip("\n"))

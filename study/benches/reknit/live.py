@@ -17,7 +17,7 @@ from pathlib import Path
 
 from paths import is_lossy
 
-from tools import PATHS, REKNIT, REPORT, run, table
+from tools import PATHS, REKNIT, REPORT, generated, run, table
 
 SENDERS = ["reknit", "kernel:cubic", "kernel:bbr"]
 RATES = ["2 Mbit/s", "5 Mbit/s", "10 Mbit/s", "20 Mbit/s"]
@@ -71,7 +71,7 @@ def main() -> None:
             discards = [str(sum(one.discards for one in of[sender])) for sender in SENDERS]
             what = file.read_text().splitlines()[0].split('"')[1].removeprefix("random path ")
             rows.append([what, rate(file), *goodputs, *discards])
-    print("<!-- Written by study/benches/reknit/live.py; do not edit. -->\n# Live measurements of `reknit`\n")
+    print(f"# Live measurements of `reknit`\n\n{generated('study/benches/reknit/live.py')}\n")
     print("10 MB to a kernel, over emulated paths: goodput in Mbit/s, the median of three transfers of at most 60 s;")
     print("and the data segments that the kernel discarded by PAWS in all three (`nstat`: `TcpExtPAWSEstab`).\n")
     names = [f"`{sender}`" for sender in SENDERS]

@@ -4,11 +4,16 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[3]
+sys.path.append(str(ROOT / "study"))
+
+from reknit_study._generated import generated as generated  # noqa: E402 - the study need not be installed
+
 REKNIT = ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target") / "release/reknit"
 REPORT = ",".join(str(seed) for seed in range(101, 121))
 DEVELOPMENT = ",".join(str(seed) for seed in range(1, 13))

@@ -1,10 +1,11 @@
-"""The summary that docs/ keeps: the scores, the overview, and the claims that are not reproduced, in Markdown."""
+"""The summary that is kept: the scores, the overview, and the claims that are not reproduced, in Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from reknit_study._generated import generated
 from reknit_study.papers import _overview, _report, _scores, _svg, papers
 from reknit_study.papers._claims import JUDGED, Claim, Measured, Verdict
 from reknit_study.papers._frame import Result
@@ -41,8 +42,8 @@ def write(
     """
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     parts = [
-        f"<!-- Written by `{_report.command(lab)} --summary study/results/papers`; do not edit. -->",
         "# Results",
+        generated(f"{_report.command(lab)} --summary study/results/papers"),
         _sentences(verdicts),
         *(_both_tiers(lab, verdicts, reduced) if reduced else []),
         _board(verdicts),

@@ -15,7 +15,7 @@
 //!
 //! **Departures.** Each file lists its own.
 //!
-//! **Reproduces.** `kernel:cubic` of the testbed. `study/results/fidelity.md` shows how closely.
+//! **Reproduces.** `kernel:cubic` of the testbed, on random paths.
 //!
 //! **Status.** Partial: the kernel changes from version to version, and this is a model of one, compared with its
 //! traces.

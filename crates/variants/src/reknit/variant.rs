@@ -65,7 +65,7 @@
 //!
 //! **Reproduces.** Nothing.
 //!
-//! **Status.** Original; `docs/reknit` has the measurements.
+//! **Status.** Original; `docs/design/reknit.md` describes it.
 
 use std::sync::Arc;
 

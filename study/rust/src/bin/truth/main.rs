@@ -4,7 +4,7 @@
 //!
 //! ```sh
 //! sudo study/benches/truth.py captures                              # transfers of the kernel, in real time
-//! cargo run --release -p reknit-study -- --live captures study/results/truth.md
+//! cargo run --release -p reknit-study --bin truth -- --live captures study/results/truth.md
 //! ```
 //!
 //! `--write DIR` also writes the simulated captures and what happened to each packet (`study/benches/tshark_verdicts.py`).
@@ -13,7 +13,7 @@
 
 mod live;
 mod page;
-#[path = "../../../crates/trace/tests/truth/mod.rs"]
+#[path = "../../../../../crates/trace/tests/truth/mod.rs"]
 mod truth;
 
 use std::collections::BTreeSet;
