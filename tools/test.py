@@ -26,7 +26,9 @@ EVERYWHERE = ("cat", "chmod", "cp", "env", "grep", "id", "mkfifo", "mknod", "sh"
 PROGRAMS = {"cc", "chromium", "curl", "ip", "iperf3", "mount", "nft", "ping"}
 PROGRAMS |= {"python3", "setpriv", "setsid", "tshark", "unshare"}
 # A test with one of these starts programs other than reknit.
-STARTS_PROGRAMS = re.compile(r"\bmachine::|\bin_namespace\b|Command::new\((?!env!\(\"CARGO_BIN_EXE)|\bopen_page\b")
+STARTS_PROGRAMS = re.compile(
+    r"\bmachine::|\bin_namespace\b|Command::new\((?!env!\(\"CARGO_BIN_EXE)|\bopen_(page|url)\b"
+)
 
 
 @dataclass
@@ -91,7 +93,7 @@ def run_bare(cargo: str, folder: Path) -> list[Result]:
     command += ["--config", f'target."cfg(unix)".runner = ["{env}", "PATH={folder}"]']
     command += [word for name in sorted({file.stem for file in starting}) for word in ("--test", name)]
     crates = run(command, skips_pass=True)
-    tests = [*Path("python/tests").glob("test_*.py"), *Path("study/tests").glob("test_*.py")]
+    tests = [file for place in ("python/tests", "tests", "study/tests") for file in Path(place).glob("test_*.py")]
     pages = [str(file) for file in tests if STARTS_PROGRAMS.search(file.read_text())]
     python = [sys.executable, "tools/python.py", "--test", "--path", str(folder), *pages]
     return [crates, run(python, skips_pass=False)]
