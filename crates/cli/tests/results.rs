@@ -252,9 +252,9 @@ fn families_are_named_as_in_the_registry() {
         let members = reknit_variants::VARIANTS.iter().filter(|variant| variant.family() == *family);
         assert_eq!(rows.lines().count(), 1 + members.count(), "{rows}");
     }
-    let rows = include_str!("../../../README.md").lines().filter(|line| line.starts_with("| "));
+    let rows = include_str!("../../../docs/reference/variants.md").lines().filter(|line| line.starts_with("| "));
     for family in Family::ALL {
-        let row = rows.clone().find(|row| row.starts_with(&format!("| {family} |"))).expect("a row in README.md");
+        let row = rows.clone().find(|row| row.starts_with(&format!("| {family} |"))).expect("a row of the families");
         let names: Vec<&str> = row.split('`').skip(1).step_by(2).collect();
         let is_of_it = |name: &&str| reknit_variants::find(name).is_ok_and(|variant| variant.family() == *family);
         assert!(!names.is_empty() && names.iter().all(is_of_it), "{row}");
