@@ -613,7 +613,8 @@ fn sweeps_resume_from_their_store() {
     };
     let table = sweep(&[]);
     assert!(table.starts_with("loss  "), "{table}");
-    assert_eq!((table.lines().count(), stored()), (5, 4), "{table}");
+    let rows = table.lines().take_while(|line| !line.is_empty()).count();
+    assert_eq!((rows, stored()), (3, 4), "a head, and a row for each point: {table}");
     let csv = sweep(&["--csv"]);
     assert_eq!((csv.lines().count(), stored()), (5, 4), "{csv}");
     assert_eq!(sweep(&["--seeds", "3", "--csv"]).lines().count(), 7);
