@@ -1,7 +1,7 @@
 //! Capture files: any content gives a result, and the path file that is written can be read.
 
 use reknit_path::Profile;
-use reknit_trace::{Analyzer, MeasuredPath, Options, Place};
+use reknit_trace::{Analyzer, BothEndsOptions, Matched, MeasuredPath, Options, Place};
 
 /// The most compressed bytes: they may become a thousand times as many.
 const MOST_COMPRESSED: usize = 20_000;
@@ -13,7 +13,7 @@ pub(crate) fn run(data: &[u8]) {
         return;
     }
     let at = [None, Some(Place::Sender), Some(Place::Middle), Some(Place::Receiver)][usize::from(how % 4)];
-    let mut analyzer = Analyzer::new(Options { at, journeys: true, marks: true });
+    let mut analyzer = Analyzer::new(Options { at, journeys: true, marks: true, ..Options::default() });
     if let Err(error) = analyzer.read(file, &mut |_| {}) {
         assert!(!error.to_string().contains('\n'), "{error}");
     }
@@ -21,6 +21,15 @@ pub(crate) fn run(data: &[u8]) {
     serde_json::to_string(&analysis).expect("an analysis can be written");
     for direction in &analysis.directions {
         if let Ok(path) = MeasuredPath::new(direction, journeys.of(direction), None) {
+            Profile::parse("measured.toml", &path.toml()).expect("a measured path can be read");
+        }
+    }
+    // The capture with itself: every packet is in both.
+    let options = BothEndsOptions { forced: true, same_clock: how & 4 != 0, ..BothEndsOptions::default() };
+    if let Ok(Some(matched)) = Matched::read([file, file], &options) {
+        let report = matched.report(["a".to_owned(), "b".to_owned()]);
+        assert!(report.flows.iter().all(|flow| flow.lost == 0), "{report:?}");
+        if let Ok(path) = matched.path(None) {
             Profile::parse("measured.toml", &path.toml()).expect("a measured path can be read");
         }
     }

@@ -2,13 +2,14 @@
 
 use reknit_tcp::experiment::Dropped;
 use reknit_tcp::segment::MAX_OPTIONS_LEN;
-use reknit_trace::{Frame, packet};
+use reknit_trace::Frame;
+use reknit_trace::packet::Reader;
 use reknit_wire::{Decoded, Icmp, encode_with, endpoints, set_congested, set_dropped};
 
 use crate::checksums;
 
-/// LINKTYPE numbers: Ethernet, raw IP, Linux cooked, loopback, and one that is not known.
-const LINKS: [u16; 6] = [101, 1, 113, 276, 0, 9999];
+/// LINKTYPE numbers: raw IP, Ethernet, those with headers of their own, and one that is not known.
+const LINKS: [u16; 20] = [101, 1, 113, 276, 0, 9, 10, 6, 104, 105, 107, 117, 119, 127, 192, 204, 219, 239, 258, 9999];
 
 pub(crate) fn run(data: &[u8]) {
     let Some((how, bytes)) = data.split_first() else { return };
@@ -31,7 +32,11 @@ pub(crate) fn run(data: &[u8]) {
         bytes: &packet,
         original_len: packet.len() + usize::from(how >> 7),
     };
-    let _ = packet::read(&frame);
+    let mut reader = Reader::default();
+    let _ = reader.read(&frame);
+    // The same frame again: fragments and flows are remembered.
+    let _ = reader.read(&frame);
+    let _ = reader.left_out();
     let mut changed = packet.clone();
     set_congested(&mut changed);
     let _ = Decoded::read_verified(&changed);

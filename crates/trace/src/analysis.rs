@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::densities::DensityReport;
-use crate::packet::{self, Skipped};
+use crate::packet::{self, LeftOut, Skipped};
 use crate::spread::Spread;
 use crate::stream::{Bill, Data, Half, Offer, Stream};
 use crate::tally::Tally;
-use crate::{Advice, Analyzer, Confidence, Place, Reason, SIDES, Why};
+use crate::{Advice, Analyzer, Confidence, Options, Place, Reason, SIDES, Why};
 
 /// The `n` for which `n`-reordered packets are counted.
 pub const N: [u32; 6] = [1, 2, 3, 5, 10, 20];
@@ -32,6 +32,8 @@ pub struct Analysis {
     pub packets: u64,
     /// TCP packets among them.
     pub tcp_packets: u64,
+    /// The others: what they are, the most frequent first.
+    pub left_out: Vec<LeftOut>,
     /// From the first packet to the last, seconds.
     pub duration_s: f64,
     /// TCP connections.
@@ -212,12 +214,15 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Reports a connection that has ended. `at`: where it was captured, if that is given.
-    pub(crate) fn add(&mut self, stream: &mut Stream, at: Option<Place>) {
+    /// Reports a connection that has ended, if it counts.
+    pub(crate) fn add(&mut self, stream: &mut Stream, options: &Options) {
+        if !options.filter.has_ends(&stream.ends) {
+            return;
+        }
         self.missed += stream.missed();
         self.copies += stream.copies();
         for end in 0..2 {
-            let place = at.map_or_else(|| stream.place(end), |place| (place, Confidence::Given));
+            let place = options.at.map_or_else(|| stream.place(end), |place| (place, Confidence::Given));
             if let Some(data) = &mut stream.halves[end].data {
                 data.tallies.iter_mut().flatten().for_each(|tally| tally.end_run());
             }
@@ -238,26 +243,12 @@ impl Analysis {
             file: String::new(),
             packets: analyzer.frames,
             tcp_packets: analyzer.tcp,
+            left_out: analyzer.reader.left_out(),
             duration_s: (last - first) as f64 / 1e9,
             streams: analyzer.streams.len().into(),
             warnings,
             directions,
         }
-    }
-}
-
-impl Analysis {
-    /// Refuses a capture without TCP.
-    ///
-    /// # Errors
-    /// One line with the file's name.
-    pub fn refuse_without_tcp(&self) -> Result<(), String> {
-        if self.tcp_packets > 0 {
-            return Ok(());
-        }
-        let says_why = |warning: &&String| warning.contains("left out") || warning.contains("partial");
-        let why = self.warnings.iter().find(says_why).map_or(String::new(), |warning| format!("; {warning}"));
-        Err(format!("{}: none of its {} packets is TCP{why}", self.file, self.packets))
     }
 }
 
@@ -273,20 +264,17 @@ fn warnings(analyzer: &Analyzer, missed: u64, copies: u64) -> Vec<String> {
             warnings.push(format!("{count} {packets} {are} {what}"));
         }
     };
-    for (skipped, count) in &analyzer.skipped {
-        match skipped {
-            Skipped::OtherProtocol => {}
-            Skipped::UnknownLink(link) => {
-                let name = packet::link_name(*link);
-                note(*count, &format!("left out: link type {link} ({name}) is not supported"));
-            }
-            Skipped::TooShort => {
-                note(*count, "left out: cut off before the end of the TCP header; capture at least 128 bytes");
-            }
-            Skipped::Fragment => note(*count, "left out: fragments of IP packets"),
-            Skipped::Malformed => note(*count, "left out: lengths in the headers contradict each other"),
-        }
+    let reader = &analyzer.reader;
+    for (link, count) in reader.unknown_links() {
+        let name = packet::link_name(link);
+        note(count, &format!("left out: link type {link} ({name}) is not supported"));
     }
+    note(
+        reader.count(Skipped::TooShort),
+        "left out: cut off before the end of the TCP header; capture at least 128 bytes",
+    );
+    note(reader.count(Skipped::Fragment), "left out: fragments of IP packets, of which others are missing");
+    note(reader.count(Skipped::Malformed), "left out: lengths in the headers contradict each other");
     note(analyzer.cut, "cut off inside the TCP options; capture at least 128 bytes (tcpdump -s 128)");
     note(copies, "left out: captured before, on another interface, by a mirror port or on the other side of a router");
     note(analyzer.timeless, "without a time");
@@ -403,8 +391,13 @@ fn largest<'a>(tallies: &[&'a Tally], of: impl Fn(&'a Tally) -> &'a Spread) -> O
 
 impl ReorderingReport {
     fn of(reordering: &Reordering, tallies: &[&Tally]) -> ReorderingReport {
-        let extents = largest(tallies, |tally| &tally.extents).filter(|spread| spread.values > 0);
-        let late = largest(tallies, |tally| &tally.late_us).filter(|spread| spread.values > 0);
+        let extents = largest(tallies, |tally| &tally.extents);
+        ReorderingReport::by(reordering, extents, largest(tallies, |tally| &tally.late_us))
+    }
+
+    /// By the extents and the lateness of reordered packets.
+    pub(crate) fn by(reordering: &Reordering, extents: Option<&Spread>, late: Option<&Spread>) -> ReorderingReport {
+        let [extents, late] = [extents, late].map(|spread| spread.filter(|spread| spread.values > 0));
         let late_ms = |q| late.and_then(|late| late.quantile(q)).map(us_to_ms);
         let runs = reordering.free_runs();
         ReorderingReport {
@@ -433,6 +426,14 @@ impl LossRuns {
             mean: (count > 0).then(|| packets as f64 / count as f64),
             longest: runs.iter().map(|spread| spread.most).max().unwrap_or(0),
         }
+    }
+}
+
+impl LossRuns {
+    /// By the lengths of the runs.
+    pub(crate) fn by(runs: &Spread, packets: u64) -> LossRuns {
+        let mean = (runs.values > 0).then(|| packets as f64 / runs.values as f64);
+        LossRuns { runs: runs.values, mean, longest: runs.most }
     }
 }
 

@@ -1,13 +1,13 @@
 //! Reads captures packet by packet.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 
 use reknit_units::Instant;
 
 use crate::analysis::Results;
+use crate::filter::{Filter, Times};
 use crate::journey::Journeys;
-use crate::packet::{self, Packet, Skipped};
+use crate::packet::Reader;
 use crate::stream::Log;
 use crate::streams::Streams;
 use crate::{Analysis, Damage, Error, Event, Frame, Frames, Mark, Place, Side, Verdict};
@@ -21,6 +21,8 @@ pub struct Options {
     pub journeys: bool,
     /// Whether to tell what passed, for pictures ([`Analyzer::marks`]).
     pub marks: bool,
+    /// Which packets count. Connections keep the numbers that they have in the whole capture.
+    pub filter: Filter,
 }
 
 /// Takes the packets of a capture in their order.
@@ -30,11 +32,13 @@ pub struct Analyzer {
     pub(crate) streams: Streams,
     log: Log,
     journeys: Journeys,
-    /// Reused for each frame.
-    packet: Packet,
+    pub(crate) reader: Reader,
+    /// The times that count; none: all.
+    times: Option<Times>,
+    /// Reads packets at other times, for the numbers of their connections.
+    outside: Reader,
     pub(crate) frames: u64,
     pub(crate) tcp: u64,
-    pub(crate) skipped: BTreeMap<Skipped, u64>,
     /// Packets whose headers are cut off inside their options.
     pub(crate) cut: u64,
     pub(crate) span: Option<(u64, u64)>,
@@ -49,7 +53,7 @@ impl Analyzer {
     pub fn new(options: Options) -> Analyzer {
         let log =
             Log { journeys: options.journeys.then(Vec::new), marks: options.marks.then(Vec::new), ..Log::default() };
-        Analyzer { options, log, ..Analyzer::default() }
+        Analyzer { options, log, times: options.filter.times(), ..Analyzer::default() }
     }
 
     /// Reads a whole capture: pcap or pcapng, plain or with gzip or zstd. `observer` sees every verdict, also those on
@@ -73,22 +77,42 @@ impl Analyzer {
     /// The next frame.
     #[inline]
     pub fn on_frame(&mut self, frame: &Frame<'_>, observer: &mut dyn FnMut(&Event)) {
+        if self.times.is_some() && !self.is_in_time(frame) {
+            return;
+        }
         self.frames += 1;
         if let Some(marks) = &mut self.log.marks {
             marks.clear();
         }
         let at = self.time_of(frame);
-        match packet::read_into(frame, &mut self.packet) {
-            Ok(()) => {
-                self.tcp += 1;
-                self.cut += u64::from(self.packet.segment.is_cut);
-                self.streams.on_packet(&self.packet, frame.number, Instant::from_nanos(at), &mut self.log);
-                if !self.log.is_empty() {
-                    self.tell(observer);
-                }
-            }
-            Err(skipped) => *self.skipped.entry(skipped).or_default() += 1,
+        let packets = self.reader.read(frame);
+        self.tcp += packets.len() as u64;
+        for packet in packets {
+            self.cut += u64::from(packet.segment.is_cut);
+            self.streams.on_packet(packet, frame.number, Instant::from_nanos(at), &mut self.log);
         }
+        if !self.log.is_empty() {
+            self.tell(observer);
+        }
+    }
+
+    /// True if the frame was captured at a time that counts. If not, its connections get their numbers.
+    #[cold]
+    fn is_in_time(&mut self, frame: &Frame<'_>) -> bool {
+        let last = self.span.map_or(0, |(_, last)| last);
+        let Some(times) = &mut self.times else { return true };
+        if times.contain(frame.at.unwrap_or(last)) {
+            if self.frames == 0 {
+                self.streams.resume();
+            }
+            return true;
+        }
+        let at = Instant::from_nanos(frame.at.unwrap_or(last));
+        for packet in self.outside.read_any(frame) {
+            self.streams.pass_by(packet, frame.number, at, &mut self.log);
+        }
+        self.log.events.clear();
+        false
     }
 
     /// When the frame was captured: if it does not say, with the one before.
@@ -145,7 +169,7 @@ impl Analyzer {
         for number in 0..self.streams.len() {
             self.streams.get_mut(number).finish(&mut self.log);
             self.tell(observer);
-            results.add(&mut self.streams.take(number), self.options.at);
+            results.add(&mut self.streams.take(number), &self.options);
         }
         let journeys = std::mem::take(&mut self.journeys);
         (Analysis::of(&self, results), journeys)

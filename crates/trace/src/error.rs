@@ -8,6 +8,9 @@ pub enum Error {
     /// The reader failed.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// It is a capture in another format, of which this is the name.
+    #[error("is a capture of {0}; convert it: editcap -F pcapng FILE FILE.pcapng")]
+    OtherFormat(&'static str),
     /// It is not a capture that can be read.
     #[error("{0}")]
     Format(String),

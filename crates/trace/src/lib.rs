@@ -1,7 +1,8 @@
 //! Finds the lost, late, duplicated and spuriously retransmitted packets of TCP connections in captures.
 //!
-//! [`Frames`] reads pcap and pcapng, plain or compressed. [`packet::read`] finds the TCP segment in a frame. An
-//! [`Analyzer`] takes the packets in order, and gives a verdict on each packet that was not simply delivered: an [`Event`]. At the end, [`Analysis`] has the counts, the measures of each direction, and what to do.
+//! [`Frames`] reads pcap and pcapng, plain or compressed. A [`packet::Reader`] finds the TCP packets in a frame. An [`Analyzer`]
+//! takes the packets in order, and gives a verdict on each packet that was not simply delivered: an [`Event`]. At the end,
+//! [`Analysis`] has the counts, the measures of each direction, and what to do.
 //!
 //! A capture divides the path into two sides. What happened *before* the point of capture shows in the order of the
 //! packets (`stream/before.rs`); what happened *after* it shows in the acknowledgments (`stream/after.rs`). At a sender
@@ -11,9 +12,11 @@
 mod advice;
 mod analysis;
 mod analyzer;
+mod both_ends;
 mod densities;
 mod error;
 mod event;
+mod filter;
 mod input;
 mod journey;
 mod mark;
@@ -25,16 +28,19 @@ mod streams;
 mod tally;
 mod verdicts;
 mod watcher;
+mod without_tcp;
 
 pub use advice::Advice;
 pub use analysis::{
     Analysis, Cost, DirectionReport, LossRuns, N, OptionsReport, ReorderingReport, RoundTripReport, Verdicts,
 };
 pub use analyzer::{Analyzer, Options};
+pub use both_ends::{BothEnds, BothEndsOptions, CaptureReport, ClockReport, DelayReport, FlowReport, Matched};
 pub use densities::DensityReport;
 pub use error::{Damage, Error};
 pub(crate) use event::SIDES;
 pub use event::{Event, Reason, Side, Verdict, Why};
+pub use filter::{Filter, Network, Time};
 pub use input::{Frame, Frames};
 pub use journey::{Departure, Journey, Journeys, Outcome};
 pub use mark::{Mark, Passed};

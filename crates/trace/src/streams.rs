@@ -107,6 +107,30 @@ impl Streams {
         }
     }
 
+    /// A packet passes that does not count: its connection gets its number, and what the handshake says is remembered.
+    #[cold]
+    pub(crate) fn pass_by(&mut self, packet: &Packet, frame: u64, now: Instant, log: &mut Log) {
+        let is_syn = packet.segment.flags.has(Flags::SYN);
+        let key = key(packet);
+        let is_same = |number: &u32| self.all.get(*number as usize).is_some_and(|slot| slot.key == key);
+        let known = self.numbers.find(hash(&self.hasher, &key), is_same).copied();
+        let known = known.filter(|number| !(is_syn && self.get_mut(*number).is_replaced_by(packet)));
+        let Some(number) = known.or_else(|| self.add(packet, now)) else { return };
+        let stream = self.get_mut(number);
+        if is_syn {
+            stream.on_packet(packet, frame, now, FEW_RANGES, log);
+        } else {
+            stream.pass_by(packet.segment.flags);
+        }
+    }
+
+    /// What follows counts: connections whose packets have passed by begin anew.
+    pub(crate) fn resume(&mut self) {
+        for number in 0..self.len() {
+            self.get_mut(number).resume();
+        }
+    }
+
     /// The newest connection between these ends.
     #[inline]
     fn find(&mut self, key: &Key) -> Option<u32> {

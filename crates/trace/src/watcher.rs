@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use reknit_units::{Duration, Instant};
 
-use crate::packet::{self, Endpoint, Packet};
+use crate::packet::{Endpoint, Packet, Reader};
 use crate::stream::{Log, Stream};
 use crate::{Confidence, DirectionReport, Frame, Place, Verdict};
 
@@ -57,6 +57,7 @@ pub struct Totals {
 #[derive(Debug, Default)]
 pub struct Watcher {
     at: Option<Place>,
+    reader: Reader,
     flows: BTreeMap<Key, Stream>,
     log: Log,
     totals: Totals,
@@ -74,7 +75,14 @@ impl Watcher {
         self.totals.packets += 1;
         let now = frame.at.map_or(self.last, Instant::from_nanos).max(self.last);
         self.last = now;
-        let Ok(packet) = packet::read(frame) else { return };
+        let mut reader = std::mem::take(&mut self.reader);
+        for packet in reader.read(frame) {
+            self.on_packet(packet, frame.number, now);
+        }
+        self.reader = reader;
+    }
+
+    fn on_packet(&mut self, packet: &Packet, frame: u64, now: Instant) {
         self.totals.tcp_packets += 1;
         self.totals.bytes += u64::from(packet.segment.len);
         let key = if packet.source <= packet.destination {
@@ -82,16 +90,16 @@ impl Watcher {
         } else {
             (packet.destination, packet.source)
         };
-        if self.flows.get(&key).is_some_and(|flow| flow.is_replaced_by(&packet)) {
+        if self.flows.get(&key).is_some_and(|flow| flow.is_replaced_by(packet)) {
             self.end(key);
         }
         if !self.flows.contains_key(&key) {
-            self.add(key, &packet, now);
+            self.add(key, packet, now);
         }
         let Some(flow) = self.flows.get_mut(&key) else { return };
         let most_ranges = if self.log.remembered < BUDGET { MOST_RANGES } else { FEW_RANGES };
         let copies = flow.copies();
-        flow.on_packet(&packet, frame.number, now, most_ranges, &mut self.log);
+        flow.on_packet(packet, frame, now, most_ranges, &mut self.log);
         self.totals.copies += flow.copies() - copies;
         Self::count(self.at, flow, &mut self.log, &mut self.totals);
     }

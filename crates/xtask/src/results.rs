@@ -10,7 +10,10 @@ use reknit_compare::{
     Comparison, Completions, Cuts, Estimate, GroupSummary, Measured, Packets, Replay, ReplayCheck, ReplayedPath,
     Retransmissions, Row, RunSummary, Series,
 };
-use reknit_trace::{Analysis, Cost, DensityReport, DirectionReport, ReorderingReport, Verdicts};
+use reknit_trace::{
+    Analysis, BothEnds, CaptureReport, ClockReport, Cost, DelayReport, DensityReport, DirectionReport, FlowReport,
+    ReorderingReport, Verdicts,
+};
 use serde_json::Value;
 
 const PAGE: &str = "docs/reference/json.md";
@@ -51,6 +54,11 @@ fn schema_of(name: &str) -> Option<Value> {
         "ReorderingReport" => schema::of::<ReorderingReport>(),
         "DensityReport" => schema::of::<DensityReport>(),
         "Cost" => schema::of::<Cost>(),
+        "BothEnds" => schema::of::<BothEnds>(),
+        "CaptureReport" => schema::of::<CaptureReport>(),
+        "ClockReport" => schema::of::<ClockReport>(),
+        "FlowReport" => schema::of::<FlowReport>(),
+        "DelayReport" => schema::of::<DelayReport>(),
         "Replay" => schema::of::<Replay>(),
         "ReplayCheck" => schema::of::<ReplayCheck>(),
         "ReplayedPath" => schema::of::<ReplayedPath>(),

@@ -2,6 +2,7 @@
 
 mod buffer;
 mod compressed;
+mod foreign;
 mod pcap;
 mod pcapng;
 
@@ -82,6 +83,10 @@ impl<'r> Frames<'r> {
         let mut buffer = Buffer::new(compressed::plain(reader)?);
         let format = if buffer.fill(4)? { Self::format(&mut buffer)? } else { None };
         let Some(format) = format else {
+            buffer.fill(foreign::ENOUGH)?;
+            if let Some(format) = foreign::recognize(buffer.bytes()) {
+                return Err(Error::OtherFormat(format));
+            }
             let start = &buffer.bytes()[..buffer.bytes().len().min(4)];
             let what = if start.is_empty() {
                 "is empty".to_owned()

@@ -84,16 +84,21 @@ fn micros(span: Duration) -> String {
     }
 }
 
-/// The options of both ends: those agreed on, and otherwise those of usual hosts.
-pub(super) fn tcp(direction: &DirectionReport) -> String {
+/// The options of both ends of a connection.
+pub(super) fn direction_tcp(direction: &DirectionReport) -> String {
+    tcp(direction.segment(), direction.options.sack, direction.options.timestamps)
+}
+
+/// The options of both ends: those agreed on, and otherwise those of usual hosts. `segment`: the payload of full segments.
+pub(crate) fn tcp(segment: u64, sack: Option<bool>, timestamps: Option<bool>) -> String {
     let mut text = format!(
         "\n[tcp]\nmss = {}\nmin_rto = \"200 ms\"\nreceive_buffer = \"16 MiB\"\nack_delay = \"40 ms\"\nrtt_samples = \"per-ack\"\n",
-        direction.segment().clamp(100, 9000) + if direction.options.timestamps == Some(false) { 0 } else { 12 }
+        segment.clamp(100, 9000) + if timestamps == Some(false) { 0 } else { 12 }
     );
-    if direction.options.sack == Some(false) {
+    if sack == Some(false) {
         text.push_str("sack = false\n");
     }
-    if let Some(timestamps) = direction.options.timestamps {
+    if let Some(timestamps) = timestamps {
         let _ = writeln!(text, "timestamps = {timestamps}");
     }
     text

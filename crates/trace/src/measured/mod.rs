@@ -11,6 +11,7 @@ mod link;
 mod outages;
 mod rate;
 
+pub(crate) use file::tcp;
 use reknit_units::{Duration, Instant, Rate};
 
 use crate::journey::{Departure, Outcome};
@@ -22,6 +23,7 @@ type Nanos = i64;
 
 /// The longest time that counts, nine years. A damaged capture may have any time; sums of these do not overflow.
 const LONGEST: Nanos = 1 << 58;
+pub(crate) const LONGEST_SPAN: Duration = Duration::from_nanos(LONGEST.cast_unsigned());
 
 /// Headers of IPv4 and TCP, bytes, and those of the timestamps option.
 const HEADERS: u32 = 40;
@@ -29,7 +31,7 @@ const TIMESTAMPS: u32 = 12;
 /// Fewer packets say nothing about a path.
 const LEAST_PACKETS: usize = 10;
 /// More are left out.
-const MOST_PACKETS: usize = 300_000;
+pub(crate) const MOST_PACKETS: usize = 300_000;
 
 /// A packet in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,21 +115,51 @@ impl MeasuredPath {
         let Some(round_trip) = &direction.round_trip else {
             return Err(format!("stream {} has no round trip: capture both directions", direction.stream));
         };
-        let longest = Duration::from_nanos(LONGEST.cast_unsigned());
-        let round_trip = Duration::from_secs_f64(round_trip.least_ms / 1e3).min(longest);
+        let round_trip = Duration::from_secs_f64(round_trip.least_ms / 1e3).min(LONGEST_SPAN);
         let packets = travelled(direction, journeys);
+        let measured = Measured {
+            idle: packets.first().and_then(|_| idle(&packets, journeys)),
+            packets,
+            round_trip,
+            acknowledged: direction.acknowledged_bytes,
+            tcp: file::direction_tcp(direction),
+            source: file::source(direction),
+        };
+        measured.path(rate).map_err(|error| format!("stream {} {error}", direction.stream))
+    }
+}
+
+/// What is known of the packets of a path, before it is taken apart.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    /// In the order of sending.
+    pub(crate) packets: Vec<Travelled>,
+    pub(crate) round_trip: Duration,
+    /// Bytes that the receiver has got in order.
+    pub(crate) acknowledged: u64,
+    pub(crate) idle: Option<f64>,
+    /// The `[tcp]` table of the path file, and whose path it is.
+    pub(crate) tcp: String,
+    pub(crate) source: String,
+}
+
+impl Measured {
+    /// The path; its bottleneck has the given rate, if any.
+    pub(crate) fn path(self, rate: Option<Rate>) -> Result<MeasuredPath, String> {
+        let Measured { packets, round_trip, .. } = &self;
+        let round_trip = *round_trip;
         if packets.len() < LEAST_PACKETS {
-            return Err(format!("stream {} has too few packets for a path", direction.stream));
+            return Err("has too few packets for a path".to_owned());
         }
         let (rate, rate_is_least) = match rate {
             Some(rate) => (rate.bits_per_second() as f64, false),
-            None => rate::estimate(&packets, round_trip),
+            None => rate::estimate(packets, round_trip),
         };
-        let outages = outages::outages(&packets, rate);
-        let passed = link::pass(&packets, &outages, rate);
+        let outages = outages::outages(packets, rate);
+        let passed = link::pass(packets, &outages, rate);
         let began = packets[0].sent - round_trip.as_nanos().cast_signed();
         let since = |at: Nanos| Duration::from_nanos((at - began).max(0).cast_unsigned());
-        let behind = fates::behind(&packets, &passed, &outages, round_trip, since);
+        let behind = fates::behind(packets, &passed, &outages, round_trip, since);
         let arrivals = || packets.iter().filter_map(|packet| Some((packet.arrived?, packet.len)));
         // At the receiver, the two clocks differ: the time of arrival is that of the link, as if the path took no time.
         let offset = passed.transit;
@@ -136,7 +168,7 @@ impl MeasuredPath {
         let mut sum = 0;
         for (_, bytes) in &mut progress {
             // What waits behind missing data when the capture ends has not arrived in order.
-            sum = (sum + *bytes).min(direction.acknowledged_bytes);
+            sum = (sum + *bytes).min(self.acknowledged);
             *bytes = sum;
         }
         let full = rate::time_for(packets[0].size, rate).max(1.0);
@@ -157,16 +189,26 @@ impl MeasuredPath {
                 + outages.iter().map(|outage| outage.len() as u64).sum::<u64>(),
             late: behind.fates.iter().filter(|fate| fate.late.is_some_and(|late| !late.is_zero())).count() as u64,
             duration: progress.last().map_or(Duration::ZERO, |(at, _)| *at),
-            idle: idle(&packets, journeys),
+            idle: self.idle,
             progress,
             delays: behind.delays,
             outages: behind.outages,
             fates: behind.fates,
-            tcp: file::tcp(direction),
-            source: file::source(direction),
+            tcp: self.tcp,
+            source: self.source,
         })
     }
+}
 
+/// A packet of which it is known when it was sent, and when it arrived unless it was lost.
+pub(crate) fn known(sent: i64, arrived: Option<i64>, size: u32, len: u32) -> Travelled {
+    let is_lost = arrived.is_none();
+    let (sent, arrived) = (sent.clamp(-LONGEST, LONGEST), arrived.map(|at| at.clamp(-LONGEST, LONGEST)));
+    let settled = arrived.unwrap_or(sent);
+    Travelled { sent, arrived, is_lost, is_again: false, may_be_discarded: false, settled, size, len }
+}
+
+impl MeasuredPath {
     /// Bytes of data that had arrived after `span`, Mbit/s.
     pub fn goodput_mbit_s(&self, span: Duration) -> f64 {
         let until = self.progress.partition_point(|(at, _)| *at <= span);

@@ -1,80 +1,63 @@
-//! IPv4, IPv6 with extension headers, and tunnels whose headers are simple: IP in IP, GRE, VXLAN.
+//! IPv4, and IPv6 with extension headers.
 
-use super::{Packet, Rest, Skipped, link, mapped, tcp, u16_at};
+use super::layer::{Layer, Next, Piece, Whole};
+use super::rest::{Rest, u16_at};
+use super::{Packet, Skipped, mapped, tunnel};
 
 const HOP_BY_HOP: u8 = 0;
-const IPV4: u8 = 4;
+pub(super) const ICMP: u8 = 1;
+pub(super) const IPV4: u8 = 4;
 pub(super) const TCP: u8 = 6;
-const UDP: u8 = 17;
-const IPV6: u8 = 41;
+pub(super) const UDP: u8 = 17;
+pub(super) const IPV6: u8 = 41;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
-const GRE: u8 = 47;
 const AUTHENTICATION: u8 = 51;
 const DESTINATION: u8 = 60;
 const MOBILITY: u8 = 135;
+const HIP: u8 = 139;
+const SHIM6: u8 = 140;
 
 /// Bytes of an IPv4 header without options.
 pub(super) const IPV4_LEN: usize = 20;
-const VXLAN_PORT: u16 = 4789;
-/// The most tunnels inside each other.
-const MOST_TUNNELS: u32 = 4;
-/// The most IPv6 extension headers.
+const IPV6_LEN: usize = 40;
+/// The most extension headers.
 const MOST_EXTENSIONS: usize = 8;
 
-/// Reads the TCP packet in an IP packet.
+/// An IP packet.
 #[inline]
-pub(super) fn read(packet: Rest<'_>, into: &mut Packet) -> Result<(), Skipped> {
-    read_in(packet, 0, into)
-}
-
-/// The same inside `tunnels` tunnels.
-#[inline]
-fn read_in(packet: Rest<'_>, tunnels: u32, into: &mut Packet) -> Result<(), Skipped> {
-    let (protocol, rest) = match packet.u8(0)? >> 4 {
-        4 => ipv4(packet, into)?,
-        6 => ipv6(packet, into)?,
-        _ => return Err(Skipped::OtherProtocol),
-    };
-    if protocol != TCP {
-        return tunnelled(protocol, rest, tunnels + 1, into);
+pub(super) fn read<'a>(packet: Rest<'a>, into: &mut Packet) -> Next<'a> {
+    match packet.u8(0)? >> 4 {
+        4 => ipv4(packet, into),
+        6 => ipv6(packet, into),
+        _ => Err(Skipped::Protocol("neither IPv4 nor IPv6")),
     }
-    [into.source.port, into.destination.port] = tcp::read(rest, &mut into.segment)?;
-    Ok(())
 }
 
-fn tunnelled(protocol: u8, rest: Rest<'_>, tunnels: u32, into: &mut Packet) -> Result<(), Skipped> {
-    let packet = match protocol {
-        IPV4 | IPV6 => rest,
-        GRE => gre(rest)?,
-        UDP if rest.u16(2)? == VXLAN_PORT => link::ethernet(rest.after(16)?)?,
-        _ => return Err(Skipped::OtherProtocol),
-    };
-    if tunnels > MOST_TUNNELS { Err(Skipped::OtherProtocol) } else { read_in(packet, tunnels, into) }
-}
-
-/// The protocol inside, and what follows the header.
 #[inline]
-fn ipv4<'a>(packet: Rest<'a>, into: &mut Packet) -> Result<(u8, Rest<'a>), Skipped> {
+fn ipv4<'a>(packet: Rest<'a>, into: &mut Packet) -> Next<'a> {
     let header: [u8; IPV4_LEN] = packet.head(IPV4_LEN)?;
     let len = usize::from(header[0] & 0xf) * 4;
     let total = total_len(&header, packet.original_len);
     if len < IPV4_LEN || total < len {
         return Err(Skipped::Malformed);
     }
-    if is_fragment(&header) {
-        return Err(Skipped::Fragment);
-    }
     ipv4_fields(&header, into);
-    Ok((header[9], packet.limited(total).after(len)?))
+    let rest = packet.with_len(total).after(len)?;
+    if is_fragment(&header) {
+        let field = u16_at(&header, 6);
+        let piece = (u32::from(u16_at(&header, 4)), usize::from(field & 0x1fff) * 8, field & 0x2000 == 0);
+        return fragment(piece, header[9], rest);
+    }
+    extended(header[9], rest)
 }
 
 /// The length that the header says. A network card that segments the packet fills it in; the capture then has zero, and the
-/// packet is as long as the frame allows.
+/// packet is as long as the frame.
 #[inline]
-pub(super) fn total_len(header: &[u8; IPV4_LEN], most: usize) -> usize {
+pub(super) fn total_len(header: &[u8; IPV4_LEN], frame: usize) -> usize {
     match u16_at(header, 2) {
-        0 => most,
+        0 => frame,
         total => usize::from(total),
     }
 }
@@ -94,45 +77,85 @@ pub(super) fn ipv4_fields(header: &[u8; IPV4_LEN], into: &mut Packet) {
     into.ttl = header[8];
 }
 
-/// The protocol inside, and what follows all headers.
-fn ipv6<'a>(packet: Rest<'a>, into: &mut Packet) -> Result<(u8, Rest<'a>), Skipped> {
-    const LEN: usize = 40;
+fn ipv6<'a>(packet: Rest<'a>, into: &mut Packet) -> Next<'a> {
     // Zero: a jumbogram, or a packet that the network card segments.
     let payload = match packet.u16(4)? {
-        0 => packet.original_len.saturating_sub(LEN),
+        0 => packet.original_len.saturating_sub(IPV6_LEN),
         payload => usize::from(payload),
     };
     into.source.address = packet.array(8)?;
     into.destination.address = packet.array(24)?;
     into.ip_id = None;
     into.ttl = packet.u8(7)?;
-    let mut protocol = packet.u8(6)?;
-    let mut rest = packet.limited(LEN + payload).after(LEN)?;
+    extended(packet.u8(6)?, packet.with_len(IPV6_LEN + payload).after(IPV6_LEN)?)
+}
+
+/// Skips extension headers. IPv4 has one of them, the authentication header.
+#[inline]
+pub(super) fn extended(mut protocol: u8, mut rest: Rest<'_>) -> Next<'_> {
     for _ in 0..MOST_EXTENSIONS {
         let len = match protocol {
-            HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY => (usize::from(rest.u8(1)?) + 1) * 8,
+            HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | HIP | SHIM6 => (usize::from(rest.u8(1)?) + 1) * 8,
             AUTHENTICATION => (usize::from(rest.u8(1)?) + 2) * 4,
-            FRAGMENT if rest.u16(2)? & 0xfff9 != 0 => return Err(Skipped::Fragment),
-            FRAGMENT => 8,
+            FRAGMENT => {
+                let (next, field, id) = (rest.u8(0)?, rest.u16(2)?, rest.u32(4)?);
+                let inside = rest.after(8)?;
+                if field & 0xfff9 != 0 {
+                    return fragment((id, usize::from(field & 0xfff8), field & 1 == 0), next, inside);
+                }
+                8
+            }
             _ => break,
         };
         protocol = rest.u8(0)?;
         rest = rest.after(len)?;
     }
-    Ok((protocol, rest))
+    Ok((Layer::Protocol(protocol), rest))
 }
 
-/// The IP packet in a GRE packet (RFC 2784, RFC 2890).
-fn gre(packet: Rest<'_>) -> Result<Rest<'_>, Skipped> {
-    const TRANSPARENT_ETHERNET: u16 = 0x6558;
-    let flags = packet.u16(0)?;
-    if flags & 0x4007 != 0 {
-        return Err(Skipped::OtherProtocol); // routing, or another version
+/// A fragment, if what it carries may be TCP.
+fn fragment((id, offset, is_last): (u32, usize, bool), protocol: u8, rest: Rest<'_>) -> Next<'_> {
+    let is_extension = matches!(protocol, HOP_BY_HOP | ROUTING | DESTINATION | AUTHENTICATION);
+    if protocol != TCP && protocol != UDP && !is_extension && !tunnel::is_one(protocol) {
+        return Err(Skipped::IpProtocol(protocol));
     }
-    let optional = [0x8000, 0x2000, 0x1000].iter().filter(|flag| flags & **flag != 0).count();
-    let rest = packet.after(4 + 4 * optional)?;
-    match packet.u16(2)? {
-        TRANSPARENT_ETHERNET => link::ethernet(rest),
-        ethertype => link::typed(ethertype, rest),
+    Ok((Layer::Piece(Piece { id, of: Whole::Protocol(protocol), offset, is_last }), rest))
+}
+
+/// True if the bytes begin with an IP header whose lengths and checksum are right: for tunnels that do not say what they
+/// carry.
+pub(super) fn is_likely(rest: Rest<'_>) -> bool {
+    match rest.bytes {
+        [first, ..] if first >> 4 == 4 => rest.head::<IPV4_LEN>(IPV4_LEN).is_ok_and(|header| {
+            let total = usize::from(u16_at(&header, 2));
+            let has_options = header[0] & 0xf > 5;
+            let sum: u32 = (0..10).map(|i| u32::from(u16_at(&header, 2 * i))).sum();
+            let is_right = (sum & 0xffff) + (sum >> 16) == 0xffff;
+            (has_options || is_right || u16_at(&header, 10) == 0)
+                && header[0] & 0xf >= 5
+                && (total >= IPV4_LEN || total == 0)
+        }),
+        [first, ..] if first >> 4 == 6 => {
+            let next = [
+                HOP_BY_HOP,
+                ICMP,
+                IPV4,
+                TCP,
+                UDP,
+                IPV6,
+                ROUTING,
+                FRAGMENT,
+                47,
+                50,
+                AUTHENTICATION,
+                58,
+                59,
+                DESTINATION,
+                89,
+                132,
+            ];
+            rest.bytes.len() >= IPV6_LEN && next.contains(&rest.bytes[6])
+        }
+        _ => false,
     }
 }

@@ -1,17 +1,45 @@
-//! The TCP segment in a captured frame. Frames may be cut off after the headers, and checksums are not checked: the host
-//! that captures often leaves them to its network card.
+//! The TCP packets in captured frames. Frames may be cut off after the headers, and checksums are not checked: the host that
+//! captures often leaves them to its network card.
+//!
+//! Nearly all frames are read by `plain.rs`. Others are read layer by layer (`layer.rs`): link layers (`link.rs`, `ethernet.rs`,
+//! `wlan.rs`, `ppp.rs`), IP (`ip.rs`), and tunnels (`tunnel.rs`), in any order. Fragments are put together (`fragments.rs`),
+//! and what is left out is counted by name (`left_out.rs`, `udp.rs`).
 
+mod ethernet;
+mod fragments;
 mod ip;
+mod layer;
+mod left_out;
 mod link;
 mod plain;
+mod ppp;
+mod rest;
 mod tcp;
+mod tunnel;
+mod udp;
+mod wlan;
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
+use fragments::Fragments;
+use layer::{Found, Layer, Whole};
+pub use left_out::LeftOut;
+use left_out::Tally;
+pub(crate) use left_out::protocol_name;
+pub(crate) use link::name as link_name;
+use rest::Rest;
 use serde::{Deserialize, Serialize};
 pub use tcp::{Flags, Segment};
 
 use crate::Frame;
+
+const SCTP: u8 = 132;
+const UDP_LEN: usize = 8;
+const IP_LEN: usize = 20;
+/// The most fragments, and frames in one, inside each other.
+const MOST_NESTED: u32 = 4;
+/// The most frames in one.
+const MOST_SUBFRAMES: usize = 64;
 
 /// An IP address, and the port. IPv4 addresses are stored as IPv4-mapped IPv6 addresses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -61,107 +89,184 @@ pub struct Packet {
     pub segment: Segment,
 }
 
-/// Why a frame is not a TCP packet that can be analysed.
+/// Why a frame has no TCP packet that can be analysed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Skipped {
-    /// It has another protocol.
-    OtherProtocol,
+pub(crate) enum Skipped {
+    /// It has a protocol of this name.
+    Protocol(&'static str),
+    /// It has a protocol of Ethernet with this number.
+    EtherType(u16),
+    /// It has a protocol of IP with this number.
+    IpProtocol(u8),
     /// Its link layer is not known.
     UnknownLink(u16),
     /// It is cut off inside a header that is needed.
     TooShort,
-    /// It is a fragment of an IP packet.
+    /// It is a fragment of an IP packet, and others are missing.
     Fragment,
     /// A length in a header contradicts another.
     Malformed,
+    /// It has more headers than are read.
+    TooDeep,
 }
 
-/// Where the headers continue.
+/// Reads TCP packets from frames. It remembers fragments, and counts what it leaves out.
+#[derive(Debug, Default)]
+pub struct Reader {
+    packet: Packet,
+    /// All packets of a frame that has several.
+    several: Vec<Packet>,
+    fragments: Fragments,
+    left_out: Tally,
+    /// The time of the last frame that has one, nanoseconds.
+    now: u64,
+}
+
+impl Reader {
+    /// The TCP packets in `frame`: nearly always one or none. A packet in fragments comes with the last of them.
+    #[inline]
+    pub fn read(&mut self, frame: &Frame<'_>) -> &[Packet] {
+        self.packet.interface = frame.interface;
+        if plain::read(frame, &mut self.packet) { std::slice::from_ref(&self.packet) } else { self.read_any(frame) }
+    }
+
+    /// Reads a packet with any headers that are supported.
+    #[inline(never)]
+    pub(crate) fn read_any(&mut self, frame: &Frame<'_>) -> &[Packet] {
+        match self.descend(frame) {
+            Ok(Found::Packet(ip::TCP, rest)) => {
+                if let Err(skipped) = tcp::read(rest, &mut self.packet) {
+                    self.left_out.add(skipped, 1);
+                    return &[];
+                }
+                std::slice::from_ref(&self.packet)
+            }
+            found => {
+                let mut several = std::mem::take(&mut self.several);
+                several.clear();
+                self.follow(found, 1, 0, &mut |packet, protocol, rest| {
+                    if protocol != ip::TCP {
+                        return Err(Skipped::IpProtocol(protocol));
+                    }
+                    tcp::read(rest, packet)?;
+                    several.push(*packet);
+                    Ok(())
+                });
+                self.several = several;
+                &self.several
+            }
+        }
+    }
+
+    /// Calls `each` with every innermost packet of IP in `frame`, whatever its protocol.
+    pub(crate) fn datagrams(&mut self, frame: &Frame<'_>, each: &mut dyn FnMut(&Datagram<'_>)) {
+        self.packet.interface = frame.interface;
+        let found = self.descend(frame);
+        self.follow(found, 1, 0, &mut |packet, protocol, rest| {
+            let ports = match protocol {
+                ip::TCP | ip::UDP | SCTP => [rest.u16(0)?, rest.u16(2)?],
+                _ => [0; 2],
+            };
+            [packet.source.port, packet.destination.port] = ports;
+            let segment = if protocol == ip::TCP {
+                tcp::read(rest, packet)?;
+                Some(packet.segment)
+            } else {
+                None
+            };
+            let payload = if protocol == ip::UDP { rest.after(UDP_LEN)? } else { rest };
+            each(&Datagram {
+                source: packet.source,
+                destination: packet.destination,
+                protocol,
+                ip_id: packet.ip_id,
+                ttl: packet.ttl,
+                segment,
+                payload: payload.bytes,
+                len: payload.original_len,
+                size: rest.original_len + IP_LEN,
+            });
+            Ok(())
+        });
+    }
+
+    fn descend<'a>(&mut self, frame: &Frame<'a>) -> Result<Found<'a>, Skipped> {
+        self.now = frame.at.unwrap_or(self.now);
+        let rest = Rest { bytes: frame.bytes, original_len: frame.original_len };
+        layer::descend(Layer::Link(frame.link), rest, &mut self.packet)
+    }
+
+    /// Takes what was found in a packet that `frames` frames carried: calls `each` for every packet of IP in it, and counts
+    /// what is left out.
+    fn follow(&mut self, found: Result<Found<'_>, Skipped>, frames: u64, depth: u32, each: &mut Each<'_>) {
+        match found {
+            _ if depth > MOST_NESTED => self.left_out.add(Skipped::TooDeep, frames),
+            Ok(Found::Packet(protocol, rest)) => match each(&mut self.packet, protocol, rest) {
+                Err(Skipped::IpProtocol(ip::UDP)) => self.left_out.add_udp(&self.packet, rest, frames),
+                Err(skipped) => self.left_out.add(skipped, frames),
+                Ok(()) => {}
+            },
+            Ok(Found::Piece(piece, rest)) => {
+                let ends = [self.packet.source.address, self.packet.destination.address];
+                let Some(complete) = self.fragments.add(piece, ends, rest, self.now) else {
+                    return self.left_out.add(Skipped::Fragment, frames);
+                };
+                self.left_out.take_fragments(complete.pieces - 1);
+                let rest = Rest { bytes: &complete.head, original_len: complete.len };
+                let whole = match piece.of {
+                    Whole::Protocol(protocol) => ip::extended(protocol, rest),
+                    Whole::Wlan => Ok((Layer::Wlan, rest)),
+                    Whole::Ethernet => Ok((Layer::Ethernet, rest)),
+                };
+                let found = whole.and_then(|(layer, rest)| layer::descend(layer, rest, &mut self.packet));
+                self.follow(found, frames + complete.pieces - 1, depth + 1, each);
+            }
+            Ok(Found::Amsdu(rest)) => {
+                for frame in wlan::subframes(rest).take(MOST_SUBFRAMES) {
+                    let found = layer::descend(Layer::Llc, frame, &mut self.packet);
+                    self.follow(found, frames, depth + 1, each);
+                }
+            }
+            Err(skipped) => self.left_out.add(skipped, frames),
+        }
+    }
+
+    /// What was left out, the most frequent first.
+    pub fn left_out(&self) -> Vec<LeftOut> {
+        self.left_out.all()
+    }
+
+    /// How many packets could not be read for this reason.
+    pub(crate) fn count(&self, skipped: Skipped) -> u64 {
+        self.left_out.count(skipped)
+    }
+
+    /// The link types that cannot be read, and how many frames have them.
+    pub(crate) fn unknown_links(&self) -> impl Iterator<Item = (u16, u64)> {
+        self.left_out.unknown_links()
+    }
+}
+
+/// A packet of IP, of any protocol.
 #[derive(Clone, Copy, Debug)]
-struct Rest<'a> {
-    bytes: &'a [u8],
-    /// Bytes on the wire.
-    original_len: usize,
+pub(crate) struct Datagram<'a> {
+    /// The ports are zero if the protocol has none.
+    pub(crate) source: Endpoint,
+    pub(crate) destination: Endpoint,
+    pub(crate) protocol: u8,
+    pub(crate) ip_id: Option<u16>,
+    pub(crate) ttl: u8,
+    /// Of TCP.
+    pub(crate) segment: Option<Segment>,
+    /// What UDP, or IP, carries, as far as it was captured, and its length on the wire.
+    pub(crate) payload: &'a [u8],
+    pub(crate) len: usize,
+    /// Bytes of the packet, with an IP header without options.
+    pub(crate) size: usize,
 }
 
-impl<'a> Rest<'a> {
-    /// Without the first `n` bytes.
-    #[inline]
-    fn after(self, n: usize) -> Result<Rest<'a>, Skipped> {
-        let bytes = self.bytes.get(n..).ok_or(Skipped::TooShort)?;
-        Ok(Rest { bytes, original_len: self.original_len.saturating_sub(n) })
-    }
-
-    /// Only the first `n` bytes on the wire; the rest is padding.
-    #[inline]
-    fn limited(self, n: usize) -> Rest<'a> {
-        Rest { bytes: &self.bytes[..self.bytes.len().min(n)], original_len: self.original_len.min(n) }
-    }
-
-    fn u8(self, at: usize) -> Result<u8, Skipped> {
-        self.bytes.get(at).copied().ok_or(Skipped::TooShort)
-    }
-
-    fn u16(self, at: usize) -> Result<u16, Skipped> {
-        self.array(at).map(u16::from_be_bytes)
-    }
-
-    /// The first `N` bytes, if at least `least` of them were captured; the others are zero.
-    #[inline]
-    fn head<const N: usize>(self, least: usize) -> Result<[u8; N], Skipped> {
-        if let Some(whole) = self.bytes.first_chunk() {
-            return Ok(*whole);
-        }
-        if self.bytes.len() < least {
-            return Err(Skipped::TooShort);
-        }
-        let mut head = [0; N];
-        head[..self.bytes.len()].copy_from_slice(self.bytes);
-        Ok(head)
-    }
-
-    #[inline]
-    fn array<const N: usize>(self, at: usize) -> Result<[u8; N], Skipped> {
-        self.bytes.get(at..at + N).and_then(|bytes| bytes.try_into().ok()).ok_or(Skipped::TooShort)
-    }
-}
-
-/// A number in a header.
-#[inline]
-fn u16_at(header: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([header[at], header[at + 1]])
-}
-
-/// A number in a header.
-#[inline]
-fn u32_at(header: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
-}
-
-pub(crate) use link::name as link_name;
-
-/// Reads the TCP packet in `frame`.
-///
-/// # Errors
-/// If there is none.
-pub fn read(frame: &Frame<'_>) -> Result<Packet, Skipped> {
-    let mut packet = Packet::default();
-    read_into(frame, &mut packet)?;
-    Ok(packet)
-}
-
-/// The same without a copy of the packet. What `into` had before is overwritten, except SACK blocks that do not count.
-#[inline]
-pub(crate) fn read_into(frame: &Frame<'_>, into: &mut Packet) -> Result<(), Skipped> {
-    into.interface = frame.interface;
-    if plain::read(frame, into) { Ok(()) } else { read_any(frame, into) }
-}
-
-/// Reads a packet with any headers that are supported.
-fn read_any(frame: &Frame<'_>, into: &mut Packet) -> Result<(), Skipped> {
-    let rest = Rest { bytes: frame.bytes, original_len: frame.original_len };
-    ip::read(link::network_layer(frame.link, rest)?, into)
-}
+/// Takes the payload of an IP packet: its protocol, and what follows the IP header.
+type Each<'e> = dyn FnMut(&mut Packet, u8, Rest<'_>) -> Result<(), Skipped> + 'e;
 
 #[cfg(test)]
 mod tests;

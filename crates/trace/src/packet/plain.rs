@@ -2,11 +2,12 @@
 //! captured. Every field then has a fixed place, and two comparisons of lengths are enough for all of them.
 
 use super::ip::{self, IPV4_LEN};
-use super::link::{ETHERNET, ETHERTYPE_IPV4};
-use super::{Packet, tcp, u16_at};
+use super::link::ETHERNET;
+use super::rest::u16_at;
+use super::{Packet, ethernet, tcp};
 use crate::Frame;
 
-const LINK_LEN: usize = 14;
+const LINK_LEN: usize = ethernet::LEN;
 /// Version 4, and a header of 20 bytes.
 const VERSION_AND_LEN: u8 = 0x45;
 
@@ -17,12 +18,11 @@ pub(super) fn read(frame: &Frame<'_>, into: &mut Packet) -> bool {
     let Some((ipv4, bytes)) = bytes.split_first_chunk::<IPV4_LEN>() else { return false };
     let Some((header, bytes)) = bytes.split_first_chunk::<{ tcp::LEN }>() else { return false };
     let is_plain = frame.link == ETHERNET
-        && u16_at(link, 12) == ETHERTYPE_IPV4
+        && u16_at(link, 12) == ethernet::IPV4
         && ipv4[0] == VERSION_AND_LEN
         && ipv4[9] == ip::TCP
         && !ip::is_fragment(ipv4);
-    let on_wire = frame.original_len.saturating_sub(LINK_LEN);
-    let len = ip::total_len(ipv4, on_wire).min(on_wire);
+    let len = ip::total_len(ipv4, frame.original_len.saturating_sub(LINK_LEN));
     let header_len = tcp::header_len(header);
     let Some(options) = header_len.checked_sub(tcp::LEN).and_then(|len| bytes.get(..len)) else { return false };
     if !is_plain || len < IPV4_LEN + header_len {

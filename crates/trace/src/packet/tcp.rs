@@ -1,6 +1,7 @@
 //! The TCP header (RFC 9293 §3.1) with the options that tell about loss and reordering.
 
-use super::{Rest, Skipped, u16_at, u32_at};
+use super::rest::{Rest, u16_at, u32_at};
+use super::{Packet, Skipped};
 
 pub(super) const LEN: usize = 20;
 /// Bytes of the header without which nothing can be said.
@@ -69,19 +70,20 @@ impl Segment {
     }
 }
 
-/// Reads the segment, and returns the ports.
+/// Reads the segment and the ports.
 #[inline]
-pub(super) fn read(packet: Rest<'_>, segment: &mut Segment) -> Result<[u16; 2], Skipped> {
-    let header: [u8; LEN] = packet.head(UP_TO_FLAGS)?;
+pub(super) fn read(rest: Rest<'_>, into: &mut Packet) -> Result<(), Skipped> {
+    let header: [u8; LEN] = rest.head(UP_TO_FLAGS)?;
     let header_len = header_len(&header);
-    if header_len < LEN || header_len > packet.original_len {
+    if header_len < LEN || header_len > rest.original_len {
         return Err(Skipped::Malformed);
     }
-    let captured = packet.bytes.len();
-    let options = packet.bytes.get(LEN..header_len.min(captured)).unwrap_or_default();
-    fields(&header, options, packet.original_len - header_len, segment);
-    segment.is_cut = captured < header_len;
-    Ok([u16_at(&header, 0), u16_at(&header, 2)])
+    let captured = rest.bytes.len();
+    let options = rest.bytes.get(LEN..header_len.min(captured)).unwrap_or_default();
+    fields(&header, options, rest.original_len - header_len, &mut into.segment);
+    into.segment.is_cut = captured < header_len;
+    [into.source.port, into.destination.port] = [u16_at(&header, 0), u16_at(&header, 2)];
+    Ok(())
 }
 
 /// The length of the header in bytes, as it says.

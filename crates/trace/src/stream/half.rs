@@ -223,6 +223,12 @@ impl Half {
         }
     }
 
+    /// Data begins with the next packet.
+    pub(super) fn resume(&mut self) {
+        self.known.highest = 0;
+        (self.missed, self.data) = (0, None);
+    }
+
     /// Remembers fewer arrivals.
     pub(super) fn limit(&mut self, arrivals: usize) {
         self.most_arrivals = Some(arrivals);

@@ -223,6 +223,17 @@ impl Stream {
         }
     }
 
+    /// A packet passes that does not count, with these flags.
+    pub(crate) fn pass_by(&mut self, flags: Flags) {
+        self.is_closing |= flags.has(Flags::FIN) || flags.has(Flags::RST);
+    }
+
+    /// The packets so far do not count, except what the handshake says.
+    pub(crate) fn resume(&mut self) {
+        self.packets = 0;
+        self.halves.iter_mut().for_each(Half::resume);
+    }
+
     /// Remembers at most this many arrivals of each direction.
     pub(crate) fn limit(&mut self, arrivals: usize) {
         self.halves.iter_mut().for_each(|half| half.limit(arrivals));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use reknit_trace::Frames;
-use reknit_trace::packet::{self, Flags, Segment};
+use reknit_trace::packet::{Flags, Packet, Reader, Segment};
 
 use crate::truth::log::{Log, MIDDLE, RECEIVER, SENDER, Sent};
 
@@ -46,17 +46,17 @@ type Seen = (Key, Segment, bool);
 /// The segments of a capture, in the order of its frames, and whether they have data for the receiver.
 fn segments(file: &[u8]) -> Result<Vec<Option<Seen>>, String> {
     let mut frames = Frames::new(file).map_err(|error| error.to_string())?;
-    let mut all = Vec::new();
+    let (mut reader, mut all) = (Reader::default(), Vec::new());
     let mut bytes: BTreeMap<u16, u64> = BTreeMap::new();
     while let Some(frame) = frames.next_frame() {
-        all.push(packet::read(&frame).ok());
+        all.push(reader.read(&frame).first().copied());
         if let Some(Some(packet)) = all.last() {
             *bytes.entry(packet.source.port).or_default() += u64::from(packet.segment.len);
         }
     }
     // The address of the sender may be translated on the way.
     let sender = bytes.iter().max_by_key(|(_, bytes)| **bytes).map(|(port, _)| *port);
-    let known = |packet: packet::Packet| {
+    let known = |packet: Packet| {
         let segment = packet.segment;
         let key = (segment.seq, segment.len, packet.ip_id, segment.timestamps.map(|(value, _)| value));
         (key, segment, Some(packet.source.port) == sender && segment.len > 0)

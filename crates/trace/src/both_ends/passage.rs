@@ -1,0 +1,252 @@
+//! The packets of a capture, as far as they are needed to find them again in another one.
+
+use std::hash::{BuildHasher, Hasher};
+use std::io::Read;
+
+use foldhash::fast::FixedState;
+
+use crate::packet::{Datagram, Endpoint, Flags, Reader, Segment};
+use crate::{Damage, Error, Filter, Frames};
+
+/// Later times, as a damaged capture may have, count as this one, in the year 2116: differences of two do not overflow.
+const LATEST: u64 = 1 << 62;
+/// Packets of one capture that are compared.
+const MOST_PACKETS: usize = 6_000_000;
+/// Bytes of a payload that are compared: captures may have been cut off behind them.
+const COMPARED: usize = 32;
+/// The most flows of a capture.
+const MOST_FLOWS: usize = 1 << 20;
+/// Segments shorter than this do not show the size of full ones.
+const LEAST_SEGMENT: u32 = 400;
+/// No longer packet crosses a network: the network card split it later, or had combined several.
+pub(super) const MOST_ON_WIRE: u32 = 9_216;
+
+/// A packet at a point of capture, or the part of a combined one that crosses the network as one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Passage {
+    /// Nanoseconds since 1970.
+    pub(super) at: u64,
+    /// What does not change on the way, as a number.
+    pub(super) print: u64,
+    /// The flow: its place in [`Captured::flows`].
+    pub(super) flow: u32,
+    /// Bytes of the IP packet.
+    pub(super) size: u32,
+    /// Of these, payload of TCP.
+    pub(super) len: u32,
+    /// The identification of IPv4, or zero.
+    pub(super) id: u16,
+    pub(super) ttl: u8,
+}
+
+/// The ends of a flow in one direction, and its protocol.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct Ends {
+    pub(super) source: Endpoint,
+    pub(super) destination: Endpoint,
+    pub(super) protocol: u8,
+}
+
+impl Ends {
+    pub(super) fn reversed(self) -> Ends {
+        Ends { source: self.destination, destination: self.source, ..self }
+    }
+}
+
+/// A flow of a capture.
+#[derive(Clone, Debug)]
+pub(super) struct CapturedFlow {
+    pub(super) ends: Ends,
+    /// The payload of full segments of TCP: the one that most packets have.
+    segment: u32,
+    sizes: [(u32, u32); 4],
+    /// The segment size that the SYN of the other direction announces.
+    mss: Option<u16>,
+}
+
+/// A capture.
+#[derive(Debug, Default)]
+pub(super) struct Captured {
+    pub(super) passages: Vec<Passage>,
+    /// The segments of passages with data that may have to be split.
+    segments: Vec<(u32, Segment)>,
+    pub(super) flows: Vec<CapturedFlow>,
+    numbers: hashbrown::HashMap<Ends, u32, FixedState>,
+    pub(super) packets: u64,
+    pub(super) damage: Option<Damage>,
+    /// Packets beyond the limit, and without a time.
+    pub(super) left_out: u64,
+    pub(super) timeless: u64,
+    /// From the first packet to the last.
+    pub(super) span: Option<(u64, u64)>,
+}
+
+impl Captured {
+    /// Reads a capture.
+    pub(super) fn read(reader: impl Read, filter: &Filter) -> Result<Captured, Error> {
+        let mut frames = Frames::new(reader)?;
+        let (mut captured, mut reader, mut times) = (Captured::default(), Reader::default(), filter.times());
+        while let Some(frame) = frames.next_frame() {
+            captured.packets += 1;
+            let Some(at) = frame.at else {
+                captured.timeless += 1;
+                continue;
+            };
+            if times.as_mut().is_some_and(|times| !times.contain(at)) {
+                continue;
+            }
+            let at = at.min(LATEST);
+            let (first, last) = captured.span.unwrap_or((at, at));
+            captured.span = Some((first.min(at), last.max(at)));
+            reader.datagrams(&frame, &mut |datagram| {
+                if filter.has_ends(&[datagram.source, datagram.destination]) {
+                    captured.add(at, datagram);
+                }
+            });
+        }
+        captured.damage = frames.damage().cloned();
+        Ok(captured)
+    }
+
+    fn add(&mut self, at: u64, datagram: &Datagram<'_>) {
+        let ends = Ends { source: datagram.source, destination: datagram.destination, protocol: datagram.protocol };
+        let Some(flow) = self.flow(ends).filter(|_| self.passages.len() < MOST_PACKETS) else {
+            self.left_out += 1;
+            return;
+        };
+        let len = datagram.segment.as_ref().map_or(0, |segment| segment.len);
+        if let Some(segment) = &datagram.segment {
+            if segment.flags.has(Flags::SYN) {
+                self.flows[flow as usize].mss = segment.mss;
+            }
+            self.flows[flow as usize].note(len);
+            if len > 0 {
+                self.segments.push((self.passages.len() as u32, *segment));
+            }
+        }
+        self.passages.push(Passage {
+            at,
+            print: datagram.segment.as_ref().map_or_else(|| print_of_bytes(datagram), |segment| print(segment, 0, len)),
+            flow,
+            size: datagram.size as u32,
+            len,
+            id: datagram.ip_id.unwrap_or(0),
+            ttl: datagram.ttl,
+        });
+    }
+
+    fn flow(&mut self, ends: Ends) -> Option<u32> {
+        if let Some(known) = self.numbers.get(&ends) {
+            return Some(*known);
+        }
+        if self.flows.len() == MOST_FLOWS {
+            return None;
+        }
+        let number = self.flows.len() as u32;
+        self.numbers.insert(ends, number);
+        self.flows.push(CapturedFlow { ends, segment: 0, sizes: [(0, 0); 4], mss: None });
+        Some(number)
+    }
+
+    /// The number of a flow.
+    pub(super) fn number(&self, ends: Ends) -> Option<u32> {
+        self.numbers.get(&ends).copied()
+    }
+}
+
+impl CapturedFlow {
+    /// Counts a size, so that the most frequent one remains (the algorithm of Misra and Gries).
+    fn note(&mut self, len: u32) {
+        if len < LEAST_SEGMENT {
+            return;
+        }
+        if let Some(known) = self.sizes.iter_mut().find(|(size, count)| *size == len && *count > 0) {
+            known.1 += 1;
+        } else if let Some(free) = self.sizes.iter_mut().find(|(_, count)| *count == 0) {
+            *free = (len, 1);
+        } else {
+            self.sizes.iter_mut().for_each(|(_, count)| *count -= 1);
+        }
+        self.segment = self.sizes.iter().max_by_key(|(_, count)| *count).map_or(0, |(size, _)| *size);
+    }
+}
+
+/// Splits packets of TCP that a network card combines into those that cross the network, so that both captures have the same
+/// ones. Full segments have the smaller one of the sizes that are most frequent in the captures.
+pub(super) fn split(captures: &mut [Captured; 2]) {
+    let [a, b] = &*captures;
+    let sizes = |captured: &Captured, other: &Captured| -> Vec<u32> {
+        let of = |flow: &CapturedFlow| {
+            let seen = other.number(flow.ends).map_or(0, |number| other.flows[number as usize].segment);
+            let reverse = captured.number(flow.ends.reversed());
+            let announced = reverse.and_then(|number| captured.flows[number as usize].mss).map(u32::from);
+            let both = [flow.segment, seen].into_iter().filter(|size| *size > 0).min();
+            both.map_or(0, |size| size.min(announced.unwrap_or(u32::MAX)))
+        };
+        captured.flows.iter().map(of).collect()
+    };
+    let sizes = [sizes(a, b), sizes(b, a)];
+    for (captured, sizes) in captures.iter_mut().zip(sizes) {
+        captured.split(&sizes);
+    }
+}
+
+impl Captured {
+    fn split(&mut self, sizes: &[u32]) {
+        let segments = std::mem::take(&mut self.segments);
+        let is_long = |passage: &Passage| (1..passage.len).contains(&sizes[passage.flow as usize]);
+        if !self.passages.iter().any(is_long) {
+            return;
+        }
+        let mut segments = segments.into_iter().peekable();
+        let mut whole = Vec::with_capacity(self.passages.len());
+        for (passage, number) in std::mem::take(&mut self.passages).into_iter().zip(0..) {
+            let segment = segments.next_if(|(of, _)| *of == number);
+            let (Some((_, segment)), true) = (segment, is_long(&passage)) else {
+                whole.push(passage);
+                continue;
+            };
+            let full = sizes[passage.flow as usize];
+            for (from, i) in (0..passage.len).step_by(full as usize).zip(0..) {
+                let len = full.min(passage.len - from);
+                let id = if passage.id == 0 { 0 } else { passage.id.wrapping_add(i) };
+                let size = passage.size - passage.len + len;
+                whole.push(Passage { print: print(&segment, from, len), size, len, id, ..passage });
+            }
+        }
+        self.passages = whole;
+    }
+}
+
+fn hasher() -> impl Hasher {
+    FixedState::with_seed(0).build_hasher()
+}
+
+/// What does not change of `len` bytes of a segment's data from its byte `from` on, or of one without data. Network cards set
+/// some flags only in the last one of the segments that they split.
+fn print(segment: &Segment, from: u32, len: u32) -> u64 {
+    let mut hasher = hasher();
+    hasher.write_u8(6);
+    hasher.write_u32(segment.seq.wrapping_add(from));
+    hasher.write_u32(len);
+    let (value, echo) = segment.timestamps.unwrap_or_default();
+    hasher.write_u64(u64::from(value) << 32 | u64::from(echo));
+    if len == 0 {
+        hasher.write_u32(segment.ack);
+        hasher.write_u8(segment.flags.0);
+        hasher.write_u16(segment.window);
+        for (left, right) in segment.blocks() {
+            hasher.write_u64(u64::from(*left) << 32 | u64::from(*right));
+        }
+    }
+    hasher.finish()
+}
+
+/// The same of another packet: its length, and the beginning of what IP or UDP carries.
+fn print_of_bytes(datagram: &Datagram<'_>) -> u64 {
+    let mut hasher = hasher();
+    hasher.write_u8(datagram.protocol);
+    hasher.write_usize(datagram.len);
+    hasher.write(&datagram.payload[..datagram.payload.len().min(COMPARED)]);
+    hasher.finish()
+}

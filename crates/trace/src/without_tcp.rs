@@ -1,0 +1,59 @@
+//! What to say about a capture without TCP.
+
+use crate::Analysis;
+use crate::packet::LeftOut;
+
+/// Kinds that are named.
+const MOST_KINDS: usize = 4;
+/// Protocols that hide TCP.
+const ENCRYPTED: [&str; 5] = ["WireGuard", "IPsec (ESP)", "IPsec (IKE or ESP over UDP)", "OpenVPN", "DTLS"];
+const ANY_WIRELESS: &str = "IEEE 802.11 with encryption";
+
+impl Analysis {
+    /// Refuses a capture without TCP: what it has instead, and what can be done with it.
+    ///
+    /// # Errors
+    /// One line with the file's name.
+    pub fn refuse_without_tcp(&self) -> Result<(), String> {
+        if self.tcp_packets > 0 {
+            return Ok(());
+        }
+        let (file, packets) = (&self.file, self.packets);
+        let partial = self.warnings.iter().find(|warning| warning.contains("partial"));
+        let partial = partial.map_or(String::new(), |warning| format!("; {warning}"));
+        if packets == 0 {
+            return Err(format!("{file}: it has no packets{partial}"));
+        }
+        let kinds: Vec<String> = self.left_out.iter().take(MOST_KINDS).map(LeftOut::to_string).collect();
+        let more = if self.left_out.len() > MOST_KINDS { " and others" } else { "" };
+        let hint = hint(&self.left_out);
+        Err(format!("{file}: none of its {packets} packets is TCP: {}{more}{partial}{hint}", kinds.join(", ")))
+    }
+}
+
+/// What to do about the most frequent kind.
+fn hint(left_out: &[LeftOut]) -> String {
+    let Some(most) = left_out.first() else { return String::new() };
+    let what = &*most.what;
+    let both = "`reknit analyze` with a capture from each end tells which packets were lost or late";
+    if ENCRYPTED.contains(&what) {
+        return format!("; capture on the interface of the tunnel to see the TCP inside it, or at both ends: {both}");
+    }
+    if what == ANY_WIRELESS {
+        return "; capture on the interface of a station or access point, which sees them decrypted".to_owned();
+    }
+    if what.starts_with("cut-off") {
+        return "; capture at least 128 bytes of each packet (tcpdump -s 128)".to_owned();
+    }
+    if what.starts_with("link type") {
+        return "; capture on an interface of a network".to_owned();
+    }
+    format!("; {both}, for any protocol over IP")
+}
+
+impl std::fmt::Display for LeftOut {
+    /// `212 of QUIC`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", self.packets, self.what)
+    }
+}
