@@ -1,10 +1,11 @@
-//! Capture files of simulated connections, and the names of several capture files.
+//! Capture files of simulated connections, the names of several capture files, and why one cannot be read.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use reknit_sim::{Datagram, End, TraceEvent, Tracer};
+use reknit_trace::Error;
 use reknit_units::Instant;
 use reknit_wire::{Capture, Endpoints, Interface, encode};
 
@@ -17,6 +18,27 @@ pub(crate) fn labelled(file: &Path, label: &str) -> PathBuf {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let extension = file.extension().map(|e| format!(".{}", e.to_string_lossy())).unwrap_or_default();
     file.with_file_name(format!("{stem}-{}{extension}", label.replace(':', "-")))
+}
+
+/// Why the capture `file` cannot be read, in one line. A capture in another format comes with the command that converts it.
+pub(crate) fn unreadable(file: &Path, error: &Error) -> String {
+    let name = file.display();
+    match error {
+        Error::OtherFormat(format) => {
+            let to = file.with_extension("pcapng");
+            let to = if to == file { file.with_extension("converted.pcapng") } else { to };
+            let [from, to] = [file, &to].map(quoted);
+            format!("{name}: is a capture of {format}; convert it: editcap -F pcapng {from} {to}")
+        }
+        other => format!("{name}: {other}"),
+    }
+}
+
+/// A file's name as a word of a shell.
+fn quoted(file: &Path) -> String {
+    let name = file.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    if name.chars().all(is_plain) { name } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
 /// Writes the packets that one end sees, with complete headers. A simulation has no payloads, so they are zeros of the

@@ -1,7 +1,8 @@
 //! Parsers for numbers, times and addresses in options; their errors state what is allowed.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
+use reknit_trace::{Network, Time};
 use reknit_units::Duration;
 
 /// A whole number from `LEAST` to `MOST`.
@@ -26,9 +27,117 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     text.trim().parse().map_err(|_| "must be an IP address and a port, for example `127.0.0.1:9435`".to_owned())
 }
 
+/// A host, or a network with the number of bits that count.
+pub(crate) fn network(text: &str) -> Result<Network, String> {
+    let wrong = || "must be an IP address, or a network such as `192.0.2.0/24`".to_owned();
+    let (address, bits) = text.trim().split_once('/').map_or((text.trim(), None), |(a, bits)| (a, Some(bits)));
+    let (address, before): ([u8; 16], u32) = match address.parse().map_err(|_| wrong())? {
+        IpAddr::V4(v4) => (v4.to_ipv6_mapped().octets(), 96),
+        IpAddr::V6(v6) => (v6.octets(), 0),
+    };
+    let bits = bits.map_or(Ok(128), |bits| bits.parse().map(|bits: u32| bits.saturating_add(before)));
+    let bits = bits.ok().filter(|bits| *bits <= 128).ok_or_else(wrong)?;
+    Ok(Network { address, bits })
+}
+
+/// A time in a capture.
+pub(crate) fn time(text: &str) -> Result<Time, String> {
+    let text = text.trim();
+    let seconds = |text: &str| text.parse::<f64>().ok().filter(|seconds| (0.0..1e10).contains(seconds));
+    if let Some(at) = seconds(text).filter(|at| *at >= LEAST_EPOCH) {
+        // Whole seconds apart: a floating-point number has not enough digits for nanoseconds since 1970.
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let nanos = nanoseconds(fraction).zip(whole.parse::<u64>().ok());
+        return nanos
+            .map(|(nanos, whole)| Time::At(whole * 1_000_000_000 + nanos))
+            .ok_or(format!("{at}: too many digits"));
+    }
+    if let Some(at) = date_and_time(text) {
+        return Ok(Time::At(at));
+    }
+    let since: Result<Duration, _> = text.parse();
+    since.map(|since| Time::Since(since.as_nanos())).map_err(|_| {
+        "must be a time since the first packet (`12.5 s`), a date and time (`2026-11-26T14:44:08.5Z`), or seconds since 1970"
+            .to_owned()
+    })
+}
+
+/// Seconds from this on are seconds since 1970.
+const LEAST_EPOCH: f64 = 1e8;
+
+/// A fraction of a second in nanoseconds.
+fn nanoseconds(fraction: &str) -> Option<u64> {
+    if fraction.len() > 9 {
+        return None;
+    }
+    format!("{fraction:0<9}").parse().ok()
+}
+
+/// A date and time of RFC 3339, in nanoseconds since 1970.
+fn date_and_time(text: &str) -> Option<u64> {
+    let (date, time) = text.split_once(['T', 't', ' '])?;
+    let parts = |text: &str, by: char| -> Option<[i64; 3]> {
+        let parts: Result<Vec<i64>, _> = text.split(by).map(str::parse).collect();
+        parts.ok()?.try_into().ok()
+    };
+    let [year, month, day] = parts(date, '-')?;
+    let (time, offset) = if let Some(time) = time.strip_suffix(['Z', 'z']) {
+        (time, 0)
+    } else {
+        let (time, offset) = time.split_at(time.rfind(['+', '-'])?);
+        let (hours, minutes) = offset[1..].split_once(':')?;
+        let minutes = hours.parse::<i64>().ok()?.checked_mul(60)?.checked_add(minutes.parse().ok()?)?;
+        (time, if offset.starts_with('-') { -minutes } else { minutes })
+    };
+    let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let [hour, minute, second] = parts(time, ':')?;
+    let is_valid = (1970..2500).contains(&year)
+        && offset.abs() <= 24 * 60
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && (0..24).contains(&hour)
+        && (0..60).contains(&minute)
+        && (0..=60).contains(&second);
+    if !is_valid {
+        return None;
+    }
+    // Years begin in March, so that the day that some years have is the last one.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 719_469;
+    let seconds = ((days * 24 + hour) * 60 + minute - offset) * 60 + second;
+    let seconds = u64::try_from(seconds).ok()?;
+    Some(seconds * 1_000_000_000 + nanoseconds(fraction)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_read_in_three_forms() {
+        assert_eq!(time("12.5 s"), Ok(Time::Since(12_500_000_000)));
+        assert_eq!(time("0 s"), Ok(Time::Since(0)));
+        let at = |nanos| Ok(Time::At(nanos));
+        assert_eq!(time("1700000000.25"), at(1_700_000_000_250_000_000));
+        assert_eq!(time("2023-11-14T22:13:20Z"), at(1_700_000_000_000_000_000));
+        assert_eq!(time("2023-11-14 23:13:20.000000001+01:00"), at(1_700_000_000_000_000_001));
+        assert_eq!(time("2024-02-29T00:00:00-00:30"), at(1_709_166_600_000_000_000));
+        assert_eq!(time("1970-01-01T00:00:00Z"), at(0));
+        for wrong in
+            ["", "12", "noon", "2023-13-14T22:13:20Z", "2023-11-14T22:13:20", "2023-11-14", "1700000000.1234567890"]
+        {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn networks_are_addresses_and_their_bits() {
+        let bits = |text: &str| network(text).map(|network| network.bits);
+        assert_eq!([bits("192.0.2.7"), bits("192.0.2.0/24"), bits("fd00::/8")], [Ok(128), Ok(120), Ok(8)]);
+        for wrong in ["", "a", "192.0.2.0/33", "fd00::/129", "192.0.2.0/"] {
+            assert!(network(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn errors_state_the_allowed_range() {

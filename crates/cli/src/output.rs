@@ -1,5 +1,6 @@
 //! Prints results, and formats numbers.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::Arc;
@@ -8,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reknit_compare::Estimate;
 use reknit_units::Duration;
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter};
 
 use crate::Failure;
 
@@ -30,9 +33,29 @@ fn unless_closed(written: io::Result<()>) -> Result<bool, Failure> {
     }
 }
 
-/// Prints a line to standard error. It is no error if the reader has closed it.
+/// Prints a line to standard error. It is no error if the reader has closed it. Lines contain names of files and what files
+/// contain, which must not control the terminal.
 pub(crate) fn say(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", visible(&line.to_string()));
+}
+
+/// `text` with an escape for each character that controls a terminal or changes the order of the text around it.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_control) {
+        return Cow::Borrowed(text);
+    }
+    let escape = |c: char| if is_control(c) { c.escape_default().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(escape).collect())
+}
+
+/// True for controls, and for what is invisible but changes how other characters are shown.
+fn is_control(c: char) -> bool {
+    let is_format = matches!(
+        c,
+        '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    );
+    c.is_control() || is_format
 }
 
 /// Prints a line about a variant that fell back because the peer lacks an option.
@@ -147,7 +170,11 @@ pub(crate) fn legend(seeds: Option<usize>, estimates: &mut dyn Iterator<Item = &
 
 /// The name and, if there is one, the description of a path.
 pub(crate) fn title(name: &str, description: &str) -> String {
-    if description.is_empty() { name.to_owned() } else { format!("{name}: {description}") }
+    if description.is_empty() {
+        visible(name).into_owned()
+    } else {
+        visible(&format!("{name}: {description}")).into_owned()
+    }
 }
 
 /// A share in per cent.
@@ -187,15 +214,86 @@ fn csv_line<T: AsRef<str>>(cells: impl IntoIterator<Item = T>) -> String {
 }
 
 /// Prints `value` as JSON, piece by piece: the text of a large analysis needs more memory than the analysis.
-pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
-    let written = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);
+    let mut serializer = serde_json::Serializer::with_formatter(&mut out, Escaping::default());
+    let written = value.serialize(&mut serializer).map_err(io::Error::from);
     unless_closed(written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush())).map(drop)
+}
+
+/// JSON with line breaks, and escapes for characters that control a terminal.
+#[derive(Default)]
+struct Escaping(PrettyFormatter<'static>);
+
+impl Formatter for Escaping {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(is_control) {
+            let (before, after) = rest.split_at(at);
+            writer.write_all(before.as_bytes())?;
+            let mut after = after.chars();
+            let mut units = [0; 2];
+            for unit in after.next().unwrap_or_default().encode_utf16(&mut units) {
+                write!(writer, "\\u{unit:04x}")?;
+            }
+            rest = after.as_str();
+        }
+        writer.write_all(rest.as_bytes())
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_array(writer)
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array(writer)
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_array_value(writer, first)
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array_value(writer)
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object(writer)
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object(writer)
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_object_key(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object_value(writer)
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object_value(writer)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_do_not_control_the_terminal() {
+        let name = "a\u{1b}[2Jb\u{202e}c\u{9b}d\ne\u{2066}\u{feff}é日";
+        let shown = "a\\u{1b}[2Jb\\u{202e}c\\u{9b}d\\ne\\u{2066}\\u{feff}é日";
+        assert_eq!(visible(name), shown);
+        assert!(matches!(visible("plain é"), Cow::Borrowed(_)));
+        let mut json = Vec::new();
+        name.serialize(&mut serde_json::Serializer::with_formatter(&mut json, Escaping::default())).unwrap();
+        let json = String::from_utf8(json).unwrap();
+        assert!(!json.contains(is_control), "{json}");
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), name);
+    }
 
     #[test]
     fn numbers_are_short() {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use reknit_compare::{Replay, ReplayOptions, Replayer, Row};
 use reknit_sim::MOST_SEEDS;
-use reknit_trace::Place;
+use reknit_trace::{Options, Place};
 use reknit_units::{Duration, Rate};
 
 use crate::analyze::{self, At};
@@ -68,10 +68,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (mut analysis, journeys) = analyze::read(&args.file, args.at, true, &mut |_| {})?;
+    let options = Options { at: args.at.map(Place::from), journeys: true, ..Options::default() };
+    let (mut analysis, journeys) = analyze::read(&args.file, &options, &mut |_| {})?;
     analyze::keep_stream(&mut analysis, args.stream)?;
     let (direction, path) = analyze::measured_path(&analysis, &journeys, args.rate)?;
-    let replayer = Replayer::new(direction, path, &options(args))?;
+    let replayer = Replayer::new(direction, path, &replay_options(args))?;
     drop(journeys);
     let experiment = &replayer.experiment;
     let stop = output::on_interrupt();
@@ -97,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if complete { Ok(()) } else { Err(Failure::Interrupted) }
 }
 
-fn options(args: &Args) -> ReplayOptions {
+fn replay_options(args: &Args) -> ReplayOptions {
     let all = || reknit_variants::VARIANTS.iter().filter(|variant| !variant.is_simulated_only());
     let variants = match &args.variants[..] {
         [only] if only == "all" => all().map(|variant| variant.name.to_owned()).collect(),

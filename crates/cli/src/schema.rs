@@ -23,6 +23,8 @@ enum Of {
     Result,
     /// The JSON document of `reknit analyze --json`
     Analysis,
+    /// The JSON document of `reknit analyze SENDER RECEIVER --json`
+    BothEnds,
     /// The JSON document of `reknit replay --json`
     Replay,
     /// A path file
@@ -37,6 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let schema = match args.of {
         Of::Result => schema::result(),
         Of::Analysis => schema::of::<reknit_trace::Analysis>(),
+        Of::BothEnds => schema::of::<reknit_trace::BothEnds>(),
         Of::Replay => schema::of::<reknit_compare::Replay>(),
         Of::Path => schema::path(),
         Of::Scenario => schema::scenario(),

@@ -143,3 +143,85 @@ fn wrong_input_is_refused_in_one_line() {
         assert_eq!(error.lines().count(), 1, "{error}");
     }
 }
+
+/// Captures of one simulated transfer at both of its ends.
+fn both_ends() -> [Temporary; 2] {
+    ["sender", "receiver"].map(capture)
+}
+
+#[test]
+fn two_captures_of_the_same_packets_are_compared() {
+    let [sender, receiver] = both_ends();
+    let files = [sender.name(), receiver.name()];
+    let document = stdout(&["analyze", files[0], files[1], "--same-clock", "--json"]);
+    let document: Value = serde_json::from_str(&document).unwrap();
+    let flow = &document["flows"][0];
+    assert_eq!(document["format"], "reknit-both-ends-1");
+    assert_eq!((count(&flow["lost"]), count(&flow["near"])), (0, 0), "{flow}");
+    // Every other packet takes 50 ms longer.
+    assert!((40.0..56.0).contains(&flow["reordering"]["late_p50_ms"].as_f64().unwrap()), "{flow}");
+    let path = Temporary::new("path.toml");
+    let text = stdout(&["analyze", files[0], files[1], "--path", path.name()]);
+    for line in ["what    TCP from 10.", "path    one-way delay ", "clocks  the second", " flows passed both points"] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    stdout(&["paths", path.name()]);
+    let separately = stdout(&["analyze", files[0], files[1], "--separately", "--json"]);
+    let separately: Value = serde_json::from_str(&separately).unwrap();
+    assert_eq!(separately.as_array().map(Vec::len), Some(2));
+    for (arguments, says) in [
+        (&["analyze", files[0], "--both-ends"][..], "--both-ends needs two captures"),
+        (&["analyze", files[0], files[1], "--stream", "0"], "--stream is about one capture"),
+    ] {
+        let error = String::from_utf8(reknit(arguments).stderr).unwrap();
+        assert!(error.contains(says) && error.lines().count() == 1, "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn a_part_of_a_capture_is_analyzed() {
+    let capture = capture("sender");
+    let directions = |arguments: &[&str]| -> Value {
+        let all = [&["analyze", capture.name(), "--json"], arguments].concat();
+        serde_json::from_str(&stdout(&all)).unwrap()
+    };
+    let whole = directions(&[]);
+    let some = whole["directions"].as_array().unwrap().len();
+    assert_eq!(directions(&["--host", "10.0.0.0/8"])["directions"], whole["directions"]);
+    for nothing in [["--host", "192.0.2.1"], ["--port", "1"], ["--from", "1000 s"]] {
+        assert_eq!(directions(&nothing)["directions"], serde_json::json!([]), "{nothing:?}");
+    }
+    let part = directions(&["--from", "1 s", "--to", "2.5 s"]);
+    let direction = &part["directions"][0];
+    assert_eq!((part["directions"].as_array().unwrap().len(), &part["warnings"]), (some, &serde_json::json!([])));
+    assert!((1.3..=1.5).contains(&part["duration_s"].as_f64().unwrap()), "{part}");
+    assert!(count(&part["packets"]) < count(&whole["packets"]) / 2);
+    // The handshake came before.
+    assert_eq!(direction["options"]["sack"], true, "{direction}");
+    let error = String::from_utf8(reknit(&["analyze", capture.name(), "--from", "noon"]).stderr).unwrap();
+    assert!(error.contains("--from") && error.contains("must be a time since the first packet"), "{error}");
+}
+
+#[test]
+fn names_do_not_reach_the_terminal_as_they_are() {
+    let original = capture("sender");
+    let odd = Temporary::new("a\u{1b}[2J\u{202e}b\nc.pcapng");
+    std::fs::copy(&original.0, &odd.0).unwrap();
+    let missing = format!("{}x", odd.name());
+    for arguments in [&["analyze", odd.name()][..], &["analyze", odd.name(), "--json"], &["analyze", &missing]] {
+        let output = reknit(arguments);
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        let is_bad = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!text.contains(is_bad) && !text.contains("b\nc.pcapng"), "{text:?}");
+        assert!(text.contains("[2J"), "{text:?}");
+    }
+}
+
+#[test]
+fn other_formats_come_with_the_command_that_converts_them() {
+    let file = Temporary::new("old trace.snoop");
+    std::fs::write(&file.0, b"snoop\0\0\0\0\0\0\x02\0\0\0\x04 and more of it").unwrap();
+    let error = String::from_utf8(reknit(&["analyze", file.name()]).stderr).unwrap();
+    let line = format!("editcap -F pcapng '{}' '{}'", file.name(), file.0.with_extension("pcapng").display());
+    assert!(error.contains("is a capture of snoop (Solaris); convert it: ") && error.contains(&line), "{error}");
+}

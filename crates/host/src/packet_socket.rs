@@ -6,12 +6,12 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use nix::ifaddrs::getifaddrs;
 use nix::libc;
-use nix::net::if_::InterfaceFlags;
+use nix::net::if_::{InterfaceFlags, if_nametoindex};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimestampns};
 use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, MultiHeaders, SockFlag, SockProtocol, SockType, bind,
-    recvmmsg, setsockopt, socket,
+    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, MultiHeaders, SockFlag, SockProtocol, SockType, recvmmsg,
+    setsockopt, socket,
 };
 use nix::sys::time::TimeSpec;
 
@@ -60,19 +60,17 @@ impl PacketSocket {
             nix::Error::EPERM | nix::Error::EACCES => format!("{interface}: needs root, or the capability CAP_NET_RAW"),
             error => format!("{interface}: {}", error.desc()),
         };
-        let (mut found, mut loopbacks, mut names) = (None, BTreeSet::new(), BTreeSet::new());
+        let (mut loopbacks, mut names) = (BTreeSet::new(), BTreeSet::new());
         for one in getifaddrs().map_err(refuse)? {
-            let Some(address) = one.address.as_ref().and_then(|address| address.as_link_addr()).copied() else {
-                continue;
-            };
-            if one.flags.contains(InterfaceFlags::IFF_LOOPBACK) {
-                loopbacks.insert(address.ifindex());
-            }
-            if one.interface_name == interface {
-                found = Some(address);
+            if one.flags.contains(InterfaceFlags::IFF_LOOPBACK)
+                && let Ok(index) = if_nametoindex(&*one.interface_name)
+            {
+                loopbacks.insert(index as usize);
             }
             names.insert(one.interface_name);
         }
+        // Not by its addresses: a TUN device, WireGuard or PPP may have none.
+        let found = if_nametoindex(interface).ok().map(|index| index as usize);
         if found.is_none() && interface != ANY {
             let names = names.into_iter().collect::<Vec<_>>().join(", ");
             return Err(format!("{interface}: neither a file nor an interface; interfaces: {names}, or {ANY}"));
@@ -82,10 +80,10 @@ impl PacketSocket {
         attach_filter(&socket).map_err(|error| format!("{interface}: {error}"))?;
         setsockopt(&socket, ReceiveTimestampns, &true).map_err(refuse)?;
         let _ = setsockopt(&socket, RcvBufForce, &BUFFER); // without the permission, the buffer is small
-        if let Some(address) = &found {
-            bind(socket.as_raw_fd(), address).map_err(refuse)?;
+        if let Some(index) = found {
+            bind(&socket, index).map_err(|error| format!("{interface}: {error}"))?;
         }
-        Ok(PacketSocket { socket, interface: found.map(|address| address.ifindex()), loopbacks })
+        Ok(PacketSocket { socket, interface: found, loopbacks })
     }
 
     /// Calls `each` with the packets of each batch, until it returns false. It is called at least every 100 ms, also with an
@@ -168,12 +166,32 @@ impl PacketSocket {
     }
 }
 
+/// Binds the socket to an interface.
+fn bind(socket: &OwnedFd, interface: usize) -> io::Result<()> {
+    let address = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as u16,
+        sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
+        sll_ifindex: i32::try_from(interface).unwrap_or(i32::MAX),
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    let len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    let from = (&raw const address).cast();
+    #[expect(unsafe_code, reason = "nix makes no address of an interface without a link-layer address")]
+    // SAFETY: the kernel reads `len` bytes, the size of the structure, which lives until the call returns.
+    let done = unsafe { libc::bind(socket.as_raw_fd(), from, len) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 fn nanoseconds(time: TimeSpec) -> Option<u64> {
     let (seconds, nanos) = (u64::try_from(time.tv_sec()).ok()?, u64::try_from(time.tv_nsec()).ok()?);
     Some(seconds * 1_000_000_000 + nanos)
 }
 
-/// Lets only TCP pass, also in tunnels that are opened: IP in IP, GRE, VXLAN over IPv4. So other traffic costs nothing.
+/// Lets only TCP pass, also in tunnels that are opened: IP in IP, GRE, and over UDP and IPv4 those of the usual ports. So other
+/// traffic costs nothing.
 fn attach_filter(socket: &OwnedFd) -> io::Result<()> {
     let mut program = filter();
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
@@ -193,15 +211,16 @@ fn filter() -> Vec<libc::sock_filter> {
     const AND: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
     const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    const VXLAN: u32 = 4789;
+    // VXLAN, GENEVE, GTP-U, CAPWAP, L2TP, MPLS and GRE over UDP.
+    const TUNNELS: [u32; 9] = [4789, 8472, 4790, 6081, 2152, 5247, 1701, 6635, 4754];
     // Protocols of IPv4 that pass: TCP, GRE, IPv4 and IPv6; next headers of IPv6: the same, and its extension headers.
     const IN_IPV4: [u32; 4] = [6, 47, 4, 41];
     const IN_IPV6: [u32; 10] = [6, 47, 4, 41, 0, 43, 44, 51, 60, 135];
     const UDP: u32 = 17;
     let plain = |code, k| libc::sock_filter { code, jt: 0, jf: 0, k };
     let branch = |k, jt: usize, jf: usize| libc::sock_filter { code: IF_EQUAL, jt: jt as u8, jf: jf as u8, k };
-    // After the first three instructions, IPv4 takes 1 + 4 + 1 + 3, and IPv6 1 + 1 + 10; then come pass and drop.
-    let v4 = 1 + IN_IPV4.len() + 4;
+    // After the first three instructions, IPv4 takes 1 + 4 + 1 + 2 + 9, and IPv6 1 + 1 + 10; then come pass and drop.
+    let v4 = 1 + IN_IPV4.len() + 3 + TUNNELS.len();
     let v6 = 2 + IN_IPV6.len();
     let mut program = vec![plain(LOAD_BYTE, 0), plain(AND, 0xf0), branch(0x40, 0, v4)];
     program.push(plain(LOAD_BYTE, 9));
@@ -212,7 +231,11 @@ fn filter() -> Vec<libc::sock_filter> {
     program.push(branch(UDP, 0, pass + 1 - program.len() - 1));
     program.push(plain(LOAD_HEADER_LEN, 0));
     program.push(plain(LOAD_HALF_AT_X, 2));
-    program.push(branch(VXLAN, pass - program.len() - 1, pass + 1 - program.len() - 1));
+    for port in TUNNELS {
+        let to = pass - program.len() - 1;
+        let is_last = port == TUNNELS[TUNNELS.len() - 1];
+        program.push(branch(port, to, if is_last { to + 1 } else { 0 }));
+    }
     program.push(branch(0x60, 0, pass + 1 - program.len() - 1));
     program.push(plain(LOAD_BYTE, 6));
     for next in IN_IPV6 {
@@ -270,7 +293,10 @@ mod tests {
         for header in [0, 43, 44, 51, 60, 135] {
             assert_eq!((run(&packet(4, header, 0)), run(&packet(6, header, 0))), (0, u32::MAX), "{header}");
         }
-        assert_eq!((run(&packet(4, 17, 4789)), run(&packet(4, 17, 53)), run(&packet(6, 17, 4789))), (u32::MAX, 0, 0));
+        for port in [4789, 6081, 2152, 4754] {
+            assert_eq!((run(&packet(4, 17, port)), run(&packet(6, 17, port))), (u32::MAX, 0), "{port}");
+        }
+        assert_eq!(run(&packet(4, 17, 53)), 0);
         assert_eq!((run(&packet(4, 1, 0)), run(&packet(6, 58, 0)), run(&packet(5, 6, 0))), (0, 0, 0));
     }
 

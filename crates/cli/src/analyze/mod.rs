@@ -1,6 +1,7 @@
 //! `reknit analyze`: what happened to the packets in a capture, what it cost, and what to do.
 
 mod annotate;
+mod both_ends;
 mod html;
 mod show;
 
@@ -10,11 +11,13 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use reknit_trace::{
-    Analysis, Analyzer, DirectionReport, Event, Events, Frame, Frames, Journeys, MeasuredPath, Options, Place,
+    Analysis, Analyzer, DirectionReport, Event, Events, Filter, Frame, Frames, Journeys, MeasuredPath, Network,
+    Options, Place, Time,
 };
 use reknit_units::Rate;
 
 pub(crate) use self::show::estimated;
+use crate::capture::unreadable;
 use crate::table::Screen;
 use crate::{Failure, input, output};
 
@@ -27,10 +30,12 @@ use crate::{Failure, input, output};
 #[command(after_help = "Examples:
   reknit analyze slow.pcapng
   reknit analyze slow.pcap.gz --stream 3 --path slow.toml
+  reknit analyze slow.pcapng --host 192.0.2.7 --port 443 --from '60 s' --to '90 s'
+  reknit analyze sender.pcapng receiver.pcapng
   reknit analyze slow.pcapng --html slow.html --annotate verdicts.pcapng
   tcpdump -i eth0 -s 128 -w - tcp | reknit analyze -")]
 pub(crate) struct Args {
-    /// Captures; `-` is standard input
+    /// Captures; `-` is standard input. Two captures with the same packets are compared packet by packet
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Where the captures were made [default: inferred for each connection]
@@ -39,6 +44,27 @@ pub(crate) struct Args {
     /// Show only this connection, numbered as `tcp.stream` in Wireshark
     #[arg(long, value_name = "N", value_parser = input::whole::<0, { u32::MAX }>, allow_negative_numbers = true)]
     stream: Option<u32>,
+    /// Only connections with an end of this address or network
+    #[arg(long, value_name = "ADDRESS", value_parser = input::network)]
+    host: Option<Network>,
+    /// Only connections with an end of this port
+    #[arg(long, value_name = "N", value_parser = input::whole::<0, { u16::MAX as u32 }>)]
+    port: Option<u32>,
+    /// Only packets from then on: `12.5 s` after the first, or `2026-11-26T14:44:08Z`
+    #[arg(long, value_name = "TIME", value_parser = input::time)]
+    from: Option<Time>,
+    /// Only packets until then
+    #[arg(long, value_name = "TIME", value_parser = input::time)]
+    to: Option<Time>,
+    /// Two captures are of the same packets, even if few of them are in both
+    #[arg(long, conflicts_with = "separately")]
+    both_ends: bool,
+    /// Two captures have been made with the same clock, so their times need not be aligned
+    #[arg(long, conflicts_with = "separately")]
+    same_clock: bool,
+    /// Analyze each capture alone, even if two have the same packets
+    #[arg(long)]
+    separately: bool,
     /// Write the measured path of the worst connection, for `reknit compare --path`
     #[arg(long, value_name = "FILE.toml")]
     path: Option<PathBuf>,
@@ -74,8 +100,19 @@ impl From<At> for Place {
     }
 }
 
+impl Args {
+    /// Which packets count.
+    fn filter(&self) -> Filter {
+        let port = self.port.map(|port| port as u16);
+        Filter { host: self.host, port, from: self.from, to: self.to }
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     check(args)?;
+    if both_ends::run(args)? {
+        return Ok(());
+    }
     let mut results = Vec::new();
     for file in &args.files {
         let mut events = Events::default();
@@ -84,7 +121,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 events.add(event);
             }
         };
-        let (mut analysis, journeys) = read(file, args.at, args.path.is_some(), &mut observer)?;
+        let (mut analysis, journeys) = read(file, &options(args), &mut observer)?;
         keep_stream(&mut analysis, args.stream)?;
         if let Some(path) = &args.path {
             let (_, measured) = measured_path(&analysis, &journeys, None)?;
@@ -92,7 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             std::fs::write(path, measured.toml()).map_err(failed)?;
         }
         if let Some(to) = &args.html {
-            html::write(to, file, &analysis, args.at)?;
+            html::write(to, file, &analysis, &options(args))?;
         }
         if let Some(to) = &args.annotate {
             annotate::write(to, file, &analysis, events)?;
@@ -113,6 +150,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 fn check(args: &Args) -> Result<(), Failure> {
     let written = [("--path", &args.path), ("--html", &args.html), ("--annotate", &args.annotate)];
     for (name, _) in written.iter().filter(|(_, file)| file.is_some()) {
+        if *name == "--path" && args.files.len() == 2 && !args.separately {
+            continue;
+        }
         let refuse = |why: &str| Err(Failure::Usage(format!("{name} {why}")));
         if args.files.len() > 1 {
             return refuse("is about one capture; give it a single file");
@@ -132,21 +172,26 @@ fn check(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads one capture, and prints its warnings. The journeys of packets are kept if they are wanted.
+fn options(args: &Args) -> Options {
+    let (journeys, filter) = (args.path.is_some(), args.filter());
+    Options { at: args.at.map(Place::from), journeys, filter, ..Options::default() }
+}
+
+/// Reads one capture, and prints its warnings. The journeys of packets are kept if `options` ask for them.
 pub(crate) fn read(
     file: &Path,
-    at: Option<At>,
-    journeys: bool,
+    options: &Options,
     observer: &mut dyn FnMut(&Event),
 ) -> Result<(Analysis, Journeys), Failure> {
-    let name = file.display().to_string();
-    let refuse = |error: &dyn std::fmt::Display| Failure::Failed(format!("{name}: {error}"));
-    let reader: Box<dyn Read> = if name == "-" { Box::new(io::stdin().lock()) } else { Box::new(open(file)?) };
-    let mut analyzer = Analyzer::new(Options { at: at.map(Place::from), journeys, ..Options::default() });
-    analyzer.read(reader, observer).map_err(|error| refuse(&error))?;
+    let reader: Box<dyn Read> =
+        if file.as_os_str() == "-" { Box::new(io::stdin().lock()) } else { Box::new(open(file)?) };
+    let mut analyzer = Analyzer::new(*options);
+    analyzer.read(reader, observer).map_err(|error| Failure::Failed(unreadable(file, &error)))?;
     let (mut analysis, journeys) = analyzer.finish_with_journeys(observer);
-    analysis.file.clone_from(&name);
-    analysis.refuse_without_tcp().map_err(Failure::Failed)?;
+    analysis.file = file.display().to_string();
+    if options.filter == Filter::default() {
+        analysis.refuse_without_tcp().map_err(Failure::Failed)?;
+    }
     for warning in &analysis.warnings {
         output::say(format_args!("warning: {}: {warning}", analysis.file));
     }
@@ -159,8 +204,8 @@ fn open(file: &Path) -> Result<File, Failure> {
 
 /// Calls `each` with every frame of a capture that has been read once.
 fn frames(file: &Path, each: &mut dyn FnMut(&Frame<'_>)) -> Result<(), Failure> {
-    let refuse = |error: &dyn std::fmt::Display| Failure::Failed(format!("{}: {error}", file.display()));
-    let mut frames = Frames::new(open(file)?).map_err(|error| refuse(&error))?;
+    let refuse = |error| Failure::Failed(unreadable(file, &error));
+    let mut frames = Frames::new(open(file)?).map_err(refuse)?;
     while let Some(frame) = frames.next_frame() {
         each(&frame);
     }

@@ -4,9 +4,11 @@ use std::fmt::Write;
 
 use reknit_trace::{Analysis, Confidence, Cost, DirectionReport, Place, Verdicts};
 
-use crate::output::{how_many, number, per_cent, whole};
+use crate::output::{how_many, number, per_cent, visible, whole};
 use crate::table::{self, Align, Column, Screen};
 
+/// Kinds of packets that are left out and named.
+const MOST_KINDS: usize = 6;
 /// Rows of the table.
 const MOST_ROWS: usize = 20;
 /// One of so many is not worth a word.
@@ -14,7 +16,11 @@ const MOSTLY: u64 = 20;
 
 pub(super) fn text(analysis: &Analysis, screen: Screen) -> String {
     let width = screen.text_width();
-    let mut text = screen.heading(&title(analysis)) + "\n\n";
+    let mut text = screen.heading(&title(analysis)) + "\n";
+    if let Some(left_out) = left_out(analysis) {
+        let _ = writeln!(text, "{}", table::wrap(&left_out, width, 2));
+    }
+    text.push('\n');
     let Some(worst) = analysis.directions.first() else {
         return text + "No connection carried data.\n";
     };
@@ -35,12 +41,23 @@ pub(super) fn text(analysis: &Analysis, screen: Screen) -> String {
 pub(super) fn title(analysis: &Analysis) -> String {
     format!(
         "{}: {} packets in {} s, {} TCP connection{}",
-        analysis.file,
+        visible(&analysis.file),
         whole(analysis.packets),
         number(analysis.duration_s),
         whole(analysis.streams),
         if analysis.streams == 1 { "" } else { "s" },
     )
+}
+
+/// What is left out, by name; none if nothing is.
+pub(super) fn left_out(analysis: &Analysis) -> Option<String> {
+    let kinds: Vec<String> = analysis.left_out.iter().take(MOST_KINDS).map(ToString::to_string).collect();
+    let more = analysis.left_out.iter().skip(MOST_KINDS).map(|kind| kind.packets).sum::<u64>();
+    let more = if more > 0 { format!(", {} of others (--json)", whole(more)) } else { String::new() };
+    let packets = if analysis.left_out.first()?.packets == 1 { "packet" } else { "packets" };
+    let first = kinds[0].replacen(" of ", &format!(" {packets} of "), 1);
+    let kinds = [&[first][..], &kinds[1..]].concat().join(", ");
+    Some(format!("left out: {kinds}{more}"))
 }
 
 /// The answer: what happened, on what path, what it cost, what to do, and how sure that is.

@@ -11,6 +11,7 @@ use reknit_host::PacketSocket;
 use reknit_trace::{Frame, Frames};
 
 use super::{Shared, locked};
+use crate::capture::unreadable;
 
 /// How often a file is looked at for more.
 const LOOK: Duration = Duration::from_millis(50);
@@ -43,13 +44,12 @@ impl Source {
             Source::Interface(socket) => listen(&socket, shared, stop).map_err(|error| error.to_string()),
             Source::Capture { name, reader } => {
                 let followed = if name.as_os_str() == "-" {
-                    follow(reader, shared)
+                    follow(&name, reader, shared)
                 } else {
-                    follow(Growing { reader, stop: stop.clone() }, shared)
+                    follow(&name, Growing { reader, stop: stop.clone() }, shared)
                 };
                 // If the user has stopped it, the last packet may be cut off.
-                let followed = if stop.load(Ordering::Relaxed) { Ok(()) } else { followed };
-                followed.map_err(|error| format!("{}: {error}", name.display()))
+                if stop.load(Ordering::Relaxed) { Ok(()) } else { followed }
             }
         }
     }
@@ -82,15 +82,15 @@ fn listen(socket: &PacketSocket, shared: &Shared, stop: &AtomicBool) -> io::Resu
 }
 
 /// Takes the frames of a capture as they come.
-fn follow(reader: impl Read, shared: &Shared) -> Result<(), String> {
-    let mut frames = Frames::new(reader).map_err(|error| error.to_string())?;
+fn follow(name: &Path, reader: impl Read, shared: &Shared) -> Result<(), String> {
+    let mut frames = Frames::new(reader).map_err(|error| unreadable(name, &error))?;
     // A frame may take long to come, so the state is not locked meanwhile.
     while let Some(frame) = frames.next_frame() {
         let mut state = locked(shared);
         state.watcher.on_frame(&frame);
         state.is_fresh = true;
     }
-    frames.damage().map_or(Ok(()), |damage| Err(damage.to_string()))
+    frames.damage().map_or(Ok(()), |damage| Err(format!("{}: {damage}", name.display())))
 }
 
 /// A file that grows: its end is not the end.

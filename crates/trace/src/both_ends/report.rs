@@ -71,6 +71,8 @@ pub struct FlowReport {
     pub loss: f64,
     /// Packets of which that is not known, because the other capture began later or ended earlier.
     pub unknown: u64,
+    /// Packets that were late: later ones passed the other point before them (RFC 4737).
+    pub reordered: u64,
     /// Copies of packets that were made on the way.
     pub duplicated: u64,
     /// Packets that passed only the other point: the capture near the sender lacks them.
@@ -176,6 +178,7 @@ impl FlowReport {
             runs.add(run);
         }
         let arrived = delays.len() as u64;
+        let order = order(flow, &captures[1 - flow.near]);
         let name = |end: &Endpoint| {
             if end.port == 0 { end.socket().ip().to_string() } else { end.socket().to_string() }
         };
@@ -190,17 +193,19 @@ impl FlowReport {
             lost,
             loss: lost as f64 / (lost + arrived).max(1) as f64,
             unknown,
+            reordered: order.0,
             duplicated: flow.copies,
             not_sent: flow.unsent,
             loss_runs: LossRuns::by(&runs, lost),
-            reordering: reordering(flow, &captures[1 - flow.near]),
+            reordering: order.1,
             delay: DelayReport::of(delays, clock.is_relative()),
         }
     }
 }
 
-/// The packets of the flow in the order in which they arrived, numbered in the order of sending.
-fn reordering(flow: &Flow, at_far: &Captured) -> ReorderingReport {
+/// How many packets were reordered, and the measures: of the packets of the flow in the order in which they arrived, numbered in
+/// the order of sending.
+fn order(flow: &Flow, at_far: &Captured) -> (u64, ReorderingReport) {
     let mut arrivals: Vec<(u32, u64)> = Vec::new();
     for (sent, number) in flow.sent.iter().zip(1..) {
         if let Fate::Arrived { number: other, .. } = sent.fate {
@@ -216,7 +221,7 @@ fn reordering(flow: &Flow, at_far: &Captured) -> ReorderingReport {
             late_us.add(late.late.as_nanos() / 1_000);
         }
     }
-    ReorderingReport::by(&reordering, Some(&extents), Some(&late_us))
+    (reordering.reordered(), ReorderingReport::by(&reordering, Some(&extents), Some(&late_us)))
 }
 
 impl DelayReport {

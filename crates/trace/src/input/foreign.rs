@@ -1,7 +1,5 @@
 //! Formats of captures that are not read: they are recognised, so that the user learns how to convert them.
 
-/// Bytes that are enough to recognise a format: the longest record of ERF, and the header of the next one.
-pub(super) const ENOUGH: usize = (1 << 16) + 64;
 /// The first bytes of files, and what they are.
 const MAGIC: &[(&[u8], &str)] = &[
     (b"snoop\0\0\0", "snoop (Solaris)"),
@@ -26,7 +24,7 @@ const MAGIC: &[(&[u8], &str)] = &[
     (b"\xab\x01\x00\x1c", "IXIA (pcap of IxNetwork)"),
 ];
 
-/// The name of the format of a file that begins with these bytes.
+/// The name of the format of a file that begins with these bytes: as many as there are, without waiting for more.
 pub(super) fn recognize(start: &[u8]) -> Option<&'static str> {
     let known = MAGIC.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, name)| *name);
     known.or_else(|| is_erf(start).then_some("ERF (Endace)"))

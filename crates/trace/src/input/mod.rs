@@ -83,7 +83,6 @@ impl<'r> Frames<'r> {
         let mut buffer = Buffer::new(compressed::plain(reader)?);
         let format = if buffer.fill(4)? { Self::format(&mut buffer)? } else { None };
         let Some(format) = format else {
-            buffer.fill(foreign::ENOUGH)?;
             if let Some(format) = foreign::recognize(buffer.bytes()) {
                 return Err(Error::OtherFormat(format));
             }

@@ -6,9 +6,8 @@ mod sketch;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use reknit_trace::{Analysis, Analyzer, DirectionReport, Event, Events, Options, Place};
+use reknit_trace::{Analysis, Analyzer, DirectionReport, Event, Events, Options};
 
-use super::At;
 use crate::Failure;
 use sketch::{Drawing, Sketch};
 
@@ -21,9 +20,9 @@ const LEAST_STEPS: u64 = 2_000;
 const MOST_STEPS: u64 = 8_000;
 
 /// Writes the page. The capture is read once more, for the points of the plots.
-pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, at: Option<At>) -> Result<(), Failure> {
+pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, options: &Options) -> Result<(), Failure> {
     let drawn = &analysis.directions[..analysis.directions.len().min(MOST_DRAWN)];
-    let drawings = draw(capture, analysis, drawn, at)?;
+    let drawings = draw(capture, analysis, drawn, options)?;
     let text = page::page(analysis, drawn, &drawings)?;
     std::fs::write(to, text).map_err(|error| Failure::of_file(to.display(), &error))
 }
@@ -33,12 +32,12 @@ fn draw(
     capture: &Path,
     analysis: &Analysis,
     drawn: &[Box<DirectionReport>],
-    at: Option<At>,
+    options: &Options,
 ) -> Result<Vec<Drawing>, Failure> {
     let steps = (STEPS / drawn.len().max(1) as u64).clamp(LEAST_STEPS, MOST_STEPS);
     let wanted: BTreeMap<(u32, u8), &DirectionReport> = drawn.iter().map(|d| ((d.stream, d.end), &**d)).collect();
     let mut sketches: BTreeMap<(u32, u8), Sketch> = BTreeMap::new();
-    let mut analyzer = Analyzer::new(Options { at: at.map(Place::from), marks: true, ..Options::default() });
+    let mut analyzer = Analyzer::new(Options { marks: true, journeys: false, ..*options });
     let mut events = Events::default();
     let mut observer = |event: &Event| {
         if wanted.contains_key(&(event.stream, event.end)) {

@@ -1,0 +1,185 @@
+//! `reknit analyze SENDER RECEIVER`: two captures of the same packets.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use reknit_trace::{BothEnds, BothEndsOptions, FlowReport, Matched};
+
+use super::{Args, open};
+use crate::capture::unreadable;
+use crate::output::{how_many, number, per_cent, visible, whole};
+use crate::table::{self, Align, Column, Screen};
+use crate::{Failure, output};
+
+/// Rows of the table.
+const MOST_ROWS: usize = 20;
+
+/// Compares the captures, if there are two that have packets in common. False if they are to be analysed one by one.
+pub(super) fn run(args: &Args) -> Result<bool, Failure> {
+    let [first, second] = match &args.files[..] {
+        [first, second] if !args.separately => [first, second],
+        _ if args.both_ends => return Err(Failure::Usage("--both-ends needs two captures".to_owned())),
+        _ => return Ok(false),
+    };
+    let files = [first, second];
+    if files.iter().any(|file| file.as_os_str() == "-") {
+        let why = "--both-ends reads two files, and neither can be standard input; write it to a file first";
+        return if args.both_ends { Err(Failure::Usage(why.to_owned())) } else { Ok(false) };
+    }
+    let readers = [open(first)?, open(second)?];
+    let options = BothEndsOptions { filter: args.filter(), same_clock: args.same_clock, forced: args.both_ends };
+    let matched =
+        Matched::read(readers, &options).map_err(|(which, error)| Failure::Failed(unreadable(files[which], &error)))?;
+    let Some(matched) = matched else {
+        if args.both_ends || args.same_clock {
+            let names = files.map(|file| file.display().to_string());
+            return Err(Failure::Failed(format!("{} and {} have no packet in common", names[0], names[1])));
+        }
+        return Ok(false);
+    };
+    for (name, is_given) in [("--at", args.at.is_some()), ("--stream", args.stream.is_some())] {
+        if is_given {
+            return Err(Failure::Usage(format!("{name} is about one capture; these two are compared (--separately)")));
+        }
+    }
+    let report = matched.report(files.map(|file| file.display().to_string()));
+    for warning in &report.warnings {
+        output::say(format_args!("warning: {warning}"));
+    }
+    if let Some(to) = &args.path {
+        write_path(&matched, to)?;
+    }
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&text(&report, Screen::stdout()))?;
+    }
+    Ok(true)
+}
+
+fn write_path(matched: &Matched, to: &Path) -> Result<(), Failure> {
+    let path = matched.path(None).map_err(|error| Failure::Failed(format!("--path: {error}")))?;
+    std::fs::write(to, path.toml()).map_err(|error| Failure::of_file(to.display(), &error))
+}
+
+fn text(report: &BothEnds, screen: Screen) -> String {
+    let [first, second] = report.captures.each_ref().map(|capture| visible(&capture.file));
+    let flows = how_many(report.flows.len() as u64, "flow");
+    let mut text = screen.heading(&format!("{first} and {second}: {flows} passed both points of capture")) + "\n\n";
+    // The flow with most bytes is what matters, unless nothing happened to it.
+    let Some(worst) = report.flows.first() else { return text };
+    let lines = [("what", what(worst)), ("path", path(worst)), ("clocks", clocks(report))];
+    let lines = lines.map(|(name, line)| (name.to_owned(), line));
+    text.push_str(&table::definitions(&lines, screen.text_width()));
+    text.push('\n');
+    text.push_str(&table::render(&columns(&report.flows), screen));
+    if report.flows.len() > MOST_ROWS {
+        let _ = writeln!(text, "{} more, with fewer bytes: --json.", report.flows.len() - MOST_ROWS);
+    }
+    let more = "All numbers: --json. Each capture alone: --separately. The path as a file for `reknit compare`: --path FILE.toml.";
+    text + &table::wrap(more, screen.text_width(), 0) + "\n"
+}
+
+fn what(flow: &FlowReport) -> String {
+    let mut text = format!(
+        "{} from {} to {}: of {}, {} arrived, {} lost ({}), {} late ({})",
+        flow.protocol,
+        flow.from,
+        flow.to,
+        how_many(flow.sent, "packet"),
+        whole(flow.arrived),
+        were(flow.lost),
+        per_cent(flow.loss),
+        were(flow.reordered),
+        per_cent(flow.reordering.ratio),
+    );
+    if flow.duplicated > 0 {
+        let _ = write!(text, "; the network duplicated {}", whole(flow.duplicated));
+    }
+    if flow.unknown > 0 {
+        let _ = write!(text, "; for {} it is not known, because the other capture is shorter", whole(flow.unknown));
+    }
+    text
+}
+
+fn were(n: u64) -> String {
+    format!("{} {}", whole(n), if n == 1 { "was" } else { "were" })
+}
+
+fn path(flow: &FlowReport) -> String {
+    let delay = &flow.delay;
+    let mut text = if delay.relative {
+        format!(
+            "one-way delay, beyond the shortest: {} ms median, {} ms 99 %, {} ms at most",
+            number(delay.p50_ms),
+            number(delay.p99_ms),
+            number(delay.most_ms)
+        )
+    } else {
+        format!(
+            "one-way delay {} ms at least, {} ms median, {} ms 99 %, {} ms at most",
+            number(delay.least_ms),
+            number(delay.p50_ms),
+            number(delay.p99_ms),
+            number(delay.most_ms)
+        )
+    };
+    let reordering = &flow.reordering;
+    if let (Some(median), Some(p99)) = (reordering.extent_p50, reordering.extent_p99) {
+        let _ = write!(
+            text,
+            "; late packets by {median} places and {} ms (99 %: {p99} places, {} ms)",
+            number(reordering.late_p50_ms.unwrap_or(0.0)),
+            number(reordering.late_p99_ms.unwrap_or(0.0)),
+        );
+    }
+    if let Some(mean) = flow.loss_runs.mean.filter(|_| flow.loss_runs.longest > 1) {
+        let _ = write!(text, "; losses in runs of {} (at most {})", number(mean), whole(flow.loss_runs.longest));
+    }
+    text
+}
+
+fn clocks(report: &BothEnds) -> String {
+    let clock = &report.clock;
+    if clock.same_clock {
+        return "the same for both captures, as given".to_owned();
+    }
+    let side = if clock.offset_ms < 0.0 { "behind" } else { "ahead" };
+    let mut text = format!("the second is {} ms {side}", number(clock.offset_ms.abs()));
+    if clock.skew_ppm != 0.0 {
+        let _ = write!(text, " in the middle of the capture, and gains {} ppm", number(clock.skew_ppm));
+    }
+    match clock.accuracy_ms {
+        Some(accuracy) => {
+            let _ = write!(
+                text,
+                "; this takes the shortest delays of both directions as equal, so one-way delays are right to {} ms \
+                 (--same-clock if one clock made both captures)",
+                number(accuracy)
+            );
+        }
+        None => text.push_str("; packets passed in one direction only, so the shortest delay counts as none"),
+    }
+    text
+}
+
+fn columns(flows: &[FlowReport]) -> Vec<Column> {
+    let of = |title, rank, align, cell: fn(&FlowReport) -> String| {
+        Column::of(title, rank, align, flows.iter().take(MOST_ROWS), cell)
+    };
+    let left = |title, rank, cell| of(title, rank, Align::Left, cell);
+    let right = |title, rank, cell| of(title, rank, Align::Right, cell);
+    vec![
+        left("protocol", 1, |flow| flow.protocol.clone()),
+        left("from", 0, |flow| flow.from.clone()),
+        left("to", 0, |flow| flow.to.clone()),
+        right("packets", 0, |flow| whole(flow.sent)),
+        right("lost", 0, |flow| whole(flow.lost)),
+        right("late", 0, |flow| whole(flow.reordered)),
+        right("places p99", 2, |flow| flow.reordering.extent_p99.map_or(String::new(), whole)),
+        right("late p99, ms", 2, |flow| flow.reordering.late_p99_ms.map_or(String::new(), number)),
+        right("duplicated", 2, |flow| whole(flow.duplicated)),
+        right("delay p50, ms", 1, |flow| number(flow.delay.p50_ms)),
+        right("p99", 1, |flow| number(flow.delay.p99_ms)),
+    ]
+}
