@@ -166,16 +166,24 @@ int main(int argc, char **argv) {
             }
         } while (1);
     }
-    /* The last acknowledgments. */
-    for (int i = 0; i < 5; i++) {
+    /* Everything must arrive before the program ends, within 10 s. */
+    uint64_t until = now() + 10000000000u, connections, bytes;
+    reknit_finish_all(stack, now());
+    do {
         ptrdiff_t n;
+        reknit_timer(stack, now());
         while ((n = reknit_output(stack, now(), packet, sizeof packet)) > 0)
             if (write(tun, packet, (size_t)n) < 0)
                 break;
-        wait_for(tun, now() + 20000000);
+        if (reknit_is_delivering(stack) <= 0)
+            break;
+        wait_for(tun, reknit_deadline(stack));
         while ((n = read(tun, packet, sizeof packet)) > 0)
             reknit_input(stack, now(), packet, (size_t)n);
-        reknit_timer(stack, now());
+    } while (now() < until);
+    if (reknit_undelivered(stack, &connections, &bytes) == REKNIT_OK && connections > 0) {
+        fprintf(stderr, "%s: %llu bytes were not acknowledged\n", peer, (unsigned long long)bytes);
+        return 1;
     }
     reknit_stack_free(stack);
     return fclose(file) ? 1 : 0;

@@ -35,7 +35,7 @@ enum {
     REKNIT_PANIC = -5        /* an error of reknit itself: free the stack */
 };
 
-/* Why the last call of this thread failed: one line, valid until the next call. Never NULL. */
+/* Why the last call of this thread failed: one line, valid until the next call. Empty if it did not fail; never NULL. */
 const char *reknit_error(void);
 
 /* ---- the stack ---- */
@@ -59,7 +59,8 @@ typedef enum {
     REKNIT_CONNECTED = 2,
     REKNIT_READABLE = 3, /* data, the end, or an error: call reknit_read until it would block */
     REKNIT_WRITABLE = 4, /* comes after reknit_write has not taken everything */
-    REKNIT_CLOSED = 5    /* the connection has ended; reknit_close is still needed */
+    REKNIT_CLOSED = 5,   /* the connection has ended; reknit_close is still needed */
+    REKNIT_DELIVERED = 6 /* comes after reknit_delivered would have blocked: call it again */
 } reknit_event_kind;
 
 typedef struct {
@@ -69,6 +70,20 @@ typedef struct {
 
 /* 1 and the next event, 0 if there is none. */
 int reknit_next_event(reknit_stack *stack, reknit_event *event);
+
+/* ---- the end ---- */
+
+/* What was written is only delivered while the program carries packets. Before it ends: reknit_finish_all, then packets and
+ * timers as before while reknit_is_delivering(stack) > 0, as long as the program is willing to wait; reknit_undelivered then says
+ * what was lost. A program that just ends leaves its peers without the rest, and without a FIN or RST. */
+
+/* Nobody can connect any more, and every connection sends what was written and then its end. */
+int reknit_finish_all(reknit_stack *stack, uint64_t now);
+/* 1 if something that was written, or the end of a stream, can still be delivered and is not. 0 if not. */
+int reknit_is_delivering(reknit_stack *stack);
+/* What the peers have not acknowledged: of the connections that there are now, and of those that have failed after
+ * reknit_close. */
+int reknit_undelivered(reknit_stack *stack, uint64_t *connections, uint64_t *bytes);
 
 /* ---- options ---- */
 
@@ -104,7 +119,10 @@ ptrdiff_t reknit_read(reknit_stack *stack, uint64_t now, reknit_socket socket, v
 ptrdiff_t reknit_write(reknit_stack *stack, reknit_socket socket, const void *bytes, size_t len);
 /* No more data will be written: the peer reads the end after everything else. */
 int reknit_finish(reknit_stack *stack, uint64_t now, reknit_socket socket);
-/* What was written is still sent: as long as the peer answers, or as reknit_set_linger says. */
+/* REKNIT_OK if the peer has acknowledged everything that was written, and the end if reknit_finish was called.
+ * REKNIT_WOULD_BLOCK if not yet, REKNIT_ENDED if the connection has failed before. */
+int reknit_delivered(reknit_stack *stack, reknit_socket socket);
+/* What was written is still sent: as long as the program carries packets and the peer answers, or as reknit_set_linger says. */
 int reknit_close(reknit_stack *stack, uint64_t now, reknit_socket socket);
 /* After reknit_close, what is not acknowledged in this time (nanoseconds) is given up, and the peer gets a RST; with 0 at
  * once. UINT64_MAX is as without this call. */

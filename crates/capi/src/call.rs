@@ -61,7 +61,16 @@ fn remember(text: &str) {
     LAST.with(|last| *last.borrow_mut() = text);
 }
 
-/// Why the last call of this thread failed.
+/// The call has succeeded: no earlier error counts any more.
+fn forget() {
+    LAST.with(|last| {
+        if !last.borrow().is_empty() {
+            last.take();
+        }
+    });
+}
+
+/// Why the last call of this thread failed; empty if it did not.
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_error() -> *const c_char {
     LAST.with(|last| last.borrow().as_ptr())
@@ -70,7 +79,10 @@ pub extern "C" fn reknit_error() -> *const c_char {
 /// Runs `act`. If it fails or panics, keeps the reason for `reknit_error`, and returns `fail` of the code.
 pub(crate) fn guarded<R>(fail: impl Fn(i32) -> R, act: impl FnOnce() -> Result<R, Failure>) -> R {
     match catch_unwind(AssertUnwindSafe(act)) {
-        Ok(Ok(result)) => result,
+        Ok(Ok(result)) => {
+            forget();
+            result
+        }
         Ok(Err(Failure(code, text))) => {
             remember(&text);
             fail(code)

@@ -190,6 +190,12 @@ pub extern "C" fn reknit_finish(stack: *mut Host, now: u64, socket: u64) -> i32 
 
 /// See the header.
 #[unsafe(no_mangle)]
+pub extern "C" fn reknit_delivered(stack: *mut Host, socket: u64) -> i32 {
+    run(stack, |host| Ok(host.stack.delivered(SocketId::from_bits(socket))?))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
 pub extern "C" fn reknit_close(stack: *mut Host, now: u64, socket: u64) -> i32 {
     run(stack, |host| {
         host.stack.close(Instant::from_nanos(now), SocketId::from_bits(socket));

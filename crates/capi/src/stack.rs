@@ -120,9 +120,35 @@ pub extern "C" fn reknit_next_event(stack: *mut Host, event: *mut CEvent) -> i32
                 Event::Readable(id) => (3, id.to_bits()),
                 Event::Writable(id) => (4, id.to_bits()),
                 Event::Closed(id) => (5, id.to_bits()),
+                Event::Delivered(id) => (6, id.to_bits()),
             };
             store(event, CEvent { kind, id })?;
             Ok(1)
         },
     )
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn reknit_finish_all(stack: *mut Host, now: u64) -> i32 {
+    run(stack, |host| {
+        host.stack.finish_all(Instant::from_nanos(now));
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn reknit_is_delivering(stack: *mut Host) -> i32 {
+    on_host(stack, |code| code, |host| Ok(i32::from(host.stack.is_delivering())))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn reknit_undelivered(stack: *mut Host, connections: *mut u64, bytes: *mut u64) -> i32 {
+    run(stack, |host| {
+        let undelivered = host.stack.undelivered().and(&host.stack.counters().undelivered);
+        store(connections, undelivered.connections)?;
+        store(bytes, undelivered.bytes)
+    })
 }

@@ -73,6 +73,13 @@ int main(void) {
     if (reknit_next_event(stack, &event) != 1 || event.id != sock)
         expect("it has ended", 0);
     expect("connection aborted", reknit_write(stack, sock, buffer, 1) == REKNIT_ENDED);
+    expect("connection aborted", reknit_delivered(stack, sock) == REKNIT_ENDED);
+    uint64_t connections, bytes;
+    expect("", reknit_undelivered(stack, &connections, &bytes) == REKNIT_OK && connections == 0 && bytes == 0);
+    expect("", reknit_is_delivering(stack) == 0);
+    expect("no such socket: it was closed", reknit_delivered(stack, 77) == REKNIT_INVALID);
+    expect("the place for the result is NULL", reknit_undelivered(stack, NULL, &bytes) == REKNIT_INVALID);
+    expect("", reknit_finish_all(stack, 3) == REKNIT_OK);
     reknit_close(stack, 3, sock);
     reknit_output(stack, 3, packet, sizeof packet);
     expect("no such socket: it was closed", reknit_write(stack, sock, buffer, 1) == REKNIT_INVALID);

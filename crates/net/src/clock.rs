@@ -1,6 +1,6 @@
 //! The only module that reads a clock.
 
-use reknit_units::Instant;
+use reknit_units::{Duration, Instant};
 use tokio::time::Instant as Tokio;
 
 /// A monotonic clock. It starts an hour after the origin of time, because some of the stack's times look back.
@@ -19,4 +19,14 @@ impl Clock {
     pub(crate) fn now(self) -> Instant {
         Instant::from_nanos(self.origin.elapsed().as_nanos() as u64)
     }
+}
+
+/// A time for the standard library.
+pub(crate) fn to_std(time: Duration) -> std::time::Duration {
+    std::time::Duration::from_nanos(time.as_nanos())
+}
+
+/// A time of the standard library.
+pub(crate) fn from_std(time: std::time::Duration) -> Duration {
+    u64::try_from(time.as_nanos()).map_or(Duration::MAX, Duration::from_nanos)
 }

@@ -1,17 +1,19 @@
-//! The task that moves packets between the device and the stack.
+//! Moves packets between the device and the stack.
 //!
 //! It takes the lock once per batch of packets, not per packet: packets are read before it and written after it.
 
+use std::future::Future;
+use std::io;
 use std::sync::Arc;
-use std::task::Waker;
 
-use reknit_units::Duration;
+use reknit_units::{Duration, Instant};
 
 use crate::alarm::Alarm;
-use crate::device::Device;
+use crate::clock::to_std;
 use crate::frame::Frames;
-use crate::network::Shared;
+use crate::io::PacketIo;
 use crate::receive::receive;
+use crate::state::Shared;
 
 /// The most packets that are written in one batch.
 const BATCH: usize = 32;
@@ -29,78 +31,183 @@ const TURN: u32 = 8;
 /// Until a deadline that is closer than this, the driver does not sleep: being woken takes about as long. Pacing has such
 /// deadlines above 5 Gbit/s.
 const NEAR: Duration = Duration::from_micros(100);
-/// When the network is dropped, open connections have this long to send what is left and close.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// A thread of its own looks this often whether an application has given it something to do.
+const LOOK: Duration = Duration::from_millis(1);
 
-/// Runs until the network and all of its sockets are dropped.
-pub(crate) async fn run(shared: Arc<Shared>, device: Device, alarm: Alarm) {
-    let mut end = End { shared, reason: "the runtime in which the network was started has ended".to_owned() };
-    if let Err(error) = drive(&end.shared, &device, alarm).await {
-        end.reason = crate::device::lost(&error);
-    }
-}
-
-/// Wakes all waiting tasks when the driver ends, even if its runtime drops it.
-struct End {
+/// Moves the packets of a [`Network`](crate::Network). Only [`Builder::build`](crate::Builder::build) needs it.
+///
+/// When it is dropped, it first delivers what was written, as the network's [`Builder::drain_limit`](crate::Builder::drain_limit)
+/// says, and blocks the thread meanwhile.
+pub struct Driver<P: PacketIo> {
     shared: Arc<Shared>,
-    reason: String,
+    io: P,
+    arrived: Batch,
+    frames: Frames,
+    /// A batch is being processed. If it is dropped now, that has panicked.
+    is_busy: bool,
+    /// Why it has ended.
+    end: Option<String>,
 }
 
-impl Drop for End {
-    fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        state.failure = Some(std::mem::take(&mut self.reason));
-        let accepting = std::mem::take(&mut state.accepting).into_values().flatten();
-        let waiting = state.waiting.iter_mut().flat_map(|waiting| [waiting.read.take(), waiting.write.take()]);
-        let wakers: Vec<Waker> = waiting.flatten().chain(accepting).collect();
-        drop(state);
-        wakers.into_iter().for_each(Waker::wake);
+/// What the driver does next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Next {
+    /// Another batch at once.
+    Batch,
+    /// It waits for a packet, for an application, or for this time.
+    Wait(Instant),
+    /// Nobody uses the network any more.
+    End,
+}
+
+impl<P: PacketIo> Driver<P> {
+    pub(crate) fn new(shared: Arc<Shared>, io: P) -> Driver<P> {
+        let arrived = Batch::new(&io);
+        Driver { shared, io, arrived, frames: Frames::default(), is_busy: false, end: None }
     }
-}
 
-async fn drive(shared: &Shared, device: &Device, mut alarm: Alarm) -> std::io::Result<()> {
-    let mut arrived = Batch::new(device);
-    let mut frames = Frames::default();
-    let mut batches = 0;
-    let mut ends = None;
-    loop {
-        let drained = arrived.read(device)?;
-        let (more, wake_at) = {
-            let mut state = shared.lock();
-            let now = shared.now();
-            receive(&mut state.stack, now, device.offload, arrived.packets());
-            state.stack.on_timer(now);
-            let more = frames.fill(&mut state.stack, now, device.offload, BATCH);
-            state.dispatch();
-            if state.is_abandoned {
-                let ends = *ends.get_or_insert(now + FAREWELL);
-                if state.stack.is_finished() && !more || now >= ends {
-                    return Ok(());
+    /// Runs in a tokio runtime, until the network and all of its sockets are dropped. Sockets report an error of the device.
+    pub async fn run(mut self) {
+        let ended = match Alarm::new(&self.io) {
+            Ok(alarm) => self.drive(alarm).await,
+            Err(error) => Err(error),
+        };
+        self.finish(ended);
+    }
+
+    /// Runs in any runtime. `sleep` returns a future that is ready after this time.
+    pub async fn run_with<F: Future<Output = ()> + Send>(
+        mut self,
+        sleep: impl Fn(std::time::Duration) -> F + Send + Sync,
+    ) {
+        let ended = self.drive(&sleep).await;
+        self.finish(ended);
+    }
+
+    /// Runs in the calling thread, without a runtime. Once a millisecond it looks what applications have to send.
+    pub fn run_in_thread(mut self) {
+        let ended = self.block(LOOK);
+        self.finish(ended);
+    }
+
+    fn finish(&mut self, ended: io::Result<()>) {
+        self.end = Some(ended.map_or_else(|error| error.to_string(), |()| "the network was dropped".to_owned()));
+    }
+
+    async fn drive(&mut self, mut timer: impl Timer) -> io::Result<()> {
+        let mut batches = 0;
+        loop {
+            match self.turn()? {
+                Next::End => return Ok(()),
+                Next::Batch => {
+                    batches += 1;
+                    if batches % TURN == 0 {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                Next::Wait(at) => {
+                    let now = self.shared.now();
+                    if at < now + NEAR {
+                        tokio::task::yield_now().await;
+                        continue;
+                    }
+                    let Driver { io, shared, .. } = self;
+                    tokio::select! {
+                        result = io.readable() => result?,
+                        () = shared.work.notified() => {}
+                        result = timer.wait(now, at) => result?,
+                    }
                 }
             }
-            (more, state.stack.deadline())
-        };
-        for frame in frames.ready() {
-            device.put(frame.bytes())?;
         }
-        batches += 1;
-        if more || !drained {
-            if batches % TURN == 0 {
-                tokio::task::yield_now().await;
+    }
+
+    /// The same, blocking: waits at most for `longest` at once.
+    fn block(&mut self, longest: Duration) -> io::Result<()> {
+        loop {
+            match self.turn()? {
+                Next::End => return Ok(()),
+                Next::Batch => {}
+                Next::Wait(at) => self.io.wait(to_std(at.since(self.shared.now()).min(longest))),
             }
-            continue;
         }
-        let wake_at = ends.map_or(wake_at, |ends| wake_at.min(ends));
-        let now = shared.now();
-        if wake_at < now + NEAR {
-            tokio::task::yield_now().await;
-            continue;
+    }
+
+    /// Processes a batch of packets.
+    fn turn(&mut self) -> io::Result<Next> {
+        self.is_busy = true;
+        let next = self.process();
+        self.is_busy = false;
+        next
+    }
+
+    fn process(&mut self) -> io::Result<Next> {
+        let drained = self.arrived.read(&mut self.io)?;
+        let offload = self.io.has_offload();
+        let (more, is_over, wake_at) = {
+            let mut state = self.shared.lock();
+            let state = &mut *state;
+            let now = self.shared.now();
+            receive(&mut state.stack, now, offload, self.arrived.packets());
+            state.stack.on_timer(now);
+            if state.drain.check(now, &mut state.stack) {
+                self.shared.drained.notify_waiters();
+            }
+            let more = self.frames.fill(&mut state.stack, now, offload, BATCH);
+            state.dispatch();
+            let is_over = !more && state.drain.is_over(now, &state.stack);
+            (more, is_over, state.stack.deadline().min(state.drain.deadline()))
+        };
+        for frame in self.frames.ready() {
+            self.io.send(frame.bytes())?;
         }
-        tokio::select! {
-            result = device.readable() => result?,
-            () = shared.work.notified() => {}
-            result = alarm.wait(now, wake_at) => result?,
-        }
+        self.io.flush()?;
+        Ok(match (is_over, more || !drained) {
+            (true, _) => Next::End,
+            (_, true) => Next::Batch,
+            _ => Next::Wait(wake_at),
+        })
+    }
+}
+
+impl<P: PacketIo> Drop for Driver<P> {
+    fn drop(&mut self) {
+        let reason = self.end.take().unwrap_or_else(|| {
+            // The runtime has ended, and takes the driver with it.
+            if !self.is_busy {
+                let mut state = self.shared.lock();
+                let now = self.shared.now();
+                state.stack.finish_all(now);
+                state.drain.abandon_at_once(now, self.shared.drain_limit);
+                drop(state);
+                let _ = self.block(Duration::MAX); // whatever fails: it is the end
+            }
+            "the runtime in which the network was started has ended".to_owned()
+        });
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        state.drain.end(&state.stack);
+        state.fail(reason);
+        self.shared.drained.notify_waiters();
+    }
+}
+
+/// Waits for a time.
+trait Timer: Send {
+    /// Returns at `at`, or earlier.
+    fn wait(&mut self, now: Instant, at: Instant) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+impl Timer for Alarm {
+    fn wait(&mut self, now: Instant, at: Instant) -> impl Future<Output = io::Result<()>> + Send {
+        Alarm::wait(self, now, at)
+    }
+}
+
+impl<F: Future<Output = ()> + Send, S: Fn(std::time::Duration) -> F + Sync> Timer for &S {
+    async fn wait(&mut self, now: Instant, at: Instant) -> io::Result<()> {
+        self(to_std(at.since(now))).await;
+        Ok(())
     }
 }
 
@@ -113,17 +220,17 @@ struct Batch {
 }
 
 impl Batch {
-    fn new(device: &Device) -> Batch {
+    fn new(io: &impl PacketIo) -> Batch {
         let (largest, count) =
-            if device.offload { (LARGEST, JOINED) } else { (usize::from(device.mtu).max(LEAST_MTU), PLAIN) };
+            if io.has_offload() { (LARGEST, JOINED) } else { (usize::from(io.mtu()).max(LEAST_MTU), PLAIN) };
         Batch { bytes: vec![0; count * largest], largest, lens: Vec::with_capacity(count) }
     }
 
     /// Reads what there is now. False if there may be more.
-    fn read(&mut self, device: &Device) -> std::io::Result<bool> {
+    fn read(&mut self, io: &mut impl PacketIo) -> io::Result<bool> {
         self.lens.clear();
         for into in self.bytes.chunks_exact_mut(self.largest) {
-            match device.take(into)? {
+            match io.recv(into)? {
                 Some(n) => self.lens.push(n),
                 None => return Ok(true),
             }

@@ -1,7 +1,7 @@
-//! TCP sockets for tokio on reknit's own TCP, over a TUN device.
+//! TCP sockets for tokio on reknit's own TCP, over a TUN device or anything else that carries packets.
 //!
-//! A [`Network`] has its own IP addresses, a TUN device to the kernel, and one driver task that moves packets between
-//! the device and a [`reknit_stack::Stack`]. [`TcpListener`] and [`TcpStream`] are used like those of tokio.
+//! A [`Network`] has its own IP addresses, something that carries its packets ([`PacketIo`]: a TUN device to the kernel, for
+//! instance), and one driver task that moves packets between that and a [`reknit_stack::Stack`]. [`TcpListener`] and [`TcpStream`] are used like those of tokio.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {
@@ -15,21 +15,31 @@
 //! ```
 
 mod alarm;
+mod builder;
 mod clock;
-mod device;
+mod drain;
 mod driver;
+mod errors;
 mod frame;
+mod io;
 mod listener;
 mod network;
 mod receive;
 mod run;
 mod split;
+mod state;
 mod stream;
 
-pub use device::Device;
+pub use builder::Builder;
+pub use driver::Driver;
+#[cfg(feature = "tun")]
+pub use io::Device;
+#[cfg(feature = "fd")]
+pub use io::FdIo;
+pub use io::{ChannelIo, PacketIo, channel, pair};
 pub use listener::TcpListener;
-pub use network::{Builder, Network};
-pub use reknit_stack::{Counters, Linger, ListenOptions, Shutdown, SocketInfo, SocketOptions};
+pub use network::Network;
+pub use reknit_stack::{Counters, Linger, ListenOptions, Shutdown, SocketInfo, SocketOptions, Undelivered};
 pub use reknit_tcp::config::{Config, KeepAlive};
 pub use reknit_units::Duration;
 pub use reknit_variants::Composition;

@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 
 use reknit_stack::{Error, ListenOptions, ListenerId};
 
-use crate::network::{Handle, Network, to_io};
+use crate::errors::to_io;
+use crate::network::{Handle, Network};
 use crate::stream::TcpStream;
 
 /// Accepts connections to an address of a [`Network`].
@@ -62,7 +63,7 @@ impl TcpListener {
             if let Some(id) = state.stack.accept(self.id)
                 && let Some((_, peer)) = state.stack.addresses(id)
             {
-                *state.waiting(id) = crate::network::Waiting::default();
+                *state.waiting(id) = crate::state::Waiting::default();
                 return Poll::Ready(Ok((TcpStream::new(self.shared.clone(), id), peer)));
             }
             state.check_device()?;

@@ -11,10 +11,12 @@ use reknit_tcp::{Config, State};
 use reknit_variants::{Composition, UnknownVariant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::network::{Handle, Network, to_io};
+use crate::errors::to_io;
+use crate::network::{Handle, Network};
 use crate::split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 
-/// A TCP connection of a [`Network`]. Dropping it closes it; what was written is still sent.
+/// A TCP connection of a [`Network`]. Dropping it closes it; what was written is still sent, for as long as the network exists
+/// (see there). [`TcpStream::closed`] waits until it has arrived.
 pub struct TcpStream {
     shared: Arc<Handle>,
     id: SocketId,
@@ -166,6 +168,55 @@ impl TcpStream {
         std::future::poll_fn(|cx| self.poll_with(cx, |stack, _, id| stack.peek(id, into), |w| &mut w.read)).await
     }
 
+    /// Sends the end of the stream after everything that was written, and returns when the peer has acknowledged all of it.
+    /// `flush` and `shutdown` return at once, as those of kernel sockets.
+    ///
+    /// # Errors
+    /// If the connection or the device has failed before; says how many bytes were not acknowledged.
+    pub async fn closed(&self) -> io::Result<()> {
+        self.shut_down(Shutdown::Write);
+        let delivered = |stack: &mut Stack, _, id| stack.delivered(id).map(|()| 0);
+        let result = std::future::poll_fn(|cx| self.poll_with(cx, delivered, |waiting| &mut waiting.delivered)).await;
+        result.map(drop).map_err(|error| {
+            let bytes = self.info().map_or(0, |info| info.unacknowledged.0);
+            io::Error::new(error.kind(), format!("{error}; {bytes} bytes were not acknowledged"))
+        })
+    }
+
+    /// Reads what has arrived, without waiting. 0 is the end of the stream, or an empty buffer.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if there is nothing yet: wait with [`TcpStream::readable`]. Otherwise as reading.
+    pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
+        self.try_with(|stack, now, id| stack.read(now, id, into))
+    }
+
+    /// Writes as much as the send buffer takes, without waiting.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if it takes nothing: wait with [`TcpStream::writable`]. Otherwise as writing.
+    pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.try_with(|stack, _, id| stack.write(id, bytes))
+    }
+
+    /// Returns when [`TcpStream::try_read`] would find data, the end of the stream, or an error. As with reading, one task can
+    /// wait at a time.
+    ///
+    /// # Errors
+    /// If the device has failed.
+    pub async fn readable(&self) -> io::Result<()> {
+        self.ready(|stack, _, id| stack.peek(id, &mut [0]), |waiting| &mut waiting.read).await
+    }
+
+    /// Returns when [`TcpStream::try_write`] would take something, or find an error. As with writing, one task can wait at a
+    /// time.
+    ///
+    /// # Errors
+    /// If the device has failed.
+    pub async fn writable(&self) -> io::Result<()> {
+        self.ready(|stack, _, id| stack.writable(id), |waiting| &mut waiting.write).await
+    }
+
     /// Borrows both directions, for use by the same task.
     pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
         (ReadHalf(self), WriteHalf(self))
@@ -197,7 +248,7 @@ impl TcpStream {
         &self,
         cx: &mut Context<'_>,
         act: impl FnOnce(&mut Stack, reknit_units::Instant, SocketId) -> Result<usize, Error>,
-        waker: impl FnOnce(&mut crate::network::Waiting) -> &mut Option<Waker>,
+        waker: impl FnOnce(&mut crate::state::Waiting) -> &mut Option<Waker>,
     ) -> Poll<io::Result<usize>> {
         self.shared.with(|state, now| match act(&mut state.stack, now, self.id) {
             Ok(n) => Poll::Ready(Ok(n)),
@@ -208,6 +259,30 @@ impl TcpStream {
             }
             Err(error) => Poll::Ready(Err(to_io(error))),
         })
+    }
+
+    /// Tries `act`; an error also if it would block.
+    fn try_with(
+        &self,
+        act: impl FnOnce(&mut Stack, reknit_units::Instant, SocketId) -> Result<usize, Error>,
+    ) -> io::Result<usize> {
+        self.shared.with(|state, now| match act(&mut state.stack, now, self.id) {
+            Err(Error::WouldBlock) => state.check_device().and(Err(to_io(Error::WouldBlock))),
+            result => result.map_err(to_io),
+        })
+    }
+
+    /// Returns when `act` would not block.
+    async fn ready(
+        &self,
+        act: impl Fn(&mut Stack, reknit_units::Instant, SocketId) -> Result<usize, Error>,
+        waker: impl Fn(&mut crate::state::Waiting) -> &mut Option<Waker>,
+    ) -> io::Result<()> {
+        let without_error = |stack: &mut Stack, now, id| match act(stack, now, id) {
+            Err(Error::WouldBlock) => Err(Error::WouldBlock),
+            _ => Ok(0), // the next call finds the error
+        };
+        std::future::poll_fn(|cx| self.poll_with(cx, without_error, &waker)).await.map(drop)
     }
 
     pub(crate) fn shut_down(&self, how: Shutdown) {
@@ -243,7 +318,7 @@ fn not_connected(addresses: Option<(SocketAddr, SocketAddr)>, failure: Error) ->
 impl Drop for TcpStream {
     fn drop(&mut self) {
         self.shared.with(|state, now| {
-            *state.waiting(self.id) = crate::network::Waiting::default();
+            *state.waiting(self.id) = crate::state::Waiting::default();
             state.stack.close(now, self.id);
         });
     }

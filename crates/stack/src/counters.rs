@@ -1,5 +1,7 @@
 //! What a stack counts.
 
+use crate::undelivered::Undelivered;
+
 /// What the stack has counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
@@ -23,6 +25,8 @@ pub struct Counters {
     pub icmp_accepted: u64,
     /// ICMP messages that fit no connection, or claimed what cannot be.
     pub icmp_ignored: u64,
+    /// Of connections whose application had closed them, or that nobody used: what the peer never acknowledged.
+    pub undelivered: Undelivered,
     /// Times that the segment size was reduced because full-sized segments did not get through.
     pub black_holes: u64,
 }

@@ -17,6 +17,8 @@ pub enum Event {
     Readable(SocketId),
     /// There is room to write. Comes only after [`crate::Stack::write`] has not taken everything.
     Writable(SocketId),
+    /// The peer has acknowledged everything. Comes only after [`crate::Stack::delivered`] would have blocked.
+    Delivered(SocketId),
     /// The connection has ended, in whatever way. It can still be read, and must be closed.
     Closed(SocketId),
 }

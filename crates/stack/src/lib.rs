@@ -85,6 +85,7 @@ mod sockets;
 mod stack;
 mod table;
 mod time_wait;
+mod undelivered;
 mod wheel;
 mod window;
 
@@ -98,3 +99,4 @@ pub use listeners::ListenerId;
 pub use options::{Linger, ListenOptions, Options, SocketOptions};
 pub use socket_id::SocketId;
 pub use stack::{Shutdown, Stack};
+pub use undelivered::Undelivered;

@@ -164,15 +164,20 @@ impl Listeners {
         self.by_id.get_mut(&id)
     }
 
+    pub(crate) fn ids(&self) -> Vec<ListenerId> {
+        self.by_id.keys().copied().collect()
+    }
+
     /// True if there is a listener on exactly this address.
     pub(crate) fn is_bound(&self, local: &SocketAddr) -> bool {
         self.by_address.contains_key(local)
     }
 
-    /// The listener for segments to `local`: one on this address, else one on all addresses.
+    /// The listener for segments to `local`: one on this address, else one on all addresses of the family, else one on `[::]`,
+    /// which is for both families.
     pub(crate) fn at(&self, local: SocketAddr) -> Option<ListenerId> {
-        let all: IpAddr = if local.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let exact = self.by_address.get(&SocketAddr::new(local.ip(), local.port()));
-        exact.or_else(|| self.by_address.get(&SocketAddr::new(all, local.port()))).copied()
+        let on = |ip: IpAddr| self.by_address.get(&SocketAddr::new(ip, local.port())).copied();
+        let of_family = || if local.is_ipv4() { on(Ipv4Addr::UNSPECIFIED.into()) } else { None };
+        on(local.ip()).or_else(of_family).or_else(|| on(Ipv6Addr::UNSPECIFIED.into()))
     }
 }

@@ -25,6 +25,7 @@ pub(crate) enum Owner {
 pub(crate) struct Interest {
     read: bool,
     write: bool,
+    delivered: bool,
     knows_connected: bool,
     knows_closed: bool,
 }
@@ -32,7 +33,7 @@ pub(crate) struct Interest {
 impl Interest {
     /// Of a new owner, who wants to be told of everything.
     pub(crate) fn new() -> Interest {
-        Interest { read: true, write: false, knows_connected: false, knows_closed: false }
+        Interest { read: true, write: false, delivered: false, knows_connected: false, knows_closed: false }
     }
 
     /// The owner has found nothing to read, and must be told when there is something.
@@ -61,6 +62,20 @@ impl Interest {
     /// The owner is told that it can write. True if it wanted to know.
     pub(crate) fn take_write(&mut self) -> bool {
         std::mem::take(&mut self.write)
+    }
+
+    /// The owner waits until everything that was written is acknowledged.
+    pub(crate) fn want_delivered(&mut self) {
+        self.delivered = true;
+    }
+
+    pub(crate) fn wants_delivered(self) -> bool {
+        self.delivered
+    }
+
+    /// The owner is told that everything is acknowledged, or that it never will be. True if it wanted to know.
+    pub(crate) fn take_delivered(&mut self) -> bool {
+        std::mem::take(&mut self.delivered)
     }
 
     /// True once: when the connection is first seen established.

@@ -108,6 +108,16 @@ impl Sockets {
         self.table.id(index)
     }
 
+    /// All sockets but those in TIME-WAIT without an owner.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Socket> {
+        self.table.iter().map(|(_, socket)| socket)
+    }
+
+    /// The places of the same.
+    pub(crate) fn live_places(&self) -> Vec<u32> {
+        self.table.iter().map(|(index, _)| index).collect()
+    }
+
     /// Adds a socket, whose flow must be free. It may have something to send.
     pub(crate) fn insert(&mut self, socket: Socket) -> SocketId {
         let id = self.table.insert(Box::new(socket));

@@ -122,6 +122,14 @@ impl Table {
         entry.generation = entry.generation.wrapping_add(1);
     }
 
+    /// The sockets that are not in TIME-WAIT, with their places.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Socket)> {
+        (0..).zip(&self.entries).filter_map(|(index, entry)| match &entry.slot {
+            Slot::Live(socket) => Some((index, &**socket)),
+            _ => None,
+        })
+    }
+
     pub(crate) fn slot(&mut self, index: u32) -> &mut Slot {
         &mut self.entries[index as usize].slot
     }

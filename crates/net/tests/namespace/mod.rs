@@ -41,7 +41,7 @@ pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
 /// A network whose only neighbour is the kernel.
 pub(crate) fn network(offload: bool) -> io::Result<Network> {
     let device = Device::create("reknit0", KERNEL, 24, 1500, offload)?;
-    device.tun().add_address_v6(KERNEL_6, 64)?;
+    device.add_address(KERNEL_6, 64)?;
     // The kernel uses an IPv6 address only when a worker of its own has seen that the link is up.
     let is_usable = || UdpSocket::bind((KERNEL_6, 0)).and_then(|socket| socket.connect((OURS_6, 9))).is_ok();
     let mut tries = 0..2000;

@@ -12,7 +12,8 @@ use crate::options::ListenOptions;
 use crate::socket_id::SocketId;
 
 impl Stack {
-    /// Listens on `local`: an address of this host, or the unspecified address for all of one family.
+    /// Listens on `local`: an address of this host, `0.0.0.0` for all of IPv4, or `[::]` for all of both families. A listener on
+    /// `0.0.0.0` may stand next to one on `[::]`, which then gets IPv6 only. The addresses of IPv4 connections are IPv4.
     ///
     /// # Errors
     /// If the address is in use or not one of this host, or an option is invalid.

@@ -2,8 +2,9 @@
 //!
 //! The parts keep their fields to themselves. The files of this folder let them work together, each for one kind of call:
 //! `input` and `icmp` for packets, `opening` for SYNs, `output` for segments to send and time, `settle` for what these have
-//! changed, `listening` and `using` for applications.
+//! changed, `listening`, `using` and `draining` for applications.
 
+mod draining;
 mod icmp;
 mod input;
 mod listening;
@@ -87,9 +88,11 @@ impl Stack {
             let event = self.events.pop()?;
             let is_current = match event {
                 Event::Acceptable(id) => self.listeners.get(id).is_some(),
-                Event::Connected(id) | Event::Readable(id) | Event::Writable(id) | Event::Closed(id) => {
-                    self.sockets.get(id).is_some()
-                }
+                Event::Connected(id)
+                | Event::Readable(id)
+                | Event::Writable(id)
+                | Event::Delivered(id)
+                | Event::Closed(id) => self.sockets.get(id).is_some(),
             };
             if is_current {
                 return Some(event);

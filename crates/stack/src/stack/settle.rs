@@ -56,7 +56,12 @@ impl Stack {
         let Some(socket) = self.sockets.live(index) else { return };
         match socket.owner() {
             Owner::HalfOpen(_) => return self.remove_half_open(index),
-            Owner::Nobody { .. } => return self.sockets.remove(index),
+            Owner::Nobody { .. } => {
+                if let Some(bytes) = socket.undelivered() {
+                    self.counters.undelivered.add(bytes);
+                }
+                return self.sockets.remove(index);
+            }
             Owner::Application | Owner::Queued(_) => {}
         }
         socket.notify_closed(id, &mut self.events);

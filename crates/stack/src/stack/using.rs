@@ -105,6 +105,14 @@ impl Stack {
         self.sockets.write(id, bytes)
     }
 
+    /// How many bytes [`Stack::write`] would take.
+    ///
+    /// # Errors
+    /// As [`Stack::write`].
+    pub fn writable(&mut self, id: SocketId) -> Result<usize, Error> {
+        self.sockets.get_mut(id)?.writable()
+    }
+
     /// Shuts down one direction, or both.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 mod batches;
 mod closing;
+mod draining;
 mod hostile;
 mod icmp;
 mod live;

@@ -217,6 +217,7 @@ impl Echo {
                     pair.client().close(now, id);
                 }
                 Event::Acceptable(_) => unreachable!("the client does not listen"),
+                Event::Delivered(_) => unreachable!("it did not ask"),
             }
         }
         for event in std::mem::take(&mut pair.events[SERVER]) {
@@ -227,7 +228,7 @@ impl Echo {
                     }
                 }
                 Event::Readable(id) | Event::Writable(id) => self.serve(pair, id),
-                Event::Connected(_) => unreachable!("the server does not connect"),
+                Event::Connected(_) | Event::Delivered(_) => unreachable!("it neither connects nor asks"),
                 Event::Closed(id) => {
                     let now = pair.now;
                     pair.server().close(now, id);

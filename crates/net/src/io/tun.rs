@@ -2,20 +2,14 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::AsRawFd;
 
-use rustix::io::{Errno, retry_on_intr};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use rustix::io::Errno;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
+use super::{FdIo, PacketIo};
+
 /// A TUN device to the kernel. It is removed when it is dropped.
-pub struct Device {
-    fd: AsyncFd<SyncDevice>,
-    /// Packets have a virtio header, and may be up to 64 KiB long.
-    pub(crate) offload: bool,
-    pub(crate) mtu: u16,
-}
+pub struct Device(FdIo<SyncDevice>);
 
 impl Device {
     /// Creates a device in the network namespace of the calling thread. `kernel` is the kernel's address on it. With
@@ -25,6 +19,7 @@ impl Device {
     /// If the device cannot be created: without TUN, without the right to, or if the name is in use. It must be called in
     /// a tokio runtime.
     pub fn create(name: &str, kernel: IpAddr, prefix: u8, mtu: u16, offload: bool) -> io::Result<Device> {
+        crate::builder::check_runtime()?;
         let builder = DeviceBuilder::new().name(name).mtu(mtu).offload(offload);
         let builder = match kernel {
             IpAddr::V4(kernel) => builder.ipv4(kernel, prefix, None),
@@ -34,59 +29,70 @@ impl Device {
         Device::adopt(device, mtu, offload)
     }
 
+    /// Gives the kernel a further address on the device.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn add_address(&self, kernel: IpAddr, prefix: u8) -> io::Result<()> {
+        let added = match kernel {
+            IpAddr::V4(kernel) => self.tun().add_address_v4(kernel, prefix),
+            IpAddr::V6(kernel) => self.tun().add_address_v6(kernel, prefix),
+        };
+        added.map_err(|error| io::Error::new(error.kind(), format!("TUN device: address {kernel}/{prefix}: {error}")))
+    }
+
     /// Uses a device that exists. `offload` must be as it was created.
     ///
     /// # Errors
     /// If there is no tokio runtime, or the device cannot be polled.
     pub fn adopt(device: SyncDevice, mtu: u16, offload: bool) -> io::Result<Device> {
         device.set_nonblocking(true)?;
-        // A device that was removed is not readable: it reports an error.
-        Ok(Device { fd: register(device, Interest::READABLE | Interest::ERROR)?, offload, mtu })
+        Ok(Device(FdIo::new(device, mtu, offload)?))
     }
 
     /// The device itself, to add addresses or routes.
     pub fn tun(&self) -> &SyncDevice {
-        self.fd.get_ref()
-    }
-
-    /// Reads a packet. None if there is none now.
-    pub(crate) fn take(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        match retry_on_intr(|| rustix::io::read(self.fd.get_ref(), &mut *into)) {
-            Ok(n) => Ok(Some(n)),
-            Err(Errno::AGAIN) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Writes a packet. One that the kernel does not take is lost, as in any network; it is an error only if the device is
-    /// gone.
-    pub(crate) fn put(&self, packet: &[u8]) -> io::Result<()> {
-        match retry_on_intr(|| rustix::io::write(self.fd.get_ref(), packet)) {
-            Err(Errno::BADFD) => Err(Errno::BADFD.into()),
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns when there may be a packet, or the device is gone.
-    pub(crate) async fn readable(&self) -> io::Result<()> {
-        self.fd.ready(Interest::READABLE | Interest::ERROR).await?.clear_ready();
-        Ok(())
+        self.0.get_ref()
     }
 }
 
-/// Lets the runtime wait for what owns a descriptor: a device, or a timer.
-pub(crate) fn register<T: AsRawFd>(owner: T, interest: Interest) -> io::Result<AsyncFd<T>> {
-    #[expect(unsafe_code, reason = "tokio cannot check who owns a descriptor")]
-    // SAFETY: `owner` owns its descriptor, keeps the same one, and is only dropped with the registration.
-    Ok(unsafe { AsyncFd::register_with_interest(owner, interest) }?)
+impl PacketIo for Device {
+    fn mtu(&self) -> u16 {
+        self.0.mtu()
+    }
+
+    fn has_offload(&self) -> bool {
+        self.0.has_offload()
+    }
+
+    fn has_descriptor(&self) -> bool {
+        true
+    }
+
+    fn recv(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        self.0.recv(into).map_err(lost)
+    }
+
+    fn send(&mut self, packet: &[u8]) -> io::Result<()> {
+        self.0.send(packet).map_err(lost)
+    }
+
+    async fn readable(&mut self) -> io::Result<()> {
+        self.0.readable().await.map_err(lost)
+    }
+
+    fn wait(&mut self, time: std::time::Duration) {
+        self.0.wait(time);
+    }
 }
 
 /// Why a device can no longer be used.
-pub(crate) fn lost(error: &io::Error) -> String {
-    match Errno::from_io_error(error) {
+fn lost(error: io::Error) -> io::Error {
+    let text = match Errno::from_io_error(&error) {
         Some(Errno::BADFD) => "the TUN device was removed; start the network again".to_owned(),
         _ => format!("TUN device: {error}"),
-    }
+    };
+    io::Error::new(error.kind(), text)
 }
 
 /// What to do about a device that cannot be created.

@@ -1,21 +1,20 @@
-//! One socket: a connection with its buffers, who owns it, and what its owner waits for.
+//! One socket: a connection with its buffers, who owns it, and what its owner waits for. Here is what the network and time do to
+//! it; `calls` has what its application does.
+
+mod calls;
 
 use std::hint::black_box;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use reknit_tcp::config::ConfigError;
 use reknit_tcp::seams::Plugins;
-use reknit_tcp::{Buffers, CloseReason, Config, Connection, Output, State, Stream, TimeWait};
+use reknit_tcp::{Buffers, Connection, Output, State, Stream, TimeWait};
 use reknit_units::{Bytes, Duration, Instant};
 use reknit_wire::Decoded;
 
 use crate::answers::Transmit;
 use crate::busy::Stopwatch;
-use crate::error::Error;
 use crate::events::{Event, Events};
 use crate::flow::Flow;
-use crate::info::SocketInfo;
 use crate::listeners::ListenerId;
 use crate::options::{Linger, Prepared};
 use crate::owner::{Interest, Owner};
@@ -263,6 +262,10 @@ impl Socket {
                 events.push(Event::Writable(id));
             }
         }
+        if self.interest.wants_delivered() && self.is_delivered() {
+            self.interest.take_delivered();
+            events.push(Event::Delivered(id));
+        }
         false
     }
 
@@ -277,7 +280,28 @@ impl Socket {
         if self.interest.take_write() {
             events.push(Event::Writable(id));
         }
+        if self.interest.take_delivered() {
+            events.push(Event::Delivered(id));
+        }
         events.push(Event::Closed(id));
+    }
+
+    /// True if the peer has acknowledged everything that was written, and the end of the stream if it was to be sent.
+    pub(crate) fn is_delivered(&self) -> bool {
+        let connection = self.stream.connection();
+        let end_is_acknowledged = match connection.state() {
+            State::FinWait2 | State::TimeWait => true,
+            State::Closed => self.failure().is_none(),
+            _ => !connection.is_write_closed(),
+        };
+        connection.unacknowledged() == Bytes::ZERO && end_is_acknowledged
+    }
+
+    /// Bytes that are not acknowledged, if there are any, or if the end of the stream still has to arrive.
+    pub(crate) fn undelivered(&self) -> Option<u64> {
+        let bytes = self.stream.connection().unacknowledged().0;
+        let is_open = self.state() != State::Closed;
+        (bytes > 0 || is_open && !self.is_delivered()).then_some(bytes)
     }
 
     /// Gives back buffers that are empty; when its timer must fire.
@@ -320,175 +344,6 @@ impl Socket {
         let mut rest = [0; 2048];
         while self.stream.connection().readable() > Bytes::ZERO && self.state() != State::Closed {
             self.stream.read(now, &mut rest);
-        }
-    }
-}
-
-/// What the application does.
-impl Socket {
-    /// See [`crate::Stack::read`].
-    #[inline]
-    pub(crate) fn read(&mut self, now: Instant, into: &mut [u8], buffers: &mut Buffers) -> Result<usize, Error> {
-        if into.is_empty() || self.read_shut {
-            return Ok(0);
-        }
-        self.stream.lend(buffers);
-        let n = self.stream.read(now, into);
-        self.stream.give_back(buffers);
-        if n == 0 {
-            return self.nothing_to_read();
-        }
-        let connection = self.stream.connection_mut();
-        let (rtt, most) =
-            (connection.round_trip().unwrap_or(Duration::ZERO), connection.config().receive_buffer_size());
-        if let Some(window) = self.tuning.on_read(now, Bytes(n as u64), rtt, most) {
-            connection.limit_receive_window(window);
-        }
-        Ok(n)
-    }
-
-    /// See [`crate::Stack::peek`].
-    pub(crate) fn peek(&mut self, into: &mut [u8]) -> Result<usize, Error> {
-        if into.is_empty() || self.read_shut {
-            return Ok(0);
-        }
-        let n = self.stream.peek(into);
-        if n == 0 { self.nothing_to_read() } else { Ok(n) }
-    }
-
-    /// What reading returns if there is no data: the end of the stream, why there will be none, or that there is none yet.
-    fn nothing_to_read(&mut self) -> Result<usize, Error> {
-        let connection = self.stream.connection();
-        if connection.is_read_closed() {
-            return Ok(0);
-        }
-        if connection.state() == State::Closed {
-            return self.failure().map_or(Ok(0), Err);
-        }
-        self.interest.want_read();
-        Err(Error::WouldBlock)
-    }
-
-    /// See [`crate::Stack::write`].
-    #[inline]
-    pub(crate) fn write(&mut self, bytes: &[u8], buffers: &mut Buffers) -> Result<usize, Error> {
-        if self.state() == State::Closed {
-            return Err(self.failure().unwrap_or(Error::ShutDown));
-        }
-        if self.stream.connection().is_write_closed() {
-            return Err(Error::ShutDown);
-        }
-        self.stream.lend(buffers);
-        let mut n = self.stream.write(bytes);
-        if n < bytes.len() {
-            self.tune_send_buffer();
-            n += self.stream.write(&bytes[n..]);
-            self.interest.want_write(n < bytes.len());
-        }
-        if n == 0 && !bytes.is_empty() { Err(Error::WouldBlock) } else { Ok(n) }
-    }
-
-    /// No more data is written: the peer gets a FIN after everything else.
-    pub(crate) fn shut_write(&mut self) {
-        self.stream.close();
-    }
-
-    /// What arrives is thrown away from now on.
-    pub(crate) fn shut_read(&mut self, now: Instant) {
-        self.read_shut = true;
-        self.discard(now);
-    }
-
-    /// See [`crate::Stack::close`].
-    pub(crate) fn close(&mut self, now: Instant) {
-        let until = match self.linger {
-            Linger::Send => Instant::NEVER,
-            Linger::AtMost(time) => now + time,
-        };
-        let has_unread = self.stream.connection().readable() > Bytes::ZERO;
-        let is_open = self.state() != State::Closed;
-        if is_open && (has_unread || self.linger == Linger::AtMost(Duration::ZERO)) {
-            self.stream.abort(now);
-        } else if is_open {
-            self.stream.close();
-        }
-        self.owner = Owner::Nobody { until };
-    }
-
-    /// Ends the connection at once. False if it has ended before.
-    pub(crate) fn abort(&mut self, now: Instant) -> bool {
-        let is_open = self.state() != State::Closed;
-        if is_open {
-            self.stream.abort(now);
-        }
-        is_open
-    }
-
-    /// Its listener is gone: it is reset.
-    pub(crate) fn disown(&mut self, now: Instant) {
-        self.stream.abort(now);
-        self.owner = Owner::Nobody { until: Instant::NEVER };
-    }
-
-    /// See [`crate::Stack::set_config`].
-    pub(crate) fn set_config(&mut self, now: Instant, change: impl FnOnce(&mut Config)) -> Result<(), ConfigError> {
-        let mut config = Config::clone(self.stream.connection().config());
-        change(&mut config);
-        config.check()?;
-        self.stream.connection_mut().reconfigure(now, Arc::new(config));
-        Ok(())
-    }
-
-    /// See [`crate::Stack::set_variant`].
-    pub(crate) fn set_plugins(&mut self, now: Instant, plugins: Plugins) {
-        self.next_plugins = Some(Box::new(plugins));
-        self.stream.connection_mut().hold_new_data();
-        self.replace_plugins(now);
-    }
-
-    pub(crate) fn set_linger(&mut self, linger: Linger) {
-        self.linger = linger;
-    }
-
-    /// See [`crate::Stack::set_hop_limits`].
-    pub(crate) fn set_hop_limits(&mut self, sent: u8, least_accepted: u8) {
-        (self.hop_limit, self.least_hop_limit) = (sent.max(1), least_accepted);
-    }
-
-    /// See [`crate::Stack::set_send_buffer`].
-    pub(crate) fn set_send_buffer(&mut self, most: Bytes) {
-        self.largest_send_buffer = most;
-        self.tune_send_buffer();
-    }
-
-    /// Local and remote address.
-    pub(crate) fn addresses(&self) -> (SocketAddr, SocketAddr) {
-        (self.flow.local, self.flow.remote)
-    }
-
-    /// Why the connection failed; none while it is open, and none if it was closed by both ends.
-    pub(crate) fn failure(&self) -> Option<Error> {
-        let reason = self.stream.connection().close_reason()?;
-        if self.is_refused || (reason == CloseReason::TimedOut && self.is_unreachable) {
-            return Some(Error::Unreachable);
-        }
-        (reason != CloseReason::Finished).then_some(Error::Ended(reason))
-    }
-
-    /// See [`crate::Stack::info`].
-    pub(crate) fn info(&self, now: Instant) -> SocketInfo {
-        let connection = self.stream.connection();
-        SocketInfo {
-            local: self.flow.local,
-            remote: self.flow.remote,
-            tcp: connection.info(now),
-            sent: connection.send_stats().clone(),
-            received: *connection.receive_stats(),
-            times: self.stopwatch.times(now),
-            readable: connection.readable(),
-            unacknowledged: connection.unacknowledged(),
-            receive_window: self.tuning.window(),
-            segment_size: connection.segment_size(),
         }
     }
 }

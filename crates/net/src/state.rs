@@ -1,0 +1,128 @@
+//! What the driver and all sockets of a network share.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use reknit_stack::{Event, ListenerId, SocketId, SocketOptions, Stack};
+use reknit_units::{Duration, Instant};
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::drain::Drain;
+
+/// Tasks that wait for a socket.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    pub(crate) read: Option<Waker>,
+    pub(crate) write: Option<Waker>,
+    pub(crate) delivered: Option<Waker>,
+}
+
+/// What the lock protects.
+pub(crate) struct State {
+    pub(crate) stack: Stack,
+    /// By index of the socket.
+    pub(crate) waiting: Vec<Waiting>,
+    /// Several tasks may wait for connections of one listener.
+    pub(crate) accepting: BTreeMap<ListenerId, Vec<Waker>>,
+    pub(crate) drain: Drain,
+    /// Why the device can no longer be used.
+    pub(crate) failure: Option<String>,
+}
+
+impl State {
+    pub(crate) fn new(stack: Stack) -> State {
+        State { stack, waiting: Vec::new(), accepting: BTreeMap::new(), drain: Drain::default(), failure: None }
+    }
+
+    /// The error of calls that would wait for a device that has failed.
+    pub(crate) fn check_device(&self) -> io::Result<()> {
+        self.failure.as_ref().map_or(Ok(()), |failure| Err(io::Error::other(failure.clone())))
+    }
+
+    /// Wakes everybody, who then find why the network has ended.
+    pub(crate) fn fail(&mut self, reason: String) {
+        self.failure = Some(reason);
+        let accepting = std::mem::take(&mut self.accepting).into_values().flatten();
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        let waiting = waiting.flat_map(|waiting| [waiting.read, waiting.write, waiting.delivered]).flatten();
+        waiting.chain(accepting).for_each(Waker::wake);
+    }
+
+    pub(crate) fn waiting(&mut self, id: SocketId) -> &mut Waiting {
+        let index = id.index();
+        if index >= self.waiting.len() {
+            self.waiting.resize_with(index + 1, Waiting::default);
+        }
+        &mut self.waiting[index]
+    }
+
+    /// The task is woken when the listener has a connection.
+    pub(crate) fn wait_to_accept(&mut self, id: ListenerId, waker: &Waker) {
+        let waiting = self.accepting.entry(id).or_default();
+        if !waiting.iter().any(|other| other.will_wake(waker)) {
+            waiting.push(waker.clone());
+        }
+    }
+
+    /// Wakes the tasks that wait for what has happened.
+    pub(crate) fn dispatch(&mut self) {
+        while let Some(event) = self.stack.next_event() {
+            let wakers = match event {
+                Event::Acceptable(id) => {
+                    self.accepting.remove(&id).into_iter().flatten().for_each(Waker::wake);
+                    continue;
+                }
+                Event::Readable(id) => [self.waiting(id).read.take(), None],
+                Event::Connected(id) | Event::Writable(id) => [None, self.waiting(id).write.take()],
+                Event::Closed(id) => {
+                    let waiting = self.waiting(id);
+                    [waiting.read.take(), waiting.write.take()]
+                }
+                Event::Delivered(id) => [self.waiting(id).delivered.take(), None],
+            };
+            wakers.into_iter().flatten().for_each(Waker::wake);
+        }
+    }
+}
+
+/// What the driver and all sockets share.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    /// Tells [`crate::Network::shutdown`] that it has a result.
+    pub(crate) drained: Notify,
+    /// Tells the driver that the stack may have something to send.
+    pub(crate) work: Notify,
+    pub(crate) clock: Clock,
+    pub(crate) options: SocketOptions,
+    /// How long a network that is dropped may take to deliver what was written.
+    pub(crate) drain_limit: Duration,
+}
+
+impl Shared {
+    pub(crate) fn new(state: State, clock: Clock, options: SocketOptions, drain_limit: Duration) -> Shared {
+        Shared { state: Mutex::new(state), drained: Notify::new(), work: Notify::new(), clock, options, drain_limit }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// Runs `act` on the stack, then lets the driver send what it has to.
+    pub(crate) fn with<R>(&self, act: impl FnOnce(&mut State, Instant) -> R) -> R {
+        let mut state = self.lock();
+        let had_work = state.stack.deadline() == Instant::ZERO;
+        let result = act(&mut state, self.now());
+        // Work that was there before was announced before.
+        if !had_work && state.stack.deadline() == Instant::ZERO {
+            self.work.notify_one();
+        }
+        result
+    }
+}
