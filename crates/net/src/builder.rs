@@ -105,6 +105,14 @@ impl Builder {
         self
     }
 
+    /// Lets peers connect to any address and port: [`TcpForwarder`](crate::TcpForwarder) gets those on which nobody listens. At
+    /// most `most_requests` wait for a decision at the same time; further SYNs are ignored.
+    #[must_use]
+    pub fn forward(mut self, most_requests: usize) -> Builder {
+        self.stack.most_requests = most_requests;
+        self
+    }
+
     /// How long a network that is dropped, or whose runtime ends, may take to deliver what was written: 30 s by default. Zero
     /// loses it.
     #[must_use]

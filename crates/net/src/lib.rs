@@ -20,6 +20,7 @@ mod clock;
 mod drain;
 mod driver;
 mod errors;
+mod forward;
 mod frame;
 mod io;
 mod listener;
@@ -32,6 +33,7 @@ mod stream;
 
 pub use builder::Builder;
 pub use driver::Driver;
+pub use forward::{TcpForwarder, TcpRequest};
 #[cfg(feature = "tun")]
 pub use io::Device;
 #[cfg(feature = "fd")]
@@ -39,7 +41,7 @@ pub use io::FdIo;
 pub use io::{ChannelIo, PacketIo, channel, pair};
 pub use listener::TcpListener;
 pub use network::Network;
-pub use reknit_stack::{Counters, Linger, ListenOptions, Shutdown, SocketInfo, SocketOptions, Undelivered};
+pub use reknit_stack::{Counters, Linger, ListenOptions, Request, Shutdown, SocketInfo, SocketOptions, Undelivered};
 pub use reknit_tcp::config::{Config, KeepAlive};
 pub use reknit_units::Duration;
 pub use reknit_variants::Composition;

@@ -27,6 +27,8 @@ pub(crate) struct State {
     pub(crate) waiting: Vec<Waiting>,
     /// Several tasks may wait for connections of one listener.
     pub(crate) accepting: BTreeMap<ListenerId, Vec<Waker>>,
+    /// Tasks that wait for a request.
+    requesting: Vec<Waker>,
     pub(crate) drain: Drain,
     /// Why the device can no longer be used.
     pub(crate) failure: Option<String>,
@@ -34,7 +36,14 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(stack: Stack) -> State {
-        State { stack, waiting: Vec::new(), accepting: BTreeMap::new(), drain: Drain::default(), failure: None }
+        State {
+            stack,
+            waiting: Vec::new(),
+            accepting: BTreeMap::new(),
+            requesting: Vec::new(),
+            drain: Drain::default(),
+            failure: None,
+        }
     }
 
     /// The error of calls that would wait for a device that has failed.
@@ -48,7 +57,7 @@ impl State {
         let accepting = std::mem::take(&mut self.accepting).into_values().flatten();
         let waiting = std::mem::take(&mut self.waiting).into_iter();
         let waiting = waiting.flat_map(|waiting| [waiting.read, waiting.write, waiting.delivered]).flatten();
-        waiting.chain(accepting).for_each(Waker::wake);
+        waiting.chain(accepting).chain(self.requesting.drain(..)).for_each(Waker::wake);
     }
 
     pub(crate) fn waiting(&mut self, id: SocketId) -> &mut Waiting {
@@ -67,12 +76,23 @@ impl State {
         }
     }
 
+    /// The task is woken when a peer asks for a connection.
+    pub(crate) fn wait_for_request(&mut self, waker: &Waker) {
+        if !self.requesting.iter().any(|other| other.will_wake(waker)) {
+            self.requesting.push(waker.clone());
+        }
+    }
+
     /// Wakes the tasks that wait for what has happened.
     pub(crate) fn dispatch(&mut self) {
         while let Some(event) = self.stack.next_event() {
             let wakers = match event {
                 Event::Acceptable(id) => {
                     self.accepting.remove(&id).into_iter().flatten().for_each(Waker::wake);
+                    continue;
+                }
+                Event::Requested => {
+                    self.requesting.drain(..).for_each(Waker::wake);
                     continue;
                 }
                 Event::Readable(id) => [self.waiting(id).read.take(), None],

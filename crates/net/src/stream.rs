@@ -47,6 +47,11 @@ impl TcpStream {
     ) -> io::Result<TcpStream> {
         let shared = network.shared.clone();
         let id = shared.with(|state, now| state.stack.connect(now, local, remote, options)).map_err(to_io)?;
+        TcpStream::established(shared, id).await
+    }
+
+    /// Waits until the handshake is complete.
+    pub(crate) async fn established(shared: Arc<Handle>, id: SocketId) -> io::Result<TcpStream> {
         let stream = TcpStream::new(shared, id);
         std::future::poll_fn(|cx| stream.poll_connected(cx)).await?;
         Ok(stream)

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use reknit_net::{ChannelIo, Network, PacketIo, TcpListener, TcpStream, channel, pair};
+use reknit_net::{ChannelIo, Network, PacketIo, TcpForwarder, TcpListener, TcpStream, channel, pair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const ONE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
@@ -205,4 +205,49 @@ async fn reading_and_writing_without_waiting() {
     drop(opened);
     reader.readable().await.unwrap();
     assert_eq!(reader.try_read(&mut buffer).unwrap(), 0, "the end");
+}
+
+#[tokio::test]
+async fn a_proxy_connects_before_it_answers() {
+    let (one, two) = pair(1500, 64);
+    let client = Network::builder(ONE).start_on(one).unwrap();
+    let proxy = Network::builder(TWO).forward(16).start_on(two).unwrap();
+    let upstream = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = upstream.local_addr().unwrap();
+    let forwarder = TcpForwarder::new(&proxy);
+    tokio::spawn(async move {
+        while let Ok(request) = forwarder.next().await {
+            if request.local_addr().port() != 443 {
+                request.refuse();
+                continue;
+            }
+            tokio::spawn(async move {
+                assert_eq!(request.peer_addr().ip(), ONE);
+                let mut server = tokio::net::TcpStream::connect(server).await.unwrap();
+                let mut client = request.accept().await.unwrap();
+                tokio::io::copy_bidirectional(&mut client, &mut server).await.unwrap();
+            });
+        }
+    });
+    let remote = |port| ([203, 0, 113, 9], port).into();
+    let refused = TcpStream::connect(&client, remote(25)).await.unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    let (opened, accepted) = tokio::join!(TcpStream::connect(&client, remote(443)), upstream.accept());
+    let (mut opened, (mut accepted, _)) = (opened.unwrap(), accepted.unwrap());
+    let sending = async {
+        opened.write_all(&data()).await.unwrap();
+        opened.shutdown().await.unwrap();
+        let mut answer = Vec::new();
+        opened.read_to_end(&mut answer).await.unwrap();
+        answer
+    };
+    let serving = async {
+        let mut got = Vec::new();
+        accepted.read_to_end(&mut got).await.unwrap();
+        accepted.write_all(b"thanks").await.unwrap();
+        accepted.shutdown().await.unwrap();
+        got
+    };
+    let (answer, got) = tokio::join!(sending, serving);
+    assert!(got == data() && answer == b"thanks");
 }

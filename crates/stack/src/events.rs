@@ -10,6 +10,9 @@ use crate::socket_id::SocketId;
 pub enum Event {
     /// A connection waits to be accepted. Comes again only after [`crate::Stack::accept`] has found none.
     Acceptable(ListenerId),
+    /// A peer asks for a connection that the program may take. Comes again only after [`crate::Stack::next_request`] has found
+    /// none.
+    Requested,
     /// The connection that [`crate::Stack::connect`] opened is established. Data may be written.
     Connected(SocketId),
     /// There is something to read: data, the end of the stream, or an error. Comes again only after

@@ -21,16 +21,20 @@ impl Flow {
 
     /// True if both ends are single hosts: nothing is sent to a group or to the unspecified address (RFC 9293 §3.9.2.3).
     pub(crate) fn is_between_hosts(&self) -> bool {
-        let remote_is_host = match self.remote.ip() {
-            IpAddr::V4(ip) => !(ip.is_multicast() || ip.is_broadcast() || ip.is_unspecified()),
-            IpAddr::V6(ip) => !(ip.is_multicast() || ip.is_unspecified()),
-        };
-        remote_is_host && self.remote.port() != 0 && self.local != self.remote
+        is_host(self.remote.ip()) && self.remote.port() != 0 && self.local != self.remote
     }
 
     /// The addresses of a packet that is sent.
     pub(crate) fn endpoints(&self) -> Endpoints {
         Endpoints { source: self.local, destination: self.remote }
+    }
+}
+
+/// True if the address can be that of a single host.
+pub(crate) fn is_host(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(ip) => !(ip.is_multicast() || ip.is_broadcast() || ip.is_unspecified()),
+        IpAddr::V6(ip) => !(ip.is_multicast() || ip.is_unspecified()),
     }
 }
 

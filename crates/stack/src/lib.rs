@@ -10,7 +10,8 @@
 //! * `socket` is one connection with its owner (`owner`), receive window (`window`) and segment size (`segment_size`);
 //!   `time_wait` is what remains of one.
 //! * `listeners` has the queues before `accept`; `secrets`, `cookie` and `ports` what others must not guess; `path_mtus` what is
-//!   known of the path to each peer; `answers` the segments that belong to no socket.
+//!   known of the path to each peer; `requests` the SYNs that wait for the program to decide; `answers` the segments that belong
+//!   to no socket.
 //! * [`Stack`] lets them work together, in `stack/`.
 //!
 //! # Two hosts by hand
@@ -76,6 +77,7 @@ mod owner;
 mod path_mtus;
 mod ports;
 mod rate_limit;
+mod requests;
 mod secrets;
 mod segment_size;
 mod send_queue;
@@ -97,6 +99,7 @@ pub use events::Event;
 pub use info::SocketInfo;
 pub use listeners::ListenerId;
 pub use options::{Linger, ListenOptions, Options, SocketOptions};
+pub use requests::{Request, RequestId};
 pub use socket_id::SocketId;
 pub use stack::{Shutdown, Stack};
 pub use undelivered::Undelivered;

@@ -24,6 +24,9 @@ pub(crate) const LEAST_MTU_V4: u16 = 552;
 pub struct Options {
     /// The addresses of this host. Packets to others are ignored.
     pub addresses: Vec<IpAddr>,
+    /// Forwarding: the most connections, to any address and port on which nobody listens, that wait for the program to take or
+    /// refuse them ([`crate::Stack::next_request`]). Zero is no forwarding: packets to other addresses are ignored.
+    pub most_requests: usize,
     /// The largest packet that the interface carries.
     pub mtu: u16,
     /// The most RSTs per second to segments that belong to nothing.
@@ -39,6 +42,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             addresses: Vec::new(),
+            most_requests: 0,
             mtu: 1500,
             resets_per_second: 1000,
             most_sockets: 1 << 20,

@@ -53,7 +53,7 @@ impl Stack {
     /// Processes a segment. Several that a device has joined count as one.
     pub fn on_segment(&mut self, now: Instant, arrived: &Decoded<'_>) {
         let flow = Flow::of_arrival(arrived.endpoints);
-        if !self.is_local(flow.local.ip()) || !flow.is_between_hosts() {
+        if !self.takes(flow.local.ip()) || !flow.is_between_hosts() {
             return;
         }
         self.counters.segments_in += 1;
@@ -96,7 +96,7 @@ impl Stack {
             Slot::Live(socket) => socket.time_wait()?,
             Slot::Vacant => return None,
         };
-        if !may_reuse(&old, segment) || self.listeners.at(flow.local).is_none() {
+        if !may_reuse(&old, segment) || !self.forwards() && self.listeners.at(flow.local).is_none() {
             return None;
         }
         self.counters.time_wait_reused += 1;
@@ -123,10 +123,12 @@ impl Stack {
     fn on_stray(&mut self, now: Instant, flow: Flow, arrived: &Decoded<'_>, above: Option<SeqNum>) {
         let segment = &arrived.segment;
         if segment.flags.has(Flags::RST) {
+            self.requests.cancel(&flow);
             return;
         }
+        let opens = segment.flags.has(Flags::SYN) && !segment.flags.has_any(Flags::ACK | Flags::FIN);
         if let Some(listener) = self.listeners.at(flow.local) {
-            if segment.flags.has(Flags::SYN) && !segment.flags.has_any(Flags::ACK | Flags::FIN) {
+            if opens {
                 self.on_syn(now, listener, flow, arrived, above);
                 return;
             }
@@ -136,6 +138,8 @@ impl Stack {
             {
                 return;
             }
+        } else if opens && self.forwards() {
+            return self.on_request(now, flow, arrived, above);
         }
         self.refuse(now, flow, segment);
     }

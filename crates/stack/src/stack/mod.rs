@@ -2,9 +2,11 @@
 //!
 //! The parts keep their fields to themselves. The files of this folder let them work together, each for one kind of call:
 //! `input` and `icmp` for packets, `opening` for SYNs, `output` for segments to send and time, `settle` for what these have
-//! changed, `listening`, `using` and `draining` for applications.
+//! changed, `listening`, `using`, `forwarding` and `draining` for
+//! applications.
 
 mod draining;
+mod forwarding;
 mod icmp;
 mod input;
 mod listening;
@@ -24,10 +26,12 @@ use crate::answers::Answers;
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::events::{Event, Events};
+use crate::flow::is_host;
 use crate::listeners::Listeners;
 use crate::options::{Options, Prepared, SocketOptions};
 use crate::path_mtus::PathMtus;
 use crate::ports::Ports;
+use crate::requests::Requests;
 use crate::secrets::Secrets;
 use crate::segment_size::Learned;
 use crate::sockets::Sockets;
@@ -43,6 +47,7 @@ pub struct Stack {
     secrets: Secrets,
     sockets: Sockets,
     listeners: Listeners,
+    requests: Requests,
     ports: Ports,
     path_mtus: PathMtus,
     answers: Answers,
@@ -65,6 +70,7 @@ impl Stack {
             sockets: Sockets::new(now, secrets.hash()),
             secrets,
             listeners: Listeners::default(),
+            requests: Requests::new(options.most_requests),
             ports: Ports::new(),
             path_mtus: PathMtus::default(),
             answers: Answers::new(options.resets_per_second),
@@ -88,6 +94,7 @@ impl Stack {
             let event = self.events.pop()?;
             let is_current = match event {
                 Event::Acceptable(id) => self.listeners.get(id).is_some(),
+                Event::Requested => true,
                 Event::Connected(id)
                 | Event::Readable(id)
                 | Event::Writable(id)
@@ -118,6 +125,16 @@ impl Stack {
     /// True if `address` is one of this host.
     fn is_local(&self, address: IpAddr) -> bool {
         self.options.addresses.contains(&address)
+    }
+
+    /// True if packets to `address` are for this stack.
+    fn takes(&self, address: IpAddr) -> bool {
+        self.is_local(address) || self.forwards() && is_host(address)
+    }
+
+    /// True if peers may connect to any address.
+    fn forwards(&self) -> bool {
+        self.options.most_requests > 0
     }
 
     fn not_local(&self, address: SocketAddr) -> Error {

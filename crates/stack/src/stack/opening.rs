@@ -1,5 +1,7 @@
 //! Passive opens: a SYN reaches a listener, with the backlog and beyond it.
 
+use std::sync::Arc;
+
 use reknit_tcp::segment::{Flags, Options, Segment, Timestamps};
 use reknit_tcp::{Identity, SeqNum, Stream};
 use reknit_units::{Bytes, Duration, Instant};
@@ -12,6 +14,7 @@ use crate::listeners::{Admission, ListenerId};
 use crate::options::{Prepared, mss_for};
 use crate::owner::Owner;
 use crate::socket::Socket;
+use crate::socket_id::SocketId;
 
 impl Stack {
     /// A SYN for a listener. Our sequence numbers begin after `above`, those of an earlier connection on this flow.
@@ -35,6 +38,19 @@ impl Stack {
                 return;
             }
         }
+        self.open_passively(now, flow, &prepared, Owner::HalfOpen(id), arrived, above);
+    }
+
+    /// Answers a SYN with a connection. Its sequence numbers begin after `above`.
+    pub(super) fn open_passively(
+        &mut self,
+        now: Instant,
+        flow: Flow,
+        prepared: &Arc<Prepared>,
+        owner: Owner,
+        arrived: &Decoded<'_>,
+        above: Option<SeqNum>,
+    ) -> SocketId {
         let config = prepared.config(flow.local.is_ipv6());
         let mut identity = self.secrets.identity(now, &flow);
         if let Some(above) = above.filter(|above| !above.before(identity.isn)) {
@@ -46,7 +62,7 @@ impl Stack {
         self.start(now, &mut stream, &flow);
         stream.connection_mut().limit_receive_window(prepared.options().receive_window);
         stream.on_segment(now, &arrived.segment, arrived.payload);
-        self.sockets.insert(Socket::new(now, stream, flow, Owner::HalfOpen(id), prepared));
+        self.sockets.insert(Socket::new(now, stream, flow, owner, prepared.clone()))
     }
 
     /// Gives a new connection what it must know from outside: what is known of the path, and secret bits.

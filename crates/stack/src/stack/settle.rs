@@ -17,7 +17,11 @@ impl Stack {
         socket.note_limit(now);
         match socket.state() {
             // A half-open connection was refused or not completed in time.
-            State::Listen => return self.remove_half_open(index),
+            State::Listen if matches!(socket.owner(), Owner::HalfOpen(_)) => return self.remove_half_open(index),
+            State::Listen => {
+                socket.abort(now);
+                return self.on_closed(index);
+            }
             State::SynSent | State::SynReceived => {}
             State::Closed => return self.on_closed(index),
             State::TimeWait if matches!(socket.owner(), Owner::Nobody { .. }) => {

@@ -61,7 +61,7 @@ impl Stack {
             return Err(Error::NoFamily(remote));
         };
         let mut flow = Flow { local: SocketAddr::new(address, local.map_or(0, |local| local.port())), remote };
-        if !self.is_local(address) {
+        if !self.takes(address) {
             return Err(self.not_local(flow.local));
         }
         if self.is_local(remote.ip()) {

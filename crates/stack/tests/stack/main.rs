@@ -3,6 +3,7 @@
 mod batches;
 mod closing;
 mod draining;
+mod forwarding;
 mod hostile;
 mod icmp;
 mod live;

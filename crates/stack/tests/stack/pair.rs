@@ -217,7 +217,7 @@ impl Echo {
                     pair.client().close(now, id);
                 }
                 Event::Acceptable(_) => unreachable!("the client does not listen"),
-                Event::Delivered(_) => unreachable!("it did not ask"),
+                Event::Delivered(_) | Event::Requested => unreachable!("it did not ask"),
             }
         }
         for event in std::mem::take(&mut pair.events[SERVER]) {
@@ -228,7 +228,9 @@ impl Echo {
                     }
                 }
                 Event::Readable(id) | Event::Writable(id) => self.serve(pair, id),
-                Event::Connected(_) | Event::Delivered(_) => unreachable!("it neither connects nor asks"),
+                Event::Connected(_) | Event::Delivered(_) | Event::Requested => {
+                    unreachable!("it neither connects nor asks")
+                }
                 Event::Closed(id) => {
                     let now = pair.now;
                     pair.server().close(now, id);

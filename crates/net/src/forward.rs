@@ -1,0 +1,128 @@
+//! Connections to any address and port.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use reknit_stack::{Request, SocketOptions};
+
+use crate::errors::to_io;
+use crate::network::{Handle, Network};
+use crate::stream::TcpStream;
+
+/// Gets the connections that peers ask for, to any address and port on which nobody listens, of a [`Network`] that forwards
+/// ([`Builder::forward`](crate::Builder::forward)).
+///
+/// ```no_run
+/// # async fn example(network: reknit_net::Network) -> std::io::Result<()> {
+/// use reknit_net::TcpForwarder;
+///
+/// let forwarder = TcpForwarder::new(&network);
+/// loop {
+///     let request = forwarder.next().await?;
+///     tokio::spawn(async move {
+///         // The peer waits for an answer until it is known whether the server has one.
+///         let Ok(mut server) = tokio::net::TcpStream::connect(request.local_addr()).await else {
+///             return request.refuse();
+///         };
+///         if let Ok(mut client) = request.accept().await {
+///             let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+///         }
+///     });
+/// }
+/// # }
+/// ```
+pub struct TcpForwarder {
+    shared: Arc<Handle>,
+}
+
+impl TcpForwarder {
+    /// Of this network.
+    pub fn new(network: &Network) -> TcpForwarder {
+        TcpForwarder { shared: network.shared.clone() }
+    }
+
+    /// The next connection that a peer asks for. Several tasks may wait.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub async fn next(&self) -> io::Result<TcpRequest> {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// As [`TcpForwarder::next`].
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn poll_next(&self, cx: &mut Context<'_>) -> Poll<io::Result<TcpRequest>> {
+        let mut state = self.shared.lock();
+        if let Some(request) = state.stack.next_request() {
+            return Poll::Ready(Ok(TcpRequest { shared: self.shared.clone(), request, is_decided: false }));
+        }
+        state.check_device()?;
+        state.wait_for_request(cx.waker());
+        Poll::Pending
+    }
+}
+
+/// A connection that a peer asks for. Nothing was answered yet. Dropping it refuses it.
+pub struct TcpRequest {
+    shared: Arc<Handle>,
+    request: Request,
+    is_decided: bool,
+}
+
+impl TcpRequest {
+    /// Who asks.
+    pub fn peer_addr(&self) -> SocketAddr {
+        self.request.remote
+    }
+
+    /// Whom it wants to reach: the address of this end, if it is accepted.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.request.local
+    }
+
+    /// What its SYN says: its segment size and options.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// Answers, and returns when the connection is established.
+    ///
+    /// # Errors
+    /// If the peer has given up, or does so now.
+    pub async fn accept(self) -> io::Result<TcpStream> {
+        let options = self.shared.options.clone();
+        self.accept_with(&options).await
+    }
+
+    /// Answers with these options.
+    ///
+    /// # Errors
+    /// As [`TcpRequest::accept`], and if an option is not valid.
+    pub async fn accept_with(mut self, options: &SocketOptions) -> io::Result<TcpStream> {
+        let id = self.request.id;
+        let accepted = self.shared.with(|state, now| state.stack.accept_request(now, id, options)).map_err(to_io)?;
+        self.is_decided = true;
+        TcpStream::established(self.shared.clone(), accepted).await
+    }
+
+    /// Refuses: the peer gets a RST.
+    pub fn refuse(self) {}
+
+    /// Does not answer, as a host that is not there.
+    pub fn ignore(mut self) {
+        self.is_decided = true;
+        self.shared.lock().stack.ignore_request(self.request.id);
+    }
+}
+
+impl Drop for TcpRequest {
+    fn drop(&mut self) {
+        if !self.is_decided {
+            self.shared.with(|state, _| state.stack.refuse_request(self.request.id));
+        }
+    }
+}

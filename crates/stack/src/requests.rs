@@ -1,0 +1,127 @@
+//! Connections that peers ask for in forwarding mode: the program decides before anything is answered.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+use reknit_tcp::SeqNum;
+use reknit_tcp::segment::{Options, Segment};
+use reknit_units::{Duration, Instant};
+
+use crate::flow::Flow;
+
+/// A SYN that is not answered for this long is forgotten. Its peer has sent it again by then, or has given up.
+const LIFETIME: Duration = Duration::from_secs(60);
+
+/// Names a request. It is never used for another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RequestId(u64);
+
+/// A connection that a peer asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// Its name.
+    pub id: RequestId,
+    /// Who asks.
+    pub remote: SocketAddr,
+    /// Whom it wants to reach.
+    pub local: SocketAddr,
+    /// The options of its SYN.
+    pub options: Options,
+}
+
+/// A SYN that waits for the program's decision.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    pub(crate) flow: Flow,
+    pub(crate) hop_limit: u8,
+    pub(crate) syn: Segment,
+    /// Our sequence numbers begin after this one, of an earlier connection on the flow.
+    pub(crate) above: Option<SeqNum>,
+    pub(crate) arrived: Instant,
+}
+
+/// What a SYN has brought about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Added {
+    /// The program must be told.
+    New,
+    /// The program has been told of this request, or of others that it has not looked at yet.
+    Told,
+    /// There is no room; the SYN is ignored.
+    Full,
+}
+
+/// SYNs that wait.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    /// In the order in which they have arrived.
+    pending: BTreeMap<RequestId, Pending>,
+    by_flow: BTreeMap<(SocketAddr, SocketAddr), RequestId>,
+    /// Those that the program has not seen.
+    new: VecDeque<RequestId>,
+    most: usize,
+    count: u64,
+    /// The program has found no request, and must be told of the next one.
+    wants_request: bool,
+}
+
+impl Requests {
+    /// At most `most` wait at the same time; zero refuses all.
+    pub(crate) fn new(most: usize) -> Requests {
+        let (pending, by_flow, new) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
+        Requests { pending, by_flow, new, most, count: 0, wants_request: true }
+    }
+
+    /// A SYN has arrived.
+    pub(crate) fn add(&mut self, now: Instant, pending: Pending) -> Added {
+        self.forget_old(now);
+        let key = (pending.flow.remote, pending.flow.local);
+        if self.by_flow.contains_key(&key) {
+            return Added::Told;
+        }
+        if self.pending.len() >= self.most {
+            return Added::Full;
+        }
+        self.count += 1;
+        let id = RequestId(self.count);
+        self.by_flow.insert(key, id);
+        self.pending.insert(id, pending);
+        self.new.push_back(id);
+        if std::mem::take(&mut self.wants_request) { Added::New } else { Added::Told }
+    }
+
+    fn forget_old(&mut self, now: Instant) {
+        while let Some((id, _)) = self.pending.first_key_value().filter(|(_, old)| old.arrived + LIFETIME <= now) {
+            let id = *id;
+            self.take(id);
+        }
+    }
+
+    /// The peer has given up.
+    pub(crate) fn cancel(&mut self, flow: &Flow) {
+        if let Some(id) = self.by_flow.get(&(flow.remote, flow.local)).copied() {
+            self.take(id);
+        }
+    }
+
+    /// The next request that the program has not seen.
+    pub(crate) fn next(&mut self) -> Option<Request> {
+        while let Some(id) = self.new.pop_front() {
+            if let Some(Pending { flow, syn, .. }) = self.pending.get(&id) {
+                return Some(Request { id, remote: flow.remote, local: flow.local, options: syn.options });
+            }
+        }
+        self.wants_request = true;
+        None
+    }
+
+    /// The program has decided.
+    pub(crate) fn take(&mut self, id: RequestId) -> Option<Pending> {
+        let pending = self.pending.remove(&id)?;
+        self.by_flow.remove(&(pending.flow.remote, pending.flow.local));
+        if self.pending.is_empty() {
+            self.new.clear();
+        }
+        Some(pending)
+    }
+}

@@ -1,0 +1,73 @@
+//! Connections to any address: the program takes, refuses or ignores what peers ask for.
+
+use reknit_tcp::{Segment, SeqNum, reset_for};
+use reknit_units::Instant;
+use reknit_wire::{Decoded, HOP_LIMIT};
+
+use super::Stack;
+use crate::answers::Transmit;
+use crate::error::Error;
+use crate::events::Event;
+use crate::flow::Flow;
+use crate::options::SocketOptions;
+use crate::owner::Owner;
+use crate::requests::{Added, Pending, Request, RequestId};
+use crate::socket_id::SocketId;
+
+impl Stack {
+    /// A SYN for an address and port on which nobody listens.
+    pub(super) fn on_request(&mut self, now: Instant, flow: Flow, arrived: &Decoded<'_>, above: Option<SeqNum>) {
+        // Data in a SYN is sent again once the connection is open.
+        let syn = Segment { len: 0, ..arrived.segment };
+        let pending = Pending { flow, hop_limit: arrived.hop_limit, syn, above, arrived: now };
+        match self.requests.add(now, pending) {
+            Added::Told => {}
+            Added::New => self.events.push(Event::Requested),
+            Added::Full => self.counters.queue_overflows += 1,
+        }
+    }
+
+    /// The next connection that a peer asks for, to an address and port on which nobody listens. None if there is none:
+    /// [`crate::Event::Requested`] tells of the next. Only with [`crate::Options::most_requests`].
+    ///
+    /// The peer waits until the program decides; after a minute the request is forgotten.
+    pub fn next_request(&mut self) -> Option<Request> {
+        self.requests.next()
+    }
+
+    /// Takes a connection: its SYN is answered now. [`crate::Event::Connected`] or [`crate::Event::Closed`] follows.
+    ///
+    /// # Errors
+    /// [`Error::NoSocket`] if the peer has given up; if an option is not valid; if there is no room.
+    pub fn accept_request(&mut self, now: Instant, id: RequestId, options: &SocketOptions) -> Result<SocketId, Error> {
+        options.config.check()?;
+        if !self.has_room() {
+            return Err(Error::Full(self.options.most_sockets));
+        }
+        let pending = self.requests.take(id).ok_or(Error::NoSocket)?;
+        if self.sockets.find(&pending.flow).is_some() {
+            return Err(Error::InUse(pending.flow.local));
+        }
+        let prepared = self.prepare(options);
+        let arrived = Decoded {
+            endpoints: pending.flow.endpoints().reversed(),
+            hop_limit: pending.hop_limit,
+            segment: pending.syn,
+            payload: &[],
+        };
+        Ok(self.open_passively(now, pending.flow, &prepared, Owner::Application, &arrived, pending.above))
+    }
+
+    /// Refuses a connection: the peer gets a RST.
+    pub fn refuse_request(&mut self, id: RequestId) {
+        if let Some(pending) = self.requests.take(id) {
+            let segment = reset_for(&pending.syn);
+            self.answers.push(Transmit { endpoints: pending.flow.endpoints(), hop_limit: HOP_LIMIT, segment });
+        }
+    }
+
+    /// Forgets a request: the peer gets no answer, as from a host that is not there.
+    pub fn ignore_request(&mut self, id: RequestId) {
+        self.requests.take(id);
+    }
+}
