@@ -353,3 +353,26 @@ fn a_device_that_is_removed_ends_everything_with_a_reason() {
         Ok(())
     });
 }
+
+#[test]
+fn the_device_has_several_addresses() {
+    in_namespace(|| async {
+        let more = |last| IpAddr::from([10, 88, 0, last]);
+        let network = Network::builder(OURS)
+            .address(more(2))
+            .device("reknit0", KERNEL, 24)
+            .device_address(KERNEL_6, 64)
+            .device_address(more(1), 24)
+            .start()?;
+        let listener = TcpListener::bind(&network, ([0, 0, 0, 0], PORT).into())?;
+        for address in [OURS, more(2)] {
+            let remote = SocketAddr::new(address, PORT);
+            let (accepted, _opened) = tokio::try_join!(listener.accept(), tokio::net::TcpStream::connect(remote))?;
+            assert_eq!(accepted.0.local_addr()?, remote);
+        }
+        let twice = Network::builder(OURS).device("reknit1", KERNEL, 24).device_address(more(1), 99).start();
+        let error = twice.err().expect("no such prefix").to_string();
+        assert!(error.starts_with("TUN device: address 10.88.0.1/99: "), "{error}");
+        Ok(())
+    });
+}

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::process::Command;
 
 use rustix::io::Errno;
 use tun_rs::{DeviceBuilder, SyncDevice};
@@ -29,16 +30,24 @@ impl Device {
         Device::adopt(device, mtu, offload)
     }
 
-    /// Gives the kernel a further address on the device.
+    /// Gives the kernel a further address on the device. One of IPv4 is added by the program `ip`.
     ///
     /// # Errors
     /// If the kernel refuses it.
     pub fn add_address(&self, kernel: IpAddr, prefix: u8) -> io::Result<()> {
         let added = match kernel {
-            IpAddr::V4(kernel) => self.tun().add_address_v4(kernel, prefix),
+            IpAddr::V4(_) => self.add_with_ip(&format!("{kernel}/{prefix}")),
             IpAddr::V6(kernel) => self.tun().add_address_v6(kernel, prefix),
         };
         added.map_err(|error| io::Error::new(error.kind(), format!("TUN device: address {kernel}/{prefix}: {error}")))
+    }
+
+    fn add_with_ip(&self, address: &str) -> io::Result<()> {
+        let name = self.tun().name()?;
+        let output = Command::new("ip").args(["address", "add", address, "dev", &name]).output();
+        let output = output.map_err(|error| io::Error::new(error.kind(), format!("`ip` cannot be run: {error}")))?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() { Ok(()) } else { Err(io::Error::other(text.trim().to_owned())) }
     }
 
     /// Uses a device that exists. `offload` must be as it was created.
@@ -70,15 +79,15 @@ impl PacketIo for Device {
     }
 
     fn recv(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        self.0.recv(into).map_err(lost)
+        self.0.recv(into).map_err(|error| lost(&error))
     }
 
     fn send(&mut self, packet: &[u8]) -> io::Result<()> {
-        self.0.send(packet).map_err(lost)
+        self.0.send(packet).map_err(|error| lost(&error))
     }
 
     async fn readable(&mut self) -> io::Result<()> {
-        self.0.readable().await.map_err(lost)
+        self.0.readable().await.map_err(|error| lost(&error))
     }
 
     fn wait(&mut self, time: std::time::Duration) {
@@ -87,8 +96,8 @@ impl PacketIo for Device {
 }
 
 /// Why a device can no longer be used.
-fn lost(error: io::Error) -> io::Error {
-    let text = match Errno::from_io_error(&error) {
+fn lost(error: &io::Error) -> io::Error {
+    let text = match Errno::from_io_error(error) {
         Some(Errno::BADFD) => "the TUN device was removed; start the network again".to_owned(),
         _ => format!("TUN device: {error}"),
     };
