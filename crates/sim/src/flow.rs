@@ -81,7 +81,7 @@ impl Flow {
         Flow {
             id: ids.id,
             client: ids.client,
-            oracle: ends.sender.is_told().then(Box::default),
+            oracle: ends.sender.needs_loss_reports().then(Box::default),
             liar: spec.lie.map(|lie| Box::new(Liar::new(lie, ids.seed, ids.id))),
             ends,
             scheduled: PerEnd { sender: Instant::NEVER, receiver: Instant::NEVER },
@@ -169,7 +169,7 @@ impl Flow {
     /// Tells the sender about the losses that it would know by now.
     pub(crate) fn tell(&mut self, now: Instant) {
         while let Some(notice) = self.oracle.as_mut().and_then(|oracle| oracle.pop(now)) {
-            self.ends.sender.tell_lost(now, notice.segment, notice.number);
+            self.ends.sender.report_loss(now, notice.segment, notice.number);
         }
     }
 

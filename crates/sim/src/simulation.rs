@@ -399,7 +399,7 @@ fn carried(end: &Connection, segment: &Segment) -> Option<Transmission> {
 
 /// True if any sender must be told what was lost.
 fn has_oracle(scenario: &Scenario) -> bool {
-    scenario.flows.iter().any(|spec| spec.sender.loss_detector.build().is_told())
+    scenario.flows.iter().any(|spec| spec.sender.loss_detector.build().needs_loss_reports())
 }
 
 /// The position of the slowest stage in the direction of data; the first stage if none has a rate.

@@ -29,7 +29,7 @@ pub(crate) fn stack(flag: &str, text: &str, customs: &[Custom]) -> Result<Tcp, F
     };
     match &stack {
         Tcp::Kernel(kernel) => kernel.check().map_err(refused)?,
-        Tcp::Engine(name, parts) if parts.loss_detector.build().is_told() => {
+        Tcp::Engine(name, parts) if parts.loss_detector.build().needs_loss_reports() => {
             let why = "only the simulator can tell it which packets were lost; use `reknit compare`";
             return Err(Failure::Usage(format!("{flag}: `{name}` runs in simulation only: {why}")));
         }

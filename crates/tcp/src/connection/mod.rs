@@ -276,16 +276,16 @@ impl Connection {
         self.sender.board.containing(self.sender.state.snd_una.nearest(seq, self.identity.isn)?)
     }
 
-    /// True if this end's loss detector must be told what the network lost ([`Connection::tell_lost`]).
-    pub fn is_told(&self) -> bool {
-        self.sender.is_told()
+    /// True if this end's loss detector must be told what the network lost ([`Connection::report_loss`]).
+    pub fn needs_loss_reports(&self) -> bool {
+        self.sender.needs_loss_reports()
     }
 
     /// The network has lost transmission `number` (from 1) of the outstanding segment `id`, and its acknowledgment
     /// would have arrived by now. Only a simulator knows this, and only the oracle detectors use it.
-    pub fn tell_lost(&mut self, now: Instant, id: SegId, number: u16) {
+    pub fn report_loss(&mut self, now: Instant, id: SegId, number: u16) {
         if self.sender.board.get(id).is_some_and(|record| record.is_open() && record.transmissions == number) {
-            self.sender.tell_lost(now, id);
+            self.sender.report_loss(now, id);
             self.flush(now);
         }
     }

@@ -20,7 +20,7 @@ pub enum Why {
     /// Its own deadline passed.
     Deadline,
     /// The simulator reported it.
-    Told,
+    Reported,
 }
 
 /// The decisions of a loss detector.
@@ -151,14 +151,14 @@ pub trait LossDetector: Plugin {
         LateAcks::Discard
     }
 
-    /// True if [`LossDetector::on_told`] must be called with what the network lost, which only a simulator can do.
-    fn is_told(&self) -> bool {
+    /// True if [`LossDetector::on_loss_report`] must be called with what the network lost, which only a simulator can do.
+    fn needs_loss_reports(&self) -> bool {
         false
     }
 
     /// The network has lost the latest transmission of `id`, and its acknowledgment would have arrived by now. Called
     /// only by the simulator, for detectors that ask for it.
-    fn on_told(&mut self, _cx: &Context<'_>, _id: SegId, _verdicts: &mut Verdicts) {}
+    fn on_loss_report(&mut self, _cx: &Context<'_>, _id: SegId, _verdicts: &mut Verdicts) {}
 
     /// True if recovery may also retransmit holes that are not marked lost when there is nothing else to send (RFC 6675 §4,
     /// `NextSeg` rules 3 and 4).

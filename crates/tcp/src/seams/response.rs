@@ -19,7 +19,7 @@ pub struct Undo {
     /// The reduction itself remains, so the congestion control keeps its state from after the reduction.
     pub stays_reduced: bool,
     /// Fast recovery continues to retransmit what is marked lost, with the new window if there is one.
-    pub goes_on: bool,
+    pub continues_recovery: bool,
     /// The ACK that proves it may also let the window grow.
     pub grows: bool,
     /// What to do with the loss marks, unless recovery continues.

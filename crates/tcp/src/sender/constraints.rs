@@ -154,9 +154,11 @@ impl Constraints {
 
     /// The next segment of the batch is sent. False if there is no batch.
     pub(super) fn continue_batch(&mut self) -> bool {
-        let continues = self.in_batch();
-        self.batch.left = self.batch.left.saturating_sub(1);
-        continues
+        if self.in_batch() {
+            self.batch.left -= 1;
+            return true;
+        }
+        false
     }
 
     /// The next segment is the first of `segments` that leave together.

@@ -48,16 +48,16 @@ impl Sender {
     }
 
     /// The simulator reports that the latest transmission of `id` was lost.
-    pub(crate) fn tell_lost(&mut self, now: Instant, id: SegId) {
+    pub(crate) fn report_loss(&mut self, now: Instant, id: SegId) {
         let mut verdicts = Verdicts::default();
-        self.plugins.loss_detector.on_told(&context!(self, now), id, &mut verdicts);
+        self.plugins.loss_detector.on_loss_report(&context!(self, now), id, &mut verdicts);
         self.act_on_loss(now, &verdicts, None);
         self.transmit(now);
     }
 
     /// True if the loss detector must be told what the network lost.
-    pub(crate) fn is_told(&self) -> bool {
-        self.plugins.loss_detector.is_told()
+    pub(crate) fn needs_loss_reports(&self) -> bool {
+        self.plugins.loss_detector.needs_loss_reports()
     }
 
     /// Marks segments lost. Outside an episode this starts fast recovery, unless a postponement delays it.

@@ -29,17 +29,16 @@ impl Sender {
         let fin = self.queue.ends_with_fin() && last && self.queue.end() > state.snd_nxt && usable > payload;
         let len = payload + Bytes(u64::from(fin));
         let nagle_agrees = !self.config.nagle || state.snd_una == state.snd_nxt;
-        let worth_it = payload >= state.smss
+        let is_worthwhile = payload >= state.smss
             || fin
             || (nagle_agrees && (last || payload * 2 >= state.max_snd_wnd))
             || self.may_cut(last);
-        (len > Bytes::ZERO && worth_it).then_some(NewData { len: len.0 as u32 })
+        (len > Bytes::ZERO && is_worthwhile).then_some(NewData { len: len.0 as u32 })
     }
 
     /// The payload of the next full segment, if `usable` bytes can be sent.
     fn full_size(&self, usable: Bytes) -> Bytes {
-        let probe = if self.recovery.is_open() { self.size_probe.due(usable) } else { None };
-        probe.unwrap_or(self.state.smss)
+        self.size_probe.due(usable).filter(|_| self.recovery.is_open()).unwrap_or(self.state.smss)
     }
 
     /// True if a segment may be short because the send buffer or the peer's window ends there: the last of a batch that

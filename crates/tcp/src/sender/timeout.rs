@@ -37,14 +37,19 @@ impl Sender {
         self.reneging.expires(&self.state, &self.board, &self.timers, &self.config)
     }
 
-    /// When sending resumes after a pause; never if there is nothing to send.
+    /// When sending resumes after a pause.
     fn pause_ends(&self) -> Instant {
-        if self.is_quiet() { Instant::NEVER } else { self.timers.pause_ends() }
+        self.unless_quiet(self.timers.pause_ends())
     }
 
     /// When pacing allows the next burst, if something waits for it.
     fn pacing_deadline(&self) -> Instant {
-        if self.is_quiet() { Instant::NEVER } else { self.pacer.deadline() }
+        self.unless_quiet(self.pacer.deadline())
+    }
+
+    /// A deadline for sending: never if there is nothing to send.
+    fn unless_quiet(&self, at: Instant) -> Instant {
+        if at.is_set() && self.is_quiet() { Instant::NEVER } else { at }
     }
 
     /// When the peer has taken too long for what the application had written.

@@ -50,8 +50,8 @@ impl Sender {
             self.restart_rto_timer(now);
         }
         self.timers.forget_reduction();
-        let goes_on = undo.goes_on && self.state.phase == Phase::Recovery;
-        if !goes_on {
+        let continues_recovery = undo.continues_recovery && self.state.phase == Phase::Recovery;
+        if !continues_recovery {
             match undo.marks {
                 LossMarks::ClearWaiting => self.board.clear_lost(),
                 LossMarks::ClearAll => self.board.clear_all_lost(),
@@ -70,7 +70,7 @@ impl Sender {
                 self.plugins.congestion_control.restore(&context!(self, now));
             }
             self.state.set_window(&self.config, window);
-            if goes_on {
+            if continues_recovery {
                 self.state.recover_to_cwnd();
             }
         }

@@ -125,6 +125,7 @@ impl Withholder {
     }
 
     /// True if the ACK acknowledges what was withheld.
+    #[cold] // most connections withhold nothing
     pub(super) fn is_optimistic(&mut self, input: &AckInput, board: &Scoreboard) -> bool {
         let Test::Withheld(id) = self.test else { return false };
         let Some(record) = board.get(id).filter(|record| record.transmissions == 1) else { return false };

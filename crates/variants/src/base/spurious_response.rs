@@ -65,11 +65,11 @@ impl SpuriousResponse for Response {
             Config::Halve => halve(cx),
             Config::HalveThenSlowStart if spurious == Spurious::Timeout => Undo { stays_open: true, ..halve(cx) },
             Config::SlowStart | Config::HalveThenSlowStart => slow_start(cx, snapshot).into(),
-            Config::Restore => Undo { ends_back_off: true, goes_on: true, ..instant(cx, snapshot).into() },
+            Config::Restore => Undo { ends_back_off: true, continues_recovery: true, ..instant(cx, snapshot).into() },
             // The first retransmission of an episode is that of the oldest segment.
             Config::OldestOnly if snapshot.retransmitted == 1 => instant(cx, snapshot).into(),
             // The reduction stays. It must not be made again for what is still being repaired.
-            Config::None | Config::OldestOnly => Undo { goes_on: true, ..Undo::default() },
+            Config::None | Config::OldestOnly => Undo { continues_recovery: true, ..Undo::default() },
         }
     }
 }

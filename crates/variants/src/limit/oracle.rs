@@ -158,16 +158,16 @@ impl LossDetector for Oracle {
         self.silence.on_sent(cx, silence(cx));
     }
 
-    fn is_told(&self) -> bool {
+    fn needs_loss_reports(&self) -> bool {
         true
     }
 
-    fn on_told(&mut self, cx: &Context<'_>, id: SegId, verdicts: &mut Verdicts) {
+    fn on_loss_report(&mut self, cx: &Context<'_>, id: SegId, verdicts: &mut Verdicts) {
         let answered_until = self.recovery_began + cx.snd.srtt.unwrap_or_default();
         let is_new = cx.board.get(id).is_some_and(|record| record.last_sent > answered_until);
         if cx.snd.phase == Phase::Recovery && is_new {
             verdicts.event(id);
         }
-        verdicts.lost(id, Why::Told);
+        verdicts.lost(id, Why::Reported);
     }
 }
