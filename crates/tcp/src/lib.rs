@@ -30,7 +30,9 @@
 //! let mut client = Connection::connect(now, config, plugins(), identity(1));
 //! client.write(Bytes(100_000));
 //! while client.acknowledged() < 100_000 {
-//!     now += Duration::from_millis(10);
+//!     now = now + Duration::from_millis(10);
+//!     client.on_timer(now);
+//!     server.on_timer(now); // a delayed acknowledgment may be due
 //!     while let Output::Send(segment) = client.poll(now) {
 //!         server.on_segment(now, &segment);
 //!     }
