@@ -33,7 +33,7 @@
 //! let socket = client.connect(now, None, address, &SocketOptions::default())?;
 //! let (mut packet, mut received) = (Vec::new(), Vec::new());
 //! while received.len() < 5 {
-//!     now += Duration::from_millis(10);
+//!     now = now + Duration::from_millis(10);
 //!     client.on_timer(now);
 //!     server.on_timer(now);
 //!     while client.poll_packet(now, &mut packet) {
@@ -49,7 +49,7 @@
 //!     }
 //!     while let Some(event) = server.next_event() {
 //!         match event {
-//!             Event::Acceptable(_) => drop(server.accept(listener)),
+//!             Event::Acceptable(_) => assert!(server.accept(listener).is_some()),
 //!             Event::Readable(id) => {
 //!                 let mut bytes = [0; 100];
 //!                 let n = server.read(now, id, &mut bytes)?;
