@@ -409,3 +409,68 @@ fn a_server_that_ends_at_once_is_an_error() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("error: the server: it ended at once, exit status: 3"), "{}", stderr(&output));
 }
+
+#[test]
+fn a_missing_device_is_an_error_and_is_not_made() {
+    if !can_run(&["ping"]) {
+        return;
+    }
+    for command in [
+        "emulate --path clean --outside none -- true",
+        "testbed --path clean --variants sack --to kernel --duration 1s",
+    ] {
+        let script = format!(
+            "mount --make-rprivate / && mount -t tmpfs reknit /dev/net && {} {command}; ls /dev/net",
+            env!("CARGO_BIN_EXE_reknit")
+        );
+        let output = Command::new("unshare").args(["-m", "sh", "-c", &script]).output().unwrap();
+        let error = stderr(&output);
+        assert!(error.contains("/dev/net/tun: No such file") && error.trim_end().lines().count() == 1, "{error}");
+        assert_eq!(stdout(&output), "", "{command}");
+    }
+}
+
+#[test]
+fn programs_inside_see_the_device() {
+    if !can_run(&["ping"]) {
+        return;
+    }
+    for is_root in [true, false] {
+        let reknit = if is_root { env!("CARGO_BIN_EXE_reknit") } else { "$REKNIT" };
+        let show = format!(
+            "ls /sys/class/net; cat /sys/class/net/reknit0/mtu; \
+             {reknit} watch reknit0 & sleep 0.5; ping -q -c 1 server >/dev/null; kill -INT $!; wait $!"
+        );
+        let arguments = ["--path", "clean", "--outside", "none", "--", "bash", "-c", &show];
+        let Some(output) = run_as(is_root, &arguments) else { return };
+        let (text, error) = (stdout(&output), stderr(&output));
+        assert!(text.starts_with("lo\nreknit0\n1500\n"), "{text}{error}");
+        assert!(!error.contains("error"), "{error}");
+        let default = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+        assert!(error.contains(&format!("congestion control of the kernel inside: {default}")), "{error}");
+    }
+}
+
+#[test]
+fn a_server_on_this_machine_is_reached_at_the_gateway() {
+    if !can_run(&["ping"]) {
+        return;
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            std::io::Write::write_all(&mut client, b"hello\n").unwrap();
+        }
+    });
+    for is_root in [true, false] {
+        let fetch = format!("cat < /dev/tcp/gateway/{port}");
+        let arguments = ["--path", "clean", "--outside", "relay", "--quiet", "--", "bash", "-c", &fetch];
+        let Some(output) = run_as(is_root, &arguments) else { return };
+        assert_eq!(stdout(&output), "hello\n", "{}", stderr(&output));
+        // A server in the experiment is meant to be alone there.
+        let arguments = [&["--server", "iperf3 -s"], &arguments[..]].concat();
+        let Some(output) = run_as(is_root, &arguments) else { return };
+        assert_eq!(stdout(&output), "", "{}", stderr(&output));
+    }
+}

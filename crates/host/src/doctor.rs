@@ -9,8 +9,8 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Uid, fork, geteuid, setuid};
 
-use crate::emulate::{self, leftovers};
-use crate::namespace;
+use crate::emulate::leftovers;
+use crate::namespace::{self, TUN};
 use crate::packet_socket::{ANY, PacketSocket};
 use crate::programs::is_installed;
 
@@ -57,11 +57,10 @@ pub fn examine() -> Vec<Check> {
     let algorithms = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     let algorithms = algorithms.unwrap_or_default().trim().to_owned();
     let have_cubic = algorithms.split_whitespace().any(|name| name == "cubic");
-    let network_namespaces = network_namespaces(); // first: as root, it makes /dev/net/tun
     vec![
         check("simulator", true, true, "always available"),
         tun(),
-        network_namespaces,
+        network_namespaces(),
         user_namespaces(),
         packet_sockets(),
         check("kernel:cubic", have_cubic, true, format!("congestion controls of this kernel: {algorithms}")),
@@ -74,7 +73,7 @@ pub fn examine() -> Vec<Check> {
 
 /// The device that makes TUN devices: everything live goes through one.
 fn tun() -> Check {
-    let opened = File::options().read(true).write(true).open(emulate::TUN);
+    let opened = File::options().read(true).write(true).open(TUN);
     let note = match opened.as_ref().map_err(io::Error::kind) {
         Ok(_) => "needed by reknit testbed and emulate, and by reknit-net",
         Err(io::ErrorKind::PermissionDenied) => {

@@ -11,12 +11,15 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 
 /// The largest packet on the device, in bytes.
 pub(crate) const MTU: u16 = 1500;
+/// The device that makes TUN devices.
+pub(crate) const TUN: &str = "/dev/net/tun";
 /// The device's name inside its namespace.
 const DEVICE: &str = "reknit0";
 
 /// Moves the calling thread into a new, empty network namespace. Its only device is a TUN device with the address
 /// `local` on a network with `remote`. The namespace ends with the thread and its sockets.
 pub(crate) fn enter(local: IpAddr, remote: IpAddr) -> io::Result<SyncDevice> {
+    find_tun()?;
     enter_empty()?;
     configure();
     let builder = DeviceBuilder::new().name(DEVICE).mtu(MTU);
@@ -28,6 +31,13 @@ pub(crate) fn enter(local: IpAddr, remote: IpAddr) -> io::Result<SyncDevice> {
     device.set_nonblocking(true)?;
     wait_for(local)?;
     Ok(device)
+}
+
+/// An error if this machine has no [`TUN`]. The library that makes TUN devices would create the file, which changes the
+/// machine and does not help if the kernel has no such devices.
+pub(crate) fn find_tun() -> io::Result<()> {
+    let missing = |error: io::Error| io::Error::new(error.kind(), format!("{TUN}: {error}"));
+    fs::metadata(TUN).map(drop).map_err(missing)
 }
 
 /// Moves the calling thread into a new, empty network namespace.

@@ -13,10 +13,11 @@ const WAYS: [&str; 2] = ["up", "down"];
 
 /// The line before the command starts.
 pub(super) fn ready(label: &str, ready: Ready) -> String {
-    let Ready { inner, outer, outside, shell } = ready;
+    let Ready { inner, outer, outside, server, shell } = ready;
     let beyond = match outside {
         Outside::Nat => format!("this machine is {outer}"),
-        Outside::Relay => format!("the server's address is {outer}, all others are relayed"),
+        Outside::Relay if server => format!("the server's address is {outer}, all others are relayed"),
+        Outside::Relay => format!("this machine is {outer}, all others are relayed"),
         Outside::Nothing => format!("the server's address is {outer}, there are no others"),
     };
     let end = if shell { "; `exit` ends the emulation" } else { "" };
@@ -69,6 +70,9 @@ pub(super) fn summary(label: &str, seed: u64, report: &Report) -> String {
     }
     let [half, most] = [report.late_p50, report.punctuality.late_p99].map(output_ms);
     let _ = writeln!(text, "  packets left the path {half} late (median), {most} (99th percentile)");
+    if !report.congestion_control.is_empty() {
+        let _ = writeln!(text, "  congestion control of the kernel inside: {}", report.congestion_control);
+    }
     text
 }
 
@@ -96,6 +100,7 @@ struct Summary<'a> {
     path: &'a str,
     seed: u64,
     exit_code: u8,
+    congestion_control: &'a str,
     elapsed_s: f64,
     up: WaySummary,
     down: WaySummary,
@@ -143,6 +148,7 @@ pub(super) fn json(label: &str, seed: u64, report: &Report) -> Result<String, Fa
         path: label,
         seed,
         exit_code: report.exit_code,
+        congestion_control: &report.congestion_control,
         elapsed_s: report.elapsed.as_secs_f64(),
         up: way(0),
         down: way(1),

@@ -25,6 +25,8 @@ pub(super) struct Ended {
     pub(super) code: u8,
     /// Packets from inside that found the device's queue full.
     pub(super) dropped: u64,
+    /// The default congestion control inside.
+    pub(super) congestion_control: String,
 }
 
 /// The inner end.
@@ -56,11 +58,14 @@ impl Inner {
                 .and_then(|()| names.show())
                 .and_then(|()| namespaces::become_inner(subnet, v6_beyond));
             let _ = hand_over.send(made);
-            let Ok(command) = launched.recv() else { return Ok(Ended { code: 0, dropped: 0 }) };
-            let code = run(command, &report, &their_idle, &their_hurry);
+            let code = match launched.recv() {
+                Ok(command) => run(command, &report, &their_idle, &their_hurry),
+                Err(_) => Ok(0),
+            };
             let dropped = namespaces::dropped(namespaces::INNER);
+            let congestion_control = namespaces::congestion_control();
             let _ = their_end.write(1);
-            Ok(Ended { code: code?, dropped })
+            Ok(Ended { code: code?, dropped, congestion_control })
         })?;
         let device = device.recv().map_err(|_| io::Error::other("the thread of the inner end died"))??;
         Ok((Inner { launch: Some(launch), started, ended, idle, hurry, thread: Some(thread) }, device))

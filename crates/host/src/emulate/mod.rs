@@ -51,21 +51,19 @@ pub use self::meter::Counts;
 use self::names::Names;
 use self::namespaces::Subnet;
 pub use self::record::Record;
-use self::relay::{Relay, Scope};
+use self::relay::{Gateway, Relay, Scope};
 pub use self::session::Reading;
 use self::session::{Session, Signals};
 pub use self::way::Stages;
 use self::way::Way;
 use crate::capture::CaptureFile;
 use crate::clock::Clock;
+use crate::namespace::TUN;
 use crate::priority::RealTime;
 use crate::punctuality::{Punctuality, waited_for_cpu};
 
 /// Capabilities that creating namespaces and translating addresses needs: `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`.
 const NEEDED: [u32; 2] = [12, 21];
-
-/// The device that makes TUN devices.
-pub(crate) const TUN: &str = "/dev/net/tun";
 
 /// How the path leads on at its outer end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,6 +120,8 @@ pub struct Ready {
     pub outer: Ipv4Addr,
     /// How the path leads on.
     pub outside: Outside,
+    /// A server runs at the outer end.
+    pub server: bool,
     /// A shell was started instead of a command.
     pub shell: bool,
 }
@@ -131,6 +131,8 @@ pub struct Ready {
 pub struct Report {
     /// The command's exit code, as a shell gives it: 128 and the number of the signal that ended it.
     pub exit_code: u8,
+    /// The default congestion control of the kernel's TCP inside, when the command ended; empty if it is not known.
+    pub congestion_control: String,
     /// How long it ran.
     pub elapsed: Duration,
     /// What was counted, up and down.
@@ -233,7 +235,7 @@ pub fn run(spec: &Spec, listener: Listener<'_>) -> Result<Report, EmulateError> 
     if !privileged {
         namespaces::enter_user_namespace().map_err(set_up("a user namespace"))?;
     }
-    let mut setup = Setup::new(outside)?;
+    let mut setup = Setup::new(outside, spec.server.is_some())?;
     let ways = [&spec.up, &spec.down].map(|stages| Way::new(stages, spec.seed, spec.record));
     let mut bridge = Bridge::new(clock, setup.inner_device, setup.outer_device, ways, captures);
     bridge.relay = setup.relay;
@@ -249,7 +251,7 @@ pub fn run(spec: &Spec, listener: Listener<'_>) -> Result<Report, EmulateError> 
         environment.extend(shell::prompt());
     }
     let (inner, outer) = (setup.subnet.inner(), setup.subnet.outer());
-    ready(Ready { inner, outer, outside, shell: spec.command.is_empty() });
+    ready(Ready { inner, outer, outside, server: spec.server.is_some(), shell: spec.command.is_empty() });
     let command = children::command(&words, &environment);
     let refuse = |source| EmulateError::Command { command: PathBuf::from(&words[0]), source };
     let process = setup.inner.launch(command).map_err(refuse)?;
@@ -310,13 +312,17 @@ struct Setup {
 }
 
 impl Setup {
-    fn new(outside: Outside) -> Result<Setup, EmulateError> {
+    fn new(outside: Outside, has_server: bool) -> Result<Setup, EmulateError> {
         let instance = Instance::current();
         // Networks and names of devices are chosen one after the other.
         let lock = if outside == Outside::Nat { Some(leftovers::lock().map_err(set_up("/run/reknit"))?) } else { None };
         let subnet = Subnet::choose().map_err(set_up("a network"))?;
         let names = Names::new(subnet, outside == Outside::Nat);
-        let resolver = names.resolver.filter(|_| outside != Outside::Nothing);
+        let gateway = Gateway {
+            address: subnet.outer(),
+            resolver: names.resolver.filter(|_| outside != Outside::Nothing),
+            loopback: outside == Outside::Relay && !has_server,
+        };
         let v6 = outside == Outside::Nat && nat::reaches_v6();
         let (inner, inner_device) =
             Inner::start(subnet, names, v6).map_err(set_up("a network namespace with a TUN device"))?;
@@ -325,17 +331,17 @@ impl Setup {
             let name = outer_device.name().map_err(set_up("a TUN device"))?;
             let undo = nat::set_up(instance, subnet, &name, v6).map_err(set_up("address translation"))?;
             drop(lock);
-            let names_only = |_| Relay::new(subnet, Scope::Names, resolver);
-            let relay = resolver.map(names_only).transpose().map_err(set_up("a relay"))?;
+            let names_only = |_| Relay::new(gateway, Scope::Names);
+            let relay = gateway.resolver.map(names_only).transpose().map_err(set_up("a relay"))?;
             return Ok(Setup { subnet, inner, inner_device, outer_device, relay, _undo: Some(undo) });
         }
         let (accepted, to_connect) = channel();
         let (outer, outer_device) = Outer::start(subnet, outside == Outside::Relay, accepted)
             .map_err(set_up("a second network namespace with a TUN device"))?;
-        connections::connect_all(to_connect, move |destination| Relay::target(subnet, resolver, destination))
+        connections::connect_all(to_connect, move |destination| gateway.target(destination))
             .map_err(set_up("a relay"))?;
         let scope = if outside == Outside::Relay { Scope::Everything(outer) } else { Scope::Nothing(outer) };
-        let relay = Relay::new(subnet, scope, resolver).map_err(set_up("a relay"))?;
+        let relay = Relay::new(gateway, scope).map_err(set_up("a relay"))?;
         Ok(Setup { subnet, inner, inner_device, outer_device, relay: Some(relay), _undo: None })
     }
 }
@@ -359,6 +365,7 @@ fn conclude(mut bridge: Bridge, inner: Inner, span: Span) -> Result<Report, Emul
     let refused = bridge.refused + ended.dropped;
     Ok(Report {
         exit_code: ended.code,
+        congestion_control: ended.congestion_control,
         elapsed: span.elapsed,
         counts,
         spans,

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
-use super::namespaces::Subnet;
+use super::namespaces::{Subnet, scratch};
 
 /// Files of programs that manage `/etc/resolv.conf`, with the name servers that they ask themselves.
 const UPSTREAM: [&str; 2] = ["/run/systemd/resolve/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf"];
@@ -75,13 +75,8 @@ impl Names {
 
     /// Shows them to the calling thread and its children, which must have a mount namespace of their own.
     pub(super) fn show(&self) -> io::Result<()> {
-        let nothing: Option<&str> = None;
-        // What is mounted here is not seen elsewhere.
-        mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_SLAVE, nothing)?;
         // The files are in a memory file system that nobody else sees, and that lasts as long as they are mounted.
-        // What is at this place is hidden while they are made.
-        let memory =
-            ["/tmp", "/dev"].map(Path::new).into_iter().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
+        let memory = scratch();
         mount(Some("reknit"), memory, Some("tmpfs"), MsFlags::empty(), Some("mode=755,size=1m"))?;
         let covered = cover(memory, "/etc/resolv.conf", &self.resolv)
             .and_then(|()| cover(memory, "/etc/hosts", &self.hosts))

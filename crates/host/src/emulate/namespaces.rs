@@ -3,10 +3,13 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
 
+use nix::libc;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::AddressFamily;
-use nix::unistd::{getgid, getuid};
+use nix::unistd::{geteuid, getgid, getuid};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 use super::netlink;
@@ -68,6 +71,7 @@ fn subnet_of_route(line: &str) -> Option<u8> {
 
 /// A new device with these addresses.
 fn device(name: &str, v4: Ipv4Addr, v6: Ipv6Addr) -> io::Result<SyncDevice> {
+    namespace::find_tun()?;
     let builder = DeviceBuilder::new().name(name).mtu(MTU).ipv4(v4, 30, None);
     let device = if has_ipv6() { builder.ipv6(v6, 64).build_sync()? } else { builder.build_sync()? };
     netlink::set_queue(&device.name()?, TX_QUEUE)?;
@@ -88,6 +92,9 @@ pub(super) fn outer_device(subnet: Subnet) -> io::Result<SyncDevice> {
 /// Makes the calling thread's new, empty namespace the inner end. `v6_beyond`: IPv6 leads further than the outer end.
 pub(super) fn become_inner(subnet: Subnet, v6_beyond: bool) -> io::Result<SyncDevice> {
     prepare()?;
+    if !geteuid().is_root() {
+        let _ = allow_packet_sockets(); // a machine that refuses it runs the command without them
+    }
     let device = device(INNER, subnet.inner(), subnet.v6(2))?;
     netlink::default_through(INNER, AddressFamily::Inet)?;
     if v6_beyond {
@@ -124,9 +131,60 @@ pub(super) fn enter_user_namespace() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// Moves the calling thread into an empty network namespace, with its own view of the mounted file systems.
+/// Moves the calling thread into an empty network namespace, with its own view of the mounted file systems: `/sys` shows
+/// the devices of this namespace.
 pub(super) fn enter_empty() -> io::Result<()> {
-    Ok(unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS)?)
+    unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS)?;
+    let nothing: Option<&str> = None;
+    // What is mounted here is not seen elsewhere.
+    mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_SLAVE, nothing)?;
+    // Containers may refuse it. Then `/sys` shows the devices outside, as before (docs/emulate.md).
+    let _ = show_devices();
+    Ok(())
+}
+
+/// Shows the devices of the calling thread's namespace in `/sys`. The rest of `/sys` stays, such as control groups.
+fn show_devices() -> io::Result<()> {
+    let nothing: Option<&str> = None;
+    let folder = scratch();
+    mount(Some("reknit"), folder, Some("sysfs"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, nothing)?;
+    let shown = ["devices/virtual/net", "class/net"].into_iter().try_for_each(|part| {
+        mount(Some(&folder.join(part)), &Path::new("/sys").join(part), nothing, MsFlags::MS_BIND, nothing)
+    });
+    umount2(folder, MntFlags::MNT_DETACH)?;
+    Ok(shown?)
+}
+
+/// A folder over which something can be mounted for a moment. What is in it is hidden meanwhile.
+pub(super) fn scratch() -> &'static Path {
+    ["/tmp", "/dev"].map(Path::new).into_iter().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"))
+}
+
+/// Lets the programs that the calling thread starts read the packets of its namespace, as root may. Without this, what an
+/// ordinary user starts in a user namespace has no capabilities.
+fn allow_packet_sockets() -> io::Result<()> {
+    const NET_RAW: u32 = 13; // capabilities(7)
+    // Version 3 of the call, for the calling thread.
+    let header: [u32; 2] = [0x2008_0522, 0];
+    // Effective, permitted, inheritable: the low 32 capabilities, then the others.
+    let mut sets = [[0_u32; 3]; 2];
+    #[expect(unsafe_code, reason = "nix has no functions for capabilities")]
+    // SAFETY: the kernel reads and writes the two arrays, which have the layout of capget(2) and live until the calls return.
+    let done = unsafe {
+        let got = libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr());
+        sets[0][2] |= 1 << NET_RAW;
+        let set = libc::syscall(libc::SYS_capset, header.as_ptr(), sets.as_ptr());
+        got == 0
+            && set == 0
+            && libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, libc::c_ulong::from(NET_RAW), 0, 0) == 0
+    };
+    if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The default congestion control in the calling thread's namespace; empty if it is not known.
+pub(super) fn congestion_control() -> String {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap_or_default();
+    text.trim().to_owned()
 }
 
 /// Packets that `device` of the calling thread's namespace has dropped because its queue towards the emulator was full.

@@ -16,7 +16,6 @@ use etherparse::{Icmpv4Slice, Icmpv4Type, NetSlice, PacketBuilder, SlicedPacket,
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
 
 use super::ends::Outer;
-use super::namespaces::Subnet;
 use crate::namespace::MTU;
 
 /// A flow of datagrams without answers for this long is forgotten (RFC 4787 §4.3 asks for at least 2 minutes).
@@ -43,12 +42,36 @@ pub(super) enum Scope {
     Nothing(Outer),
 }
 
+/// What this machine answers for the address of the outer end, unless a server there does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gateway {
+    pub(super) address: Ipv4Addr,
+    /// The name server that answers questions about names, if those inside must ask there.
+    pub(super) resolver: Option<IpAddr>,
+    /// Servers on this machine's loopback device answer everything else.
+    pub(super) loopback: bool,
+}
+
+impl Gateway {
+    /// Where this machine's sockets reach `port` of the gateway; none if only the outer end itself has it.
+    fn reach(self, port: u16) -> Option<SocketAddr> {
+        match self.resolver {
+            Some(server) if port == DNS => Some(SocketAddr::new(server, DNS)),
+            _ => self.loopback.then(|| SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        }
+    }
+
+    /// Where a connection to `destination` leads, which was accepted at the outer end.
+    pub(super) fn target(self, destination: SocketAddr) -> SocketAddr {
+        let reached = || self.reach(destination.port()).unwrap_or(destination);
+        if destination.ip() == self.address { reached() } else { destination }
+    }
+}
+
 /// Carries on what arrives at the outer end.
 pub(super) struct Relay {
-    subnet: Subnet,
+    gateway: Gateway,
     scope: Scope,
-    /// Where questions to the outer end about names go.
-    resolver: Option<IpAddr>,
     /// The packets that it sends to the command.
     pub(super) packets: OwnedFd,
     answers: Arc<UnixDatagram>,
@@ -80,11 +103,11 @@ struct Flow {
 }
 
 impl Relay {
-    pub(super) fn new(subnet: Subnet, scope: Scope, resolver: Option<IpAddr>) -> io::Result<Relay> {
+    pub(super) fn new(gateway: Gateway, scope: Scope) -> io::Result<Relay> {
         let (packets, answers) = UnixDatagram::pair()?;
         let (flows, ports) = (BTreeMap::new(), BTreeSet::new());
         let pings = matches!(scope, Scope::Everything(_)) && ping_socket().is_ok();
-        Ok(Relay { subnet, scope, resolver, packets: packets.into(), answers: Arc::new(answers), flows, ports, pings })
+        Ok(Relay { gateway, scope, packets: packets.into(), answers: Arc::new(answers), flows, ports, pings })
     }
 
     /// The server's end, if there is one.
@@ -120,6 +143,9 @@ impl Relay {
 
     fn takes_ping(&mut self, source: Ipv4Addr, destination: Ipv4Addr, icmp: &Icmpv4Slice<'_>) -> bool {
         let Icmpv4Type::EchoRequest(echo) = icmp.icmp_type() else { return false };
+        if destination == self.gateway.address {
+            return false; // the outer end answers
+        }
         let destination = SocketAddrV4::new(destination, 0);
         let Some(beyond) = self.beyond(destination) else { return false };
         let source = SocketAddrV4::new(source, echo.id);
@@ -129,8 +155,8 @@ impl Relay {
 
     /// Where outside this machine's sockets reach `destination`; none if it is the outer end itself.
     fn beyond(&self, destination: SocketAddrV4) -> Option<SocketAddr> {
-        if *destination.ip() == self.subnet.outer() {
-            return self.resolver.filter(|_| destination.port() == DNS).map(|server| SocketAddr::new(server, DNS));
+        if *destination.ip() == self.gateway.address {
+            return self.gateway.reach(destination.port());
         }
         matches!(self.scope, Scope::Everything(_)).then_some(SocketAddr::V4(destination))
     }
@@ -157,16 +183,6 @@ impl Relay {
         }
         if let Some(flow) = self.flows.get(&key) {
             let _ = flow.socket.send(payload);
-        }
-    }
-
-    /// Where a connection to `destination` leads.
-    pub(super) fn target(subnet: Subnet, resolver: Option<IpAddr>, destination: SocketAddr) -> SocketAddr {
-        match resolver {
-            Some(server) if destination.ip() == IpAddr::V4(subnet.outer()) => {
-                SocketAddr::new(server, destination.port())
-            }
-            _ => destination,
         }
     }
 }
@@ -253,6 +269,18 @@ mod tests {
         assert_eq!(udp.payload(), b"answer");
         let expected = udp.to_header().calc_checksum_ipv4_raw(asked.ip().octets(), client.ip().octets(), b"answer");
         assert_eq!(Ok(udp.checksum()), expected);
+    }
+
+    #[test]
+    fn the_gateway_is_this_machine_unless_a_server_is_there() {
+        let address = Ipv4Addr::new(10, 77, 0, 1);
+        let at = |loopback, resolver, port| Gateway { address, resolver, loopback }.target((address, port).into());
+        let server: IpAddr = "127.0.0.53".parse().unwrap();
+        assert_eq!(at(true, None, 8000), "127.0.0.1:8000".parse().unwrap());
+        assert_eq!(at(true, Some(server), 53), "127.0.0.53:53".parse().unwrap());
+        assert_eq!(at(false, Some(server), 8000), "10.77.0.1:8000".parse().unwrap());
+        let elsewhere = "192.0.2.7:80".parse().unwrap();
+        assert_eq!(Gateway { address, resolver: None, loopback: true }.target(elsewhere), elsewhere);
     }
 
     #[test]
