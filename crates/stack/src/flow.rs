@@ -19,9 +19,12 @@ impl Flow {
         Flow { local: endpoints.destination, remote: endpoints.source }
     }
 
-    /// True if both ends are single hosts: nothing is sent to a group or to the unspecified address (RFC 9293 §3.9.2.3).
+    /// True if the remote end can be another host: its address is no group, not reserved (0/8, 240/4), and no loopback address,
+    /// unless the local one is too (RFC 9293 §3.9.2.3, RFC 1122 §3.2.1.3).
     pub(crate) fn is_between_hosts(&self) -> bool {
-        is_host(self.remote.ip()) && self.remote.port() != 0 && self.local != self.remote
+        let remote = self.remote.ip();
+        let is_outside = !remote.to_canonical().is_loopback() || self.local.ip().is_loopback();
+        is_host(remote) && is_outside && self.remote.port() != 0 && self.local != self.remote
     }
 
     /// The addresses of a packet that is sent.
@@ -30,10 +33,10 @@ impl Flow {
     }
 }
 
-/// True if the address can be that of a single host.
+/// True if the address can belong to a single host: it is no group and not reserved (0/8, 240/4).
 pub(crate) fn is_host(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(ip) => !(ip.is_multicast() || ip.is_broadcast() || ip.is_unspecified()),
+    match address.to_canonical() {
+        IpAddr::V4(ip) => !matches!(ip.octets()[0], 0 | 224..),
         IpAddr::V6(ip) => !(ip.is_multicast() || ip.is_unspecified()),
     }
 }

@@ -84,6 +84,7 @@ mod send_queue;
 mod socket;
 mod socket_id;
 mod sockets;
+mod spare;
 mod stack;
 mod table;
 mod time_wait;

@@ -29,7 +29,7 @@ impl ListenerId {
 /// How a SYN is answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Admission {
-    /// With a new half-open connection, which counts already.
+    /// With a new half-open connection.
     Open,
     /// With a cookie.
     Cookie,
@@ -64,20 +64,23 @@ impl Listener {
         &self.prepared
     }
 
-    /// A SYN has arrived. `has_room`: the stack may have one more socket.
-    pub(crate) fn on_syn(&mut self, now: Instant, hop_limit: u8, has_room: bool) -> Admission {
-        if self.is_full() || hop_limit < self.prepared.options().least_hop_limit {
-            return Admission::Ignore;
+    /// What to do with a SYN. `has_room`: the stack may have one more socket. Without room, a cookie would make the client
+    /// believe that it is connected.
+    pub(crate) fn admission(&self, hop_limit: u8, has_room: bool) -> Admission {
+        if !has_room || self.is_full() || hop_limit < self.prepared.options().least_hop_limit {
+            Admission::Ignore
+        } else if self.half_open < self.syn_backlog {
+            Admission::Open
+        } else if self.syn_cookies {
+            Admission::Cookie
+        } else {
+            Admission::Ignore
         }
-        if self.half_open < self.syn_backlog && has_room {
-            self.half_open += 1;
-            return Admission::Open;
-        }
-        if !self.syn_cookies {
-            return Admission::Ignore;
-        }
+    }
+
+    /// A cookie is sent: it may come back for a while.
+    pub(crate) fn expect_cookie(&mut self, now: Instant) {
         self.cookies_until = now + cookie::LIFETIME;
-        Admission::Cookie
     }
 
     /// True if a segment may be the answer to a cookie.
@@ -90,7 +93,7 @@ impl Listener {
         self.queue.len() >= self.backlog
     }
 
-    /// A cookie has opened a connection.
+    /// There is one more half-open connection.
     pub(crate) fn add_half_open(&mut self) {
         self.half_open += 1;
     }

@@ -31,8 +31,11 @@ pub struct Options {
     pub mtu: u16,
     /// The most RSTs per second to segments that belong to nothing.
     pub resets_per_second: u32,
-    /// The most sockets: connections, half-open ones and those in TIME-WAIT. Beyond it a SYN is ignored, and opening fails.
+    /// The most sockets: connections, half-open ones and those in TIME-WAIT. Beyond it, those in TIME-WAIT, and closed ones that
+    /// wait in FIN-WAIT-2, give way; without any, a SYN is ignored, and opening fails.
     pub most_sockets: usize,
+    /// The most sockets that were closed and still send. A further one is reset when it is closed.
+    pub most_orphans: usize,
     /// Retry with smaller segments when full-sized ones are lost again and again and smaller ones may pass: the path may
     /// drop ICMP (RFC 4821, RFC 8899 §4.3). Larger ones are tried again later.
     pub detect_black_holes: bool,
@@ -46,6 +49,7 @@ impl Default for Options {
             mtu: 1500,
             resets_per_second: 1000,
             most_sockets: 1 << 20,
+            most_orphans: 1 << 14,
             detect_black_holes: true,
         }
     }

@@ -1,7 +1,7 @@
 //! How large the segments of a connection are: what routers report, with the checks of RFC 5927, paths that drop such reports,
 //! and larger segments again (RFC 4821 §7), because the path may have changed or only failed for a while.
 
-use reknit_tcp::Connection;
+use reknit_tcp::{Connection, SeqNum};
 use reknit_units::{Bytes, Duration, Instant};
 
 use crate::options::{LEAST_MTU_V4, LEAST_MTU_V6, mss_for, mtu_for};
@@ -40,12 +40,20 @@ pub(crate) enum Report {
     Believed(Learned),
 }
 
+/// An MTU that a router has reported but that may be forged. It is believed if segments are lost, and ends
+/// when what it quotes is acknowledged (RFC 5927 §7.2).
+#[derive(Clone, Copy, Debug)]
+struct Claim {
+    mtu: u16,
+    /// The sequence number of the segment that the router quotes.
+    quoted: SeqNum,
+}
+
 /// The segment size of a connection. The connection itself has the size that is used.
 #[derive(Debug)]
 pub(crate) struct SegmentSize {
     is_v6: bool,
-    /// An MTU that a router has reported but that may be forged; believed if segments are lost (RFC 5927 §7.2).
-    claimed_mtu: Option<u16>,
+    claim: Option<Claim>,
     /// Present if segments are smaller than both ends allow.
     search: Option<Box<Search>>,
 }
@@ -54,19 +62,17 @@ impl SegmentSize {
     /// For a new connection, whose segments may be limited by what is known of the path.
     pub(crate) fn new(now: Instant, is_v6: bool, connection: &Connection) -> SegmentSize {
         let is_limited = connection.path_segment_size().is_some();
-        SegmentSize {
-            is_v6,
-            claimed_mtu: None,
-            search: is_limited.then(|| Box::new(Search::starting_at(now + LIFETIME))),
-        }
+        SegmentSize { is_v6, claim: None, search: is_limited.then(|| Box::new(Search::starting_at(now + LIFETIME))) }
     }
 
-    /// A router has dropped a packet of `quoted_len` bytes (RFC 1191 §6, RFC 8201 §5).
+    /// A router has dropped a packet of `quoted_len` bytes, which begins with `quoted` and is outstanding (RFC 1191 §6, RFC
+    /// 8201 §5).
     pub(crate) fn on_too_big(
         &mut self,
         now: Instant,
         connection: &mut Connection,
         mtu: u16,
+        quoted: SeqNum,
         quoted_len: usize,
     ) -> Report {
         let mtu = match mtu {
@@ -82,7 +88,7 @@ impl SegmentSize {
         // A segment of this size has arrived before, so the message may be forged. It is believed when segments do not
         // arrive any more (RFC 5927 §7.2).
         if connection.largest_acknowledged() > Bytes(u64::from(mss)) {
-            self.claimed_mtu = Some(mtu);
+            self.claim = Some(Claim { mtu, quoted });
             return Report::Kept;
         }
         let learned = Learned { mtu, is_black_hole: false };
@@ -91,7 +97,7 @@ impl SegmentSize {
 
     /// True if this makes segments smaller. Larger ones are tried again after `wait`.
     fn reduce(&mut self, now: Instant, connection: &mut Connection, mtu: u16, wait: Duration) -> bool {
-        self.claimed_mtu = None;
+        self.claim = None;
         let is_smaller = connection.limit_segment_size(now, mss_for(mtu, self.is_v6));
         if is_smaller {
             self.search = Some(Box::new(Search::starting_at(now + wait)));
@@ -110,7 +116,8 @@ impl SegmentSize {
     ) -> Option<Learned> {
         let record = connection.oldest_outstanding()?;
         let (size, transmissions) = (Bytes(u64::from(record.len)), record.transmissions);
-        if let Some(mtu) = self.claimed_mtu.filter(|_| transmissions > 1) {
+        let is_open = |claim: &Claim| connection.is_outstanding(claim.quoted);
+        if let Some(Claim { mtu, .. }) = self.claim.filter(|claim| transmissions > 1 && is_open(claim)) {
             let learned = Learned { mtu, is_black_hole: false };
             return self.reduce(now, connection, mtu, LIFETIME).then_some(learned);
         }
@@ -124,10 +131,13 @@ impl SegmentSize {
         self.reduce(now, connection, mtu, wait).then_some(Learned { mtu, is_black_hole: true })
     }
 
-    /// Goes on with the search for larger segments, if there is one: after each segment that arrives. Returns a larger MTU that
-    /// the path carries.
+    /// After each segment that arrives: forgets a claim that has proved wrong, and goes on with the search for larger segments,
+    /// if there is one. Returns a larger MTU that the path carries.
     #[inline]
     pub(crate) fn on_segment(&mut self, now: Instant, connection: &mut Connection) -> Option<Learned> {
+        if self.claim.is_some_and(|claim| !connection.is_outstanding(claim.quoted)) {
+            self.claim = None;
+        }
         if self.search.is_some() { self.search_on(now, connection) } else { None }
     }
 

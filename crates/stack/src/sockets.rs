@@ -22,6 +22,7 @@ use crate::segment_size::Learned;
 use crate::send_queue::SendQueue;
 use crate::socket::Socket;
 use crate::socket_id::SocketId;
+use crate::spare::Spare;
 use crate::table::{Slot, Table};
 use crate::time_wait::Waiting;
 use crate::wheel::Wheel;
@@ -39,6 +40,9 @@ pub(crate) struct Sockets {
     queue: SendQueue,
     /// For the socket that is busy now.
     buffers: Buffers,
+    spare: Spare,
+    /// Sockets that nobody uses, without those in TIME-WAIT.
+    orphans: usize,
 }
 
 /// What a turn of the send queue has brought.
@@ -59,6 +63,8 @@ impl Sockets {
             wheel: Wheel::new(now),
             queue: SendQueue::default(),
             buffers: Buffers::default(),
+            spare: Spare::default(),
+            orphans: 0,
         }
     }
 
@@ -224,6 +230,26 @@ impl Sockets {
         self.wheel.set(index, deadline);
     }
 
+    /// Its application needs the socket no more. If there are `most` such sockets already, it is reset, as Linux does
+    /// (`tcp_max_orphans`).
+    pub(crate) fn close(&mut self, now: Instant, id: SocketId, most: usize) {
+        let Some(socket) = self.table.get_mut(id).filter(|socket| !socket.is_orphan()) else { return };
+        socket.close(now);
+        if self.orphans >= most {
+            socket.abort(now);
+        }
+        self.orphans += 1;
+        self.wake(id.place());
+    }
+
+    /// The listener of an established connection is gone: it is reset.
+    pub(crate) fn disown(&mut self, now: Instant, index: u32) {
+        let Some(socket) = self.table.live(index) else { return };
+        socket.disown(now);
+        self.orphans += 1;
+        self.wake(index);
+    }
+
     /// Segments of its flow belong to nothing from now on, and it has no timer.
     pub(crate) fn forget_flow(&mut self, index: u32) {
         self.table.forget_flow(index);
@@ -231,6 +257,7 @@ impl Sockets {
     }
 
     pub(crate) fn remove(&mut self, index: u32) {
+        self.orphans -= usize::from(self.table.peek(index).is_some_and(Socket::is_orphan));
         self.wheel.clear(index);
         self.table.remove(index);
     }
@@ -240,9 +267,31 @@ impl Sockets {
         let Slot::Live(socket) = self.table.slot(index) else { return };
         let Some(state) = socket.time_wait() else { return };
         let waiting = Waiting::new(*socket.flow(), socket.hop_limit(), state);
+        self.orphans -= usize::from(socket.is_orphan());
         self.wheel.clear(index);
         self.table.wait(index, waiting);
         self.wheel.set(index, state.expires);
+        self.note_spare(index);
+    }
+
+    /// Nobody needs the socket any more: it may end when there is no room for another.
+    pub(crate) fn note_spare(&mut self, index: u32) {
+        let Sockets { table, spare, .. } = self;
+        spare.add(table.id(index), table.len(), |id| table.is_spare(id));
+    }
+
+    /// True if nobody uses some of the sockets.
+    pub(crate) fn has_spare(&mut self) -> bool {
+        let table = &self.table;
+        self.spare.first(|id| table.is_spare(id)).is_some()
+    }
+
+    /// Ends the socket that nobody has used for the longest time. False if all are in use.
+    pub(crate) fn end_spare(&mut self) -> bool {
+        let table = &self.table;
+        let Some(id) = self.spare.first(|id| table.is_spare(id)) else { return false };
+        self.remove(id.place());
+        true
     }
 
     /// The timer of a connection in TIME-WAIT is due: it ends, unless its time was extended.

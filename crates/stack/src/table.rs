@@ -154,6 +154,16 @@ impl Table {
         SocketId::new(index, self.entries[index as usize].generation)
     }
 
+    /// True if nobody uses the socket: it is in TIME-WAIT, or closed and in FIN-WAIT-2.
+    pub(crate) fn is_spare(&self, id: SocketId) -> bool {
+        let entry = self.entries.get(id.index()).filter(|entry| entry.generation == id.generation());
+        match entry.map(|entry| &entry.slot) {
+            Some(Slot::TimeWait(_)) => true,
+            Some(Slot::Live(socket)) => socket.is_spare(),
+            Some(Slot::Vacant) | None => false,
+        }
+    }
+
     pub(crate) fn get(&self, id: SocketId) -> Option<&Socket> {
         let entry = self.entries.get(id.index()).filter(|entry| entry.generation == id.generation())?;
         match &entry.slot {

@@ -188,7 +188,7 @@ impl Socket {
     /// Why the connection failed; none while it is open, and none if it was closed by both ends.
     pub(crate) fn failure(&self) -> Option<Error> {
         let reason = self.stream.connection().close_reason()?;
-        if self.is_refused || (reason == CloseReason::TimedOut && self.is_unreachable) {
+        if self.is_refused || (reason == CloseReason::TimedOut && self.unreachable.is_some()) {
             return Some(Error::Unreachable);
         }
         (reason != CloseReason::Finished).then_some(Error::Ended(reason))

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use reknit_tcp::seams::Plugins;
-use reknit_tcp::{Buffers, Connection, Output, State, Stream, TimeWait};
+use reknit_tcp::{Buffers, Connection, Output, SeqNum, State, Stream, TimeWait};
 use reknit_units::{Bytes, Duration, Instant};
 use reknit_wire::Decoded;
 
@@ -44,10 +44,12 @@ pub(crate) struct Socket {
     is_queued: bool,
     /// An ICMP message has ended the opening.
     is_refused: bool,
-    /// An ICMP message has reported that the peer cannot be reached; it explains a timeout.
-    is_unreachable: bool,
+    /// An ICMP message has reported that the peer cannot be reached: the number of the segment that it quotes. It explains a
+    /// timeout, unless that segment is acknowledged after all.
+    unreachable: Option<SeqNum>,
     /// Arriving data is thrown away.
     read_shut: bool,
+    is_noted_spare: bool,
     segment_size: SegmentSize,
     /// Plug-ins to use when nothing is outstanding.
     next_plugins: Option<Box<Plugins>>,
@@ -69,8 +71,9 @@ impl Socket {
             interest: Interest::new(),
             is_queued: false,
             is_refused: false,
-            is_unreachable: false,
+            unreachable: None,
             read_shut: false,
+            is_noted_spare: false,
             segment_size: SegmentSize::new(now, flow.remote.is_ipv6(), stream.connection()),
             next_plugins: None,
             stopwatch: Stopwatch::new(now),
@@ -100,6 +103,23 @@ impl Socket {
     /// The application has accepted it.
     pub(crate) fn accept(&mut self) {
         self.owner = Owner::Application;
+    }
+
+    /// True if its application has closed it, or there never was one.
+    pub(crate) fn is_orphan(&self) -> bool {
+        matches!(self.owner, Owner::Nobody { .. })
+    }
+
+    /// True if its application has closed it, everything is acknowledged, and only the peer's FIN is missing.
+    pub(crate) fn is_spare(&self) -> bool {
+        self.is_orphan() && self.state() == State::FinWait2
+    }
+
+    /// True once: when the socket is first seen to be used by nobody.
+    pub(crate) fn becomes_spare(&mut self) -> bool {
+        let is_new = self.is_spare() && !self.is_noted_spare;
+        self.is_noted_spare |= is_new;
+        is_new
     }
 
     pub(crate) fn connection(&self) -> &Connection {
@@ -163,6 +183,9 @@ impl Socket {
             // Nobody will ever read it (RFC 9293 §3.6.1, RFC 2525 §2.17).
             self.stream.abort(now);
         }
+        if self.unreachable.is_some_and(|quoted| !self.stream.connection().is_outstanding(quoted)) {
+            self.unreachable = None;
+        }
         self.segment_size.on_segment(now, self.stream.connection_mut())
     }
 
@@ -171,20 +194,20 @@ impl Socket {
         hop_limit >= self.least_hop_limit
     }
 
-    /// A router has dropped a packet of `quoted_len` bytes because it carries only `mtu`.
-    pub(crate) fn on_too_big(&mut self, now: Instant, mtu: u16, quoted_len: usize) -> Report {
-        self.segment_size.on_too_big(now, self.stream.connection_mut(), mtu, quoted_len)
+    /// A router has dropped a packet of `quoted_len` bytes, which begins with `quoted`, because it carries only `mtu`.
+    pub(crate) fn on_too_big(&mut self, now: Instant, mtu: u16, quoted: SeqNum, quoted_len: usize) -> Report {
+        self.segment_size.on_too_big(now, self.stream.connection_mut(), mtu, quoted, quoted_len)
     }
 
-    /// A router or the peer's host reports that the peer cannot be reached. `refuses`: it also ends an opening.
-    pub(crate) fn on_unreachable(&mut self, now: Instant, refuses: bool) {
+    /// A router or the peer's host reports that the segment `quoted` cannot reach the peer. `refuses`: it also ends an opening.
+    pub(crate) fn on_unreachable(&mut self, now: Instant, quoted: SeqNum, refuses: bool) {
         // Before the connection is established there is nothing to lose; later it may be a passing failure, or forged (RFC
         // 1122 §4.2.3.9, RFC 5461 §4.1, RFC 5927 §6).
         if refuses && self.state() == State::SynSent {
             self.is_refused = true;
             self.stream.abort(now);
         } else {
-            self.is_unreachable = true;
+            self.unreachable = Some(quoted);
         }
     }
 

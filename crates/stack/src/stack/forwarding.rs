@@ -41,7 +41,7 @@ impl Stack {
     /// [`Error::NoSocket`] if the peer has given up; if an option is not valid; if there is no room.
     pub fn accept_request(&mut self, now: Instant, id: RequestId, options: &SocketOptions) -> Result<SocketId, Error> {
         options.config.check()?;
-        if !self.has_room() {
+        if !self.can_make_room() {
             return Err(Error::Full(self.options.most_sockets));
         }
         let pending = self.requests.take(id).ok_or(Error::NoSocket)?;

@@ -27,14 +27,18 @@ impl Stack {
             return false;
         }
         if let IcmpKind::TooBig { mtu } = icmp.kind {
-            let report = socket.on_too_big(now, mtu, icmp.len);
+            let report = socket.on_too_big(now, mtu, icmp.seq, icmp.len);
             if let Report::Believed(learned) = report {
                 self.remember(now, icmp.quoted.destination.ip(), learned);
                 self.sockets.wake(index);
             }
             return report != Report::Ignored;
         }
-        socket.on_unreachable(now, matches!(icmp.kind, IcmpKind::PortUnreachable | IcmpKind::HostUnreachable));
+        socket.on_unreachable(
+            now,
+            icmp.seq,
+            matches!(icmp.kind, IcmpKind::PortUnreachable | IcmpKind::HostUnreachable),
+        );
         self.sockets.wake(index);
         true
     }

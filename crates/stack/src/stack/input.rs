@@ -53,7 +53,8 @@ impl Stack {
     /// Processes a segment. Several that a device has joined count as one.
     pub fn on_segment(&mut self, now: Instant, arrived: &Decoded<'_>) {
         let flow = Flow::of_arrival(arrived.endpoints);
-        if !self.takes(flow.local.ip()) || !flow.is_between_hosts() {
+        let is_from_outside = !self.is_local(flow.remote.ip()) && flow.is_between_hosts();
+        if !self.takes(flow.local.ip()) || !is_from_outside {
             return;
         }
         self.counters.segments_in += 1;

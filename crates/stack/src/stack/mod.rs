@@ -142,9 +142,14 @@ impl Stack {
         Error::NotLocal(address, if known.is_empty() { "none".to_owned() } else { known.join(", ") })
     }
 
-    /// True if there may be one more socket.
-    fn has_room(&self) -> bool {
-        self.sockets.len() < self.options.most_sockets
+    /// True if [`Stack::make_room`] would make room for one more socket.
+    fn can_make_room(&mut self) -> bool {
+        self.sockets.len() < self.options.most_sockets || self.sockets.has_spare()
+    }
+
+    /// True if there may be one more socket. If there are too many, one in TIME-WAIT or FIN-WAIT-2 that nobody uses ends.
+    fn make_room(&mut self) -> bool {
+        self.sockets.len() < self.options.most_sockets || self.sockets.end_spare()
     }
 
     /// Options for this interface. Many sockets with the same options share them.

@@ -26,13 +26,15 @@ impl Stack {
         arrived: &Decoded<'_>,
         above: Option<SeqNum>,
     ) {
-        let has_room = self.has_room();
+        let has_room = self.can_make_room();
         let Some(listener) = self.listeners.get_mut(id) else { return };
-        let admission = listener.on_syn(now, arrived.hop_limit, has_room);
         let prepared = listener.prepared().clone();
-        match admission {
-            Admission::Open => {}
-            Admission::Cookie => return self.answer_with_cookie(now, &prepared, flow, &arrived.segment),
+        match listener.admission(arrived.hop_limit, has_room) {
+            Admission::Open => listener.add_half_open(),
+            Admission::Cookie => {
+                listener.expect_cookie(now);
+                return self.answer_with_cookie(now, &prepared, flow, &arrived.segment);
+            }
             Admission::Ignore => {
                 self.counters.queue_overflows += 1;
                 return;
@@ -51,6 +53,7 @@ impl Stack {
         arrived: &Decoded<'_>,
         above: Option<SeqNum>,
     ) -> SocketId {
+        self.make_room();
         let config = prepared.config(flow.local.is_ipv6());
         let mut identity = self.secrets.identity(now, &flow);
         if let Some(above) = above.filter(|above| !above.before(identity.isn)) {
@@ -100,16 +103,16 @@ impl Stack {
 
     /// A segment without a connection may answer a cookie. True if it does; it is then dealt with.
     pub(super) fn on_cookie(&mut self, now: Instant, id: ListenerId, flow: Flow, arrived: &Decoded<'_>) -> bool {
-        let has_room = self.has_room();
-        let Some(listener) = self.listeners.get_mut(id).filter(|listener| listener.expects_cookies(now)) else {
+        let Some(listener) = self.listeners.get(id).filter(|listener| listener.expects_cookies(now)) else {
             return false;
         };
         let Some(syn) = self.secrets.check_cookie(now, &flow, &arrived.segment) else { return false };
-        if listener.is_full() || !has_room {
+        if listener.is_full() || !self.make_room() {
             // The peer believes that it is connected; it sends again what is ignored now.
             self.counters.queue_overflows += 1;
             return true;
         }
+        let Some(listener) = self.listeners.get_mut(id) else { return false };
         listener.add_half_open(); // until the socket is settled
         let prepared = listener.prepared().clone();
         let config = prepared.config(flow.local.is_ipv6());

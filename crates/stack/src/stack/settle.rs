@@ -28,6 +28,7 @@ impl Stack {
                 return self.sockets.enter_time_wait(index);
             }
             _ if socket.becomes_connected() => self.on_established(now, index),
+            State::FinWait2 if socket.becomes_spare() => self.sockets.note_spare(index),
             _ => {}
         }
         self.sockets.rest(now, index, &mut self.events);
@@ -45,8 +46,7 @@ impl Stack {
                         self.events.push(Event::Acceptable(owner));
                     }
                 } else {
-                    socket.disown(now);
-                    self.sockets.wake(index);
+                    self.sockets.disown(now, index);
                 }
             }
             Owner::Application => self.events.push(Event::Connected(id)),

@@ -40,7 +40,7 @@ impl Stack {
         options: &SocketOptions,
     ) -> Result<SocketId, Error> {
         options.config.check()?;
-        if !self.has_room() {
+        if !self.make_room() {
             return Err(Error::Full(self.options.most_sockets));
         }
         let flow = self.choose_flow(local, remote)?;
@@ -132,9 +132,7 @@ impl Stack {
     /// The application needs the socket no more. What was written is still sent, as [`Linger`] says. If data has arrived
     /// and was not read, or arrives later, the peer gets a RST (RFC 2525 §2.17): it must not believe that it was read.
     pub fn close(&mut self, now: Instant, id: SocketId) {
-        let Ok(socket) = self.sockets.get_mut(id) else { return };
-        socket.close(now);
-        self.sockets.wake(id.place());
+        self.sockets.close(now, id, self.options.most_orphans);
     }
 
     /// Ends the connection at once; the peer gets a RST. The socket must still be closed.

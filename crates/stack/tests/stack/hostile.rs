@@ -77,3 +77,31 @@ proptest! {
         prop_assert!(pair.stacks.iter().all(|stack| stack.sockets() <= 60));
     }
 }
+
+/// RFC 1122 §3.2.1.3: no host has these addresses, or this one has.
+#[test]
+fn segments_from_impossible_addresses_are_not_answered() {
+    let mut pair = Pair::new(CALM, 1);
+    pair.listen(&ListenOptions::default());
+    let syn = Segment { seq: SeqNum(7), window: 1000, flags: Flags::SYN, ..Segment::default() };
+    let mut reply = |source: &str, port: u16| {
+        let is_v6 = source.contains(':');
+        let source = std::net::SocketAddr::new(source.parse().unwrap(), 4000);
+        let destination = (crate::pair::addresses(SERVER, is_v6), port).into();
+        let mut packet = Vec::new();
+        encode(Endpoints { source, destination }, &syn, &[], &mut packet);
+        let now = pair.now;
+        pair.server().on_packet(now, &packet);
+        let mut answer = Vec::new();
+        pair.server().poll_packet(now, &mut answer)
+    };
+    for port in [80, 81] {
+        for source in ["127.0.0.1", "127.1.2.3", "0.1.2.3", "224.0.0.1", "240.0.0.1", "255.255.255.255", "10.0.0.2"] {
+            assert!(!reply(source, port), "{source}");
+        }
+        for source in ["::1", "::", "ff02::1", "::ffff:127.0.0.1", "fd00::2"] {
+            assert!(!reply(source, port), "{source}");
+        }
+        assert!(reply("10.9.9.9", port) && (port == 80 || reply("fd00::9", port)));
+    }
+}

@@ -228,3 +228,24 @@ fn the_largest_size_that_a_silent_path_carries_is_searched_for() {
     pair.filter = Box::new(|_, _| Verdict::Pass);
     assert_eq!(size_after(&mut pair, [client, server], second * 600), (1460, more));
 }
+
+/// RFC 5927 §7.2: the data that the message quotes has arrived, so it was forged, and later losses have other causes.
+#[test]
+fn a_claim_ends_when_what_it_quotes_is_acknowledged() {
+    let (mut pair, client, quoted, seq) = busy();
+    let now = pair.now;
+    let before = pair.client().info(now, client).unwrap().segment_size;
+    pair.client().on_icmp(now, &Icmp { kind: IcmpKind::TooBig { mtu: 600 }, quoted, seq, len: 1500 });
+    pair.client().on_icmp(now, &Icmp { kind: IcmpKind::HostUnreachable, quoted, seq, len: 1500 });
+    assert_eq!(pair.client().counters().icmp_accepted, 2);
+    pair.run_for(Duration::from_secs(1));
+    pair.filter = Box::new(|_, _| Verdict::Drop);
+    pair.client().write(client, &bytes(0, 20_000..30_000)).unwrap();
+    pair.run_for(Duration::from_millis(1500));
+    let now = pair.now;
+    let info = pair.client().info(now, client).unwrap();
+    assert!(info.tcp.retransmitted.0 > 0, "{info:?}");
+    assert_eq!(info.segment_size, before);
+    pair.run_for(Duration::from_secs(3600));
+    assert_eq!(pair.client().failure(client), Some(Error::Ended(reknit_tcp::CloseReason::TimedOut)));
+}

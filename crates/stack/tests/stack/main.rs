@@ -10,3 +10,4 @@ mod live;
 mod many;
 mod opening;
 mod pair;
+mod room;
