@@ -8,6 +8,7 @@ from os import fspath
 from typing import TYPE_CHECKING, Any, Literal
 
 from reknit import _frames, _native
+from reknit._scenario import arguments
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -151,7 +152,8 @@ def analyze(path: str | PathLike[str], *, at: Place | None = None) -> Analysis:
         If the capture cannot be read, or has no TCP. A capture that is damaged later on gives a warning and a partial
         result.
     """
-    document, events, left_out = _native.analyze(fspath(path), at)
+    with arguments():
+        document, events, left_out = _native.analyze(fspath(path), at)
     for line in document["warnings"]:
         _warnings.warn(f"{document['file']}: {line}", stacklevel=2)
     if left_out:

@@ -15,6 +15,7 @@ from reknit._scenario import (
     Settings,
     Table,
     Time,
+    arguments,
     assignments,
     flag,
     listed,
@@ -235,11 +236,12 @@ def compare(
     Error
         If an argument is invalid.
     """
-    where = setup_args(None, loss, set, in_order, phases, flows, scenario)
-    asked = None if seeds is None else whole("seeds", seeds)
-    who = run_args(variants, variant_files, duration)
-    several = _paths(path)
-    document, warnings = _native.compare(where, several, who, asked, flag("oracle", oracle))
+    with arguments():
+        where = setup_args(None, loss, set, in_order, phases, flows, scenario)
+        asked = None if seeds is None else whole("seeds", seeds)
+        who = run_args(variants, variant_files, duration)
+        several = _paths(path)
+        document, warnings = _native.compare(where, several, who, asked, flag("oracle", oracle))
     _warn(warnings)
     found = document["paths"]
     names = [one["path"] for one in found]
@@ -354,10 +356,11 @@ def simulate(
     Error
         If an argument is invalid.
     """
-    where = setup_args(path, loss, set, in_order, phases, flows, scenario)
-    who = run_args(None if variant is None else [variant], variant_files, duration, "variant")
-    interval = None if sample_every is None else time("sample_every", sample_every)
-    found = _native.simulate(where, who, whole("seed", seed), interval)
+    with arguments():
+        where = setup_args(path, loss, set, in_order, phases, flows, scenario)
+        who = run_args(None if variant is None else [variant], variant_files, duration, "variant")
+        interval = None if sample_every is None else time("sample_every", sample_every)
+        found = _native.simulate(where, who, whole("seed", seed), interval)
     _warn(found["warnings"])
     return Run(
         totals=flat(found["run"]),
@@ -423,7 +426,8 @@ def path(name: File | Table, *, set: Settings | None = None, seed: int = 1) -> p
     Error
         If the path does not exist or is invalid.
     """
-    reports = _native.path(named("name", name), assignments(set), whole("seed", seed))
+    with arguments():
+        reports = _native.path(named("name", name), assignments(set), whole("seed", seed))
     for report in reports:
         for measure in ("extent_at_least", "n_reordered"):
             report.update({f"{measure}_{n}": count for n, count in zip(_N, report[measure], strict=True)})

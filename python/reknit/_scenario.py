@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,19 @@ SPANS = frozenset({
     "slot", "slow_for", "slow_service", "start", "think", "time_wait", "up", "user_timeout",
 })
 # fmt: on
+
+
+@contextmanager
+def arguments() -> Iterator[None]:
+    """Turn what Python or the native module says about arguments that they cannot convert into an `Error`."""
+    try:
+        yield
+    except Error:
+        raise
+    except RecursionError:
+        raise Error("an argument contains itself, or is nested too deeply") from None
+    except (AttributeError, OverflowError, TypeError, ValueError) as error:
+        raise Error(" ".join(str(error).split())) from error
 
 
 def setup_args(
@@ -61,11 +75,15 @@ def run_args(
     argument: str = "variants",
 ) -> RunArgs:
     """Collect the arguments for the variants and the duration."""
-    many: Iterable[str | Table]
-    if isinstance(variants, str):
-        many = variants.split(",")
+    many: list[str | Table]
+    if variants is None:
+        many = []
+    elif isinstance(variants, str):
+        many = [*variants.split(",")]
     else:
-        many = [variants] if isinstance(variants, Mapping) else listed(argument, variants or ())
+        many = [variants] if isinstance(variants, Mapping) else listed(argument, variants)
+        if not many:
+            raise _wrong(argument, variants, "name at least one, or leave it out")
     return {
         "variants": [named(argument, variant) for variant in many],
         "variant_files": file_names("variant_files", files),

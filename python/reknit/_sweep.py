@@ -14,7 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from reknit import _compare, _frames, _native
-from reknit._scenario import File, Table, convert, file_names, listed, named, whole
+from reknit._scenario import File, Table, arguments, convert, file_names, listed, named, whole
 from reknit._store import Store
 from reknit._workers import Executor, run_all
 
@@ -107,7 +107,8 @@ def sweep(
     """
     if executor is not None and not hasattr(executor, "submit"):
         raise _native.Error(f"executor: a {type(executor).__name__}; give an object with a method submit")
-    grid = _grid(scenario, axes or {}, seeds, variant_files)
+    with arguments():
+        grid = _grid(scenario, {} if axes is None else axes, seeds, variant_files)
     for line in grid["warnings"]:
         warnings.warn(line, stacklevel=2)
     points = dict(grid["points"])

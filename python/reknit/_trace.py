@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from reknit import _frames, _native
 from reknit._columns import PACKETS
-from reknit._scenario import run_args, setup_args, whole
+from reknit._scenario import arguments, run_args, setup_args, whole
 
 if TYPE_CHECKING:
     import polars
@@ -59,9 +59,10 @@ def trace(
     Error
         If an argument is invalid.
     """
-    where = setup_args(path, loss, set, in_order, phases, flows, scenario)
-    who = run_args(None if variant is None else [variant], variant_files, duration, "variant")
-    found = _native.trace(where, who, whole("seed", seed))
+    with arguments():
+        where = setup_args(path, loss, set, in_order, phases, flows, scenario)
+        who = run_args(None if variant is None else [variant], variant_files, duration, "variant")
+        found = _native.trace(where, who, whole("seed", seed))
     for line in found["warnings"]:
         _warnings.warn(line, stacklevel=2)
     return _frames.frame(found["packets"], {**PACKETS, **_frames.shown(found["packets"])})

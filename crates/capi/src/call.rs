@@ -127,8 +127,18 @@ pub(crate) fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, Fa
     text.to_str().map_err(|_| Failure::invalid(format!("the {name} is not UTF-8")))
 }
 
+/// Refuses a length that no object in memory has, such as a negative one.
+fn check_len(what: &str, count: usize, each: usize) -> Result<(), Failure> {
+    let most = isize::MAX.cast_unsigned() / each;
+    if count > most {
+        return Err(Failure::invalid(format!("length = {count} of the {what}: must be at most {most}")));
+    }
+    Ok(())
+}
+
 /// Bytes from C.
 pub(crate) fn bytes<'a>(pointer: *const u8, len: usize) -> Result<&'a [u8], Failure> {
+    check_len("bytes", len, 1)?;
     match (pointer.is_null(), len) {
         (_, 0) => Ok(&[]),
         (true, _) => Err(Failure::invalid("the bytes are NULL")),
@@ -138,9 +148,10 @@ pub(crate) fn bytes<'a>(pointer: *const u8, len: usize) -> Result<&'a [u8], Fail
 }
 
 /// Pointers from C; there is at least one.
-pub(crate) fn list<'a, T>(pointer: *const T, count: usize) -> &'a [T] {
+pub(crate) fn list<'a, T>(pointer: *const T, count: usize) -> Result<&'a [T], Failure> {
+    check_len("list", count, size_of::<T>())?;
     // SAFETY: the caller passes `count` values that live during the call; the pointer is not null.
-    unsafe { std::slice::from_raw_parts(pointer, count) }
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 
 /// Frees a stack that C owned.
@@ -151,6 +162,7 @@ pub(crate) fn free(host: *mut Host) {
 
 /// A buffer from C.
 pub(crate) fn buffer<'a>(pointer: *mut u8, len: usize) -> Result<&'a mut [u8], Failure> {
+    check_len("buffer", len, 1)?;
     match (pointer.is_null(), len) {
         (_, 0) => Ok(&mut []),
         (true, _) => Err(Failure::invalid("the buffer is NULL")),

@@ -29,7 +29,7 @@ pub extern "C" fn reknit_stack_new(addresses: *const *const c_char, count: usize
             if !(576..=65_535).contains(&mtu) {
                 return Err(Failure::invalid(format!("mtu = {mtu}: must be from 576 to 65535 bytes")));
             }
-            let addresses = list(addresses, count);
+            let addresses = list(addresses, count)?;
             let parse = |pointer: &*const c_char| {
                 let text = text(*pointer, "address")?;
                 text.parse::<IpAddr>()

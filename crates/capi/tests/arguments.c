@@ -21,10 +21,14 @@ int main(void) {
     expect("a stack needs at least one address", !reknit_stack_new(NULL, 1, 1500, 0));
     expect("`ten` is not an IP address; write 10.0.0.2 or fd00::2", !reknit_stack_new(wrong, 1, 1500, 0));
     expect("mtu = 10: must be from 576 to 65535 bytes", !reknit_stack_new(addresses, 1, 10, 0));
+    expect("length = 2305843009213693952 of the list: must be at most 1152921504606846975",
+           !reknit_stack_new(addresses, (size_t)1 << 61, 1500, 0));
     expect("the stack is NULL", reknit_input(NULL, 0, buffer, 1) == REKNIT_INVALID);
     reknit_stack_free(NULL);
 
     reknit_stack *stack = reknit_stack_new(addresses, 1, 1500, 1);
+    expect("length = 18446744073709551615 of the bytes: must be at most 9223372036854775807",
+           reknit_input(stack, 1, buffer, (size_t)-1) == REKNIT_INVALID);
     expect("the bytes are NULL", reknit_input(stack, 1, NULL, 5) == REKNIT_INVALID);
     expect("the address is NULL", reknit_connect(stack, 1, NULL) == 0);
     expect("`10.0.0.1` is not an address with a port; write 10.0.0.2:80 or [fd00::2]:80",

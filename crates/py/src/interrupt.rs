@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
+use crate::pool::pool;
 use crate::raise;
 
 /// How often Python is asked for pending signals.
@@ -18,12 +19,13 @@ pub(crate) fn while_running<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&AtomicBool) -> Result<T, reknit_compare::Error> + Send,
 ) -> PyResult<T> {
+    let pool = pool()?;
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let (done, mut wait) = channel();
         let stop = &stop;
         scope.spawn(move || {
-            let _ = done.send(work(stop)); // there is no receiver after an interrupt
+            let _ = done.send(pool.install(|| work(stop))); // there is no receiver after an interrupt
         });
         loop {
             let answer;

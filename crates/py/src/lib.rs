@@ -3,6 +3,7 @@
 mod captures;
 mod convert;
 mod interrupt;
+mod pool;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -120,13 +121,13 @@ fn grid<'py>(
 ) -> PyResult<Sweep<'py>> {
     let grid_file = convert::grid_file(scenario, axes).map_err(raise)?;
     let seeds = seeds.map(Seeds::list).transpose().map_err(raise)?;
-    let (grid, points) = py
-        .detach(|| {
-            let grid = Grid::new(grid_file, seeds, &variant_files)?;
-            let points = grid.points.iter().map(|point| (point.key(), point.text())).collect();
-            Ok::<_, reknit_compare::Error>((grid, points))
-        })
-        .map_err(raise)?;
+    let pool = pool::pool()?;
+    let read = || {
+        let grid = Grid::new(grid_file, seeds, &variant_files)?;
+        let points = grid.points.iter().map(|point| (point.key(), point.text())).collect();
+        Ok::<_, reknit_compare::Error>((grid, points))
+    };
+    let (grid, points) = py.detach(|| pool.install(read)).map_err(raise)?;
     let labels = |axis: &Axis| {
         let labels: Vec<&toml::Value> = axis.values.iter().map(|(label, _)| label).collect();
         Ok::<_, PyErr>((axis.key.clone(), pythonize::pythonize(py, &labels)?))
@@ -182,8 +183,9 @@ fn style(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 
 /// Runs the command `reknit` with these arguments, beginning with the program's name. Returns its exit code.
 #[pyfunction]
-fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-    py.detach(|| reknit_cli::run(arguments))
+fn command(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
+    let pool = pool::pool()?;
+    Ok(py.detach(|| pool.install(|| reknit_cli::run(arguments))))
 }
 
 /// The native module of `reknit`.
