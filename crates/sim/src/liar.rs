@@ -29,6 +29,8 @@ const LONGEST: u64 = 65_000;
 pub enum Lie {
     /// It reports every retransmission as a duplicate (DSACK), so that reductions look spurious.
     Dsack,
+    /// It reports every segment as a duplicate (DSACK), so that the network also seems to reorder.
+    DsackAll,
     /// It echoes a timestamp from before the retransmission, so that the original seems to have arrived (Eifel).
     Timestamps,
     /// Both: a DSACK and an old timestamp for each retransmission.
@@ -51,8 +53,9 @@ pub enum Lie {
 
 impl Lie {
     /// All lies.
-    pub const ALL: [Lie; 10] = [
+    pub const ALL: [Lie; 11] = [
         Lie::Dsack,
+        Lie::DsackAll,
         Lie::Timestamps,
         Lie::DsackAndTimestamps,
         Lie::Conceal,
@@ -68,6 +71,7 @@ impl Lie {
     pub const fn name(self) -> &'static str {
         match self {
             Lie::Dsack => "dsack",
+            Lie::DsackAll => "dsack-all",
             Lie::Timestamps => "timestamps",
             Lie::DsackAndTimestamps => "dsack-and-timestamps",
             Lie::Conceal => "conceal",
@@ -81,7 +85,7 @@ impl Lie {
     }
 
     fn reports_duplicates(self) -> bool {
-        matches!(self, Lie::Dsack | Lie::DsackAndTimestamps)
+        matches!(self, Lie::Dsack | Lie::DsackAll | Lie::DsackAndTimestamps)
     }
 
     fn forges_timestamps(self) -> bool {
@@ -102,7 +106,7 @@ pub(crate) struct Liar {
     missing: BTreeMap<u64, u64>,
     /// One past what its own TCP believes to have arrived, if it makes segments up.
     claimed: u64,
-    /// The retransmission that the next ACK reports as a duplicate.
+    /// What the next ACK reports as a duplicate.
     duplicate: Option<SackBlock>,
     /// The timestamp of the first arrival above each hole, by its position.
     above: BTreeMap<u64, u32>,
@@ -145,8 +149,10 @@ impl Liar {
         let start = position(base, self.highest, segment.seq);
         let end = start + u64::from(segment.len);
         self.prepare_echo(segment, start);
-        if start < self.highest {
-            self.duplicate = Some(SackBlock { left: segment.seq, right: segment.seq.plus(u32::from(segment.len)) });
+        if start < self.highest || self.lie == Lie::DsackAll {
+            let right = segment.seq.plus(u32::from(segment.len));
+            let before = self.duplicate.filter(|before| self.lie == Lie::DsackAll && before.right == segment.seq);
+            self.duplicate = Some(SackBlock { left: before.map_or(segment.seq, |before| before.left), right });
         }
         self.since += 1;
         let new = self.note(start, end);

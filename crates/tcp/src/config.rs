@@ -61,7 +61,7 @@ pub enum Paws {
     /// RFC 5961 §7).
     #[default]
     Rfc7323,
-    /// A timestamp may be 1 ms older than TS.Recent. Data is always answered; a pure ACK from before RCV.NXT is not, and of
+    /// A timestamp may be 1 ms older than TS.Recent, or missing. Data is always answered; a pure ACK from before RCV.NXT is not, and of
     /// others one in 500 ms (`tcp_invalid_ratelimit`). An ACK that repeats another may open the window, or close it, but
     /// not shrink it: it may have been overtaken (observed in Linux 6.18).
     Linux,
@@ -108,6 +108,8 @@ pub struct Config {
     pub sack: bool,
     /// Report duplicates as DSACK (RFC 2883); needs `sack`.
     pub dsack: bool,
+    /// Ignore a DSACK if the peer has reported more duplicates than segments were retransmitted, as Linux does.
+    pub limit_dsacks: bool,
     /// Offer timestamps (RFC 7323).
     pub timestamps: bool,
     /// What happens to segments with old timestamps.
@@ -176,6 +178,7 @@ impl Default for Config {
             nagle: true,
             sack: true,
             dsack: true,
+            limit_dsacks: false,
             timestamps: true,
             paws: Paws::Rfc7323,
             ecn: false,

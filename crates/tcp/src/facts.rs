@@ -70,8 +70,8 @@ pub struct SendState {
     pub postponed_until: Instant,
     /// Until this time neither the window nor the timeout changes, whatever happens.
     pub frozen_until: Instant,
-    /// The RTT of the handshake. The largest duration if a SYN was retransmitted.
-    pub handshake_rtt: Duration,
+    /// The RTT of the handshake; none if a SYN was retransmitted.
+    pub handshake_rtt: Option<Duration>,
     /// Smoothed round-trip time (RFC 6298); none before the first sample.
     pub srtt: Option<Duration>,
     /// The retransmission timeout, clamped, without back-off.
@@ -115,7 +115,7 @@ impl SendState {
             flight_before_disorder: Bytes::ZERO,
             postponed_until: Instant::ZERO,
             frozen_until: Instant::ZERO,
-            handshake_rtt: Duration::MAX,
+            handshake_rtt: None,
             srtt: None,
             rto: config.initial_rto,
             rto_expires: Instant::NEVER,

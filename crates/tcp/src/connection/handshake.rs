@@ -165,6 +165,7 @@ impl Connection {
         if segment.flags.has(Flags::ACK) && !acks_syn {
             if !segment.flags.has(Flags::RST) {
                 self.reset(now, segment);
+                self.send_syn_after_reset(now);
             }
             return;
         }
@@ -184,6 +185,15 @@ impl Connection {
         } else {
             // Simultaneous open: the SYNs crossed on the way.
             self.transition(Event::SynArrives);
+            self.handshake.ambiguous = true;
+            self.send_syn(now);
+        }
+    }
+
+    /// The peer answered the SYN with an ACK for an earlier connection, which the RST ends. Now the SYN can succeed, and need
+    /// not wait for its timer (Linux does the same, `tcp_rcv_synsent_state_process`). Only once: the ACK may be forged.
+    fn send_syn_after_reset(&mut self, now: Instant) {
+        if !self.handshake.ambiguous {
             self.handshake.ambiguous = true;
             self.send_syn(now);
         }

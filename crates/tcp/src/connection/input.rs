@@ -123,19 +123,20 @@ impl Connection {
         } else if old && end > start && start < self.receiver.rcv_nxt() && self.may_be_retransmission(segment, start) {
             self.receiver.on_discarded(start, end);
         } else if old && self.config.paws == Paws::Linux {
-            self.answer_as_linux(now, segment, start);
+            self.answer_as_linux(now, segment, start, end);
         } else {
             self.challenge(now);
         }
         Check::Failed
     }
 
-    /// PAWS has discarded the segment, and nothing it carries is a duplicate. Data is always answered; a pure ACK that was
-    /// overtaken is not.
-    fn answer_as_linux(&mut self, now: Instant, segment: &Segment, start: Offset) {
-        if segment.len > 0 {
+    /// PAWS has discarded the segment, and nothing it carries is a duplicate. Data is always answered, unless it cannot come
+    /// from the peer; Linux answers that too. A pure ACK that was overtaken is not answered.
+    fn answer_as_linux(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) {
+        let is_near = start < self.receiver.rcv_nxt() || self.receiver.accepts(start, end);
+        if segment.len > 0 && is_near && self.may_be_retransmission(segment, start) {
             self.receiver.owe_now();
-        } else if start >= self.receiver.rcv_nxt() {
+        } else if segment.len > 0 || start >= self.receiver.rcv_nxt() {
             self.challenge(now);
         }
     }
@@ -176,9 +177,10 @@ impl Connection {
     }
 
     /// RFC 7323 §3.2: once timestamps are agreed on, a segment without them is dropped silently, unless it is a RST. A SYN
-    /// is always challenged (RFC 5961 §4.2).
+    /// is always challenged (RFC 5961 §4.2). Linux accepts all: some middleboxes remove the option.
     fn lacks_timestamps(&self, segment: &Segment) -> bool {
-        let needs = self.handshake.timestamps && !segment.flags.has_any(Flags::RST | Flags::SYN);
+        let drops = self.handshake.timestamps && self.config.paws == Paws::Rfc7323;
+        let needs = drops && !segment.flags.has_any(Flags::RST | Flags::SYN);
         needs && segment.options.timestamps.is_none()
     }
 

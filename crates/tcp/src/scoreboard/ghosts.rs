@@ -29,8 +29,8 @@ pub struct Duplicate {
     pub first_sent: Instant,
     /// When it was last sent.
     pub last_sent: Instant,
-    /// When it was first ACKed or SACKed.
-    pub delivered: Instant,
+    /// When it was first ACKed or SACKed; none if only this report says that it arrived.
+    pub delivered: Option<Instant>,
     /// Its reordering length when it was first delivered, if it had been sent twice by then.
     pub first_length: Option<Segments>,
     /// Why it was last sent.
@@ -95,7 +95,7 @@ impl Scoreboard {
                 reports: record.duplicates,
                 first_sent: record.first_sent,
                 last_sent: record.last_sent,
-                delivered: record.delivered,
+                delivered: record.delivered(),
                 first_length: record.first_length,
                 cause: record.cause,
             });

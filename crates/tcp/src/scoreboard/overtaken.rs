@@ -43,10 +43,10 @@ impl Rises {
 }
 
 impl Scoreboard {
-    /// When data above `id` was first found to be SACKed; never if none was. `id` is outstanding, or covered by the
+    /// When data above `id` was first found to be SACKed; none if none was. `id` is outstanding, or covered by the
     /// current ACK.
-    pub fn first_above(&self, id: SegId) -> Instant {
-        self.rises.as_ref().and_then(|rises| rises.first_above(id)).unwrap_or(Instant::NEVER)
+    pub fn first_above(&self, id: SegId) -> Option<Instant> {
+        self.rises.as_ref().and_then(|rises| rises.first_above(id))
     }
 
     /// `top` has been SACKed.

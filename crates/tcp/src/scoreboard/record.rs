@@ -54,8 +54,8 @@ pub struct Record {
     pub first_sent: Instant,
     /// When it was last sent.
     pub last_sent: Instant,
-    /// When it was first ACKed or SACKed.
-    pub delivered: Instant,
+    /// When it was first ACKed or SACKed; never before. See [`Record::delivered`].
+    pub(super) delivered: Instant,
     /// cwnd at its last transmission, in bytes.
     pub cwnd_at_sent: u32,
     /// Its reordering length when it was first delivered, if it had been sent twice by then (RR-TCP §4.1).
@@ -77,6 +77,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// When it was first ACKed or SACKed; none if it was not.
+    pub fn delivered(&self) -> Option<Instant> {
+        self.delivered.is_set().then_some(self.delivered)
+    }
+
     /// One past the last byte.
     pub fn end(&self) -> Offset {
         self.start + Bytes(u64::from(self.len))

@@ -182,8 +182,13 @@ pub trait RtoEstimator: Plugin {
     /// Processes a sample that does not come from an ACK of data: that of the handshake.
     fn on_sample(&mut self, config: &Config, rtt: Duration);
 
-    /// The timeout before clamping and back-off; none before the first sample. With [`Duration::MAX`] no timer runs.
+    /// The timeout before clamping and back-off; none before the first sample.
     fn rto(&self) -> Option<Duration>;
+
+    /// False if no timer runs; the loss detector's timer then replaces it everywhere. Used by `no-timer` and TCP-PR.
+    fn has_timer(&self) -> bool {
+        true
+    }
 
     /// The smoothed round-trip time; none before the first sample.
     fn srtt(&self) -> Option<Duration>;

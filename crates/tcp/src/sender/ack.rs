@@ -205,6 +205,10 @@ impl Sender {
         duplicates: &mut Vec<Duplicate>,
     ) -> Option<&'a Range<Offset>> {
         let range = input.sack.as_ref()?.dsack.as_ref()?;
+        let is_possible = self.dsack_limit.admits(range.end.since(range.start), self.state.smss);
+        if self.config.limit_dsacks && !is_possible {
+            return None;
+        }
         let repeats = self.state.features.has(Features::REPEATS);
         self.board.report_duplicate(range.clone(), now, repeats, duplicates);
         if let Some(withholder) = &mut self.withholder {

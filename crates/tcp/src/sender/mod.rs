@@ -27,6 +27,7 @@ mod ack;
 mod backlog;
 mod constraints;
 mod detect;
+mod dsack_limit;
 mod ecn;
 mod ledger;
 mod live;
@@ -56,6 +57,7 @@ use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
 pub(crate) use self::ack::AckInput;
 use self::backlog::Backlog;
 use self::constraints::Constraints;
+use self::dsack_limit::DsackLimit;
 use self::ecn::Ecn;
 use self::ledger::Ledger;
 pub(crate) use self::live::SenderBuffers;
@@ -132,6 +134,7 @@ pub(crate) struct Sender {
     window_use: WindowUse,
     /// Present only if segments are withheld (`withhold_every`).
     withholder: Option<Box<Withholder>>,
+    dsack_limit: DsackLimit,
     reneging: Reneging,
     size_probe: SizeProbe,
     backlog: Backlog,
@@ -174,6 +177,7 @@ impl Sender {
             round_trips: RoundTrips::new(),
             window_use: WindowUse::new(),
             withholder: None,
+            dsack_limit: DsackLimit::default(),
             reneging: Reneging::new(),
             size_probe: SizeProbe::default(),
             backlog: Backlog::default(),

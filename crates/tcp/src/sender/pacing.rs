@@ -4,6 +4,9 @@
 //! If a burst is sent late, its time is shortened by up to half, so that a late timer does not reduce the rate. Linux
 //! without fq does the same; its bursts are those of segmentation offload: about 1 ms at the pacing rate, but at least
 //! two segments. A retransmission of a single segment is a burst of its own there.
+//!
+//! However low the rate, a segment takes at most `max_rto`: a rate of zero, such as that of a window in a very long round
+//! trip, rounded down, would stop the sender for good.
 
 use reknit_units::{Bytes, Duration, Instant};
 
@@ -44,9 +47,17 @@ impl Pacer {
     }
 
     /// `len` bytes were sent, for the first time or `again`, which delays the data after them.
-    pub(super) fn note_sent(&mut self, now: Instant, len: Bytes, again: bool, state: &mut Variables) {
+    /// They take at most `longest`.
+    pub(super) fn note_sent(
+        &mut self,
+        now: Instant,
+        len: Bytes,
+        again: bool,
+        longest: Duration,
+        state: &mut Variables,
+    ) {
         if let Some(pacing) = self.pacing {
-            self.on_sent(now, len, again, pacing);
+            self.on_sent(now, len, again, pacing, longest);
             state.set_next_send_time(self.next);
         }
     }
@@ -73,14 +84,14 @@ impl Pacer {
     }
 
     /// `len` bytes were sent, for the first time or `again`.
-    fn on_sent(&mut self, now: Instant, len: Bytes, again: bool, pacing: Pacing) {
+    fn on_sent(&mut self, now: Instant, len: Bytes, again: bool, pacing: Pacing, longest: Duration) {
         if !self.has_room(now) {
             self.credit = now.since(self.next);
             self.next = self.next.max(now);
             self.at = now;
             self.left = pacing.quantum.max(len);
         }
-        let takes = pacing.rate.time_for(len);
+        let takes = pacing.rate.time_for(len).min(longest);
         let credit = self.credit.min(takes / 2);
         self.credit = self.credit - credit;
         self.next = self.next + (takes - credit);
@@ -99,10 +110,12 @@ mod tests {
     const PACING: Pacing =
         Pacing { rate: Rate::from_bits_per_second(8_000_000), quantum: Bytes(2000), repairs_alone: true };
 
+    const LONGEST: Duration = Duration::from_secs(60);
+
     fn send(pacer: &mut Pacer, now: Instant) -> u32 {
         let mut sent = 0;
         while pacer.admits(now) {
-            pacer.on_sent(now, Bytes(1000), false, PACING);
+            pacer.on_sent(now, Bytes(1000), false, PACING, LONGEST);
             sent += 1;
         }
         sent
@@ -133,18 +146,26 @@ mod tests {
     #[test]
     fn a_retransmission_is_a_burst_of_its_own() {
         let mut pacer = Pacer::default();
-        pacer.on_sent(Instant::ZERO, Bytes(1000), true, PACING);
+        pacer.on_sent(Instant::ZERO, Bytes(1000), true, PACING, LONGEST);
         assert!(!pacer.admits(Instant::ZERO));
         assert_eq!(pacer.next, Instant::ZERO + MS);
         let mut pacer = Pacer::default();
-        pacer.on_sent(Instant::ZERO, Bytes(1000), true, Pacing { repairs_alone: false, ..PACING });
+        pacer.on_sent(Instant::ZERO, Bytes(1000), true, Pacing { repairs_alone: false, ..PACING }, LONGEST);
         assert!(pacer.admits(Instant::ZERO));
+    }
+
+    #[test]
+    fn a_rate_of_zero_does_not_stop_the_sender() {
+        let mut pacer = Pacer::default();
+        let pacing = Pacing { rate: Rate::default(), quantum: Bytes::ZERO, ..PACING };
+        pacer.on_sent(Instant::ZERO, Bytes(1000), false, pacing, LONGEST);
+        assert_eq!(pacer.next, Instant::ZERO + LONGEST);
     }
 
     #[test]
     fn the_rest_of_a_burst_expires() {
         let mut pacer = Pacer::default();
-        pacer.on_sent(Instant::ZERO, Bytes(1000), false, PACING);
+        pacer.on_sent(Instant::ZERO, Bytes(1000), false, PACING, LONGEST);
         assert!(!pacer.admits(Instant::ZERO + MS / 2));
         assert_eq!(pacer.next, Instant::ZERO + MS);
     }

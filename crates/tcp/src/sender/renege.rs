@@ -38,7 +38,8 @@ impl Reneging {
         let Some(first) = board.get(board.first()).filter(|first| first.is_sacked()) else {
             return Instant::NEVER;
         };
-        first.delivered.max(timers.last_progress()) + state.backed_off(config, self.times(state.snd_una))
+        let delivered = first.delivered().unwrap_or(timers.last_progress());
+        delivered.max(timers.last_progress()) + state.backed_off(config, self.times(state.snd_una))
     }
 
     /// That time has come.

@@ -1,6 +1,6 @@
 //! Whether there is room for the next segment, in the peer's window and in cwnd.
 
-use reknit_units::{Bytes, Instant};
+use reknit_units::{Bytes, Instant, Segments};
 
 use super::{Sender, context};
 use crate::config::MaxWindowCaps;
@@ -55,14 +55,20 @@ impl Sender {
             _ if self.state.is_model_based() => self.state.cwnd - self.board.pipe().bytes,
             Phase::Recovery => self.plugins.fast_recovery.allowance(&context!(self, now)),
             Phase::Loss => self.state.cwnd - self.board.pipe().bytes,
-            Phase::Open | Phase::Disorder if self.plugins.limited_transmit.spends_by_pipe() => {
-                self.state.cwnd - self.board.pipe().bytes
-            }
+            Phase::Open | Phase::Disorder if self.plugins.limited_transmit.spends_by_pipe() => self.room_in_pipe(),
             Phase::Open | Phase::Disorder => {
                 self.state.cwnd.max(self.recovery.flight_limit()) - self.state.flight_size()
             }
         };
         room >= len && self.is_within_cap(new)
+    }
+
+    /// How much more fits on the path. Without SACK, each duplicate ACK shows that a segment has left it (RFC 3042); in
+    /// recovery, that is counted elsewhere.
+    fn room_in_pipe(&self) -> Bytes {
+        let is_counted = self.state.sack || self.state.phase != Phase::Disorder;
+        let left = if is_counted { Segments::ZERO } else { self.state.dup_acks };
+        self.state.cwnd - (self.board.pipe().bytes - left.of(self.state.smss))
     }
 
     /// True if there is too little room for the segments that are to leave together.
@@ -73,7 +79,7 @@ impl Sender {
         let since = now.since(self.constraints.last_sent());
         let Some(batch) = self.plugins.limited_transmit.batch(&context!(self, now), since) else { return false };
         let in_window = (self.state.snd_una + self.state.snd_wnd).since(self.state.snd_nxt);
-        let room = (self.state.cwnd - self.board.pipe().bytes).min(in_window);
+        let room = self.room_in_pipe().min(in_window);
         let is_too_small = room < batch.least.of(self.state.smss);
         if is_too_small && !self.state.is_model_based() && !self.constraints.batch_starts_at_once() {
             return true;

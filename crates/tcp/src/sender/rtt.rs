@@ -110,10 +110,7 @@ fn unambiguous_rtt(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
 pub(super) fn update_rto(state: &mut Variables, estimator: &dyn RtoEstimator, config: &Config) {
     state.set_srtt(estimator.srtt());
     if let Some(rto) = estimator.rto() {
-        state.set_rto(if rto == Duration::MAX {
-            rto
-        } else {
-            rto.ceil_to(config.rto_tick).max(config.min_rto).min(config.max_rto)
-        });
+        state.set_rto(rto.ceil_to(config.rto_tick).max(config.min_rto).min(config.max_rto));
     }
+    state.set_has_rto_timer(estimator.has_timer());
 }

@@ -26,6 +26,8 @@ pub(super) enum WindowControl {
 pub(crate) struct Variables {
     snd: SendState,
     control: WindowControl,
+    /// False if the estimator disables the retransmission timer (`RtoEstimator::has_timer`).
+    has_rto_timer: bool,
 }
 
 impl Deref for Variables {
@@ -39,7 +41,7 @@ impl Deref for Variables {
 /// A connection is established, or its options change (`mod.rs`, `live.rs`).
 impl Variables {
     pub(super) fn new(config: &Config, control: WindowControl) -> Variables {
-        Variables { snd: SendState::new(config), control }
+        Variables { snd: SendState::new(config), control, has_rto_timer: true }
     }
 
     pub(super) fn establish(&mut self, config: &Config, agreed: &Agreed) {
@@ -54,7 +56,7 @@ impl Variables {
         snd.snd_wnd = agreed.wnd;
         snd.max_snd_wnd = agreed.wnd;
         snd.recover = Offset::SYN;
-        snd.handshake_rtt = agreed.rtt.unwrap_or(Duration::MAX);
+        snd.handshake_rtt = agreed.rtt;
         snd.cwnd = cap(config, agreed.smss, config.initial_window.of(agreed.smss));
     }
 
@@ -79,6 +81,7 @@ impl Variables {
         self.snd.snapshot = None;
         self.snd.frozen_until = Instant::ZERO;
         self.snd.rto = config.initial_rto;
+        self.has_rto_timer = true;
     }
 }
 
@@ -264,6 +267,10 @@ impl Variables {
         self.snd.rto = rto;
     }
 
+    pub(super) fn set_has_rto_timer(&mut self, has: bool) {
+        self.has_rto_timer = has;
+    }
+
     pub(super) fn set_rto_expires(&mut self, at: Instant) {
         self.snd.rto_expires = at;
     }
@@ -274,7 +281,7 @@ impl Variables {
 
     /// False if the estimator disables the retransmission timer; the loss detector's timer then replaces it everywhere.
     pub(super) fn runs_rto(&self) -> bool {
-        self.snd.rto != Duration::MAX
+        self.has_rto_timer
     }
 
     /// The RTO without back-off, or a substitute if there is no RTO, because window probes and the idle check still

@@ -1,7 +1,7 @@
 //! The deadlines of the sender and what it does when they pass: its own timers ([`super::timers`]), those of the
 //! plug-ins, pacing, and the backlog.
 
-use reknit_units::{Bytes, Duration, Instant, Segments};
+use reknit_units::{Bytes, Instant, Segments};
 
 use super::renege::first_is_sacked;
 use super::timers::Expiry;
@@ -246,8 +246,7 @@ impl Sender {
 
     pub(super) fn restart_rto_timer(&mut self, now: Instant) {
         let estimator = self.plugins.rto_estimator.as_ref();
-        let timeout = self.timers.restart_rto(now, &mut self.state, &self.config, estimator);
-        if timeout != Duration::MAX {
+        if let Some(timeout) = self.timers.restart_rto(now, &mut self.state, &self.config, estimator) {
             self.stats.armings.count(timeout);
         }
     }

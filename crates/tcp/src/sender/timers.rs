@@ -100,21 +100,21 @@ impl Timers {
         }
     }
 
-    /// The timeout with its back-off. [`Duration::MAX`] if the estimator disables the timer.
+    /// The timeout with its back-off.
     pub(super) fn timeout(&self, state: &Variables, config: &Config) -> Duration {
-        if state.runs_rto() { state.backed_off(config, self.backoff) } else { Duration::MAX }
+        state.backed_off(config, self.backoff)
     }
 
-    /// Starts the timer. Returns the timeout with its back-off.
+    /// Starts the timer. Returns the timeout with its back-off; none if the estimator disables the timer.
     pub(super) fn restart_rto(
         &self,
         now: Instant,
         state: &mut Variables,
         config: &Config,
         estimator: &dyn RtoEstimator,
-    ) -> Duration {
-        let timeout = self.timeout(state, config);
-        state.set_rto_expires(estimator.expires(now, timeout));
+    ) -> Option<Duration> {
+        let timeout = state.runs_rto().then(|| self.timeout(state, config));
+        state.set_rto_expires(timeout.map_or(Instant::NEVER, |timeout| estimator.expires(now, timeout)));
         timeout
     }
 }

@@ -7,7 +7,7 @@ use super::room::NewData;
 use super::{Outgoing, Sender, context};
 use crate::config::Retransmit;
 use crate::facts::Phase;
-use crate::scoreboard::{AT_ONCE, Cause, New, SegId};
+use crate::scoreboard::{AT_ONCE, Cause, New, Record, SegId};
 use crate::seams::Fill;
 
 /// Why transmission stopped.
@@ -47,7 +47,8 @@ impl Sender {
         let spreads = is_stalled && self.plugins.limited_transmit.spreads_bursts();
         if let Some(srtt) = self.state.srtt.filter(|_| spreads) {
             let burst = Segments(burst).of(self.state.smss);
-            self.pacer.wait_until(now + Rate::of(self.state.cwnd, srtt).time_for(burst));
+            let pause = Rate::of(self.state.cwnd, srtt).time_for(burst).min(self.config.max_rto);
+            self.pacer.wait_until(now + pause);
         }
     }
 
@@ -207,14 +208,17 @@ impl Sender {
         true
     }
 
-    /// Tail loss probe: new data if there is any, else retransmits the last segment (RFC 8985 §7.3).
+    /// Tail loss probe: new data if there is any, else retransmits the last segment (RFC 8985 §7.3), unless the receiver has
+    /// closed its window to it since: the retransmission timer then probes the window with the first segment.
     pub(super) fn probe_tail(&mut self, now: Instant) {
         let last = SegId(self.board.next_id().0.saturating_sub(1));
+        let window_end = self.state.snd_una + self.state.snd_wnd;
+        let is_wanted = |record: &Record| record.start < window_end || record.start == self.state.snd_una;
         let new = self.next_new().filter(|new| self.is_within_cap(*new));
         if let Some(new) = new {
             self.send_new_because(now, new, Cause::Probe);
             self.constraints.set_burst(Burst::Begun);
-        } else if self.board.get(last).is_some_and(|r| !r.is_sacked()) {
+        } else if self.board.get(last).is_some_and(|r| !r.is_sacked() && is_wanted(r)) {
             self.retransmit(now, last, Cause::Probe);
         }
         self.restart_rto_timer(now);
@@ -262,6 +266,7 @@ impl Sender {
         let (start, end) = (record.start, record.end());
         let stamped = self.retransmission_timestamp(now, record.first_sent);
         self.state.count_retransmission();
+        self.dsack_limit.on_retransmit(end.since(start), self.state.smss);
         self.round_trips.stop_timing();
         if id == self.board.first() && self.plugins.rto_estimator.restarts_on_retransmission() {
             self.restart_rto_timer(now);
@@ -289,7 +294,7 @@ impl Sender {
         if self.state.phase == Phase::Recovery {
             self.plugins.fast_recovery.on_sent(len);
         }
-        self.pacer.note_sent(now, len, again, &mut self.state);
+        self.pacer.note_sent(now, len, again, self.config.max_rto, &mut self.state);
         if let Some(sampler) = &mut self.sampler {
             sampler.on_sent(now, id, &self.board);
         }

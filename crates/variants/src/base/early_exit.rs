@@ -27,7 +27,7 @@ impl EarlyExit {
         self.min_rtt = self.min_rtt.min(ack.rtt.unwrap_or(Duration::MAX));
         let mut records = ack.newly.iter().filter_map(|&id| Some((id, cx.board.get(id)?)));
         let is_late = |(id, record): (SegId, &Record)| match record.transmissions {
-            1 => cx.board.first_above(id) < cx.now,
+            1 => cx.board.first_above(id).is_some_and(|first_above| first_above < cx.now),
             2 => cx.now.since(record.last_sent) < self.min_rtt,
             _ => false,
         };

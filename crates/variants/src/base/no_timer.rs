@@ -51,7 +51,12 @@ impl RtoEstimator for NoTimer {
     }
 
     fn rto(&self) -> Option<Duration> {
-        self.smoothed.srtt().map(|_| Duration::MAX)
+        self.smoothed.rto()
+    }
+
+    /// Only before the first sample.
+    fn has_timer(&self) -> bool {
+        self.smoothed.srtt().is_none()
     }
 
     fn srtt(&self) -> Option<Duration> {

@@ -191,8 +191,8 @@ struct Rack {
 impl Rack {
     /// Rules 3, 4 and 14.
     fn update_latest(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
-        if self.min_rtt.get().is_none() && cx.snd.handshake_rtt < Duration::MAX {
-            self.min_rtt.update(cx.now - ack.rtt.unwrap_or_default(), cx.snd.handshake_rtt);
+        if let Some(rtt) = cx.snd.handshake_rtt.filter(|_| self.min_rtt.get().is_none()) {
+            self.min_rtt.update(cx.now - ack.rtt.unwrap_or_default(), rtt);
         }
         let first = cx.board.first();
         let (sacked, acked) = (ack.newly.iter().filter(|id| **id >= first), ack.newly.iter().filter(|id| **id < first));

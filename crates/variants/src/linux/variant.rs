@@ -64,4 +64,5 @@ fn options(tcp: &mut Tcp) {
     tcp.max_rto = Duration::from_secs(120);
     tcp.max_burst = None;
     tcp.paws = Paws::Linux;
+    tcp.limit_dsacks = true;
 }

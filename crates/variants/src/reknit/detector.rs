@@ -121,11 +121,8 @@ impl LearnedLateness {
     /// When a segment was first missing: when data above it was SACKed, or a retransmission that was sent later arrived,
     /// or one and a half round trips after it was sent if either has happened since, whichever was earlier.
     fn missed(&self, cx: &Context<'_>, id: SegId, record: &Record) -> Instant {
-        let overtaken = if record.first_sent < self.newest.sent { self.newest.acked } else { Instant::NEVER };
-        let first = cx.board.first_above(id).min(overtaken);
-        if !first.is_set() {
-            return Instant::NEVER;
-        }
+        let overtaken = (record.first_sent < self.newest.sent).then_some(self.newest.acked);
+        let Some(first) = cx.board.first_above(id).into_iter().chain(overtaken).min() else { return Instant::NEVER };
         let srtt = cx.snd.srtt.unwrap_or(cx.config.initial_rto);
         first.min(record.first_sent + srtt * 3 / 2)
     }
@@ -167,8 +164,7 @@ impl LearnedLateness {
             }
             // It may have been marked but not retransmitted, because the window was full.
             self.on_original(cx, id);
-            let first_above = cx.board.first_above(id);
-            if first_above < cx.now {
+            if let Some(first_above) = cx.board.first_above(id).filter(|first_above| *first_above < cx.now) {
                 self.lateness.learn(cx.now.since(first_above));
             }
         }
@@ -198,7 +194,7 @@ impl LearnedLateness {
         // the original.
         let srtt = cx.snd.srtt.unwrap_or_default();
         let second_is_repair = cx.now.since(segment.last_sent) < srtt * 5 / 4;
-        let arrived = if second_is_repair { segment.delivered.min(cx.now) } else { cx.now };
+        let arrived = segment.delivered.filter(|_| second_is_repair).unwrap_or(cx.now);
         self.lateness.learn(arrived.since(opened));
     }
 

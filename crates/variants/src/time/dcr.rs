@@ -152,8 +152,7 @@ impl DelayedResponse {
 /// When the first duplicate ACK showed that the latest transmission of a hole was overtaken.
 fn overtaken(cx: &Context<'_>, hole: SegId) -> Option<Instant> {
     let record = cx.board.get(hole).filter(|record| record.is_open())?;
-    let above = cx.board.first_above(hole);
-    above.is_set().then(|| above.max(record.last_sent))
+    cx.board.first_above(hole).map(|above| above.max(record.last_sent))
 }
 
 impl LossDetector for DelayedResponse {

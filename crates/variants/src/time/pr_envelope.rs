@@ -120,9 +120,13 @@ impl RtoEstimator for Envelope {
         self.update(1, rtt);
     }
 
-    /// There is no timer.
     fn rto(&self) -> Option<Duration> {
-        Some(Duration::MAX)
+        None
+    }
+
+    /// Only before the first sample.
+    fn has_timer(&self) -> bool {
+        self.ewrtt.is_none()
     }
 
     fn srtt(&self) -> Option<Duration> {

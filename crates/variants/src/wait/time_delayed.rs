@@ -28,7 +28,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, Turn};
-use reknit_tcp::scoreboard::SegId;
+use reknit_tcp::scoreboard::{Record, SegId};
 use reknit_tcp::seams::{Entry, Plugin, Postponement};
 use reknit_units::Duration;
 use schemars::JsonSchema;
@@ -150,8 +150,9 @@ impl Postponement for TimeDelayed {
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
         let took = |hole| {
-            let delivered = cx.board.get(hole).map(|record| record.delivered);
-            delivered.map_or(Duration::ZERO, |delivered| delivered.since(cx.board.first_above(hole)))
+            let delivered = cx.board.get(hole).and_then(Record::delivered);
+            let waited = delivered.zip(cx.board.first_above(hole));
+            waited.map_or(Duration::ZERO, |(delivered, above)| delivered.since(above))
         };
         let spurious = self.episode.on_ack(ack, took);
         if let Some(took) = spurious {

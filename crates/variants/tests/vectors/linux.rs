@@ -2,8 +2,9 @@
 //! or from what Linux 6.18 was seen to do.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
-use reknit_tcp::Config;
 use reknit_tcp::facts::Phase;
+use reknit_tcp::segment::{Flags, Timestamps};
+use reknit_tcp::{Config, Segment, SeqNum};
 use reknit_testkit::bottleneck::Bottleneck;
 use reknit_testkit::{Ack, ISNS, NOTHING, TestSender, config, variant, vector};
 use reknit_units::{Duration, Rate};
@@ -324,3 +325,36 @@ fn slow_start_ends_when_the_rtt_rises_by_an_eighth() {
     // takes 116.8 ms, that of the round with 80 more than 200 ms, and eight samples are needed.
     assert_eq!(slow_start_ends_at(Rate::from_bits_per_second(2_000_000)), 88.0);
 }
+
+/// The kernel answers all of it. An attacker who knows the ports would make it send as many ACKs as he likes.
+#[test]
+fn blind_data_with_old_timestamps_is_answered_seldom() {
+    let mut s = stamped(ISNS[0], 4);
+    let mut answers = 0;
+    for i in 0..20_000u32 {
+        let mut segment = Segment {
+            seq: SeqNum(i.wrapping_mul(4_000_037)),
+            ack: SeqNum(i.wrapping_mul(2_654_435_761)),
+            flags: Flags::ACK,
+            window: 1000,
+            len: 100,
+            ..Segment::default()
+        };
+        segment.options.timestamps = Some(Timestamps { val: 0, ecr: 0 });
+        s.connection.on_segment(s.now(), &segment);
+        answers += s.take().len();
+    }
+    assert!(answers <= 10, "{answers}");
+}
+
+vector!(a_dsack_of_what_was_sent_once_is_not_believed, |isn| {
+    let report = |name: &str| {
+        let mut s = TestSender::new(isn, &variant(name), config(10), 100);
+        s.at(100).sent();
+        s.arrive(2);
+        s.at(200).deliver(&Ack { cum: 0, blocks: vec![(2, 2)], ..Ack::default() });
+        s.at(201).deliver(&Ack { cum: 0, blocks: vec![(2, 2)], dsack: Some(2), ..Ack::default() });
+        s.connection.send_stats().network_duplicates
+    };
+    assert_eq!([report("rack"), report("linux"), report("bbr1")], [1, 0, 0]);
+});

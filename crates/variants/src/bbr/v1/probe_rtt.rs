@@ -28,8 +28,8 @@ impl MinRtt {
 
     /// The handshake gives the first sample, as in Linux. It ended when the first segment was sent.
     fn begin(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
-        if self.rtt.is_none() && cx.snd.handshake_rtt < Duration::MAX {
-            self.update(cx.now - ack.rtt.unwrap_or_default(), Some(cx.snd.handshake_rtt));
+        if self.rtt.is_none() && cx.snd.handshake_rtt.is_some() {
+            self.update(cx.now - ack.rtt.unwrap_or_default(), cx.snd.handshake_rtt);
         }
     }
 

@@ -62,7 +62,7 @@ pub(crate) fn mean_of_both(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Durat
     if ack.newly.contains(&twice.id) {
         return None;
     }
-    let (first, second) = (twice.delivered.since(twice.first_sent), cx.now.since(twice.last_sent));
+    let (first, second) = (twice.delivered?.since(twice.first_sent), cx.now.since(twice.last_sent));
     Some((first + second) / 2)
 }
 

@@ -1,0 +1,29 @@
+//! How many duplicates a receiver can have got.
+
+use reknit_units::Bytes;
+
+/// Segments that were retransmitted, and segments that the receiver has reported as duplicates. Linux ignores a DSACK while
+/// the second number is larger (`tcp_dsack_seen`): a receiver that reports every segment would otherwise teach the sender
+/// that the network reorders, and undo every reduction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DsackLimit {
+    retransmitted: u64,
+    reported: u64,
+}
+
+impl DsackLimit {
+    /// `len` bytes are retransmitted.
+    pub(super) fn on_retransmit(&mut self, len: Bytes, smss: Bytes) {
+        self.retransmitted += segments(len, smss);
+    }
+
+    /// A DSACK reports `len` bytes. True if that is possible; it counts in any case.
+    pub(super) fn admits(&mut self, len: Bytes, smss: Bytes) -> bool {
+        self.reported += segments(len, smss);
+        self.reported <= self.retransmitted
+    }
+}
+
+fn segments(len: Bytes, smss: Bytes) -> u64 {
+    len.0.div_ceil(smss.0.max(1))
+}
