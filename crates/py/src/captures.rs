@@ -36,6 +36,7 @@ impl EventColumns {
             Side::Before => "before",
             Side::Here => "here",
             Side::After => "after",
+            Side::Connection => "connection",
         });
         let mut late = None;
         let (verdict, reason) = match event.verdict {
@@ -46,7 +47,9 @@ impl EventColumns {
             }
             Verdict::Duplicated => ("duplicated", None),
             Verdict::Spurious(why) => ("spurious", Some(why.name())),
+            Verdict::Discarded => ("discarded", None),
             Verdict::Unknown(reason) => ("cannot_tell", Some(reason.name())),
+            Verdict::Incident { what, .. } => ("incident", Some(what.name())),
         };
         self.verdict.push(verdict);
         self.reason.push(reason);

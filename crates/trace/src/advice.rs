@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::{DirectionReport, Place, Reason};
+use crate::{DirectionReport, Incident, Place, Reason};
 
 /// What to do. Its text is what `Display` writes and what JSON has.
 #[derive(Clone, Copy, PartialEq, Debug, JsonSchema)]
@@ -41,6 +41,19 @@ pub enum Advice {
     FindCopies,
     /// The sender copes.
     Nothing,
+    /// A smaller MTU.
+    FindMtu,
+    /// A receiver that reads, or has larger buffers.
+    ReadFaster {
+        /// How long its window was closed or full, seconds.
+        limited_s: f64,
+    },
+    /// What makes the other end silent.
+    FindSilence,
+    /// A receiver that keeps what arrives out of order.
+    KeepOutOfOrder,
+    /// A capture with all packets.
+    CaptureAll,
     /// Packets that were captured near the receiver, but did not reach its TCP.
     FindDrops,
     /// A capture at the other end.
@@ -93,6 +106,26 @@ impl fmt::Display for Advice {
                  tunnel that sends twice",
             ),
             Advice::Nothing => f.write_str("the sender copes with this reordering: nothing to do there"),
+            Advice::FindMtu => f.write_str(
+                "full-sized packets vanish and smaller ones arrive: look for a link or tunnel with a smaller MTU that sends no \
+                 ICMP messages; lower the MTU, limit the MSS to it, or set net.ipv4.tcp_mtu_probing=1 (Linux)",
+            ),
+            Advice::ReadFaster { limited_s } => write!(
+                f,
+                "the receiver held the transfer back for {limited_s:.1} s: its application did not read, or its receive buffer \
+                 is too small (Linux: net.ipv4.tcp_rmem)"
+            ),
+            Advice::FindSilence => f.write_str(
+                "nothing came back: look for a host that is down, and for a firewall or NAT that drops the packets or has \
+                 forgotten the connection",
+            ),
+            Advice::KeepOutOfOrder => f.write_str(
+                "the receiver keeps nothing that arrives out of order, so each loss costs all packets behind it: use one that \
+                 does, with SACK",
+            ),
+            Advice::CaptureAll => f.write_str(
+                "the capture lacks packets: give it a larger buffer (tcpdump -B 65536), or capture only the headers (-s 128)",
+            ),
             Advice::FindDrops => f.write_str(
                 "packets that were captured near the receiver did not reach its TCP: look for a firewall between them, for \
                  bad checksums and for drops in the host (`ethtool -S`, `nstat`)",
@@ -113,14 +146,43 @@ impl Serialize for Advice {
     }
 }
 
+/// A share of the time: the receiver holds the transfer back.
+const MUCH: f64 = 0.05;
+/// Payloads up to this pass through any tunnel.
+const SMALL: u32 = 1_000;
+
+/// Advice about what happened to the connection rather than to packets.
+fn about_connection(report: &DirectionReport) -> Vec<Advice> {
+    let mut advice = Vec::new();
+    let has = |what| report.incident(what).is_some();
+    let is_large = |bytes: u64| bytes >= u64::from(SMALL) && report.options.largest_payload < SMALL;
+    let never_arrived = report.incident(Incident::NeverRepaired).is_some_and(|incident| is_large(incident.bytes));
+    if has(Incident::NoAnswerToFullSegments) || never_arrived {
+        advice.push(Advice::FindMtu);
+    } else if [Incident::NoAnswerToSyn, Incident::KeepAlives, Incident::NoAnswer].into_iter().any(has) {
+        advice.push(Advice::FindSilence);
+    }
+    let limited_s = report.limited_by_receiver_s;
+    if has(Incident::WindowClosed) && (limited_s >= 1.0 || limited_s >= MUCH * report.duration_s) {
+        advice.push(Advice::ReadFaster { limited_s });
+    }
+    if report.verdicts.discarded > 0 {
+        advice.push(Advice::KeepOutOfOrder);
+    }
+    if has(Incident::NotCaptured) {
+        advice.push(Advice::CaptureAll);
+    }
+    advice
+}
+
 /// Advice for one direction, the most important first.
 pub(crate) fn advice(report: &DirectionReport) -> Vec<Advice> {
     let verdicts = &report.verdicts;
-    let mut advice = Vec::new();
+    let mut advice = about_connection(report);
     if verdicts.all() == 0 {
         return advice;
     }
-    let has_drops = verdicts.reasons.contains_key(&Reason::NotAcknowledged);
+    let has_drops = verdicts.lost_in_host > 0 || verdicts.reasons.contains_key(&Reason::NotAcknowledged);
     if has_drops {
         advice.push(Advice::FindDrops);
     }

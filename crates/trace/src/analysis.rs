@@ -8,14 +8,22 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::densities::DensityReport;
-use crate::packet::{self, LeftOut, Skipped};
+use crate::incidents::IncidentReport;
+use crate::packet::LeftOut;
 use crate::spread::Spread;
-use crate::stream::{Bill, Data, Half, Offer, Stream};
+use crate::stream::{Data, Direction, Offer, Reductions, Stream};
 use crate::tally::Tally;
-use crate::{Advice, Analyzer, Confidence, Options, Place, Reason, SIDES, Why};
+use crate::warnings::warnings;
+use crate::{Advice, Analyzer, Confidence, Incident, Options, Place, Reason, SIDES, Side, Why};
 
 /// The `n` for which `n`-reordered packets are counted.
 pub const N: [u32; 6] = [1, 2, 3, 5, 10, 20];
+/// What a failed connection weighs in the order of directions, as packets that were lost.
+const FAILURE: f64 = 100.0;
+/// Directions with fewer bytes than this, and than this share of the largest, are never the worst if something happened to
+/// others.
+const FLOOR: u64 = 1 << 14;
+const FLOOR_SHARE: u64 = 100;
 /// Version of the JSON document.
 const FORMAT: &str = "reknit-analysis-1";
 
@@ -73,8 +81,14 @@ pub struct DirectionReport {
     pub peak_mbit_s: f64,
     /// Round trips between the two ends, ms; null if unknown.
     pub round_trip: Option<RoundTripReport>,
-    /// The verdicts.
+    /// The verdicts on packets.
     pub verdicts: Verdicts,
+    /// What happened to the connection, rather than to single packets.
+    pub incidents: Vec<IncidentReport>,
+    /// How long the receiver limited the transfer, seconds: its window was closed or full.
+    pub limited_by_receiver_s: f64,
+    /// How long the sender limited it, seconds: everything was acknowledged and the window open, but it sent nothing.
+    pub limited_by_sender_s: f64,
     /// The reordering of the packets (RFC 4737), retransmissions left out.
     pub reordering: ReorderingReport,
     /// The same in the measures of RFC 5236.
@@ -108,6 +122,8 @@ pub struct RoundTripReport {
 pub struct Verdicts {
     /// Packets that were lost. At the receiver: retransmissions that replaced lost packets.
     pub lost: u64,
+    /// Of these, packets that the receiver's host had: they were captured there, but did not reach its TCP.
+    pub lost_in_host: u64,
     /// Packets that were late: later ones arrived before them.
     pub reordered: u64,
     /// Duplicates made by the network.
@@ -120,6 +136,8 @@ pub struct Verdicts {
     pub spurious_timeout: u64,
     /// A probe for a lost tail.
     pub spurious_probe: u64,
+    /// Packets that arrived, but that the receiver did not keep, because earlier data was missing.
+    pub discarded: u64,
     /// Packets without a verdict: the capture does not show what happened to them.
     pub cannot_tell: u64,
     /// Of these, by the reason.
@@ -223,7 +241,7 @@ impl Results {
         self.copies += stream.copies();
         for end in 0..2 {
             let place = options.at.map_or_else(|| stream.place(end), |place| (place, Confidence::Given));
-            if let Some(data) = &mut stream.halves[end].data {
+            if let Some(data) = stream.data_mut(end) {
                 data.tallies.iter_mut().flatten().for_each(|tally| tally.end_run());
             }
             self.directions.extend(DirectionReport::of(stream, end, place).map(Box::new));
@@ -235,7 +253,12 @@ impl Analysis {
     pub(crate) fn of(analyzer: &Analyzer, results: Results) -> Analysis {
         let warnings = warnings(analyzer, results.missed, results.copies);
         let mut directions = results.directions;
-        directions.sort_by(|a, b| b.badness().total_cmp(&a.badness()).then(b.bytes.cmp(&a.bytes)));
+        let largest = directions.iter().map(|direction| direction.bytes).max().unwrap_or(0);
+        let floor = FLOOR.min(largest / FLOOR_SHARE);
+        let rank = |direction: &DirectionReport| (!direction.is_quiet(), direction.bytes >= floor);
+        directions.sort_by(|a, b| {
+            rank(b).cmp(&rank(a)).then(b.badness().total_cmp(&a.badness())).then(b.bytes.cmp(&a.bytes))
+        });
         let (first, last) = analyzer.span.unwrap_or_default();
         Analysis {
             format: FORMAT,
@@ -252,53 +275,16 @@ impl Analysis {
     }
 }
 
-/// What is missing or odd.
-fn warnings(analyzer: &Analyzer, missed: u64, copies: u64) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if let Some(damage) = &analyzer.damage {
-        warnings.push(format!("reading ended early, the result is partial: {damage}"));
-    }
-    let mut note = |count: u64, what: &str| {
-        if count > 0 {
-            let (packets, are) = if count == 1 { ("packet", "is") } else { ("packets", "are") };
-            warnings.push(format!("{count} {packets} {are} {what}"));
-        }
-    };
-    let reader = &analyzer.reader;
-    for (link, count) in reader.unknown_links() {
-        let name = packet::link_name(link);
-        note(count, &format!("left out: link type {link} ({name}) is not supported"));
-    }
-    note(
-        reader.count(Skipped::TooShort),
-        "left out: cut off before the end of the TCP header; capture at least 128 bytes",
-    );
-    note(reader.count(Skipped::Fragment), "left out: fragments of IP packets, of which others are missing");
-    note(reader.count(Skipped::Malformed), "left out: lengths in the headers contradict each other");
-    note(analyzer.cut, "cut off inside the TCP options; capture at least 128 bytes (tcpdump -s 128)");
-    note(copies, "left out: captured before, on another interface, by a mirror port or on the other side of a router");
-    note(analyzer.timeless, "without a time");
-    note(analyzer.backwards, "earlier than the packet before: the clock was set back, or files were merged");
-    note(analyzer.streams.left_out, "left out: they belong to connections beyond the limit");
-    if analyzer.streams.was_short {
-        warnings.push("too many packets were in flight at once to remember all; some verdicts are missing".to_owned());
-    }
-    if missed > 0 {
-        warnings.push(format!("{missed} bytes were acknowledged, but never captured: the capture lost packets"));
-    }
-    warnings
-}
-
 impl DirectionReport {
     /// None if the direction has no data.
     pub(crate) fn of(stream: &Stream, end: usize, (place, confidence): (Place, Confidence)) -> Option<DirectionReport> {
-        let half = &stream.halves[end];
-        let data = half.data.as_ref()?;
-        let (first, last) = data.active;
+        let direction = stream.direction(end);
+        let data = direction.data()?;
+        let (first, last) = data.active();
         let duration_s = last.since(first).as_secs_f64();
-        let acknowledged_bytes = half.acknowledged();
+        let acknowledged_bytes = direction.acknowledged();
         let per_second = |bytes: f64| if duration_s > 0.0 { bytes * 8e-6 / duration_s } else { 0.0 };
-        let bill = data.rounds.bill();
+        let reductions = data.rounds.reductions();
         let seen = SIDES.into_iter().filter(|side| place.sees(*side));
         let counted: Vec<&Tally> = seen.filter_map(|side| data.tallies[side as usize].as_deref()).collect();
         let waited = if place == Place::Receiver { data.before.waited } else { data.after.waited };
@@ -314,24 +300,27 @@ impl DirectionReport {
             end: end as u8,
             captured_at: place,
             confidence,
-            packets: data.packets,
-            bytes: data.bytes,
+            packets: data.packets(),
+            bytes: data.bytes(),
             acknowledged_bytes,
             duration_s,
             goodput_mbit_s: per_second(acknowledged_bytes as f64),
             peak_mbit_s: data.rounds.peak() * 8e-6,
-            round_trip: round_trip(half, data),
+            round_trip: round_trip(direction, data, place),
             verdicts: Verdicts::of(&counted),
+            incidents: IncidentReport::all(&counted),
+            limited_by_receiver_s: direction.window().limited_by_receiver().as_secs_f64(),
+            limited_by_sender_s: direction.window().limited_by_sender().as_secs_f64(),
             reordering: ReorderingReport::of(reordering, &counted),
             density: DensityReport::of(disorder),
             loss_runs: LossRuns::of(&counted),
             waited_s: waited.as_secs_f64(),
-            cost: Cost::of(&bill, per_second),
-            options: OptionsReport::of(half, data, stream.halves[1 - end].syn),
+            cost: Cost::of(&reductions, per_second),
+            options: OptionsReport::of(direction, data, stream.direction(1 - end).syn()),
             advice: Vec::new(),
         };
-        if stream.is_doubled(end) {
-            report.verdicts.duplicated = 0; // the first copies, before it was known that the capture makes them
+        if place.sees(Side::Here) {
+            report.verdicts.lost_in_host = data.tallies[Side::Here as usize].as_ref().map_or(0, |tally| tally.lost);
         }
         report.advice = crate::advice::advice(&report);
         Some(report)
@@ -343,18 +332,34 @@ impl DirectionReport {
         u64::from(self.options.largest_payload.min(announced)).max(1)
     }
 
+    /// What happened to the connection, if this did.
+    pub fn incident(&self, what: Incident) -> Option<&IncidentReport> {
+        self.incidents.iter().find(|incident| incident.what == what)
+    }
+
+    /// True if nothing happened to it.
+    pub fn is_quiet(&self) -> bool {
+        self.verdicts.all() == 0 && self.incidents.is_empty()
+    }
+
     /// Orders directions: the time that was lost, then what happened.
     pub(crate) fn badness(&self) -> f64 {
-        let Verdicts { lost, reordered, spurious, cannot_tell, duplicated, .. } = &self.verdicts;
-        let events = lost + reordered + 4 * spurious + cannot_tell + duplicated;
-        self.waited_s * 100.0 + self.cost.lost_most_mbit_s * self.duration_s + events as f64
+        let Verdicts { lost, reordered, spurious, cannot_tell, duplicated, discarded, .. } = &self.verdicts;
+        let events = lost + reordered + 4 * spurious + cannot_tell + duplicated + discarded;
+        let stood: f64 =
+            self.incidents.iter().filter(|incident| !incident.what.is_harmless()).map(|i| i.lasted_s).sum();
+        let failed = self.incidents.iter().any(|incident| incident.what.is_failure());
+        let failure = if failed { FAILURE } else { 0.0 };
+        self.waited_s * 100.0 + self.cost.lost_most_mbit_s * self.duration_s + events as f64 + stood * 10.0 + failure
     }
 }
 
-fn round_trip(half: &Half, data: &Data) -> Option<RoundTripReport> {
-    let acks = &data.far.samples;
+/// At the sender, the round trip to the receiver is all of it.
+fn round_trip(direction: &Direction, data: &Data, place: Place) -> Option<RoundTripReport> {
+    let acks = &data.far().samples;
     let quantile = |q| acks.quantile(q).map(us_to_ms);
-    let least_ms = half.whole_round_trip().or(data.far.least()).map(ms)?;
+    let alone = data.far().least().filter(|_| place == Place::Sender);
+    let least_ms = direction.whole_round_trip().or(alone).map(ms)?;
     Some(RoundTripReport { least_ms, ack_p50_ms: quantile(0.5), ack_p99_ms: quantile(0.99) })
 }
 
@@ -365,6 +370,7 @@ impl Verdicts {
             verdicts.lost += tally.lost;
             verdicts.reordered += tally.reordered;
             verdicts.duplicated += tally.duplicated;
+            verdicts.discarded += tally.discarded;
             let by = |why| tally.spurious.get(&why).copied().unwrap_or(0);
             verdicts.spurious += tally.spurious();
             verdicts.spurious_fast_retransmit += by(Why::FastRetransmit);
@@ -380,7 +386,7 @@ impl Verdicts {
 
     /// Packets to which something happened.
     pub fn all(&self) -> u64 {
-        self.lost + self.reordered + self.duplicated + self.spurious + self.cannot_tell
+        self.lost + self.reordered + self.duplicated + self.spurious + self.discarded + self.cannot_tell
     }
 }
 
@@ -438,12 +444,12 @@ impl LossRuns {
 }
 
 impl Cost {
-    fn of(bill: &Bill, per_second: impl Fn(f64) -> f64) -> Cost {
-        let [least, most] = bill.missing.map(per_second);
+    fn of(of: &Reductions, per_second: impl Fn(f64) -> f64) -> Cost {
+        let [least, most] = of.missing.map(per_second);
         Cost {
-            reductions: bill.reductions,
-            false_reductions: bill.false_reductions,
-            without_reduction: bill.undone,
+            reductions: of.reductions,
+            false_reductions: of.false_reductions,
+            without_reduction: of.undone,
             lost_least_mbit_s: least,
             lost_most_mbit_s: most.max(least),
         }
@@ -451,13 +457,13 @@ impl Cost {
 }
 
 impl OptionsReport {
-    fn of(half: &Half, data: &Data, other: Option<Offer>) -> OptionsReport {
-        let both = half.syn.zip(other);
+    fn of(direction: &Direction, data: &Data, other: Option<Offer>) -> OptionsReport {
+        let both = direction.syn().zip(other);
         OptionsReport {
             sack: both.map(|(a, b)| a.sack && b.sack),
             timestamps: both.map(|(a, b)| a.timestamps && b.timestamps),
             dsacks: data.after.duplicates,
-            largest_payload: data.largest,
+            largest_payload: data.largest(),
             mss: other.and_then(|syn| syn.mss),
         }
     }

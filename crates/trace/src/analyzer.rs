@@ -92,7 +92,7 @@ impl Analyzer {
             self.streams.on_packet(packet, frame.number, Instant::from_nanos(at), &mut self.log);
         }
         if !self.log.is_empty() {
-            self.tell(observer);
+            self.pass_on(observer);
         }
     }
 
@@ -130,12 +130,12 @@ impl Analyzer {
 
     /// Counts what has been found out, and passes it on.
     #[cold]
-    fn tell(&mut self, observer: &mut dyn FnMut(&Event)) {
+    fn pass_on(&mut self, observer: &mut dyn FnMut(&Event)) {
         for event in self.log.events.drain(..) {
             let end = usize::from(event.end);
             let stream = self.streams.get_mut(event.stream);
             let place = self.options.at.unwrap_or_else(|| stream.place(end).0);
-            if let Some(data) = &mut stream.halves[end].data {
+            if let Some(data) = stream.data_mut(end) {
                 if matches!(event.verdict, Verdict::Spurious(_)) && place.sees(event.side) {
                     data.rounds.on_spurious(event.frame);
                 }
@@ -165,10 +165,11 @@ impl Analyzer {
     /// The capture ends. The journeys are empty if the options do not ask for them.
     pub fn finish_with_journeys(mut self, observer: &mut dyn FnMut(&Event)) -> (Analysis, Journeys) {
         let mut results = Results::default();
+        let end = Instant::from_nanos(self.span.map_or(0, |(_, last)| last));
         // Each connection is freed once it is reported: there may be many.
         for number in 0..self.streams.len() {
-            self.streams.get_mut(number).finish(&mut self.log);
-            self.tell(observer);
+            self.streams.get_mut(number).finish(end, &mut self.log);
+            self.pass_on(observer);
             results.add(&mut self.streams.take(number), &self.options);
         }
         let journeys = std::mem::take(&mut self.journeys);
@@ -184,6 +185,7 @@ impl Place {
             Side::Before => !matches!(self, Place::Sender),
             Side::Here => matches!(self, Place::Receiver),
             Side::After => !matches!(self, Place::Receiver),
+            Side::Connection => true,
         }
     }
 }

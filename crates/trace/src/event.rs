@@ -36,6 +36,121 @@ pub enum Reason {
     NotAcknowledged,
     /// The capture ends before this can be decided.
     CaptureEnds,
+    /// The data may have been sent before the capture began.
+    BeforeCapture,
+    /// The capture lacks packets, and what happened may be among them.
+    CaptureLoss,
+}
+
+/// What happened to a connection, rather than to a single packet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Incident {
+    /// Data was lost and never sent again.
+    NeverRepaired,
+    /// Data was acknowledged, or must have passed, but is not in the capture.
+    NotCaptured,
+    /// The receiver's window was closed. Counted: probes.
+    WindowClosed,
+    /// Keep-alives had no answer. Counted: keep-alives.
+    KeepAlives,
+    /// Nothing was acknowledged until the connection or the capture ended. Counted: retransmissions.
+    NoAnswer,
+    /// The same, and smaller packets had arrived: the path may be too narrow for full-sized segments.
+    NoAnswerToFullSegments,
+    /// Nothing was acknowledged for longer than a retransmission timer runs. Counted: retransmissions.
+    Timeouts,
+    /// The same without retransmissions: the receiver, or the path back, was silent.
+    Silence,
+    /// SYNs had no answer. Counted: SYNs.
+    NoAnswerToSyn,
+    /// The first SYNs, or their answers, were lost. Counted: SYNs.
+    SlowOpening,
+    /// The other end refused the connection.
+    Refused,
+    /// The sender of the data reset the connection.
+    Reset,
+    /// The receiver of the data reset the connection.
+    ResetByReceiver,
+}
+
+impl Incident {
+    /// As in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Incident::NeverRepaired => "never_repaired",
+            Incident::NotCaptured => "not_captured",
+            Incident::WindowClosed => "window_closed",
+            Incident::KeepAlives => "keep_alives",
+            Incident::NoAnswer => "no_answer",
+            Incident::NoAnswerToFullSegments => "no_answer_to_full_segments",
+            Incident::Timeouts => "timeouts",
+            Incident::Silence => "silence",
+            Incident::NoAnswerToSyn => "no_answer_to_syn",
+            Incident::SlowOpening => "slow_opening",
+            Incident::Refused => "refused",
+            Incident::Reset => "reset",
+            Incident::ResetByReceiver => "reset_by_receiver",
+        }
+    }
+
+    /// In words. `times`: how often it happened; the others are sums.
+    pub fn text(self, times: u64, packets: u64, bytes: u64, lasted_s: f64) -> String {
+        let lasted = if lasted_s < 10.0 { format!("{lasted_s:.2} s") } else { format!("{lasted_s:.0} s") };
+        let many = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        match self {
+            Incident::NeverRepaired if packets > 0 => {
+                let of = many(packets, "packet");
+                format!(
+                    "{of} with {bytes} bytes {} lost and never sent again; what came later waited {lasted}",
+                    was(packets)
+                )
+            }
+            Incident::NeverRepaired => {
+                format!("{bytes} bytes never arrived here; the connection waited {lasted} for them")
+            }
+            Incident::NotCaptured => format!("{bytes} bytes were acknowledged, but are not in the capture"),
+            Incident::WindowClosed => {
+                let probed =
+                    if packets > 0 { format!(", and was probed {}", many(packets, "time")) } else { String::new() };
+                format!("the receiver's window was closed {}, for {lasted}{probed}", many(times, "time"))
+            }
+            Incident::KeepAlives => format!("{} in {lasted} had no answer", many(packets, "keep-alive")),
+            Incident::NoAnswer if packets == 0 => format!("nothing was acknowledged for {lasted}, until the end"),
+            Incident::NoAnswer => format!("{} in {lasted} had no answer", many(packets, "retransmission")),
+            Incident::NoAnswerToFullSegments => {
+                let of = many(packets, "retransmission");
+                format!("{of} of full-sized segments in {lasted} had no answer, though smaller ones had arrived")
+            }
+            Incident::Timeouts => {
+                format!("nothing was acknowledged for {lasted}, in which {} sent", sent(packets))
+            }
+            Incident::Silence => format!("nothing was acknowledged for {lasted}, though nothing was sent again"),
+            Incident::NoAnswerToSyn => format!("{} in {lasted} had no answer", many(packets, "SYN")),
+            Incident::SlowOpening => format!("the connection opened after {lasted} and {}", many(packets, "SYN")),
+            Incident::Refused => "the connection was refused".to_owned(),
+            Incident::Reset => "the sender reset the connection".to_owned(),
+            Incident::ResetByReceiver => "the receiver reset the connection".to_owned(),
+        }
+    }
+
+    /// True if it cost no time, as far as is known.
+    pub const fn is_harmless(self) -> bool {
+        matches!(self, Incident::NotCaptured | Incident::Reset | Incident::ResetByReceiver)
+    }
+
+    /// True if the connection failed.
+    pub const fn is_failure(self) -> bool {
+        matches!(
+            self,
+            Incident::NeverRepaired
+                | Incident::KeepAlives
+                | Incident::NoAnswer
+                | Incident::NoAnswerToFullSegments
+                | Incident::NoAnswerToSyn
+                | Incident::Refused
+        )
+    }
 }
 
 impl Why {
@@ -70,6 +185,8 @@ impl Reason {
             Reason::Forgotten => "forgotten",
             Reason::NotAcknowledged => "not_acknowledged",
             Reason::CaptureEnds => "capture_ends",
+            Reason::BeforeCapture => "before_capture",
+            Reason::CaptureLoss => "capture_loss",
         }
     }
 
@@ -82,12 +199,26 @@ impl Reason {
             Reason::Forgotten => "the data was acknowledged long ago",
             Reason::NotAcknowledged => "the receiver did not acknowledge the data, though it had passed here",
             Reason::CaptureEnds => "the capture ends",
+            Reason::BeforeCapture => "the data may have been sent before the capture began",
+            Reason::CaptureLoss => "the capture lacks packets",
         }
     }
 }
 
+const fn was(n: u64) -> &'static str {
+    if n == 1 { "was" } else { "were" }
+}
+
+fn sent(retransmissions: u64) -> String {
+    if retransmissions == 1 {
+        "1 retransmission was".to_owned()
+    } else {
+        format!("{retransmissions} retransmissions were")
+    }
+}
+
 /// What happened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Verdict {
     /// A packet was lost. On the sender's side of the loss, `frame` is the lost packet; beyond it, its replacement.
     Lost,
@@ -102,12 +233,23 @@ pub enum Verdict {
     Duplicated,
     /// The packet is a retransmission, but an earlier transmission of its data was not lost.
     Spurious(Why),
+    /// The packet arrived, but the receiver did not keep it, because earlier data was missing.
+    Discarded,
     /// Cannot tell.
     Unknown(Reason),
+    /// Something that happened to the connection; the packet is the one at which it shows.
+    Incident {
+        /// What happened.
+        what: Incident,
+        /// How many packets it is about: each kind says which are counted.
+        count: u32,
+        /// How long it lasted.
+        lasted: Duration,
+    },
 }
 
 /// On which side of the point of capture something happened, as the data travels.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     /// Before the packets were captured: seen in their order.
@@ -116,13 +258,15 @@ pub enum Side {
     Here,
     /// After it: seen in the acknowledgments.
     After,
+    /// It happened to the connection, wherever that was captured.
+    Connection,
 }
 
 /// All sides, in their order.
-pub(crate) const SIDES: [Side; 3] = [Side::Before, Side::Here, Side::After];
+pub(crate) const SIDES: [Side; 4] = [Side::Before, Side::Here, Side::After, Side::Connection];
 
 /// A verdict on one packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Event {
     /// The stream.
     pub stream: u32,
@@ -142,4 +286,6 @@ pub struct Event {
     pub len: u32,
     /// The verdict.
     pub verdict: Verdict,
+    /// The frame of the packet that replaced a lost one, if it was captured.
+    pub replaced_by: Option<u64>,
 }

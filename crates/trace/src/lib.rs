@@ -1,7 +1,8 @@
 //! Finds the lost, late, duplicated and spuriously retransmitted packets of TCP connections in captures.
 //!
 //! [`Frames`] reads pcap and pcapng, plain or compressed. A [`packet::Reader`] finds the TCP packets in a frame. An [`Analyzer`]
-//! takes the packets in order, and gives a verdict on each packet that was not simply delivered: an [`Event`]. At the end,
+//! takes the packets in order, and gives a verdict on each packet that was not simply delivered, and on what happened to
+//! the connection: an [`Event`]. At the end,
 //! [`Analysis`] has the counts, the measures of each direction, and what to do.
 //!
 //! A capture divides the path into two sides. What happened *before* the point of capture shows in the order of the
@@ -17,6 +18,7 @@ mod densities;
 mod error;
 mod event;
 mod filter;
+mod incidents;
 mod input;
 mod journey;
 mod mark;
@@ -27,6 +29,7 @@ mod stream;
 mod streams;
 mod tally;
 mod verdicts;
+mod warnings;
 mod watcher;
 mod without_tcp;
 
@@ -39,8 +42,9 @@ pub use both_ends::{BothEnds, BothEndsOptions, CaptureReport, ClockReport, Delay
 pub use densities::DensityReport;
 pub use error::{Damage, Error};
 pub(crate) use event::SIDES;
-pub use event::{Event, Reason, Side, Verdict, Why};
+pub use event::{Event, Incident, Reason, Side, Verdict, Why};
 pub use filter::{Filter, Network, Time};
+pub use incidents::IncidentReport;
 pub use input::{Frame, Frames};
 pub use journey::{Departure, Journey, Journeys, Outcome};
 pub use mark::{Mark, Passed};

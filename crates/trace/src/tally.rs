@@ -2,10 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use reknit_units::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::spread::Spread;
-use crate::{Event, Reason, Verdict, Why};
+use crate::{Event, Incident, Reason, Verdict, Why};
+
+/// How often something happened to a connection.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Times {
+    pub(crate) times: u64,
+    /// Packets.
+    pub(crate) count: u64,
+    pub(crate) bytes: u64,
+    /// How long it lasted, all times together, and the longest.
+    pub(crate) lasted: Duration,
+    pub(crate) longest: Duration,
+}
 
 /// The verdicts on one direction's packets on one side of the point of capture.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -13,8 +26,11 @@ pub(crate) struct Tally {
     pub(crate) lost: u64,
     pub(crate) reordered: u64,
     pub(crate) duplicated: u64,
+    /// Packets that the receiver did not keep.
+    pub(crate) discarded: u64,
     pub(crate) spurious: BTreeMap<Why, u64>,
     pub(crate) unknown: BTreeMap<Reason, u64>,
+    pub(crate) incidents: BTreeMap<Incident, Times>,
     /// Packets by which reordered packets were late, and microseconds.
     pub(crate) extents: Spread,
     pub(crate) late_us: Spread,
@@ -35,7 +51,16 @@ impl Tally {
             }
             Verdict::Duplicated => self.duplicated += 1,
             Verdict::Spurious(why) => *self.spurious.entry(why).or_default() += 1,
+            Verdict::Discarded => self.discarded += 1,
             Verdict::Unknown(reason) => *self.unknown.entry(reason).or_default() += 1,
+            Verdict::Incident { what, count, lasted } => {
+                let times = self.incidents.entry(what).or_default();
+                times.times += 1;
+                times.count += u64::from(count);
+                times.bytes += u64::from(event.len);
+                times.lasted = times.lasted + lasted;
+                times.longest = times.longest.max(lasted);
+            }
         }
     }
 
@@ -57,7 +82,9 @@ impl Tally {
 
     /// Verdicts of all kinds.
     pub(crate) fn all(&self) -> u64 {
-        self.lost + self.reordered + self.duplicated + self.spurious() + self.unknown.values().sum::<u64>()
+        let unknown = self.unknown.values().sum::<u64>();
+        let incidents = self.incidents.values().map(|times| times.times).sum::<u64>();
+        self.lost + self.reordered + self.duplicated + self.discarded + self.spurious() + unknown + incidents
     }
 
     pub(crate) fn spurious(&self) -> u64 {

@@ -148,7 +148,7 @@ impl Watcher {
         for flow in self.flows.values() {
             for end in 0..2 {
                 let (place, confidence) = place(self.at, flow, end);
-                let Some(data) = &flow.halves[end].data else { continue };
+                let Some(data) = flow.direction(end).data() else { continue };
                 let counted = data.tallies.iter().zip(crate::SIDES).filter(|(_, side)| place.sees(*side));
                 if counted.flat_map(|(tally, _)| tally).map(|tally| tally.all()).sum::<u64>() > 0 {
                     reports.extend(DirectionReport::of(flow, end, (place, confidence)));
@@ -178,7 +178,7 @@ impl Watcher {
     /// Ends a flow, and counts what could only be decided now.
     fn end(&mut self, key: Key) {
         let Some(mut flow) = self.flows.remove(&key) else { return };
-        flow.finish(&mut self.log);
+        flow.finish(self.last, &mut self.log);
         Self::count(self.at, &mut flow, &mut self.log, &mut self.totals);
     }
 
@@ -187,7 +187,7 @@ impl Watcher {
             let end = usize::from(event.end);
             let (place, _) = place(at, flow, end);
             let is_spurious = matches!(event.verdict, Verdict::Spurious(_));
-            if let Some(data) = &mut flow.halves[end].data {
+            if let Some(data) = flow.data_mut(end) {
                 data.tallies[event.side as usize].get_or_insert_default().add(&event);
                 if is_spurious && place.sees(event.side) {
                     data.rounds.on_spurious(event.frame);
@@ -202,6 +202,7 @@ impl Watcher {
                 Verdict::Duplicated => &mut totals.duplicated,
                 Verdict::Spurious(_) => &mut totals.spurious,
                 Verdict::Unknown(_) => &mut totals.cannot_tell,
+                Verdict::Discarded | Verdict::Incident { .. } => continue,
             } += 1;
         }
     }

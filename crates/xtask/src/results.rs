@@ -12,7 +12,7 @@ use reknit_compare::{
 };
 use reknit_trace::{
     Analysis, BothEnds, CaptureReport, ClockReport, Cost, DelayReport, DensityReport, DirectionReport, FlowReport,
-    ReorderingReport, Verdicts,
+    IncidentReport, ReorderingReport, Verdicts,
 };
 use serde_json::Value;
 
@@ -51,6 +51,7 @@ fn schema_of(name: &str) -> Option<Value> {
         "Analysis" => schema::of::<Analysis>(),
         "DirectionReport" => schema::of::<DirectionReport>(),
         "Verdicts" => schema::of::<Verdicts>(),
+        "IncidentReport" => schema::of::<IncidentReport>(),
         "ReorderingReport" => schema::of::<ReorderingReport>(),
         "DensityReport" => schema::of::<DensityReport>(),
         "Cost" => schema::of::<Cost>(),

@@ -20,6 +20,7 @@ pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, events: Even
     }
     let failed = |error: io::Error| Failure::of_file(to.display(), &error);
     let mut copy = Copy::create(to).map_err(failed)?;
+    let replacements = replacements(&events);
     let mut events = events.into_iter().peekable();
     let mut result = Ok(());
     super::frames(capture, &mut |frame| {
@@ -30,11 +31,22 @@ pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, events: Even
                 comments.push(comment);
             }
         }
+        comments.extend(replacements.get(&frame.number).map(|of| format!("reknit: replaces the packet in frame {of}")));
         if result.is_ok() {
             result = copy.frame(frame, &comments);
         }
     })?;
     result.and_then(|()| copy.capture.finish()).map_err(failed)
+}
+
+/// The packets that replaced lost ones, and the first of those.
+fn replacements(events: &[Event]) -> BTreeMap<u64, u64> {
+    let replaced = events.iter().filter_map(|event| Some((event.replaced_by?, event.frame)));
+    let mut all = BTreeMap::new();
+    for (by, lost) in replaced {
+        all.entry(by).or_insert(lost);
+    }
+    all
 }
 
 /// The copy.
@@ -70,7 +82,11 @@ impl Copy {
 fn comment(event: &Event) -> String {
     let text = match event.verdict {
         Verdict::Lost if event.side == Side::After => "lost".to_owned(),
+        Verdict::Lost if event.side == Side::Here => {
+            "lost after it was captured: it did not reach the receiver's TCP; look at the host".to_owned()
+        }
         Verdict::Lost => "replaces a lost packet".to_owned(),
+        Verdict::Discarded => "the receiver did not keep this packet, because earlier data was missing".to_owned(),
         Verdict::Reordered { packets, late } => {
             format!("late, not lost: overtaken by {packets} packets, {} ms late", number(late.as_secs_f64() * 1e3))
         }
@@ -78,6 +94,7 @@ fn comment(event: &Event) -> String {
         Verdict::Duplicated => "a duplicate made by the network".to_owned(),
         Verdict::Spurious(why) => format!("spurious retransmission {}: the data was not lost", why.text()),
         Verdict::Unknown(reason) => format!("cannot tell what happened: {}", reason.text()),
+        Verdict::Incident { what, count, lasted } => what.text(1, count.into(), event.len.into(), lasted.as_secs_f64()),
     };
     format!("reknit: {text}")
 }

@@ -2,16 +2,20 @@
 
 use std::fmt::Write;
 
-use reknit_trace::{Analysis, Confidence, Cost, DirectionReport, Place, Verdicts};
+use reknit_trace::{Analysis, Confidence, Cost, DirectionReport, Incident, IncidentReport, Place, Verdicts};
 
 use crate::output::{how_many, number, per_cent, visible, whole};
 use crate::table::{self, Align, Column, Screen};
 
 /// Kinds of packets that are left out and named.
 const MOST_KINDS: usize = 6;
+/// A share of the time that is worth a word.
+const MUCH: f64 = 0.1;
 /// Rows of the table.
 const MOST_ROWS: usize = 20;
-/// One of so many is not worth a word.
+/// What happened to the connection: the most important.
+const MOST_INCIDENTS: usize = 3;
+/// A share below one of so many does not change the picture.
 const MOSTLY: u64 = 20;
 
 pub(super) fn text(analysis: &Analysis, screen: Screen) -> String {
@@ -64,8 +68,10 @@ pub(super) fn left_out(analysis: &Analysis) -> Option<String> {
 pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
     let none = if !shows_arrivals(worst) {
         "capture both directions: the acknowledgments tell what arrived"
-    } else if worst.verdicts.all() == 0 {
+    } else if worst.is_quiet() {
         "nothing: no packet was lost or late"
+    } else if worst.verdicts.all() == 0 {
+        "nothing about the network: no packet was lost or late"
     } else {
         "no advice: the capture does not show what caused the retransmissions"
     };
@@ -85,30 +91,65 @@ fn shows_arrivals(worst: &DirectionReport) -> bool {
 }
 
 fn happened(worst: &DirectionReport) -> String {
+    let mut incidents: Vec<&IncidentReport> = worst.incidents.iter().collect();
+    let weight = |incident: &IncidentReport| (incident.what.is_failure(), !incident.what.is_harmless());
+    incidents.sort_by(|a, b| weight(b).cmp(&weight(a)).then(b.lasted_s.total_cmp(&a.lasted_s)));
+    let is_failed = incidents.iter().any(|incident| incident.what.is_failure());
+    let packets = happened_to_packets(worst);
+    let mut parts: Vec<String> = incidents.iter().take(MOST_INCIDENTS).map(|incident| incident.text()).collect();
+    // What failed, or stopped everything, comes before what happened to packets.
+    let place = if is_failed { parts.len() } else { 0 };
+    parts.splice(place..place, packets);
+    parts.join("; ")
+}
+
+/// None: nothing that is worth a word.
+fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
     let verdicts = &worst.verdicts;
     let (lost, spurious, unknown) = (verdicts.lost, verdicts.spurious, verdicts.cannot_tell);
-    let retransmissions = lost + spurious;
+    let retransmissions = lost + spurious + verdicts.discarded;
     let share = spurious as f64 / retransmissions.max(1) as f64;
-    let needless = || {
+    let were_spurious = || {
         let (of, share) = (how_many(retransmissions, "retransmission"), per_cent(share));
         format!("{} of {of} ({share}) {} spurious", whole(spurious), if spurious == 1 { "was" } else { "were" })
     };
-    match (lost, spurious) {
-        _ if !shows_arrivals(worst) => {
+    let is_whole = worst.incident(Incident::NotCaptured).is_none();
+    Some(match (lost, spurious) {
+        _ if !shows_arrivals(worst) && worst.packets > 0 && worst.incidents.is_empty() => {
             "no acknowledgment was captured, so whether its packets arrived is not known".to_owned()
         }
-        _ if verdicts.all() == 0 => "all packets arrived once and in order".to_owned(),
-        (0, 0) if verdicts.reordered > 0 => "packets were reordered, and nothing was lost".to_owned(),
+        _ if worst.is_quiet() => "all packets arrived once and in order".to_owned(),
+        _ if verdicts.all() == 0 && is_whole => return None,
+        _ if verdicts.all() == 0 => "nothing was lost or late, as far as the capture shows".to_owned(),
+        (lost, _) if verdicts.discarded > 0 => format!(
+            "{} lost; the receiver did not keep {} that arrived out of order; {}",
+            packets_were(lost),
+            how_many(verdicts.discarded, "packet"),
+            if spurious == 0 { format!("all {retransmissions} retransmissions were needed") } else { were_spurious() },
+        ),
+        (0, 0) if verdicts.reordered > 0 && unknown == 0 && is_whole => {
+            "packets were reordered, and nothing was lost".to_owned()
+        }
         (0, 0) if unknown > 0 => format!("{} without a verdict: {}", how_many(unknown, "event"), main_reason(verdicts)),
+        (0, 0) if verdicts.reordered > 0 => "packets were reordered".to_owned(),
+        (0, 0) if verdicts.duplicated > 0 => {
+            format!("nothing was lost or late, but the network duplicated {}", how_many(verdicts.duplicated, "packet"))
+        }
         (0, 0) => "nothing was lost or retransmitted spuriously".to_owned(),
+        (lost, 0) if verdicts.lost_in_host == lost => {
+            format!("{} lost between the point of capture and the receiver's TCP", packets_were(lost))
+        }
         (lost, 0) => format!("{} lost, and nothing was retransmitted spuriously", packets_were(lost)),
         // A few losses among many spurious retransmissions do not change the picture.
-        (lost, _) if lost * MOSTLY <= retransmissions && verdicts.reordered > 0 => {
-            format!("packets were late, not lost: {}", needless())
+        (lost, _)
+            if lost * MOSTLY <= retransmissions && verdicts.reordered > 0 && unknown * MOSTLY <= retransmissions =>
+        {
+            format!("packets were late, not lost: {}", were_spurious())
         }
-        (0, _) => format!("nothing was lost: {}", needless()),
-        _ => format!("{} lost; {}", packets_were(lost), needless()),
-    }
+        (0, _) if unknown == 0 && is_whole => format!("nothing was lost: {}", were_spurious()),
+        (0, _) => were_spurious(),
+        _ => format!("{} lost; {}", packets_were(lost), were_spurious()),
+    })
 }
 
 /// Why most of the events without a verdict have none.
@@ -170,6 +211,12 @@ fn cost(worst: &DirectionReport) -> String {
         let of = worst.waited_s / worst.duration_s.max(1e-9);
         let _ = write!(text, "; data waited behind missing data {} of the time", per_cent(of.min(1.0)));
     }
+    for (limited_s, by) in [(worst.limited_by_receiver_s, "receiver"), (worst.limited_by_sender_s, "sender")] {
+        let of = limited_s / worst.duration_s.max(1e-9);
+        if of >= MUCH {
+            let _ = write!(text, "; the {by} limited the transfer {} of the time", per_cent(of.min(1.0)));
+        }
+    }
     text
 }
 
@@ -221,6 +268,7 @@ pub(super) fn columns(directions: &[Box<DirectionReport>], rows: usize) -> Vec<C
         column("places p99", 2, |d| d.reordering.extent_p99.map_or(String::new(), |n| n.to_string())),
         column("late p99, ms", 1, |d| maybe(d.reordering.late_p99_ms)),
         column("duplicated", 3, |d| whole(d.verdicts.duplicated)),
+        column("discarded", 3, |d| whole(d.verdicts.discarded)),
         column("spurious", 0, |d| whole(d.verdicts.spurious)),
         column("cannot tell", 2, |d| whole(d.verdicts.cannot_tell)),
         column("false slow-downs", 1, |d| whole(d.cost.false_reductions)),

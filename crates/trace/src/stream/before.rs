@@ -7,10 +7,12 @@ use reknit_path::Reordering;
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
+use super::clock::Clock;
 use super::disorder::{self, Disorder};
-use super::half::Out;
-use super::order::Clock;
-use super::ranges::{Origin, Range, Ranges, Sighting};
+use super::log::Out;
+use super::pieces::{Pieces, Ruling};
+use super::ranges::{Delivery, Origin, Range, Ranges, Repeat};
+use super::sighting::Sighting;
 use crate::journey::{Departure, Outcome};
 use crate::{Reason, Side, Verdict, Why};
 
@@ -31,8 +33,9 @@ pub(crate) struct Before {
     frontier: u64,
     highest: u64,
     waiting_since: Option<Instant>,
-    /// When the last hole was filled.
+    /// When the last hole was filled, and the end of the data that had passed by then.
     complete_since: Option<Instant>,
+    complete_to: u64,
     /// How long data waited behind holes.
     pub(crate) waited: Duration,
     /// Packets in their order of arrival, without retransmissions.
@@ -45,9 +48,14 @@ pub(crate) struct Before {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks<'a> {
     pub(super) clock: &'a Clock,
-    /// The shortest round trip between the two ends.
+    /// The shortest round trip between the two ends that has been seen, and a bound that is known.
     pub(super) round_trip: Option<Duration>,
+    pub(super) bound: Option<Duration>,
     pub(super) receiver: Receiver,
+    /// It has reported all bytes of the packet.
+    pub(super) is_there: bool,
+    /// Data before this may have been sent before the capture began.
+    pub(super) unseen_below: u64,
 }
 
 /// What the receiver has shown of itself.
@@ -56,8 +64,6 @@ pub(super) struct Receiver {
     /// It has everything before this.
     pub(super) acked: u64,
     pub(super) last_ack: Option<Instant>,
-    /// The last timestamp that it echoed: it discards packets with older ones (PAWS).
-    pub(super) echo: Option<u32>,
     /// The shortest round trip between it and the point of capture.
     pub(super) round_trip: Option<Duration>,
 }
@@ -66,26 +72,37 @@ impl Receiver {
     /// True if it has not got bytes that passed as `seen`, although no earlier ones were missing since `complete`: it has
     /// acknowledged other data in the meantime, or has been silent for longer than an ACK may be delayed.
     fn has_missed(&self, seen: &Sighting, complete: Instant, now: Instant) -> bool {
-        let answer = self.round_trip.map(|round_trip| round_trip * 2 + SLOW_HOST);
-        let is_too_old =
-            seen.tsval().zip(self.echo).is_some_and(|(value, echo)| echo.wrapping_sub(value).cast_signed() > 0);
+        let answer = self.answer();
         let waited = |until: Instant| until.since(seen.at.max(complete));
         let is_due =
             |answer| self.last_ack.is_some_and(|ack| waited(ack) > answer) || waited(now) > answer + LONGEST_DELAY;
-        !is_too_old && answer.is_some_and(is_due)
+        !seen.is_stale() && answer.is_some_and(is_due)
+    }
+
+    /// How long it takes to answer at most, unless it delays its ACK.
+    fn answer(&self) -> Option<Duration> {
+        self.round_trip.map(|round_trip| round_trip * 2 + SLOW_HOST)
     }
 }
 
 impl Marks<'_> {
     /// True if no retransmission could have been triggered within this time.
     fn is_too_soon(&self, span: Duration) -> bool {
-        self.round_trip.is_some_and(|round_trip| span < round_trip.mul_f64(0.8))
+        self.bound.is_some_and(|bound| span < bound.mul_f64(0.8))
     }
 
-    /// True if packets with equal marks were sent together.
+    /// True if packets with equal marks were sent together. A retransmission takes as long as the round trip of its time, so
+    /// the shortest that has been seen will do.
     fn equal_means_together(&self) -> bool {
         self.round_trip.is_some_and(|round_trip| self.clock.tells_apart(round_trip.mul_f64(0.8)))
     }
+}
+
+/// What a packet is that does not have the next data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Earlier {
+    New(Origin),
+    Repeat(Repeat),
 }
 
 impl Before {
@@ -105,7 +122,7 @@ impl Before {
     }
 
     /// A packet with the bytes from `start` to `end`, which is not the next data, passes. Returns what its bytes that are
-    /// new are.
+    /// new are, or that it has none, and what it is then.
     pub(super) fn on_earlier_data(
         &mut self,
         (start, end): (u64, u64),
@@ -113,24 +130,30 @@ impl Before {
         ranges: &mut Ranges,
         marks: Marks<'_>,
         out: &mut Out<'_>,
-    ) -> Origin {
-        if ranges.contiguous_from(start.max(ranges.floor)) >= end {
-            self.on_repeat((start, end), seen, ranges, marks, out);
-            return Origin::Original; // it has no new bytes
+    ) -> Earlier {
+        if ranges.contiguous_from(start.max(ranges.floor())) >= end {
+            return Earlier::Repeat(self.on_repeat((start, end), seen, ranges, marks, out));
         }
         let origin = Self::origin(start, seen, ranges, marks);
         match origin {
-            Origin::Original => self.tell_late((start, end), seen, out),
-            Origin::Unclear => out.tell(Side::Before, seen, (start, end), Verdict::Unknown(Reason::SameHeaders)),
-            Origin::Repair | Origin::Settled => {}
+            Origin::Repair | Origin::Unclear if marks.is_there => return Earlier::New(Origin::Acknowledged),
+            // It may be the first transmission, or repeat one from before the capture began.
+            Origin::Original | Origin::Repair if start < marks.unseen_below => {
+                out.report(Side::Before, seen, (start, end), Verdict::Unknown(Reason::BeforeCapture));
+                return Earlier::New(Origin::Unclear);
+            }
+            Origin::Original if marks.is_there => {} // the capture does not have them in the order of passing
+            Origin::Original => self.report_late((start, end), seen, out),
+            Origin::Unclear => out.report(Side::Before, seen, (start, end), Verdict::Unknown(Reason::SameHeaders)),
+            _ => {}
         }
-        origin
+        Earlier::New(origin)
     }
 
-    fn tell_late(&mut self, range: (u64, u64), seen: Sighting, out: &mut Out<'_>) {
+    fn report_late(&mut self, range: (u64, u64), seen: Sighting, out: &mut Out<'_>) {
         if let Some(late) = self.reordering.on_arrival(range.0, seen.at) {
             self.latest = self.latest.max(late.late);
-            out.tell(Side::Before, seen, range, Verdict::Reordered { packets: late.extent, late: late.late });
+            out.report(Side::Before, seen, range, Verdict::Reordered { packets: late.extent, late: late.late });
         }
     }
 
@@ -155,39 +178,44 @@ impl Before {
         ranges: &mut Ranges,
         marks: Marks<'_>,
         out: &mut Out<'_>,
-    ) {
+    ) -> Repeat {
         let index = ranges.locate(bytes.0);
-        let Some(range) = ranges.at(index) else { return };
+        let Some(range) = ranges.at(index) else { return Repeat::Unclear };
         let first = range.first;
         let copies = |other: &Sighting| marks.clock.is_copy(other, &seen);
         let is_copy = copies(&first) || range.again.iter().any(|again| copies(&again.seen));
         let is_soon = marks.is_too_soon(seen.at.since(range.last_sent().at));
         if is_copy && (marks.equal_means_together() || is_soon) {
-            out.tell(Side::Before, seen, bytes, Verdict::Duplicated);
-            return;
+            out.report(Side::Before, seen, bytes, Verdict::Duplicated);
+            return Repeat::Copy;
         }
         match marks.clock.order(&seen, &first) {
             Some(Ordering::Less) if range.origin == Origin::Repair => {
                 self.on_earlier(index, bytes, seen, ranges, marks, out);
+                Repeat::Late
             }
             None | Some(Ordering::Greater) if self.has_not_arrived(range, &marks.receiver, seen.at) => {
-                let is_lost = range.start <= marks.receiver.acked;
-                let verdict = if is_lost { Verdict::Lost } else { Verdict::Unknown(Reason::NotAcknowledged) };
-                out.tell(Side::Here, range.last_sent(), bytes, verdict);
+                let is_needed = range.delivery == Delivery::Missing || range.start <= marks.receiver.acked;
+                if is_needed { Repeat::Replacement } else { Repeat::Waiting }
             }
-            Some(Ordering::Greater) => {
-                let why = why(marks.clock.between(first.tsval(), seen.tsval()));
-                out.tell(Side::Here, seen, bytes, Verdict::Spurious(why));
+            Some(Ordering::Greater) => Repeat::Retransmission,
+            None | Some(Ordering::Equal) if is_soon => {
+                out.report(Side::Before, seen, bytes, Verdict::Duplicated);
+                Repeat::Copy
             }
-            None | Some(Ordering::Equal) if is_soon => out.tell(Side::Before, seen, bytes, Verdict::Duplicated),
-            _ => out.tell(Side::Here, seen, bytes, Verdict::Unknown(Reason::SameHeaders)),
+            _ => Repeat::Unclear,
         }
     }
 
     /// True if the bytes were captured, but the receiver has not got them.
     fn has_not_arrived(&self, range: &Range, receiver: &Receiver, now: Instant) -> bool {
         let complete = self.complete_since.unwrap_or(range.first.at);
-        !range.is_delivered() && self.waiting_since.is_none() && receiver.has_missed(&range.last_sent(), complete, now)
+        let has_missed = || receiver.has_missed(&range.last_sent(), complete, now);
+        match range.delivery {
+            Delivery::Missing => true,
+            Delivery::Open | Delivery::Refused => self.waiting_since.is_none() && has_missed(),
+            Delivery::Clear | Delivery::Likely { .. } => false,
+        }
     }
 
     /// A packet that was sent before the one that filled the hole: that one was not needed.
@@ -201,16 +229,40 @@ impl Before {
         out: &mut Out<'_>,
     ) {
         let is_original = Self::origin(bytes.0, seen, ranges, marks) == Origin::Original;
+        let index = ranges.narrow(index, bytes.0, bytes.1);
         let Some(range) = ranges.at_mut(index) else { return };
-        let why = why(marks.clock.between(seen.tsval(), range.first.tsval()));
-        out.tell(Side::Before, range.first, bytes, Verdict::Spurious(why));
         if is_original {
-            range.origin = Origin::Settled;
+            range.origin = Origin::Overtaken;
             range.place_here = self.reordering.arrived() as u32;
-            self.tell_late(bytes, seen, out);
+            self.report_late(bytes, seen, out);
         } else {
             range.first = seen; // a retransmission too, and now the earliest
         }
+    }
+
+    /// The receiver has acknowledged `ack` in answer to a packet that filled a hole, but not what had passed before it.
+    #[cold]
+    pub(super) fn note_missing(&self, ack: u64, receiver: &Receiver, ranges: &mut Ranges, now: Instant) {
+        let index = ranges.locate(ack);
+        let filled_at = index.checked_sub(1).and_then(|before| ranges.at(before)).map(|range| range.last_sent().at);
+        let Some((filled_at, answer)) = filled_at.zip(receiver.answer()) else { return };
+        let Some(range) = ranges.at_mut(index).filter(|range| range.start == ack) else { return };
+        let passed = range.last_sent().at;
+        if range.delivery == Delivery::Open && passed < filled_at && now.since(passed) > answer {
+            range.delivery = Delivery::Missing;
+        }
+    }
+
+    /// True if `ack` leaves out data that had passed when the last hole was filled.
+    #[inline]
+    pub(super) fn leaves_out(&self, ack: u64) -> bool {
+        ack < self.complete_to && self.waiting_since.is_none()
+    }
+
+    /// True if data before `start` is missing.
+    #[inline]
+    pub(super) fn is_early(&self, start: u64) -> bool {
+        start > self.frontier
     }
 
     /// The place of the packet that has just passed in the order of arrival.
@@ -229,10 +281,21 @@ impl Before {
     }
 
     /// The receiver has everything before `ack`, captured or not.
-    pub(super) fn on_ack(&mut self, ack: u64, ranges: &Ranges, now: Instant) {
-        if ack > self.frontier {
+    /// True if some of it had not passed.
+    pub(super) fn on_ack(&mut self, ack: u64, ranges: &Ranges, now: Instant) -> bool {
+        let is_ahead = ack > self.frontier;
+        if is_ahead {
             self.frontier = ranges.contiguous_from(ack);
             self.note_waiting(now);
+        }
+        is_ahead
+    }
+
+    /// What is missing before `start` does not count: it may have been sent before the capture began.
+    pub(super) fn skip_to(&mut self, start: u64, ranges: &Ranges) {
+        if start > self.frontier {
+            self.frontier = ranges.contiguous_from(start);
+            self.waiting_since = None;
         }
     }
 
@@ -241,30 +304,73 @@ impl Before {
             self.waiting_since.get_or_insert(now);
         } else if let Some(since) = self.waiting_since.take() {
             self.waited += now.since(since);
-            self.complete_since = Some(now);
+            (self.complete_since, self.complete_to) = (Some(now), self.highest);
         }
     }
 
     /// A range is about to be forgotten: if its original has not come by now, it was lost.
-    pub(super) fn settle(&mut self, range: &Range, clock: &Clock, out: &mut Out<'_>) {
+    pub(super) fn settle(&mut self, range: &Range, clock: &Clock, pieces: &mut Pieces, out: &mut Out<'_>) {
         self.disorder.on_settled(range.place_here);
+        let bytes = (range.start, range.end);
         let stamp = |seen: &Sighting| seen.tsval().map_or(Departure::Unknown, Departure::Stamp);
         match range.origin {
             Origin::Original => {
                 out.travelled(Side::Before, range, stamp(&range.first), Outcome::Arrived(range.first.at), false);
             }
             Origin::Repair => {
-                out.tell(Side::Before, range.first, (range.start, range.end), Verdict::Lost);
+                pieces.add(Side::Before, &range.first, bytes, Ruling::Lost(None));
                 out.travelled(Side::Before, range, Departure::Unknown, Outcome::Lost, false);
             }
-            Origin::Settled => {
+            Origin::Overtaken => {
                 let sightings = range.again.iter().map(|again| &again.seen);
                 let first = sightings.min_by(|a, b| clock.order(a, b).unwrap_or(Ordering::Equal));
                 if let Some(first) = first {
+                    let why = why(clock.between(first.tsval(), range.first.tsval()));
+                    pieces.add(Side::Before, &range.first, bytes, Ruling::Spurious(why));
                     out.travelled(Side::Before, range, stamp(first), Outcome::Arrived(first.at), false);
                 }
             }
+            Origin::Acknowledged => {
+                pieces.add(Side::Here, &range.first, bytes, Ruling::Spurious(Why::Unknown));
+                pieces.add(Side::After, &range.first, bytes, Ruling::Spurious(Why::Unknown));
+            }
             Origin::Unclear => {}
+        }
+    }
+
+    /// The same for its retransmissions that passed after it: the receiver needed them, or not.
+    pub(super) fn settle_repeats(&self, range: &Range, clock: &Clock, keeps_order: bool, pieces: &mut Pieces) {
+        let bytes = (range.start, range.end);
+        let last_needed = range.again.iter().rposition(|again| again.what == Repeat::Replacement);
+        let mut earlier = range.first;
+        for (i, again) in range.again.iter().enumerate().filter(|(_, again)| again.what.is_sent_again()) {
+            let is_needed = last_needed.is_some_and(|last| i <= last);
+            match again.what {
+                // The receiver had no use for earlier ones either if it needed a later one.
+                _ if is_needed => {
+                    let by = Some(again.seen.frame);
+                    let is_discarded = earlier.is_early() && !keeps_order;
+                    let ruling = if is_discarded { Ruling::Discarded(by) } else { Ruling::Lost(by) };
+                    pieces.add(Side::Here, &earlier, bytes, ruling);
+                    pieces.add(Side::Here, &again.seen, bytes, Ruling::Needed);
+                }
+                Repeat::Waiting => {
+                    pieces.add(Side::Here, &earlier, bytes, Ruling::Unknown(Reason::NotAcknowledged));
+                    pieces.add(Side::Here, &again.seen, bytes, Ruling::Needed);
+                }
+                // Nobody knows whether the receiver has any of them.
+                _ if !range.is_delivered() => {
+                    pieces.add(Side::Here, &again.seen, bytes, Ruling::Unknown(Reason::NotAcknowledged));
+                }
+                Repeat::Unclear => {
+                    pieces.add(Side::Here, &again.seen, bytes, Ruling::Unknown(Reason::SameHeaders));
+                }
+                _ => {
+                    let why = why(clock.between(range.first.tsval(), again.seen.tsval()));
+                    pieces.add(Side::Here, &again.seen, bytes, Ruling::Spurious(why));
+                }
+            }
+            earlier = again.seen;
         }
     }
 

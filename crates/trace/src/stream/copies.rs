@@ -82,6 +82,12 @@ impl Copies {
         if is_capture { Seen::LeftOut } else { Seen::Again }
     }
 
+    /// True if some of the first packets came more than once, and it is not known yet whether the network or the capture has
+    /// copied them.
+    pub(super) fn is_undecided(&self) -> bool {
+        self.left_out == 0 && self.packets <= FIRST && self.recent.is_some()
+    }
+
     /// Copies were left out, so those before are the capture's too.
     pub(super) fn is_doubled(&self) -> bool {
         self.left_out > 0

@@ -1,87 +1,155 @@
 //! The data of one direction: what happened to it before and after it was captured.
 
+mod holes;
+
 use std::cmp::Ordering;
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::after::{After, View};
-use super::before::{Before, Marks};
-use super::bill::Rounds;
+use super::after::{Ack, After, Settling, View};
+use super::before::{Before, Earlier, Marks};
+use super::clock::Clock;
 use super::disorder;
-use super::half::{Arrival, Out};
-use super::order::Clock;
-use super::ranges::{Again, Delivery, Origin, Range, Ranges, Repeats, Sighting};
+use super::known::Known;
+use super::log::Out;
+use super::pieces::Pieces;
+use super::ranges::{Again, Delivery, Origin, Range, Ranges, Repeat, Repeats};
 use super::round_trip::RoundTrip;
+use super::rounds::Rounds;
+use super::sighting::Sighting;
+use super::standstill::Standstill;
+use crate::packet::Packet;
 use crate::tally::Tally;
-use crate::{Passed, Reason, Side, Verdict, Why};
+use crate::{Incident, Passed, Reason, SIDES, Side, Verdict, Why};
 
 /// How long acknowledged data is remembered at least: reports of duplicates and late originals may still come.
 const LEAST_MEMORY: Duration = Duration::from_secs(1);
 /// And at most.
 const MOST_MEMORY: Duration = Duration::from_secs(30);
+/// Further sightings of a range that are remembered.
+const MOST_REPEATS: usize = 64;
+/// An ACK and the data that it acknowledges may be captured in the wrong order within this time.
+const DISORDER: Duration = Duration::from_millis(1);
 
-/// What the direction knows beside its data.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Known {
-    /// Everything before it is acknowledged.
-    pub(super) acked: u64,
-    /// The end of the data that has been seen; zero before the first packet.
-    pub(super) highest: u64,
-    /// The shortest round trips to the receiver, without those that data has shown, and to the sender.
-    pub(super) far: Option<Duration>,
-    pub(super) near: Option<Duration>,
-    /// The handshake allows reports of duplicates.
-    pub(super) may_report: bool,
+/// A packet with data, or an acknowledgment of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival<'a> {
+    pub(super) now: Instant,
+    pub(super) frame: u64,
+    pub(super) packet: &'a Packet,
+    /// The window that it allows, bytes; none if its scale is not known.
+    pub(super) window: Option<u32>,
+    /// The logarithm of the unit of its window.
+    pub(super) scale: u8,
+    /// Ranges that one direction may remember.
+    pub(super) most_ranges: usize,
 }
 
 /// The data of one direction.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Data {
-    pub(super) ranges: Ranges,
+    ranges: Ranges,
     /// The largest payload: a segment, or several if the host combines them.
-    pub(crate) largest: u32,
+    largest: u32,
+    /// The largest payload before the data that is outstanding.
+    largest_settled: u32,
     /// Packets, and their bytes.
-    pub(crate) packets: u64,
-    pub(crate) bytes: u64,
+    packets: u64,
+    bytes: u64,
+    /// Bytes that were acknowledged, but never captured.
+    missed: u64,
+    /// How often an acknowledgment passed for data that had not.
+    gaps: u64,
     /// When data was seen first and last.
-    pub(crate) active: (Instant, Instant),
+    active: (Instant, Instant),
     clock: Clock,
     /// Round trips between the point of capture and the receiver.
-    pub(crate) far: RoundTrip,
+    far: RoundTrip,
     pub(crate) before: Before,
     pub(crate) after: After,
+    standstill: Standstill,
+    pieces: Pieces,
     pub(crate) rounds: Rounds,
     /// The verdicts by the side of the point of capture; none if there are none.
-    pub(crate) tallies: [Option<Box<Tally>>; 3],
+    pub(crate) tallies: [Option<Box<Tally>>; SIDES.len()],
 }
 
 impl Data {
     /// The data begins at `start`.
-    pub(super) fn new(start: u64, known: &Known, now: Instant, most_arrivals: Option<usize>) -> Data {
+    pub(super) fn new(
+        start: u64,
+        known: &Known,
+        bound: Option<Duration>,
+        now: Instant,
+        most_arrivals: Option<usize>,
+    ) -> Data {
         let mut far = RoundTrip::default();
+        if let Some(bound) = bound {
+            far.on_handshake(bound);
+        }
         if let Some(least) = known.far {
             far.at_most(least);
         }
         let mut data = Data {
             ranges: Ranges::starting_at(start),
             largest: 0,
+            largest_settled: 0,
             packets: 0,
             bytes: 0,
+            missed: 0,
+            gaps: 0,
             active: (now, now),
             clock: Clock::default(),
             far,
             before: Before::default(),
             after: After::default(),
+            standstill: Standstill::default(),
+            pieces: Pieces::default(),
             rounds: Rounds::default(),
             tallies: Default::default(),
         };
         if let Some(most) = most_arrivals {
             data.limit(most);
         }
-        data.before.begin(start);
-        data.before.on_ack(known.acked, &data.ranges, now);
+        data.before.begin(start.max(known.acked));
         data
+    }
+
+    pub(crate) fn largest(&self) -> u32 {
+        self.largest
+    }
+
+    pub(crate) fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes that were acknowledged, but never captured.
+    pub(crate) fn missed(&self) -> u64 {
+        self.missed
+    }
+
+    /// When data was seen first and last.
+    pub(crate) fn active(&self) -> (Instant, Instant) {
+        self.active
+    }
+
+    /// Round trips between the point of capture and the receiver.
+    pub(crate) fn far(&self) -> &RoundTrip {
+        &self.far
+    }
+
+    pub(super) fn far_mut(&mut self) -> &mut RoundTrip {
+        &mut self.far
+    }
+
+    /// Ranges that are remembered.
+    pub(super) fn memory(&self) -> usize {
+        self.ranges.len()
     }
 
     /// Remembers fewer arrivals.
@@ -90,22 +158,32 @@ impl Data {
         self.after.reordering.limit(arrivals);
     }
 
-    fn whole_round_trip(&self, known: &Known) -> Option<Duration> {
+    /// The share of packets that the capture lacks, about.
+    fn loss(&self) -> f64 {
+        self.gaps as f64 / self.packets.max(1) as f64
+    }
+
+    fn round_trip(&self, known: &Known) -> Option<Duration> {
         Some(self.far.least()? + known.near?)
     }
 
-    /// A packet with the bytes from `start` to `end`.
+    /// A packet with the bytes from `start` to `end`. `is_beyond`: beyond the window.
     pub(super) fn on_data(
         &mut self,
         (start, end): (u64, u64),
         arrival: &Arrival<'_>,
+        is_beyond: bool,
         known: &Known,
         out: &mut Out<'_>,
     ) {
         let packet = arrival.packet;
         let segment = &packet.segment;
         let tsval = segment.timestamps.map(|(value, _)| value);
-        let seen = Sighting::new(arrival.now, arrival.frame, tsval, packet.ip_id);
+        let mut seen = Sighting::new(arrival.now, arrival.frame, tsval, packet.ip_id);
+        seen.note(self.is_stale(tsval), self.before.is_early(start));
+        if known.acked >= known.highest {
+            self.largest_settled = self.largest;
+        }
         self.packets += 1;
         self.bytes += u64::from(segment.len);
         self.largest = self.largest.max(segment.len);
@@ -113,43 +191,70 @@ impl Data {
         if start >= known.highest {
             self.clock.on_new(&seen);
         }
-        if end <= self.ranges.floor {
-            Self::on_forgotten((start, end), seen, known, out);
+        if end <= self.ranges.floor() {
+            self.on_forgotten((start, end), seen, known, out);
             return;
         }
-        let round_trip = self.whole_round_trip(known);
-        let origin = if self.before.on_next(start, arrival.now) {
-            Origin::Original
+        let round_trip = self.round_trip(known);
+        let earlier = if self.before.on_next(start, arrival.now) {
+            Earlier::New(Origin::Original)
         } else {
-            let receiver = self.after.receiver(known.acked, self.far.least());
-            let marks = Marks { clock: &self.clock, round_trip, receiver };
-            self.before.on_earlier_data((start, end), seen, &mut self.ranges, marks, out)
+            self.on_earlier_data((start, end), seen, known, out)
         };
         self.rounds.on_data(segment.len, arrival.now, round_trip);
-        let is_again = self.note((start.max(self.ranges.floor), end), seen, origin, known, out);
-        let is_retransmission = is_again || origin == Origin::Repair;
+        let delivery = if is_beyond { Delivery::Refused } else { Delivery::Open };
+        let bytes = (start.max(self.ranges.floor()), end);
+        let is_again = self.note(bytes, seen, earlier, delivery, known, out);
+        let is_retransmission = is_again || matches!(earlier, Earlier::New(Origin::Repair | Origin::Acknowledged));
         if is_retransmission {
             self.rounds.on_retransmission(arrival.frame);
+            self.standstill.on_retransmission(arrival.frame, arrival.now);
+        }
+        if end > known.acked {
+            self.standstill.on_sent(arrival.frame, arrival.now);
         }
         out.mark(arrival.frame, (start, end), if is_retransmission { Passed::Retransmission } else { Passed::Data });
         self.before.advance(start, &self.ranges, known.highest.max(end), arrival.now);
-        self.after.on_sent(arrival.now);
         // Two at a time: the number of ranges falls if the limit has been lowered.
         for _ in 0..2 {
             if self.ranges.len() > arrival.most_ranges
-                && let Some(range) = self.ranges.pop_front_if(|_| true)
+                && let Some(forgotten) = self.ranges.pop_front_if(|_| true)
             {
-                self.settle(&range, known, out);
+                self.settle(&forgotten, known, out);
             }
         }
     }
 
-    /// Data that was acknowledged so long ago that its packets are forgotten.
-    fn on_forgotten(range: (u64, u64), seen: Sighting, known: &Known, out: &mut Out<'_>) {
-        out.tell(Side::Here, seen, range, Verdict::Unknown(Reason::Forgotten));
-        let verdict =
-            if range.1 <= known.acked { Verdict::Spurious(Why::Timeout) } else { Verdict::Unknown(Reason::Forgotten) };
-        out.tell(Side::After, seen, range, verdict);
+    /// True if the receiver has echoed a newer timestamp.
+    #[inline]
+    fn is_stale(&self, tsval: Option<u32>) -> bool {
+        tsval.zip(self.after.echo()).is_some_and(|(value, echo)| echo.wrapping_sub(value).cast_signed() > 0)
+    }
+
+    fn on_earlier_data(&mut self, bytes: (u64, u64), seen: Sighting, known: &Known, out: &mut Out<'_>) -> Earlier {
+        let index = self.ranges.locate(bytes.0);
+        let is_refused = |range: &Range| range.delivery == Delivery::Refused && range.start <= bytes.0;
+        if self.ranges.at(index).is_some_and(is_refused) {
+            return Earlier::Repeat(Repeat::Retransmission);
+        }
+        let receiver = self.after.receiver(known.acked, self.far.least());
+        let is_there = bytes.1 <= known.acked || self.after.has_sacked(bytes.0, bytes.1);
+        let bound = self.far.bound().zip(known.near_bound).map(|(far, near)| far + near);
+        let round_trip = self.round_trip(known);
+        let marks =
+            Marks { clock: &self.clock, round_trip, bound, receiver, is_there, unseen_below: known.unseen_below };
+        self.before.on_earlier_data(bytes, seen, &mut self.ranges, marks, out)
+    }
+
+    /// Data that was acknowledged so long ago that its packets are forgotten, or that was sent before the capture began.
+    fn on_forgotten(&mut self, range: (u64, u64), seen: Sighting, known: &Known, out: &mut Out<'_>) {
+        let is_old = range.0 < known.unseen_below;
+        let reason = if is_old { Reason::BeforeCapture } else { Reason::Forgotten };
+        let is_acked = range.1 <= known.heard;
+        let verdict = if is_acked { Verdict::Spurious(Why::Unknown) } else { Verdict::Unknown(reason) };
+        // It may be the first transmission, which is late.
+        out.report(Side::Here, seen, range, Verdict::Unknown(reason));
+        out.report(Side::After, seen, range, verdict);
     }
 
     /// Adds the packet to the ranges that it carries. True if it is a retransmission of bytes that have passed.
@@ -157,10 +262,15 @@ impl Data {
         &mut self,
         (start, end): (u64, u64),
         seen: Sighting,
-        origin: Origin,
+        earlier: Earlier,
+        delivery: Delivery,
         known: &Known,
         out: &mut Out<'_>,
     ) -> bool {
+        let (origin, what) = match earlier {
+            Earlier::New(origin) => (origin, None),
+            Earlier::Repeat(what) => (Origin::Original, Some(what)),
+        };
         let mut is_again = false;
         let mut at = start;
         let mut index = if at >= self.ranges.end() { self.ranges.len() } else { self.ranges.locate(at) };
@@ -169,12 +279,15 @@ impl Data {
             match existing {
                 Some((from, to)) if from <= at => {
                     index = self.ranges.narrow(index, at, end);
-                    is_again |= self.note_again(index, seen, known, out);
+                    is_again |= self.note_again(index, seen, what, delivery, known);
                     at = to.min(end);
                 }
                 next => {
                     let to = next.map_or(end, |(from, _)| from.min(end));
                     let is_acked = to <= known.acked;
+                    if is_acked {
+                        self.note_uncaptured((at, to), seen, known, out);
+                    }
                     let place_here = self.before.place(origin);
                     let range = || Range {
                         start: at,
@@ -182,7 +295,7 @@ impl Data {
                         first: seen,
                         within: (at - start) as u32,
                         origin,
-                        delivery: if is_acked { Delivery::Clear } else { Delivery::Open },
+                        delivery: if is_acked { Delivery::Clear } else { delivery },
                         delivered_at: seen.at,
                         duplicates: 0,
                         place_here,
@@ -199,20 +312,48 @@ impl Data {
     }
 
     /// Bytes that had passed already. True if they are retransmitted, and neither a copy nor late.
-    fn note_again(&mut self, index: usize, seen: Sighting, known: &Known, out: &mut Out<'_>) -> bool {
-        const MOST: usize = 64;
-        let why = self.after.why(&self.ranges, index, (known.acked, known.highest), seen.at, &self.far);
+    fn note_again(
+        &mut self,
+        index: usize,
+        seen: Sighting,
+        what: Option<Repeat>,
+        delivery: Delivery,
+        known: &Known,
+    ) -> bool {
         let Some(range) = self.ranges.at_mut(index) else { return false };
+        if range.delivery == Delivery::Refused {
+            // The receiver did not take it the first time, as the sender knows.
+            (range.first, range.delivery, range.again) = (seen, delivery, Repeats::default());
+            return false;
+        }
+        let why = self.after.causes.why(range, (known.acked, known.highest), seen.at, &self.far);
         let is_copy = self.clock.is_copy(&range.last_sent(), &seen);
         let is_late = self.clock.order(&seen, &range.first).is_some_and(Ordering::is_lt);
-        let is_retransmission = !is_copy && !is_late;
-        if range.is_delivered() && is_retransmission {
-            out.tell(Side::After, seen, (range.start, range.end), Verdict::Spurious(why));
+        let what = if is_copy {
+            Repeat::Copy
+        } else if is_late {
+            Repeat::Late
+        } else {
+            what.unwrap_or(Repeat::Retransmission)
+        };
+        if range.again.len() < MOST_REPEATS {
+            range.again.push(Again { seen, why, what });
         }
-        if range.again.len() < MOST {
-            range.again.push(Again { seen, why, is_copy, is_told: range.is_delivered() || !is_retransmission });
+        what.is_sent_again()
+    }
+
+    /// Bytes that had been acknowledged when they were captured: their first transmission was not.
+    #[cold]
+    fn note_uncaptured(&mut self, bytes: (u64, u64), seen: Sighting, known: &Known, out: &mut Out<'_>) {
+        if bytes.0 >= known.unseen_below && seen.at.since(known.acked_at) > DISORDER {
+            self.report_uncaptured(bytes, seen, out);
         }
-        is_retransmission
+    }
+
+    /// Data that is not captured may have been sent before the capture began: the first packets are above a hole.
+    #[cold]
+    pub(super) fn begin_at(&mut self, start: u64) {
+        self.before.skip_to(start, &self.ranges);
     }
 
     /// An acknowledgment of everything before `ack`, of which the bytes before `captured` may have been captured.
@@ -220,16 +361,54 @@ impl Data {
         &mut self,
         (ack, captured): (u64, u64),
         blocks: &[(u64, u64)],
+        is_bare: bool,
         arrival: &Arrival<'_>,
         known: &Known,
         out: &mut Out<'_>,
     ) {
-        self.before.on_ack(captured, &self.ranges, arrival.now);
+        if self.before.on_ack(captured, &self.ranges, arrival.now) && known.acked >= known.unseen_below {
+            self.gaps += 1;
+        }
         let echo = arrival.packet.segment.timestamps.map(|(_, echo)| echo);
-        let mut view =
-            View { ranges: &mut self.ranges, acked: known.acked, round_trip: &mut self.far, now: arrival.now };
-        self.after.on_ack(ack, blocks, echo, &mut view, out);
+        let (ranges, round_trip) = (&mut self.ranges, &mut self.far);
+        let (acked, unseen_below) = (known.acked, known.unseen_below);
+        let mut view = View { ranges, acked, unseen_below, round_trip, now: arrival.now };
+        let has_progressed = self.after.on_ack(&Ack { ack, blocks, echo, is_bare }, &mut view, out);
+        if has_progressed {
+            self.on_progress(ack, arrival.now, known, out);
+        }
         self.forget(arrival.now, known, out);
+    }
+
+    #[inline]
+    fn on_progress(&mut self, ack: u64, now: Instant, known: &Known, out: &mut Out<'_>) {
+        let is_outstanding = ack < known.highest;
+        let stall = self.standstill.on_progress(is_outstanding, self.far.shortest_timeout(), now);
+        if let Some(stall) = stall {
+            let what = if stall.retransmissions > 0 { Incident::Timeouts } else { Incident::Silence };
+            Self::report_stall(what, stall, (known.acked, ack), out);
+        }
+        if self.before.leaves_out(ack) && ack > known.acked {
+            let receiver = self.after.receiver(ack, self.far.least());
+            self.before.note_missing(ack, &receiver, &mut self.ranges, now);
+        }
+    }
+
+    /// The window is closed, which explains a standstill.
+    pub(super) fn on_closed_window(&mut self) {
+        self.standstill.on_closed_window();
+    }
+
+    /// The receiver refuses the data from `edge` on, although it had allowed it.
+    #[cold]
+    pub(super) fn withdraw(&mut self, edge: u64) {
+        let mut index = self.ranges.locate(edge);
+        while let Some(range) = self.ranges.at_mut(index) {
+            if range.start >= edge && range.delivery == Delivery::Open {
+                range.delivery = Delivery::Refused;
+            }
+            index += 1;
+        }
     }
 
     /// Forgets data that was acknowledged long ago.
@@ -241,8 +420,8 @@ impl Data {
         // Before data that is only SACKed there is a hole, whose packets may still come.
         let is_acked = |range: &Range| range.is_delivered() && range.end <= known.acked;
         let is_old = |range: &Range| is_acked(range) && now.since(range.delivered_at) > memory;
-        while let Some(range) = self.ranges.pop_front_if(is_old) {
-            self.settle(&range, known, out);
+        while let Some(forgotten) = self.ranges.pop_front_if(is_old) {
+            self.settle(&forgotten, known, out);
         }
     }
 
@@ -259,21 +438,49 @@ impl Data {
         self.after.shrink();
     }
 
-    /// A range is forgotten: decides what can be decided.
-    fn settle(&mut self, range: &Range, known: &Known, out: &mut Out<'_>) {
+    /// A range is forgotten: decides what can be decided. `missing_from`: the bytes from there to the range never passed.
+    #[inline]
+    fn settle(&mut self, (range, missing_from): &(Range, u64), known: &Known, out: &mut Out<'_>) {
+        if *missing_from < range.start {
+            self.settle_hole((*missing_from, range.start), &range.first, known, out);
+        }
         if range.origin == Origin::Original {
             self.before.reordering.forget(range.start);
             self.after.reordering.forget(range.order());
         }
-        self.before.settle(range, &self.clock, out);
-        self.after.settle(range, known.may_report, out);
+        if range.is_plain() && self.pieces.is_empty() && out.log.journeys.is_none() && !self.after.has_doubts() {
+            self.before.disorder.on_settled(range.place_here);
+            self.after.disorder.on_settled(range.place_there);
+            return;
+        }
+        self.before.settle(range, &self.clock, &mut self.pieces, out);
+        let with = Settling { known, loss: self.loss(), round_trip: &self.far };
+        self.after.settle(range, &with, &mut self.pieces, out);
+        if range.again.is_empty() || !range.is_delivered() && self.after.has_given_up() {
+            // Nothing was sent again, or there was no answer to it, which has been reported.
+        } else if range.start >= known.unseen_below {
+            let keeps_order = self.after.keeps_order(known.may_report);
+            self.before.settle_repeats(range, &self.clock, keeps_order, &mut self.pieces);
+        } else if range.is_retransmitted() {
+            let verdict = Verdict::Unknown(Reason::BeforeCapture);
+            for side in [Side::Here, Side::After] {
+                out.report(side, range.last_sent(), (range.start, range.end), verdict);
+            }
+        }
+        if !self.pieces.is_empty() {
+            self.pieces.touch(range.first.frame);
+            self.pieces.on_settled(out);
+        }
     }
 
     /// The capture ends.
     pub(super) fn finish(&mut self, known: &Known, out: &mut Out<'_>) {
-        while let Some(range) = self.ranges.pop_front_if(|_| true) {
-            self.settle(&range, known, out);
+        self.on_end(known, out);
+        self.report_unrepaired(known, out);
+        while let Some(forgotten) = self.ranges.pop_front_if(|_| true) {
+            self.settle(&forgotten, known, out);
         }
+        self.pieces.finish(out);
         self.before.finish(out.now);
         self.after.finish(out.now);
         self.shrink();

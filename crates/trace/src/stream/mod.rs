@@ -1,44 +1,61 @@
 //! One TCP connection.
+//!
+//! Each room knows only those above it, and its fields are its own:
+//!
+//! | room | knows |
+//! |---|---|
+//! | `numbers`, `sighting`, `window`, `keep_alive`, `standstill`, `rounds`, `disorder`, `copies`, `place`, `handshake`, `known` | one thing each |
+//! | `ranges` | which bytes passed, in which packets |
+//! | `round_trip`, `clock`, `cause` | times, marks in headers, and what made the sender retransmit |
+//! | `log`, `pieces` | how findings leave: one event for each packet, however many ranges it carries |
+//! | `before`, `after` | what happened on each side of the point of capture |
+//! | `data` | both sides of one direction's data: the only one that changes `ranges` and settles them |
+//! | `direction` | sequence numbers, the window and the ends of one direction |
+//! | this file | the connection: which direction a packet belongs to |
 
 mod after;
 mod before;
-mod bill;
+mod cause;
+mod clock;
 mod copies;
 mod data;
+mod direction;
 mod disorder;
-mod half;
-mod order;
+mod handshake;
+mod keep_alive;
+mod known;
+mod log;
+mod numbers;
+mod pieces;
 mod place;
 mod ranges;
 mod round_trip;
+mod rounds;
+mod sighting;
+mod standstill;
+mod window;
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::packet::{Endpoint, Flags, Packet};
-pub(crate) use bill::Bill;
+use crate::{Event, Incident, Side, Verdict};
 use copies::{Copies, Seen};
+use data::Arrival;
 pub(crate) use data::Data;
+pub(crate) use direction::{Direction, Offer};
 pub(crate) use disorder::Disorder;
-use half::{Arrival, Out};
-pub(crate) use half::{Half, Log, Offer};
+use handshake::{Failure, Handshake, Shows};
+pub(crate) use log::Log;
+use log::{Finding, Out};
 pub use place::{Confidence, Place};
 use round_trip::Echoes;
+pub(crate) use rounds::Reductions;
 
 /// A connection without packets for this long is silent.
 const SILENCE: Duration = Duration::from_secs(1);
 /// After this, nothing is left to forget.
 const LONG_SILENCE: Duration = Duration::from_secs(31);
-
-/// The progress of the handshake.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-enum Handshake {
-    None,
-    /// A SYN passed; its sender.
-    Syn(usize, Instant),
-    SynAck(usize, Instant),
-    Over,
-}
 
 /// A connection.
 #[derive(Debug, Serialize, Deserialize)]
@@ -48,14 +65,20 @@ pub(crate) struct Stream {
     /// The sender of the first packet, and its receiver.
     pub(crate) ends: [Endpoint; 2],
     /// What each of them sent.
-    pub(crate) halves: [Half; 2],
+    directions: [Direction; 2],
     echoes: [Echoes; 2],
     copies: [Copies; 2],
     handshake: Handshake,
     /// TTLs of the first packet of each end.
     ttl: [Option<u8>; 2],
+    /// The logarithms of the units of both windows; none if a SYN was not captured.
+    scales: Option<[u8; 2]>,
     /// A FIN or RST passed.
     is_closing: bool,
+    /// A RST passed.
+    is_reset: bool,
+    /// Duplicates of which it is not known yet whether the network or the capture made them.
+    held: Vec<Event>,
     /// It has been silent for long, and has forgotten all it can.
     is_at_rest: bool,
     pub(crate) packets: u64,
@@ -67,12 +90,15 @@ impl Stream {
         Stream {
             number,
             ends: [packet.source, packet.destination],
-            halves: <[Half; 2]>::default(),
+            directions: <[Direction; 2]>::default(),
             echoes: <[Echoes; 2]>::default(),
             copies: <[Copies; 2]>::default(),
-            handshake: Handshake::None,
+            handshake: Handshake::default(),
             ttl: [None; 2],
+            scales: None,
             is_closing: false,
+            is_reset: false,
+            held: Vec::new(),
             is_at_rest: false,
             packets: 0,
             last: now,
@@ -82,12 +108,8 @@ impl Stream {
     /// True if `packet` begins another connection between the same ports, as Wireshark decides it.
     pub(crate) fn is_replaced_by(&self, packet: &Packet) -> bool {
         let flags = packet.segment.flags;
-        if !flags.has(Flags::SYN) {
-            return false;
-        }
-        let known = self.halves[self.end(packet)].first_seq;
-        let is_other = known.is_some_and(|first| first != packet.segment.seq);
-        is_other || !flags.has(Flags::ACK) && known.is_some() && self.is_closing
+        let known = self.directions[self.end(packet)].first_seq();
+        flags.has(Flags::SYN) && !flags.has(Flags::ACK) && known.is_some_and(|first| first != packet.segment.seq)
     }
 
     /// The index of the packet's sender. The ports tell, unless they are equal.
@@ -109,73 +131,137 @@ impl Stream {
             return;
         }
         self.ttl[end].get_or_insert(packet.ttl);
-        let flags = packet.segment.flags;
+        let known = log.events.len();
+        if copy == Seen::New && self.on_handshake(end, packet, frame, now, log) == Shows::Stray {
+            return;
+        }
+        let segment = &packet.segment;
+        let flags = segment.flags;
         self.is_closing |= flags.has(Flags::FIN) || flags.has(Flags::RST);
-        if copy == Seen::New {
-            self.on_handshake(end, flags, now);
-        }
-        self.on_timestamps(end, packet, now);
-        let window = if log.marks.is_some() { self.window(end, packet) } else { None };
-        let arrival = Arrival { now, frame, packet, window, most_ranges };
-        let stream = self.number;
-        if flags.has(Flags::ACK) && !flags.has(Flags::RST) {
-            let mut out = Out { stream, end: 1 - end as u8, now, log };
-            self.halves[1 - end].on_ack(&arrival, &mut out);
-        }
-        let mut out = Out { stream, end: end as u8, now, log };
-        self.halves[end].on_packet(&arrival, &mut out);
-    }
-
-    /// The window that `packet` allows, bytes; none if the handshake, which scales it (RFC 7323 §2.2), was not captured.
-    fn window(&self, end: usize, packet: &Packet) -> Option<u32> {
-        let scales = [end, 1 - end].map(|end| self.halves[end].syn.map(|syn| syn.window_scale));
-        let window = u32::from(packet.segment.window);
-        match scales {
-            _ if packet.segment.flags.has(Flags::SYN) => Some(window),
-            [Some(Some(own)), Some(Some(_))] => Some(window << own),
-            [Some(_), Some(_)] => Some(window),
-            _ => None,
-        }
-    }
-
-    /// The handshake gives the distance to each end.
-    fn on_handshake(&mut self, end: usize, flags: Flags, now: Instant) {
-        let next = match (self.handshake, flags.has(Flags::SYN), flags.has(Flags::ACK)) {
-            (Handshake::Over, ..) => return,
-            (Handshake::None, true, false) => Handshake::Syn(end, now),
-            (Handshake::Syn(client, at), true, true) if client != end => {
-                self.note_distance(end, now.since(at));
-                Handshake::SynAck(client, now)
-            }
-            (Handshake::SynAck(client, at), false, true) if client == end => {
-                self.note_distance(end, now.since(at));
-                Handshake::Over
-            }
-            _ => Handshake::Over, // packets are missing or repeated
+        let scale = self.scales.map_or(0, |scales| scales[end]);
+        let window = if flags.has(Flags::SYN) {
+            Some(u32::from(segment.window)) // not scaled
+        } else {
+            self.scales.map(|_| u32::from(segment.window) << scale)
         };
-        self.handshake = next;
+        let arrival = Arrival { now, frame, packet, window, scale, most_ranges };
+        if flags.has(Flags::ACK) && !flags.has(Flags::RST) {
+            let mut out = Out { stream: self.number, end: 1 - end as u8, now, log };
+            self.directions[1 - end].on_ack(&arrival, &mut out);
+        }
+        let mut out = Out { stream: self.number, end: end as u8, now, log };
+        let is_probe = self.directions[end].on_packet(&arrival, &mut out);
+        self.on_timestamps(end, packet, now, is_probe);
+        if flags.has(Flags::SYN) {
+            self.scales = self.scales();
+            if segment.window == 0 {
+                self.directions[1 - end].on_zero_in_syn();
+            }
+        } else if flags.has(Flags::RST) {
+            self.on_reset(end, frame, now, log);
+        }
+        if log.events.len() > known || !self.held.is_empty() {
+            self.hold(end, known, log);
+        }
     }
 
-    /// An echo of a timestamp gives the distance to the end that echoes it.
-    fn on_timestamps(&mut self, end: usize, packet: &Packet, now: Instant) {
+    /// The units of both windows (RFC 7323 §2.2), if both SYNs were captured.
+    fn scales(&self) -> Option<[u8; 2]> {
+        let [a, b] = [0, 1].map(|end| self.directions[end].syn().map(|syn| syn.window_scale));
+        Some(a?.zip(b?).map_or([0; 2], |(a, b)| [a, b]))
+    }
+
+    /// The handshake gives the distance to each end, or fails.
+    #[inline]
+    fn on_handshake(&mut self, end: usize, packet: &Packet, frame: u64, now: Instant, log: &mut Log) -> Shows {
+        let shows = self.handshake.on_packet(end, &packet.segment, frame, now);
+        match shows {
+            Shows::Distance(span) => self.note_distance(end, span, true),
+            Shows::Failed(failure) => self.report_failure(&failure, now, log),
+            Shows::Nothing | Shows::Stray => {}
+        }
+        shows
+    }
+
+    #[cold]
+    fn report_failure(&mut self, failure: &Failure, now: Instant, log: &mut Log) {
+        let Failure { what, client, syns: count, frame, began: at } = *failure;
+        self.is_reset |= what == Incident::Refused;
+        let mut out = Out { stream: self.number, end: client as u8, now, log };
+        let (side, bytes, lasted) = (Side::Connection, (0, 0), now.since(at));
+        self.directions[client].report(&Finding { what, side, frame, at, bytes, count, lasted }, &mut out);
+    }
+
+    /// `end` resets the connection. If both sides had said that no data follows, that is its usual end.
+    #[cold]
+    fn on_reset(&mut self, end: usize, frame: u64, now: Instant, log: &mut Log) {
+        if self.is_reset || !self.handshake.is_over() {
+            return;
+        }
+        self.is_reset = true;
+        for (of, direction) in self.directions.iter_mut().enumerate() {
+            let mut out = Out { stream: self.number, end: of as u8, now, log };
+            direction.on_end(&mut out);
+        }
+        let [own, other] = [&self.directions[end], &self.directions[1 - end]];
+        if own.is_finished() || other.is_finished() && !other.is_outstanding() {
+            return;
+        }
+        let is_about_other = other.data().is_some() && (own.data().is_none() || other.is_outstanding());
+        let about = if is_about_other { 1 - end } else { end };
+        let what = if about == end { Incident::Reset } else { Incident::ResetByReceiver };
+        let mut out = Out { stream: self.number, end: about as u8, now, log };
+        let (side, bytes, count, lasted) = (Side::Connection, (0, 0), 1, Duration::ZERO);
+        self.directions[about].report(&Finding { what, side, frame, at: now, bytes, count, lasted }, &mut out);
+    }
+
+    /// Keeps back duplicates that `end` sent, from event `known` on, until it is known whether the capture made them.
+    #[cold]
+    fn hold(&mut self, end: usize, known: usize, log: &mut Log) {
+        if self.copies[end].is_undecided() {
+            let is_copy = |event: &Event| usize::from(event.end) == end && event.verdict == Verdict::Duplicated;
+            self.held.extend(log.events.extract_if(known.., |event| is_copy(event)));
+        } else {
+            self.release(end, log);
+        }
+    }
+
+    fn release(&mut self, end: usize, log: &mut Log) {
+        let is_doubled = self.copies[end].is_doubled();
+        let of_end = self.held.extract_if(.., |event| usize::from(event.end) == end);
+        log.events.extend(of_end.filter(|_| !is_doubled));
+    }
+
+    /// An echo of a timestamp gives the distance to the end that echoes it, unless a timer has sent it.
+    fn on_timestamps(&mut self, end: usize, packet: &Packet, now: Instant, is_probe: bool) {
         let Some((value, echo)) = packet.segment.timestamps else { return };
         self.echoes[end].on_value(value, now);
         if packet.segment.flags.has(Flags::ACK)
             && let Some(span) = self.echoes[1 - end].since(echo, now)
+            && !is_probe
         {
-            self.note_distance(end, span);
+            self.note_distance(end, span, false);
         }
     }
 
     /// A round trip between the point of capture and `end`.
-    fn note_distance(&mut self, end: usize, span: Duration) {
-        self.halves[end].note_near(span);
-        self.halves[1 - end].note_far(span);
+    fn note_distance(&mut self, end: usize, span: Duration, is_handshake: bool) {
+        self.directions[end].note_near(span, is_handshake);
+        self.directions[1 - end].note_far(span, is_handshake);
+    }
+
+    /// What `end` sent.
+    pub(crate) fn direction(&self, end: usize) -> &Direction {
+        &self.directions[end]
+    }
+
+    pub(crate) fn data_mut(&mut self, end: usize) -> Option<&mut Data> {
+        self.directions[end].data_mut()
     }
 
     /// Where the data of `end` was captured.
     pub(crate) fn place(&self, end: usize) -> (Place, Confidence) {
-        let [near, far] = self.halves[end].least();
+        let [near, far] = self.directions[end].least();
         place::infer(near, far, [self.ttl[end], self.ttl[1 - end]])
     }
 
@@ -190,7 +276,7 @@ impl Stream {
         self.copies.iter_mut().for_each(Copies::rest);
         for end in 0..2 {
             let mut out = Out { stream: self.number, end: end as u8, now, log };
-            self.halves[end].rest(now, &mut out);
+            self.directions[end].rest(now, &mut out);
         }
     }
 
@@ -205,21 +291,16 @@ impl Stream {
         self.copies.iter().map(|copies| copies.left_out).sum()
     }
 
-    /// True if most packets that `end` sent were captured more than once.
-    pub(crate) fn is_doubled(&self, end: usize) -> bool {
-        self.copies[end].is_doubled()
-    }
-
     /// Bytes that were acknowledged, but never captured.
     pub(crate) fn missed(&self) -> u64 {
-        self.halves.iter().map(|half| half.missed).sum()
+        self.directions.iter().map(|direction| direction.data().map_or(0, Data::missed)).sum()
     }
 
     /// Time passes without packets: decides what can be decided by now.
     pub(crate) fn on_tick(&mut self, now: Instant, log: &mut Log) {
         for end in 0..2 {
             let mut out = Out { stream: self.number, end: end as u8, now, log };
-            self.halves[end].rest(now, &mut out);
+            self.directions[end].rest(now, &mut out);
         }
     }
 
@@ -231,12 +312,12 @@ impl Stream {
     /// The packets so far do not count, except what the handshake says.
     pub(crate) fn resume(&mut self) {
         self.packets = 0;
-        self.halves.iter_mut().for_each(Half::resume);
+        self.directions.iter_mut().for_each(Direction::resume);
     }
 
     /// Remembers at most this many arrivals of each direction.
     pub(crate) fn limit(&mut self, arrivals: usize) {
-        self.halves.iter_mut().for_each(|half| half.limit(arrivals));
+        self.directions.iter_mut().for_each(|direction| direction.limit(arrivals));
     }
 
     /// A FIN or RST passed.
@@ -244,16 +325,22 @@ impl Stream {
         self.is_closing
     }
 
-    /// The capture ends: decides what can be decided.
-    pub(crate) fn finish(&mut self, log: &mut Log) {
+    /// The capture ends at `now`: decides what can be decided.
+    pub(crate) fn finish(&mut self, now: Instant, log: &mut Log) {
+        let now = now.max(self.last);
+        if let Some(failure) = self.handshake.finish(now) {
+            self.report_failure(&failure, now, log);
+        }
         for end in 0..2 {
-            let mut out = Out { stream: self.number, end: end as u8, now: self.last, log };
-            self.halves[end].finish(&mut out);
+            let ended = if self.is_reset { self.last } else { now };
+            let mut out = Out { stream: self.number, end: end as u8, now: ended, log };
+            self.directions[end].finish(&mut out);
+            self.release(end, log);
         }
     }
 
     /// Ranges that are remembered.
     pub(crate) fn memory(&self) -> usize {
-        self.halves.iter().map(Half::memory).sum()
+        self.directions.iter().map(Direction::memory).sum()
     }
 }

@@ -6,37 +6,29 @@ use std::ops::{Deref, DerefMut};
 use reknit_units::Instant;
 use serde::{Deserialize, Serialize};
 
-/// A packet that carried some bytes.
+use super::sighting::Sighting;
+
+/// What a further packet with the same bytes is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Sighting {
-    pub(super) at: Instant,
-    /// The packet's number in the file.
-    pub(super) frame: u64,
-    // Whether there are any is kept beside, which takes less room than in two options.
-    tsval: u32,
-    ip_id: u16,
-    has_tsval: bool,
-    has_ip_id: bool,
+pub(super) enum Repeat {
+    /// The sender has sent them again.
+    Retransmission,
+    /// The same, and the receiver did not have them yet, although all earlier packets with them had passed: it needed them.
+    Replacement,
+    /// The same, but the data may have waited behind other missing data.
+    Waiting,
+    /// The network has copied a packet.
+    Copy,
+    /// It is the first transmission, which is late.
+    Late,
+    /// A copy, or a retransmission.
+    Unclear,
 }
 
-impl Sighting {
-    pub(super) fn new(at: Instant, frame: u64, tsval: Option<u32>, ip_id: Option<u16>) -> Sighting {
-        Sighting {
-            at,
-            frame,
-            tsval: tsval.unwrap_or_default(),
-            ip_id: ip_id.unwrap_or_default(),
-            has_tsval: tsval.is_some(),
-            has_ip_id: ip_id.is_some(),
-        }
-    }
-
-    pub(super) fn tsval(&self) -> Option<u32> {
-        self.has_tsval.then_some(self.tsval)
-    }
-
-    pub(super) fn ip_id(&self) -> Option<u16> {
-        self.has_ip_id.then_some(self.ip_id)
+impl Repeat {
+    /// True if the sender has sent the bytes again, as far as is known.
+    pub(super) const fn is_sent_again(self) -> bool {
+        !matches!(self, Repeat::Copy | Repeat::Late)
     }
 }
 
@@ -45,10 +37,7 @@ impl Sighting {
 pub(super) struct Again {
     pub(super) seen: Sighting,
     pub(super) why: crate::Why,
-    /// It is a copy of an earlier sighting, so the sender has not sent it.
-    pub(super) is_copy: bool,
-    /// Its event has been reported.
-    pub(super) is_told: bool,
+    pub(super) what: Repeat,
 }
 
 /// The further sightings of a range. Most ranges have none, so none take only a pointer.
@@ -83,8 +72,10 @@ pub(super) enum Origin {
     Original,
     /// A retransmission that filled a hole. The first transmission may still come.
     Repair,
-    /// The same, and it has been settled what it was.
-    Settled,
+    /// A retransmission whose first transmission came later.
+    Overtaken,
+    /// A retransmission of bytes that had been acknowledged before, though the capture does not have their first transmission.
+    Acknowledged,
     /// It filled a hole, and cannot be told apart.
     Unclear,
 }
@@ -94,6 +85,11 @@ pub(super) enum Origin {
 pub(super) enum Delivery {
     /// Not acknowledged.
     Open,
+    /// Not acknowledged, although the receiver has acknowledged everything before in answer to a later packet: it does not
+    /// have them.
+    Missing,
+    /// Not acknowledged, and beyond the window when they passed: the receiver refuses them.
+    Refused,
     /// Acknowledged, and it is clear by which transmission, or there was only one.
     Clear,
     /// Acknowledged; this transmission brought them, if no duplicate is reported: 0 is the first.
@@ -134,13 +130,27 @@ impl Range {
         self.again.last().map_or(self.first, |again| again.seen)
     }
 
+    /// True if nothing happened to it: it passed once, in order, and was acknowledged.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.again.is_empty()
+            && self.duplicates == 0
+            && self.delivery == Delivery::Clear
+            && self.origin == Origin::Original
+    }
+
+    /// True if the sender has sent it again.
+    pub(super) fn is_retransmitted(&self) -> bool {
+        self.again.iter().any(|again| again.what.is_sent_again())
+    }
+
     /// True if it begins and ends between `from` and `to`.
     pub(super) fn is_within(&self, from: u64, to: u64) -> bool {
         from <= self.start && self.end <= to
     }
 
     pub(super) fn is_delivered(&self) -> bool {
-        !matches!(self.delivery, Delivery::Open)
+        matches!(self.delivery, Delivery::Clear | Delivery::Likely { .. })
     }
 }
 
@@ -152,7 +162,7 @@ const _: () = assert!(size_of::<Range>() <= 72, "ranges take more memory");
 pub(super) struct Ranges {
     all: VecDeque<Range>,
     /// What came before this has been forgotten.
-    pub(super) floor: u64,
+    floor: u64,
     /// About where the data begins that is not acknowledged.
     edge: usize,
 }
@@ -165,6 +175,11 @@ impl Ranges {
 
     pub(super) fn len(&self) -> usize {
         self.all.len()
+    }
+
+    /// What came before this has been forgotten.
+    pub(super) fn floor(&self) -> u64 {
+        self.floor
     }
 
     /// The index of the first range that ends after `offset`. It is searched from the edge of what is acknowledged, or from
@@ -243,16 +258,17 @@ impl Ranges {
         }
     }
 
-    /// Removes the first range if `is_old` says so.
+    /// Removes the first range if `is_old` says so. Returns it, and where the bytes begin that are missing before it.
     #[inline]
-    pub(super) fn pop_front_if(&mut self, is_old: impl FnOnce(&Range) -> bool) -> Option<Range> {
+    pub(super) fn pop_front_if(&mut self, is_old: impl FnOnce(&Range) -> bool) -> Option<(Range, u64)> {
         let range = self.all.pop_front_if(|range| is_old(range))?;
+        let missing_from = self.floor.min(range.start);
         self.floor = self.floor.max(range.end);
         self.edge = self.edge.saturating_sub(1);
         if self.all.is_empty() && self.all.capacity() > 64 {
             self.all.shrink_to(16);
         }
-        Some(range)
+        Some((range, missing_from))
     }
 
     /// Splits the range at `index` so that one begins at `offset`; returns that one's index.
@@ -286,6 +302,11 @@ impl Ranges {
     /// Gives back memory that is not needed now.
     pub(super) fn shrink(&mut self) {
         self.all.shrink_to_fit();
+    }
+
+    /// The ranges from the one that ends after `offset` on.
+    pub(super) fn from(&self, offset: u64) -> impl Iterator<Item = &Range> {
+        self.all.range(self.locate(offset)..)
     }
 
     /// The end of the bytes that follow `from` without a gap.

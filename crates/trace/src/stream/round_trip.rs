@@ -1,4 +1,7 @@
 //! Round-trip times between the point of capture and an end.
+//!
+//! Samples say how long a round trip may take, not how long it takes at least: a capture may begin while a queue is full.
+//! Verdicts by time ("too soon to be the answer to that packet") need a lower bound that is known ([`RoundTrip::bound`]).
 
 use std::collections::VecDeque;
 
@@ -11,6 +14,8 @@ use crate::spread::Spread;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RoundTrip {
     least: Option<Duration>,
+    /// The round trip of the handshake, before the connection filled any queue, or a shorter one.
+    bound: Option<Duration>,
     smoothed: Duration,
     variation: Duration,
     /// The samples in microseconds.
@@ -27,6 +32,7 @@ impl RoundTrip {
             self.smoothed = (self.smoothed * 7 + sample) / 8;
         }
         self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
+        self.bound = self.bound.map(|bound| bound.min(sample));
         self.samples.add(sample.as_nanos() / 1_000);
     }
 
@@ -34,10 +40,22 @@ impl RoundTrip {
     pub(super) fn at_most(&mut self, sample: Duration) {
         let least = self.least.map_or(sample, |least| least.min(sample));
         self.least = Some(least);
+        self.bound = self.bound.map(|bound| bound.min(least));
         if self.samples.values == 0 {
             self.smoothed = least;
             self.variation = least / 2;
         }
+    }
+
+    /// The round trip of the handshake.
+    pub(super) fn on_handshake(&mut self, sample: Duration) {
+        self.at_most(sample);
+        self.bound = Some(self.bound.map_or(sample, |bound| bound.min(sample)));
+    }
+
+    /// No answer comes sooner than this, as far as is known; none if the handshake was not captured.
+    pub(super) fn bound(&self) -> Option<Duration> {
+        self.bound
     }
 
     pub(crate) fn least(&self) -> Option<Duration> {

@@ -43,7 +43,9 @@ impl Claim {
             Verdict::Reordered { .. } => Label::Reordered,
             Verdict::Duplicated => Label::Duplicated,
             Verdict::Spurious(_) => return Some(Claim::before(Label::Spurious)),
-            Verdict::Unknown(_) => return None,
+            // That the receiver did not keep it is not known before.
+            Verdict::Discarded => Label::Lost,
+            Verdict::Unknown(_) | Verdict::Incident { .. } => return None,
         };
         Some(Claim { label, is_after: event.side == Side::After })
     }
@@ -89,7 +91,7 @@ impl Confusion {
     /// Adds what was said about one packet.
     fn compare(&mut self, truth: &BTreeSet<Claim>, events: &[Event], sent: &Sent) {
         let mut said: BTreeSet<Claim> = events.iter().filter_map(Claim::of).collect();
-        let mut unknown = events.iter().filter(|event| Claim::of(event).is_none()).count();
+        let mut unknown = events.iter().filter(|event| matches!(event.verdict, Verdict::Unknown(_))).count();
         let mut missed = truth.clone();
         for claim in truth.iter().filter(|claim| said.remove(claim)) {
             missed.remove(claim);
@@ -164,6 +166,21 @@ impl Told {
     }
 }
 
+/// Compares what is said about the packets of a capture that has only the frames `kept`.
+#[allow(dead_code, reason = "not all users need it")]
+pub(crate) fn judge_frames(
+    log: &Log,
+    tap: usize,
+    said: &BTreeMap<u64, Vec<Event>>,
+    kept: &BTreeSet<u64>,
+    confusion: &mut Confusion,
+) {
+    for (frame, truth) in log.truth(tap).into_iter().filter(|(frame, _)| kept.contains(frame)) {
+        let serial = log.frames[tap][frame as usize - 1].expect("a packet with data").serial;
+        confusion.compare(&truth, said.get(&frame).map_or(&[], Vec::as_slice), &log.sent[serial]);
+    }
+}
+
 /// Analyses a capture, and compares the verdicts with the truth. The place is given: whether it is inferred rightly is
 /// another question.
 pub(crate) fn judge(file: &[u8], log: &Log, tap: usize) -> Judged {
@@ -173,7 +190,8 @@ pub(crate) fn judge(file: &[u8], log: &Log, tap: usize) -> Judged {
     analyzer.read(file, &mut |event| events.push(*event)).expect("a good capture");
     analyzer.finish(&mut |event| events.push(*event));
     let mut said: BTreeMap<u64, Vec<Event>> = BTreeMap::new();
-    for event in events.into_iter().filter(|event| place.sees(event.side)) {
+    let is_about_packet = |event: &Event| !matches!(event.verdict, Verdict::Incident { .. });
+    for event in events.into_iter().filter(|event| place.sees(event.side) && is_about_packet(event)) {
         said.entry(event.frame).or_default().push(event);
     }
     let (mut confusion, mut packets) = (Confusion::default(), Vec::new());

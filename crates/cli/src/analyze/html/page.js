@@ -11,6 +11,8 @@ const KINDS = [
   ["sack", "SACK", "bar"],
   ["duplicate", "DSACK", "bar"],
   ["unknown", "cannot tell", "mark"],
+  ["incident", "what happened to the connection", "mark"],
+  ["discarded", "not kept by the receiver", "mark"],
   ["copied", "duplicated by the network", "mark"],
   ["reordered", "late, not lost", "mark"],
   ["spurious", "spurious retransmission", "mark"],

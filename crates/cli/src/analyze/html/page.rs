@@ -158,12 +158,14 @@ fn verdicts(direction: &DirectionReport) -> Rows {
         ("of these, after duplicate ACKs or SACK blocks", v.spurious_fast_retransmit),
         ("of these, after a timeout", v.spurious_timeout),
         ("of these, as a probe", v.spurious_probe),
+        ("arrived, but not kept by the receiver", v.discarded),
         ("cannot tell", v.cannot_tell),
     ]
     .map(|(what, packets)| (what.to_owned(), whole(packets)))
     .to_vec();
     let reasons = v.reasons.iter().map(|(reason, count)| (format!("because {}", reason.text()), whole(*count)));
     rows.extend(reasons);
+    rows.extend(direction.incidents.iter().map(|incident| (incident.text(), whole(incident.times))));
     rows
 }
 

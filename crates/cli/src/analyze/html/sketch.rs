@@ -63,11 +63,13 @@ enum Kind {
     Reordered,
     Copied,
     Spurious,
+    Discarded,
     Unknown,
+    Incident,
 }
 
 impl Kind {
-    const ALL: [Kind; 11] = [
+    const ALL: [Kind; 13] = [
         Kind::Data,
         Kind::Again,
         Kind::Ack,
@@ -78,7 +80,9 @@ impl Kind {
         Kind::Reordered,
         Kind::Copied,
         Kind::Spurious,
+        Kind::Discarded,
         Kind::Unknown,
+        Kind::Incident,
     ];
 }
 
@@ -147,7 +151,9 @@ impl Sketch {
             }
             Verdict::Duplicated => self.add(Kind::Copied, point),
             Verdict::Spurious(_) => self.add(Kind::Spurious, point),
+            Verdict::Discarded => self.add(Kind::Discarded, point),
             Verdict::Unknown(_) => self.add(Kind::Unknown, point),
+            Verdict::Incident { .. } => self.add(Kind::Incident, point),
         }
     }
 

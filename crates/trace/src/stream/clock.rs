@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::ranges::Sighting;
+use super::sighting::Sighting;
 
 /// Packets that must have been seen before IP identifications are believed to count.
 const ENOUGH: u32 = 8;

@@ -41,7 +41,7 @@ struct Episode {
 
 /// The cost of all episodes of one direction.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Bill {
+pub(crate) struct Reductions {
     /// Episodes after which the rate fell, and those of them whose retransmissions were all spurious.
     pub(crate) reductions: u64,
     pub(crate) false_reductions: u64,
@@ -67,7 +67,7 @@ pub(crate) struct Rounds {
     empty: u32,
     episodes: Vec<Episode>,
     /// Episodes that are no longer remembered.
-    forgotten: Bill,
+    forgotten: Reductions,
 }
 
 impl Rounds {
@@ -167,14 +167,14 @@ impl Rounds {
         self.peak
     }
 
-    pub(crate) fn bill(&self) -> Bill {
-        let mut bill = self.forgotten;
-        self.episodes.iter().for_each(|episode| bill.add(episode));
-        bill
+    pub(crate) fn reductions(&self) -> Reductions {
+        let mut sum = self.forgotten;
+        self.episodes.iter().for_each(|episode| sum.add(episode));
+        sum
     }
 }
 
-impl Bill {
+impl Reductions {
     fn add(&mut self, episode: &Episode) {
         let is_reduced = episode.lowest < REDUCED * episode.usual;
         let is_false = episode.spurious >= episode.retransmissions;
@@ -214,11 +214,11 @@ mod tests {
     #[test]
     fn what_is_missing_until_the_rate_is_back_is_the_cost() {
         let mut rounds = rounds(&[10, 10, 10, 10, 5, 6, 8, 10, 10, 10], &[3]);
-        assert_eq!(rounds.bill(), Bill { reductions: 1, ..Bill::default() });
+        assert_eq!(rounds.reductions(), Reductions { reductions: 1, ..Reductions::default() });
         rounds.on_spurious(103);
-        let bill = rounds.bill();
-        assert_eq!((bill.reductions, bill.false_reductions, bill.undone), (1, 1, 0));
-        assert_eq!(bill.missing, [11_000.0, 11_000.0]);
+        let sum = rounds.reductions();
+        assert_eq!((sum.reductions, sum.false_reductions, sum.undone), (1, 1, 0));
+        assert_eq!(sum.missing, [11_000.0, 11_000.0]);
     }
 
     #[test]
@@ -226,15 +226,15 @@ mod tests {
         let mut rounds = rounds(&[10, 10, 10, 10, 5, 5, 10, 10, 5, 5, 10, 10], &[3, 7]);
         rounds.on_spurious(103);
         rounds.on_spurious(107);
-        let bill = rounds.bill();
-        assert_eq!((bill.false_reductions, bill.missing), (2, [20_000.0, 20_000.0]));
+        let sum = rounds.reductions();
+        assert_eq!((sum.false_reductions, sum.missing), (2, [20_000.0, 20_000.0]));
     }
 
     #[test]
     fn a_reduction_that_is_undone_at_once_costs_nothing() {
         let mut rounds = rounds(&[10, 10, 10, 10, 10, 10, 10], &[3]);
         rounds.on_spurious(103);
-        let bill = rounds.bill();
-        assert_eq!((bill.false_reductions, bill.undone, bill.missing), (0, 1, [0.0, 0.0]));
+        let sum = rounds.reductions();
+        assert_eq!((sum.false_reductions, sum.undone, sum.missing), (0, 1, [0.0, 0.0]));
     }
 }

@@ -1,0 +1,54 @@
+//! What happened to a connection, as it is reported.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Incident;
+use crate::tally::{Tally, Times};
+
+/// Something that happened to a connection, rather than to a single packet.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct IncidentReport {
+    /// What happened.
+    pub what: Incident,
+    /// How often.
+    pub times: u64,
+    /// The packets that it was about, all times together: each kind says which are counted.
+    pub packets: u64,
+    /// The bytes of data that it was about.
+    pub bytes: u64,
+    /// How long it lasted, all times together, seconds.
+    pub lasted_s: f64,
+    /// The longest, seconds.
+    pub longest_s: f64,
+}
+
+impl IncidentReport {
+    /// In words.
+    pub fn text(&self) -> String {
+        self.what.text(self.times, self.packets, self.bytes, self.lasted_s)
+    }
+
+    pub(crate) fn all(tallies: &[&Tally]) -> Vec<IncidentReport> {
+        let mut sums: BTreeMap<Incident, Times> = BTreeMap::new();
+        for (what, times) in tallies.iter().flat_map(|tally| &tally.incidents) {
+            let sum = sums.entry(*what).or_default();
+            sum.times += times.times;
+            sum.count += times.count;
+            sum.bytes += times.bytes;
+            sum.lasted = sum.lasted + times.lasted;
+            sum.longest = sum.longest.max(times.longest);
+        }
+        let report = |(what, times): (Incident, Times)| IncidentReport {
+            what,
+            times: times.times,
+            packets: times.count,
+            bytes: times.bytes,
+            lasted_s: times.lasted.as_secs_f64(),
+            longest_s: times.longest.as_secs_f64(),
+        };
+        sums.into_iter().map(report).collect()
+    }
+}

@@ -1,0 +1,162 @@
+//! The verdicts on ranges that are about to be forgotten, by what the acknowledgments have said about them.
+
+use std::cmp::Ordering;
+
+use reknit_units::Duration;
+
+use super::super::known::Known;
+use super::super::log::Out;
+use super::super::pieces::{Pieces, Ruling};
+use super::super::ranges::{Delivery, Range};
+use super::super::round_trip::RoundTrip;
+use super::After;
+use crate::journey::{Departure, Outcome};
+use crate::{Reason, Side, Verdict};
+
+/// Retransmissions without a report of a duplicate, although one was due, after which the receiver is assumed not to report
+/// them.
+const MOST_MISSING: u32 = 3;
+/// One missing report for this many reports is too much to rely on them.
+const MOST_UNREPORTED: u64 = 5;
+/// The share of losses that may be wrong because the capture lacks a report of a duplicate.
+const MOST_WRONG: f64 = 0.01;
+
+/// What is known when a range is settled.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::stream) struct Settling<'a> {
+    pub(in crate::stream) known: &'a Known,
+    /// The share of packets that the capture lacks.
+    pub(in crate::stream) loss: f64,
+    pub(in crate::stream) round_trip: &'a RoundTrip,
+}
+
+impl After {
+    /// A range is about to be forgotten: reports of its transmissions have had their time.
+    pub(in crate::stream) fn settle(
+        &mut self,
+        range: &Range,
+        with: &Settling<'_>,
+        pieces: &mut Pieces,
+        out: &mut Out<'_>,
+    ) {
+        let Settling { known, loss, .. } = *with;
+        if out.log.journeys.is_some() {
+            self.report_journeys(range, known.may_report, out);
+        }
+        if range.is_delivered() {
+            self.disorder.on_settled(range.place_there);
+        }
+        if range.is_plain() && self.doubtful.is_empty() {
+            return;
+        }
+        if let Some(late) = self.doubtful.remove(&range.start) {
+            self.settle_late(range, late, loss, out);
+        }
+        if range.start < known.unseen_below {
+            return;
+        }
+        let bytes = (range.start, range.end);
+        match range.delivery {
+            Delivery::Open | Delivery::Missing if range.is_retransmitted() && !self.is_unanswered => {
+                pieces.add(Side::After, &range.first, bytes, Ruling::Unknown(Reason::CaptureEnds));
+            }
+            Delivery::Open | Delivery::Missing | Delivery::Refused => {}
+            Delivery::Likely { by, by_echo } => self.settle_replaced(range, usize::from(by), by_echo, with, pieces),
+            Delivery::Clear => {
+                let is_due = range.is_retransmitted() && range.duplicates == 0;
+                self.missing = self.missing.saturating_add(u32::from(is_due));
+                rule_spurious(range, 0, pieces);
+                if usize::from(range.duplicates) > range.again.len() {
+                    let verdict = if loss > 0.0 { Verdict::Unknown(Reason::CaptureLoss) } else { Verdict::Duplicated };
+                    out.report(Side::After, range.first, bytes, verdict);
+                }
+            }
+        }
+    }
+
+    /// A range that was late by more than a round trip.
+    fn settle_late(&self, range: &Range, (packets, late): (u32, Duration), loss: f64, out: &mut Out<'_>) {
+        let verdict = if packets == 0 || loss > 0.0 {
+            Verdict::Unknown(Reason::CaptureLoss)
+        } else {
+            Verdict::Reordered { packets, late }
+        };
+        out.report(Side::After, range.first, (range.start, range.end), verdict);
+    }
+
+    /// A range that the retransmission `by` has brought, unless the receiver does not report duplicates.
+    fn settle_replaced(&mut self, range: &Range, by: usize, by_echo: bool, with: &Settling<'_>, pieces: &mut Pieces) {
+        let Settling { known, loss, round_trip } = *with;
+        let bytes = (range.start, range.end);
+        let brought = range.again.get(by - 1);
+        if let Some(again) = brought {
+            pieces.add(Side::After, &again.seen, bytes, Ruling::Needed);
+        }
+        rule_spurious(range, by, pieces);
+        // Without a bound, the shortest round trip of all that passed by now must do.
+        let least = if round_trip.bound().is_none() { round_trip.least().unwrap_or_default() } else { Duration::ZERO };
+        let is_soon = brought.is_some_and(|again| range.delivered_at.since(again.seen.at) < least.mul_f64(0.9));
+        let unknown = if !by_echo && is_soon {
+            Some(Reason::SameHeaders)
+        } else if !by_echo && !self.would_report(range, known.may_report) {
+            Some(Reason::NoDuplicateReports)
+        } else {
+            (!by_echo && self.may_lack_reports(loss)).then_some(Reason::CaptureLoss)
+        };
+        if let Some(reason) = unknown {
+            pieces.add(Side::After, &range.first, bytes, Ruling::Unknown(reason));
+            return;
+        }
+        self.lost += 1;
+        let replaced_by = brought.map(|again| again.seen.frame);
+        pieces.add(Side::After, &range.first, bytes, Ruling::Lost(replaced_by));
+        let before = range.again.iter().take(by - 1);
+        for again in before.filter(|again| again.what.is_sent_again()) {
+            pieces.add(Side::After, &again.seen, bytes, Ruling::Lost(replaced_by));
+        }
+    }
+
+    /// Reports when the transmissions of an acknowledged range were sent and whether they arrived.
+    fn report_journeys(&self, range: &Range, may_report: bool, out: &mut Out<'_>) {
+        let (by, is_sure) = match range.delivery {
+            Delivery::Open | Delivery::Missing | Delivery::Refused => return,
+            Delivery::Clear => (0, true),
+            Delivery::Likely { by, by_echo } => (usize::from(by), by_echo || self.would_report(range, may_report)),
+        };
+        let transmissions = std::iter::once(range.first.at).chain(range.again.iter().map(|again| again.seen.at));
+        for (i, sent) in transmissions.enumerate() {
+            let outcome = match i.cmp(&by) {
+                Ordering::Less if is_sure => Outcome::Lost,
+                Ordering::Equal => Outcome::Arrived(range.delivered_at),
+                Ordering::Less | Ordering::Greater => Outcome::Unknown,
+            };
+            // Data that was acknowledged before it was captured has no journey behind the point of capture.
+            if range.delivered_at > sent || i > by {
+                out.travelled(Side::After, range, Departure::At(sent), outcome, i > 0);
+            }
+        }
+    }
+
+    /// True if the receiver would have reported a duplicate of this range: it reports nearly all of them. Under much
+    /// reordering some combine acknowledgments, each of which reports one. Without reports, an acknowledgment that says
+    /// nothing new would have answered a duplicate.
+    fn would_report(&self, range: &Range, may_report: bool) -> bool {
+        if self.duplicates > 0 {
+            return self.missing < MOST_MISSING || u64::from(self.missing) * MOST_UNREPORTED < self.duplicates;
+        }
+        let is_expected = may_report || self.has_sack;
+        range.duplicates == 0 && (!is_expected || self.missing < MOST_MISSING)
+    }
+
+    /// True if the capture lacks so many packets that a report of a duplicate may be among them.
+    fn may_lack_reports(&self, loss: f64) -> bool {
+        loss * self.duplicates as f64 > MOST_WRONG * (self.lost + 1) as f64
+    }
+}
+
+/// All retransmissions after transmission `by`, which arrived, were not needed.
+fn rule_spurious(range: &Range, by: usize, pieces: &mut Pieces) {
+    for again in range.again.iter().skip(by).filter(|again| again.what.is_sent_again()) {
+        pieces.add(Side::After, &again.seen, (range.start, range.end), Ruling::Spurious(again.why));
+    }
+}

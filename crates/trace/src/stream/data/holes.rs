@@ -1,0 +1,128 @@
+//! What never passed, never came back, or stood still.
+
+use reknit_units::{Duration, Instant};
+
+use super::super::known::Known;
+use super::super::log::{Finding, Out};
+use super::super::ranges::{Delivery, Range};
+use super::super::sighting::Sighting;
+use super::super::standstill::Stall;
+use super::Data;
+use crate::{Incident, Reason, Side, Verdict};
+
+/// Without progress for less than this before the end of a capture, it is too early to say that there is no answer.
+const LEAST_SILENCE: Duration = Duration::from_secs(1);
+/// The smallest segment that a path may be too narrow for: every IPv4 host takes packets of 576 bytes (RFC 1122 §3.3.3).
+const LEAST_FULL: u32 = 536;
+
+impl Data {
+    pub(super) fn report_uncaptured(&mut self, bytes: (u64, u64), seen: Sighting, out: &mut Out<'_>) {
+        self.missed += bytes.1 - bytes.0;
+        let what = Incident::NotCaptured;
+        let (frame, at, lasted) = (seen.frame, seen.at, Duration::ZERO);
+        out.incident(&Finding { what, side: Side::Connection, frame, at, bytes, count: 1, lasted });
+    }
+
+    #[cold]
+    pub(super) fn report_stall(what: Incident, stall: Stall, bytes: (u64, u64), out: &mut Out<'_>) {
+        let Stall { lasted, retransmissions: count, frame, at } = stall;
+        out.incident(&Finding {
+            what,
+            side: Side::Connection,
+            frame,
+            at,
+            bytes: (bytes.0, bytes.1.max(bytes.0)),
+            count,
+            lasted,
+        });
+    }
+
+    /// Bytes that never passed: acknowledged, they were not captured.
+    #[cold]
+    pub(super) fn settle_hole(&mut self, (from, to): (u64, u64), above: &Sighting, known: &Known, out: &mut Out<'_>) {
+        let from = from.max(known.unseen_below);
+        let acked = to.min(known.acked);
+        if from < acked {
+            self.report_uncaptured((from, acked), *above, out);
+        }
+        let from = from.max(acked);
+        if from < to {
+            self.report_unfilled(Side::Before, (from, to), above, above.at, out);
+        }
+    }
+
+    /// A hole that was never filled.
+    fn report_unfilled(&self, side: Side, bytes: (u64, u64), seen: &Sighting, since: Instant, out: &mut Out<'_>) {
+        let lasted = out.now.since(since);
+        if lasted < LEAST_SILENCE.max(self.far.smoothed() * 4) {
+            out.report(side, *seen, bytes, Verdict::Unknown(Reason::CaptureEnds));
+            return;
+        }
+        // A packet more than the bytes take may have been small.
+        let count =
+            if side == Side::After { (bytes.1 - bytes.0).div_ceil(u64::from(self.largest.max(1))) as u32 } else { 0 };
+        let (frame, at) = (seen.frame, seen.at);
+        out.incident(&Finding { what: Incident::NeverRepaired, side, frame, at, bytes, count, lasted });
+    }
+
+    /// The capture ends, or the connection is reset: what is outstanding has no answer.
+    pub(in crate::stream) fn on_end(&mut self, known: &Known, out: &mut Out<'_>) {
+        let Some(stall) = self.standstill.finish(self.far.shortest_timeout().max(LEAST_SILENCE), out.now) else {
+            return;
+        };
+        if known.acked >= known.highest || stall.retransmissions == 0 && self.after.waiting().is_some() {
+            return;
+        }
+        let only_full = self.largest > self.largest_settled && self.largest >= LEAST_FULL;
+        let is_mtu = only_full && self.largest_settled > 0 && stall.retransmissions > 1;
+        let what = if is_mtu { Incident::NoAnswerToFullSegments } else { Incident::NoAnswer };
+        self.after.give_up();
+        Self::report_stall(what, stall, (known.acked, known.highest), out);
+    }
+
+    /// Data that the sender must have sent, by its sequence numbers, but that never passed: acknowledged or not.
+    pub(in crate::stream) fn on_tail(
+        &mut self,
+        end: u64,
+        frame: u64,
+        since: Instant,
+        known: &Known,
+        out: &mut Out<'_>,
+    ) {
+        let from = self.ranges.end().max(known.unseen_below).max(known.highest);
+        let seen = Sighting::new(since, frame, None, None);
+        let acked = end.min(known.acked);
+        if from < acked {
+            self.report_uncaptured((from, acked), seen, out);
+        }
+        let from = from.max(acked);
+        if from < end {
+            self.report_unfilled(Side::Before, (from, end), &seen, since, out);
+        }
+    }
+
+    /// Packets that passed, that the receiver lacks, and that were never sent again.
+    pub(super) fn report_unrepaired(&self, known: &Known, out: &mut Out<'_>) {
+        let Some((since, to)) = self.after.waiting() else { return };
+        let is_unrepaired = |range: &&Range| {
+            matches!(range.delivery, Delivery::Open | Delivery::Missing)
+                && !range.is_retransmitted()
+                && range.start < to
+        };
+        let mut holes: Vec<(Sighting, (u64, u64))> = Vec::new();
+        for range in self.ranges.from(known.acked).take_while(|range| range.start < to).filter(is_unrepaired) {
+            match holes.last_mut() {
+                Some((_, bytes)) if bytes.1 == range.start => bytes.1 = range.end,
+                _ => holes.push((range.first, (range.start, range.end))),
+            }
+        }
+        for (seen, bytes) in &holes {
+            self.report_unfilled(Side::After, *bytes, seen, since, out);
+        }
+        let next = self.ranges.from(known.acked).next();
+        if let Some(above) = next.filter(|range| range.start > known.acked && range.start <= to) {
+            let bytes = (known.acked, above.start);
+            out.report(Side::After, above.first, bytes, Verdict::Unknown(Reason::CaptureLoss));
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! One direction of a connection: its sequence numbers, and the acknowledgments that come back for it.
+
+use reknit_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use super::after::reports_duplicate;
+use super::data::{Arrival, Data};
+use super::keep_alive::KeepAlives;
+use super::known::Known;
+use super::log::{Finding, Out};
+use super::numbers::{Numbers, ORIGIN};
+use super::window::{Closed, Told, Window};
+use crate::packet::{Flags, Segment};
+use crate::{Incident, Passed, Side};
+
+/// A reset whose number is further ahead than this does not tell what was sent.
+const MOST_AHEAD: u64 = 1 << 24;
+
+/// What a SYN offers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Offer {
+    pub(crate) sack: bool,
+    pub(crate) timestamps: bool,
+    pub(crate) window_scale: Option<u8>,
+    pub(crate) mss: Option<u16>,
+}
+
+/// One direction. Most directions of most connections have no data, so what is about data is kept apart.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Direction {
+    numbers: Numbers,
+    known: Known,
+    /// The sequence number of the SYN, or of the byte before the first packet, as Wireshark has it.
+    first_seq: Option<u32>,
+    /// Where the data began.
+    first_offset: u64,
+    /// The first packets pass, of a connection that is older than the capture.
+    begins: Begins,
+    /// Arrivals that are remembered, if they are limited.
+    most_arrivals: Option<usize>,
+    /// What the SYN offers: none if it was not captured.
+    syn: Option<Offer>,
+    /// The window that the receiver of this direction allows.
+    window: Window,
+    keep_alives: KeepAlives,
+    /// The end of the data, if a FIN has told it.
+    fin: Option<u64>,
+    /// The last packet that told what was sent.
+    last: (u64, Instant),
+    /// The round trip of the handshake to the receiver.
+    bound: Option<Duration>,
+    /// None before the first data, or the first incident.
+    data: Option<Box<Data>>,
+}
+
+/// Whether holes may be older than the capture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+enum Begins {
+    /// No packet has passed.
+    #[default]
+    NotYet,
+    /// What was sent before the capture began is not known yet: until data up to here is acknowledged.
+    Before(u64),
+    /// All that passes now was sent after the capture began.
+    Known,
+}
+
+impl Direction {
+    /// A packet of this direction. Acknowledges nothing; that is the other direction's matter. True if it is a probe, which a
+    /// timer has sent.
+    pub(super) fn on_packet(&mut self, arrival: &Arrival<'_>, out: &mut Out<'_>) -> bool {
+        let segment = &arrival.packet.segment;
+        let mut start = self.numbers.of(segment.seq);
+        if segment.flags.has(Flags::SYN) {
+            self.on_syn(segment);
+            start = self.numbers.of(segment.seq) + 1;
+        }
+        self.first_seq.get_or_insert(segment.seq.wrapping_sub(1));
+        if segment.flags.has(Flags::RST) {
+            self.on_reset(start, arrival); // its sequence number need not be part of the data
+            return false;
+        }
+        let end = start + u64::from(segment.len);
+        if self.known.highest == 0 {
+            self.begin(start);
+        }
+        if segment.len <= 1 && start + 1 == self.known.highest && self.is_probe(arrival) {
+            self.on_probe(arrival);
+            return true;
+        }
+        if segment.len > 0 {
+            self.on_data((start, end), arrival, out);
+        } else if start > self.known.announced {
+            (self.known.announced, self.last) = (start, (arrival.frame, arrival.now));
+        }
+        self.numbers.reach(end);
+        if segment.flags.has(Flags::FIN) {
+            self.fin = Some(end);
+            self.numbers.reach(end + 1);
+        }
+        false
+    }
+
+    fn on_syn(&mut self, segment: &Segment) {
+        if self.first_seq.is_some_and(|first| first != segment.seq) && self.data.is_none() {
+            // The other end begins anew, with another number.
+            (self.numbers, self.known) =
+                (Numbers::default(), Known { far: self.known.far, near: self.known.near, ..Known::default() });
+        }
+        self.first_seq = Some(segment.seq);
+        let (sack, timestamps) = (segment.sack_permitted, segment.timestamps.is_some());
+        let (window_scale, mss) = (segment.window_scale, segment.mss);
+        self.syn = Some(Offer { sack, timestamps, window_scale, mss });
+        self.known.may_report = sack;
+        self.begins = Begins::Known;
+    }
+
+    /// The first packet passes.
+    fn begin(&mut self, start: u64) {
+        (self.known.highest, self.first_offset, self.known.announced) = (start, start, start);
+        self.known.acked = self.known.acked.max(start);
+        self.known.unseen_below = if self.begins == Begins::Known { start } else { self.known.acked };
+    }
+
+    fn on_data(&mut self, (start, end): (u64, u64), arrival: &Arrival<'_>, out: &mut Out<'_>) {
+        let is_beyond = self.window.is_beyond(start);
+        if is_beyond && self.window.is_closed() {
+            self.window.on_probe();
+        }
+        if self.begins != Begins::Known {
+            self.on_first_data((start, end));
+        }
+        let Direction { known, window, bound, first_offset, most_arrivals, .. } = self;
+        let new = || Box::new(Data::new(*first_offset, known, *bound, arrival.now, *most_arrivals));
+        let data = self.data.get_or_insert_with(new);
+        if !is_beyond {
+            window.on_sent(end, data.largest(), known.near.unwrap_or_default(), arrival.now);
+        }
+        counted(data, out, |data, out| data.on_data((start, end), arrival, is_beyond, known, out));
+        known.highest = known.highest.max(end);
+        if end > known.announced {
+            (known.announced, self.last) = (end, (arrival.frame, arrival.now));
+        }
+    }
+
+    /// Data of a connection that is older than the capture. Until data that passed is acknowledged, what is missing between
+    /// packets may have been sent before.
+    fn on_first_data(&mut self, (start, end): (u64, u64)) {
+        match self.begins {
+            Begins::NotYet => self.begins = Begins::Before(end),
+            Begins::Before(first) if self.known.acked >= first => self.begins = Begins::Known,
+            Begins::Before(_) | Begins::Known => {}
+        }
+        if matches!(self.begins, Begins::Before(_)) && start > self.known.highest {
+            self.known.unseen_below = self.known.unseen_below.max(start);
+            if let Some(data) = &mut self.data {
+                data.begin_at(start);
+            }
+        }
+    }
+
+    /// True if a segment of the last byte, or of none just before it, asks for an answer: nothing is outstanding.
+    fn is_probe(&self, arrival: &Arrival<'_>) -> bool {
+        let Segment { flags, len, .. } = arrival.packet.segment;
+        let is_control = flags.has(Flags::SYN) || flags.has(Flags::FIN);
+        let sent = self.data.as_ref().map(|data| data.active().1);
+        !is_control && self.known.acked >= self.known.highest && KeepAlives::is_one(len, sent, arrival.now)
+    }
+
+    fn on_probe(&mut self, arrival: &Arrival<'_>) {
+        if self.window.is_closed() {
+            self.window.on_probe();
+        } else {
+            self.keep_alives.on_keep_alive(arrival.frame, arrival.now);
+        }
+    }
+
+    /// An acknowledgment for this direction's data.
+    pub(super) fn on_ack(&mut self, arrival: &Arrival<'_>, out: &mut Out<'_>) {
+        let segment = &arrival.packet.segment;
+        // If no packet of this direction has been captured, offsets begin here.
+        let ack = self.numbers.of(segment.ack);
+        if self.known.highest == 0 {
+            (self.known.acked, self.known.heard) = (self.known.acked.max(ack), ack.max(self.known.heard));
+            self.numbers.reach(ack);
+            return;
+        }
+        let is_answer = self.keep_alives.is_waiting();
+        if is_answer {
+            self.keep_alives.on_answer();
+        }
+        if ack > self.numbers.highest() {
+            if !self.numbers.believes(ack) {
+                return;
+            }
+            self.numbers.reach(ack);
+            if self.begins == Begins::NotYet && ack == self.known.highest + 1 {
+                // The first packet was a keep-alive, and had no data.
+                self.known.unseen_below = ack;
+            }
+        }
+        if ack >= self.known.acked {
+            self.on_window(ack, arrival, out);
+        }
+        if !is_answer && (self.data.is_some() || out.log.marks.is_some()) {
+            self.on_ack_of_data(ack, arrival, out);
+        }
+        if ack > self.known.acked {
+            (self.known.acked, self.known.acked_at) = (ack, arrival.now);
+        }
+        self.known.heard = self.known.heard.max(ack);
+    }
+
+    /// The same if there is data, or somebody wants to know.
+    fn on_ack_of_data(&mut self, ack: u64, arrival: &Arrival<'_>, out: &mut Out<'_>) {
+        let segment = &arrival.packet.segment;
+        let mut blocks = [(0, 0); 4];
+        for (block, into) in segment.blocks().iter().zip(&mut blocks) {
+            *into = (self.numbers.of(block.0), self.numbers.of(block.1));
+        }
+        let blocks = &blocks[..segment.blocks().len()];
+        if out.log.marks.is_some() {
+            mark_ack(arrival, ack, blocks, out);
+        }
+        if matches!(self.begins, Begins::Before(_)) {
+            self.on_first_ack(ack, blocks);
+        }
+        if let Some(data) = &mut self.data {
+            let reach = (ack, ack.min(self.known.highest));
+            let is_bare = segment.len == 0 && !self.window.has_changed();
+            counted(data, out, |data, out| data.on_ack(reach, blocks, is_bare, arrival, &self.known, out));
+        }
+    }
+
+    /// The SYN of the other end has a window of zero.
+    pub(super) fn on_zero_in_syn(&mut self) {
+        self.window.on_zero_in_syn();
+    }
+
+    /// An acknowledgment of a connection that is older than the capture: data beyond what has passed was sent before.
+    #[cold]
+    fn on_first_ack(&mut self, ack: u64, blocks: &[(u64, u64)]) {
+        let reported = blocks.iter().map(|(_, right)| *right).fold(ack, u64::max);
+        if reported > self.known.highest && reported - self.known.highest < MOST_AHEAD {
+            self.known.unseen_below = self.known.unseen_below.max(reported);
+            self.begins = Begins::Before(self.known.unseen_below);
+            if let Some(data) = &mut self.data {
+                data.begin_at(reported);
+            }
+        }
+    }
+
+    #[inline]
+    fn on_window(&mut self, ack: u64, arrival: &Arrival<'_>, out: &mut Out<'_>) {
+        let is_zero = arrival.packet.segment.window == 0 && self.fin.is_none();
+        let Arrival { window, scale, frame, packet, .. } = *arrival;
+        let is_new = ack > self.known.acked;
+        let told = Told { ack, is_new, window, is_zero, raw: packet.segment.window, scale, frame };
+        let (opened, withdrawn) = self.window.on_ack(&told, self.known.highest, arrival.now);
+        if let Some(closed) = opened {
+            self.report_closed(&closed, out);
+        }
+        if let Some(data) = &mut self.data {
+            if is_zero {
+                data.on_closed_window();
+            }
+            if let Some(edge) = withdrawn {
+                data.withdraw(edge);
+            }
+        }
+    }
+
+    #[cold]
+    fn report_closed(&mut self, closed: &Closed, out: &mut Out<'_>) {
+        let what = Incident::WindowClosed;
+        let (side, frame, at, count) = (Side::Connection, closed.frame, closed.since, closed.probes);
+        let lasted = out.now.since(at);
+        self.report(&Finding { what, side, frame, at, bytes: (0, 0), count, lasted }, out);
+    }
+
+    /// Reports something that happened to the connection, even if no data passed.
+    #[cold]
+    pub(super) fn report(&mut self, finding: &Finding, out: &mut Out<'_>) {
+        let Direction { known, bound, first_offset, most_arrivals, .. } = self;
+        let new = || Box::new(Data::new(*first_offset, known, *bound, out.now, *most_arrivals));
+        self.data.get_or_insert_with(new);
+        out.incident(finding);
+    }
+
+    /// The sender resets the connection: what is outstanding will have no answer. `seq` is what it would have sent next.
+    #[cold]
+    fn on_reset(&mut self, seq: u64, arrival: &Arrival<'_>) {
+        let is_known = self.known.highest > 0 && seq > self.known.announced;
+        if is_known && seq - self.known.announced < MOST_AHEAD {
+            let since = if self.last.1 == Instant::ZERO { arrival.now } else { self.last.1 };
+            (self.known.announced, self.last) = (seq, (arrival.frame, since));
+        }
+    }
+
+    /// The connection is over.
+    #[cold]
+    pub(super) fn on_end(&mut self, out: &mut Out<'_>) {
+        if let Some(unanswered) = self.keep_alives.finish() {
+            let lasted = out.now.since(unanswered.at);
+            let (frame, at, count) = (unanswered.frame, unanswered.at, unanswered.count);
+            let (what, side) = (Incident::KeepAlives, Side::Connection);
+            self.report(&Finding { what, side, frame, at, bytes: (0, 0), count, lasted }, out);
+        }
+        if let Some(data) = &mut self.data {
+            data.on_end(&self.known, out);
+        }
+    }
+
+    /// Data begins with the next packet.
+    pub(super) fn resume(&mut self) {
+        self.known.highest = 0;
+        (self.data, self.begins) = (None, Begins::NotYet);
+    }
+
+    /// Remembers fewer arrivals.
+    pub(super) fn limit(&mut self, arrivals: usize) {
+        self.most_arrivals = Some(arrivals);
+        if let Some(data) = &mut self.data {
+            data.limit(arrivals);
+        }
+    }
+
+    /// The capture ends: decides what can be decided.
+    pub(super) fn finish(&mut self, out: &mut Out<'_>) {
+        self.on_end(out);
+        if let Some(closed) = self.window.open(out.now) {
+            self.report_closed(&closed, out);
+        }
+        self.finish_tail(out);
+        if let Some(data) = &mut self.data {
+            counted(data, out, |data, out| data.finish(&self.known, out));
+        }
+    }
+
+    /// Nothing more is expected soon: forgets what is old, and gives back memory.
+    pub(super) fn rest(&mut self, now: Instant, out: &mut Out<'_>) {
+        if let Some(data) = &mut self.data {
+            counted(data, out, |data, out| data.rest(now, &self.known, out));
+        }
+    }
+
+    /// Data that the sender announced, or that was acknowledged, but that did not pass.
+    fn finish_tail(&mut self, out: &mut Out<'_>) {
+        let end = self.fin.unwrap_or(u64::MAX).min(self.known.announced.max(self.known.acked));
+        if self.known.highest == 0 || end <= self.known.highest.max(self.known.unseen_below) {
+            return;
+        }
+        let Direction { known, bound, first_offset, most_arrivals, last, .. } = self;
+        let new = || Box::new(Data::new(*first_offset, known, *bound, out.now, *most_arrivals));
+        let data = self.data.get_or_insert_with(new);
+        data.on_tail(end, last.0, last.1, known, out);
+    }
+
+    /// A round trip between the point of capture and the receiver.
+    pub(super) fn note_far(&mut self, span: Duration, is_handshake: bool) {
+        self.known.far = Some(self.known.far.map_or(span, |least| least.min(span)));
+        if is_handshake {
+            self.bound = Some(span);
+        }
+        if let Some(data) = &mut self.data {
+            data.far_mut().at_most(span);
+        }
+    }
+
+    /// A round trip between the point of capture and the sender.
+    pub(super) fn note_near(&mut self, span: Duration, is_handshake: bool) {
+        self.known.near = Some(self.known.near.map_or(span, |least| least.min(span)));
+        let bound = self.known.near_bound.or(is_handshake.then_some(span));
+        self.known.near_bound = bound.map(|bound| bound.min(span));
+    }
+
+    /// The shortest round trips between the point of capture and the sender, and the receiver.
+    pub(crate) fn least(&self) -> [Option<Duration>; 2] {
+        [self.known.near, self.data.as_ref().map_or(self.known.far, |data| data.far().least())]
+    }
+
+    /// The shortest round trip between the two ends.
+    pub(crate) fn whole_round_trip(&self) -> Option<Duration> {
+        let [near, far] = self.least();
+        Some(far? + near?)
+    }
+
+    /// The sequence number of the SYN, or of the byte before the first packet.
+    pub(super) fn first_seq(&self) -> Option<u32> {
+        self.first_seq
+    }
+
+    /// What the SYN offers: none if it was not captured.
+    pub(crate) fn syn(&self) -> Option<Offer> {
+        self.syn
+    }
+
+    pub(crate) fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// None before the first data, or the first incident.
+    pub(crate) fn data(&self) -> Option<&Data> {
+        self.data.as_deref()
+    }
+
+    pub(crate) fn data_mut(&mut self) -> Option<&mut Data> {
+        self.data.as_deref_mut()
+    }
+
+    /// True if data has passed that is not acknowledged.
+    pub(super) fn is_outstanding(&self) -> bool {
+        self.data.is_some() && self.known.acked < self.known.highest
+    }
+
+    /// True if the sender has said that no data follows.
+    pub(super) fn is_finished(&self) -> bool {
+        self.fin.is_some()
+    }
+
+    /// Bytes that the other end has acknowledged.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.known.acked.min(self.known.highest).saturating_sub(self.first_offset)
+    }
+
+    /// Ranges that are remembered.
+    pub(super) fn memory(&self) -> usize {
+        self.data.as_ref().map_or(0, |data| data.memory())
+    }
+}
+
+/// Does something with the data, and counts the ranges that it adds and forgets.
+#[inline]
+fn counted(data: &mut Data, out: &mut Out<'_>, act: impl FnOnce(&mut Data, &mut Out<'_>)) {
+    let before = data.memory();
+    act(data, out);
+    out.log.remembered = out.log.remembered + data.memory() - before;
+}
+
+/// Reports an acknowledgment.
+fn mark_ack(arrival: &Arrival<'_>, ack: u64, blocks: &[(u64, u64)], out: &mut Out<'_>) {
+    let edge = arrival.window.map(|window| (ack + u64::from(window)).saturating_sub(ORIGIN));
+    out.mark(arrival.frame, (ack, ack), Passed::Ack { edge });
+    if let Some(first) = blocks.first() {
+        let what = if reports_duplicate(ack, blocks) { Passed::Duplicate } else { Passed::Sack };
+        out.mark(arrival.frame, *first, what);
+    }
+}

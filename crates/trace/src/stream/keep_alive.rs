@@ -1,0 +1,53 @@
+//! Keep-alives (RFC 9293 §3.8.4): segments of no byte, or of the last one again, that ask whether the other end is there.
+
+use reknit_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+/// A single byte that is sent again sooner than this is a retransmission.
+const LEAST_IDLE: Duration = Duration::from_secs(1);
+
+/// The keep-alives of one direction that wait for an answer.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct KeepAlives {
+    unanswered: u32,
+    first: Option<(u64, Instant)>,
+}
+
+/// Keep-alives without an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Unanswered {
+    pub(super) count: u32,
+    /// The first of them.
+    pub(super) frame: u64,
+    pub(super) at: Instant,
+}
+
+impl KeepAlives {
+    /// True if a segment of `len` bytes may be a keep-alive. `sent`: when data was sent last.
+    pub(super) fn is_one(len: u32, sent: Option<Instant>, now: Instant) -> bool {
+        len == 0 || sent.is_none_or(|sent| now.since(sent) >= LEAST_IDLE)
+    }
+
+    pub(super) fn on_keep_alive(&mut self, frame: u64, now: Instant) {
+        self.first.get_or_insert((frame, now));
+        self.unanswered = self.unanswered.saturating_add(1);
+    }
+
+    /// True if one is waiting for an answer.
+    #[inline]
+    pub(super) fn is_waiting(&self) -> bool {
+        self.unanswered > 0
+    }
+
+    /// The other end has sent something.
+    pub(super) fn on_answer(&mut self) {
+        *self = KeepAlives::default();
+    }
+
+    /// The connection ends, or the capture does. One alone may still be answered.
+    pub(super) fn finish(&mut self) -> Option<Unanswered> {
+        let KeepAlives { unanswered: count, first } = std::mem::take(self);
+        let (frame, at) = first.filter(|_| count > 1)?;
+        Some(Unanswered { count, frame, at })
+    }
+}

@@ -1,0 +1,126 @@
+//! What has been found out and is not passed on yet.
+
+use reknit_units::{Duration, Instant};
+
+use super::numbers::ORIGIN;
+use super::ranges::Range;
+use super::sighting::Sighting;
+use crate::journey::{Departure, Outcome};
+use crate::{Event, Incident, Journey, Mark, Passed, Side, Verdict};
+
+/// The findings about all connections.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    pub(crate) events: Vec<Event>,
+    /// None if nobody needs them.
+    pub(crate) journeys: Option<Vec<Journey>>,
+    /// The same.
+    pub(crate) marks: Option<Vec<Mark>>,
+    /// Ranges that all directions together remember.
+    pub(crate) remembered: usize,
+}
+
+impl Log {
+    /// True if there is nothing to pass on.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.journeys.as_ref().is_none_or(Vec::is_empty)
+    }
+}
+
+/// Where the findings about one direction go.
+pub(super) struct Out<'a> {
+    pub(super) stream: u32,
+    pub(super) end: u8,
+    pub(super) now: Instant,
+    pub(super) log: &'a mut Log,
+}
+
+/// Something that happened to the connection, rather than to a single packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Finding {
+    pub(super) what: Incident,
+    pub(super) side: Side,
+    /// The packet at which it shows, and its time.
+    pub(super) frame: u64,
+    pub(super) at: Instant,
+    /// The data that it is about, as offsets; empty if it is about none.
+    pub(super) bytes: (u64, u64),
+    pub(super) count: u32,
+    pub(super) lasted: Duration,
+}
+
+impl Out<'_> {
+    /// Reports when the data of `range` was sent, for the first time or again, and what became of that packet.
+    pub(super) fn travelled(&mut self, side: Side, range: &Range, sent: Departure, outcome: Outcome, is_again: bool) {
+        let (stream, end, len) = (self.stream, self.end, (range.end - range.start) as u32);
+        let settled = match outcome {
+            Outcome::Arrived(at) => range.delivered_at.max(at),
+            Outcome::Lost | Outcome::Unknown => range.delivered_at,
+        };
+        if let Some(journeys) = &mut self.log.journeys {
+            journeys.push(Journey { stream, end, side, sent, outcome, is_again, settled, len });
+        }
+    }
+
+    /// Reports what passes now.
+    pub(super) fn mark(&mut self, frame: u64, (from, to): (u64, u64), what: Passed) {
+        let (stream, end, at) = (self.stream, self.end, self.now);
+        if let Some(marks) = &mut self.log.marks {
+            let [from, to] = [from, to].map(|offset| offset.saturating_sub(ORIGIN));
+            marks.push(Mark { stream, end, frame, at, from, to, what });
+        }
+    }
+
+    /// Reports the verdict on the packet that was seen as `seen`, which carries these bytes.
+    pub(super) fn report(&mut self, side: Side, seen: Sighting, bytes: (u64, u64), verdict: Verdict) {
+        self.report_replaced(side, seen, bytes, verdict, None);
+    }
+
+    /// The same, with the frame of the packet that replaced it.
+    pub(super) fn report_replaced(
+        &mut self,
+        side: Side,
+        seen: Sighting,
+        bytes: (u64, u64),
+        verdict: Verdict,
+        replaced_by: Option<u64>,
+    ) {
+        let event = Event {
+            stream: self.stream,
+            end: self.end,
+            side,
+            frame: seen.frame,
+            at: seen.at,
+            decided: self.now,
+            offset: bytes.0.saturating_sub(ORIGIN),
+            len: (bytes.1 - bytes.0) as u32,
+            verdict,
+            replaced_by,
+        };
+        // The pieces of a packet that has been split have the same history.
+        let is_same = |other: &Event| {
+            (other.frame, other.side, other.end) == (event.frame, side, event.end)
+                && std::mem::discriminant(&other.verdict) == std::mem::discriminant(&verdict)
+        };
+        if !self.log.events.last().is_some_and(is_same) {
+            self.log.events.push(event);
+        }
+    }
+
+    /// Reports something that happened to the connection.
+    pub(super) fn incident(&mut self, finding: &Finding) {
+        let Finding { what, side, frame, at, bytes, count, lasted } = *finding;
+        self.log.events.push(Event {
+            stream: self.stream,
+            end: self.end,
+            side,
+            frame,
+            at,
+            decided: self.now,
+            offset: bytes.0.saturating_sub(ORIGIN),
+            len: u32::try_from(bytes.1.saturating_sub(bytes.0)).unwrap_or(u32::MAX),
+            verdict: Verdict::Incident { what, count, lasted },
+            replaced_by: None,
+        });
+    }
+}

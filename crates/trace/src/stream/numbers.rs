@@ -1,0 +1,63 @@
+//! Sequence numbers, which wrap, as offsets, which do not.
+
+use serde::{Deserialize, Serialize};
+
+/// Where offsets begin, so that data from before the first captured packet has one too.
+pub(super) const ORIGIN: u64 = 1 << 32;
+/// No window is larger (RFC 7323 §2.3), so no acknowledgment can be further ahead of the data than this.
+const LARGEST_WINDOW: u64 = 1 << 30;
+/// An acknowledgment that is further ahead of all captured data than this needs a second one, or data, that agrees with it.
+const DOUBTFUL: u64 = 1 << 20;
+
+/// The sequence numbers of one direction.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Numbers {
+    /// The sequence number at [`ORIGIN`].
+    base: Option<u32>,
+    /// At least [`ORIGIN`].
+    highest: u64,
+    /// An acknowledgment far ahead, which is not believed yet.
+    doubtful: Option<u64>,
+}
+
+impl Default for Numbers {
+    fn default() -> Numbers {
+        Numbers { base: None, highest: ORIGIN, doubtful: None }
+    }
+}
+
+impl Numbers {
+    /// The offset of a sequence number.
+    #[inline]
+    pub(super) fn of(&mut self, seq: u32) -> u64 {
+        let base = *self.base.get_or_insert(seq);
+        // The lower half of ORIGIN is zero.
+        let ahead = seq.wrapping_sub(base.wrapping_add(self.highest as u32)).cast_signed();
+        self.highest.wrapping_add_signed(ahead.into())
+    }
+
+    /// The sender, or an acknowledgment, has reached this offset.
+    #[inline]
+    pub(super) fn reach(&mut self, offset: u64) {
+        self.highest = self.highest.max(offset);
+    }
+
+    /// The highest offset so far.
+    #[inline]
+    pub(super) fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    /// True if an acknowledgment beyond everything that was captured is plausible: the capture lacks packets. One that is far
+    /// ahead may belong to an earlier connection between the same ports.
+    #[cold]
+    pub(super) fn believes(&mut self, ack: u64) -> bool {
+        let ahead = ack - self.highest;
+        if ahead > LARGEST_WINDOW {
+            return false;
+        }
+        let confirmed = self.doubtful.is_some_and(|doubtful| ack > doubtful && ack - doubtful < LARGEST_WINDOW);
+        self.doubtful = Some(ack);
+        ahead <= DOUBTFUL || confirmed
+    }
+}

@@ -1,0 +1,106 @@
+//! Puts the verdicts on the pieces of a packet together: a packet may carry several ranges of data with different histories.
+
+use serde::{Deserialize, Serialize};
+
+use super::log::Out;
+use super::sighting::Sighting;
+use crate::{Reason, Side, Verdict, Why};
+
+/// What is decided about one transmission of a range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum Ruling {
+    /// It was lost. The frame of the transmission that replaced it, if that is known.
+    Lost(Option<u64>),
+    /// It arrived, but the receiver did not keep it.
+    Discarded(Option<u64>),
+    /// It arrived and was needed.
+    Needed,
+    Unknown(Reason),
+    Spurious(Why),
+}
+
+impl Ruling {
+    /// The most important of the pieces decides: a retransmission of which a part was needed was needed.
+    const fn weight(self) -> u8 {
+        match self {
+            Ruling::Lost(_) => 4,
+            Ruling::Discarded(_) => 3,
+            Ruling::Needed => 2,
+            Ruling::Unknown(_) => 1,
+            Ruling::Spurious(_) => 0,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Piece {
+    side: Side,
+    seen: Sighting,
+    bytes: (u64, u64),
+    ruling: Ruling,
+    /// The range that is being settled belongs to it.
+    is_touched: bool,
+}
+
+/// Packets whose ranges are being settled.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Pieces(Vec<Piece>);
+
+impl Pieces {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The verdict on the bytes of one range in the packet that was seen as `seen`.
+    pub(super) fn add(&mut self, side: Side, seen: &Sighting, bytes: (u64, u64), ruling: Ruling) {
+        let is_same = |piece: &&mut Piece| piece.seen.frame == seen.frame && piece.side == side;
+        let Some(piece) = self.0.iter_mut().find(is_same) else {
+            self.0.push(Piece { side, seen: *seen, bytes, ruling, is_touched: true });
+            return;
+        };
+        piece.is_touched = true;
+        match ruling.weight().cmp(&piece.ruling.weight()) {
+            std::cmp::Ordering::Greater => (piece.ruling, piece.bytes) = (ruling, bytes),
+            std::cmp::Ordering::Equal => piece.bytes.1 = bytes.1.max(piece.bytes.1),
+            std::cmp::Ordering::Less => {}
+        }
+    }
+
+    /// The range that is being settled belongs to this packet too.
+    pub(super) fn touch(&mut self, frame: u64) {
+        for piece in self.0.iter_mut().filter(|piece| piece.seen.frame == frame) {
+            piece.is_touched = true;
+        }
+    }
+
+    /// A range has been settled: packets to which it does not belong are complete.
+    pub(super) fn on_settled(&mut self, out: &mut Out<'_>) {
+        let mut open = std::mem::take(&mut self.0);
+        open.retain_mut(|piece| {
+            let stays = std::mem::take(&mut piece.is_touched);
+            if !stays {
+                report(piece, out);
+            }
+            stays
+        });
+        self.0 = open;
+    }
+
+    /// Nothing more comes.
+    pub(super) fn finish(&mut self, out: &mut Out<'_>) {
+        for piece in self.0.drain(..) {
+            report(&piece, out);
+        }
+    }
+}
+
+fn report(piece: &Piece, out: &mut Out<'_>) {
+    let (verdict, replaced_by) = match piece.ruling {
+        Ruling::Lost(by) => (Verdict::Lost, by),
+        Ruling::Discarded(by) => (Verdict::Discarded, by),
+        Ruling::Unknown(reason) => (Verdict::Unknown(reason), None),
+        Ruling::Spurious(why) => (Verdict::Spurious(why), None),
+        Ruling::Needed => return,
+    };
+    out.report_replaced(piece.side, piece.seen, piece.bytes, verdict, replaced_by);
+}

@@ -1,0 +1,51 @@
+//! A packet with data as it passed the point of capture.
+
+use reknit_units::Instant;
+use serde::{Deserialize, Serialize};
+
+/// A packet that carried some bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Sighting {
+    pub(super) at: Instant,
+    /// The packet's number in the file.
+    pub(super) frame: u64,
+    // Bits say which of them there are, which takes less room than two options.
+    tsval: u32,
+    ip_id: u16,
+    bits: u8,
+}
+
+const HAS_TSVAL: u8 = 1;
+const HAS_IP_ID: u8 = 2;
+const IS_STALE: u8 = 4;
+const IS_EARLY: u8 = 8;
+
+impl Sighting {
+    pub(super) fn new(at: Instant, frame: u64, tsval: Option<u32>, ip_id: Option<u16>) -> Sighting {
+        let bits = if tsval.is_some() { HAS_TSVAL } else { 0 } | if ip_id.is_some() { HAS_IP_ID } else { 0 };
+        Sighting { at, frame, tsval: tsval.unwrap_or_default(), ip_id: ip_id.unwrap_or_default(), bits }
+    }
+
+    pub(super) fn tsval(&self) -> Option<u32> {
+        (self.bits & HAS_TSVAL != 0).then_some(self.tsval)
+    }
+
+    pub(super) fn ip_id(&self) -> Option<u16> {
+        (self.bits & HAS_IP_ID != 0).then_some(self.ip_id)
+    }
+
+    /// When it passed, the receiver had echoed a newer timestamp, so it may have discarded it (PAWS, RFC 7323 §5).
+    pub(super) fn is_stale(&self) -> bool {
+        self.bits & IS_STALE != 0
+    }
+
+    /// When it passed, earlier data was missing.
+    pub(super) fn is_early(&self) -> bool {
+        self.bits & IS_EARLY != 0
+    }
+
+    #[inline]
+    pub(super) fn note(&mut self, is_stale: bool, is_early: bool) {
+        self.bits |= if is_stale { IS_STALE } else { 0 } | if is_early { IS_EARLY } else { 0 };
+    }
+}

@@ -1,0 +1,77 @@
+//! Times during which data was outstanding, but nothing was acknowledged for longer than a retransmission timer runs.
+
+use reknit_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+/// Without retransmissions, a silence shorter than this may be the receiver's: ACKs are delayed (RFC 9293 §3.8.6.3).
+const LEAST_SILENCE: Duration = Duration::from_secs(1);
+
+/// Follows the progress of one direction.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Standstill {
+    /// Since when data is outstanding without progress; none if none is.
+    since: Option<Instant>,
+    retransmissions: u32,
+    /// The first of them, or the packet with the outstanding data.
+    frame: u64,
+    at: Instant,
+    /// The closed window explains it.
+    is_window: bool,
+}
+
+/// A time without progress.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Stall {
+    pub(super) lasted: Duration,
+    pub(super) retransmissions: u32,
+    pub(super) frame: u64,
+    pub(super) at: Instant,
+}
+
+impl Standstill {
+    /// Data passes.
+    #[inline]
+    pub(super) fn on_sent(&mut self, frame: u64, now: Instant) {
+        if self.since.is_none() {
+            *self = Standstill { since: Some(now), frame, at: now, ..Standstill::default() };
+        }
+    }
+
+    /// A retransmission passes.
+    pub(super) fn on_retransmission(&mut self, frame: u64, now: Instant) {
+        if self.retransmissions == 0 {
+            (self.frame, self.at) = (frame, now);
+        }
+        self.retransmissions += 1;
+    }
+
+    /// The window is closed.
+    pub(super) fn on_closed_window(&mut self) {
+        self.is_window = true;
+    }
+
+    /// Something was acknowledged. `timeout`: how long a retransmission timer runs at least.
+    #[inline]
+    pub(super) fn on_progress(&mut self, is_outstanding: bool, timeout: Duration, now: Instant) -> Option<Stall> {
+        let since = self.since?;
+        let stall = if now.since(since) < timeout { None } else { self.stall(timeout, now) };
+        self.since = is_outstanding.then_some(now);
+        (self.retransmissions, self.is_window) = (0, false);
+        stall
+    }
+
+    /// The connection ends, or the capture does.
+    pub(super) fn finish(&mut self, timeout: Duration, now: Instant) -> Option<Stall> {
+        let stall = self.stall(timeout, now);
+        *self = Standstill::default();
+        stall
+    }
+
+    #[cold]
+    fn stall(&self, timeout: Duration, now: Instant) -> Option<Stall> {
+        let lasted = now.since(self.since?);
+        let least = if self.retransmissions > 0 { timeout } else { timeout.max(LEAST_SILENCE) };
+        let Standstill { retransmissions, frame, at, .. } = *self;
+        (lasted >= least && !self.is_window).then_some(Stall { lasted, retransmissions, frame, at })
+    }
+}

@@ -1,0 +1,42 @@
+//! What is missing or odd in a capture.
+
+use crate::Analyzer;
+use crate::packet::{self, Skipped};
+
+/// What is missing or odd. `missed`: bytes that were acknowledged, but never captured; `copies`: packets that were captured more
+/// than once.
+pub(crate) fn warnings(analyzer: &Analyzer, missed: u64, copies: u64) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(damage) = &analyzer.damage {
+        warnings.push(format!("reading ended early, the result is partial: {damage}"));
+    }
+    let mut note = |count: u64, what: &str| {
+        if count > 0 {
+            let (packets, are) = if count == 1 { ("packet", "is") } else { ("packets", "are") };
+            warnings.push(format!("{count} {packets} {are} {what}"));
+        }
+    };
+    let reader = &analyzer.reader;
+    for (link, count) in reader.unknown_links() {
+        let name = packet::link_name(link);
+        note(count, &format!("left out: link type {link} ({name}) is not supported"));
+    }
+    note(
+        reader.count(Skipped::TooShort),
+        "left out: cut off before the end of the TCP header; capture at least 128 bytes",
+    );
+    note(reader.count(Skipped::Fragment), "left out: fragments of IP packets, of which others are missing");
+    note(reader.count(Skipped::Malformed), "left out: lengths in the headers contradict each other");
+    note(analyzer.cut, "cut off inside the TCP options; capture at least 128 bytes (tcpdump -s 128)");
+    note(copies, "left out: captured before, on another interface, by a mirror port or on the other side of a router");
+    note(analyzer.timeless, "without a time");
+    note(analyzer.backwards, "earlier than the packet before: the clock was set back, or files were merged");
+    note(analyzer.streams.left_out, "left out: they belong to connections beyond the limit");
+    if analyzer.streams.was_short {
+        warnings.push("too many packets were in flight at once to remember all; some verdicts are missing".to_owned());
+    }
+    if missed > 0 {
+        warnings.push(format!("{missed} bytes were acknowledged, but never captured: the capture lost packets"));
+    }
+    warnings
+}

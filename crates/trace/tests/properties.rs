@@ -1,0 +1,242 @@
+//! What must hold for every capture: cut anywhere, with packets missing, with coarse clocks, and at every place.
+
+#[expect(dead_code, reason = "what judges whole captures")]
+mod truth;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reknit_trace::{Analysis, Analyzer, Event, Events, Options, Place, Side, Verdict, Verdicts};
+use truth::log::{MIDDLE, RECEIVER, SENDER};
+use truth::world::{Captured, Transfer, run};
+use truth::{Confusion, PLACES, judge_frames};
+
+const PATHS: [&[&str]; 8] = [
+    &["lossy"],
+    &["two-paths-50ms"],
+    &["reordered-and-lossy"],
+    &["bursty-loss"],
+    &["fiber-lte"],
+    &["sudden-delays"],
+    &["clean"],
+    &["lossy", "two-paths-50ms"],
+];
+const VARIANTS: [&str; 4] = ["linux", "sack", "rack", "bbr"];
+const HEADER: usize = 24;
+const RECORD: usize = 16;
+
+/// At most one of so many captures has a verdict that the whole capture does not have: a retransmission that is missing makes its
+/// original look late.
+const MOST_CHANGED: u64 = 50;
+
+/// The records of a capture with their numbers in the whole one.
+#[derive(Clone)]
+struct Records {
+    header: Vec<u8>,
+    records: Vec<(u64, Vec<u8>)>,
+}
+
+impl Records {
+    fn of(file: &[u8]) -> Records {
+        let (header, mut rest) = file.split_at(HEADER);
+        let mut records = Vec::new();
+        while !rest.is_empty() {
+            let len = u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
+            let (record, after) = rest.split_at(RECORD + len);
+            records.push((records.len() as u64 + 1, record.to_vec()));
+            rest = after;
+        }
+        Records { header: header.to_vec(), records }
+    }
+
+    fn kept(&self, mut keeps: impl FnMut(u64) -> bool) -> Records {
+        Records {
+            header: self.header.clone(),
+            records: self.records.iter().filter(|(n, _)| keeps(*n)).cloned().collect(),
+        }
+    }
+
+    fn file(&self) -> Vec<u8> {
+        let records = self.records.iter().flat_map(|(_, record)| record);
+        self.header.iter().chain(records).copied().collect()
+    }
+
+    /// The analysis, and the events that count, with the numbers of the whole capture.
+    fn analyze(&self, at: Option<Place>) -> (Analysis, Vec<Event>) {
+        let mut analyzer = Analyzer::new(Options { at, ..Options::default() });
+        let mut events = Events::default();
+        analyzer.read(&self.file()[..], &mut |event| events.add(event)).unwrap();
+        let analysis = analyzer.finish(&mut |event| events.add(event));
+        let (mut events, _) = events.counted(&analysis);
+        events.iter_mut().for_each(|event| event.frame = self.records[event.frame as usize - 1].0);
+        (analysis, events)
+    }
+}
+
+/// What is said about each packet where the analysis commits itself.
+fn committed(events: &[Event]) -> BTreeSet<(u64, Side, &'static str)> {
+    let says = |event: &Event| {
+        let name = match event.verdict {
+            Verdict::Lost => "lost",
+            Verdict::Reordered { .. } => "late",
+            Verdict::Duplicated => "copy",
+            Verdict::Spurious(_) => "spurious",
+            Verdict::Discarded => "discarded",
+            Verdict::Unknown(_) | Verdict::Incident { .. } => return None,
+        };
+        Some((event.frame, event.side, name))
+    };
+    events.iter().filter_map(says).collect()
+}
+
+#[track_caller]
+fn waiting_has_a_reason(analysis: &Analysis, what: &str) {
+    for direction in &analysis.directions {
+        // Less than a millisecond is the order of packets in the capture.
+        let is_told = direction.waited_s == 0.0 || !direction.is_quiet();
+        assert!(is_told, "{what}: data waited {} s without an event: {direction:?}", direction.waited_s);
+    }
+}
+
+/// The counts of the report are those of the events, which comments and plots show.
+#[track_caller]
+fn counts_agree(analysis: &Analysis, events: &[Event], what: &str) {
+    for direction in &analysis.directions {
+        let of = |is: &dyn Fn(&Verdict) -> bool| {
+            let here = events.iter().filter(|event| (event.stream, event.end) == (direction.stream, direction.end));
+            here.filter(|event| is(&event.verdict)).count() as u64
+        };
+        let verdicts = &direction.verdicts;
+        let counted = [
+            of(&|verdict| matches!(verdict, Verdict::Lost)),
+            of(&|verdict| matches!(verdict, Verdict::Reordered { .. })),
+            of(&|verdict| matches!(verdict, Verdict::Duplicated)),
+            of(&|verdict| matches!(verdict, Verdict::Spurious(_))),
+            of(&|verdict| matches!(verdict, Verdict::Discarded)),
+            of(&|verdict| matches!(verdict, Verdict::Unknown(_))),
+            of(&|verdict| matches!(verdict, Verdict::Incident { .. })),
+        ];
+        let incidents = direction.incidents.iter().map(|incident| incident.times).sum();
+        let Verdicts { lost, reordered, duplicated, spurious, discarded, cannot_tell, .. } = *verdicts;
+        let reported = [lost, reordered, duplicated, spurious, discarded, cannot_tell, incidents];
+        assert_eq!(counted, reported, "{what}");
+    }
+}
+
+/// Numbers that look random (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// What is wrong with captures of one kind.
+#[derive(Default)]
+struct Kind {
+    confusion: Confusion,
+    captures: u64,
+    changed: Vec<String>,
+}
+
+fn transfers() -> impl Iterator<Item = (String, Captured)> {
+    (0..PATHS.len() * VARIANTS.len()).map(|i| {
+        let (parts, variant) = (PATHS[i % PATHS.len()], VARIANTS[i / PATHS.len()]);
+        let transfer =
+            Transfer { parts, variant, segments: 900, seconds: 60, seed: 1 + i as u64, has_ip_ids: i % 3 > 0 };
+        (format!("{parts:?} {variant} {i}"), run(&transfer))
+    })
+}
+
+fn taps(captured: &Captured) -> impl Iterator<Item = usize> {
+    [SENDER, MIDDLE, RECEIVER].into_iter().filter(|tap| captured.files[*tap].len() > HEADER)
+}
+
+#[test]
+fn captures_that_are_cut_or_lack_packets_say_nothing_else() {
+    let mut random = Random(1);
+    let mut kinds: BTreeMap<&str, Kind> = BTreeMap::new();
+    for (name, captured) in transfers() {
+        for tap in taps(&captured) {
+            let at = Some(PLACES[tap]);
+            let whole = Records::of(&captured.files[tap]);
+            let (analysis, whole_events) = whole.analyze(at);
+            waiting_has_a_reason(&analysis, &name);
+            assert!(analysis.warnings.is_empty(), "{name}: {:?}", analysis.warnings);
+            let said = committed(&whole_events);
+            let total = whole.records.len() as u64;
+            for i in 0..32 {
+                let (kind, part, lost) = if i < 16 {
+                    let first = 4 + random.below(total * 3 / 4);
+                    ("cut", whole.kept(|n| n > first), 0.0)
+                } else {
+                    let share = [0.001, 0.003, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1][i % 8];
+                    ("lacks", whole.kept(|_| random.unit() >= share), share)
+                };
+                let what = format!("{name}, {:?}, {kind} {i}: {} of {total}", PLACES[tap], part.records.len());
+                let (analysis, events) = part.analyze(at);
+                waiting_has_a_reason(&analysis, &what);
+                counts_agree(&analysis, &events, &what);
+                let (inferred, events_there) = part.analyze(None);
+                counts_agree(&inferred, &events_there, &what);
+                let entry = kinds.entry(kind).or_default();
+                entry.captures += 1;
+                let frames: BTreeMap<u64, Vec<Event>> = by_frame(&events);
+                let kept: BTreeSet<u64> = part.records.iter().map(|(n, _)| *n).collect();
+                judge_frames(&captured.log, tap, &frames, &kept, &mut entry.confusion);
+                let changed: Vec<u64> = if kind == "cut" {
+                    committed(&events).difference(&said).map(|(frame, ..)| *frame).collect()
+                } else {
+                    late(&events).difference(&late(&whole_events)).copied().collect()
+                };
+                if let Some(frame) = changed.first() {
+                    let of = |events: &[Event]| {
+                        let here = events.iter().filter(|event| event.frame == *frame);
+                        here.map(|event| (event.side, event.verdict)).collect::<Vec<_>>()
+                    };
+                    let (before, after) = (of(&whole_events), of(&events));
+                    entry
+                        .changed
+                        .push(format!("{what}: {} other; frame {frame}: {after:?}, not {before:?}", changed.len()));
+                }
+                if kind == "lacks" {
+                    assert!(lost < 0.05 || !analysis.warnings.is_empty(), "{what}: no warning");
+                }
+            }
+        }
+    }
+    let mut wrong = Vec::new();
+    for (kind, Kind { confusion, captures, changed }) in &kinds {
+        let (right, committed) = (confusion.right(), confusion.committed());
+        println!("{kind}: {captures} captures, {right:.4} right, {committed:.4} committed, {} changed", changed.len());
+        if right < 0.99 || committed < 0.9 || changed.len() as u64 * MOST_CHANGED > *captures {
+            wrong.push(format!("{kind}: {right:.4} {committed:.4} {confusion:?}\n{}", changed.join("\n")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn late(events: &[Event]) -> BTreeSet<u64> {
+    let is_late = |event: &&Event| matches!(event.verdict, Verdict::Reordered { .. });
+    events.iter().filter(is_late).map(|event| event.frame).collect()
+}
+
+fn by_frame(events: &[Event]) -> BTreeMap<u64, Vec<Event>> {
+    let mut frames: BTreeMap<u64, Vec<Event>> = BTreeMap::new();
+    for event in events.iter().filter(|event| !matches!(event.verdict, Verdict::Incident { .. })) {
+        frames.entry(event.frame).or_default().push(*event);
+    }
+    frames
+}
