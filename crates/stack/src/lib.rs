@@ -31,7 +31,7 @@
 //! let address = "10.0.0.2:7000".parse()?;
 //! let listener = server.listen(address, &ListenOptions::default())?;
 //! let socket = client.connect(now, None, address, &SocketOptions::default())?;
-//! let (mut packet, mut received) = (Vec::new(), Vec::new());
+//! let (mut packet, mut received) = (Vec::new(), Vec::<u8>::new());
 //! while received.len() < 5 {
 //!     now = now + Duration::from_millis(10);
 //!     client.on_timer(now);
@@ -53,7 +53,7 @@
 //!             Event::Readable(id) => {
 //!                 let mut bytes = [0; 100];
 //!                 let n = server.read(now, id, &mut bytes)?;
-//!                 received.extend(&bytes[..n]);
+//!                 received.extend_from_slice(&bytes[..n]);
 //!             }
 //!             _ => {}
 //!         }
